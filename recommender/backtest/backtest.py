@@ -57,7 +57,7 @@ def with_connections(arrivals: LoadHistory, sessions: str) -> LoadHistory:
 def with_refusals(
     results: Sequence[PolicyResult], arrivals: LoadHistory, judged: BoolArray, fleet: FleetSettings, sessions: str
 ) -> tuple[PolicyResult, ...]:
-    """Return the results, completed with connections; without a limit, a pod takes `load_per_replica` of them."""
+    """Return the results with measures of connections; without a limit, a pod takes `load_per_replica` connections."""
     settings = parse_sessions(sessions, fleet.load_per_replica)
     found = []
     for result in results:

@@ -24,7 +24,7 @@ class BacktestOptions:
     actuator: Actuator = Actuator.SCALE
     startup_seconds: float = DEFAULT_STARTUP_SECONDS
     load_per_replica: float | None = None
-    """None means 1/20 of the load's 99th percentile, which is only a scale."""
+    """The load that a replica serves; None means 1/20 of the load's 99th percentile, which is only a scale."""
     warm_up_seconds: float = DEFAULT_WARM_UP_SECONDS
     """Steps within this time are not judged, at most half of the trace."""
 
@@ -34,7 +34,7 @@ class BacktestOptions:
 
     @property
     def min_replicas(self) -> int:
-        """Return the least size: that of the configuration, or else 2."""
+        """Return the least size: that of the configuration, or else 2, but at most `maxReplicas`."""
         settings = self.settings
         written = settings.is_min_replicas_written or settings.min_replicas != PredictiveSettings().min_replicas
         if written:

@@ -93,7 +93,7 @@ class BacktestVerdict:
     cost_above_load_ratio: float | None = None
     """Auto's replica-hours above those that the load itself fills, as a share of the latter; None without any load."""
     regret: Regret | None = None
-    """The regret of auto; None if models were not compared at equal cost, as with an HPA."""
+    """The regret of auto; None with an HPA or limits on scaling down, as models are then not compared at equal cost."""
 
 
 @dataclass(frozen=True, slots=True)

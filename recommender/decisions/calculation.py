@@ -39,7 +39,7 @@ class SettledValue:
     writes: object = None
     """The writes other than the sizes of targets; the writers of the kind know their form."""
     decide_again: float | None = None
-    """The time, in seconds since the Unix epoch, from which another value is possible though no input changes; None if
+    """The time, in seconds since the Unix epoch, from which another value is possible even if no input changes; None if
     that is not before the next poll."""
     outcomes: tuple[TargetOutcome, ...] | None = None
     """The outcomes for the targets if the value is not a number of replicas; None if they follow from the replicas."""

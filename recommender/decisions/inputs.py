@@ -22,7 +22,7 @@ class TargetState:
     replicas: int
     """`spec.replicas`."""
     ready_replicas: int | None = None
-    """None if it was not looked up."""
+    """The number of ready replicas; None if it was not looked up."""
     rollout: bool = False
     """Whether a rollout is under way."""
     paused: str | None = None
@@ -62,7 +62,7 @@ class ActiveAutoscaler:
 
     @property
     def called(self) -> str:
-        """Return its kind, namespace and name."""
+        """Return the kind, namespace and name of the autoscaler."""
         return f"VerticalPodAutoscaler {self.namespace}/{self.name}"
 
 

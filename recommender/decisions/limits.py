@@ -13,7 +13,7 @@ from recommender.decisions.record import Step
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A bound for the value. Limits apply in their order, so that a later one may exceed an earlier one."""
+    """A bound for the value. Limits apply in their order, so that a later one may override an earlier one."""
 
     name: str
     bound: int

@@ -50,7 +50,7 @@ class Decision:
     writes: object = None
     """The writes other than the sizes of targets, which are in the record; the writers of the kind know their form."""
     decide_again: float | None = None
-    """The time, in seconds since the Unix epoch, from which another value is possible though no input changes; None if
+    """The time, in seconds since the Unix epoch, from which another value is possible even if no input changes; None if
     that is not before the next poll."""
 
 
@@ -168,7 +168,7 @@ def _check(calculation: Calculation, policy: RecommendationPolicy, now: float) -
 
 
 def _without_wrong_times(memory: Memory, now: float) -> Memory:
-    """Return the memory with only the changes of the last hour and with times in the future set to `now`.
+    """Return the memory with only the changes of the last hour; changes in the future count as made `now`.
 
     A last value that no decision can have produced, such as one that somebody has edited by hand, is forgotten.
     """

@@ -67,11 +67,11 @@ class LastValue:
     """The last value that passed all constraints."""
 
     replicas: int | None
-    """None for a kind whose value is not a single size: the memory of that kind contains the value."""
+    """The size; None for a kind whose value is not a single size: the memory of that kind contains the value."""
     decided: float
-    """When it was decided, in seconds since the Unix epoch."""
+    """When the value was decided, in seconds since the Unix epoch."""
     confirmed: float
-    """When fresh inputs last led to it, in seconds since the Unix epoch."""
+    """When fresh inputs last led to the value, in seconds since the Unix epoch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Memory:
     changes: tuple[float, ...] = ()
     """Times of the changes of the value in the last hour, in seconds since the Unix epoch, ascending."""
     own: KindMemory | None = None
-    """The memory of its kind."""
+    """The memory of the recommendation's kind."""
     known: Mapping[str, int] = field(default_factory=dict)
     """The last known number of objects of each counted kind (`doubted_first_lists`); kinds without any are left out."""
     by_target: Mapping[TargetReference, Memory] = field(default_factory=dict)

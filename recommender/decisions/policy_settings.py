@@ -32,7 +32,7 @@ class Direction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """A stop of changes."""
+    """A period in which changes are stopped."""
 
     direction: Direction
     until: float | None = None

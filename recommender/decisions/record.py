@@ -19,7 +19,7 @@ class Status(StrEnum):
     HELD = "held"
     """A pause, a brake or a missing input keeps the last value; the message says which, and until when."""
     STALE = "stale"
-    """The inputs have been too old for longer than `staleAfter`; there is no value."""
+    """Inputs are missing or too old, and so is the last value (`staleAfter`); there is no value."""
     ERROR = "error"
     """There is no value, because the configuration or an input is wrong."""
 

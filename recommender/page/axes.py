@@ -48,7 +48,7 @@ class Span:
 
     @property
     def seconds(self) -> float:
-        """How long it is."""
+        """The length of the span."""
         return self.end - self.start
 
 

@@ -41,7 +41,7 @@ class PageHistory(Protocol):
 
 
 class PageHandler:
-    """Answers from memory."""
+    """Answers requests for the page and for the JSON."""
 
     def __init__(self, latest: Callable[[], Publication], history: PageHistory, version: str) -> None:
         self._latest = latest

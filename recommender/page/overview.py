@@ -42,7 +42,7 @@ class Card:
     record: Record | None
     """The record that is shown in full; with `forEach`, only if a single target is requested."""
     is_open: bool
-    """Whether its details are shown at once."""
+    """Whether the card's details are shown at first."""
     sums: TargetSums | None = None
     """The sums over targets; only with `forEach`."""
     shown: ShownTargets | None = None

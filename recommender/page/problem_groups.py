@@ -53,7 +53,7 @@ def rows_of(lines: Sequence[PageLine]) -> list[PageRow]:
 
 
 def problem_key(line: PageLine) -> str:
-    """Return the key that lines with the same problem share; empty for lines without a problem and for many targets.
+    """Return the key that lines with the same problem share; empty without a problem, and for several targets.
 
     Lines have the same problem if they have the same status and reason, apart from names, times and line numbers of
     files in the reason.

@@ -45,7 +45,7 @@ class PageLine:
 
     @property
     def has_targets_of_series(self) -> bool:
-        """Whether it is a recommendation with `forEach`."""
+        """Whether the line is about a recommendation with `forEach`."""
         return self.first.each is not None
 
 

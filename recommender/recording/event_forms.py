@@ -51,7 +51,7 @@ class PodKindForm(msgspec.Struct, frozen=True, array_like=True, tag="k"):
     number: int
     namespace: str
     owner: tuple[str, str, str] | None
-    """API version, kind and name."""
+    """API version, kind and name of the controller; None without one."""
     requests: dict[str, int]
     scored: dict[str, int]
     priority: int

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 PREFIX: Final = "recording-"
 SUFFIX: Final = ".jsonl"
 MOST_BYTES: Final = 128 * 2**20
-"""Limit of all files together, with which they fit, beside the history of loads, into the chart's `stateSizeLimit`."""
+"""Limit of all files together: with it, they and the history of loads fit into the chart's `stateSizeLimit`."""
 _PARTS: Final = 8
 """A file that exceeds the limit divided by this is ended early, so that old files can be dropped."""
 _FILE_SECONDS: Final = 86_400.0
@@ -84,8 +84,8 @@ class EventLog:
     def drop_old(self, time: float) -> None:
         """Delete files that ended before the kept time, and the oldest files while the total is too large.
 
-        If even the newest file began before the kept time, the clock may be wrong, and files are too old only if the
-        next file begins at a time like this too.
+        If even the newest file began before the kept time, the clock may be wrong, so files count as too old only once
+        the next file begins at such a time too.
         """
         files = files_of(self._folder)
         oldest = time - self._keep_seconds

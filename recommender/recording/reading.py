@@ -103,7 +103,7 @@ class _Reader:
         self._present: dict[str, int] = {}
         """The places of the present nodes in the list of nodes, by name."""
         self._left: dict[str, float] = {}
-        """When a node of each name was last gone, or had other facts."""
+        """When the last node of each name was removed, or when its facts changed."""
         self._pods: dict[str, _Life] = {}
         self._gaps: list[RecordingGap] = []
         self._start: float | None = None

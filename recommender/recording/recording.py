@@ -20,7 +20,7 @@ class RecordedNode:
     node: ClusterNode
     came: float
     gone: float | None
-    """When it was removed; None if it existed at the end of the recording."""
+    """When the node was removed; None if it existed at the end of the recording."""
 
     def is_there(self, time: float) -> bool:
         """Return whether the node existed at a time."""
@@ -32,14 +32,14 @@ class RecordedPod:
     """A pod, and the time during which it existed."""
 
     kind: int
-    """The index of its kind in `Recording.pod_kinds`."""
+    """The index of the pod's kind in `Recording.pod_kinds`."""
     created: float
     bound: float | None
-    """When it was bound to its node; None if it never was."""
+    """When the pod was bound to its node; None if it never was."""
     gone: float | None
-    """When it ended or was deleted; None if it existed at the end of the recording."""
+    """When the pod ended or was deleted; None if it existed at the end of the recording."""
     node: str = ""
-    """The node that it was bound to; empty for none."""
+    """The node that the pod was bound to; empty for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,8 @@ class Recording:
     pods: tuple[RecordedPod, ...]
     """Pods in the order of their creation."""
     pod_kinds: tuple[ClusterPod, ...]
-    """One pod for each kind: pods of one kind are equal for every decision. It has neither a name nor a node."""
+    """One pod for each kind: pods of one kind are equal for every decision. These pods have neither a name nor a
+    node."""
     gaps: tuple[RecordingGap, ...] = ()
     notes: tuple[str, ...] = ()
     """The facts that the source lacks, one sentence each."""

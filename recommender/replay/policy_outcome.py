@@ -53,7 +53,7 @@ class PolicyOutcome:
     unplaced: int
     """Pods that had no node at the end."""
     spot: SpotOutcome | None = None
-    """None if no spot machine can be interrupted."""
+    """What happened to spot machines; None if none can be interrupted."""
 
 
 class Account:
@@ -100,7 +100,7 @@ class Account:
         self._evictions[self._day(now)] += pods
 
     def interrupted(self, pods: int) -> None:
-        """Count a spot machine that was interrupted, with its pods."""
+        """Count an interrupted spot machine, and its pods."""
         self._interruptions += 1
         self._interrupted_pods += pods
 

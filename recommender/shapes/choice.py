@@ -168,7 +168,7 @@ class _Search:
         return sorted(list(dict.fromkeys(option for option in ranked if option is not None))[:MOST_EXTENDING])
 
     def _rank(self, options: tuple[int, ...]) -> tuple[int, float, tuple[int, ...]]:
-        """Return the sort key of a set: how many kinds of pods fit on none of its machines, then its lowest cost."""
+        """Return the sort key of a set: how many kinds of pods fit on none of its machines, then its bound."""
         missing = sum(not any(option in one.rooms for option in options) for one in self._every.rooms)
         bound = self._bound(options) if not missing else None
         return missing, sum(self._prices[option] for option in options) if bound is None else bound, options

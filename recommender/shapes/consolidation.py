@@ -1,4 +1,4 @@
-"""Finds nodes that other machines could replace at a lower cost: two nodes by one machine, or one node by two. Pure."""
+"""Finds nodes that other machines could replace at a lower cost: two nodes by one, or one node by one or two. Pure."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class ShapeReport:
     present_nodes: int
     """The largest number of nodes that the groups have at one of the peaks."""
     present_cost: float | None
-    """Highest cost of these nodes per hour; None if one of them has no price."""
+    """The highest cost per hour of the groups' nodes at one of the peaks; None if one of the nodes has no price."""
     consolidations: tuple[Consolidation, ...]
     notes: tuple[str, ...]
 

@@ -55,7 +55,7 @@ class Published:
     watcher: PreparedWatcher | None = None
     exposition: NodeExposition | None = None
     hot: bytes = b""
-    """The metrics of the content of `/hotspots`, as text."""
+    """The content of `/hotspots` in Prometheus's text format."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +101,7 @@ class BoardKeeper:
         columns = self._builder.build((), PlacedPods(), None, parts.clock.wall())
         self._published = Published(Board(columns, None, "none"), self._selectors)
         self.has_tried = False
-        """Whether one refresh was tried."""
+        """Whether a refresh has been tried."""
 
     @property
     def published(self) -> Published:

@@ -32,7 +32,7 @@ class PastKeeper:
     refresh_seconds: float
     refreshes: int = 0
     fills: int = 0
-    """How often there was a query to spare for a part of the past."""
+    """How many refreshes have left a query for the past; the day and the week take turns by this number."""
 
     @property
     def kept_queries(self) -> int:

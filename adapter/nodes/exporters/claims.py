@@ -41,12 +41,12 @@ class Past:
     """The history of a source in Prometheus from before the start."""
 
     first_seen: float
-    """Unix seconds of its earliest sample, as far back as the survey looked."""
+    """Unix seconds of the source's earliest sample, as far back as the survey looked."""
     last_seen: float
     exporters: int
-    """How many exporters it had when it was last seen."""
+    """How many exporters the source had when it was last seen."""
     is_missed: bool
-    """Whether it had at least half as many exporters as any other source, and has none now."""
+    """Whether the source had at least half as many exporters as any other one, and has none now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Owner:
     exporter: str
     is_own: bool
     seen_at: float
-    """Unix seconds of its newest sample."""
+    """Unix seconds of the exporter's newest sample."""
 
 
 @dataclass(frozen=True, slots=True)

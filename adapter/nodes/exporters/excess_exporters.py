@@ -27,7 +27,7 @@ class CrowdedOut:
     """The sources whose series are not queried."""
 
     exporters: Mapping[Source, int] = field(default_factory=dict)
-    """How many exporters each of them has; all jobs of a namespace together count as a source without a job."""
+    """How many exporters each source has; all jobs of a namespace together count as a source without a job."""
     labels: frozenset[tuple[str, str]] = frozenset()
     """The labels by which the sources are left out; other series with one of these labels are left out too."""
 

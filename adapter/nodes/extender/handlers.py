@@ -42,7 +42,8 @@ BASIS_HEADER: Final = "Tidewatch-Basis"
 
 _MOST_AT_ONCE: Final = 4
 _LONGEST_WAIT_SECONDS: Final = 0.1
-"""Shorter than the timeout in the shipped scheduler configuration (500 ms), so that the scheduler gets the reason."""
+"""How long a request waits for its turn: less than the scheduler's timeout (500 ms as shipped), so that it gets the
+reason."""
 
 _log: Final = logging.getLogger(__name__)
 

@@ -42,13 +42,13 @@ class CrowdedReplicas:
     on_hot_nodes: int
     replicas: int
     nodes: tuple[str, ...]
-    """The hot nodes with its replicas."""
+    """The hot nodes with replicas of the controller."""
     labels: Mapping[str, str]
-    """Labels that all of its pods have, including the pods of later versions."""
+    """Labels that all pods of the controller have, including the pods of later versions."""
 
     @property
     def ratio(self) -> float:
-        """The share of its replicas that are on hot nodes."""
+        """The share of the controller's replicas that are on hot nodes."""
         return self.on_hot_nodes / self.replicas
 
 

@@ -43,7 +43,7 @@ _ONE_MATCHER: Final = re.compile(_MATCHER)
 
 
 class QueryExpressionError(ValueError):
-    """The expression is not answered here; the message says which form is."""
+    """The expression is not answered here; the message says which form is answered."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ class ResourceHeat:
     """How long the nodes have been over the limit of one resource, in the order of `HeatState.nodes`."""
 
     rounds: NDArray[np.int64]
-    """Refreshes since a node came over the limit; 0 if it is below and not hot."""
+    """Refreshes since a node rose above the limit; 0 if it is below and not hot."""
     below: NDArray[np.int64]
     """Number of consecutive refreshes in which a hot node has been below the limit."""
     is_hot: NDArray[np.bool_]

@@ -21,7 +21,7 @@ class MovablePod:
 
     pod: ClusterPod
     is_match: bool
-    """Whether it is one of those that would have to leave."""
+    """Whether the pod is among those that would have to leave."""
 
 
 def movable_pods(

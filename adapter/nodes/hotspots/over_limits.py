@@ -31,9 +31,9 @@ class HotNode:
     utilization: Mapping[LoadResource, float]
     """Average ratios over 15 minutes, for all known resources."""
     estimated: tuple[LoadResource, ...]
-    """The ratios among them that are estimated from requests."""
+    """The resources among these whose ratios are estimated from requests."""
     rounds: int
-    """Refreshes since the node came over its limit; 0 if utilisation is not among the reasons."""
+    """Refreshes since the node rose above its limit; 0 if utilisation is not among the reasons."""
     excess: Mapping[str, float]
     """The load that must leave the node to bring it to its limits: millicores (`cpu`) and bytes (`memory`)."""
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from adapter.nodes.model.columns import NodeColumns
 
 ScoreBasis: TypeAlias = Literal["metrics", "none", "requests"]
-"""The basis of scores: metrics; nothing, so that all nodes get the middle score (no node has had usable metrics yet, or
-none has had any for less than five minutes); or requests (best fit) after that."""
+"""The basis of scores: `metrics` while any node has usable ones; without any, for five minutes `none`, so that all
+nodes get the middle score, and then `requests` (best fit)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -62,10 +62,10 @@ class KeptRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NodeColumns:
-    """All nodes. CPU in millicores, memory in bytes, other resources as counts; arrays of shape (nodes,), read-only.
+    """The facts about all nodes: CPU in millicores, memory in bytes, other resources as counts.
 
-    Resources are named as in Kubernetes (`cpu`, `memory`, `pods`, `nvidia.com/gpu`); a resource that a node does not
-    have is 0.
+    Arrays are read-only and of shape (nodes,). Resources are named as in Kubernetes (`cpu`, `memory`, `pods`,
+    `nvidia.com/gpu`); a resource that a node does not have is 0.
     """
 
     names: tuple[str, ...]
@@ -125,7 +125,7 @@ class PendingPod:
     resources: PodResources = field(default_factory=PodResources)
     has_spread_constraints: bool = False
     has_resource_claims: bool = False
-    """Whether it gets devices by dynamic resource allocation; nothing shows which devices, or how many of them are
+    """Whether the pod gets devices by dynamic resource allocation; nothing shows which devices, or how many of them are
     left."""
     gpu_count: int = 0
     gpu_milli: int = 0

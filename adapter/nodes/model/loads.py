@@ -65,13 +65,13 @@ class ResourceLoad:
 
     resource: LoadResource
     stats: Floats
-    """Ratios (0..1) of shape (windows, stats, nodes); NaN where nothing is served. The windows are those of samples
-    until those of slots are added (`windows/day`)."""
+    """Ratios (0..1) of shape (windows, stats, nodes); NaN where nothing is served. The windows of slots are missing
+    until `windows/day` adds them."""
     taken_from: NDArray[np.int8]
     """The window that the numbers really come from, of shape (windows, nodes): an index of
     `WINDOWS_SECONDS`; -1 for none."""
     verdicts: NDArray[np.int8]
-    """Of shape (nodes,), an index of `VERDICTS`."""
+    """The verdict on each node's samples, an index of `VERDICTS`, of shape (nodes,)."""
     sampled_at: Floats
     """Unix seconds of the newest sample, of shape (nodes,); NaN for none."""
     is_estimated: NDArray[np.bool_]
@@ -91,7 +91,7 @@ class ResourceLoad:
 
 @dataclass(frozen=True, slots=True)
 class UnmappedSeries:
-    """A series whose node is not known."""
+    """A series that is not counted, because its node is not known or because it is refused."""
 
     instance: str
     labels: Mapping[str, str]
@@ -107,9 +107,9 @@ class MeasuringJob:
     """A job from which the load of nodes is taken."""
 
     labels: tuple[tuple[str, str], ...]
-    """Its labels, such as `job` and `namespace`; empty for series without any."""
+    """The job's labels, such as `job` and `namespace`; empty for series without any."""
     nodes: Mapping[LoadResource, int]
-    """How many nodes it measures, by resource."""
+    """How many nodes the job measures, by resource."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,9 +121,9 @@ class LoadSnapshot:
     too."""
     resources: Mapping[LoadResource, ResourceLoad]
     assembled_at: float
-    """Unix seconds."""
+    """When the snapshot was assembled, in Unix seconds."""
     window_end: float
-    """Unix seconds: no sample is later. The windows end here."""
+    """When the windows end, in Unix seconds; no sample is later."""
     from_file: bool = False
     unmapped: tuple[UnmappedSeries, ...] = ()
     """Series whose node is not known, or that are refused."""

@@ -42,4 +42,4 @@ class SampleSet:
 
     grids: Mapping[LoadResource, SampleGrid]
     from_file: bool = False
-    """Whether nothing has been added since it was read from the state file."""
+    """Whether nothing has been added since the samples were read from the state file."""

@@ -27,7 +27,8 @@ class SeriesMapper:
     """Maps series to nodes."""
 
     names: NodeNames | None
-    """None if Node objects are not known; then `instance` without its port is the name of the node."""
+    """The names of all nodes; None if Node objects are not known: `instance` without its port is then the node's
+    name."""
     unames: Mapping[str, str]
     """Host names that exporters report about themselves, by `exporter_text` and by `instance`."""
     found: dict[frozenset[tuple[str, str]], str] = field(default_factory=dict, repr=False, compare=False)
@@ -53,7 +54,7 @@ class SeriesMapper:
         return self.names.candidates({"instance": labels.get("instance", "")}) == {node}
 
     def fix(self, labels: Mapping[str, str]) -> str:
-        """Return how to get a series that has no node mapped, in one sentence."""
+        """Return in one sentence how a series without a node can be mapped to one."""
         instance = labels.get("instance", "") or _first_name(labels)
         if self.names is None or not instance:
             return "The series has no label `instance`: let the expression in `queries` aggregate by (instance)."

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 PODS: Final = "pods"
 LATELY_SECONDS: Final = 1800.0
-"""How long after its binding a pod is kept among those that may be recent. A pod is recent if it was bound less than
-five minutes before the end of the metrics, or later; once the metrics are older than this, nodes are estimated and no
-pod is recent."""
+"""Pods that were bound less than this long ago are listed, since they may be recent. A pod is recent if it was bound
+less than five minutes before the end of the metrics, or later. Once the metrics are older than this, nodes are
+estimated and no pod is recent."""
 
 
 BOUND_AT, CPU_PREDICTION, CPU_REQUEST, CPU_LIMIT, MEMORY_REQUEST, MEMORY_LIMIT, GPU_REQUEST = range(7)

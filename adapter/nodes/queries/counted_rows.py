@@ -92,7 +92,7 @@ class ExporterRegister:
         return self._ownership.owners
 
     def not_after(self, step: int) -> None:
-        """Take back what was judged for steps after this one (Unix seconds), which a clock that was ahead caused."""
+        """Undo what was judged for steps after this one (Unix seconds), while the clock was ahead."""
         if self._until <= step:
             return
         self._until, before = step, self._ownership

@@ -10,8 +10,8 @@ textbook form, `1 - rate(idle)`, is wrong by 7 percentage points on an idle node
 late.
 
 **Rates** come from the last two scrapes (`irate`), so that each scrape interval counts once and nothing is smoothed
-twice; `docs/node-windows.md` has the errors of this and of other estimators. Where scrapes are closer than the steps,
-`rate` over more than a step is used, which skips no scrape.
+twice; `docs/node-windows.md` has the errors of this and of other estimators. Where scrapes are less than half a step
+apart, `rate` over more than a step is used, which skips no scrape.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class ResourceQuery:
 
     expression: str
     is_overridden: bool = False
-    """Whether its values come from `queries:`, so that nothing is known about counters."""
+    """Whether the values come from `queries:`, so that nothing is known about counters."""
 
 
 def rate_function(scrape_seconds: float) -> RateFunction:

@@ -69,7 +69,7 @@ class PastQuery:
     piece: QueryPiece
     expression: str
     is_recorded: bool = False
-    """Whether it reads our recording rule."""
+    """Whether the query reads our recording rule."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,7 +79,7 @@ class PastAnswer:
     slots: tuple[SampleGrid, ...] = ()
     queries: int = 0
     failure: str = ""
-    """Why there is no answer, in one sentence; empty if there is one."""
+    """Why a query has no answer, in one sentence; empty if it has one, or if nothing was queried."""
 
 
 @dataclass(slots=True)

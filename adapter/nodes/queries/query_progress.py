@@ -41,7 +41,7 @@ class ResourceProgress:
     most_steps: int = MOST_POINTS
     """Limit of the steps of one query, which is lowered when a query was too large."""
     asked: int = 0
-    """Number of its last query in the order of all queries; 0 if there was none."""
+    """The number of the resource's last query, counted over all resources; 0 if there was none."""
     judged_until: int = 0
     """Unix seconds of the newest step whose exporters were judged."""
     unmapped: tuple[Mapping[str, str], ...] = ()
@@ -54,7 +54,7 @@ class ResourceProgress:
     """The mapped rows of the last answer and their claimants, preceded by the layout and mapper that they come from."""
 
     def not_after(self, step: int) -> None:
-        """Take back what was judged for steps after this one (Unix seconds), which a clock that was ahead caused."""
+        """Undo what was judged for steps after this one (Unix seconds), while the clock was ahead."""
         self.judged_until = min(self.judged_until, step)
         if self.register is not None:
             self.register.not_after(step)

@@ -89,7 +89,7 @@ _SHORTEST_QUERY_SECONDS = 0.5
 
 
 def queries_allowed(refresh_seconds: float) -> int:
-    """Return how many queries a refresh may send, so that a minute does not have more than twelve."""
+    """Return how many queries a refresh may send, so that a minute does not have more than twelve; at least one."""
     return max(1, int(MOST_QUERIES_A_MINUTE * refresh_seconds / 60))
 
 

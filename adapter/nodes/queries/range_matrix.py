@@ -56,7 +56,7 @@ class SeriesMatrix:
 
     names: SeriesNames
     values: Floats
-    """Of shape (series, steps); NaN where a series has no sample."""
+    """The values, of shape (series, steps); NaN where a series has no sample."""
     warnings: tuple[str, ...] = ()
     """Warnings of Prometheus, as in RangeAnswer."""
 

@@ -1,7 +1,7 @@
 """Brings the samples up to date: asks Prometheus for missing ones, and joins the answers with the present ones.
 
 A query that fails affects only its own resource, whose samples stay as they were. A whole refresh ends within its time.
-It is used by one thread at a time.
+A refresher is used by one thread at a time.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class SampleRefresher:
 
         `samples` are those of the last refresh or of the state file, or None if there are none. `nodes` are all Node
         objects, or None if they are not known. `kept_queries` is how many of the allowed queries to reserve for
-        `fill_day`. Never raises Prometheus errors.
+        `fill_day` and `fill_week`. Never raises Prometheus errors.
         """
         began = self._monotonic()
         deadline = began + max(_LEAST_SECONDS, min(_MOST_SECONDS, _TIME_SHARE * self._refresh_seconds))

@@ -93,7 +93,7 @@ def _without_vanished(grid: SampleGrid) -> SampleGrid:
 def _counted_from_first_sight(grid: SampleGrid, rows: AnswerRows, mapped: MappedRows) -> SampleGrid:
     """Return the grid with counters that never advanced marked as standing still since they were first seen.
 
-    Otherwise, a node whose counters were stuck from the start would count as one of which nothing is known.
+    Otherwise, counters that were stuck from the start would count as unknown, and not as stuck.
     """
     node_of = mapped.node_of
     if grid.nodes is not mapped.nodes:

@@ -53,7 +53,8 @@ class KeptSurvey:
     def ask(self, now: float, timeout_seconds: float, nodes: int | None, *, needs_past: bool) -> None:
         """Send the survey at `now` (Unix seconds), for this number of nodes.
 
-        `needs_past` is whether the sources from before the start still matter: until the first answer of a query.
+        `needs_past` is whether the sources from before the start still matter, as they do until a query is first
+        answered.
 
         If the survey fails, the last one stays, unless that found no series: nobody knows whether there are any now, so
         each resource is queried, and the failures of these queries are reported.

@@ -22,9 +22,9 @@ class BlendedScores:
     """The scores of a request's nodes, in the request's order."""
 
     values: Floats
-    """0..100, never NaN."""
+    """The scores, 0..100 and never NaN."""
     priorities: NDArray[np.int64]
-    """0..10, as in the answer of an extender."""
+    """The scores as integers 0..10, as in the answer of an extender."""
     without_influence: bool
     """Whether there are several nodes and all have the same priority, so that the answer changes nothing."""
 

@@ -32,7 +32,7 @@ class PolicyScores:
     """The scores of one policy for the nodes of a request, in the request's order."""
 
     values: Floats
-    """0..100; NaN for a node that is unknown or lacks metrics that the policy needs."""
+    """The scores, 0..100; NaN for a node that is unknown or lacks metrics that the policy needs."""
     reason: Callable[[int], str]
     """Returns in one sentence why the node at a position of the request has its score."""
 
@@ -44,7 +44,7 @@ def taken(columns: Mapping[str, Floats], name: str, rows: Rows) -> Floats:
 
 
 def load_taken(loads: Mapping[T, Floats], name: T, rows: Rows) -> Floats:
-    """Return measured ratios for the rows; NaN if the resource or use of this name is not measured."""
+    """Return the ratios of a resource or use for the rows; NaN if `loads` does not have this name."""
     column = loads.get(name)
     return np.full(len(rows), np.nan) if column is None else column.take(rows)
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _ZONE_WEIGHT: Final = 2.0 / 3.0
 _NODE_WEIGHT: Final = 1.0 - 2.0 / 3.0
-"""Not 1 / 3: that is smaller by one unit in the last place, so 100 would be truncated to 99."""
+"""This is not 1 / 3, which is smaller by one unit in the last place, so that 100 would be truncated to 99."""
 
 
 def score(

@@ -4,8 +4,8 @@
     for each grid: values as float32, then newest, scrape_seconds, advancing and reset_at as float64
     BLAKE2b digest of everything before it, 32 bytes
 
-All numbers are little-endian. float32 holds a ratio with a relative error of at most 6e-8, or 0.000006 percent. The
-digest detects damage; it does not protect against somebody who may write the file.
+All numbers are little-endian. float32 holds a ratio with a relative error of at most 6e-8, or 0.000006%. The digest
+detects damage; it does not protect against somebody who may write the file.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 
 WRITE_EVERY_SECONDS: Final = 30.0
 LARGEST_BYTES: Final = 1 << 30
-"""A larger file is not read: 5,000 nodes with five resources, scraped every 5 s, take 20 MiB."""
+"""A larger file is not read: 5,000 nodes with five resources take 8 MB."""
 MOST_AHEAD_SECONDS: Final = 60.0
 """How far the newest sample may be ahead of the clock."""
 
@@ -106,7 +106,7 @@ class StateFile(Generic[Content]):
             self._offered = samples
 
     def write_if_due(self) -> bool:
-        """Write the newest samples if there are any and the last attempt was 30 s ago; return whether it wrote."""
+        """Write the newest samples if there are any and the last attempt is 30 s ago; return whether it wrote them."""
         now = self._clock.monotonic()
         if now - self._tried_at < WRITE_EVERY_SECONDS:
             return False

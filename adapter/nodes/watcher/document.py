@@ -50,7 +50,8 @@ class NodeTopology:
 def document_ends(snapshot: LoadSnapshot, window: int) -> tuple[bytes, bytes]:
     """Return the parts of the document before and after the nodes. `window` is an index of `WINDOWS_SECONDS`.
 
-    Times are those of the samples, so a document from the state file has old times.
+    Start and end of the window are times of samples. The timestamp is that of the refresh or, for samples from the
+    state file, the end of the window.
     """
     end = int(snapshot.window_end)
     timestamp = end if snapshot.from_file else int(snapshot.assembled_at)

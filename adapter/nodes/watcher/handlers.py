@@ -170,7 +170,7 @@ def _none_served(snapshot: LoadSnapshot, window: int) -> str:
 
 
 def _measures_cpu(snapshot: LoadSnapshot) -> bool:
-    """Whether any node has a series of its CPU, usable or not."""
+    """Return whether any node has a series of its CPU, usable or not."""
     cpu = snapshot.resources.get(LoadResource.CPU)
     return cpu is not None and any(VERDICTS[each] is not NodeVerdict.MISSING for each in cpu.verdicts)
 

@@ -39,7 +39,7 @@ class PreparedWindow:
     whole: Response
     """The whole document, with its entity tag and compressed form."""
     hosts: int
-    """The number of nodes in it."""
+    """The number of nodes in the document."""
     _ends: tuple[bytes, bytes]
     _places: NDArray[np.int64]
     """Start and end of each node's entry in the document, of shape (nodes, 2); -1 if it has none."""

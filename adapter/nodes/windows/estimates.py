@@ -37,8 +37,9 @@ class ResourceHistory:
     """Measured average divided by the requests, of the last refresh that had both (requests of at least
     `MIN_REQUESTED_RATIO`); NaN if there was none."""
     spread: Floats
-    """Of shape (windows, stats, nodes), from the last refresh in which the node was measured: the standard deviation;
-    for the other statistics, how far they were above the average. NaN if there was none."""
+    """Of shape (windows, stats, nodes), from the last refresh in which the node was measured: the average and the
+    standard deviation, and how far the 95th percentile and the maximum were above the average. NaN if there was
+    none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

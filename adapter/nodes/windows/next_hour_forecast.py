@@ -47,7 +47,7 @@ HIGHEST_FACTOR: Final = 1.25
 """A prediction is at most this many times the largest load of the week."""
 _HOUR: Final = 3600 // QUARTER_SECONDS
 _LEAST_OF_AN_HOUR: Final = _HOUR - 1
-"""How many quarters of an hour must be known."""
+"""How many of an hour's four quarters must be known."""
 _LEAST_RISES: Final = 4
 """How many rises must be known. Each day has three of them around a time of the day, so these are from at least two
 days."""

@@ -22,7 +22,7 @@ class SeriesRows:
     """Series of one resource on a grid of times, with the facts about each; a node may have several."""
 
     values: Floats
-    """Of shape (series, columns); NaN where there is no sample."""
+    """The samples, of shape (series, columns); NaN where there is none."""
     node_of: NDArray[np.intp]
     """Row of each series' node; -1 for a series whose node is not known, which is left out."""
     newest: Floats

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 MIN_COVERAGE: Final = 0.8
 """Share of a window's samples below which the window is not served."""
 FALLBACKS: Final = ((0, 1, 2), (1, 2, 0), (2, 1, 0))
-"""For each window, the windows that may replace it, in this order: shorter ones first, then longer ones."""
+"""For each window, the windows that its numbers may come from, in this order: itself, shorter ones, longer ones."""
 PERCENTILE: Final = 0.95
 # A scrape interval that is learned from timestamps is a little longer or shorter than the configured one.
 _INTERVAL_TOLERANCE_STEPS: Final = 0.1

@@ -28,7 +28,7 @@ CHUNK_STEPS: Final = 2000
 answered in time."""
 _CHUNK_SECONDS: Final = 120.0
 _SETTLED_SECONDS: Final = 300.0
-"""Younger values may still change, because samples arrive late and are looked up for five minutes."""
+"""Values younger than this may still change, because samples arrive late and are looked up for five minutes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from recommender.backtest.report import BacktestReport
 
 _FAR_DEARER: Final = 1.6
-"""A policy that costs this many times as much as auto is drawn at the edge."""
+"""A policy that costs more than this many times as much as auto is drawn at the edge."""
 _SHORT_AXIS: Final = 1000
 """A logarithmic axis whose end is less than this many times its start has room for labels between powers of ten."""
 
@@ -67,7 +67,7 @@ def draw_frontier(axes: Axes, report: BacktestReport) -> None:
 
 
 def draw_budgets(axes: Axes, report: BacktestReport) -> None:
-    """Draw shortage against budget, so that one can be chosen."""
+    """Draw shortage against budget, so that a budget can be chosen."""
     costs = [100 * point.budget_ratio for point in report.budgets]
     ours = np.array([point.measures.tau_under_percent for point in report.budgets])
     theirs = np.array([point.headroom_tau_under_percent for point in report.budgets])

@@ -85,7 +85,7 @@ def braked(value: V, brakes: Brakes, situation: Situation) -> V:
 
 
 def step_limit(step: MaxStep, base: int) -> int:
-    """Return the largest change from this size; a ratio of the size is rounded down, and is at least 1."""
+    """Return the largest change from this size: a number, or a ratio of the size, rounded down but at least 1."""
     if step.replicas is not None:
         return step.replicas
     # The decimal digits of the ratio are used, so that 29% of 100 are 29.

@@ -43,9 +43,10 @@ class ControlDelays:
     """How old a sample becomes before a query sees a newer one: the time between changes of the load, or the age of its
     samples if that is larger."""
     refresh: Delay
-    """From one decision to the next: measured as the time between polls, queries included."""
+    """The time from one decision to the next, measured as the time between polls, queries included."""
     hpa_sync: Delay
-    """Until an HPA has read the recommendation: its sync period as configured, never measured. 0 without an HPA."""
+    """The time until an HPA has read the recommendation: its sync period as configured, never measured. 0 without an
+    HPA."""
 
     @property
     def total_seconds(self) -> float:

@@ -52,8 +52,8 @@ class Prediction:
     model_reason: str
     """Why this model is used, in one sentence with figures."""
     shortage_versus_headroom: Mapping[str, float | None] = field(default_factory=dict)
-    """By model, its recent shortage divided by the shortage of plain headroom with equal replica-hours; None if neither
-    has any shortage. Models that are not considered are missing."""
+    """The recent shortage of each model divided by that of plain headroom with equal replica-hours; None if neither has
+    any shortage. Models that are not considered are missing."""
     last_day: str = ""
     """The result of this model over the last day, compared with plain headroom at equal cost; empty if unknown."""
     bound: ForecastBound | None = None

@@ -1,6 +1,6 @@
 """An order of targets in which no namespace takes the places of another one.
 
-It is used wherever only so many of them have room: a namespace with thousands of series, which any of its pods may
+It is used wherever the number of targets is limited: a namespace with thousands of series, which any of its pods may
 export, then gets no more places than others that want as many.
 """
 
@@ -26,7 +26,7 @@ def in_rounds(items: Iterable[T], namespace_of: Callable[[T], str]) -> list[T]:
     """Return the items in rounds: the first of each namespace, then the second of each, and so on.
 
     Within a round and within a namespace the given order stays. So the first N items are max-min fair: a namespace that
-    lacks places has at least as many of them, less one, as any other.
+    lacks places has at most one place fewer than any other.
     """
     places: defaultdict[str, int] = defaultdict(int)
     rounds: list[tuple[int, T]] = []

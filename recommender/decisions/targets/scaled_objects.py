@@ -30,7 +30,7 @@ def scaled_object_kinds(namespaces: Iterable[str]) -> frozenset[ObjectKind]:
 
 
 def with_scaled_objects(inputs: Inputs) -> Inputs:
-    """Return the inputs with the ScaledObjects among the objects of the cluster."""
+    """Return the inputs with `scaled_objects`, which are taken from the objects of the cluster."""
     return replace(inputs, scaled_objects=known_scaled_objects(inputs.cluster))
 
 

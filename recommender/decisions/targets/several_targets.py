@@ -55,7 +55,7 @@ def _own_shared(memory: Memory) -> KindMemory | None:
 def whole_memory(by_target: Mapping[TargetReference, Memory]) -> Memory:
     """Return the memory of the recommendation.
 
-    Its last value is the largest value of the targets, and was confirmed when the first of them was.
+    Its last value is the largest value of the targets, with the earliest time at which one of them was confirmed.
     """
     lasts = [each.last for each in by_target.values() if each.last is not None]
     own = next((found for each in by_target.values() if (found := _own_shared(each)) is not None), None)

@@ -34,7 +34,8 @@ class NextSync:
     held: HpaDecision
     """The decision if the present size was recommended a moment ago."""
     wait_seconds: float
-    """Seconds until nothing holds the size back any more, unless it is recommended again; 0 if that is certain now."""
+    """Seconds until nothing holds the size back, unless the present size is recommended again; 0 if the size is
+    certain."""
 
     @property
     def is_certain(self) -> bool:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from recommender.replay.cluster.replay_facts import Scene
 
 Event: TypeAlias = tuple[float, int, int]
-"""Its time, its `Happening` as a number, and the number of the pod, the node or the slot."""
+"""The time of an event, its `Happening` as a number, and the number of the pod, the node or the slot."""
 
 
 class Happening(IntEnum):
@@ -51,7 +51,7 @@ def events_of(scene: Scene) -> tuple[Event, ...]:
 
 
 def _stays_outside(scene: Scene) -> dict[int, float | None]:
-    """Return when each node outside all groups goes, by its first number: with other facts, it has another number."""
+    """Return when each node outside all groups goes, by its first number: changed facts give it another number."""
     found: dict[int, float | None] = {}
     first: dict[str, int] = {}
     for number, one in enumerate(scene.recording.nodes):

@@ -36,7 +36,7 @@ class NodeKind:
 
     node: ClusterNode
     group: str
-    """Empty for nodes outside of all groups."""
+    """The group of the nodes; empty for nodes outside of all groups."""
     daemons: tuple[ClusterPod, ...]
     """The DaemonSet and static pods that each such node has from the start."""
     offered: Mapping[str, float]

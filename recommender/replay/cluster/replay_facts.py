@@ -230,7 +230,7 @@ def _startup(recording: Recording, stated: float | None) -> tuple[float, str]:
 
 
 def _arrivals(recording: Recording) -> Mapping[str, list[float]]:
-    """Return when nodes of each name came; a node that only has other facts from a moment on came before."""
+    """Return when nodes of each name came; a mere change of a node's facts is not an arrival."""
     found: dict[str, list[float]] = {}
     gone: dict[str, float | None] = {}
     for one in recording.nodes:

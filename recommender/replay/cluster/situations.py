@@ -238,7 +238,7 @@ class Situations:
         )
 
     def _bulk(self, slot: int) -> ClusterPod:
-        """Return the pod that represents all pods of a node, including those of DaemonSets, and that keeps the node."""
+        """Return the pod that represents all pods of a node, with those of DaemonSets; it prevents a removal."""
         free = self._fleet.free[:, slot].tobytes()
         known = self._bulks.get(slot)
         if known is None or known[0] != free or known[1].node != self._names[slot].name:

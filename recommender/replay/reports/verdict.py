@@ -56,7 +56,7 @@ class _Rival:
     low: float
     high: float
     worse: str
-    """Why it is not recommended; empty if there is no objection."""
+    """Why the policy is not recommended; empty if there is no objection."""
 
 
 def verdict_of(outcomes: Sequence[PolicyOutcome], known_days: FloatArray, unknown_ratio: float) -> ReplayVerdict:

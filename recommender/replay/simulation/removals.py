@@ -36,13 +36,13 @@ _SPARE: Final = 2
 _MOST_WITH_PODS: Final = 20
 """Most nodes with pods that one look checks, even if it may remove more."""
 _MOST_EMPTY: Final = 100
-"""The same for nodes without pods, which are checked faster."""
+"""Most nodes without pods that one look checks; their check is faster."""
 _DESTINATIONS_EACH: Final = 2
 """How many nodes pods may move to for each node with pods that is checked: those with the most room. Twice as many if
 one of the checked nodes could not be emptied before."""
 _FEWEST_DESTINATIONS: Final = 12
 _DESTINATIONS_WITH_FUTURE_PODS: Final = 40
-"""The number of these nodes if pods are expected or a reserve is kept."""
+"""How many nodes pods may move to if pods are expected or a reserve is kept."""
 
 
 class Removals:

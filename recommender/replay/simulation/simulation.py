@@ -227,7 +227,7 @@ class _Simulation:
         return replace(node, taints=taints, conditions={"Ready": "True"}, unschedulable=False)
 
     def _look(self, now: float) -> None:
-        """Remove the nodes that removals choose; no pod of one of them moves to another one of them."""
+        """Remove the nodes that `Removals` chooses; their pods move to none of these nodes."""
         run = self._run
         due, next_look = self._removals.look(now, is_covered=self._growth.is_covered)
         if due:

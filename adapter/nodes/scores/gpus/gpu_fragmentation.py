@@ -38,14 +38,15 @@ _LIKE_A_GPU: Final = re.compile(r"/.*gpu|gpu.*/|/mig-", re.IGNORECASE)
 """Names of resources that may be GPUs or, such as `nvidia.com/mig-1g.5gb`, parts of them."""
 _NO_ROOM: Final = -np.inf
 _STATES_AT_ONCE: Final = 500
-"""Limits the memory of a request if all nodes differ."""
+"""How many states of GPUs are examined together, which limits the memory of a request if all nodes differ."""
 
 
 _POINTS_OF_A_GPU: Final = 100.0
 _STEP_POINTS: Final = 2.0
-"""Gradients are rounded down to multiples of this; of equal ones, the remainder decides, so nodes fill one by one."""
+"""Gradients are rounded down to multiples of this: more placements are equal, so nodes are filled one by one."""
 _RARITY: Final = 0.7
-"""Kinds count by this power of how often they were seen: a rare kind is more uncertain, and often the largest."""
+"""Counts of kinds are raised to this power, so that rare kinds weigh more: they are uncertain, and often the
+largest."""
 
 
 class Workload:
@@ -61,9 +62,9 @@ class PointsTable:
     """The points of placements that change one state of GPUs into another.
 
     Fragmentation gradient descent counts what no pod can use now. It does not see that a share of a GPU may leave a
-    piece that no later pod will fill; the value of the free part of a GPU does. Losing the value of a whole GPU, beyond
-    the value of the pod itself, counts as much as the whole range of the gradient. Of placements with equal points, the
-    one that leaves the least CPU and GPUs on the node is the best.
+    piece that no later pod will fill; the value of the free part of a GPU shows that. Losing the value of a whole GPU,
+    beyond the value of the pod itself, counts as much as the whole range of the gradient. Of placements with equal
+    points, the one that leaves the least CPU and GPUs on the node is the best.
     """
 
     def __init__(self, left_milli: Integers, workload: Workload) -> None:

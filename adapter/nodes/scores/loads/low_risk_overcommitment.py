@@ -28,7 +28,7 @@ _RESOURCES: Final = (LoadResource.CPU, LoadResource.MEMORY)
 _DEFAULT_SMOOTHING: Final = 5
 _DEFAULT_WEIGHT: Final = 0.5
 _MAX_VARIANCE_SHARE: Final = 0.99
-"""The deviation is kept below the largest that a beta distribution can have."""
+"""The variance is at most this share of the largest that a beta distribution with the same mean can have."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -73,7 +73,7 @@ def power_rise(k1: Floats, k2: Floats, from_percent: Floats, to_percent: Floats)
 def normalised(raw: Floats, is_full: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Floats:
     """Return scores from 0 to 100: 100 for the smallest rise in power, and 0 for full nodes; NaN stays NaN.
 
-    All scores are 0 if the power rises on no node.
+    All scores are 0 if the power rises on no node and no node is full.
     """
     compared = ~is_full & ~np.isnan(raw)
     values = np.where(is_full & ~np.isnan(raw), 0.0, np.nan)

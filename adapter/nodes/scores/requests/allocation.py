@@ -54,7 +54,7 @@ class ResourceUse(NamedTuple):
     weight: int
     requested: Integers
     allocatable: Integers
-    """0 if the resource does not count; its requests are then 0 too."""
+    """The allocatable amounts; 0 if the resource does not count, and its requests are then 0 too."""
 
     @property
     def percent(self) -> Integers:
