@@ -82,7 +82,7 @@ class Calculation:
 
     @property
     def replicas(self) -> int | None:
-        """The number of replicas, if the value is one."""
+        """The value if it is a number of replicas; otherwise None."""
         return self.value.replicas
 
 

@@ -54,7 +54,7 @@ class EventLog:
         self._began, self._size, self._unused = time, 0, path
 
     def append(self, lines: Iterable[bytes]) -> None:
-        """Append whole lines, which survive the end of this process, and a loss of power once this has returned.
+        """Append whole lines, which survive the end of this process and, after this call, a loss of power.
 
         If the first lines of a file cannot be written, it is deleted, so that a full disk does not gather empty files.
         """

@@ -3,9 +3,9 @@
 Sources that Prometheus has known for longer come first. Among sources of the same age, those whose exporters have the
 addresses of the nodes that they measure come first, if they cover more than half as many nodes as the other sources.
 Next come those that cover the most nodes; among sources that cover nearly as many, the one with the older samples. Only
-nodes that exist count. A source that covers more than twice as many nodes as all sources before it comes first. Some
-minutes after the start, the order is settled: a source that appears later comes last, unless it is the only one whose
-exporters have the addresses of their nodes, and it covers more than twice as many nodes as the others.
+nodes that exist count. If a source covers more than twice as many nodes as all sources before it together, it comes
+first. Some minutes after the start, the order is settled: a source that appears later comes last, unless it is the only
+one whose exporters have the addresses of their nodes, and it covers more than twice as many nodes as the others.
 """
 
 from __future__ import annotations

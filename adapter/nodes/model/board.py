@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from adapter.nodes.model.columns import NodeColumns
 
 ScoreBasis: TypeAlias = Literal["metrics", "none", "requests"]
-"""The basis of scores: `metrics` while any node has usable ones; without any, for five minutes `none`, so that all
-nodes get the middle score, and then `requests` (best fit)."""
+"""The basis of scores: `metrics` while any node has usable metrics; otherwise `none` for five minutes, with which all
+nodes get the middle score, and after that `requests` (best fit)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -129,7 +129,7 @@ class LoadSnapshot:
     """Series whose node is not known, or that are refused."""
     measured_by: tuple[MeasuringJob, ...] = ()
     index: Mapping[str, int] = field(default_factory=dict)
-    """Where each node is in `nodes`."""
+    """The index of each node in `nodes`."""
     query_failures: Mapping[LoadResource, str] = field(default_factory=dict)
     """Why the newest samples of a resource are missing."""
     forecast: HourForecast | None = None

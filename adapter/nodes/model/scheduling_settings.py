@@ -189,7 +189,7 @@ def usage_limits(policies: Sequence[PolicySettings]) -> Mapping[UsageName, float
 
 @dataclass(frozen=True, slots=True)
 class FilterSettings:
-    """Hard limits of utilisation after placement, as ratios; a resource without a limit is not limited."""
+    """Hard limits of utilisation after placement, as ratios by resource."""
 
     limits: Mapping[LoadResource, float] = field(default_factory=dict)
     use: Literal["requests", "limits"] = "requests"
@@ -209,7 +209,7 @@ class GpuSettings:
 
 @dataclass(frozen=True, slots=True)
 class HotspotSettings:
-    """When a node is hot: from `rounds` refreshes above a limit until `clear` refreshes below it."""
+    """The rules for hot nodes: a node is hot from `rounds` refreshes above a limit until `clear` refreshes below it."""
 
     limits: Mapping[LoadResource, float] = field(
         default_factory=lambda: {LoadResource.CPU: 0.8, LoadResource.MEMORY: 0.9}

@@ -38,7 +38,7 @@ class KeptMapping:
     """The last mapping. Used by one thread at a time."""
 
     def __init__(self, match: NodeMatch) -> None:
-        """Take the setting of how series are matched to nodes."""
+        """`match` says how series are matched to nodes."""
         self._match = match
         self._last: _Kept | None = None
 

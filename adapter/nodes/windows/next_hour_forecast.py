@@ -1,10 +1,10 @@
 """Forecasts each node's CPU in the next hour from the same time on earlier days, and judges its forecasts (pure).
 
 The prediction is the largest mean of 15 minutes within the next hour, which the node has to bear. It starts from the
-load of the last 15 minutes, so pods that were added or removed since the earlier days count in full. To this is added
-the rise of the load in the hour after this time of the day: the upper quantile of the rises on all known days,
-including those of the quarters of an hour before and after. If only few rises are known, it is the largest one, as in
-conformal prediction.
+load of the last 15 minutes, so pods that were added or removed since the earlier days count in full. The rise of the
+load in the hour after this time of the day is added: the upper quantile of the rises on all known days, including the
+rises a quarter of an hour earlier and later. If only few rises are known, it is the largest one, as in conformal
+prediction.
 
 **Backtest.** Each quarter of an hour of the later days is predicted from the days before it alone (rolling origin), and
 judged by the quantile (pinball) loss, in which an underestimated load costs more. The same loss is computed for the

@@ -49,7 +49,7 @@ class RecordedLoad:
     times: FloatArray
     """Seconds since the Unix epoch, strictly rising."""
     values: FloatArray
-    """Never negative; NaN where the load is unknown."""
+    """The load, never negative; NaN where it is unknown."""
     repeated: int = 0
     """Rows that share their time with another row."""
 

@@ -20,7 +20,7 @@ class DelaySource(StrEnum):
     MEASURED = "measured"
     """From the recent past of this installation."""
     ASSUMED = "assumed"
-    """A configured or default value, which is not measured or has too few measurements so far."""
+    """From the configuration or a default: the delay is not measured, or has too few measurements so far."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ class PredictedLoad:
     predicted: float | None
     """The largest load expected from `at` on, until a later decision can help; None if no model has a forecast."""
     at: float | None
-    """Seconds since the Unix epoch: now + start-up + control delays."""
+    """When the capacity is ready, in seconds since the Unix epoch: now + start-up + control delays."""
     quantiles: Mapping[str, float] = field(default_factory=dict)
     """Forecasts by quantile, a decimal number such as `0.95`."""
 

@@ -41,7 +41,7 @@ class ForecastPlan:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WorkloadForecasts:
-    """The forecasts of a whole replay: one object for every policy, since pods come and end as recorded."""
+    """The forecasts of a whole replay. All policies share them, since pods come and end as recorded."""
 
     start: float
     of_kind: IntArray

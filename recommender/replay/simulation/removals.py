@@ -28,7 +28,7 @@ LOOK_SECONDS: Final = 300.0
 SOON_SECONDS: Final = 60.0
 """Time until the next look if nodes are starting."""
 DRAINS: Final = 5
-"""Factor on how many nodes one look may remove; the next look waits until those with pods are drained."""
+"""One look may remove this many times as many nodes as `run` does at once; the next waits until those are drained."""
 _NOTICED_SECONDS: Final = 5.0
 """Mean time until `run`, which decides every 10 s, notices that a node has been unneeded for longer than the limit."""
 _SPARE: Final = 2

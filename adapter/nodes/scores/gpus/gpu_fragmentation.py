@@ -178,7 +178,7 @@ def _best_placements(pod: PendingPod, nodes: _Nodes, workload: Workload) -> _Fou
 def _write_best(
     pod: PendingPod, nodes: _Nodes, alike: Sequence[tuple[GpuState, list[int]]], workload: Workload, found: _Found
 ) -> None:
-    """For the nodes in these GPU states, write the best placement's points and fragments to `found`."""
+    """Write the points and fragments of the best placement on each node in these GPU states to `found`."""
     states: list[GpuState] = []
     rows: list[tuple[int, int, int]] = []
     for state, positions in alike:
