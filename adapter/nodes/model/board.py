@@ -55,7 +55,7 @@ class BasisState:
 
     basis: ScoreBasis
     without_since: float | None
-    """Seconds of a monotonic clock; None while some node has usable metrics."""
+    """Since when no node has had usable metrics, in seconds of a monotonic clock; None while some node has them."""
 
     def after(self, loads: LoadSnapshot | None, now: float) -> BasisState:
         """Return the state after these loads; `now` is a time of the same clock."""

@@ -30,7 +30,7 @@ class LoadDay:
     end: int = 0
     """Unix seconds at which the last slot ends, a multiple of `SLOT_SECONDS`."""
     nodes: tuple[str, ...] = ()
-    """Sorted names."""
+    """The sorted names of the nodes."""
     means: Mapping[LoadResource, SlotMeans] = field(default_factory=dict)
     """Ratios (0..1) of shape (nodes, SLOTS); NaN where a slot has too few samples. Column `i` is the mean of the five
     minutes until `end - (SLOTS - 1 - i) * SLOT_SECONDS`. They are in single precision: 5,000 nodes take 12 MB."""

@@ -32,7 +32,7 @@ class LoadWeek:
     end: int = 0
     """Unix seconds at which the last quarter ends, a multiple of `QUARTER_SECONDS`."""
     nodes: tuple[str, ...] = ()
-    """Sorted names."""
+    """The sorted names of the nodes."""
     means: QuarterMeans = field(default_factory=_no_means)
     """Ratios (0..1) of shape (nodes, QUARTERS); NaN where a quarter is not known. Column `i` is the mean of the quarter
     until `end - (QUARTERS - 1 - i) * QUARTER_SECONDS`. They are in half precision, whose error is at most 0.0005, so

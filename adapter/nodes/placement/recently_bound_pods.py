@@ -72,7 +72,7 @@ class LatelyBound:
     node: NDArray[np.int64]
     """Index of the node."""
     values: Floats
-    """As in `NodeSums.bound_lately`, of shape (pods, 7)."""
+    """The rows of `NodeSums.bound_lately`, of shape (pods, 7)."""
 
 
 def lately_bound(by_node: Sequence[Floats]) -> LatelyBound:

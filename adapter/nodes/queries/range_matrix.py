@@ -36,7 +36,7 @@ class SeriesNames:
     """The series of an answer, in its order."""
 
     digest: bytes
-    """Digest of the texts of their labels."""
+    """Digest of the texts of all labels."""
     texts: tuple[bytes, ...]
     """The labels of each series, a JSON object."""
 
@@ -80,7 +80,7 @@ _label_sets = decoder_of(list[dict[str, str]])
 
 
 class MatrixReader:
-    """Reads the answer for one piece; a RangeReader. Raises as `RangeJoiner` does for the same answers."""
+    """A RangeReader for the answer for one piece. It raises the same errors as `RangeJoiner` for the same answers."""
 
     def __init__(self, query: str, piece: QueryPiece, limits: RangeLimits, pace: Pace) -> None:
         """`pace` is for decoding, slice by slice."""

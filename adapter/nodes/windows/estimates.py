@@ -37,8 +37,8 @@ class ResourceHistory:
     """Measured average divided by the requests, of the last refresh that had both (requests of at least
     `MIN_REQUESTED_RATIO`); NaN if there was none."""
     spread: Floats
-    """Of shape (windows, stats, nodes), from the last refresh in which the node was measured: the average and the
-    standard deviation, and how far the 95th percentile and the maximum were above the average. NaN if there was
+    """The statistics of the last refresh in which the node was measured, of shape (windows, stats, nodes): the average
+    and the standard deviation, and how far the 95th percentile and the maximum were above the average. NaN if there was
     none."""
 
 

@@ -88,7 +88,7 @@ class NodeFleet:
         self.pods: list[dict[int, int]] = [{} for _ in range(_FIRST_SLOTS)]
         """The numbers of the pods in each slot, with the kind of each."""
         self.end = 0
-        """All slots in use have smaller numbers."""
+        """A number above those of all slots in use."""
         self._unused: list[int] = []
         self._touched: list[int] = []
         """Log of the slots that changed, in order; cleared when it gets long."""

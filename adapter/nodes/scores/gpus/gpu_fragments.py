@@ -37,7 +37,7 @@ class WorkloadMix:
     gpu_count: Integers
     gpu_milli: Integers
     share: Floats
-    """Sums to 1; without any kind, everything that is left is a fragment."""
+    """The share of each kind, which add up to 1; without any kind, everything that is left is a fragment."""
 
     def kinds_with(self, cpu_milli: Integers) -> NDArray[np.intp]:
         """Return for how many of the kinds this amount of CPU is enough."""
