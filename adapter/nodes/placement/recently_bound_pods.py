@@ -67,7 +67,7 @@ class RecentAdditions:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LatelyBound:
-    """The pods of all nodes that may be recent, one row each."""
+    """The pods that may be recent, of all nodes, with one row each."""
 
     node: NDArray[np.int64]
     """Index of the node."""

@@ -176,7 +176,7 @@ def _measures_cpu(snapshot: LoadSnapshot) -> bool:
 
 
 def _long_window_text(window: int) -> str:
-    """Return a text that names the window if it is a long one, which a node may lack despite metrics of minutes."""
+    """Return a text that names a long window, which may lack metrics although shorter ones have them; else empty."""
     is_long = WINDOWS_SECONDS[window] in SLOT_WINDOWS_SECONDS
     return f" over {WINDOW_NAMES[window]}, of which 80% must be known" if is_long else ""
 
