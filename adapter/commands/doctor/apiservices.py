@@ -1,4 +1,4 @@
-"""Doctor: who serves the metrics APIs, whether kube-apiserver reaches them, and whether a request succeeds."""
+"""`doctor` checks who serves the metrics APIs, whether kube-apiserver reaches them, and whether a request succeeds."""
 
 from __future__ import annotations
 

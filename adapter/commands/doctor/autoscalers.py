@@ -1,4 +1,4 @@
-"""Doctor: which HPAs lack a value that the adapter serves, and whether the adapter survives the loss of a pod."""
+"""`doctor` checks which HPAs lack a value that the adapter serves, and whether it survives the loss of a pod."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Doctor: whether `tidewatch-adapter nodes` answers, and whether Trimaran and kube-scheduler can use its answers."""
+"""`doctor` checks whether `tidewatch-adapter nodes` answers, and whether schedulers can use its answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Doctor: whether Prometheus answers, which version it has, and whether all clocks agree."""
+"""`doctor` checks whether Prometheus answers, its version, whether the clocks agree, and what its store holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Doctor: who serves metrics.k8s.io, which `kubectl top` and HPAs on CPU and memory need.
+"""`doctor` checks who serves metrics.k8s.io, which `kubectl top` and HPAs on CPU and memory need.
 
 Only one server can serve an API. For this one, it is usually metrics-server, or this adapter if its rule files hold
 `resourceRules`. If both are installed, the `resourceRules` may have no effect; this check then says so.

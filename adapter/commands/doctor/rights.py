@@ -1,4 +1,4 @@
-"""Doctor: the adapter's rights and what fails without each, the HPA controller's rights, and who calls the adapter."""
+"""`doctor` checks the rights of the adapter and of the HPA controller, and the CA of the front proxy."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ METRIC_RULES = DefinedKind(
     frozenset({"spec.api", "spec.rule"} | {f"spec.rule.{key.key}" for key in RULE_OF_OBJECT.keys}),
     lost="MetricRules: none of them is served",
 )
-"""Fields that the installed definition of MetricRule must have."""
+"""The kind MetricRule, with the fields that its installed definition must have."""
 HPA_CONTROLLER = ObjectName("kube-system", "horizontal-pod-autoscaler")
 
 

@@ -1,4 +1,4 @@
-"""Doctor: the certificate that the adapter presents in a real handshake, and the `caBundle` that must verify it."""
+"""`doctor` checks the certificate that the adapter presents in a handshake, and the `caBundle` that must verify it."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _seeing() -> ssl.SSLContext:
 
 
 def _verifying(authorities: Collection[x509.Certificate]) -> ssl.SSLContext:
-    """Return a context that accepts what kube-apiserver does: as in Go, each certificate of the bundle is a root."""
+    """Return a context that accepts what kube-apiserver accepts: as in Go, each certificate of the bundle is a root."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     context.load_verify_locations(cadata=bundle_pem(authorities).decode())

@@ -163,7 +163,7 @@ def _backends(values: FlagValues, prometheus: PrometheusClient, rulebook: Rulebo
 
 
 def _uptime(prometheus: PrometheusClient, rules: Sequence[Rule]) -> PrometheusUptime:
-    """Return when Prometheus began to collect samples: always, if it does not report this or no rule needs it."""
+    """Return when Prometheus began to collect samples: long ago, if it does not report this or no rule needs it."""
     if all(rule.policy.no_data_value is None for rule in rules):
         return always_there(Clock())
     try:

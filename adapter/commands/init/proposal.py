@@ -104,7 +104,7 @@ def hpa_text(found: ScalableWorkload) -> str:
 
 
 def target_of(average: float) -> float:
-    """Return a target with two significant digits, at least the average and a thousandth; 1 for an average of zero."""
+    """Return a target with two significant digits, at least the average and 0.001; 1 for an average of 0 or less."""
     if average <= 0:
         return 1.0
     milli = math.ceil(average * 1000)

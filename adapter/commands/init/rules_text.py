@@ -31,7 +31,7 @@ def rules_text(header: Sequence[str], rules: Sequence[TriedRule], unused: Sequen
     for key, group in (("rules", custom), ("externalRules", external)):
         if group:
             lines += ["", f"{key}:", *chain.from_iterable(map(_rule, group))]
-            # The empty line behind the last rule.
+            # This is the empty line after the last rule.
             lines.pop()
     if unused:
         lines += ["", *comment("Found, but not served:")]

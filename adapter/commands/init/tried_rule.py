@@ -21,4 +21,4 @@ class TriedRule:
     value: float | None = None
     """The value of an external metric; None if it had no value."""
     notes: tuple[str, ...] = ()
-    """Warnings of `check`, and why there is no value."""
+    """The findings of `check`, and why a counter has no value yet."""

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _MAX_AGE_SECONDS: Final = 300.0
 """Prometheus's look-back: a series whose newest sample is older has no value."""
-# Why there is no value is said by the answer to the query.
+# The answer to the query says why there is no value.
 _NOT_NOTED: Final = frozenset({Code.NO_SERIES.value})
 
 
@@ -48,7 +48,7 @@ def try_rules(
     Raises PrometheusError if Prometheus is unreachable or refuses the credentials.
     """
     resolve = partial(find_resource, BUILT_IN)
-    # The order in which the text has them.
+    # This is the order of the rules in the text.
     ordered = sorted(found, key=lambda metric: metric.known.subject is MetricSubject.EXTERNAL)
     document = load_documents(rules_text((), [TriedRule(metric, {}) for metric in ordered], ()), "rules.yaml")
     rulebook = parse_rulebook((document,), resolve)
@@ -73,7 +73,7 @@ def try_rules(
 
 
 def with_notes(rule: TriedRule, findings: Sequence[Finding]) -> TriedRule:
-    """Return the rule with the warnings of `check` and, if it has no value, with the reason."""
+    """Return the rule with the findings of `check` and, if it is a counter without a value, with the reason."""
     doubts = [f"{finding.message}: {finding.fix}" for finding in findings if finding.code not in _NOT_NOTED]
     has_value = bool(rule.values) or rule.value is not None
     if not has_value and rule.metric.known.type is SeriesType.COUNTER:

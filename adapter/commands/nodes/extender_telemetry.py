@@ -18,7 +18,7 @@ _BUCKETS: Final = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5,
 
 
 class ExtenderMetrics:
-    """`PREFIX_extender_requests_total{verb,code}` and `PREFIX_extender_request_duration_seconds{verb}`."""
+    """Exposes `PREFIX_extender_requests_total{verb,code}` and `PREFIX_extender_request_duration_seconds{verb}`."""
 
     def __init__(self, registry: CollectorRegistry, prefix: str) -> None:
         self._requests = Counter(

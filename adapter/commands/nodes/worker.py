@@ -56,8 +56,8 @@ Content = TypeVar("Content")
 LISTS_SECONDS: Final = 10.0
 """How long the first refresh and readiness wait at most for the first lists of nodes and pods."""
 PAUSE_SECONDS: Final = 0.001
-"""The pause after each half millisecond of bulk work, once requests are served. With the 4 ms of `serve`, reading the
-answer of Prometheus about 5,000 nodes would take longer than a refresh may take.
+"""The pause after each half millisecond of bulk work, once requests are served. With the 4 ms of `serve`, reading
+Prometheus's answer about 5,000 nodes would take longer than a refresh may take.
 """
 _CHANGES_A_SECOND: Final = 2.0
 _SHARE_OF_REBUILDING: Final = 0.2

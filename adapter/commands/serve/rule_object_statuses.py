@@ -86,7 +86,7 @@ class RuleObjectStatuses:
         self._written_at: dict[str, float] = {}
         """When a status of each namespace was last written."""
         self._refused: dict[Key, float] = {}
-        """When the status of each object beyond the quota that the API server has refused is tried again."""
+        """The time at which each refused status of an object beyond the quota is tried again."""
 
     def run(self, stop: Stop) -> None:
         """Write statuses until the stop is requested."""
@@ -171,7 +171,7 @@ class RuleObjectStatuses:
         if self._write(identity, status):
             self._refused.pop(identity.key, None)
         else:
-            # At once, the same request would only be repeated without end.
+            # If it were tried again at once, the same request would be repeated without end.
             self._refused[identity.key] = self._clock() + _RETRY_SECONDS
         return True
 

@@ -79,7 +79,7 @@ class QueryTrials:
         """Why rules were refused, by content; the rule that was refused last is the last one."""
 
     def of_a_change(self, in_force: Rulebook) -> Judge:
-        """Return a function that judges the rules of a change. Rules in force are not tried, since they may work."""
+        """Return a function that judges the rules of a change. Rules in force are not tried: they may work."""
         rules: tuple[Rule | ResourceRule, ...] = (*in_force.rules, *in_force.resource.rules)
         left_alone = set(map(_rule_content, rules))
         return partial(self._refusal_of, TrialBudget(), left_alone)

@@ -50,7 +50,7 @@ class OutOfRangeError(WrongValueError):
 
 @dataclass(frozen=True, slots=True)
 class Scalar(Generic[T]):
-    """A single value, read from its text. Any other ValueError of `parse` means that the text is not of this type."""
+    """A single value, read from text. A ValueError of `parse` means the wrong type, but a WrongValueError does not."""
 
     name: str
     """The name with its article, for messages, such as `a duration`."""
@@ -128,7 +128,7 @@ class OneOf:
     shapes: Mapping[type[Node], ValueShape]
 
     def read(self, node: Node, key: str = "") -> Any:  # noqa: ANN401 - see ValueShape
-        """Return the value that the shape for the node's kind reads; if there is none, raise the error of the first."""
+        """Return the value that the shape for the node's kind reads; without one, raise the first shape's error."""
         return self.shapes.get(type(node), next(iter(self.shapes.values()))).read(node, key)
 
     @property

@@ -48,7 +48,7 @@ def structural(schema: Schema, limits: StructuralLimits) -> Schema:
     found: Schema = {**described, **_typed_schema(schema, limits)}
     found |= {key: schema[key] for key in _COPIED if key in schema}
     for key, limit in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
-        # OpenAPI 3.0, which Kubernetes follows, has a limit and whether it is left out.
+        # OpenAPI 3.0, which Kubernetes follows, has a limit and a flag that excludes the limit itself.
         if key in schema:
             found |= {limit: schema[key], key: True}
     if "enum" in schema:
@@ -60,7 +60,7 @@ def _any_of(alternatives: Sequence[Schema], limits: StructuralLimits) -> Schema:
     """Return the first alternative's schema; if one is a list, a schema that allows any value of limited size."""
     if not any("array" in _types(each) for each in alternatives):
         return structural(alternatives[0], limits)
-    # No type allows both: the reader refuses what is wrong, and what is there must not be large.
+    # No type allows a list and a scalar: the reader refuses wrong values, and the schema limits their size.
     most = {"maxLength": limits.characters, "maxItems": limits.items, "maxProperties": 0}
     return {"x-kubernetes-preserve-unknown-fields": True, **most}
 

@@ -73,7 +73,7 @@ class Node:
 
     @property
     def is_null(self) -> bool:
-        """Whether it is an explicit null or an empty value."""
+        """Whether the node is an explicit null or an empty value."""
         return False
 
     def mapping(self) -> MappingNode:
@@ -85,7 +85,7 @@ class Node:
         raise self.wrong_kind("a list (lines that start with `- `)")
 
     def text(self) -> str:
-        """Return its literal text, as Go reads a string field; raises WrongKindError."""
+        """Return the node's literal text, as Go reads a string field; raises WrongKindError."""
         raise self.wrong_kind("a string")
 
     def boolean(self) -> bool:
@@ -117,11 +117,11 @@ class ScalarNode(Node):
 
     @property
     def is_null(self) -> bool:
-        """Whether it is an explicit null or an empty value."""
+        """Whether the node is an explicit null or an empty value."""
         return self.null
 
     def text(self) -> str:
-        """Return its literal text, as Go reads a string field; raises WrongKindError for null."""
+        """Return the literal text, as Go reads a string field; raises WrongKindError for null."""
         if self.null:
             raise self.wrong_kind("a string")
         return self.value

@@ -23,7 +23,7 @@ C = TypeVar("C")
 T = TypeVar("T")
 
 Look: TypeAlias = "Callable[[], tuple[object, C]]"
-"""Returns the state of the files, to be compared for equality, and their content. Raises an error if unusable."""
+"""Returns the state of the files, to be compared for equality, and their content. Raises if they cannot be used."""
 Stamp: TypeAlias = "tuple[int, int, int] | None"
 """Modification time in nanoseconds, inode and size of a file; None if the file does not exist."""
 
@@ -53,8 +53,8 @@ class FollowedFiles(Generic[C, T]):
         through. `on_success` is called with each further value; if it raises, the change is loaded again at the next
         look. `on_failure` is called with the error of an unusable change, once for each change.
 
-        A change is loaded when `settled_after` consecutive looks saw the same state. With more than one, files that are
-        still being written, or only partly replaced, are left alone.
+        A change is loaded when `settled_after` consecutive looks saw the same state. If it is more than 1, files that
+        are still being written, or only partly replaced, are left alone.
 
         With `loads_refused_again`, an unusable change is loaded again, at most once a second, since the state does not
         show every cause, such as permissions. `on_failure` is then called once for each message.
@@ -118,7 +118,7 @@ class FollowedFiles(Generic[C, T]):
         self._value, self._seen, self._refusal, self._refused_state = value, seen, None, None
 
     def _is_settled_change(self, seen: object) -> bool:
-        """Return whether this state is neither the one loaded nor the one refused last, and has lasted long enough."""
+        """Return whether this state must be loaded: it is new or follows a refusal, and has lasted long enough."""
         self._looks = self._looks + 1 if seen == self._coming else 1
         self._coming = seen
         # After a refusal, the state in use is loaded again when it returns, which ends the refusal.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def home_path(path: str) -> Path:
-    """Return the path with `~` replaced by the home directory; as it is if the user has none.
+    """Return the path with `~` replaced by the home directory; the path itself if the user has no home directory.
 
     A user of a container who is in no `passwd` file, as on OpenShift, has none without the variable HOME. kubectl then
     does not find such a file either.

@@ -28,7 +28,7 @@ class KeptContents:
         self._memory = os.memfd_create("configuration", os.MFD_CLOEXEC)
 
     def keep(self, contents: Sequence[FileContent]) -> None:
-        """Keep these contents as the newest version, without files that could not be read; forget the oldest ones."""
+        """Keep these contents as the newest version, without unreadable files; drop old versions beyond the limits."""
         newest = tuple(content for content in contents if content.unread is None)
         before = self.versions()
         self._write((*before, newest) if before[-1:] != (newest,) else before)

@@ -49,7 +49,7 @@ def write_new_files(folder: Path, files: Mapping[str, str]) -> None:
 
 
 def _rename(temporary: Path, folder: Path) -> None:
-    # A temporary folder is private, and this one is like any that its user makes.
+    # A temporary folder is private; this one gets the permissions of any folder that its user makes.
     mask = os.umask(0)
     os.umask(mask)
     temporary.chmod(0o777 & ~mask)

@@ -38,7 +38,7 @@ class HpaDocumentError(ValueError):
 
 
 def spec_of(hpa: Mapping[str, Any]) -> HPASpec:
-    """Return an HPA of autoscaling/v2 as the API server stores it, with its defaults. Raises HpaDocumentError."""
+    """Return the spec of an HPA of autoscaling/v2, which the API server has completed. Raises HpaDocumentError."""
     try:
         spec = hpa["spec"]
         behaviour = spec.get("behavior")

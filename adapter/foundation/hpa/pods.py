@@ -1,7 +1,7 @@
 """Pods as the HPA controller sees them: which of them count, and how.
 
 CPU samples of a pod that is starting up say nothing about its load, so the controller considers readiness, but only for
-CPU. For every other metric, a pod either has a sample or lacks one.
+CPU. For every other metric, a pod that is not pending either has a sample or lacks one.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ class PodState(StrEnum):
     READY = "ready"
     UNREADY = "unready"
     MISSING = "missing"
-    """It should have a sample but has none."""
+    """The pod should have a sample but has none."""
     IGNORED = "ignored"
-    """It is terminating or has terminated."""
+    """The pod is terminating or has terminated."""
     SUPERFLUOUS = "superfluous"
-    """There is a sample, but no pod of its name."""
+    """There is a sample, but no pod with this name."""
 
 
 @dataclass(frozen=True, slots=True)

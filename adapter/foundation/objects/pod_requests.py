@@ -73,7 +73,8 @@ class PodResources:
     for the node.
     """
     limits: Mapping[str, int] = field(default_factory=dict)
-    """The limits, by the same rule. A resource for which no container has a limit is absent."""
+    """The limits, by the same rule. A resource for which neither a container nor the pod as a whole has a limit is
+    absent."""
     non_zero_requests: Mapping[str, int] = field(default_factory=dict)
     """The requests for `cpu` and `memory`, with 100m and 200 MiB for each container that does not state them."""
     containers: tuple[ContainerResources, ...] = ()
@@ -87,7 +88,7 @@ class _Container:
     limits: _Nanos
     restarts_always: bool
     counted: _Nanos
-    """The requests that count for the node; others than `requests` while a resize in place is not done."""
+    """The requests that count for the node; while a resize in place is not done, they differ from `requests`."""
 
 
 def pod_resources(spec: PodSpecResources) -> PodResources:

@@ -44,7 +44,7 @@ def look_at_only_backend(settings: PrometheusSettings) -> tuple[Line, ...]:
 
 
 def _look_at(settings: PrometheusSettings, line: str, clock: str, fix: str) -> tuple[Line, ...]:
-    """Return the lines of a server, or the only line of one that does not answer, with `fix`."""
+    """Return the lines about a server; a server that does not answer gets a single line, with `fix`."""
     try:
         version = check_connection(settings, BACKEND_SECONDS)
     except (PrometheusError, SettingsError) as e:
@@ -84,7 +84,7 @@ def look_at_clock(settings: PrometheusSettings, name: str = CLOCK) -> Line:
 
 
 def _time_of(server: Server) -> float | None:
-    """Return the server's own time if it states that; else that of the `Date`, which may be a gateway's."""
+    """Return the time that the server states; otherwise that of the header `Date`, which may be a gateway's."""
     request = ApiRequest("/api/v1/query", (("query", TIME_QUERY),))
     answer = server.exchange(TIME_QUERY, request, Deadline(BACKEND_SECONDS))
     try:
@@ -94,7 +94,7 @@ def _time_of(server: Server) -> float | None:
 
 
 def look_at_future(settings: PrometheusSettings, name: str = FUTURE) -> Line:
-    """Query Prometheus for samples of times to come."""
+    """Query Prometheus for samples with timestamps in the future."""
     try:
         found = targets_of_the_future(settings, BACKEND_SECONDS)
     except (PrometheusError, SettingsError) as e:

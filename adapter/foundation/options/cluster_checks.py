@@ -1,4 +1,4 @@
-"""Doctor: whether kube-apiserver answers, and whether its clock agrees with this machine's."""
+"""`doctor` checks whether kube-apiserver answers, and whether its clock agrees with this machine's."""
 
 from __future__ import annotations
 

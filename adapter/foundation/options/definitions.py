@@ -1,4 +1,4 @@
-"""Doctor: whether the cluster has the CustomResourceDefinition of a kind that this program defines.
+"""`doctor` checks whether the cluster has the CustomResourceDefinition of a kind that this program defines.
 
 Everybody may ask whether a kind is served, but only callers that may read the definition learn which keys it lacks.
 """

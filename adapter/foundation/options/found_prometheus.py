@@ -81,7 +81,7 @@ def _settings(target: ProxyTarget, service: PrometheusService) -> PrometheusSett
     try:
         return PrometheusSettings(
             url=f"{target.host}{service.proxy_path}",
-            # The proxy asks for the right to `create` where a request is posted.
+            # For a POST, the proxy requires the right to `create`.
             verb="GET",
             ca_file=target.ca_file,
             client_cert_file=target.cert_file,

@@ -46,7 +46,7 @@ QUIET_LOG_FLAGS: Final = tuple(
     else flag
     for flag in LOG_FLAGS
 )
-"""For commands that answer on the terminal: they read a cluster once, and few users want to know how."""
+"""The flags of commands that answer on the terminal: these read a cluster once, and few users want to know how."""
 
 
 def configure_logs_by(values: FlagValues, *, queued: bool = False) -> None:

@@ -30,7 +30,8 @@ from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_qu
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _KEPT_CHARACTERS: Final = 64
-"""Longer strings are replaced: they do not affect a query's structure, and a selection of many pods has only one."""
+"""Longer strings are replaced before parsing: they do not affect a query's structure, and many queries then look alike.
+"""
 _STANDS_FOR_LONG: Final = '"x"'
 _CACHED_QUERIES: Final = 4096
 _IMPLICIT: Final = frozenset({"info"})

@@ -1,4 +1,4 @@
-"""Numbers of things in sentences."""
+"""Writes numbers of things, and lists of names, as parts of sentences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines about what a store of metrics holds: the series of several clusters, and samples of times to come."""
+"""Lines about what a store of metrics holds: the series of several clusters, and samples from the future."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from adapter.foundation.reports.lines import Line, ok, warning
 CLUSTERS = "prometheus/clusters"
 """Name of the line about clusters."""
 FUTURE = "prometheus/future"
-"""Name of the line about samples of times to come."""
+"""Name of the line about samples with timestamps in the future."""
 _MOST_SHOWN = 4
 
 
@@ -31,7 +31,7 @@ def judge_clusters(found: Mapping[str, Sequence[str]], matchers: str, setting: s
 
 
 def judge_future(targets: int) -> Line:
-    """Return the line about samples of times to come, which so many targets have."""
+    """Return the line about samples with timestamps in the future; `targets` is the number of targets that have any."""
     if not targets:
         return ok(FUTURE, "it holds no samples of times to come")
     message = (

@@ -1,4 +1,4 @@
-"""The parts of a file's objects that are read: usually the metadata; for a CustomResourceDefinition, also its kind."""
+"""The parts of a file's objects that are read: the metadata, and the kinds that CustomResourceDefinitions define."""
 
 from __future__ import annotations
 

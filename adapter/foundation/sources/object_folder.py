@@ -92,7 +92,7 @@ class FileObjects:
         _paths(self._directory)
 
     def resource(self, group: str, name: str) -> Resource:
-        """Return the resource of this name; raises UnknownResourceError. Is a `ResolveResource`."""
+        """Return the resource of this name, as a `ResolveResource` does. Raises UnknownResourceError."""
         return find_resource(self._resources, group, name)
 
     def names(self, resource: Resource, namespace: str | None, selector: Selector) -> tuple[str, ...]:

@@ -89,7 +89,7 @@ class _Space:
         return tuple(sorted(chain.from_iterable(group.names for group in groups)))
 
     def _candidates(self, selector: Selector) -> Collection[_Group]:
-        """Return the groups that meet the most restrictive requirement; all groups if no requirement names values."""
+        """Return the groups that meet the most restrictive requirement; all groups if none lists allowed values."""
         pointed = [self._having(requirement) for requirement in selector.requirements if _points_out(requirement)]
         return min(pointed, key=len) if pointed else self.groups.values()
 
@@ -127,7 +127,7 @@ _Answer: TypeAlias = tuple[_Space, int, tuple[str, ...]]
 
 
 class ObjectIndex:
-    """A `Store` of names and labels. One thread writes, any number may read; a list takes effect in one step."""
+    """A `Store` of names and labels. One thread writes, and any number may read; a list takes effect in one step."""
 
     def __init__(self, kept_answers: int = 16_384, kept_bytes: int = 64 * MEBIBYTE) -> None:
         """`kept_answers` limits how many answers of `names` are cached, and `kept_bytes` their approximate memory.

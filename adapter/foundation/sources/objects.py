@@ -31,7 +31,7 @@ class ObjectSource(Protocol):
     """A source of objects, which answers queries for kinds, names and labels from memory."""
 
     def resource(self, group: str, name: str) -> Resource:
-        """Return the resource of this name; raises UnknownResourceError. Is a `ResolveResource`."""
+        """Return the resource of this name, as a `ResolveResource` does. Raises UnknownResourceError."""
         ...
 
     def names(self, resource: Resource, namespace: str | None, selector: Selector) -> Collection[str]:

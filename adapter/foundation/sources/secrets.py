@@ -29,7 +29,7 @@ _CREDENTIAL_NAME: Final = re.compile(r"auth|cookie|credential|key|password|secre
 
 @dataclass(frozen=True, slots=True)
 class Secrets:
-    """What an answer must not repeat."""
+    """The values of a request that its answer must not repeat."""
 
     credentials: tuple[bytes, ...] = ()
     """Hidden wherever they occur, also in labels."""

@@ -19,7 +19,7 @@ class NamedMetadata(Protocol):
 
     @property
     def namespace(self) -> str | None:
-        """Namespace of the object; None if it lives in none."""
+        """Namespace of the object; None if it is cluster-scoped."""
         ...
 
 

@@ -68,7 +68,7 @@ def read_yaml_objects(body: bytes, pace: Pace) -> Iterator[YamlObject]:
 
 class _Reader:
     def __init__(self, body: bytes, pace: Pace) -> None:
-        # libyaml's parser where PyYAML was built with it, ten times faster.
+        # If PyYAML was built with libyaml, its parser is used, which is ten times faster.
         self._loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(body)
         self._events = self._paced_events(pace)
         self._anchors: dict[str, tuple[YamlValue, int]] = {}

@@ -25,7 +25,7 @@ class SingleFlight(Generic[T]):
         self._under_way: dict[Hashable, _Flight[T]] = {}
 
     def join(self, key: Hashable, work: Callable[[], T], wait_seconds: float) -> T | None:
-        """Return the result of the work for this key; None if another thread does it and does not finish in time."""
+        """Return the result of the work for this key; None if another thread does it and fails or takes too long."""
         with self._lock:
             flight = self._under_way.get(key)
             leads = flight is None

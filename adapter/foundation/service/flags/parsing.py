@@ -181,7 +181,7 @@ def _from_environment(command: CommandFlags, environment: Mapping[str, str]) -> 
             continue
         flag = by_variable.get(variable)
         if flag is None:
-            # Without the prefix, in which all of them are alike.
+            # The names are compared without their prefix, which is the same for all.
             meant = nearest(
                 variable.removeprefix(ENVIRONMENT_PREFIX),
                 [name.removeprefix(ENVIRONMENT_PREFIX) for name in by_variable],
@@ -227,7 +227,7 @@ def _intended(command: CommandFlags, words: Sequence[str]) -> str:
 
 
 def _passed_over(number: int) -> Iterator[str]:
-    """Yield the warning about words that are not flags, without the words: one may be part of a secret header."""
+    """Yield the warning about words that are not flags, but not the words, which may be part of a secret header."""
     if number > 0:
         words = "a word that is not a flag" if number == 1 else f"{number} words that are not flags"
         yield f"the command line holds {words}, which has no effect: quote a value that contains a space"

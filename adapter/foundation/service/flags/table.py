@@ -107,7 +107,7 @@ class FlagValues:
     arguments: tuple[str, ...]
     """Words that are not flags."""
     warnings: tuple[str, ...]
-    """One warning for each flag that was set and has no effect."""
+    """One warning for each flag that was set and has no effect, and one for surplus words."""
 
     def text(self, name: str) -> str:
         """Return the value of a text flag; empty if it is not set."""

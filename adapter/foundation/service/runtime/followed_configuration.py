@@ -30,7 +30,7 @@ RESULTS: Final = ("success", "partial", "failure")
 
 
 class ReloadMetrics:
-    """`PREFIX_config_last_reload_successful` and `PREFIX_config_reloads_total{result}`."""
+    """Exposes `PREFIX_config_last_reload_successful` and `PREFIX_config_reloads_total{result}`."""
 
     def __init__(self, registry: CollectorRegistry, prefix: str, results: Sequence[str] = RESULTS) -> None:
         """Register both; `results` are the possible results of a change of this configuration."""
@@ -107,7 +107,7 @@ class FollowedConfiguration(Generic[T]):
         if self._kept is None or len(former := self._kept.versions()) < 2:
             return
         _log.info("what was in force before the worker ended is put in force again: %d versions", len(former))
-        # One that ends this worker too is not there for the next one.
+        # A version that ends this worker too must not be there for the next worker.
         self._kept.forget()
         for contents in former:
             with suppress(*self._unusable):

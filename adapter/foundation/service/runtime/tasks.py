@@ -146,7 +146,7 @@ class Tasks:
 
 
 class TaskEndedError(Exception):
-    """A task that should run as long as the process returned."""
+    """A task returned although it should run as long as the process does."""
 
 
 class _Task:

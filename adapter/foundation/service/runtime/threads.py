@@ -23,7 +23,7 @@ class DaemonThreads:
         self._queue: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._started = 0
-        """Number of threads that have been started and have not ended."""
+        """Number of threads that were started before `close`."""
         self._pending = 0
         """Number of pieces of work that have not ended."""
         self._is_closed = False
@@ -31,7 +31,7 @@ class DaemonThreads:
     def submit(self, work: Callable[[], None]) -> None:
         """Run the work on one of the threads; it starts after all work that was submitted before.
 
-        Raises RuntimeError if no thread can be started; the work then waits for the next one.
+        Raises RuntimeError if no thread can be started; the work then waits for the next thread.
         """
         with self._lock:
             self._queue.put(work)

@@ -57,7 +57,7 @@ MakeWorker: TypeAlias = Callable[[WorkerContext], WsgiApp]
 LOST_WORKER_SECONDS = 60
 """A worker whose poller thread has not reported for this long is killed and restarted."""
 STEADY_SECONDS = 60.0
-"""A worker that lived this long is replaced at once; one that lived shorter, after a wait that doubles each time."""
+"""A worker that lived this long is replaced at once, and any other one after a wait that doubles each time."""
 LONGEST_RESTART_WAIT = 30.0
 SWITCH_SECONDS = 0.0005
 """Python's switch interval: how soon a waiting thread gets the interpreter from one that computes. With the default of

@@ -134,7 +134,7 @@ class RequestThreads:
 
     def others_had_turn(self) -> None:
         """Start waiting requests whose turn it is, and note that work was done for other connections."""
-        # It is started now, since none would ever start if schedulers asked all the time and a new hold began first.
+        # They start now, since none would ever start if schedulers asked all the time and a new hold began first.
         self.start_waiting()
         self._held_since = None
 

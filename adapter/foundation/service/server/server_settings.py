@@ -20,9 +20,9 @@ class ConnectionLimits:
 
     most: int = 4000
     most_unfinished: int = 1000
-    """Limit on connections in a handshake or within a request's head."""
+    """Limit on connections in a handshake, or within a request's head or a body that is received in advance."""
     most_requests: int = 0
-    """Limit on requests that are in progress or queued; further ones get status 429. 0 means no limit of its own."""
+    """Limit on requests that are in progress or queued; further requests get status 429. 0 sets no such limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,8 +6,8 @@ mounted Secret with one rename, but a tool may write the two files one after the
 cannot be read leaves the last good context in place.
 
 Resumption is disabled because a resumed session has no verified chain: the certificate that a front proxy presented in
-an earlier connection would be accepted unverified. Tickets have an option for that. Python has no option for the
-session cache of TLS 1.2, but the cache belongs to the context, so the context is replaced after a TLS 1.2 handshake.
+an earlier connection would be accepted unverified. An option turns tickets off. Python has no option for the session
+cache of TLS 1.2, but the cache belongs to the context, so the context is replaced after a TLS 1.2 handshake.
 (kube-apiserver uses TLS 1.3, where this costs nothing.)
 
 Clients may present a certificate if `client_authorities` are set. Python verifies it within the handshake: a client

@@ -3,7 +3,8 @@
 In the stock worker, request threads perform handshakes, read heads and write answers, so a few silent clients stop the
 service. Here the poller thread does this for all connections (`connections`), with a total deadline for each stage. The
 request threads get complete heads, and leave what a socket does not accept of an answer in an outbox (`outgoing`). If
-there are too many connections, unfinished ones are closed first, then the slowest readers, then the longest idle ones.
+there are too many connections, those that linger after their answer are closed first, then unfinished ones, then the
+slowest readers, then the longest idle ones.
 
 Connections that come first, such as kube-scheduler's, are polled by the main poller. All others have a second poller,
 which the main one watches only when it is their turn, so that they cost nothing at other times.

@@ -47,7 +47,7 @@ class AccessRight:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """Whose rights are checked: those of a service account, or the caller's own."""
+    """The service account whose rights are checked; None for the caller's own rights."""
 
     service_account: ObjectName | None = None
 

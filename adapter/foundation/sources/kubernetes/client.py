@@ -220,7 +220,7 @@ class KubernetesClient:
             if now < self._look_at:
                 return former
             self._look_at = now + _LOOK_SECONDS
-            # What was refused may be usable again without a change of these files, such as a token in another one.
+            # What was refused may be usable again without a change of these files, for example a token in another file.
             if not former.is_outdated() and self._state.refusal is None:
                 return former
             try:
@@ -233,7 +233,7 @@ class KubernetesClient:
         return self._transport
 
     def _renew(self, refused: KubernetesTransport) -> bool:
-        """Replace the refused transport by one from the present configuration; return False if that was just done."""
+        """Replace the refused transport by one from the present configuration; return False if it is seconds old."""
         with self._lock:
             if self._transport is not refused:
                 return True
@@ -270,7 +270,7 @@ class KubernetesClient:
             refusal = b""
         finally:
             response.close()
-        # A proxy may repeat the request.
+        # A proxy may quote the request, with its credentials, in its answer.
         shown = secrets.hidden_in(refusal)
         raise error_of_answer(call.what, response.status, shown, response.headers.get("Retry-After"))
 

@@ -80,7 +80,7 @@ class KindDiscovery:
         return self._known.failing
 
     def resource(self, group: str, name: str) -> Resource:
-        """Return the resource of this name. Is a `ResolveResource`; raises UnknownResourceError.
+        """Return the resource of this name, as a `ResolveResource` does. Raises UnknownResourceError.
 
         Since an unknown kind may be new, the server is asked about it, unless it was asked a moment ago.
         """

@@ -83,7 +83,7 @@ class Sending:
 
     @property
     def is_unknown(self) -> bool:
-        """Whether a write was sent, so that only its answer shows the outcome."""
+        """Whether a write that must not be sent twice was sent, so that only its answer shows the outcome."""
         return self.once and self._sent
 
     def left(self, most: float | None = None) -> float:

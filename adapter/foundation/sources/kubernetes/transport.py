@@ -157,7 +157,7 @@ class PlainAccess:
     verifies: bool = True
     """Whether the server's certificate is verified."""
     server_name: str | None = None
-    """Name that its certificate must be valid for; None for the host."""
+    """Name that the server's certificate must be valid for; None for the host."""
     files: tuple[tuple[Path, Stamp], ...] = ()
     """The files from which the certificates were read, with their state before reading."""
 

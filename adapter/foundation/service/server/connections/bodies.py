@@ -28,7 +28,7 @@ class BodyLimits:
     most_bytes: int = 32 * 1024 * 1024
     """Limit in bytes for all bodies together."""
     most_beside_bytes: int = 8 * 1024 * 1024
-    """Bytes of all other bodies up to which the largest one may exceed `most_bytes`."""
+    """The largest body may exceed `most_bytes` while all other bodies together have fewer bytes than this."""
     least_rate: float = 16 * 1024.0
     """Bytes per second that a client must send between two checks (`Deadlines.body_pace`)."""
 
@@ -108,7 +108,7 @@ class ArrivingBody:
 
 
 def read_head(head: bytes, peer_chain: tuple[bytes, ...]) -> tuple[Head, str]:
-    """Parse a head without its empty line, which may be malformed; return it and the HTTP version it states."""
+    """Parse a head, which may be malformed, without its empty line; return it and the HTTP version it states."""
     line, *rest = head.decode("latin-1").split("\r\n")
     method, _, others = line.partition(" ")
     target, _, version = others.partition(" ")

@@ -79,7 +79,7 @@ class Connection:
         self.poller: selectors.BaseSelector | None = None
         """The poller that waits for these events."""
         self.steps = 0
-        """How often the connection was advanced before its first answer; those with the fewest advances come first."""
+        """How often the connection was advanced since its last answer; those with the fewest advances come first."""
         self.head = bytearray()
         self._searched = 0
         """Position up to which the head was searched for its end, so that slow input is searched only once."""

@@ -1,4 +1,4 @@
-"""Limits the memory that the incomplete heads, bodies and unread answers of all connections take together.
+"""Limits the memory that the incomplete heads, and the bodies, of all connections take together.
 
 For the poller thread only.
 """
@@ -20,7 +20,7 @@ MOST_KNOWN_BYTES = 64 * 1024 * 1024
 
 
 class HeldBytes:
-    """The bodies or answers that connections hold, the oldest first."""
+    """The bytes of the bodies, or of the incomplete heads, that connections hold."""
 
     def __init__(self, most: int, size_of: Callable[[Connection], int], *, most_beside: int = 0) -> None:
         """`most` limits the total; the largest item may exceed it while the others have less than `most_beside`."""

@@ -62,7 +62,7 @@ class Outbox:
         self._tried = 0
         """Number of pieces that were offered to the socket: TLS must send a piece once it was offered."""
         self._sent = 0
-        """Bytes sent over the connection's life, as the fields below count."""
+        """Bytes sent over the connection's life; the next two fields count from the same start."""
         self._sent_before = 0
         self._read = 0
         self._since = 0.0

@@ -20,7 +20,7 @@ _JUDGED_AFTER = 0.75
 """Seconds after which a reader's rate is judged while others wait for a new text, which takes memory too."""
 _LARGE = 1024 * 1024
 _FASTER = 4
-"""How many times its rate so far a reader is assumed to be able to reach."""
+"""A reader is assumed to be able to read this many times faster than it has so far."""
 _AT_ONCE = 128 * 1024
 _MOST_PIECES = 64
 """Pieces that are offered to the kernel at once; it accepts at most 1024 (IOV_MAX)."""
@@ -36,7 +36,7 @@ class Visitor:
         self.wants_body = True
         self.is_answered = False
         self.is_waiting = False
-        """Whether a text is being made for it."""
+        """Whether a text is being made for this connection."""
         self.pieces: Pieces = ()
         """The body of the answer, which stays in memory until its last byte is sent."""
         self._outbox: list[memoryview] = []

@@ -29,9 +29,9 @@ class DirectServer:
     url: str
     """Address of the server: `https://HOST[:PORT]`."""
     ca_file: Path | None = None
-    """File with the CAs that verify its certificate; None for the system's CAs."""
+    """File with the CAs that verify the server's certificate; None for the system's CAs."""
     name: str | None = None
-    """Name that its certificate must be valid for; None for the host of the URL."""
+    """Name that the server's certificate must be valid for; None for the host of the URL."""
     token_file: Path | None = None
     kubeconfig: str | None = None
     """Kubeconfig whose user's token or client certificate is sent if there is no token file."""
@@ -50,7 +50,7 @@ class DirectServer:
 
 
 def direct_access(server: DirectServer) -> Callable[[], PackageTransport]:
-    """Return a function that creates a transport with fresh credentials; it raises ConfigurationError without any."""
+    """Return a function that creates a transport with fresh credentials; without any, it raises ConfigurationError."""
 
     def connect() -> PackageTransport:
         configuration = usual_configuration()

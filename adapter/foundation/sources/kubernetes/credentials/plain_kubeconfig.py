@@ -122,7 +122,7 @@ def _token(folder: Path, user: Mapping[str, Any]) -> Callable[[], str] | None:
     if "token" in user and "tokenFile" in user:
         raise _OtherError
     if "tokenFile" in user:
-        # Read again when it is refused, with the rest of the kubeconfig.
+        # When the token is refused, the file is read again with the rest of the kubeconfig.
         file = folder / _text(user["tokenFile"])
         token = file.read_text().strip()
         if not token:

@@ -68,7 +68,7 @@ def refuse_other_kind(path: str, resource: Resource, head: ListHead, *, metadata
 
 @dataclass(slots=True)
 class Confirmation(Generic[T]):
-    """Whether lists are believed. For the thread that lists."""
+    """Decides whether lists are believed. For the thread that lists."""
 
     doubt: Doubt[T] | None
     """None if every list is trusted."""
@@ -84,7 +84,7 @@ class Confirmation(Generic[T]):
     _since: float | None = None
 
     def believes(self, replacement: Replacement[T], listed: int) -> bool:
-        """Return whether to commit a list: no known object is missing, or all have been missing for long enough."""
+        """Return whether to commit a list, that is, whether `doubt` keeps none of the objects that the list lacks."""
         if self.doubt is None:
             return True
         is_due = self._since is not None and self.clock() - self._since >= CONFIRM_SECONDS

@@ -47,7 +47,7 @@ class ClusterObjects:
         self._watch(PODS)
 
     def resource(self, group: str, name: str) -> Resource:
-        """Return the resource of this name; raises UnknownResourceError. Is a `ResolveResource`."""
+        """Return the resource of this name, as a `ResolveResource` does. Raises UnknownResourceError."""
         return self._discovery.resource(group, name)
 
     def names(self, resource: Resource, namespace: str | None, selector: Selector) -> tuple[str, ...]:

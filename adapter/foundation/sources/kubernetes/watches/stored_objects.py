@@ -93,7 +93,7 @@ class StoredObjects(Generic[T]):
             unreadable = named(content)
             if unreadable is None:
                 raise
-            # Before its earlier state, which is no longer true, is removed: nobody must take it for deleted.
+            # This precedes the removal of the earlier state, which is no longer true: nobody must think it was deleted.
             self.left_out.put(unreadable.namespace, unreadable.name, str(error))
             self._store.remove(unreadable.namespace, unreadable.name)
             return

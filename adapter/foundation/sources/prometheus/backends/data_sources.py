@@ -10,11 +10,11 @@ if TYPE_CHECKING:
 
 
 def source_of(prometheus: PrometheusSettings | None) -> str:
-    """Return a digest of what decides whose data is shown: address, parameters, headers, matchers and user.
+    """Return a digest of what decides whose data is shown: address, parameters, headers, user, token file and matchers.
 
     The digest is empty if there is no Prometheus to query.
 
-    Neither a password nor an Authorization header is part of the digest: with new ones, the data stays the same.
+    No password, token or Authorization header is part of the digest: with new ones, the data stays the same.
     """
     if prometheus is None:
         return ""

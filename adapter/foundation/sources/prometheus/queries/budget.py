@@ -1,4 +1,4 @@
-"""One time limit for all queries of a command, so that a hanging Prometheus does not use up a deadline per rule."""
+"""One time limit for all queries of a command, so that it does not wait for a hanging Prometheus rule by rule."""
 
 from __future__ import annotations
 

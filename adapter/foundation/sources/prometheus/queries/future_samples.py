@@ -1,4 +1,4 @@
-"""Finds samples that a store has for times to come, which a Prometheus whose clock is ahead has written."""
+"""Finds samples with timestamps in the future, which a Prometheus whose clock is ahead has written."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _QUERY: Final = f"count(count_over_time(up[{_AHEAD_SECONDS - MOST_CLOCK_DIFFEREN
 def targets_of_the_future(settings: PrometheusSettings, timeout_seconds: float) -> int:
     """Return how many targets have samples that are more than a minute, and at most a day, later than now.
 
-    Few samples are read, since a right store has none. Raises PrometheusError and SettingsError.
+    Few samples are read, since a store usually has none. Raises PrometheusError and SettingsError.
     """
     with PrometheusClient(settings) as client:
         answer = client.instant(_QUERY, timeout_seconds=timeout_seconds, at=time.time() + _AHEAD_SECONDS)

@@ -1,4 +1,4 @@
-"""Since when a Prometheus has collected samples, according to its own status; it may lack earlier data."""
+"""Asks a Prometheus since when it has collected samples; it may lack earlier data."""
 
 from __future__ import annotations
 

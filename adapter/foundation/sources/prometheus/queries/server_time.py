@@ -32,13 +32,13 @@ _USED_SECONDS: Final = 2 * _EVERY_SECONDS
 """How long the last result is used while another thread asks again."""
 _MOST_SECONDS: Final = 2.0
 _SHARE: Final = 0.25
-"""How much of the time that a query has left is used for the check at most, unless it is very short."""
+"""The largest share of a query's remaining time that the check may use, unless that time is very short."""
 _LEAST_SECONDS: Final = 0.1
 _MOST_OFFSET_SECONDS: Final = 3600.0
 
 
 def stated_time(body: bytearray) -> float:
-    """Return the server's time in Unix seconds, by the body of its answer to `TIME_QUERY`.
+    """Return the server's time in Unix seconds, as the body of its answer to `TIME_QUERY` states it.
 
     Raises PrometheusError if the answer is another one.
 
@@ -53,7 +53,7 @@ def stated_time(body: bytearray) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What the checks so far have found."""
+    """The result of the checks so far."""
 
     seconds_ahead: float
     """By how much the server's clock was ahead of ours in the last check with an answer; 0 before the first one."""
@@ -79,9 +79,9 @@ class ServerTime:
         clock: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Take the function that asks for the server's time; it has the seconds that it is given.
+        """`ask` asks for the server's time, and must return within the seconds that it is given.
 
-        It returns Unix seconds or raises PrometheusError, and `clock` returns our Unix seconds.
+        It returns Unix seconds or raises PrometheusError. `clock` returns Unix seconds by this machine's clock.
         """
         self._ask = ask
         self._clock = clock
@@ -121,7 +121,7 @@ class ServerTime:
         try:
             ahead = self._ask(seconds) - self._clock()
         except PrometheusError as e:
-            # A server that cannot be asked is compared by its `Date`; one that was ahead is so until it says otherwise.
+            # A server that cannot be asked is compared by its `Date`; if it was ahead, it counts as ahead meanwhile.
             _forget_frames(e)
         return _Known(ahead, self._monotonic())
 
