@@ -44,7 +44,7 @@ class Need:
     """Name of the line."""
     right: AccessRight
     lost: str
-    """What does not work without the right."""
+    """The consequence if the right is missing."""
     fix: str
     status: CheckStatus = CheckStatus.ERROR
     """Status of the line if the right is missing."""

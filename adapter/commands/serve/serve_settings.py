@@ -49,7 +49,7 @@ class SelfMade:
     hostname: str
 
     def renew(self) -> ServingCertificate:
-        """Return the certificate, which is made anew if it is missing or expires soon. Raises IdentitySettingsError."""
+        """Return the certificate; make a new one if it is missing or expires soon. Raises IdentitySettingsError."""
         return made_certificate(self.folder, self.names, hostname=self.hostname)
 
 

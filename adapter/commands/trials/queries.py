@@ -34,7 +34,7 @@ TRIAL_SECONDS: Final = 5.0
 CHANGE_SECONDS: Final = 2 * TRIAL_SECONDS
 """The time limit for all queries of one change, since changes should be in force within 15 seconds."""
 MOST_REFUSED: Final = 10_000
-"""Limit of remembered refusals: each correction that is wrong too leaves one."""
+"""Limit of remembered refusals: each wrong attempt to correct a rule leaves one."""
 
 
 class TrialBudget:
@@ -76,7 +76,7 @@ class QueryTrials:
         self._prometheus_of = prometheus_of
         self._resolve = resolve
         self._refused: dict[Hashable, str] = {}
-        """Why rules were refused, by content; the rule that was refused last is the last one."""
+        """The reasons why rules were refused, by the rules' content; the latest refusal comes last."""
 
     def of_a_change(self, in_force: Rulebook) -> Judge:
         """Return a function that judges the rules of a change. Rules in force are not tried: they may work."""

@@ -171,7 +171,7 @@ class _Anchored:
     size: int = 0
     """Number of nodes that an alias to it expands to."""
     height: int = 0
-    """How many levels of nesting it contains."""
+    """Number of levels of nesting inside the node."""
 
 
 class _Builder:

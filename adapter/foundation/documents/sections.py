@@ -84,7 +84,7 @@ class Section(Generic[T]):
     others: tuple[Scalar[Any], ValueShape] | None = None
     """Shapes of all other keys and their values, which are passed as the argument `others`."""
     hints: Mapping[str, str] = field(default_factory=dict)
-    """Why keys that users bring from other programs should be removed, by key."""
+    """Reasons to remove keys that users bring from other programs, by key."""
     defaults: type | None = None
     """The dataclass that has the defaults, if `make` is not a dataclass."""
 

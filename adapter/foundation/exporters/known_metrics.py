@@ -36,7 +36,7 @@ class KnownMetric:
     """Name of the series in Prometheus."""
     type: SeriesType
     meaning: str
-    """What one series counts, as the end of a sentence."""
+    """A description of what one series counts, as the end of a sentence."""
     subject: MetricSubject
     served_as: str = ""
     """Name in the API, if it does not follow from the name of the series."""

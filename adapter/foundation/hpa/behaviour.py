@@ -78,7 +78,7 @@ def limit_by_default(current: int, desired: int, minimum: int, maximum: int) -> 
 
 
 def limit_rate(current: int, desired: int, behaviour: Behaviour, history: HpaHistory, now: float) -> int:
-    """Return the number that the policies allow in the direction of the desired one; it is never on the other side."""
+    """Return the number that the policies allow in the desired direction, or the current number if they allow none."""
     if desired > current:
         return max(current, _limit(current, behaviour.scale_up, history, now, up=True))
     return min(current, _limit(current, behaviour.scale_down, history, now, up=False))

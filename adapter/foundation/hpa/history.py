@@ -1,4 +1,4 @@
-"""What the HPA controller remembers about one HPA between two evaluations.
+"""The state that the HPA controller keeps about one HPA between two evaluations.
 
 The controller keeps this in memory, and loses it when it restarts. Here it is an argument and a result, so that a
 simulation can be stopped, copied and repeated. Times are seconds on any one clock.

@@ -20,7 +20,7 @@ class PolicyType(StrEnum):
 
 
 class SelectPolicy(StrEnum):
-    """Which policy applies: the one that allows the largest change, or the smallest; or whether scaling is disabled."""
+    """The choice among policies: the one that allows the largest change, the smallest change, or no scaling at all."""
 
     MAX = "Max"
     MIN = "Min"

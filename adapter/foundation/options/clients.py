@@ -158,7 +158,7 @@ def _file_objects(files: Path, context: WorkerContext, pace: Pace) -> FileObject
 
 
 def _log_connection(settings: PrometheusSettings, address: str, stop: Stop) -> None:
-    """Log once if Prometheus does not answer, and once when it answers again."""
+    """Log if Prometheus does not answer, and log once when it does; it is not checked any more after that."""
     state = StateLog(_log)
     while not stop.requested:
         try:

@@ -24,7 +24,7 @@ CLUSTER_FLAGS: tuple[Flag, ...] = in_group(
 
 @dataclass(frozen=True, slots=True)
 class ClusterSettings:
-    """Which cluster a client talks to, and with which identity."""
+    """The cluster that a client talks to, and the identity that it uses."""
 
     kubeconfig: Path | None
     """Path of a kubeconfig; None for the cluster that the pod runs in."""

@@ -22,7 +22,7 @@ class DefinedKind:
     keys: frozenset[str]
     """Paths of keys that the schema must have, such as `spec.rule.refresh`."""
     lost: str
-    """What does not work if the kind is not installed."""
+    """The consequence if the kind is not installed."""
 
     @property
     def name(self) -> str:

@@ -15,7 +15,7 @@ class CheckStatus(StrEnum):
 
     OK = "ok"
     WARNING = "warning"
-    """What was checked works, but something should be changed."""
+    """The checked part works, but something should be changed."""
     ERROR = "error"
     """Clients get no values, or will soon stop getting them."""
     UNKNOWN = "unknown"

@@ -280,7 +280,7 @@ def _signature(status: os.stat_result) -> _Signature:
 
 
 def _home(resource: Resource, entry: _Entry) -> str | None:
-    """Return the namespace of the object; as with kubectl, `default` if it states none."""
+    """Return the namespace of the object; `default`, as with kubectl, if the object states none."""
     return (entry.namespace or "default") if resource.namespaced else None
 
 

@@ -34,7 +34,7 @@ class Route:
     admit: Admit | None = None
     """Decides who may ask. It is called before the body is read, so that nobody else can send one."""
     is_frequent: bool = False
-    """Whether its GETs and POSTs bypass Flask, which would cost them more than the answer does. Only for a path without
+    """Whether GETs and POSTs bypass Flask, which would cost them more than the answer does. Only for a path without
     variables."""
 
 

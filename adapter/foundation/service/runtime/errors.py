@@ -1,4 +1,4 @@
-"""Why a process cannot start."""
+"""The error of a process that cannot start."""
 
 from __future__ import annotations
 

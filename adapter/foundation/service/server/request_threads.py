@@ -139,7 +139,7 @@ class RequestThreads:
         self._held_since = None
 
     def seconds_to_next_start(self) -> float:
-        """Return the seconds until the share lets a waiting request start; infinity if no request waits for that."""
+        """Return the seconds until the share lets a waiting request start; infinity if none waits for the share."""
         if not (self._known or self._strangers) or len(self._charged) >= self._most:
             return math.inf
         return max(self._share.pause_seconds(), self.seconds_to_others()) if self.is_limited else 0.0

@@ -233,7 +233,10 @@ class KubernetesClient:
         return self._transport
 
     def _renew(self, refused: KubernetesTransport) -> bool:
-        """Replace the refused transport by one from the present configuration; return False if it is seconds old."""
+        """Replace the refused transport, unless another thread has done so; return whether it was replaced.
+
+        Nothing is replaced, and the result is False, in the ten seconds after an attempt.
+        """
         with self._lock:
             if self._transport is not refused:
                 return True

@@ -175,7 +175,7 @@ def _seconds(retry_after: str | None) -> float:
 
 
 def is_of_the_server(error: BaseException) -> bool:
-    """Return whether the API server, the network or the credentials made a call fail, and not the call's object."""
+    """Return whether a call failed because of the server, the network or the credentials, not because of its object."""
     faults = (
         ConfigurationError,
         UnreachableError,

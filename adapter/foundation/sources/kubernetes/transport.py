@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from kubernetes.client.configuration import Configuration
 
     Timeout = float | tuple[float, float]
-    """Seconds for the whole request, or to connect and between two pieces of the answer."""
+    """Seconds for the whole request; or a pair: seconds to connect, and seconds between two pieces of the answer."""
     from collections.abc import Callable
 
 

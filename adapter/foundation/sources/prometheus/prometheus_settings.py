@@ -78,7 +78,7 @@ class AccessFiles:
     read: Callable[[], Access]
     """Returns the present access. Raises OSError and ValueError, without a secret in the message."""
     notice: str = ""
-    """What cannot change while the process runs; empty if everything can."""
+    """A warning about what cannot change while the process runs; empty if everything can."""
 
 
 @dataclass(frozen=True, slots=True)

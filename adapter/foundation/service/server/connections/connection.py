@@ -229,7 +229,7 @@ class Connection:
 
     @property
     def is_open(self) -> bool:
-        """Whether the socket is still open: a failure within TLS or an answer closes it."""
+        """Whether the socket is still open; a failure within TLS or within an answer closes it."""
         return self.sock.fileno() >= 0
 
     def discard(self) -> bool:

@@ -66,7 +66,7 @@ class HeadRequest(Request):
     received: tuple[tuple[str, str], ...] = ()
 
     def parse_headers(self, data: bytes, from_trailer: bool = False) -> list[tuple[str, str]]:  # noqa: FBT001, FBT002 - gunicorn's signature
-        """Return gunicorn's view of the headers, upper-cased and without those it drops."""
+        """Return the headers as gunicorn sees them: upper-cased, and without those that it drops."""
         headers: list[tuple[str, str]] = super().parse_headers(data, from_trailer)
         if not from_trailer:
             self.received = tuple(_header_lines(data))

@@ -17,7 +17,7 @@ from adapter.foundation.sources.kubernetes.errors import StatusError, Unexpected
 from adapter.foundation.sources.kubernetes.lists.list_watch import NO_VERSIONS, ListWatch, WatchEvent
 
 STREAM_SILENCE_SECONDS = 10.0
-"""Time without a byte after which a server is assumed not to stream: one that does reads from memory, fast."""
+"""Time without a byte after which a server is assumed not to stream; a server that streams reads from memory, fast."""
 _REFUSALS = frozenset({400, 405, 406, 422})
 """HTTP statuses of servers that do not know the parameters, or do not allow them."""
 _METADATA_KIND = "PartialObjectMetadata"

@@ -34,7 +34,7 @@ class OpenedMatrix:
     """The answer to a range query before its series are decoded."""
 
     warnings: tuple[str, ...]
-    """As in RangeAnswer."""
+    """Warnings of Prometheus, as in RangeAnswer."""
     infos: tuple[str, ...]
     _body: bytearray
     _cut: Cut

@@ -33,7 +33,7 @@ class Backend:
 
 
 def called(backend: Backend | None) -> str:
-    """Return what messages call a Prometheus; this includes its name if it has one."""
+    """Return how messages refer to a Prometheus: by the backend's name if it has one."""
     return "Prometheus" if backend is None else f"Prometheus {backend.name}"
 
 

@@ -45,7 +45,7 @@ class HttpRequest:
     watch: Callable[[bytearray], None] = watch_nothing
     """Called with the body after each piece; ends the request by raising an error."""
     secrets: Secrets = field(default=NO_SECRETS, repr=False)
-    """What must be hidden if the answer repeats the request."""
+    """The values that must be hidden if the answer repeats the request."""
 
 
 @dataclass(frozen=True, slots=True)
