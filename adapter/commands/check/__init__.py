@@ -1,1 +1,1 @@
-"""`tidewatch-adapter check`."""
+"""The command `check`, which reports errors in rule files, and what the rules would serve."""

@@ -1,1 +1,1 @@
-"""`tidewatch-adapter doctor`."""
+"""The command `doctor`, which checks an installation for common faults."""

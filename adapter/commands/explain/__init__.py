@@ -1,1 +1,1 @@
-"""`tidewatch-adapter explain`."""
+"""The command `explain`, which says why a metric has, or lacks, a value."""

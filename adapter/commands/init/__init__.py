@@ -1,1 +1,1 @@
-"""`tidewatch-adapter init`."""
+"""The command `init`, which writes rules and HPAs for what Prometheus holds."""

@@ -1,1 +1,1 @@
-"""`tidewatch-adapter nodes`."""
+"""The command `nodes`, which serves the load of nodes to schedulers and the descheduler."""

@@ -1,1 +1,1 @@
-"""`tidewatch-adapter serve`."""
+"""The command `serve`, which serves the metrics APIs from Prometheus."""

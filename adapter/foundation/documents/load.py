@@ -169,7 +169,7 @@ class _Anchored:
     node: Node | None = None
     """None while the anchored node is being read: an alias to it would contain itself."""
     size: int = 0
-    """Number of nodes that an alias to it expands to."""
+    """Number of nodes that an alias to the node expands to."""
     height: int = 0
     """Number of levels of nesting inside the node."""
 

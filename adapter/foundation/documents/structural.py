@@ -25,7 +25,7 @@ _SCALAR: Final[Schema] = {
 }
 """A text or a boolean. No type allows both, so the schema only requires that the value is neither large nor nested."""
 UNOBSERVED: Final[Schema] = {"observedGeneration": -1}
-"""The default of a status: until a controller has written a status, it refers to no generation.
+"""The default of a status: until a controller has written it, the status refers to no generation.
 
 Without this default, kstatus, whose rules Flux follows, would consider an object without a status ready.
 """

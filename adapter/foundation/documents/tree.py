@@ -146,7 +146,7 @@ class SequenceNode(Node):
         return "a list"
 
     def sequence(self) -> tuple[Node, ...]:
-        """Return its items."""
+        """Return the items."""
         return self.items
 
 
@@ -177,7 +177,7 @@ class MappingNode(Node):
         return "a mapping"
 
     def mapping(self) -> MappingNode:
-        """Return itself."""
+        """Return this node."""
         return self
 
     def entry(self, name: str) -> MappingEntry | None:

@@ -54,6 +54,6 @@ class HpaDecision:
     """The reason in words, with the metric that asked for the most replicas."""
     steps: tuple[HpaStep, ...]
     proposals: tuple[Proposal, ...]
-    """One for each metric, in the order of the spec; empty if the metrics were not evaluated."""
+    """One proposal for each metric, in the order of the spec; empty if the metrics were not evaluated."""
     history: HpaHistory
     """The history to keep once `desired` is in force."""

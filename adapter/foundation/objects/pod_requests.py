@@ -22,7 +22,7 @@ _HUGE_PAGES: Final = "hugepages-"
 AmountText: TypeAlias = str | int | float
 """A quantity as written: a text, or in a file also a bare number."""
 _Nanos: TypeAlias = dict[str, int]
-"""Exact amounts in billionths by resource, because sums are rounded once."""
+"""Amounts in billionths by resource, which stay exact until their sum is rounded."""
 
 
 class PodResourcesError(ValueError):

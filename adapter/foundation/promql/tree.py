@@ -87,7 +87,7 @@ class Cardinality(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """How the series of two sides are matched."""
+    """The way in which the series of two sides are matched."""
 
     cardinality: Cardinality = Cardinality.ONE_TO_ONE
     on: bool = False

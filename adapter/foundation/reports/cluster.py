@@ -25,7 +25,7 @@ def unreached(reason: str) -> str:
 
 
 def unread(line: str, reason: str, right: str, *, is_forbidden: bool) -> Line:
-    """Return the line about an object that could not be read; `right` is the right that this needs."""
+    """Return the line about an object that could not be read; `right` is the right to read it."""
     if is_forbidden:
         return unknown(line, f"reading it is forbidden: {reason}", f"grant {right}, or run this as a user who has it")
     return unknown(line, f"it could not be read: {reason}", SEE_APISERVER)

@@ -110,7 +110,7 @@ def _group_kind(api_version: str, kind: str) -> GroupKind:
 
 
 def defined_kind(manifest: Manifest) -> Resource | None:
-    """Return the kind that a CustomResourceDefinition defines; None for other objects. Raises ManifestError."""
+    """Return the kind that a CustomResourceDefinition serves; None for other objects. Raises ManifestError."""
     if manifest.kind != "CustomResourceDefinition":
         return None
     try:

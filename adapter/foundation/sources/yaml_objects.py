@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from adapter.foundation.time.pace import Pace
 
 _EVENTS_A_SLICE = 150
-"""Events (starts and ends of collections, and scalars) that take about half a millisecond to read and resolve."""
+"""Number of events (starts and ends of collections, scalars) that take about half a millisecond to read and resolve."""
 
 _MOST_ALIASED = 1_000_000
 """Most values to which a document's aliases may expand; a few lines of nested aliases can expand to billions."""

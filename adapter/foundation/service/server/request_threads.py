@@ -83,7 +83,7 @@ class RequestThreads:
         self._share = TimeShare(COMMON_SHARE, _BURST_SECONDS, clock=clock)
         self._estimate = _FIRST_ESTIMATE_SECONDS
         self._needed_until = -math.inf
-        """Until when requests with a reserved thread are expected."""
+        """The time until which requests with a reserved thread are expected."""
         self._in_reserved: set[Connection] = set()
         """The connections whose requests reserved threads are answering."""
         self._held_since: float | None = None

@@ -24,7 +24,7 @@ SIGNALS = ("SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGKILL", "SIGSEGV", "SIGTE
 
 
 class WorkerExits:
-    """The count of each signal. A worker inherits it with the fork."""
+    """The number of workers that each signal has ended. A worker inherits these counts with the fork."""
 
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()

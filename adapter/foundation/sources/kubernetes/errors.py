@@ -68,7 +68,7 @@ class FencedError(KubernetesError):
 
 
 class UnexpectedResponseError(KubernetesError):
-    """The answer is not one of kube-apiserver."""
+    """The answer is one that kube-apiserver would not give."""
 
 
 class StatusError(KubernetesError):

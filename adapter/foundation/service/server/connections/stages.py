@@ -32,7 +32,7 @@ class Deadlines:
     handshake: float = 5.0
     head: float = 10.0
     idle: float = 90.0
-    """Go's clients keep an idle connection for as long; a shorter limit would race with their next request."""
+    """Go's clients keep an idle connection for the same time; a shorter limit would race with their next request."""
     body: float = 10.0
     """Time limit for reading a request's body."""
     body_pace: float = 2.0

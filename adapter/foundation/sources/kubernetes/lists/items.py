@@ -53,7 +53,7 @@ class ListHead(msgspec.Struct, rename={"api_version": "apiVersion"}):
     """The fields of a list except for its items."""
 
     items: msgspec.Raw = msgspec.Raw()
-    """Empty if there is no such key; `null` or `[]` if the list is empty."""
+    """The text of the items: empty if the key is absent; `null` or `[]` if the list is empty."""
 
     kind: str = ""
     api_version: str = ""

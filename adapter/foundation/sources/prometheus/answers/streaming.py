@@ -76,7 +76,7 @@ class StreamCutter:
             del self._buffer[: head.end()]
 
     def _boundary(self) -> int | None:
-        """Return the end of the last element of the next run."""
+        """Return the end of the last element of the next run; None if it has not arrived."""
         while (found := self._buffer.find(_BOUNDARY, self._searched)) >= 0:
             behind = found + len(_BOUNDARY)
             if behind == self.held:
