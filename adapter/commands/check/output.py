@@ -87,7 +87,7 @@ def _finding(finding: Finding) -> dict[str, object]:
 
 
 def _finding_key(finding: Finding) -> tuple[object, ...]:
-    """Return a key that is the same for findings that are shown once: faults of Prometheus, whatever the rule."""
+    """Return the key by which findings are shown once; a fault of Prometheus has the same key for all rules."""
     if finding.code == Code.NOT_ASKED.value:
         return (finding.severity, finding.message, finding.fix)
     return (finding,)

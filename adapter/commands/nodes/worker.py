@@ -252,7 +252,7 @@ class _NodeMetrics:
             yield published.hot
 
     def packed(self) -> bytes:
-        """Return the same text in gzip format; empty before the first data."""
+        """Return the metrics as text in gzip format; empty before the first data."""
         published = self._keeper.published
         if published.exposition is None:
             return b""

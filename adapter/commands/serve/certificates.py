@@ -46,7 +46,7 @@ FIRST_LOOK_SECONDS = 30.0
 pod."""
 
 FOLLOWED_SECONDS = 60.0
-"""How often the dates of given files are read; the files are followed by the TLS layer."""
+"""How often the dates of a certificate from flags are read; the TLS layer follows its files."""
 
 _GROUP = "Serving"
 _log = logging.getLogger(__name__)

@@ -90,7 +90,7 @@ class Settings:
 
     tolerance: float = 0.1
     downscale_stabilization_seconds: float = 300.0
-    """Applies if the HPA sets no window of its own."""
+    """The window for scaling down of HPAs that set none."""
     cpu_initialization_seconds: float = 300.0
     initial_readiness_delay_seconds: float = 30.0
 

@@ -19,7 +19,7 @@ MEBIBYTE: Final = 1 << 20
 HELD_BYTES: Final = "held_bytes"
 """The attribute of a cached function that returns the approximate memory of the remembered keys and values."""
 _LARGEST_SHARE: Final = 16
-"""A value larger than the cache divided by this is not kept: it would displace values that many objects share."""
+"""A value larger than this fraction of the cache (1/16) is not kept: it would displace values that objects share."""
 _WITHOUT_PARTS: Final = frozenset({str, bytes, int, float, bool, type(None)})
 _ENTRY_BYTES: Final = 100
 """Memory that a dictionary needs for an entry, in bytes."""

@@ -39,7 +39,7 @@ class ContainerSpec:
     restarts_always: bool = False
     """For an init container: whether it is a sidecar, which keeps running beside the containers."""
     counted: tuple[Mapping[str, AmountText], ...] = ()
-    """While a resize in place is not done: the lists of amounts of which the largest count instead of `requests`."""
+    """The lists of amounts whose largest count instead of `requests` while a resize in place is not done."""
 
 
 @dataclass(frozen=True, slots=True)

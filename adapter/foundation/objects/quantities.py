@@ -25,7 +25,7 @@ _EXACT_INTEGERS_FROM: Final = 9.2e15
 """From this value on, int64 milli-units overflow, and every float is an integer."""
 _MOST_WITH_MILLI_UNITS: Final = INT64_MAX // 1000
 _LEAST_READ_BY_GO: Final = -(10**18)
-"""From here down, in thousandths, Go misreads numbers of 19 digits: `-1000000000000000500m` is about -2e9 to it."""
+"""From here down, in thousandths, Go misreads numbers of 19 digits: it takes `-1000000000000000500m` for about -2e9."""
 
 _SHAPE: Final = re.compile(r"([+-]?)(?=\.?[0-9])([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*(?:[+-]?[0-9]*))")
 _EXPONENT: Final = re.compile(r"[eE]([+-]?[0-9]+)")

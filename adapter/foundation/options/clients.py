@@ -49,7 +49,7 @@ DEADLINES = RequestDeadlines()
 
 @dataclass(frozen=True, slots=True)
 class AskingLimit:
-    """How often a client may send requests to the API server."""
+    """A limit on the requests that a client sends to the API server."""
 
     per_second: float
     burst: int
@@ -57,7 +57,7 @@ class AskingLimit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectSettings:
-    """Where objects come from."""
+    """The source of objects: a folder of manifests, or a cluster."""
 
     files: Path | None
     """Folder of manifests that stands in for a cluster; None to use the cluster."""

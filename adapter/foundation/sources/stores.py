@@ -28,7 +28,7 @@ class KubernetesObject(Protocol):
 
     @property
     def metadata(self) -> NamedMetadata:
-        """Identifies the object."""
+        """The metadata, which identifies the object."""
         ...
 
 

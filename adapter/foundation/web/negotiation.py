@@ -1,7 +1,7 @@
 """Content negotiation: which form of an answer a client prefers, read as Go's API servers read its headers (pure).
 
 A client that prefers a form that is not served (protobuf, or a table of metric values) gets its next preference.
-Clients of these APIs always accept JSON or anything as well, and recognize the form of an answer by its `Content-Type`.
+Clients of these APIs always accept JSON or any form as well, and recognize the form of an answer by its `Content-Type`.
 """
 
 from __future__ import annotations

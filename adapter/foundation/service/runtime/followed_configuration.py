@@ -33,7 +33,7 @@ class ReloadMetrics:
     """Exposes `PREFIX_config_last_reload_successful` and `PREFIX_config_reloads_total{result}`."""
 
     def __init__(self, registry: CollectorRegistry, prefix: str, results: Sequence[str] = RESULTS) -> None:
-        """Register both; `results` are the possible results of a change of this configuration."""
+        """Register both metrics; `results` are the possible results of a change of this configuration."""
         self._well = Gauge(
             f"{prefix}_config_last_reload_successful",
             "1 while the whole configuration is in force; 0 while any of it is refused.",

@@ -49,7 +49,7 @@ def rare_collections() -> Iterator[None]:
 
 @contextmanager
 def no_collections() -> Iterator[None]:
-    """Pause the collector while a command makes its one decision, and exempt what that creates from then on.
+    """Pause the collector while a command makes its one decision, and exempt the objects that this creates afterwards.
 
     The objects that it creates for each node and pod are in use until the end. They are exempted before collections
     resume: otherwise the first one would walk all of them at once, which takes longer than all that were avoided.

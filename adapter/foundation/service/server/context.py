@@ -133,7 +133,7 @@ class WorkerContext:
     def fail(self, reason: str) -> None:
         """End the process in order but without the delay, with status 1 and without starting a new worker.
 
-        For programs that promise to give up after repeated failures. May be called from any thread.
+        This is for programs that promise to give up after repeated failures. It may be called from any thread.
         """
         _log.error("the process gives up", extra=fields(reason=reason))
         self.has_failed = True

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from adapter.foundation.service.server.connections.connection import Connection
 
     _Waiting: TypeAlias = "tuple[float, int, Connection]"
-    """When it counts as arrived, its number, and the connection of the request."""
+    """The time at which a request counts as arrived, its number, and its connection."""
 
 AHEAD_SECONDS = 0.25
 """Each request that was sent ahead counts as if it had arrived this much later than the one before it."""

@@ -106,7 +106,7 @@ class KubernetesRequest:
 
 
 class KubernetesClient:
-    """Requests to one API server. Thread-safe."""
+    """Sends requests to one API server. Thread-safe."""
 
     def __init__(
         self,

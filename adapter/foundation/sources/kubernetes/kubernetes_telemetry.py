@@ -108,7 +108,7 @@ class WatchMetrics:
 
 
 class LeaseMetrics:
-    """Prometheus metrics of a leader election; receives the election's events (`lease.LeaseEvents`)."""
+    """Prometheus metrics of a leader election; receives the election's events (`LeaseEvents`)."""
 
     def __init__(self, registry: CollectorRegistry, prefix: str) -> None:
         """Register `tidewatch_leader`, `PREFIX_lease_changes_total` and `PREFIX_lease_failures_total`."""

@@ -38,7 +38,7 @@ class TlsError(Exception):
 
 
 class KubernetesTransport(Protocol):
-    """Requests to one address as one user. Thread-safe."""
+    """Sends requests to one address as one user. Thread-safe."""
 
     @property
     def pool_manager(self) -> urllib3.PoolManager:
@@ -163,7 +163,7 @@ class PlainAccess:
 
 
 class PlainTransport:
-    """Requests that only use urllib3."""
+    """Sends requests with urllib3 alone."""
 
     def __init__(self, access: PlainAccess) -> None:
         """Prepare TLS. Raises ConfigurationError for certificates that cannot be used."""

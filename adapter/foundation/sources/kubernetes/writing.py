@@ -106,7 +106,7 @@ class GetsAndWrites(Gets, Creates, Replaces, Protocol):
 
 
 class ObjectClient:
-    """Calls to one API server that read or change a single object. Thread-safe."""
+    """Makes calls to one API server that read or change a single object. Thread-safe."""
 
     def __init__(self, client: KubernetesClient, seconds: float = 10.0) -> None:
         """`seconds` is the default time limit of a whole call."""
@@ -180,7 +180,7 @@ class ObjectClient:
     def delete(
         self, path: str, *, uid: str = "", resource_version: str = "", fence: Fence | None = None
     ) -> dict[str, Any]:
-        """Delete an object if it still has the given UID and version; an empty one is not checked.
+        """Delete an object if it still has the given UID and version; an empty UID or version is not checked.
 
         Returns the server's answer: a Status, or the object that is being deleted. The request is sent at most once.
         Raises the errors of `replace`, and NotFoundError.

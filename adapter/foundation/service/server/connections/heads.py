@@ -80,7 +80,7 @@ class HeadRequest(Request):
 
 
 class HeadParser(RequestParser):
-    """gunicorn's parser, which makes `Request` objects from an `Unreader` of this module."""
+    """gunicorn's parser, which makes `HeadRequest` objects from a `BoundedUnreader`."""
 
     mesg_class = HeadRequest
 

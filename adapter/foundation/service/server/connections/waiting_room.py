@@ -1,8 +1,8 @@
 """Connections that wait for their clients: by stage, the oldest first, each with the time at which it expires.
 
 New connections also wait for the poller thread, where the addresses of their clients take turns. If there are too many
-connections, one of the address with the most is closed, so that nobody can displace others by connecting again and
-again. For the poller thread only.
+connections, the address that has the most loses one, so that nobody can displace others by connecting again and again.
+For the poller thread only.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ def taken_slowest(readers: list[Visitor]) -> Visitor:
 
 
 def is_of_one_text(reader: Visitor, other: Visitor) -> bool:
-    """Return whether two answers are the same object in memory. Different texts may share some pieces."""
+    """Return whether two answers consist of the same objects in memory. Different texts may share some pieces."""
     return [*map(id, reader.pieces)] == [*map(id, other.pieces)]
 
 

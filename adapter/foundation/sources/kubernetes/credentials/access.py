@@ -1,6 +1,6 @@
 """The address of kube-apiserver and credentials for it, from a kubeconfig or the service account of the pod.
 
-Plain credentials, such as those of every pod, need no more than `plain_transport`. Everything else, such as programs
+Plain credentials, such as those of every pod, need no more than `PlainTransport`. Everything else, such as programs
 that create tokens, and proxies, is left to the package `kubernetes`. It takes 20 MiB and 0.2 s of CPU, so it is
 imported inside functions. Only its configuration, authentication and transport are used; the first use of one of its
 model classes would take another 80 MiB.

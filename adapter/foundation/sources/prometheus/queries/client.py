@@ -131,8 +131,8 @@ class PrometheusClient:
 
         Both are Unix seconds, to the millisecond. A range of more points than Prometheus returns at once is queried in
         parts, one after another; all of them end within `timeout_seconds`. The module `ranges` describes the values.
-        `start` should be a multiple of the step: some servers move the range to one, and such an answer is rejected.
-        Raises PrometheusError, and ValueError for an invalid range.
+        `start` should be a multiple of the step: some servers move other ranges, and such an answer is rejected. Raises
+        PrometheusError, and ValueError for an invalid range.
         """
         joiner = RangeJoiner(query, limits, self._pace)
         self.read_range(
