@@ -119,7 +119,7 @@ def _refuse_unprintable(text: str, file: str) -> None:
 
 
 def _tab_before(text: str, mark: _Mark | None) -> tuple[int, int] | None:
-    """Return line and column of a tab that indents the line of the error or the line before; None if there is none."""
+    """Return line and column of a tab that indents the line of the error or the one before; None without such a tab."""
     if mark is None:
         return None
     lines = text.split("\n")

@@ -32,7 +32,7 @@ class DescribedFile:
 
 
 def schema_command(program: str, files: Mapping[str, DescribedFile]) -> ProgramCommand:
-    """Return the command for these files by name; the first is the default, and a single file needs no flag."""
+    """Return the command for these files by name. The first file is the default; a single file needs no flag."""
     names = tuple(files)
     which = Flag("of", one_of(*names), "The file whose schema is printed.", default=names[0])
     plain = f"{program} schema --of {names[-1]}" if len(names) > 1 else f"{program} schema"

@@ -179,7 +179,7 @@ class ServerArbiter(Arbiter):
         self._restarts = Backoff(1.0, LONGEST_RESTART_WAIT, jitter_ratio=0.0)
 
     def init_signals(self) -> None:
-        """Handle the signals that end the process, and a worker's exit. SIGHUP is ignored, as files are watched."""
+        """Handle the signals that end the process, and a worker's exit. SIGHUP is ignored: files are polled."""
         super().init_signals()
         for name in ("HUP", "TTIN", "TTOU", "USR1", "USR2", "WINCH"):
             signal.signal(getattr(signal, f"SIG{name}"), signal.SIG_IGN)

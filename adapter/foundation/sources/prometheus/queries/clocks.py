@@ -27,7 +27,7 @@ def refuse_other_time(query: str, headers: Mapping[str, str], now: float) -> Non
 
 
 def refuse_difference(query: str, seconds_ahead: float) -> NoReturn:
-    """Raise UnexpectedAnswerError. A negative number means that Prometheus's clock is behind ours."""
+    """Raise UnexpectedAnswerError; if `seconds_ahead` is negative, Prometheus's clock is behind ours."""
     behind = "behind" if seconds_ahead > 0 else "ahead of"
     raise UnexpectedAnswerError(
         query,
