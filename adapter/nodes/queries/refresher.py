@@ -117,7 +117,10 @@ class SampleRefresher:
         if allowed and self._survey.is_due(began):
             asked += 1
             seconds = min(_LONGEST_SURVEY_SECONDS, (deadline - began) / 4)
-            self._survey.ask(now, seconds, None if nodes is None else len(nodes), needs_past=not self._owners())
+            # If one query is allowed, a survey at each refresh would leave none whose failure is reported.
+            rest = self._refresh_seconds if allowed == 1 else 0.0
+            counted = None if nodes is None else len(nodes)
+            self._survey.ask(now, seconds, counted, needs_past=not self._owners(), rest_seconds=rest)
         mapping = self._mapping.of(nodes, self._survey.last)
         lacking = self._lacking(now, grids)
         plan = in_order(

@@ -50,11 +50,13 @@ class KeptSurvey:
         """Make the survey due soon, since an answer was too large and there may be new exporters."""
         self._due = min(self._due, self._asked_at + _SURVEY_AGAIN_SECONDS)
 
-    def ask(self, now: float, timeout_seconds: float, nodes: int | None, *, needs_past: bool) -> None:
+    def ask(
+        self, now: float, timeout_seconds: float, nodes: int | None, *, needs_past: bool, rest_seconds: float = 0.0
+    ) -> None:
         """Send the survey at `now` (Unix seconds), for this number of nodes.
 
         `needs_past` is whether the sources from before the start still matter, as they do until a query is first
-        answered.
+        answered. `rest_seconds` is how long other queries go first if there is no server that answers.
 
         If the survey fails, the last one stays, unless that found no series: nobody knows whether there are any now, so
         each resource is queried, and the failures of these queries are reported.
@@ -72,11 +74,11 @@ class KeptSurvey:
             if not all(math.isfinite(value) for _, value in samples):
                 raise UnexpectedAnswerError(query, "a count is not a number")
         except PrometheusError as e:
-            # A server that was not there has not been slow: the next refresh asks it again, before its first answer.
+            # A server that was not there has not been slow: it is asked again soon, before its first answer.
             is_away = with_past and isinstance(e, ERRORS_OF_SERVER)
             self._has_asked_for_past |= with_past and not is_away
             # Queries also work without it, but may be larger than necessary.
-            self._due = self._monotonic() + (0.0 if is_away else _SURVEY_AGAIN_SECONDS)
+            self._due = self._monotonic() + (rest_seconds if is_away else _SURVEY_AGAIN_SECONDS)
             # What is cached for a survey would grow if the same one stayed for ever.
             self.last = replace(self.last) if self._is_measured else Survey()
             return
