@@ -68,7 +68,7 @@ class MachineComparison:
     """The machines of all groups of one provider, compared with all nodes of the cluster."""
 
     doubt: str
-    """Why nothing can be told of any group; empty if something can."""
+    """Why machines of no group can be compared with nodes; empty if they can be."""
     known: frozenset[str]
     """The provider ids of all nodes."""
     spellings: NodeSpellings = field(default_factory=lambda: spellings_of(()))

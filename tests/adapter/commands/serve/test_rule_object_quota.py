@@ -1,4 +1,4 @@
-"""MetricRule objects beyond the quota of their namespace are told so, and never read."""
+"""MetricRule objects beyond the quota of their namespace get a status that says so, and are never read."""
 
 from __future__ import annotations
 
