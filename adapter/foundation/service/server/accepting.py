@@ -12,7 +12,6 @@ from __future__ import annotations
 import selectors
 import ssl
 import time
-from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from adapter.foundation.service.server.addresses import NO_ROOM
@@ -46,10 +45,6 @@ class AcceptingWorker(ClosingWorker):
         self._accept_again = 0.0
         self._accept_share = LimitedWork(lambda: self._threads.is_limited, ACCEPTING_SHARE)
         self._handshake_share = LimitedWork(lambda: self._threads.is_limited, HANDSHAKES_SHARE)
-
-    @abstractmethod
-    def _advance(self, conn: Connection) -> None:
-        """Advance a connection as far as possible without waiting."""
 
     def accept(self, listener: socket.socket) -> None:
         """Accept new connections, a limited number at once."""

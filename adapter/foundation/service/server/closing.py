@@ -14,6 +14,7 @@ import os
 import selectors
 import sys
 import time
+from abc import abstractmethod
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+_RECEIVING = frozenset({Stage.HEAD, Stage.IDLE, Stage.BODY})
+"""Stages in which a connection waits for bytes that cost little to read."""
+
 
 class ClosingWorker(AnsweringWorker):
     """Closes connections, and goes through the phases of the shutdown; see the module."""
@@ -45,6 +49,10 @@ class ClosingWorker(AnsweringWorker):
         self._in_request = 0
         self.dropped: Counter[str] = Counter()
         """Number of dropped connections by reason."""
+
+    @abstractmethod
+    def _advance(self, conn: Connection) -> None:
+        """Advance a connection as far as possible without waiting."""
 
     # Ends of connections
 
@@ -61,6 +69,22 @@ class ClosingWorker(AnsweringWorker):
             self._cut_off(slowest, "answers_crowded_out")
 
     def _expire(self, conn: Connection) -> None:
+        """End a connection whose time is over, unless it has received what it was waiting for.
+
+        While the process gets no processor time, or more connections are ready than a turn has room for, bytes that
+        arrived in time wait to be read. Without a last look, their clients would be cut off without an answer.
+        """
+        if conn.stage is Stage.CLOSED or conn.expires > time.monotonic():
+            # What was read from one that expired at the same time has crowded it out.
+            return
+        stage = conn.stage
+        if stage in _RECEIVING:
+            self._advance(conn)
+        if conn.stage is stage:
+            self._end_late(conn)
+
+    def _end_late(self, conn: Connection) -> None:
+        """End a connection that is too slow; a body or an answer that keeps its rate goes on."""
         if conn.stage is Stage.HEAD and conn.head:
             self._refuse(conn, 408, "Request Timeout", "head_timeout")
         elif conn.stage is Stage.BODY and conn.sends_body(self.app.options.bodies.least_rate, self._deadlines):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import selectors
 import socket
 import ssl
 from concurrent.futures import Future
@@ -15,7 +16,7 @@ import pytest
 
 from adapter.foundation.service.server import accepting, worker
 from adapter.foundation.service.server.accepting import TURN_SECONDS
-from adapter.foundation.service.server.connections.bodies import BodyLimits
+from adapter.foundation.service.server.connections.bodies import ArrivingBody, BodyLimits, BodyPlan
 from adapter.foundation.service.server.connections.connection import Connection
 from adapter.foundation.service.server.connections.held_bytes import held_bodies
 from adapter.foundation.service.server.connections.limited_work import LimitedWork
@@ -27,9 +28,9 @@ from adapter.foundation.service.server.shutdown_phases import Ending, Phase
 from adapter.foundation.service.server.worker import MOST_PER_TURN, TidewatchWorker
 
 if TYPE_CHECKING:
-    import selectors
     from collections.abc import Iterator, Sequence
 
+    from adapter.foundation.service.server.process import ServerApplication
     from adapter.foundation.service.server.request_threads import RequestThreads
 
 
@@ -111,6 +112,32 @@ class Unpollable(TidewatchWorker):
 
     def _drop(self, conn: Connection, reason: str = "", _error: OSError | None = None) -> None:
         self.ended.append((conn, reason))
+
+
+class Late(TidewatchWorker):
+    """A worker that gets to its connections only after they have expired."""
+
+    def __init__(self, poller: selectors.BaseSelector) -> None:
+        self.ended: list[str] = []
+        self.served: list[Connection] = []
+        self._deadlines = Deadlines()
+        self._room = WaitingRoom(poller, self._deadlines)
+        self._bodies, self._answers = held_bodies(BodyLimits()), OutgoingLimits()
+        self.app = cast("ServerApplication", SimpleNamespace(options=SimpleNamespace(bodies=BodyLimits())))
+
+    def _submit_unless_busy(self, conn: Connection) -> None:
+        self._submit(conn)
+
+    def _submit(self, conn: Connection) -> None:
+        self._room.take(conn)
+        conn.stage = Stage.REQUEST
+        self.served.append(conn)
+
+    def _cut_off(self, _conn: Connection, reason: str) -> None:
+        self.ended.append(reason)
+
+    def _refuse(self, _conn: Connection, _status: int, _phrase: str, reason: str) -> None:
+        self.ended.append(reason)
 
 
 @pytest.fixture(name="sock")
@@ -213,3 +240,35 @@ def test_a_connection_that_the_kernel_refuses_to_watch_after_a_request_ends_alon
     done.set_result(kept)
     server.finish_request(conn, done)
     assert server.ended == [(conn, "not_pollable")]
+
+
+REQUEST = b"GET /facts HTTP/1.1\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("stage", "arrived", "served", "ended"),
+    [
+        (Stage.HEAD, REQUEST, 1, []),
+        (Stage.IDLE, REQUEST, 1, []),
+        (Stage.BODY, b"{}", 1, []),
+        (Stage.HEAD, b"", 0, ["head_timeout"]),
+        (Stage.HEAD, REQUEST[:5], 0, ["head_timeout"]),
+        (Stage.IDLE, b"", 0, ["idle_timeout"]),
+        (Stage.IDLE, REQUEST[:5], 0, []),
+        (Stage.BODY, b"{", 0, ["body_timeout"]),
+    ],
+)
+def test_what_arrived_before_the_worker_looked_counts(
+    stage: Stage, arrived: bytes, served: int, ended: list[str]
+) -> None:
+    """A process that had no processor time closes nobody's connection because of what it has not read yet."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs, selectors.DefaultSelector() as poller:
+        ours.settimeout(0)
+        conn, late = connection(ours, stage), Late(poller)
+        conn.body = ArrivingBody(BodyPlan(2, 2), 2) if stage is Stage.BODY else None
+        late._room.put(conn, stage)
+        theirs.sendall(arrived)
+        conn.expires = -inf
+        late._expire(conn)
+        assert (late.served, late.ended) == ([conn] * served, ended)
