@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import pytest
 
 from benchmarks import extender, node_watcher
+from benchmarks.nodes_stage import START_SECONDS
 from benchmarks.report import from_json
 
-if TYPE_CHECKING:
-    import pytest
+pytestmark = pytest.mark.timeout(3 * START_SECONDS)
+"""Five processes start one after another. Each has a limit that names it and shows its log; the common watchdog, which
+is as long as one of these limits, would end the test before them and say nothing."""
 
 
 def test_every_answer_about_nodes_is_right(capsys: pytest.CaptureFixture[str]) -> None:
