@@ -83,7 +83,7 @@ def test_a_result_comes_back(children: Children, registry: CollectorRegistry) ->
 def test_a_child_is_polite_single_threaded_and_light(children: Children) -> None:
     found = children.run("fit", heavy.facts, (), ENOUGH)
     assert found == {
-        "nice": min(19, os.nice(0) + 10),
+        "nice": min(19, os.nice(0) + 5),
         "threads": "1",
         "group": True,
         "modules": ["recommender.child_processes"],
