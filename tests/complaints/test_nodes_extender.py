@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,7 @@ from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.scheduling_settings import FilterSettings, HotspotSettings, PolicyName, SchedulingSettings
 from adapter.nodes.watcher.document import NodeTopology
 from adapter.nodes.watcher.prepared import prepare_watcher
-from tests.adapter.nodes.extender.boards import GIB, NAN, WINDOW_END, board
+from tests.adapter.nodes.extender.boards import GIB, NAN, WINDOW_END, at, board
 from tests.adapter.nodes.hotspots.pods import MIB, pod
 from tests.support.trimaran_client import decoded_document, mean_and_deviation
 
@@ -76,7 +75,7 @@ def refreshed(*boards: Board) -> HeatState:
     state = HeatState()
     for number, each in enumerate(boards):
         assert each.loads is not None
-        state = advance(state, dataclasses.replace(each.loads, window_end=30.0 * number), HOT)
+        state = advance(state, at(each.loads, 30.0 * number), HOT)
     return state
 
 

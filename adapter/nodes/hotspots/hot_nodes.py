@@ -6,19 +6,20 @@ or forgets a node because of a dip.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adapter.nodes.model.loads import AVG, LoadResource, LoadSnapshot
+from adapter.nodes.model.loads import AVG
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from numpy.typing import NDArray
 
     from adapter.nodes.model.arrays import Floats
+    from adapter.nodes.model.loads import LoadResource, LoadSnapshot
     from adapter.nodes.model.scheduling_settings import HotspotSettings
 
 
@@ -31,6 +32,8 @@ class ResourceHeat:
     below: NDArray[np.int64]
     """Number of consecutive refreshes in which a hot node has been below the limit."""
     is_hot: NDArray[np.bool_]
+    sampled_at: Floats
+    """Unix seconds of the newest sample that has counted; NaN for none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,58 +42,60 @@ class HeatState:
 
     nodes: tuple[str, ...] = ()
     index: Mapping[str, int] = field(default_factory=dict)
-    window_end: float = -np.inf
-    """End of the windows of the last counted refresh, in Unix seconds."""
     resources: Mapping[LoadResource, ResourceHeat] = field(default_factory=dict)
 
 
-def advance(state: HeatState, loads: LoadSnapshot | None, settings: HotspotSettings) -> HeatState:
+def advance(
+    state: HeatState, loads: LoadSnapshot | None, settings: HotspotSettings, moved: Collection[str] = ()
+) -> HeatState:
     """Return the state after one more refresh, which is judged by the average over 15 minutes.
 
-    A refresh without new samples, or with those of the state file, does not count. A node whose load is unknown becomes
-    neither hotter nor cooler, and an estimate is not a known load.
+    A refresh counts for a node and resource if it has a newer sample, which does not come from the state file. A node
+    whose load is unknown becomes neither hotter nor cooler, and an estimate is not a known load. Nodes that `moved` to
+    another source or machine start cold.
     """
-    if loads is None or loads.from_file or loads.window_end == state.window_end:
+    if loads is None or loads.from_file:
         return state
-    if loads.window_end < state.window_end:
-        # The clock was set back, and the refreshes after this one must count.
-        return replace(state, window_end=loads.window_end)
     return HeatState(
         nodes=loads.nodes,
         index=loads.index,
-        window_end=loads.window_end,
         resources={
-            resource: _advance_heat(
-                _align_heat(state, loads.nodes, resource), _averages(loads, resource), limit, settings
-            )
-            for resource, limit in settings.limits.items()
+            resource: _advance_heat(_align_heat(state, loads.nodes, resource, moved), loads, resource, settings)
+            for resource in settings.limits
         },
     )
 
 
-def _averages(loads: LoadSnapshot, resource: LoadResource) -> Floats:
-    load = loads.resources.get(resource)
-    return np.full(len(loads.nodes), np.nan) if load is None else load.measured(0, AVG)
-
-
-def _align_heat(state: HeatState, nodes: tuple[str, ...], resource: LoadResource) -> ResourceHeat:
-    """Return the heat for this list of nodes; a new node starts cold."""
+def _align_heat(
+    state: HeatState, nodes: tuple[str, ...], resource: LoadResource, moved: Collection[str]
+) -> ResourceHeat:
+    """Return the heat for this list of nodes; nodes that are new or have `moved` start cold."""
     heat = state.resources.get(resource)
     if heat is None or not state.nodes:
         nothing = np.zeros(len(nodes), np.int64)
-        return ResourceHeat(nothing, nothing, np.zeros(len(nodes), np.bool_))
-    if nodes == state.nodes:
+        return ResourceHeat(nothing, nothing, np.zeros(len(nodes), np.bool_), np.full(len(nodes), np.nan))
+    if nodes == state.nodes and not moved:
         return heat
-    rows = np.fromiter((state.index.get(name, -1) for name in nodes), np.intp, len(nodes))
+    rows = np.fromiter((-1 if name in moved else state.index.get(name, -1) for name in nodes), np.intp, len(nodes))
     is_old = rows >= 0
-    return ResourceHeat(heat.rounds[rows] * is_old, heat.below[rows] * is_old, heat.is_hot[rows] & is_old)
+    sampled_at = np.where(is_old, heat.sampled_at[rows], np.nan)
+    return ResourceHeat(heat.rounds[rows] * is_old, heat.below[rows] * is_old, heat.is_hot[rows] & is_old, sampled_at)
 
 
-def _advance_heat(heat: ResourceHeat, ratios: Floats, limit: float, settings: HotspotSettings) -> ResourceHeat:
+def _advance_heat(
+    heat: ResourceHeat, loads: LoadSnapshot, resource: LoadResource, settings: HotspotSettings
+) -> ResourceHeat:
+    load = loads.resources.get(resource)
+    if load is None:
+        return heat
+    # A sample that is older than the last one, as after a clock was set back, does not count, but those after it do.
+    is_new = load.sampled_at > np.where(np.isnan(heat.sampled_at), -np.inf, heat.sampled_at)
+    ratios, limit = np.where(is_new, load.measured(0, AVG), np.nan), settings.limits[resource]
     is_above = ratios > limit
     is_below = ratios <= limit  # Neither holds for NaN.
     rounds = np.where(is_above | (is_below & heat.is_hot), heat.rounds + 1, np.where(is_below, 0, heat.rounds))
     below = np.where(is_above, 0, np.where(is_below & heat.is_hot, heat.below + 1, heat.below))
     has_cooled = below >= settings.clear
     is_hot = (heat.is_hot | (is_above & (rounds >= settings.rounds))) & ~has_cooled
-    return ResourceHeat(np.where(has_cooled, 0, rounds), np.where(has_cooled, 0, below), is_hot)
+    sampled_at = np.where(np.isnan(load.sampled_at), heat.sampled_at, load.sampled_at)
+    return ResourceHeat(np.where(has_cooled, 0, rounds), np.where(has_cooled, 0, below), is_hot, sampled_at)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -52,6 +53,14 @@ def snapshot(
         from_file=from_file,
         index={name: row for row, name in enumerate(names)},
     )
+
+
+def at(loads: LoadSnapshot, end: float) -> LoadSnapshot:
+    """Return a snapshot whose windows and newest samples are of this time."""
+    resources = {
+        resource: replace(each, sampled_at=np.full(len(loads.nodes), end)) for resource, each in loads.resources.items()
+    }
+    return replace(loads, window_end=end, resources=resources)
 
 
 def board(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import reduce
 from itertools import count, groupby
 
@@ -11,17 +12,17 @@ from hypothesis import strategies as st
 from adapter.nodes.hotspots.hot_nodes import HeatState, advance
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.scheduling_settings import HotspotSettings
-from tests.adapter.nodes.extender.boards import NAN, load, snapshot
+from tests.adapter.nodes.extender.boards import NAN, at, load, snapshot
 
-CPU = LoadResource.CPU
+CPU, MEMORY = LoadResource.CPU, LoadResource.MEMORY
 SETTINGS = HotspotSettings({CPU: 0.8}, rounds=3, clear=2)
 HOT, COLD = 0.9, 0.5
 
 
 def after(state: HeatState, averages: dict[str, float], number: int) -> HeatState:
     """Return the state after a refresh with these averages."""
-    loads = snapshot(tuple(averages), load(CPU, list(averages.values())), window_end=30.0 * number)
-    return advance(state, loads, SETTINGS)
+    loads = snapshot(tuple(averages), load(CPU, list(averages.values())))
+    return advance(state, at(loads, 30.0 * number), SETTINGS)
 
 
 def seen(averages: list[float]) -> tuple[list[bool], list[int]]:
@@ -75,10 +76,40 @@ def test_a_node_that_was_deleted_starts_cold_when_its_name_returns() -> None:
     assert state.resources[CPU].rounds.tolist() == [1]
 
 
-@pytest.mark.parametrize("loads", [None, snapshot(["a"], load(CPU, [HOT]), window_end=0.0)])
-def test_a_refresh_without_new_samples_counts_no_round(loads: object) -> None:
+def test_before_the_first_data_nothing_counts() -> None:
     state = after(HeatState(), {"a": HOT}, 0)
-    assert advance(state, loads, SETTINGS) is state  # type: ignore[arg-type]
+    assert advance(state, None, SETTINGS) is state
+
+
+@pytest.mark.parametrize(
+    ("cpu_at", "memory_at", "rounds"),
+    [
+        ([30, 30], [30, 30], [[2, 2], [2, 2]]),
+        ([0, 0], [0, 0], [[1, 1], [1, 1]]),
+        ([0, 0], [30, 30], [[1, 1], [2, 2]]),
+        ([30, 0], [NAN, 30], [[2, 1], [1, 2]]),
+    ],
+)
+def test_only_newer_samples_of_the_node_and_resource_are_evidence(
+    cpu_at: list[float], memory_at: list[float], rounds: list[list[int]]
+) -> None:
+    """A query that fails, or an exporter that stops, leaves old samples, which say nothing new about the load."""
+    settings = HotspotSettings({CPU: 0.8, MEMORY: 0.8}, rounds=3, clear=2)
+    loads = snapshot(["a", "b"], load(CPU, [HOT] * 2), load(MEMORY, [HOT] * 2))
+    state = advance(HeatState(), at(loads, 0.0), settings)
+    times = {CPU: cpu_at, MEMORY: memory_at}
+    resources = {r: replace(each, sampled_at=np.array(times[r], float)) for r, each in loads.resources.items()}
+    state = advance(state, replace(loads, window_end=30.0, resources=resources), settings)
+    assert [state.resources[resource].rounds.tolist() for resource in (CPU, MEMORY)] == rounds
+
+
+def test_a_node_with_another_source_or_machine_starts_cold() -> None:
+    state = reduce(lambda state, number: after(state, {"a": HOT, "b": HOT}, number), range(3), HeatState())
+    loads = snapshot(["a", "b"], load(CPU, [COLD, COLD]))
+    state = advance(state, at(loads, 90.0), SETTINGS, moved={"a"})
+    assert state.resources[CPU].is_hot.tolist() == [False, True]
+    state = advance(state, loads, SETTINGS, moved={"b"})
+    assert state.resources[CPU].is_hot.tolist() == [False, False]
 
 
 def test_what_comes_from_the_file_counts_no_round() -> None:

@@ -12,7 +12,7 @@ from adapter.nodes.hotspots.hot_nodes import HeatState, advance
 from adapter.nodes.hotspots.hotspots_page import hotspots_routes
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.scheduling_settings import HotspotSettings
-from tests.adapter.nodes.extender.boards import NAN, WINDOW_END, board, load, snapshot
+from tests.adapter.nodes.extender.boards import NAN, WINDOW_END, at, board, load, snapshot
 from tests.adapter.nodes.hotspots.pods import MIB, pod
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def heat_of(*boards: Board) -> HeatState:
     state = HeatState()
     for number, each in enumerate(boards):
         assert each.loads is not None
-        state = advance(state, dataclasses.replace(each.loads, window_end=30.0 * number), SETTINGS)
+        state = advance(state, at(each.loads, 30.0 * number), SETTINGS)
     return state
 
 
