@@ -16,7 +16,7 @@ from adapter.foundation.service.flags.parsing import UsageError, parse_flags
 from adapter.foundation.sources.prometheus.transport.credentials import Credentials
 from adapter.nodes.board.cluster_facts import node_facts
 from adapter.nodes.configuration.reading import SchedulingFileError, read_scheduling
-from tests.adapter.nodes.board.test_board_keeper import Script, averages
+from tests.adapter.nodes.board.scripted_keeper import Script, averages
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,6 +17,7 @@ from adapter.foundation.time.pace import UNPACED, Pace
 from adapter.nodes.board.cluster_facts import NodeFacts, node_topology
 from adapter.nodes.board.day_and_week_keeper import PastKeeper
 from adapter.nodes.board.day_keeper import DayKeeper
+from adapter.nodes.board.machines import Machines
 from adapter.nodes.board.refresh_logs import RefreshReports
 from adapter.nodes.board.week_keeper import WeekKeeper
 from adapter.nodes.hotspots.crowded_workloads import crowded_replicas
@@ -92,6 +93,7 @@ class BoardKeeper:
         self._file = parts.file(settings)
         self._past = self._new_past(settings)
         self._samples: SampleSet | None = None
+        self._machines = Machines()
         self._bad_since = BadSince()
         self._basis = basis_at_start(parts.clock.monotonic())
         self._selectors = OwnerSelectors()
@@ -162,18 +164,22 @@ class BoardKeeper:
         with self._lock:
             refresher, file, samples, generation = self._refresher, self._file, self._samples, self._generation
             past, needs_week = self._past, predicts(self._settings.policies)
+        now = self._parts.clock.wall()
+        machines = self._machines.after(facts.nodes, now)
         # Prometheus is asked without the lock, so that changes of pods need not wait for it.
-        result = refresher.refresh(self._parts.clock.wall(), samples, facts.nodes, kept_queries=past.kept_queries)
+        result = machines.owned(refresher.refresh(now, samples, facts.nodes, kept_queries=past.kept_queries))
+        self._machines = machines
         with self._lock:
             if generation != self._generation:
                 return
             self._samples = result.samples
-        past.refreshed(result, facts.nodes)
+        past.refreshed(result, machines)
         refreshed = RefreshFacts(
             self._parts.clock.wall(),
             self._parts.refresh_seconds,
             unmapped=result.unmapped,
             measured_by=result.measured_by,
+            moved=result.moved,
             query_failures=self._reports.failures(result),
         )
         self._publish(result.samples, facts, refreshed, generation)
@@ -187,7 +193,7 @@ class BoardKeeper:
         if file is not None and result.samples.grids and not result.samples.from_file:
             file.offer(result.samples)
         # This comes after everything that a reader waits for.
-        past.fill(refresher, result, facts.nodes, needs_week=needs_week)
+        past.fill(refresher, result, machines, needs_week=needs_week)
 
     def _publish(self, samples: SampleSet, asked_with: NodeFacts, refresh: RefreshFacts, generation: int) -> None:
         """Assemble everything from the samples, and publish it as a whole, unless the queries have changed since.
@@ -215,7 +221,7 @@ class BoardKeeper:
             self._basis = self._basis.after(loads, self._parts.clock.monotonic())
             self._parts.metrics.basis(self._basis.basis)
             facts, hotspots = self._current_facts(asked_with), self._settings.hotspots
-            board, heat = self._board(facts, loads), advance(self._published.heat, loads, hotspots)
+            board, heat = self._board(facts, loads), advance(self._published.heat, loads, hotspots, refresh.moved)
             names = [node.name for node in hot_nodes(board, heat, hotspots)]
             hot = hot_text(names, crowded_replicas(board, names))
             self._published = Published(board, self._selectors_of(facts), heat, watcher, exposition, hot)

@@ -10,8 +10,8 @@ from adapter.nodes.queries.query_steps import queries_allowed
 from adapter.nodes.windows.day import with_day
 
 if TYPE_CHECKING:
-    from adapter.foundation.cluster.values.state import ClusterNode
     from adapter.nodes.board.day_keeper import DayKeeper
+    from adapter.nodes.board.machines import Machines
     from adapter.nodes.board.week_keeper import WeekKeeper
     from adapter.nodes.model.loads import LoadSnapshot
     from adapter.nodes.queries.refresh_results import RefreshResult
@@ -44,11 +44,11 @@ class PastKeeper:
         self.day.read_file()
         self.week.read_file()
 
-    def refreshed(self, result: RefreshResult, nodes: tuple[ClusterNode, ...] | None) -> None:
+    def refreshed(self, result: RefreshResult, machines: Machines) -> None:
         """Add the samples of a refresh."""
         self.refreshes += 1
-        self.day.refreshed(result, nodes)
-        self.week.refreshed(self.day.day, result, nodes)
+        self.day.refreshed(result, machines)
+        self.week.refreshed(self.day.day, result, machines)
 
     def added_to(self, snapshot: LoadSnapshot) -> LoadSnapshot:
         """Return the snapshot with the windows of the day and the forecast of the next hour added."""
@@ -59,7 +59,7 @@ class PastKeeper:
         self,
         refresher: SampleRefresher,
         result: RefreshResult,
-        nodes: tuple[ClusterNode, ...] | None,
+        machines: Machines,
         *,
         needs_week: bool,
     ) -> None:
@@ -73,7 +73,7 @@ class PastKeeper:
             turns = (week, self.day.fill) if self.fills % 2 else (self.day.fill, week)
             self.fills += 1
             # The second one asks if the first one has nothing to ask.
-            any(turn(refresher, nodes, seconds) for turn in turns)
+            any(turn(refresher, machines, seconds) for turn in turns)
         self.week.judge()
 
     def write_files(self) -> None:

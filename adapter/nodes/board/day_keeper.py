@@ -12,7 +12,7 @@ from adapter.nodes.windows.day import complete_slots, day_after, day_of_samples,
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from adapter.foundation.cluster.values.state import ClusterNode
+    from adapter.nodes.board.machines import Machines
     from adapter.nodes.queries.refresh_results import RefreshResult
     from adapter.nodes.queries.refresher import SampleRefresher
     from adapter.nodes.state_file.state_file import SampleFile
@@ -41,22 +41,23 @@ class DayKeeper:
         if samples is not None:
             self._use(day_of_samples(samples, self._wall()))
 
-    def refreshed(self, result: RefreshResult, nodes: tuple[ClusterNode, ...] | None) -> None:
+    def refreshed(self, result: RefreshResult, machines: Machines) -> None:
         """Add the samples of a refresh."""
         now = self._wall()
         slots = complete_slots(result.samples, now).values()
-        self._use(day_after(self._day, slots, now, _names(nodes), result.moved))
+        self._use(day_after(self._day, slots, now, machines.names, result.moved))
 
-    def fill(self, refresher: SampleRefresher, nodes: tuple[ClusterNode, ...] | None, seconds: float) -> int:
+    def fill(self, refresher: SampleRefresher, machines: Machines, seconds: float) -> int:
         """Ask for a part of the past, and wait at most `seconds` for it; return the number of queries sent."""
-        answer = refresher.fill_day(self._wall(), self._day, nodes, seconds)
+        answer = refresher.fill_day(self._wall(), self._day, machines.nodes, seconds)
         if answer.failure:
             message = "the load of the last day is not complete, so windows of an hour and a day may be missing"
             self._states.failed("day", f"{message}: {answer.failure}", level=logging.WARNING)
         elif answer.queries:
             self._states.recovered("day", "the load of the last day is read again")
         if answer.slots:
-            self._use(day_after(self._day, answer.slots, self._wall(), _names(nodes)))
+            slots = [machines.own(slots) for slots in answer.slots]
+            self._use(day_after(self._day, slots, self._wall(), machines.names))
         return answer.queries
 
     def write_file(self) -> None:
@@ -70,7 +71,3 @@ class DayKeeper:
         self._day = day
         if self._file is not None and day.means:
             self._file.offer(samples_of_day(day))
-
-
-def _names(nodes: tuple[ClusterNode, ...] | None) -> tuple[str, ...] | None:
-    return None if nodes is None else tuple(sorted(node.name for node in nodes))

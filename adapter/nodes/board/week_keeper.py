@@ -11,9 +11,9 @@ from adapter.nodes.windows.next_hour_forecast import backtest, forecast
 from adapter.nodes.windows.week import week_at, with_day, with_past
 
 if TYPE_CHECKING:
-    from adapter.foundation.cluster.values.state import ClusterNode
     from adapter.foundation.time.clock import Clock
     from adapter.foundation.time.pace import Pace
+    from adapter.nodes.board.machines import Machines
     from adapter.nodes.model.day import LoadDay
     from adapter.nodes.model.loads import LoadSnapshot
     from adapter.nodes.queries.refresh_results import RefreshResult
@@ -49,10 +49,9 @@ class WeekKeeper:
             self._use(week_at(week, self._clock.wall()))
             self._is_from_file = True
 
-    def refreshed(self, day: LoadDay, result: RefreshResult, nodes: tuple[ClusterNode, ...] | None) -> None:
+    def refreshed(self, day: LoadDay, result: RefreshResult, machines: Machines) -> None:
         """Bring the week up to date with the clock, the nodes and the day after a refresh."""
-        names = None if nodes is None else tuple(sorted(node.name for node in nodes))
-        week = week_at(self._week, self._clock.wall(), names, result.moved)
+        week = week_at(self._week, self._clock.wall(), machines.names, result.moved)
         if day is not self._day:
             self._day, week = day, with_day(week, day)
         self._use(week)
@@ -61,14 +60,12 @@ class WeekKeeper:
             self._is_from_file = False
             self.judge()
 
-    def fill(
-        self, refresher: SampleRefresher, nodes: tuple[ClusterNode, ...] | None, seconds: float, *, is_needed: bool
-    ) -> int:
+    def fill(self, refresher: SampleRefresher, machines: Machines, seconds: float, *, is_needed: bool) -> int:
         """Ask for a part of the past, and wait at most `seconds` for it; return the number of queries sent.
 
         `is_needed` is whether a policy of the configuration predicts.
         """
-        answer = refresher.fill_week(self._clock.wall(), self._week, nodes, seconds, is_needed=is_needed)
+        answer = refresher.fill_week(self._clock.wall(), self._week, machines.nodes, seconds, is_needed=is_needed)
         if answer.failure:
             message = "the load of the last week is not complete, so the next hour of nodes may not be predicted"
             self._states.failed("week", f"{message}: {answer.failure}", level=logging.WARNING)
@@ -76,7 +73,7 @@ class WeekKeeper:
             self._states.recovered("week", "the load of the last week is read again")
         week = self._week
         for past in answer.slots:
-            week = with_past(week, past)
+            week = with_past(week, machines.own(past))
         self._use(week)
         return answer.queries
 

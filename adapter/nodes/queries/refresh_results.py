@@ -29,7 +29,7 @@ class RefreshResult:
     measured_by: tuple[MeasuringJob, ...] = ()
     """The jobs from which the load of nodes is taken."""
     moved: frozenset[str] = frozenset()
-    """Nodes whose measuring source changed in this refresh."""
+    """Nodes whose measuring source or machine changed in this refresh."""
     moves: frozenset[tuple[Source, Source]] = frozenset()
     """The former and the new source of the nodes that moved between sources in this refresh."""
     without_series: frozenset[LoadResource] = frozenset()

@@ -38,6 +38,8 @@ class RefreshFacts:
     NaN if none is known. None if pods are not known."""
     unmapped: tuple[UnmappedSeries, ...] = ()
     measured_by: tuple[MeasuringJob, ...] = ()
+    moved: frozenset[str] = frozenset()
+    """Nodes whose earlier samples do not count, since another source or machine is measured now."""
     query_failures: Mapping[LoadResource, str] = field(default_factory=dict)
 
 

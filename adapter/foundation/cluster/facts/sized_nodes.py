@@ -25,11 +25,13 @@ def sized_node_of(form: SizedNodeForm) -> ClusterNode:
     As with the API server, a node that states no allocatable amounts offers its capacity.
     """
     node = node_of(form)
+    info = form.status.node_info if form.status else None
     return replace(
         node,
         allocatable=node.allocatable or node.capacity,
         annotations=_annotations(node.name, bytes(form.metadata.annotations)),
         provider_id=(form.spec.provider_id if form.spec else None) or "",
+        system_uuid=(info.system_uuid if info else None) or "",
         is_terminating=form.metadata.deleted is not None,
     )
 

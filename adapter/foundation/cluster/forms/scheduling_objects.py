@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from adapter.foundation.cluster.forms.objects import NodeForm, NodeMeta, NodeSpec, QuantityText
+from adapter.foundation.cluster.forms.objects import NodeForm, NodeMeta, NodeSpec, NodeStatus, QuantityText
 from adapter.foundation.cluster.forms.pods import LabelSelectorForm, OwnerForm  # noqa: TC001 - msgspec reads the annotations when it runs
 from adapter.foundation.cluster.forms.scheduling_pods import NodeSelectorForm, SchedulingSpecForm  # noqa: TC001 - likewise
 from adapter.foundation.objects.metadata import ObjectMeta
@@ -41,11 +41,24 @@ class SizedNodeSpec(NodeSpec, gc=False, rename={"provider_id": "providerID"}):
     provider_id: str | None = None
 
 
+class NodeInfoForm(msgspec.Struct, gc=False, rename={"system_uuid": "systemUUID"}):
+    """`core/v1 NodeSystemInfo`."""
+
+    system_uuid: str | None = None
+
+
+class SizedNodeStatus(NodeStatus, gc=False, rename={"node_info": "nodeInfo"}):
+    """`core/v1 NodeStatus` with the identity of the machine."""
+
+    node_info: NodeInfoForm | None = None
+
+
 class SizedNodeForm(NodeForm, gc=False, rename={"api_version": "apiVersion"}):
     """`core/v1 Node`, including what decides whether it may be removed."""
 
     metadata: SizedNodeMeta
     spec: SizedNodeSpec | None = None
+    status: SizedNodeStatus | None = None
     kind: str = ""
     api_version: str = ""
 

@@ -79,6 +79,8 @@ class ClusterNode:
     annotations: Mapping[str, str] = field(default_factory=dict)
     """If scheduling is needed, the annotations that decide whether the node may be removed; no others are kept."""
     provider_id: str = ""
+    system_uuid: str = ""
+    """The UUID of the machine, from its firmware or hypervisor; empty if the kubelet does not state it."""
     is_terminating: bool = False
     """Whether it has a deletionTimestamp."""
     uid: str = field(default="", compare=False)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from adapter.nodes.board.day_and_week_keeper import PastKeeper
+from adapter.nodes.board.machines import Machines
 from adapter.nodes.model.samples import SampleSet
 from adapter.nodes.queries.refresh_results import RefreshResult
 
@@ -47,8 +48,8 @@ def asked_of(day: int, week: int, refresh_seconds: float, refreshes: int) -> lis
     allowed = max(1, int(12 * refresh_seconds / 60))
     for _ in range(refreshes):
         result = RefreshResult(SampleSet({}), queries=allowed - keeper.kept_queries)
-        keeper.refreshed(result, None)
-        keeper.fill(cast("SampleRefresher", None), result, None, needs_week=True)
+        keeper.refreshed(result, Machines())
+        keeper.fill(cast("SampleRefresher", None), result, Machines(), needs_week=True)
     return asked
 
 

@@ -83,9 +83,11 @@ def test_a_node_states_what_decides_about_its_removal(tmp_path: Path) -> None:
     content = node_object("n1")
     content["metadata"] |= {"annotations": kept | {"note": "x"}, "deletionTimestamp": "2026-11-22T05:00:30Z"}
     content["spec"]["providerID"] = "aws:///i-1"
+    content["status"]["nodeInfo"] = {"systemUUID": "EC2A1B2C", "machineID": "0"}
     del content["status"]["allocatable"]
     node = node_of(state(tmp_path, content))
     assert (node.annotations, node.provider_id, node.is_terminating) == (kept, "aws:///i-1", True)
+    assert node.system_uuid == "EC2A1B2C"
     assert node.allocatable == node.capacity
 
 

@@ -1,0 +1,93 @@
+"""Remembers which machine is behind each node name, so that no machine inherits what another one measured. Pure.
+
+A node may register again: with the same machine, which keeps its past, or with another one under the same name, as when
+a machine is replaced or a managed node pool is upgraded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from adapter.nodes.windows.grid import column_times
+
+if TYPE_CHECKING:
+    from adapter.foundation.cluster.values.state import ClusterNode
+    from adapter.nodes.model.samples import SampleGrid
+    from adapter.nodes.queries.refresh_results import RefreshResult
+
+REMEMBERED_SECONDS: Final = 4 * 3600.0
+"""How long a machine without a Node object keeps its past. After a longer time, too much of its last day is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """The machine behind a node name."""
+
+    node: ClusterNode
+    """Its last Node object."""
+    measured_since: float
+    """Unix seconds before which another machine had the name; minus infinity if none is known."""
+    seen_at: float
+    """Unix seconds at which it last had a Node object."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Machines:
+    """The machines of all nodes, including those that lost their Node object a short time ago."""
+
+    nodes: tuple[ClusterNode, ...] | None = None
+    """The present Node objects; None if they are not known."""
+    by_name: Mapping[str, Machine] = field(default_factory=dict)
+    replaced: frozenset[str] = frozenset()
+    """Nodes that have another machine than at the refresh before."""
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """The sorted names of the nodes whose past is kept; None if Node objects are not known."""
+        return None if self.nodes is None else tuple(sorted(self.by_name))
+
+    def after(self, nodes: tuple[ClusterNode, ...] | None, now: float) -> Machines:
+        """Return the machines at the next refresh (Unix seconds), which has these Node objects."""
+        if nodes is None:
+            return replace(self, nodes=None, replaced=frozenset())
+        replaced = frozenset(
+            node.name for node in nodes if (one := self.by_name.get(node.name)) and not _is_same(one.node, node)
+        )
+        found = {name: one for name, one in self.by_name.items() if abs(now - one.seen_at) < REMEMBERED_SECONDS}
+        for node in nodes:
+            former = self.by_name.get(node.name)
+            known_since = -np.inf if former is None else min(former.measured_since, now)
+            found[node.name] = Machine(node, now if node.name in replaced else known_since, now)
+        return Machines(nodes, found, replaced)
+
+    def own(self, grid: SampleGrid) -> SampleGrid:
+        """Return the grid without the steps that begin before a node had its present machine."""
+        since = np.array([one.measured_since if (one := self.by_name.get(name)) else -np.inf for name in grid.nodes])
+        if np.isneginf(since).all():
+            return grid
+        is_foreign = column_times(grid) - grid.step_seconds < since[:, None]
+        newest = np.where(grid.newest < since, np.nan, grid.newest)
+        return replace(grid, values=np.where(is_foreign, np.nan, grid.values), newest=newest)
+
+    def owned(self, result: RefreshResult) -> RefreshResult:
+        """Return a refresh's result with the samples of present machines alone."""
+        if all(np.isneginf(one.measured_since) for one in self.by_name.values()):
+            return result
+        grids = {resource: self.own(grid) for resource, grid in result.samples.grids.items()}
+        return replace(result, samples=replace(result.samples, grids=grids), moved=result.moved | self.replaced)
+
+
+def _is_same(former: ClusterNode, present: ClusterNode) -> bool:
+    """Return whether two Node objects of one name are of the same machine, by the best evidence that both state.
+
+    A provider ID may be that of the name alone, as on Google Cloud, so the machine's own UUID comes first.
+    """
+    if former.system_uuid and present.system_uuid:
+        return former.system_uuid.lower() == present.system_uuid.lower()
+    if former.provider_id and present.provider_id:
+        return former.provider_id == present.provider_id
+    return former.uid == present.uid or not (former.uid and present.uid)
