@@ -72,9 +72,9 @@ def queries(result: str, pod: str = POD, program: str = "adapter") -> str:
     return f'tidewatch_{program}_prometheus_queries_total{{{pod},kind="instant",result="{result}"}}'
 
 
-def backend_queries(backend: str, result: str) -> str:
+def backend_queries(backend: str, result: str, program: str = "recommender") -> str:
     labels = f'{POD},backend="{backend}",kind="instant",result="{result}"'
-    return f"tidewatch_recommender_prometheus_backend_queries_total{{{labels}}}"
+    return f"tidewatch_{program}_prometheus_backend_queries_total{{{labels}}}"
 
 
 RULES_FAILING = f'tidewatch_adapter_rules{{{POD},state="failing"}}'
@@ -261,6 +261,18 @@ CASES = (
         20,
         fires=True,
         backend="fleet",
+    ),
+    case(
+        "TidewatchPrometheusNotAnswering",
+        {
+            queries("ok"): "0+9x60",
+            queries("unreachable"): "0+9x60",
+            backend_queries("fleet", "ok", "adapter"): "0+9x60",
+            backend_queries("--prometheus-url", "unreachable", "adapter"): "0+9x60",
+        },
+        20,
+        fires=True,
+        backend="--prometheus-url",
     ),
     case("TidewatchReloadRefused", {RELOADED: "0x60"}, 10, fires=True),
     case("TidewatchReloadRefused", {RECOMMENDER_RELOADED: "0x60"}, 10, fires=True),

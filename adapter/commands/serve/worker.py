@@ -104,8 +104,8 @@ def _readings(
 ) -> Readings:
     """Return the readings, which serve the rules in force and follow changes of the rule files."""
     telemetry = PrometheusTelemetry(context.registry, METRICS_PREFIX, request_duration_name=REQUEST_DURATION_NAME)
-    prometheus = prometheus_client(settings.prometheus, context, pace, telemetry)
     by_backend = BackendTelemetry(context.registry, METRICS_PREFIX, telemetry)
+    prometheus = prometheus_client(settings.prometheus, context, pace, by_backend.of_flags())
     readings = Readings(
         rulebook=configuration.rulebook,
         objects=objects,

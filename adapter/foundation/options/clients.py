@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from adapter.foundation.service.server.context import WorkerContext
     from adapter.foundation.sources.kubernetes.kubernetes_telemetry import WatchTelemetry
     from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+    from adapter.foundation.sources.prometheus.prometheus_telemetry import QueryTelemetry
 
 _log = logging.getLogger(__name__)
 
@@ -123,7 +124,7 @@ def prometheus_client_for_one_run(values: FlagValues) -> PrometheusClient:
 
 
 def prometheus_client(
-    settings: PrometheusSettings, context: WorkerContext, pace: Pace, telemetry: PrometheusTelemetry | None = None
+    settings: PrometheusSettings, context: WorkerContext, pace: Pace, telemetry: QueryTelemetry | None = None
 ) -> PrometheusClient:
     """Return a client, checked in the background and closed by the worker; raises StartError.
 

@@ -69,6 +69,9 @@ class House:
     def far_up(self) -> float:
         return self.adapter.metric("tidewatch_adapter_prometheus_backend_up", backend="far")
 
+    def home_up(self) -> float:
+        return self.adapter.metric("tidewatch_adapter_prometheus_backend_up", backend="--prometheus-url")
+
     def rules(self, text: str) -> None:
         replace_file(self.folder / "rules.yaml", text)
 
@@ -146,6 +149,7 @@ def test_each_rule_has_the_values_of_its_own_backend_and_of_its_own_cluster(hous
     # Both rules say the same but for the backend, and the matchers of the flags hold for both.
     eventually(lambda: (house.value("home"), house.value("distant")) == (1, 2))
     assert eventually(house.far_up) == 1.0
+    assert eventually(house.home_up) == 1.0
 
 
 @pytest.mark.parametrize(

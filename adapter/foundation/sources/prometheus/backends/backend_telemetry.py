@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 _UNANSWERED: Final = frozenset({"unreachable", "timeout", "unauthenticated", "unexpected"})
 """Results which show that the Prometheus gave no usable answer; all other failures concern the query."""
 _NOT_SENT: Final = "unreadable"
+FLAGS_BACKEND: Final = "--prometheus-url"
+"""The name of the Prometheus of the flags beside named backends, none of which can be called so."""
 
 
 class _Families:
@@ -71,20 +73,31 @@ class BackendTelemetry:
             return self._all
         if self._families is None:
             self._families = self._registered()
-        self._families.use(backend)
-        return _OneBackend(backend, self._all, self._families)
+        for each in (backend, FLAGS_BACKEND):
+            self._families.use(each)
+        return _OneBackend(backend, self)
+
+    def of_flags(self) -> QueryTelemetry:
+        """Return the counter of the queries to the Prometheus of the flags, which has a name while others have one."""
+        return _OneBackend(FLAGS_BACKEND, self)
+
+    def queried(self, backend: str, *, kind: str, path: str, server: str, result: str, seconds: float) -> None:
+        """Count one query to a backend."""
+        self._all.queried(kind=kind, path=path, server=server, result=result, seconds=seconds)
+        if self._families is not None:
+            self._families.queried(backend, kind, result, seconds)
 
     def keep(self, backends: Collection[str]) -> None:
-        """Forget the metrics of all backends that are not listed."""
+        """Forget the metrics of all backends that are not listed; without any, also those of the flags' Prometheus."""
         if self._families is not None:
-            self._families.keep(backends)
+            self._families.keep({*backends, FLAGS_BACKEND} if backends else ())
 
     def _registered(self) -> _Families:
         registry, prefix = self._registry, self._prefix
         return _Families(
             Counter(
                 f"{prefix}_prometheus_backend_queries",
-                "Queries sent to each backend of a list in `prometheus`, by kind and result.",
+                "Queries sent to each backend, where a list in `prometheus` names some, by kind and result.",
                 ("backend", "kind", "result"),
                 registry=registry,
             ),
@@ -107,10 +120,8 @@ class BackendTelemetry:
 @dataclass(frozen=True, slots=True)
 class _OneBackend:
     name: str
-    all: PrometheusTelemetry
-    families: _Families
+    telemetry: BackendTelemetry
 
     def queried(self, *, kind: str, path: str, server: str, result: str, seconds: float) -> None:
         """Count one query."""
-        self.all.queried(kind=kind, path=path, server=server, result=result, seconds=seconds)
-        self.families.queried(self.name, kind, result, seconds)
+        self.telemetry.queried(self.name, kind=kind, path=path, server=server, result=result, seconds=seconds)
