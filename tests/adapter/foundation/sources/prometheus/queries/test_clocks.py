@@ -43,3 +43,15 @@ def test_without_a_date_nothing_is_compared() -> None:
 def test_a_given_moment_was_told_by_our_clock_as_well() -> None:
     with pytest.raises(UnexpectedAnswerError, match="behind"):
         values(at=NOW - 1, Date=formatdate(NOW + 3600, usegmt=True))
+
+
+@pytest.mark.parametrize("stated", [NOW + 3600, NOW - 600, 0.0])
+def test_a_list_of_series_of_another_time_is_refused(stated: float) -> None:
+    """With a clock that is an hour fast, Prometheus is asked about the future, and correctly knows of no series."""
+    body = b'{"status":"success","data":[{"__name__":"up"}]}'
+    with (
+        raw_server(answering(body, Date=formatdate(stated, usegmt=True))) as server,
+        PrometheusClient(PrometheusSettings(server.url), clock=lambda: NOW) as client,
+        pytest.raises(UnexpectedAnswerError, match="this machine's clock"),
+    ):
+        list(client.series("up", start=NOW - 60, timeout_seconds=5).batches(UNPACED))
