@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from adapter.foundation.objects.durations import format_duration, parse_duration
+from adapter.foundation.objects.integers import INT64_MAX
 from adapter.foundation.service.flags.table import Kind
 
 DEFAULT_LAST_SECONDS: Final = 14 * 86_400.0
+_LONGEST_SECONDS: Final = INT64_MAX / 10**9
+"""The longest duration that can be written with units: 292 years."""
 
 
 def _span(text: str) -> float:
@@ -17,7 +20,7 @@ def _span(text: str) -> float:
             seconds = parse(text)
         except ValueError:
             continue
-        if 0 <= seconds < float("inf"):
+        if 0 <= seconds <= _LONGEST_SECONDS:
             return seconds
     raise ValueError(f"{text!r} is not a duration: write seconds, or numbers with units, such as 90s, 5m or 8d")
 

@@ -63,7 +63,7 @@ class SpotMachines:
             return None
         number = next(self._numbers)
         self._slots[number], self._machines[slot] = slot, number
-        return now + self.random.expovariate(rate / _HOUR_SECONDS), number
+        return now + self.random.expovariate(1.0) * _HOUR_SECONDS / rate, number
 
     def interrupted(self, number: int) -> int | None:
         """Return the slot of a machine that is interrupted; None if it was removed before."""

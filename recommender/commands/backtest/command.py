@@ -35,6 +35,7 @@ from recommender.kinds.predictive.models.table import MODELS
 from recommender.kinds.predictive.policy.arithmetic import MOST_REPLICAS
 from recommender.kinds.predictive.predictive_settings import PredictiveSettings, predictive_settings
 from recommender.kinds.predictive.simulation.session_option import SessionOptionError, parse_sessions
+from recommender.kinds.predictive.upper_bound import LARGEST_LOAD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -109,8 +110,10 @@ def _options(values: FlagValues, settings: PredictiveSettings | None) -> Backtes
     known = settings or BacktestOptions().settings
     startup = known.horizon_seconds if known.horizon_seconds is not None else DEFAULT_STARTUP_SECONDS
     per_replica = values.number("load-per-replica")
-    if per_replica is not None and per_replica <= 0:
-        raise UsageError("--load-per-replica must be above 0: write what one replica serves")
+    if per_replica is not None and not 0 < per_replica <= LARGEST_LOAD:
+        raise UsageError(
+            f"--load-per-replica must be above 0, and at most {LARGEST_LOAD:.2g}: write what one replica serves"
+        )
     if "startup-seconds" in values.given:
         startup = values.seconds("startup-seconds")
         if startup > _LONGEST_STARTUP_SECONDS:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.documents.tree import shortened
 from adapter.foundation.objects.names import is_namespace_name, is_object_name
 from adapter.foundation.service.flags.parsing import UsageError
+from recommender.commands.poll_period import poll_seconds
 from recommender.decisions.record import TargetReference
 from recommender.kinds.proportional.cpa_flags import lower_case
 from recommender.kinds.proportional.cpva_config import ScaleConfig, ScaleConfigError, overridden, parse_scale_config
@@ -40,9 +41,7 @@ def settings_of(values: FlagValues, environment: Mapping[str, str]) -> CpvaSetti
         not_set = "it is not set, and neither is MY_NAMESPACE"
         why = f"{shortened(namespace)!r} is not a namespace" if namespace else not_set
         raise UsageError(f"--namespace: {why}: name the namespace of the target")
-    period = values.integer("poll-period-seconds")
-    if period < 1:
-        raise UsageError(f"--poll-period-seconds is {period}: it must be at least 1")
+    period = poll_seconds(values, "poll-period-seconds")
     file, text = values.path("config-file"), values.text("default-config")
     if file is None and not text:
         raise UsageError("neither --default-config nor --config-file is set: write at least one")
@@ -53,7 +52,7 @@ def settings_of(values: FlagValues, environment: Mapping[str, str]) -> CpvaSetti
     except ScaleConfigError as error:
         raise UsageError(f"--default-config: {error}") from error
     target = _target(values.text("target"), namespace)
-    return CpvaSettings(target, defaults, file, float(period), values.boolean("dry-run"))
+    return CpvaSettings(target, defaults, file, period, values.boolean("dry-run"))
 
 
 def _target(text: str, namespace: str) -> TargetReference:

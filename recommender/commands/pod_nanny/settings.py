@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.documents.tree import shortened
 from adapter.foundation.objects.names import is_namespace_name, is_object_name
 from adapter.foundation.service.flags.parsing import UsageError
+from recommender.commands.poll_period import MILLI, poll_seconds
 from recommender.decisions.record import TargetReference
 from recommender.kinds.proportional.nanny.nanny_configuration import (
     NO_VALUE,
@@ -72,9 +73,7 @@ class NannySettings:
 
 def settings_of(values: FlagValues, environment: Mapping[str, str]) -> NannySettings:
     """Return the settings in the flags. Raises UsageError."""
-    period = values.integer("poll-period")
-    if period < 1:
-        raise UsageError(f"--poll-period is {period}: it is in milliseconds, and at least 1")
+    period = poll_seconds(values, "poll-period", MILLI)
     config_map, on_control_plane = values.text("nanny-config-map-name"), values.boolean("run-on-control-plane")
     if bool(config_map) != on_control_plane:
         raise UsageError("--nanny-config-map-name and --run-on-control-plane belong together: write both or neither")
@@ -87,7 +86,7 @@ def settings_of(values: FlagValues, environment: Mapping[str, str]) -> NannySett
         rule=_rule(values),
         counts_containers=values.text("scaling-mode") == "container-proportional",
         use_metrics=values.boolean("use-metrics"),
-        poll_seconds=period / 1000,
+        poll_seconds=period,
         dry_run=values.boolean("dry-run"),
         lease=_lease(values) if on_control_plane and values.boolean("leader-election-enable") else None,
     )

@@ -17,6 +17,7 @@ from adapter.foundation.service.runtime.garbage_collector import settle_collecto
 from adapter.foundation.service.server.addresses import Address, listening_socket
 from recommender.commands.one_process.port import Port
 from recommender.commands.one_process.start import ENDINGS, refuse, run_to_the_end
+from recommender.commands.poll_period import poll_seconds
 from recommender.commands.program import PROGRAM
 from recommender.commands.proportional.flags import PROPORTIONAL
 from recommender.configuration.recommender_configuration import Configuration, LeaderElection
@@ -95,16 +96,14 @@ def configuration_of(values: FlagValues, environment: Mapping[str, str]) -> Conf
     config_map = values.text("configmap")
     if not config_map:
         raise UsageError("--configmap is empty: name the ConfigMap with the parameters")
-    poll_period = values.integer("poll-period-seconds")
-    if poll_period < 1:
-        raise UsageError(f"--poll-period-seconds is {poll_period}: it must be at least 1")
+    poll_period = poll_seconds(values, "poll-period-seconds")
     try:
         targets = read_targets(values.text("target"), namespace)
         read_node_labels(values.text("nodelabels"))
         defaults = read_default_params(values.text("default-params")) if values.text("default-params") else None
     except FlagError as error:
         raise UsageError(str(error)) from error
-    stale_after = max(SHORTEST_STALE_SECONDS, _POLLS_UNTIL_STALE * float(poll_period))
+    stale_after = max(SHORTEST_STALE_SECONDS, _POLLS_UNTIL_STALE * poll_period)
     policy = RecommendationPolicy(
         name=config_map,
         type="proportional",
@@ -123,7 +122,7 @@ def configuration_of(values: FlagValues, environment: Mapping[str, str]) -> Conf
         ),
     )
     return Configuration(
-        poll_interval_seconds=float(poll_period),
+        poll_interval_seconds=poll_period,
         stale_after_seconds=stale_after,
         leader_election=LeaderElection(values.boolean("leader-elect"), namespace, config_map),
         recommendations=(Recommendation(policy, subject),),

@@ -154,6 +154,11 @@ def test_one_sample_gives_no_advice(tmp_path: Path, capsys: pytest.CaptureFixtur
         (["--trace", "TRACE", "--startup-seconds", "2d"], "--startup-seconds of 2d"),
         (["--trace", "TRACE", "--load-per-replica", "1e-300"], "--load-per-replica of 1e-300"),
         (["--trace", "TRACE", "--load-per-replica", "0"], "--load-per-replica must be above 0"),
+        (
+            ["--trace", "TRACE", "--load-per-replica", "1e308"],
+            "--load-per-replica must be above 0, and at most 3.4e+38",
+        ),
+        (["--trace", "TRACE", "--startup-seconds", "1e308"], "'1e308' is not a duration"),
         (["--trace", "TRACE", "--missing", "guess"], "'guess' is not one of gap, zero"),
         (["--trace", "TRACE", "--recommendation", "chat"], "--recommendation needs --config"),
         (["--trace", "TRACE", "--start", "2026-01-01T00:00:00Z"], "--trace and --start cannot be combined"),

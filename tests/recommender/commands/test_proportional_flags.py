@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.foundation.service.flags.parsing import parse_flags
+from adapter.foundation.service.flags.parsing import UsageError, parse_flags
 from recommender.commands.cpva.flags import CPVA
 from recommender.commands.pod_nanny.flags import POD_NANNY
 from recommender.commands.proportional.command import configuration_of
@@ -33,6 +33,12 @@ def test_which_nodes_count(flags: tuple[str, ...], expected: NodeFilter) -> None
     [entry] = configuration_of(parse_flags(PROPORTIONAL, (*KNOWN, *flags), {}), {}).recommendations
     assert isinstance(entry.subject, ProportionalSettings)
     assert entry.subject.node_filter == expected
+
+
+@pytest.mark.parametrize("period", ["0", "-1", "9" * 400])
+def test_polls_happen_at_least_once_a_year(period: str) -> None:
+    with pytest.raises(UsageError, match=r"it must be at least 1, and at most 31536000 seconds"):
+        configuration_of(parse_flags(PROPORTIONAL, (*KNOWN, f"--poll-period-seconds={period}"), {}), {})
 
 
 @pytest.mark.parametrize(

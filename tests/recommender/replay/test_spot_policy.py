@@ -96,6 +96,11 @@ def test_one_machine_is_given_up_in_time_and_spot_is_asked_for_again_after_the_b
     assert max(found.wait_minutes) * 60 == pytest.approx(3 + 180 + 3 + 60)
 
 
+def test_machines_with_the_smallest_rate_there_is_are_never_interrupted() -> None:
+    found = outcomes(SpotMarket({"spot": 5e-324}, 1200.0))["configured"].spot
+    assert found == SpotOutcome(0, 0, 0, 0.0, 0.0)
+
+
 def test_group_that_does_not_exist_is_named_with_those_that_do() -> None:
     with pytest.raises(RecordingError, match="no node group 'spto' to replay: there are spot, steady"):
         replay_report(PAST, SIZES, assumptions=Assumptions(market=SpotMarket({"spto": 0.1}, 60.0)))

@@ -53,6 +53,7 @@ def test_kinds_and_names_are_read_in_any_case(target: str, whole: str) -> None:
         (("--target=deployment/a/b", *README[1:]), "--target is 'deployment/a/b'"),
         (README[:2], "neither --default-config nor --config-file is set"),
         ((*README, "--poll-period-seconds=0"), "--poll-period-seconds is 0: it must be at least 1"),
+        ((*README, f"--poll-period-seconds={'9' * 400}"), "9…: it must be at least 1, and at most 31536000"),
         ((*README[:2], "--default-config={"), "--default-config: this is not JSON"),
         ((*README[:2], "--default-config={}"), "--default-config: it names no size of any container"),
     ],
