@@ -115,7 +115,15 @@ class PodGone(msgspec.Struct, frozen=True, array_like=True, tag="q"):
 
 RecordedEvent = Begin | Alive | PodKindForm | NodeCame | NodeGone | PodCame | PodBound | PodGone
 EVENTS: Final = decoder_of(RecordedEvent)
+_LAST_TIME: Final = 253_402_300_800.0
+"""The end of the year 9999."""
 _encoder: Final = msgspec.json.Encoder()
+
+
+def refuse_impossible_time(event: RecordedEvent) -> None:
+    """Raise OverflowError for an impossible time, except in a pod's own times, which affect only that pod."""
+    if isinstance(event, Begin | Alive | NodeCame | NodeGone | PodGone) and not 0 <= event.time < _LAST_TIME:
+        raise OverflowError(f"a time of {event.time:g} s since 1970 is impossible")
 
 
 def line_of(event: RecordedEvent) -> bytes:

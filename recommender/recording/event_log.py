@@ -6,7 +6,9 @@ process begins a new file with everything that exists then.
 
 from __future__ import annotations
 
+import math
 import os
+from bisect import bisect_right
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 if TYPE_CHECKING:
@@ -85,16 +87,19 @@ class EventLog:
         """Delete files that ended before the kept time, and the oldest files while the total is too large.
 
         If even the newest file began before the kept time, the clock may be wrong, so files count as too old only once
-        the next file begins at such a time too.
+        the next file begins at such a time too. Files of the future are of a wrong clock, unless the present one is:
+        they make room first, and count as too old once the whole kept time has been recorded.
         """
-        files = files_of(self._folder)
+        files, ahead = files_until(self._folder, time)
         oldest = time - self._keep_seconds
         if files and began(files[-1]) < oldest:
             oldest = 0.0
-        total = sum(file.stat().st_size for file in files)
-        for place, file in enumerate(files):
-            ends = began(files[place + 1]) if place + 1 < len(files) else time
-            if ends < oldest or total > self._most_bytes * (_PARTS - 1) // _PARTS:
+        is_ahead_old = bool(files) and began(files[0]) < oldest
+        ends = [*((file, -math.inf if is_ahead_old else time) for file in ahead)]
+        ends += zip(files, [*map(began, files[1:]), time], strict=False)
+        total = sum(file.stat().st_size for file, _ in ends)
+        for file, end in ends:
+            if end < oldest or total > self._most_bytes * (_PARTS - 1) // _PARTS:
                 total -= file.stat().st_size
                 file.unlink(missing_ok=True)
 
@@ -102,6 +107,16 @@ class EventLog:
 def files_of(folder: Path) -> list[Path]:
     """Return the files of a recording, the oldest first."""
     return sorted(file for file in folder.glob(f"{PREFIX}*{SUFFIX}") if file.stem[len(PREFIX) :].isdecimal())
+
+
+def files_until(folder: Path, time: float) -> tuple[list[Path], list[Path]]:
+    """Return the files of a recording that began by a time, and those that did later, unless all did; a day is allowed.
+
+    Both are sorted by time, the oldest first.
+    """
+    files = files_of(folder)
+    place = bisect_right(files, time + _FILE_SECONDS, key=began) or len(files)
+    return files[:place], files[place:]
 
 
 def began(file: Path) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
@@ -25,8 +26,9 @@ from recommender.recording.event_forms import (
     line_of,
     node_of,
     pod_of,
+    refuse_impossible_time,
 )
-from recommender.recording.event_log import files_of
+from recommender.recording.event_log import files_until
 from recommender.recording.recording import RecordedNode, RecordedPod, Recording, RecordingError, RecordingGap
 
 if TYPE_CHECKING:
@@ -40,16 +42,17 @@ GAP_SECONDS: Final = 300.0
 """A time without a sign of life that is longer than this is a gap about which nothing is known."""
 _LONGEST_SECONDS: Final = 3 * 366 * 86_400.0
 """Longest recording that is possible; if one seems longer, one of its times is from a wrong clock."""
-_LAST_TIME: Final = 253_402_300_800.0
-"""The end of the year 9999."""
 
 
-def read_recording(path: Path, last_seconds: float | None = None, end: float | None = None) -> Recording:
+def read_recording(
+    path: Path, last_seconds: float | None = None, end: float | None = None, *, now: float = math.inf
+) -> Recording:
     """Return the recording in a file, or in all files of a folder. Raises RecordingError.
 
-    If stated, `end` is where it is cut off, and `last_seconds` is how much of it before the end is returned.
+    If stated, `end` is where it is cut off, and `last_seconds` is how much of it before the end is returned. Files that
+    began after `now` are left out, unless all did.
     """
-    files = files_of(path) if path.is_dir() else [path]
+    files, ahead = files_until(path, now) if path.is_dir() else ([path], ())
     if not files:
         raise RecordingError(
             f"--recording {path}: there is no recording: `run` writes one into the folder `recording` of its `state` "
@@ -63,14 +66,9 @@ def read_recording(path: Path, last_seconds: float | None = None, end: float | N
             problems.append(error)
     if len(problems) == len(files):
         raise problems[0]
-    notes = tuple(f"A file is left out: {error}." for error in problems)
+    reasons = [*map(str, problems), *(f"{file} begins in the future, so a clock was wrong" for file in ahead)]
+    notes = tuple(f"A file is left out: {reason}." for reason in reasons)
     return _within(reader.recording(str(path), notes), last_seconds, end)
-
-
-def _refuse_impossible_time(event: RecordedEvent) -> None:
-    """Raise OverflowError for an impossible time, except in a pod's own times, which affect only that pod."""
-    if isinstance(event, Begin | Alive | NodeCame | NodeGone | PodGone) and not 0 <= event.time < _LAST_TIME:
-        raise OverflowError(f"a time of {event.time:g} s since 1970 is impossible")
 
 
 @dataclass(slots=True)
@@ -136,7 +134,7 @@ class _Reader:
                 for number, line in enumerate(stream, 1):
                     try:
                         event = EVENTS.decode(line)
-                        _refuse_impossible_time(event)
+                        refuse_impossible_time(event)
                     except (msgspec.MsgspecError, OverflowError) as error:
                         if number == 1:
                             raise RecordingError(

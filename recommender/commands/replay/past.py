@@ -34,13 +34,12 @@ def read_past(
     show: Callable[[float, str], None],
 ) -> Recording:
     """Return the past that the flags name. Raises UsageError, RecordingError, PrometheusError and SettingsError."""
-    path = values.path("recording")
+    path, now = values.path("recording"), time.time()
     if path is not None:
         if "prometheus-url" in values.given:
             raise UsageError("--recording and --prometheus-url cannot be combined: the past comes from one of them")
-        end = _end(values, time.time()) if "end" in values.given else None
-        return read_recording(path, values.seconds("last") if "last" in values.given else None, end)
-    now = time.time()
+        end = _end(values, now) if "end" in values.given else None
+        return read_recording(path, values.seconds("last") if "last" in values.given else None, end, now=now)
     step = values.seconds("step")
     if step < 1 or step != int(step):
         raise UsageError(f"--step of {step:g} s: Prometheus is queried in whole seconds, 1 s or more")

@@ -191,6 +191,31 @@ def test_a_clock_that_is_years_ahead_for_a_moment_costs_no_file(tmp_path: Path) 
     assert not set(before).intersection(files_of(tmp_path)), "it was no moment"
 
 
+def test_files_of_a_clock_that_was_ahead_are_not_replayed_and_go_when_their_time_is_recorded(tmp_path: Path) -> None:
+    def days(first: int, last: int) -> list[Look]:
+        return [
+            (START + 24 * HOUR * day + step, [node("n1")], []) for day in range(first, last) for step in (0.0, 60.0)
+        ]
+
+    write(tmp_path, [*days(0, 2), *days(100, 101), *days(2, 4)])
+    ahead = files_of(tmp_path)[-1]
+    found = read_recording(tmp_path, last_seconds=24 * HOUR, now=START + 4 * 24 * HOUR)
+    assert found.end == START + 3 * 24 * HOUR + 60
+    assert found.notes == (f"A file is left out: {ahead} begins in the future, so a clock was wrong.",)
+    assert read_recording(ahead, now=START).start == START + 100 * 24 * HOUR, "nothing else shows the time"
+    write(tmp_path, days(4, 29))
+    assert ahead.exists(), "the clock may be behind now"
+    write(tmp_path, days(29, 33))
+    assert not ahead.exists()
+
+
+def test_files_of_a_clock_that_was_ahead_make_room_first(tmp_path: Path) -> None:
+    pods = [pod(f"web-{number}", node="n1", controller=f"w{number}") for number in range(50)]
+    write(tmp_path, [(START + 24 * HOUR * day, [node("n1")], pods) for day in (100, *range(8))], most_bytes=50_000)
+    names = [file.name for file in files_of(tmp_path)]
+    assert names[-1] == f"recording-{int(START + 7 * 24 * HOUR) * 1000:015d}.jsonl"
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [(b"", "covers no time"), (b"no json\n", "is not a recording"), (b'["s",9,1.0]\n', "version 9")],
