@@ -183,7 +183,11 @@ class _Objects:
     def __init__(self, rule: Rule, resolve: ResolveResource) -> None:
         self._mapping = rule.resources
         self._resolve = resolve
-        self._resources: dict[str, Resource | None] = {}
+        # Of equal labels, the first counts.
+        overrides = reversed(rule.resources.overrides)
+        self._resources: dict[str, Resource | None] = {
+            label: found for label, found in overrides if is_label_name(label)
+        }
         self._known: dict[AbstractSet[str], tuple[_ObjectLabels, ...]] = {}
 
     def of(self, labels: AbstractSet[str]) -> tuple[_ObjectLabels, ...]:

@@ -203,6 +203,7 @@ def read_mapping(resources: MappingNode | None, resolve: ResolveResource, notes:
     overrides = notes.any_mapping(node)
     notes.bad_yaml(overrides.repeated if overrides else ())
     mapped: list[tuple[str, Resource]] = []
+    first: dict[str, str] = {}
     for entry in overrides.entries if overrides else ():
         if entry.key.is_null or not is_label_name(entry.name):
             message = f"{shortened(entry.name)!r} cannot be a label in a query"
@@ -210,12 +211,16 @@ def read_mapping(resources: MappingNode | None, resolve: ResolveResource, notes:
         resource = _resource(entry.value, resolve, notes)
         if resource is None:
             continue
-        same = [label for label, other in mapped if other.qualified == resource.qualified]
-        if same:
-            message = f"the labels {same[0]} and {shortened(entry.name)} both stand for {resource.qualified}"
+        kind = resource.qualified
+        if kind in first:
+            message = f"the labels {first[kind]} and {shortened(entry.name)} both stand for {kind}"
             notes.warning(
-                Code.AMBIGUOUS_OVERRIDE, entry.key, message, f"keep one; queries use {same[0]} where a series has it"
+                Code.AMBIGUOUS_OVERRIDE,
+                entry.key,
+                message,
+                f"keep one; queries use {first[kind]} where a series has it",
             )
+        first.setdefault(kind, entry.name)
         mapped.append((entry.name, resource))
     return ResourceMapping(tuple(mapped), template)
 

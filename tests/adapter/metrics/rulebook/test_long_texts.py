@@ -6,6 +6,7 @@ of the length does not finish within the limit, which is a hundred times what a 
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -14,15 +15,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.foundation.objects.regex import BadPatternError, compile_pattern
+from adapter.foundation.objects.resources import Resource
 from adapter.foundation.promql.tokens import TokenKind, tokens_of
 from adapter.metrics.rulebook.gotemplate import Struct, TemplateError, cursor, evaluate, execute, parse_template
 from adapter.metrics.rulebook.gotemplate.lexer import TemplateToken
 from adapter.metrics.rulebook.gotemplate.variables import Variables
 from adapter.metrics.rulebook.naming import NamingError, parse_expansion
 from adapter.metrics.rulebook.parsing.malformed import flaw_of
+from adapter.metrics.rulebook.provided_metrics import static_metrics
+from adapter.metrics.rulebook.resources import ResourceMapping
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from adapter.foundation.objects.resources import ResolveResource
+    from adapter.metrics.rulebook.model import Rulebook
 
 BOUND_SECONDS = 60
 REFUSALS = (TemplateError, BadPatternError, NamingError)
@@ -63,6 +70,34 @@ def test_a_parser_of_templates_looks_at_each_token_some_times(
         return CountedList.taken
 
     assert taken(200) <= 2 * taken(100)
+
+
+def test_a_reader_of_rules_looks_at_each_override_some_times(
+    monkeypatch: pytest.MonkeyPatch, read: Callable[[str], Rulebook], resolve: ResolveResource
+) -> None:
+    looked = Counter[str]()
+    qualified, resource_of = Resource.qualified.fget, ResourceMapping.resource_of  # type: ignore[attr-defined]
+
+    def counted_name(resource: Resource) -> str:
+        looked["names"] += 1
+        return str(qualified(resource))
+
+    def counted_search(mapping: ResourceMapping, label: str, of: ResolveResource) -> Resource | None:
+        looked["searches"] += len(mapping.overrides)
+        return resource_of(mapping, label, of)
+
+    monkeypatch.setattr(Resource, "qualified", property(counted_name))
+    monkeypatch.setattr(ResourceMapping, "resource_of", counted_search)
+
+    def looks(count: int) -> int:
+        looked.clear()
+        labels = "".join(f", l{each}: {{resource: pod}}" for each in range(count))
+        resources = f"{{overrides: {{namespace: {{resource: namespace}}{labels}}}}}"
+        book = read(f"rules:\n- seriesQuery: up\n  resources: {resources}\n  metricsQuery: <<.Series>>\n")
+        assert [metric.object_label for metric in static_metrics(book.rules[0], resolve)] == ["l0", "namespace"]
+        return looked.total()
+
+    assert looks(200) < 2.1 * looks(100)
 
 
 def test_a_range_that_is_left_at_once_makes_no_more_than_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
