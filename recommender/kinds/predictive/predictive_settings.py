@@ -14,6 +14,7 @@ from typing import Final
 
 # Not from `history`: programs that only read a configuration do not load numpy.
 _DAY_SECONDS: Final = 86_400.0
+LONGEST_HISTORY_SECONDS: Final = 60 * _DAY_SECONDS
 FOR_EACH_KINDS: Final = {
     "Deployment": "apps/v1",
     "StatefulSet": "apps/v1",

@@ -22,6 +22,7 @@ from recommender.kinds.resizing.resize_reader import RESIZE
 from recommender.kinds.resizing.resize_settings import RESIZED_KINDS
 from recommender.kinds.resources.resources_settings import (
     HISTORY_SECONDS,
+    LONGEST_HISTORY_SECONDS,
     MARGIN_RATIO,
     OWN_PERCENTILE_MARGIN_RATIO,
     TARGET_PERCENTILE,
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from adapter.foundation.objects.quantities import Quantity
 
 _DAY_SECONDS: Final = 86_400.0
-_LONGEST_DAYS: Final = 15
 _AUTO: Final = "auto"
 _PERCENTILE: Final = number(Bounds(1, 100))
 
@@ -104,7 +104,7 @@ _FROM_USAGE: Final = Section(
         ),
         Key(
             "history",
-            duration(_DAY_SECONDS, _LONGEST_DAYS * _DAY_SECONDS),
+            duration(_DAY_SECONDS, LONGEST_HISTORY_SECONDS),
             "How much history counts.",
             into="history_seconds",
         ),

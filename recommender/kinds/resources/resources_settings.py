@@ -17,6 +17,7 @@ MARGIN_RATIO: Final = 0.15
 OWN_PERCENTILE_MARGIN_RATIO: Final = 0.05
 """The margin if each container has its own percentile, which already covers more of the container's time."""
 HISTORY_SECONDS: Final = 8 * 86_400.0
+LONGEST_HISTORY_SECONDS: Final = 15 * 86_400.0
 _TARGETS_A_SHARD: Final = 400
 
 

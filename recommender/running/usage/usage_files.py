@@ -20,10 +20,12 @@ from adapter.foundation.files.file_contents import opened_regular
 from adapter.foundation.files.replaced_file import replacing
 from adapter.foundation.objects.decoders import decoder_of
 from adapter.foundation.service.runtime.logs import StateLog, fields
-from recommender.kinds.resources.histograms import CPU_SCALE
+from recommender.kinds.resources.histograms import CPU_SCALE, DAY_SECONDS
+from recommender.kinds.resources.resources_settings import LONGEST_HISTORY_SECONDS
 from recommender.kinds.resources.usage import ContainerRows
 from recommender.kinds.resources.workloads import PodContainer, SizedWorkload, WorkloadContainer
 from recommender.running.memory.store_protocol import stored_name
+from recommender.running.memory.unused_files import UnusedFiles
 from recommender.running.usage.target_usage import MOST_CONTAINERS, MOST_PODS, KnownUsage, OomKill
 
 if TYPE_CHECKING:
@@ -70,6 +72,7 @@ class UsageFiles:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._unused = UnusedFiles(folder, LONGEST_HISTORY_SECONDS + DAY_SECONDS)
         self._states = StateLog(_log)
 
     def restore(self, need: UsageNeed, days: int) -> KnownUsage | None:
@@ -97,6 +100,7 @@ class UsageFiles:
             message = f"usage cannot be written to {self._folder}: {error.strerror}"
             self._states.failed("write", f"{message}: a restart reads it again", level=logging.WARNING)
             return
+        self._unused.drop(self._path(need.name))
         self._states.recovered("write", "usage is written again")
 
     def remove(self, name: str) -> None:

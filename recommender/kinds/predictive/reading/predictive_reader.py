@@ -10,7 +10,12 @@ from adapter.foundation.documents.sections import Key, Section
 from adapter.foundation.documents.shapes import OutOfRangeError
 from adapter.foundation.documents.tree import SequenceNode
 from adapter.foundation.objects.durations import format_duration
-from recommender.kinds.predictive.predictive_settings import MOST_FITTED_TARGETS, ModelName, PredictiveSettings
+from recommender.kinds.predictive.predictive_settings import (
+    LONGEST_HISTORY_SECONDS,
+    MOST_FITTED_TARGETS,
+    ModelName,
+    PredictiveSettings,
+)
 from recommender.kinds.predictive.reading.predictive_sections import (
     CONNECTIONS,
     FOR_EACH,
@@ -110,7 +115,10 @@ PREDICTIVE: Final = Section(
         Key("horizon", duration(1, _DAY_SECONDS), "Start-up time of a pod.", "120s", into="horizon_seconds"),
         Key("hpaSyncPeriod", duration(1, 3600), "How often an HPA looks at its metrics.", into="hpa_sync_seconds"),
         Key(
-            "history", duration(600, 60 * _DAY_SECONDS), "How much history of the load is used.", into="history_seconds"
+            "history",
+            duration(600, LONGEST_HISTORY_SECONDS),
+            "How much history of the load is used.",
+            into="history_seconds",
         ),
         Key("season", duration(10, 7 * _DAY_SECONDS), "How long a cycle of the load takes.", into="season_seconds"),
         Key("headroom", _PERCENT, "Capacity above the load.", into="headroom_ratio"),

@@ -21,7 +21,9 @@ from adapter.foundation.files.replaced_file import replacing
 from adapter.foundation.objects.decoders import decoder_of
 from adapter.foundation.service.runtime.logs import StateLog, fields
 from recommender.decisions.record import TargetReference
+from recommender.kinds.predictive.predictive_settings import LONGEST_HISTORY_SECONDS
 from recommender.running.memory.store_protocol import stored_name
+from recommender.running.memory.unused_files import DAY_SECONDS, UnusedFiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,6 +77,7 @@ class LoadFiles:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._unused = UnusedFiles(folder, LONGEST_HISTORY_SECONDS + DAY_SECONDS)
         self._states = StateLog(_log)
 
     def restore(self, history: TargetHistory) -> bool:
@@ -104,6 +107,7 @@ class LoadFiles:
             message = f"the histories of loads cannot be written to {self._folder}: {error.strerror}"
             self._states.failed("write", f"{message}: a restart downloads them again", level=logging.WARNING)
             return False
+        self._unused.drop(path)
         self._states.recovered("write", "the histories of loads are written again")
         return True
 
