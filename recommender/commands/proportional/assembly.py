@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.state import ClusterNeeds, Unknown
+from adapter.foundation.cluster.values.virtual_nodes import VIRTUAL_LABELS
 from adapter.foundation.objects.resources import BUILT_IN, find_resource
 from adapter.foundation.objects.selectors import parse_selector
 from adapter.foundation.service.runtime.errors import StartError
@@ -28,7 +29,6 @@ from recommender.commands.proportional.poll_state import PollState
 from recommender.commands.proportional.watches import ProportionalWatches
 from recommender.decisions.record import Record, TargetAction
 from recommender.kinds.proportional.calculate import calculate_proportional
-from recommender.kinds.proportional.node_filter import VIRTUAL_LABELS
 from recommender.kinds.table import kind_of
 from recommender.leader_election.lease_rules import LeaseTiming
 from recommender.outputs.event_rules import event_of_scale_call

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from adapter.foundation.cluster.values.node_counts import NodeCounts, count_nodes
+from adapter.foundation.cluster.values.virtual_nodes import is_virtual
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -12,18 +13,6 @@ if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import ClusterNode
     from adapter.foundation.objects.selectors import Selector
     from recommender.kinds.proportional.parameters import NodeFilter
-
-VIRTUAL_LABELS: Final = (("type", "virtual-kubelet"), ("eks.amazonaws.com/compute-type", "fargate"))
-_VIRTUAL_TAINTS: Final = frozenset({"virtual-kubelet.io/provider", "eks.amazonaws.com/compute-type"})
-"""Taints by which virtual-kubelet's node and EKS's Fargate nodes keep other pods away."""
-
-
-def is_virtual(node: ClusterNode) -> bool:
-    """Return whether the node belongs to virtual-kubelet or EKS Fargate, whose sizes are not those of machines."""
-    for key, value in VIRTUAL_LABELS:
-        if node.labels.get(key) == value:
-            return True
-    return not _VIRTUAL_TAINTS.isdisjoint(taint.key for taint in node.taints) if node.taints else False
 
 
 class LastCounts:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from adapter.foundation.cluster.values.constraints import HOSTNAME_LABEL
+from adapter.foundation.cluster.values.virtual_nodes import is_virtual
 from adapter.foundation.sources.kubernetes.errors import trimmed
 from recommender.kinds.cluster_size.model.groups import UnregisteredMachine
 from recommender.kinds.cluster_size.node_groups.protocol import InstanceState
@@ -58,8 +59,8 @@ def spellings_of(nodes: Iterable[ClusterNode]) -> NodeSpellings:
 
 
 def nameless_node(nodes: Iterable[ClusterNode]) -> str:
-    """Return why any machine may be a node: one has no provider id. Empty if all have one."""
-    found = next((node.name for node in nodes if not node.provider_id), "")
+    """Return why any machine may be a node: one that may be a machine has no provider id. Empty if all have one."""
+    found = next((node.name for node in nodes if not node.provider_id and not is_virtual(node)), "")
     return f"node {found} has no spec.providerID, so it may be any machine: set it" if found else ""
 
 
@@ -126,7 +127,8 @@ def _foreign_spelling(matches: frozenset[str], strangers: Iterable[ClusterNode])
     if not matches:
         return "no machine that the provider lists is the spec.providerID of any node, so ids cannot be compared"
     schemes = {_scheme(each) for each in matches}
-    other = next((node for node in strangers if _scheme(node.provider_id) not in schemes), None)
+    others = (node for node in strangers if _scheme(node.provider_id) not in schemes)
+    other = next((node for node in others if not is_virtual(node)), None)
     if other is None:
         return ""
     return f"the spec.providerID of node {other.name}, {other.provider_id}, has another form than those of machines"

@@ -241,6 +241,18 @@ def test_what_is_in_doubt_or_forbidden_is_not_deleted_and_is_named(
     assert reason in world.notes
 
 
+@pytest.mark.parametrize("provider_id", ["", "aci://virtual"], ids=["no id", "an id of another form"])
+@pytest.mark.parametrize("make", [with_error, with_lost])
+def test_a_node_of_virtual_kubelet_is_no_machine_and_raises_no_doubt(
+    make: Callable[..., PluginMachines], provider_id: str
+) -> None:
+    group = make()
+    world = world_of(group)
+    world.nodes.append(node("virtual", provider_id=provider_id, labels={"type": "virtual-kubelet"}, created=1.0))
+    world.run(1500.0)
+    assert len(group.deletions) == 1
+
+
 def test_machines_whose_ids_change_with_each_call_are_never_old_enough() -> None:
     group = with_lost(number=0)
     world = world_of(group)
