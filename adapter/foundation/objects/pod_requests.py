@@ -53,6 +53,8 @@ class PodSpecResources:
     requests: Mapping[str, AmountText] = field(default_factory=dict)
     """`spec.resources.requests`, for the pod as a whole (Kubernetes 1.34 and later)."""
     limits: Mapping[str, AmountText] = field(default_factory=dict)
+    counted: tuple[Mapping[str, AmountText], ...] = ()
+    """The lists of amounts whose largest count instead of `requests` while a resize of the whole pod is not done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,9 @@ def pod_resources(spec: PodSpecResources) -> PodResources:
     inits = [_container("spec.initContainers", one) for one in spec.init_containers]
     overhead = _nanos("spec.overhead", spec.overhead)
     pod_requests = _pod_level("spec.resources.requests", spec.requests)
+    counted = _largest_readable(spec.counted) if spec.counted else None
+    if counted is not None:
+        pod_requests = {name: counted.get(name, 0) for name in pod_requests}
     pod_limits = _pod_level("spec.resources.limits", spec.limits)
     asked, started = [one.counted for one in containers], [(one.counted, one.restarts_always) for one in inits]
     requests = _total_need(asked, started) | pod_requests

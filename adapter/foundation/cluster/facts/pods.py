@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import msgspec
 
 from adapter.foundation.cluster.facts.objects import FactError, seconds_of
-from adapter.foundation.cluster.facts.resizes import is_infeasible, reported_difference, statuses_of
+from adapter.foundation.cluster.facts.resizes import counted_lists, is_infeasible, statuses_of
 from adapter.foundation.cluster.values.state import ENDED_PHASES, ClusterPod, ControllerReference, SchedulingFacts
 from adapter.foundation.objects.bounded_cache import MEBIBYTE, bounded_cache
 from adapter.foundation.objects.decoders import decoder_of
@@ -83,9 +83,10 @@ def resources_of(where: str, spec: PodSpecForm | None, status: PodStatusForm | N
     whole = spec.resources
     containers = tuple(map(_container_key, spec.containers or ()))
     inits = tuple(map(_container_key, spec.init_containers or ()))
-    statuses = statuses_of(status)
+    requests = _pairs(whole.requests if whole else None)
+    statuses, infeasible = statuses_of(status), is_infeasible(status)
+    counted = counted_lists(requests, status, infeasible=infeasible) if requests else ()
     if statuses:
-        infeasible = is_infeasible(status)
         containers = tuple([_resized(key, statuses, infeasible=infeasible) for key in containers])
         inits = tuple([_resized(key, statuses, infeasible=infeasible) if key[3] else key for key in inits])
     try:
@@ -93,8 +94,9 @@ def resources_of(where: str, spec: PodSpecForm | None, status: PodStatusForm | N
             containers,
             inits,
             _pairs(spec.overhead),
-            _pairs(whole.requests if whole else None),
+            requests,
             _pairs(whole.limits if whole else None),
+            counted,
         )
     except PodResourcesError as error:
         raise FactError(f"{where}: {error}") from error
@@ -110,11 +112,8 @@ def _container_key(form: ContainerForm) -> _ContainerKey:
 def _resized(key: _ContainerKey, statuses: Mapping[str, ContainerStatusForm], *, infeasible: bool) -> _ContainerKey:
     """Return the key with the lists of amounts that count while a resize in place of the container is not done."""
     name, requests, limits, restarts_always, _ = key
-    status = statuses.get(name)
-    reported = reported_difference(requests, status) if status is not None else ()
-    if not reported:
-        return key
-    return name, requests, limits, restarts_always, reported if infeasible else (requests, *reported)
+    counted = counted_lists(requests, statuses.get(name), infeasible=infeasible)
+    return (name, requests, limits, restarts_always, counted) if counted else key
 
 
 def _pairs(texts: Mapping[str, QuantityText] | None) -> Pairs:
@@ -128,6 +127,7 @@ def _shared_resources(
     overhead: Pairs,
     requests: Pairs,
     limits: Pairs,
+    counted: tuple[Pairs, ...],
 ) -> PodResources:
     return pod_resources(
         PodSpecResources(
@@ -136,6 +136,7 @@ def _shared_resources(
             dict(overhead),
             dict(requests),
             dict(limits),
+            tuple(map(dict, counted)),
         )
     )
 

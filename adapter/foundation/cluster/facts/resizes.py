@@ -1,4 +1,7 @@
-"""The requests that count for the node while a resize in place is not done (KEP-1287), as kube-scheduler counts them.
+"""The requests that count for the node while a resize in place is not done, as kube-scheduler counts them.
+
+Containers are resized by KEP-1287, and pods as a whole by KEP-5419, which is on by default since Kubernetes 1.36; where
+it is off, no status has such amounts.
 
 Since Kubernetes 1.33 almost every running container has a status that repeats its requests, so the amounts are decoded
 once for each text and compared with the spec. Only a difference goes on from here.
@@ -47,8 +50,18 @@ def is_infeasible(status: PodStatusForm | None) -> bool:
     return status.resize == _INFEASIBLE
 
 
-def reported_difference(requests: Pairs, status: ContainerStatusForm) -> tuple[Pairs, ...]:
-    """Return the lists of amounts that a status reports; none if it repeats the requests or cannot be read."""
+def counted_lists(
+    requests: Pairs, status: ContainerStatusForm | PodStatusForm | None, *, infeasible: bool
+) -> tuple[Pairs, ...]:
+    """Return the lists whose largest amounts count instead of the requests of a container or of a whole pod.
+
+    There are none if the status repeats the requests or cannot be read.
+    """
+    reported = () if status is None else _reported_difference(requests, status)
+    return reported if infeasible or not reported else (requests, *reported)
+
+
+def _reported_difference(requests: Pairs, status: ContainerStatusForm | PodStatusForm) -> tuple[Pairs, ...]:
     resources, allocated = bytes(status.resources), bytes(status.allocated)
     if not resources or len(resources) + len(allocated) > _MOST_BYTES:
         return ()

@@ -109,15 +109,18 @@ class PodStatusForm(
         "containers": "containerStatuses",
         "init_containers": "initContainerStatuses",
         "nominated_node": "nominatedNodeName",
+        "allocated": "allocatedResources",
     },
 ):
-    """`core/v1 PodStatus`."""
+    """`core/v1 PodStatus`. The amounts of the pod as a whole are kept as bytes."""
 
     phase: str | None = None
     conditions: list[PodConditionForm] | None = None
     containers: list[ContainerStatusForm] | None = None
     init_containers: list[ContainerStatusForm] | None = None
     nominated_node: str | None = None
+    resources: msgspec.Raw = msgspec.Raw()
+    allocated: msgspec.Raw = msgspec.Raw()
     resize: str | None = None
     """The state of a resize in place, before Kubernetes 1.33; later versions have a condition."""
 

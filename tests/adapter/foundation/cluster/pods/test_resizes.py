@@ -82,6 +82,51 @@ def test_requests_during_a_resize(read: Any, content: Json, milli: int | None) -
     assert read(content).resources.requests.get("cpu") == milli
 
 
+def whole(actual: object, given: object = None, condition: Json | None = None, *statuses: Json) -> Json:
+    """Return a pod with requests for the pod as a whole: one core, 64 MiB, and a resource that only containers have."""
+    content = resized(*statuses, condition=condition)
+    content["spec"]["resources"] = {"requests": {"cpu": "1", "memory": "64Mi", "example.com/a": "1"}}
+    content["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "100m"}}
+    content["status"] |= {} if actual is None else {"resources": {"requests": actual}}
+    content["status"] |= {} if given is None else {"allocatedResources": given}
+    return content
+
+
+WHOLE_RESIZES = {
+    "without a status": (whole(None), 1000, 64),
+    "a status that repeats the spec": (whole({"cpu": "1", "memory": "64Mi"}, {"cpu": "1", "memory": "64Mi"}), 1000, 64),
+    "growth that has not begun": (whole({"cpu": "500m", "memory": "32Mi"}), 1000, 64),
+    "a shrinking that is allocated but not done": (whole({"cpu": "2", "memory": "96Mi"}, {"cpu": "1"}), 2000, 96),
+    "a shrinking that is not allocated": (whole({"cpu": "1"}, {"cpu": "3", "memory": "128Mi"}), 3000, 128),
+    "an infeasible growth": (whole({"cpu": "500m", "memory": "32Mi"}, None, INFEASIBLE), 500, 32),
+    "an infeasible growth of what was not there": (whole({"cpu": "500m"}, None, INFEASIBLE), 500, 0),
+    "allocated resources alone": (whole(None, {"cpu": "3"}), 1000, 64),
+    "a resource that the spec does not have": (whole({"cpu": "1", "hugepages-2Mi": "2Mi"}), 1000, 64),
+    "a container that is resized too": (whole({"cpu": "1"}, None, None, reporting({"cpu": "5"}, name="c")), 1000, 64),
+    "amounts that cannot be read": (whole({"cpu": "lots"}), 1000, 64),
+    "resources that are a number": (whole(None) | {"status": whole(None)["status"] | {"resources": 7}}, 1000, 64),
+    "null": (whole(None) | {"status": whole(None)["status"] | {"resources": None}}, 1000, 64),
+}
+
+
+@pytest.mark.parametrize(("content", "milli", "mebibytes"), WHOLE_RESIZES.values(), ids=WHOLE_RESIZES.keys())
+@pytest.mark.parametrize("read", [pod, scheduled])
+def test_requests_of_a_whole_pod_during_a_resize(
+    read: Any,  # noqa: ANN401 - either reader
+    content: Json,
+    milli: int,
+    mebibytes: int,
+) -> None:
+    found = read(content).resources
+    assert found.requests == {"cpu": milli, "memory": mebibytes << 20}
+    assert found.non_zero_requests == found.requests
+
+
+def test_the_status_of_a_pod_counts_only_for_requests_of_the_whole_pod() -> None:
+    content = resized(resources={"requests": {"cpu": "7"}}, allocatedResources={"cpu": "7"})
+    assert pod(content).resources.requests == {"cpu": 1000}
+
+
 ODD: dict[str, Json] = {
     "amounts that cannot be read": reporting({"cpu": "lots"}, TWO),
     "a negative amount": reporting({"cpu": "-1"}, TWO),
