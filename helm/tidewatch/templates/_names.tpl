@@ -38,13 +38,13 @@
 {{/* The components that are enabled, as a YAML list of {name, component, ports, replicas}. */}}
 {{- define "tidewatch.components" -}}
 {{- if .Values.adapter.enabled }}
-- {component: adapter, name: {{ include "tidewatch.adapter" . }}, replicas: {{ .Values.replicas }}, metricsPort: {{ .Values.metrics.port }}}
+- {component: adapter, name: {{ include "tidewatch.adapter" . }}, replicas: {{ toJson .Values.replicas }}, metricsPort: {{ .Values.metrics.port }}}
 {{- end }}
 {{- if .Values.recommender.enabled }}
 - {component: recommender, name: {{ include "tidewatch.recommender" . }}, replicas: {{ .Values.recommender.replicas }}, metricsPort: {{ .Values.recommender.metricsPort }}}
 {{- end }}
 {{- if .Values.nodes.enabled }}
-- {component: nodes, name: {{ include "tidewatch.nodes" . }}, replicas: {{ .Values.nodes.replicas }}, metricsPort: {{ .Values.nodes.metricsPort }}}
+- {component: nodes, name: {{ include "tidewatch.nodes" . }}, replicas: {{ toJson .Values.nodes.replicas }}, metricsPort: {{ .Values.nodes.metricsPort }}}
 {{- end }}
 {{- end -}}
 

@@ -207,6 +207,12 @@ def test_a_budget_for_disruptions_is_for_more_than_one_replica() -> None:
     assert rendered("one replica").all("PodDisruptionBudget") == []
 
 
+def test_without_a_number_of_pods_an_hpa_keeps_the_one_that_it_has_set() -> None:
+    release = render({"replicas": None, "nodes": {"enabled": True, "replicas": None}})
+    assert [one for one in release.all("Deployment") if "replicas" in one["spec"]] == []
+    assert len(release.all("PodDisruptionBudget")) == len(release.all("Deployment")) == 2
+
+
 def test_names_that_look_like_numbers_are_names() -> None:
     values = {
         "prometheus": {"credentials": {"secret": "1234567", "token": "token"}},
