@@ -54,12 +54,13 @@ def calls(result: str) -> str:
     return f'tidewatch_scale_calls_total{{{POD},recommendation="dns",result="{result}"}}'
 
 
-def ages(seconds: float) -> dict[str, str]:
-    """Return a histogram in which every answer has this age."""
-    bounds = (5, 30, 60, 120)
+def ages(youngest: float, oldest: float) -> dict[str, str]:
+    """Return a histogram with answers of every age from `youngest` to `oldest` seconds."""
+    bounds = (5, 30, 45, 55, 60, 120)
+    shares = [min(1.0, max(0.0, (bound - youngest) / (oldest - youngest))) for bound in bounds]
     buckets = {
-        f'tidewatch_adapter_answer_age_seconds_bucket{{{POD},le="{bound}"}}': "0+60x60" if seconds <= bound else "0x60"
-        for bound in bounds
+        f'tidewatch_adapter_answer_age_seconds_bucket{{{POD},le="{bound}"}}': f"0+{60 * share:g}x60"
+        for bound, share in zip(bounds, shares, strict=True)
     }
     return buckets | {f'tidewatch_adapter_answer_age_seconds_bucket{{{POD},le="+Inf"}}': "0+60x60"}
 
@@ -283,8 +284,11 @@ CASES = (
     case("TidewatchWorkerKilled", {exits("adapter"): "1x60"}, 20, fires=False),
     case("TidewatchWorkerKilled", {exits("adapter"): "0x9 1x60"}, 40, fires=False),
     case("TidewatchWorkerKilled", {exits("adapter"): "3x9 0x60"}, 12, fires=False),
-    case("TidewatchAnswersOld", ages(59), 20, fires=True),
-    case("TidewatchAnswersOld", ages(20), 20, fires=False),
+    case("TidewatchAnswersOld", ages(57, 59), 20, fires=True),
+    case("TidewatchAnswersOld", ages(0, 60), 20, fires=True),
+    case("TidewatchAnswersOld", ages(19, 20), 20, fires=False),
+    # Whatever nobody asks for more often than every 98 seconds.
+    case("TidewatchAnswersOld", ages(0, 50), 20, fires=False),
     case("TidewatchCertificateNearItsEnd", certificate(-84, 6), 70, fires=True),
     case("TidewatchCertificateNearItsEnd", certificate(-30, 60), 70, fires=False),
     case("TidewatchCertificateNearItsEnd", certificate(-0.2, 0.8), 70, fires=False),

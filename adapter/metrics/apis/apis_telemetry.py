@@ -13,7 +13,7 @@ GROUPS = (*VERSIONS, "other")
 _KNOWN_VERBS = frozenset({"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"})
 
 _DURATION_BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
-_AGE_BUCKETS = (1.0, 2.0, 5.0, 10.0, 15.0, 20.0, 30.0, 45.0, 60.0, 90.0, 120.0, 300.0)
+_AGE_BUCKETS = (1.0, 2.0, 5.0, 10.0, 15.0, 20.0, 30.0, 45.0, 55.0, 60.0, 90.0, 120.0, 300.0)
 _FRESHNESS_BUCKETS = tuple(round(1.364**power, 3) for power in range(20))
 
 
