@@ -11,6 +11,8 @@ import socket
 import sys
 from contextlib import suppress
 
+from benchmarks.cores import yield_to_all_others
+
 _END = b"\r\n\r\n"
 _ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 _AT_ONCE = 256 * 1024
@@ -64,4 +66,5 @@ def _serve(poller: selectors.BaseSelector, visitor: _Visitor) -> None:
 
 
 if __name__ == "__main__":
+    yield_to_all_others()
     main([int(port) for port in sys.argv[1:]])

@@ -9,9 +9,10 @@ end, 20 scrapes a second that nobody reads, and 200 connections with 20 requests
 another, and a reader that requests `/watcher` with the token ten times a second, each time on a new connection.
 
 There are three servers: one that is closed, as the chart installs it; one that only has a token, which kube-scheduler
-cannot send; and one that is open to everybody. The floor is the same server while the strangers connect to another one
-on its core that does next to nothing: any slowdown there is due to the machine, which the strangers and the measuring
-client share.
+cannot send; and one that is open to everybody. The server has a core for itself. The strangers share the measuring
+client's core and only get time that the client leaves, because in a cluster they run elsewhere; the columns
+`strangers_…` prove what they delivered all the same. The floor is the same server while the strangers connect to
+another one on the client's core that does next to nothing: any slowdown there is due to the machine.
 """
 
 from __future__ import annotations
@@ -21,32 +22,32 @@ import ssl
 import sys
 import threading
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Self
 
-import msgspec
-
 from benchmarks.adapter_load import between
-from benchmarks.cluster_stage import CHECKOUT, temporary_folder
-from benchmarks.cores import Cores, on
+from benchmarks.cluster_stage import temporary_folder
+from benchmarks.cores import Cores, come_before_all_others, on
+from benchmarks.door_stage import bare_door, delivery, running_strangers
 from benchmarks.door_strangers import StrangersPlan
 from benchmarks.extender import PRIORITIZE, extender_arguments, judge_of
 from benchmarks.feasible_nodes import names_in_a_request
 from benchmarks.kept_connection import KeptConnection, get, measured, post, row_of
-from benchmarks.nodes_stage import START_SECONDS, nodes_stage, running_nodes
+from benchmarks.nodes_stage import nodes_stage, running_nodes
 from benchmarks.report import report
 from benchmarks.running import run
 from benchmarks.usage import usage
 from demo.machine.certificates import Authority
-from demo.machine.ports import answers, free_port
-from demo.machine.processes import start
+from demo.machine.ports import free_port
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from benchmarks.nodes_stage import NodesStage, RunningNodes
+    from benchmarks.door_strangers import Delivered
+    from benchmarks.nodes_stage import RunningNodes
     from benchmarks.progress import Progress
     from benchmarks.report import Report, Row
 
@@ -56,7 +57,6 @@ WHOLE_BODIES = 4
 """How many further strangers send whole bodies."""
 READERS = "of-readers"
 DOORS = ("closed", "token", "open")
-_SETTLE_SECONDS = 5.0
 _VISIT_EVERY_SECONDS = 0.1
 
 
@@ -67,6 +67,17 @@ class Settings:
     nodes: int
     seconds: float
     further_strangers: int
+    real_time: bool
+    """Whether server and client come before other programs of the machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredDoor:
+    """A server, and how kube-scheduler and the kubelet reach it."""
+
+    running: RunningNodes
+    plain_port: int
+    tls: ssl.SSLContext | None
 
 
 class Visitor:
@@ -113,7 +124,7 @@ class Visitor:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark and print its report; return the exit status: 1 if an answer was wrong or missing."""
     options = _options(arguments)
-    settings = Settings(options.nodes, options.seconds, options.strangers)
+    settings = Settings(options.nodes, options.seconds, options.strangers, options.real_time)
     return run(
         NAME,
         options.output,
@@ -127,6 +138,8 @@ def measure(settings: Settings, doors: Sequence[str], progress: Progress) -> Rep
     cores = Cores.of_this_machine()
     rows: list[Row] = []
     with temporary_folder() as folder, nodes_stage(folder, settings.nodes, cores) as stage, on(cores.others):
+        if settings.real_time:
+            come_before_all_others()
         for door in doors:
             plain_port = free_port()
             flags, tls = _credentials(folder, door)
@@ -134,35 +147,51 @@ def measure(settings: Settings, doors: Sequence[str], progress: Progress) -> Rep
                 stage, door, state=False, flags=(*flags, f"--plain-bind-address=127.0.0.1:{plain_port}")
             ) as running:
                 running.wait_for("/watcher/health")
+                measured_door = MeasuredDoor(running, plain_port, tls)
                 progress.say(f"{door}, alone")
-                rows.append(_row(f"{door}, alone", running, plain_port, settings, tls))
+                rows.append(_row(f"{door}, alone", measured_door, settings))
                 progress.say(f"{door}, floor")
-                with _bare_door(stage) as ports, _strangers(stage, *ports, settings.further_strangers):
-                    rows.append(_row(f"{door}, floor: strangers elsewhere", running, plain_port, settings, tls))
+                plan = partial(_plan, further=settings.further_strangers)
+                with bare_door(stage) as ports, running_strangers(stage, plan(*ports)) as strangers:
+                    rows.append(
+                        _row(f"{door}, floor: strangers elsewhere", measured_door, settings, strangers.delivered)
+                    )
                 progress.say(f"{door}, beside strangers")
-                with _strangers(stage, running.port, plain_port, settings.further_strangers):
-                    rows.append(_row(f"{door}, beside strangers", running, plain_port, settings, tls))
-        return report(NAME, rows, nodes=settings.nodes, further_strangers=settings.further_strangers)
+                with running_strangers(stage, plan(running.port, plain_port)) as strangers:
+                    rows.append(_row(f"{door}, beside strangers", measured_door, settings, strangers.delivered))
+        return report(
+            NAME, rows, nodes=settings.nodes, further_strangers=settings.further_strangers, real_time=settings.real_time
+        )
 
 
-def _row(load: str, running: RunningNodes, plain_port: int, settings: Settings, tls: ssl.SSLContext | None) -> Row:
+def _row(
+    load: str, door: MeasuredDoor, settings: Settings, delivered: Callable[[], Delivered | None] = lambda: None
+) -> Row:
+    running = door.running
     size = min(names_in_a_request(settings.nodes), settings.nodes)
     judge = judge_of(size)
-    visitors = {"livez": Visitor(plain_port, get("/livez"))}
+    visitors = {"livez": Visitor(door.plain_port, get("/livez"))}
     if settings.further_strangers:
         visitors["reader"] = Visitor(running.port, get("/watcher", Authorization=f"Bearer {READERS}"))
+    delivered_before, before, began = delivered(), usage(running.process.pid), time.monotonic()
     with ExitStack() as stack:
         for visitor in visitors.values():
             stack.enter_context(visitor)
         request = post(PRIORITIZE, extender_arguments(size))
-        outcome = measured(running.port, [request], judge.any_scores, 1, seconds=settings.seconds, tls=tls)
-    taken = usage(running.process.pid)
+        outcome = measured(running.port, [request], judge.any_scores, 1, seconds=settings.seconds, tls=door.tls)
+    seconds, taken = time.monotonic() - began, usage(running.process.pid)
     row = dict(row_of(load, outcome, judge.size))
     for name, visitor in visitors.items():
         row.update(visitor.row(name))
     # The arbiter and its worker share pages, which a limit of memory counts once.
     once = round(taken.peak_mib - taken.rss_mib + taken.pss_mib, 1)
-    return {**row, "peak_rss_mib": taken.peak_mib, "peak_once_mib": once}
+    return {
+        **row,
+        **delivery(delivered_before, delivered()),
+        "cpu_cores": round((taken.cpu_seconds - before.cpu_seconds) / seconds, 2),
+        "peak_rss_mib": taken.peak_mib,
+        "peak_once_mib": once,
+    }
 
 
 def _credentials(folder: Path, door: str) -> tuple[tuple[str, ...], ssl.SSLContext | None]:
@@ -185,22 +214,8 @@ def _credentials(folder: Path, door: str) -> tuple[tuple[str, ...], ssl.SSLConte
     return flags, context
 
 
-@contextmanager
-def _bare_door(stage: NodesStage) -> Iterator[tuple[int, int]]:
-    """Run the floor on the core of the server that is measured; yield its ports."""
-    ports = free_port(), free_port()
-    command = [sys.executable, "-m", "benchmarks.bare_door", *map(str, ports)]
-    with on(stage.cores.measured):
-        process = start(command, name="bare door", log_path=stage.folder / "bare_door.log", folder=CHECKOUT)
-    with process:
-        process.wait_until(lambda: all(answers(f"http://127.0.0.1:{port}/") for port in ports), START_SECONDS)
-        yield ports
-
-
-@contextmanager
-def _strangers(stage: NodesStage, port: int, plain_port: int, further: int) -> Iterator[None]:
-    """Let strangers connect, and wait until they have."""
-    plan = StrangersPlan(
+def _plan(port: int, plain_port: int, further: int) -> StrangersPlan:
+    return StrangersPlan(
         port=port,
         plain_port=plain_port,
         bodies=BODIES,
@@ -211,15 +226,6 @@ def _strangers(stage: NodesStage, port: int, plain_port: int, further: int) -> I
         asking=further,
         end_at=time.monotonic() + 3600.0,
     )
-    file = stage.folder / "strangers.json"
-    file.write_bytes(msgspec.json.encode(plan))
-    command = [sys.executable, "-m", "benchmarks.door_strangers", str(file)]
-    with ExitStack() as stack:
-        with on(stage.cores.others):
-            process = start(command, name="strangers", log_path=stage.folder / "strangers.log", folder=CHECKOUT)
-        stack.enter_context(process)
-        time.sleep(_SETTLE_SECONDS)
-        yield
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -232,6 +238,9 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--strangers", type=between(0, 2000), default=0, help="further connections; with any, large bodies and a reader"
     )
     parser.add_argument("--door", choices=DOORS, action="append", help="measure only this; may be repeated")
+    parser.add_argument(
+        "--real-time", action="store_true", help="measure on a machine that is not idle; root or CAP_SYS_NICE may"
+    )
     parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
     return parser.parse_args(arguments)
 

@@ -1,14 +1,16 @@
 """Strangers that connect to `tidewatch-adapter nodes`: `python -m benchmarks.door_strangers PLAN`.
 
 Some begin requests whose bodies never end, some send complete large bodies, some scrape metrics and read nothing, and
-some send many requests at once. All of them connect again when they are cut off. It is a process with one thread, and
-yields its core to the process that measures there: strangers elsewhere would not take that core from kube-scheduler.
+some send many requests at once. All of them connect again when they are cut off. It is a process with one thread, which
+prints what it has delivered once a second.
+
+It only gets processor time that nobody else wants (SCHED_IDLE): it shares a core with the client that measures, and
+strangers on machines of their own would take no time from kube-scheduler.
 """
 
 from __future__ import annotations
 
 import functools
-import os
 import socket
 import sys
 import time
@@ -19,14 +21,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from benchmarks.cores import yield_to_all_others
 from benchmarks.kept_connection import get, post
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _TURN_SECONDS = 0.02
-_NICENESS = 10
-"""The niceness of this process, which gives it about a tenth of the share that others have on its core."""
+_REPORT_SECONDS = 1.0
 _BODY_BYTES = 20 * 2**20
 _PIECE = bytes(65536)
 _KEPT_SCRAPES = 200
@@ -53,11 +55,42 @@ class StrangersPlan(msgspec.Struct, frozen=True, kw_only=True):
     end_at: float
 
 
+class Delivered(msgspec.Struct, frozen=True, kw_only=True):
+    """What strangers have delivered up to a moment, in monotonic seconds."""
+
+    at: float
+    connections: int
+    """The connections that are open, without those of scrapes."""
+    pending: int
+    """Those of them that wait for an answer, or for the server to read the rest of a body."""
+    requests: int
+    """All requests without a body that were sent on these connections."""
+    answers: int
+    """All answers to these requests."""
+    bodies: int
+    """All bodies that were begun."""
+    scrapes: int
+    """All requests for metrics that were sent."""
+
+
+class _Tally:
+    """Counts what is delivered."""
+
+    def __init__(self) -> None:
+        self.requests = 0
+        self.answers = 0
+        self.bodies = 0
+        self.scrapes = 0
+
+
 class _Body:
     """A connection whose request has a body that never ends."""
 
-    def __init__(self, port: int) -> None:
+    is_pending = True
+
+    def __init__(self, port: int, tally: _Tally) -> None:
         self.sock = _connected(port)
+        tally.bodies += 1
         head = f"POST /scheduler/filter HTTP/1.1\r\nHost: localhost\r\nContent-Length: {_BODY_BYTES}\r\n\r\n"
         self._left = _BODY_BYTES - 100
         self.sock.send(head.encode())
@@ -80,8 +113,11 @@ class _Body:
 class _WholeBody:
     """A connection with a complete, large request that kube-scheduler could have sent."""
 
-    def __init__(self, port: int, request: bytes) -> None:
+    is_pending = True
+
+    def __init__(self, port: int, request: bytes, tally: _Tally) -> None:
         self.sock = _connected(port)
+        tally.bodies += 1
         self._left = memoryview(request)
 
     def advance(self) -> None:
@@ -98,8 +134,9 @@ class _WholeBody:
 class _Pipeline:
     """A connection with many requests at once."""
 
-    def __init__(self, port: int, count: int) -> None:
+    def __init__(self, port: int, count: int, tally: _Tally) -> None:
         self.sock = _connected(port)
+        self._tally = tally
         self._requests = count * get("/watcher")
         self._count = count
         self._open = 0
@@ -110,13 +147,21 @@ class _Pipeline:
         with suppress(BlockingIOError):
             while data := self.sock.recv(2**18):
                 seen = self._tail + data
-                self._open -= seen.count(b"HTTP/1.1 ")
+                answers = seen.count(b"HTTP/1.1 ")
+                self._open -= answers
+                self._tally.answers += answers
                 self._tail = data[-8:] if not data.endswith(b"HTTP/1.1 ") else b""
             raise ConnectionResetError
         if self._open <= 0:
             with suppress(BlockingIOError):
                 self.sock.send(self._requests)
                 self._open = self._count
+                self._tally.requests += self._count
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether an answer is missing."""
+        return self._open > 0
 
 
 class Strangers:
@@ -126,15 +171,17 @@ class Strangers:
         self._plan = plan
         self._scrapes: deque[socket.socket] = deque()
         self._scrape_at = time.monotonic()
+        self._report_at = 0.0
+        self._tally = _Tally()
 
     def run(self) -> None:
         """Keep all strangers busy until the plan ends."""
         plan = self._plan
         makers: list[Callable[[], _Body | _WholeBody | _Pipeline]] = [
-            *[lambda: _Body(plan.port)] * plan.bodies,
-            *[lambda: _WholeBody(plan.port, _large_request())] * plan.whole_bodies,
-            *[lambda: _Pipeline(plan.port, plan.requests_at_once)] * plan.pipelining,
-            *[lambda: _Pipeline(plan.port, 1)] * plan.asking,
+            *[lambda: _Body(plan.port, self._tally)] * plan.bodies,
+            *[lambda: _WholeBody(plan.port, _large_request(), self._tally)] * plan.whole_bodies,
+            *[lambda: _Pipeline(plan.port, plan.requests_at_once, self._tally)] * plan.pipelining,
+            *[lambda: _Pipeline(plan.port, 1, self._tally)] * plan.asking,
         ]
         visits: list[_Body | _WholeBody | _Pipeline | None] = [None] * len(makers)
         while time.monotonic() < plan.end_at:
@@ -149,7 +196,24 @@ class Strangers:
                         visit.sock.close()
                     visits[place] = None
             self._scrape()
+            self._report([visit for visit in visits if visit is not None])
             time.sleep(_TURN_SECONDS)
+
+    def _report(self, visits: list[_Body | _WholeBody | _Pipeline]) -> None:
+        now = time.monotonic()
+        if now < self._report_at:
+            return
+        self._report_at = now + _REPORT_SECONDS
+        delivered = Delivered(
+            at=now,
+            connections=len(visits),
+            pending=sum(visit.is_pending for visit in visits),
+            requests=self._tally.requests,
+            answers=self._tally.answers,
+            bodies=self._tally.bodies,
+            scrapes=self._tally.scrapes,
+        )
+        print(msgspec.json.encode(delivered).decode(), flush=True)
 
     def _scrape(self) -> None:
         while self._scrape_at <= time.monotonic():
@@ -158,6 +222,7 @@ class Strangers:
                 sock = _connected(self._plan.plain_port, receive_bytes=_FEW_BYTES)
                 self._scrapes.append(sock)
                 sock.send(get("/metrics"))
+                self._tally.scrapes += 1
             if len(self._scrapes) > _KEPT_SCRAPES:
                 self._scrapes.popleft().close()
 
@@ -184,5 +249,5 @@ def _connected(port: int, receive_bytes: int | None = None) -> socket.socket:
 
 
 if __name__ == "__main__":
-    os.nice(_NICENESS)
+    yield_to_all_others()
     Strangers(msgspec.json.decode(Path(sys.argv[1]).read_bytes(), type=StrangersPlan)).run()
