@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+_METRICS_BURST_SECONDS = 0.02
+"""Processor time that texts of the metrics may take before readers are slowed down: about ten small texts."""
+
 
 class WorkerContext:
     """One worker process. Metrics and health checks are served as soon as it exists."""
@@ -75,7 +78,7 @@ class WorkerContext:
         """Decides which bodies are received before their request gets a thread; None if no bodies are."""
         self.admit_head: AdmitHead | None = None
         """Decides whose requests come before strangers'; if None, only those with a verified certificate do."""
-        self._metrics = PacedText(self._metrics_text)
+        self._metrics = PacedText(self._metrics_text, burst_seconds=_METRICS_BURST_SECONDS)
         self._metrics.start()
         self._plain = PlainServer(plain, self._answer, metrics=self._metrics, paths=self._paths) if plain else None
         if self._plain:

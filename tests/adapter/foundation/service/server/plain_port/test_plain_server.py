@@ -288,6 +288,14 @@ def test_a_few_readers_do_not_wait_for_each_other_and_many_are_paced() -> None:
     assert 0 < pauses[-1] <= LONGEST_PAUSE_SECONDS
 
 
+def test_making_texts_leaves_the_core_to_others() -> None:
+    """A text that takes 2 ms is made at most 2.5 times a second, so that few requests of others meet one."""
+    spent = iter([0.0, 0.002])
+    text = PacedText(lambda: (b"",), cost=lambda: next(spent), clock=lambda: 0.0)
+    text._serve([])
+    assert text._share.pause_seconds() == pytest.approx(0.4)
+
+
 def test_a_head_without_end_is_cut_off(port: int) -> None:
     with connect(port) as sock:
         sock.sendall(b"x" * (LARGEST_HEAD + 1))
