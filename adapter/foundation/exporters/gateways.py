@@ -4,17 +4,40 @@ from __future__ import annotations
 
 from typing import Final
 
-from adapter.foundation.exporters.known_metrics import KnownMetric, MetricSubject, SeriesType, pod_metric
+from adapter.foundation.exporters.known_metrics import (
+    KnownMetric,
+    MetricSubject,
+    SeriesType,
+    external_metrics,
+    pod_metric,
+)
 
+_COUNTER, _GAUGE = SeriesType.COUNTER, SeriesType.GAUGE
 _OF_INGRESSES: Final = ("exported_namespace", "namespace")
 _NO_INGRESS: Final = "send requests that match an Ingress: those of the default server name none"
-_OF_PROXIES: Final = "scrape HAProxy's own exporter, whose series carry the label `proxy`"
+_NOT_OF_ENVOY_ITSELF: Final = 'envoy_http_conn_manager_prefix!="admin"'
+
+
+def _of_istio(series: str, meaning: str) -> KnownMetric:
+    return KnownMetric(
+        exporter="istio",
+        series=series,
+        type=_COUNTER,
+        meaning=meaning,
+        subject=MetricSubject.SERVICE,
+        # The sidecar of the client counts the same requests.
+        matchers='reporter="destination"',
+        namespace_labels=("destination_service_namespace",),
+        object_labels=("destination_service_name",),
+        repair="keep Istio's labels `destination_service_namespace` and `destination_service_name`",
+    )
+
 
 GATEWAYS: Final = (
     KnownMetric(
         exporter="ingress-nginx",
         series="nginx_ingress_controller_requests",
-        type=SeriesType.COUNTER,
+        type=_COUNTER,
         meaning="requests that the controller answered for an Ingress",
         subject=MetricSubject.INGRESS,
         namespace_labels=_OF_INGRESSES,
@@ -24,7 +47,7 @@ GATEWAYS: Final = (
     KnownMetric(
         exporter="ingress-nginx",
         series="nginx_ingress_controller_requests",
-        type=SeriesType.COUNTER,
+        type=_COUNTER,
         meaning="requests that the controller sent to a Service",
         subject=MetricSubject.SERVICE,
         served_as="nginx_ingress_controller_service_requests_per_second",
@@ -35,116 +58,55 @@ GATEWAYS: Final = (
     pod_metric(
         "ingress-nginx",
         "nginx_ingress_controller_nginx_process_connections",
-        SeriesType.GAUGE,
+        _GAUGE,
         "open client connections of a controller's pod, websockets included",
-        matchers='state="active"',
+        'state="active"',
     ),
-    pod_metric(
+    *(
+        pod_metric("envoy", series, kind, meaning, _NOT_OF_ENVOY_ITSELF)
+        for series, kind, meaning in (
+            (
+                "envoy_http_downstream_cx_upgrades_active",
+                _GAUGE,
+                "open connections that were upgraded, which websockets are",
+            ),
+            ("envoy_http_downstream_cx_active", _GAUGE, "open connections of clients"),
+            ("envoy_http_downstream_rq_total", _COUNTER, "requests of clients"),
+        )
+    ),
+    *external_metrics(
         "envoy",
-        "envoy_http_downstream_cx_upgrades_active",
-        SeriesType.GAUGE,
-        "open connections that were upgraded, which websockets are",
-        matchers='envoy_http_conn_manager_prefix!="admin"',
+        ("envoy_cluster_name",),
+        "scrape Envoy's path /stats/prometheus, whose series carry the label `envoy_cluster_name`",
+        ("envoy_cluster_upstream_rq_active", _GAUGE, "requests that a cluster of Envoy is answering"),
     ),
-    pod_metric(
-        "envoy",
-        "envoy_http_downstream_cx_active",
-        SeriesType.GAUGE,
-        "open connections of clients",
-        matchers='envoy_http_conn_manager_prefix!="admin"',
+    _of_istio("istio_requests_total", "requests that reached a Service, counted where they arrive"),
+    _of_istio("istio_tcp_connections_opened_total", "TCP connections that were opened to a Service"),
+    *external_metrics(
+        "traefik",
+        ("exported_service", "service"),
+        "turn on `addServicesLabels` of Traefik's metrics for Prometheus",
+        ("traefik_service_requests_total", _COUNTER, "requests that Traefik sent to one of its services"),
     ),
-    pod_metric(
-        "envoy",
-        "envoy_http_downstream_rq_total",
-        SeriesType.COUNTER,
-        "requests of clients",
-        matchers='envoy_http_conn_manager_prefix!="admin"',
+    *external_metrics(
+        "traefik",
+        ("exported_service", "service", "protocol"),
+        "turn on `addServicesLabels` of Traefik's metrics for Prometheus",
+        ("traefik_service_open_connections", _GAUGE, "open connections of one of Traefik's services (version 2)"),
     ),
-    KnownMetric(
-        exporter="envoy",
-        series="envoy_cluster_upstream_rq_active",
-        type=SeriesType.GAUGE,
-        meaning="requests that a cluster of Envoy is answering",
-        subject=MetricSubject.EXTERNAL,
-        labels=("envoy_cluster_name",),
-        repair="scrape Envoy's path /stats/prometheus, whose series carry the label `envoy_cluster_name`",
+    *external_metrics(
+        "traefik",
+        ("entrypoint", "protocol"),
+        "turn on `addEntryPointsLabels` of Traefik's metrics for Prometheus",
+        ("traefik_open_connections", _GAUGE, "open connections of an entry point (version 3)"),
     ),
-    KnownMetric(
-        exporter="istio",
-        series="istio_requests_total",
-        type=SeriesType.COUNTER,
-        meaning="requests that reached a Service, counted where they arrive",
-        subject=MetricSubject.SERVICE,
-        # The sidecar of the client counts the same requests.
-        matchers='reporter="destination"',
-        namespace_labels=("destination_service_namespace",),
-        object_labels=("destination_service_name",),
-        repair="keep Istio's labels `destination_service_namespace` and `destination_service_name`",
-    ),
-    KnownMetric(
-        exporter="istio",
-        series="istio_tcp_connections_opened_total",
-        type=SeriesType.COUNTER,
-        meaning="TCP connections that were opened to a Service",
-        subject=MetricSubject.SERVICE,
-        matchers='reporter="destination"',
-        namespace_labels=("destination_service_namespace",),
-        object_labels=("destination_service_name",),
-        repair="keep Istio's labels `destination_service_namespace` and `destination_service_name`",
-    ),
-    KnownMetric(
-        exporter="traefik",
-        series="traefik_service_requests_total",
-        type=SeriesType.COUNTER,
-        meaning="requests that Traefik sent to one of its services",
-        subject=MetricSubject.EXTERNAL,
-        labels=("exported_service", "service"),
-        repair="turn on `addServicesLabels` of Traefik's metrics for Prometheus",
-    ),
-    KnownMetric(
-        exporter="traefik",
-        series="traefik_service_open_connections",
-        type=SeriesType.GAUGE,
-        meaning="open connections of one of Traefik's services (version 2)",
-        subject=MetricSubject.EXTERNAL,
-        labels=("exported_service", "service", "protocol"),
-        repair="turn on `addServicesLabels` of Traefik's metrics for Prometheus",
-    ),
-    KnownMetric(
-        exporter="traefik",
-        series="traefik_open_connections",
-        type=SeriesType.GAUGE,
-        meaning="open connections of an entry point (version 3)",
-        subject=MetricSubject.EXTERNAL,
-        labels=("entrypoint", "protocol"),
-        repair="turn on `addEntryPointsLabels` of Traefik's metrics for Prometheus",
-    ),
-    KnownMetric(
-        exporter="haproxy",
-        series="haproxy_backend_current_sessions",
-        type=SeriesType.GAUGE,
-        meaning="open sessions of a backend",
-        subject=MetricSubject.EXTERNAL,
-        labels=("proxy", "backend"),
-        repair=_OF_PROXIES,
-    ),
-    KnownMetric(
-        exporter="haproxy",
-        series="haproxy_backend_current_queue",
-        type=SeriesType.GAUGE,
-        meaning="requests that wait for a server of a backend",
-        subject=MetricSubject.EXTERNAL,
-        labels=("proxy", "backend"),
-        repair=_OF_PROXIES,
-    ),
-    KnownMetric(
-        exporter="haproxy",
-        series="haproxy_backend_http_requests_total",
-        type=SeriesType.COUNTER,
-        meaning="HTTP requests of a backend",
-        subject=MetricSubject.EXTERNAL,
-        labels=("proxy", "backend"),
-        repair=_OF_PROXIES,
+    *external_metrics(
+        "haproxy",
+        ("proxy", "backend"),
+        "scrape HAProxy's own exporter, whose series carry the label `proxy`",
+        ("haproxy_backend_current_sessions", _GAUGE, "open sessions of a backend"),
+        ("haproxy_backend_current_queue", _GAUGE, "requests that wait for a server of a backend"),
+        ("haproxy_backend_http_requests_total", _COUNTER, "HTTP requests of a backend"),
     ),
 )
 """The metrics, in the order in which a rule file lists them."""

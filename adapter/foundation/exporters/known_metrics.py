@@ -80,3 +80,21 @@ def pod_metric(exporter: str, series: str, kind: SeriesType, meaning: str, match
         object_labels=("pod", "kubernetes_pod_name", "pod_name", "exported_pod"),
         repair="let the scrape configuration set the labels `namespace` and `pod` from Prometheus's service discovery",
     )
+
+
+def external_metrics(
+    exporter: str, labels: tuple[str, ...], repair: str, *series: tuple[str, SeriesType, str]
+) -> tuple[KnownMetric, ...]:
+    """Return metrics of something that is not an object of Kubernetes, each by its series, type and meaning."""
+    return tuple(
+        KnownMetric(
+            exporter=exporter,
+            series=name,
+            type=kind,
+            meaning=meaning,
+            subject=MetricSubject.EXTERNAL,
+            labels=labels,
+            repair=repair,
+        )
+        for name, kind, meaning in series
+    )
