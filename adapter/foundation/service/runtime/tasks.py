@@ -9,7 +9,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Protocol
 
 from adapter.foundation.service.runtime.logs import fields
@@ -166,17 +167,16 @@ class _Task:
         self._late = False
         self._last_failure = ""
 
-    def running(self, deadline_seconds: float | None) -> _Pass:
-        """Return the context of one run."""
-        return _Pass(self, deadline_seconds)
-
-    def begin(self, deadline_seconds: float | None) -> None:
+    @contextmanager
+    def running(self, deadline_seconds: float | None) -> Iterator[None]:
+        """Mark the task as running."""
         self._late = False
         self._deadline = None if deadline_seconds is None else self._clock() + deadline_seconds
-
-    def end(self) -> None:
-        self._late = self.overdue()
-        self._deadline = None
+        try:
+            yield
+        finally:
+            self._late = self.overdue()
+            self._deadline = None
 
     def overdue(self) -> bool:
         deadline = self._deadline
@@ -200,20 +200,6 @@ class _Task:
             _log.error("a task failed and will be retried", exc_info=error, extra=fields(task=self.name))
         self._last_failure = failure
         return self._backoff.delay()
-
-
-class _Pass:
-    """Marks a task as running."""
-
-    def __init__(self, task: _Task, deadline_seconds: float | None) -> None:
-        self._task = task
-        self._deadline_seconds = deadline_seconds
-
-    def __enter__(self) -> None:
-        self._task.begin(self._deadline_seconds)
-
-    def __exit__(self, *_: object) -> None:
-        self._task.end()
 
 
 def _identity(error: Exception) -> str:
