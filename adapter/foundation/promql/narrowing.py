@@ -67,11 +67,6 @@ class Matchers:
         """Return the matchers as they are written into a selector."""
         return ",".join(f"{_label(each.label)}{each.operator}{go_quoted(each.value)}" for each in self.conditions)
 
-    @property
-    def selector(self) -> str:
-        """The selector of all series that match."""
-        return f"{{{self}}}"
-
     def in_query(self, query: str) -> str:
         """Return the query with the matchers in every selector. Raises UnreadableQueryError unless that is proven."""
         if "\r" in query:

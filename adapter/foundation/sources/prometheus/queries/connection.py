@@ -1,4 +1,4 @@
-"""Rare calls: a check that Prometheus answers, its label values, and history for a backtest.
+"""Rare calls: a check that Prometheus answers, and history for a backtest.
 
 Each uses a connection of its own. They use prometheus-api-client (`library`), which is imported by the first call,
 since it takes 30 MiB.
@@ -9,7 +9,6 @@ from __future__ import annotations
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 from adapter.foundation.sources.prometheus.errors import UnexpectedAnswerError, shortened
 
@@ -32,18 +31,6 @@ def check_connection(settings: PrometheusSettings, timeout_seconds: float) -> st
             # Some servers implement the query API without this part of the status API.
             library.custom_query("vector(1)")
             return "unknown"
-
-
-def label_values(
-    settings: PrometheusSettings, label: str, timeout_seconds: float, selector: str | None = None
-) -> list[str]:
-    """Return a label's values in all series or in those that match. Raises PrometheusError, and SettingsError."""
-    with _library(settings, timeout_seconds, f"values of label {label}") as library:
-        parameters = {"match[]": selector} if selector else {}
-        values = library.get_label_values(quote(label, safe=""), parameters)
-        if not isinstance(values, list):
-            raise TypeError("the values are not a list")
-        return [str(value) for value in values]
 
 
 def range_values(

@@ -6,7 +6,6 @@ answer might contain the series of other clusters.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from adapter.foundation.sources.prometheus.prometheus_settings import Endpoint, Verb
 
 _QUERIES: Final = frozenset({"/api/v1/query", "/api/v1/query_range"})
-_LOOK_UPS: Final = re.compile(r"/api/v1/(?:series|labels|label/[^/]+/values)")
+_SERIES: Final = "/api/v1/series"
 _WITHOUT_SERIES: Final = "/api/v1/status/"
 _QUERY: Final = "query"
 _SELECTOR: Final = "match[]"
@@ -53,9 +52,7 @@ class ApiRequest:
         try:
             if self.path in _QUERIES and self.body is None:
                 return replace(self, parameters=self._edited_parameters(_QUERY, matchers.in_query))
-            if _LOOK_UPS.fullmatch(self.path) and self.body is None:
-                if asked == self.path:
-                    return replace(self, parameters=(*self.parameters, (_SELECTOR, matchers.selector)))
+            if self.path == _SERIES and self.body is None:
                 return replace(self, parameters=self._edited_parameters(_SELECTOR, matchers.in_selector))
         except UnreadableQueryError as e:
             raise UnreadableForMatchersError(asked, str(matchers), str(e)) from e

@@ -18,7 +18,7 @@ from adapter.foundation.sources.prometheus.errors import (
     UnexpectedAnswerError,
 )
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
-from adapter.foundation.sources.prometheus.queries.connection import check_connection, label_values, range_values
+from adapter.foundation.sources.prometheus.queries.connection import check_connection, range_values
 from demo.machine.ports import free_port
 from tests.support.raw_server import Peer, answering, raw_server
 
@@ -42,13 +42,9 @@ def test_a_real_prometheus_tells_its_version(prometheus: ScrapedPrometheus) -> N
     assert check_connection(PrometheusSettings(prometheus.url), 10)[0].isdigit()
 
 
-def test_a_real_prometheus_tells_the_values_of_a_label(prometheus: ScrapedPrometheus) -> None:
-    settings = PrometheusSettings(prometheus.url)
-    assert label_values(settings, "queue", 10) == ["a", "b"]
-    assert label_values(settings, "queue", 10, 'jobs_total{queue="b"}') == ["b"]
-    assert label_values(settings, "no_such_label", 10) == []
+def test_a_real_prometheus_refuses_a_range_of_a_query_that_is_wrong(prometheus: ScrapedPrometheus) -> None:
     with pytest.raises(QueryRefusedError, match="parse error"):
-        label_values(settings, "queue", 10, "jobs_total{")
+        range_values(PrometheusSettings(prometheus.url), "jobs_total{", 60, 120, 60, 10)
 
 
 def test_a_server_that_does_not_tell_its_version_is_asked_a_query() -> None:
@@ -78,7 +74,7 @@ def test_answers_of_another_api_are_unexpected(body: bytes) -> None:
     with raw_server(answering(body)) as server:
         settings = PrometheusSettings(server.url)
         with pytest.raises(UnexpectedAnswerError):
-            label_values(settings, "up", 10)
+            range_values(settings, "up", 60, 120, 60, 10)
 
 
 def test_no_second_try_and_no_waiting() -> None:
@@ -91,7 +87,7 @@ def test_no_second_try_and_no_waiting() -> None:
 def test_a_redirect_is_not_followed() -> None:
     with raw_server(answering(b"", "302 Found", Location="http://127.0.0.1:1/")) as server:
         with pytest.raises(UnexpectedAnswerError, match="redirects"):
-            label_values(PrometheusSettings(server.url), "queue", 10)
+            range_values(PrometheusSettings(server.url), "queue", 60, 120, 60, 10)
         assert len(server.requests) == 1
 
 
@@ -115,9 +111,9 @@ def test_credentials_headers_and_parameters_are_sent(tmp_path: Path) -> None:
     with raw_server(answering(b"no", "403 Forbidden")) as server:
         settings = PrometheusSettings(f"{server.url}/p?tenant=t", token_file=token, headers=(("X-Scope-OrgID", "a"),))
         with pytest.raises(AuthenticationRefusedError):
-            label_values(settings, "a/b?c", 10, "up")
+            range_values(settings, "a/b?c", 60, 120, 60, 10)
         (request,) = server.requests
-    assert request.target == "/p/api/v1/label/a%2Fb%3Fc/values?tenant=t&match%5B%5D=up"
+    assert request.target == "/p/api/v1/query_range?tenant=t&query=a%2Fb%3Fc&start=60&end=120&step=60"
     assert request.headers["authorization"] == "Bearer abc"
     assert request.headers["x-scope-orgid"] == "a"
 

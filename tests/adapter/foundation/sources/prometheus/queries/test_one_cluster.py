@@ -19,7 +19,7 @@ from adapter.foundation.sources.prometheus.errors import PrometheusError, Unread
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from adapter.foundation.sources.prometheus.queries.clusters import clusters_in
-from adapter.foundation.sources.prometheus.queries.connection import label_values, range_values
+from adapter.foundation.sources.prometheus.queries.connection import range_values
 from adapter.foundation.time.pace import UNPACED
 from adapter.metrics.readings.answers import BySelector
 from adapter.metrics.readings.errors import QueryRefusedByPrometheusError
@@ -150,8 +150,6 @@ def test_look_ups_and_ranges_see_our_cluster_alone(stores: Stores) -> None:
     found = [labels for batch in series.batches(UNPACED) for labels in batch]
     assert len(found) == 6
     assert {labels["cluster"] for labels in found} == {"eu-1"}
-    assert label_values(stores.settings, "cluster", 10) == ["eu-1"]
-    assert label_values(stores.settings, "pod", 10, selector="load") == ["web-0", "web-1"]
     whole = stores.narrowed.range("load", start=AT - 60, end=AT, step_seconds=60, timeout_seconds=10)
     assert all(max(one.values) < FOREIGN for one in whole.series)
     assert len(range_values(stores.settings, "load", AT - 60, AT, 60, 10)) == 2
