@@ -111,6 +111,14 @@ def seconds_of(text: str) -> float:
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
+def time_of(where: str, text: str) -> float:
+    """Return an RFC 3339 time in seconds since the Unix epoch. Raises FactError, which begins with `where`."""
+    try:
+        return seconds_of(text)
+    except ValueError as error:
+        raise FactError(f"{where} {text!r} is not a time: write it as 2026-01-31T08:00:00Z") from error
+
+
 def taint_of(form: TaintForm) -> Taint:
     """Return the taint of a node; a missing value is empty."""
     return Taint(form.key, form.value or "", form.effect)
@@ -133,14 +141,7 @@ def _shared_conditions(pairs: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
 
 def created_of(node: str, text: str | None) -> float | None:
     """Return the time in seconds since the Unix epoch; None if the object does not state it. Raises FactError."""
-    if text is None:
-        return None
-    try:
-        return seconds_of(text)
-    except ValueError as error:
-        raise FactError(
-            f"Node {node}: metadata.creationTimestamp {text!r} is not a time: write it as 2026-01-31T08:00:00Z"
-        ) from error
+    return None if text is None else time_of(f"Node {node}: metadata.creationTimestamp", text)
 
 
 def _quantities(node: str, field: str, texts: Mapping[str, QuantityText]) -> Mapping[str, Quantity]:

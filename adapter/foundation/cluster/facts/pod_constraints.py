@@ -53,6 +53,11 @@ def decoded(where: str, raw: bytes, form: type[T]) -> T | None:
     return found
 
 
+def annotations_of(where: str, raw: bytes) -> Mapping[str, str]:
+    """Return the annotations of the object that `where` names. Raises FactError."""
+    return decoded(f"{where}: metadata.annotations", raw, dict[str, str]) or {}
+
+
 @bounded_cache(_SHARED_BYTES)
 def affinity_of(raw: bytes, namespace: str, labels: Labels) -> Affinity:
     """Return the required terms. `labels` are the pod's labels, to which a term may refer by key. Raises FactError."""

@@ -27,7 +27,7 @@ SELECTING_KINDS: Final = {
 _BY_MAP: Final = frozenset({"Service", "ReplicationController"})
 _MAP: Final[msgspec.json.Decoder[dict[str, str] | None]] = decoder_of(dict[str, str] | None)
 _SELECTOR: Final[msgspec.json.Decoder[LabelSelectorForm | None]] = decoder_of(LabelSelectorForm | None)
-_OPERATORS: Final = {
+OPERATORS: Final = {
     "In": Operator.IN,
     "NotIn": Operator.NOT_IN,
     "Exists": Operator.EXISTS,
@@ -69,7 +69,7 @@ def selector_requirements(form: LabelSelectorForm) -> Iterator[Requirement]:
     for key, value in (form.labels or {}).items():
         yield Requirement(key, Operator.EQUALS, (value,))
     for expression in form.expressions or ():
-        operator = _OPERATORS.get(expression.operator)
+        operator = OPERATORS.get(expression.operator)
         if operator is None:
             raise SelectorError(
                 f"the operator {expression.operator!r} is not known: use In, NotIn, Exists or DoesNotExist"

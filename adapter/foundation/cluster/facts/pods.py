@@ -5,13 +5,11 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, TypeAlias
 
-import msgspec
-
-from adapter.foundation.cluster.facts.objects import FactError, seconds_of
+from adapter.foundation.cluster.facts.objects import FactError, time_of
+from adapter.foundation.cluster.facts.pod_constraints import annotations_of
 from adapter.foundation.cluster.facts.resizes import counted_lists, is_infeasible, statuses_of
 from adapter.foundation.cluster.values.state import ENDED_PHASES, ClusterPod, ControllerReference, SchedulingFacts
 from adapter.foundation.objects.bounded_cache import MEBIBYTE, bounded_cache
-from adapter.foundation.objects.decoders import decoder_of
 from adapter.foundation.objects.pod_requests import (
     ContainerSpec,
     PodResources,
@@ -30,15 +28,12 @@ if TYPE_CHECKING:
         ContainerStatusForm,
         OwnerForm,
         PodForm,
-        PodMeta,
         PodSpecForm,
         PodStatusForm,
     )
 
 _SHARED_BYTES = 16 * MEBIBYTE
 """Memory for each of three caches (labels, resources and owners), whose values pods share."""
-
-_ANNOTATIONS: msgspec.json.Decoder[dict[str, str] | None] = decoder_of(dict[str, str] | None)
 
 _ContainerKey: TypeAlias = "tuple[str, Pairs, Pairs, bool, tuple[Pairs, ...]]"
 
@@ -71,7 +66,9 @@ def pod_of(
         ended_at=_ended_at(where, form.status) if form.status and phase in ENDED_PHASES else None,
         priority=(spec.priority if spec else None) or 0,
         resources=resources_of(where, spec, form.status) if resources is None else resources,
-        gpu_allocation=_annotation(where, metadata, gpu_annotation) if gpu_annotation else "",
+        gpu_allocation=(
+            annotations_of(where, bytes(metadata.annotations)).get(gpu_annotation, "") if gpu_annotation else ""
+        ),
         facts=facts,
     )
 
@@ -180,21 +177,3 @@ def _ended_at(where: str, status: PodStatusForm) -> float | None:
         if one.state and one.state.terminated and one.state.terminated.finished
     ]
     return max(times, default=None)
-
-
-def time_of(where: str, text: str) -> float:
-    """Return an RFC 3339 time in seconds since the Unix epoch. Raises FactError, which begins with `where`."""
-    try:
-        return seconds_of(text)
-    except ValueError as error:
-        raise FactError(f"{where} {text!r} is not a time: write it as 2026-01-31T08:00:00Z") from error
-
-
-def _annotation(where: str, metadata: PodMeta, name: str) -> str:
-    if not metadata.annotations:
-        return ""
-    try:
-        found = _ANNOTATIONS.decode(metadata.annotations)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise FactError(f"{where}: metadata.annotations: {error}") from error
-    return (found or {}).get(name, "")

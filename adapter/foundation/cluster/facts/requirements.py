@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.facts.objects import FactError
-from adapter.foundation.cluster.facts.pod_selectors import selector_requirements
+from adapter.foundation.cluster.facts.pod_selectors import OPERATORS, selector_requirements
 from adapter.foundation.cluster.values.constraints import NodeSelectorTerm
 from adapter.foundation.objects.requirements import Operator, Requirement, SelectorError
 from adapter.foundation.objects.selectors import EVERYTHING, Selector
@@ -16,14 +16,7 @@ if TYPE_CHECKING:
     from adapter.foundation.cluster.forms.pods import LabelSelectorForm
     from adapter.foundation.cluster.forms.scheduling_pods import NodeExpressionForm, NodeSelectorForm, NodeTermForm
 
-_NODE_OPERATORS: Final = {
-    "In": Operator.IN,
-    "NotIn": Operator.NOT_IN,
-    "Exists": Operator.EXISTS,
-    "DoesNotExist": Operator.DOES_NOT_EXIST,
-    "Gt": Operator.GREATER_THAN,
-    "Lt": Operator.LESS_THAN,
-}
+_NODE_OPERATORS: Final = {**OPERATORS, "Gt": Operator.GREATER_THAN, "Lt": Operator.LESS_THAN}
 _NODE_NAME: Final = "metadata.name"
 
 

@@ -21,7 +21,7 @@ and whoever writes the object can add thousands."""
 _COUNTS_UPDATED = frozenset({"Deployment", "StatefulSet"})
 """Kinds whose status always has `updatedReplicas`; the API server omits a 0."""
 
-_ONE_BY_DEFAULT = frozenset({"Deployment", "ReplicaSet", "ReplicationController", "StatefulSet"})
+ONE_BY_DEFAULT = frozenset({"Deployment", "ReplicaSet", "ReplicationController", "StatefulSet"})
 """Kinds for which the API server sets `spec.replicas` to 1; a file may omit it."""
 
 
@@ -174,7 +174,7 @@ def _scaled_object(kind: str, metadata: _ScaledMeta, spec: _ScaledSpec, status: 
         if spec.replicas is not None:
             message = f"{kind} {metadata.name}: the size cannot be read: spec.replicas is not a whole number"
             raise NoReplicasError(message)
-        if kind not in _ONE_BY_DEFAULT:
+        if kind not in ONE_BY_DEFAULT:
             message = f"{kind} {metadata.name} has no spec.replicas: name an object that can be scaled"
             raise NoReplicasError(message)
         replicas = 1

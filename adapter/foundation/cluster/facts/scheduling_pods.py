@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from adapter.foundation.cluster.facts.objects import FactError
+from adapter.foundation.cluster.facts.objects import FactError, time_of
 from adapter.foundation.cluster.facts.pod_constraints import (
     Labels,
     affinity_of,
+    annotations_of,
     decoded,
     node_selector_of,
     spread_of,
     tolerations_of,
 )
-from adapter.foundation.cluster.facts.pods import pod_of, resources_of, time_of
+from adapter.foundation.cluster.facts.pods import pod_of, resources_of
 from adapter.foundation.cluster.facts.volumes import host_ports_of, shared_volumes, volumes_of
 from adapter.foundation.cluster.forms.scheduling_objects import TemplateForm, TemplateMeta
 from adapter.foundation.cluster.forms.scheduling_pods import NamedForm, SchedulingMeta, SchedulingPodForm
@@ -223,10 +224,7 @@ def kept_annotations(where: str, raw: bytes) -> Mapping[str, str]:
     """Return the annotations of Cluster Autoscaler and of mirror pods. Raises FactError."""
     if not any(wanted in raw for wanted in _WANTED):
         return _shared_annotations(())
-    try:
-        found = decoded("metadata.annotations", raw, dict[str, str]) or {}
-    except FactError as error:
-        raise FactError(f"{where}: {error}") from error
+    found = annotations_of(where, raw)
     kept = ((key, value) for key, value in found.items() if key == _MIRROR or _is_autoscalers(key))
     return _shared_annotations(tuple(sorted(kept)))
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.cluster.facts.objects import FactError, node_of
-from adapter.foundation.cluster.facts.pod_constraints import decoded
+from adapter.foundation.cluster.facts.objects import node_of
+from adapter.foundation.cluster.facts.pod_constraints import annotations_of
 from adapter.foundation.cluster.facts.pods import shared_labels
 
 if TYPE_CHECKING:
@@ -29,17 +29,13 @@ def sized_node_of(form: SizedNodeForm) -> ClusterNode:
     return replace(
         node,
         allocatable=node.allocatable or node.capacity,
-        annotations=_annotations(node.name, bytes(form.metadata.annotations)),
+        annotations=_kept(annotations_of(f"Node {node.name}", bytes(form.metadata.annotations))),
         provider_id=(form.spec.provider_id if form.spec else None) or "",
         system_uuid=(info.system_uuid if info else None) or "",
         is_terminating=form.metadata.deleted is not None,
     )
 
 
-def _annotations(node: str, raw: bytes) -> Mapping[str, str]:
-    try:
-        found = decoded("metadata.annotations", raw, dict[str, str]) or {}
-    except FactError as error:
-        raise FactError(f"Node {node}: {error}") from error
+def _kept(found: Mapping[str, str]) -> Mapping[str, str]:
     kept = ((key, value) for key, value in found.items() if key.partition("/")[0].endswith(_DOMAINS))
     return shared_labels(tuple(sorted(kept)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.facts.objects import FactError
-from adapter.foundation.cluster.facts.pod_constraints import decoded
+from adapter.foundation.cluster.facts.pod_constraints import annotations_of
 from adapter.foundation.cluster.facts.requirements import node_terms_of
 from adapter.foundation.cluster.values.constraints import NodeSelectorTerm
 from adapter.foundation.cluster.values.storage import CsiNodeFacts, StorageClassFacts, Volume, VolumeClaim
@@ -39,7 +39,7 @@ def claim_of(form: ClaimForm) -> VolumeClaim:
     where = f"PersistentVolumeClaim {namespace}/{metadata.name}"
     if spec is None:
         raise FactError(f"{where}: spec is missing")
-    annotations = _annotations(where, bytes(metadata.annotations))
+    annotations = annotations_of(where, bytes(metadata.annotations))
     phase = (form.status.phase if form.status else None) or ""
     return VolumeClaim(
         namespace=namespace,
@@ -66,7 +66,7 @@ def volume_of(form: PersistentVolumeForm) -> Volume:
         name=metadata.name,
         labels=metadata.labels or {},
         node_terms=node_terms_of(f"{where}: spec.nodeAffinity.required", affinity.required if affinity else None),
-        storage_class=_annotations(where, bytes(metadata.annotations)).get(_OLD_CLASS, spec.storage_class_name or ""),
+        storage_class=annotations_of(where, bytes(metadata.annotations)).get(_OLD_CLASS, spec.storage_class_name or ""),
         capacity_bytes=_bytes(f"{where}: spec.capacity", spec.capacity),
         access_modes=tuple(spec.access_modes or ()),
         driver=spec.csi.driver if spec.csi else "",
@@ -85,7 +85,7 @@ def storage_class_of(form: StorageClassForm) -> StorageClassFacts:
         raise FactError(f"{where}: volumeBindingMode {mode!r} is not known: use {known}")
     if not form.provisioner:
         raise FactError(f"{where}: provisioner is missing")
-    annotations = _annotations(where, bytes(form.metadata.annotations))
+    annotations = annotations_of(where, bytes(form.metadata.annotations))
     return StorageClassFacts(
         name=form.metadata.name,
         provisioner=form.provisioner,
@@ -113,13 +113,6 @@ def _topology(where: str, form: TopologyTerm) -> NodeSelectorTerm:
         )
     except SelectorError as error:
         raise FactError(f"{where}: allowedTopologies: {error}") from error
-
-
-def _annotations(where: str, raw: bytes) -> Mapping[str, str]:
-    try:
-        return decoded("metadata.annotations", raw, dict[str, str]) or {}
-    except FactError as error:
-        raise FactError(f"{where}: {error}") from error
 
 
 def _bytes(where: str, texts: Mapping[str, QuantityText] | None) -> int:

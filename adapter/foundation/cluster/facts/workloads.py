@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.facts.objects import FactError
-from adapter.foundation.cluster.facts.pod_constraints import decoded
+from adapter.foundation.cluster.facts.pod_constraints import annotations_of, decoded
 from adapter.foundation.cluster.facts.requirements import label_selector_of
+from adapter.foundation.cluster.facts.scale_targets import ONE_BY_DEFAULT
 from adapter.foundation.cluster.facts.scheduling_pods import template_pod
 from adapter.foundation.cluster.forms.pods import OwnerForm
 from adapter.foundation.cluster.forms.scheduling_objects import TemplateForm
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 _REVISION: Final = "deployment.kubernetes.io/revision"
 _LONGEST_REVISION: Final = 19
 _NAMED_IMAGES: Final = frozenset({"Deployment", "StatefulSet"})
-_ONE_BY_DEFAULT: Final = frozenset({"Deployment", "ReplicaSet", "ReplicationController", "StatefulSet"})
 _API_VERSIONS: Final = {"ReplicationController": "v1", "Job": "batch/v1"}
 _OWNING_GROUPS: Final = WORKLOAD_GROUPS | {"", "batch"}
 _NODE_TAINTS: Final = "node.kubernetes.io"
@@ -92,7 +92,7 @@ def workload_of(kind: str, form: WorkloadForm) -> WorkloadRecord:
     elif kind == "DaemonSet":
         replicas = None
     elif replicas is None:
-        replicas = 1 if kind in _ONE_BY_DEFAULT else None
+        replicas = 1 if kind in ONE_BY_DEFAULT else None
     bare = WorkloadFacts(kind, namespace, metadata.name, metadata.uid, replicas, None)
     owner = next((one for one in metadata.owners or () if one.controller and _is_of_kubernetes(one)), None)
     record = WorkloadRecord(
@@ -171,7 +171,7 @@ def _daemon(pod: ClusterPod, *, uses_host_network: bool) -> ClusterPod:
 
 def _revision(annotations: bytes) -> int:
     try:
-        text = (decoded("metadata.annotations", annotations, dict[str, str]) or {}).get(_REVISION, "")
+        text = annotations_of("", annotations).get(_REVISION, "")
     except FactError:
         return 0
     return int(text) if text.isascii() and text.isdigit() and len(text) < _LONGEST_REVISION else 0

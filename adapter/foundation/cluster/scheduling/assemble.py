@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from adapter.foundation.cluster.facts.workloads import NamespaceFacts, PriorityClassFacts, WorkloadRecord
+from adapter.foundation.cluster.scheduling.kinds import WORKLOADS
 from adapter.foundation.cluster.values.state import ClusterNode, ClusterPod, ClusterState, LeftOut, Observed, Unknown
 from adapter.foundation.cluster.values.storage import CsiNodeFacts, Storage, StorageClassFacts, Volume, VolumeClaim
 from adapter.foundation.cluster.values.workloads import DisruptionBudget, WorkloadFacts
@@ -24,9 +25,6 @@ V = TypeVar("V")
 
 Found: TypeAlias = "Mapping[str, Observed[tuple[SchedulingValue, ...]] | Unknown]"
 """The values of each kind, by the name of the kind."""
-
-_WORKLOADS: Final = ("Deployment", "StatefulSet", "ReplicaSet", "DaemonSet", "ReplicationController", "Job")
-
 
 _BUILT_IN: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 
@@ -81,7 +79,7 @@ def _complete_workload(
 
 def with_scheduling(state: ClusterState, found: Found, left_out: Iterable[LeftOut]) -> ClusterState:
     """Return the state with the facts of scheduling; `left_out` are further objects that cannot be used."""
-    records = _together(found, _WORKLOADS, WorkloadRecord)
+    records = _together(found, WORKLOADS, WorkloadRecord)
     classes = _together(found, ("PriorityClass",), PriorityClassFacts)
     budgets = _together(found, ("PodDisruptionBudget",), DisruptionBudget)
     namespaces = _together(found, ("Namespace",), NamespaceFacts)
