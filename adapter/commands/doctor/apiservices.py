@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from adapter.commands.program import PROGRAM
-from adapter.foundation.reports.cluster import unread
+from adapter.foundation.options.cluster_checks import unread
 from adapter.foundation.reports.lines import SEE_APISERVER, Line, error, ok, warning
-from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError, StatusError
+from adapter.foundation.sources.kubernetes.errors import KubernetesError, NotFoundError, StatusError
 from adapter.metrics.identity.certificates.apiservices import PATH, NotThere, Registered, read_apiservice
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def judge_apiservice(name: str, state: State, expected: ObjectName | None, *, re
     """Return the line about an APIService that the adapter should serve; `expected` is its Service; None if unknown."""
     line = f"apiservice/{name}"
     if isinstance(state, KubernetesError):
-        return unread(line, str(state), f"get on the apiservice {name}", is_forbidden=isinstance(state, ForbiddenError))
+        return unread(line, state, f"get on the apiservice {name}")
     if isinstance(state, NotThere):
         return _missing(line, name, required=required)
     registered, service = state.registered, state.registered.service

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from adapter.commands.program import PROGRAM
-from adapter.foundation.reports.cluster import unread
+from adapter.foundation.options.cluster_checks import unread
 from adapter.foundation.reports.lines import Line, error, ok, warning
-from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError, trimmed
+from adapter.foundation.sources.kubernetes.errors import KubernetesError, trimmed
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -27,14 +27,7 @@ def look_at_hpas(client: ObjectClient) -> tuple[Line, ...]:
     try:
         found = list(_list_objects(client, HPAS, {"limit": "500"}))
     except KubernetesError as e:
-        return (
-            unread(
-                "hpas",
-                str(e),
-                "list on horizontalpodautoscalers.autoscaling",
-                is_forbidden=isinstance(e, ForbiddenError),
-            ),
-        )
+        return (unread("hpas", e, "list on horizontalpodautoscalers.autoscaling"),)
     return tuple(judge_hpas(found))
 
 
@@ -68,14 +61,7 @@ def look_at_replicas(client: ObjectClient, service: ObjectName) -> tuple[Line]:
     try:
         ready = ready_pods_behind(client, service)
     except KubernetesError as e:
-        return (
-            unread(
-                "replicas",
-                str(e),
-                f"list on endpointslices.discovery.k8s.io in {service.namespace}",
-                is_forbidden=isinstance(e, ForbiddenError),
-            ),
-        )
+        return (unread("replicas", e, f"list on endpointslices.discovery.k8s.io in {service.namespace}"),)
     return (judge_replicas(service, ready),)
 
 

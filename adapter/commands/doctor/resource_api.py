@@ -16,10 +16,10 @@ from adapter.commands.rule_files import load_configuration
 from adapter.foundation.documents.load import Document, DocumentError
 from adapter.foundation.files.file_contents import FilesError, read_files
 from adapter.foundation.objects.resources import BUILT_IN, find_resource
-from adapter.foundation.reports.cluster import unread
+from adapter.foundation.options.cluster_checks import unread
 from adapter.foundation.reports.lines import CheckStatus, Line, error, ok, warning
 from adapter.foundation.service.flags.parsing import UsageError
-from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError
+from adapter.foundation.sources.kubernetes.errors import KubernetesError
 from adapter.metrics.identity.certificates.apiservices import NotThere
 from adapter.metrics.rulebook.parsing.parse import parse_rulebook
 
@@ -57,9 +57,7 @@ def judge_resource_api(state: State, ours: ObjectName | None, *, served: bool | 
     `named` is whether a flag names this API; if so, the adapter must serve it.
     """
     if isinstance(state, KubernetesError):
-        return unread(
-            _LINE, str(state), f"get on the apiservice {RESOURCE_API}", is_forbidden=isinstance(state, ForbiddenError)
-        )
+        return unread(_LINE, state, f"get on the apiservice {RESOURCE_API}")
     if isinstance(state, NotThere):
         return _of_nobody(served=bool(served or named))
     service = state.registered.service

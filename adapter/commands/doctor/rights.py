@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from adapter.foundation.objects.names import ObjectName
-from adapter.foundation.reports.cluster import unread, unreviewed
+from adapter.foundation.options.cluster_checks import unread, unreviewed
 from adapter.foundation.reports.definitions import DefinedKind
 from adapter.foundation.reports.lines import CheckStatus, Line, error, ok, warning
 from adapter.foundation.sources.kubernetes.access_rights import AccessRight, Subject, is_allowed
-from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError
+from adapter.foundation.sources.kubernetes.errors import KubernetesError
 from adapter.metrics.identity.authentication_config_map import CLIENT_CA, NAME, NAMESPACE, WHERE, front_proxy_of
 from adapter.metrics.identity.authorities import parse_bundle
 from adapter.metrics.identity.callers import IdentitySettingsError
@@ -130,9 +130,7 @@ def look_at_right(client: ObjectClient, need: Need, subject: Subject) -> tuple[L
     try:
         allowed = is_allowed(client, need.right, subject)
     except KubernetesError as e:
-        return (
-            unreviewed(need.name, str(need.right), str(subject), str(e), is_forbidden=isinstance(e, ForbiddenError)),
-        )
+        return (unreviewed(need.name, need.right, subject, e),)
     return (judge_right(need, subject, allowed=allowed),)
 
 
@@ -152,7 +150,7 @@ def look_at_front_proxy(client: ObjectClient, now: datetime) -> tuple[Line]:
         document = client.get(f"/api/v1/namespaces/{NAMESPACE}/configmaps/{NAME}").document
     except KubernetesError as e:
         role = "the Role extension-apiserver-authentication-reader by a RoleBinding in kube-system"
-        return (unread(LINE, str(e), role, is_forbidden=isinstance(e, ForbiddenError)),)
+        return (unread(LINE, e, role),)
     return (judge_front_proxy(document, now),)
 
 

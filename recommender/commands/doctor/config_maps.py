@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adapter.foundation.reports.cluster import unread
+from adapter.foundation.options.cluster_checks import unread
 from adapter.foundation.reports.counts import count_of
 from adapter.foundation.reports.lines import Line, error, ok, warning
-from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError
+from adapter.foundation.sources.kubernetes.errors import KubernetesError, NotFoundError
 from recommender.kinds.proportional.config_map_parsing import ParametersError, mode_entry, parse_parameters
 from recommender.running.memory.config_map_documents import MANAGED_BY, content_of, decode_shard_text
 from recommender.running.memory.memory_document import MemoryDocumentError, decode_memory
@@ -32,7 +32,7 @@ def look_at_parameters(client: ObjectClient, recommendation: str, config_map: Pa
         fix = "create it, or give default parameters"
         return (error(name, f"the ConfigMap {where} does not exist", fix),)
     except KubernetesError as e:
-        return (unread(name, str(e), f"get on the ConfigMap {where}", is_forbidden=isinstance(e, ForbiddenError)),)
+        return (unread(name, e, f"get on the ConfigMap {where}"),)
     return (judge_parameters(name, where, document.get("data") or {}),)
 
 
@@ -58,7 +58,7 @@ def look_at_memory(client: ObjectClient, recommendation: str, namespace: str, sh
         except NotFoundError:
             continue
         except KubernetesError as e:
-            return (unread(name, str(e), f"get on the ConfigMap {where}", is_forbidden=isinstance(e, ForbiddenError)),)
+            return (unread(name, e, f"get on the ConfigMap {where}"),)
         labels = (document.get("metadata") or {}).get("labels") or {}
         if labels.get("app.kubernetes.io/managed-by") != MANAGED_BY:
             what = (

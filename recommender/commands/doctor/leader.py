@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from adapter.foundation.reports.cluster import unread
+from adapter.foundation.options.cluster_checks import unread
 from adapter.foundation.reports.lines import Line, error, ok, unknown, warning
-from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError
+from adapter.foundation.sources.kubernetes.errors import KubernetesError, NotFoundError
 from recommender.leader_election.lease_rules import record_of
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def look_at_leader(client: ObjectClient, election: LeaderElection, namespace: st
     except NotFoundError:
         return (error(_LINE, f"the Lease {where} does not exist, so no process has ever led", _START),)
     except KubernetesError as e:
-        return (unread(_LINE, str(e), f"get on the Lease {where}", is_forbidden=isinstance(e, ForbiddenError)),)
+        return (unread(_LINE, e, f"get on the Lease {where}"),)
 
 
 def judge_lease(where: str, document: Mapping[str, Any], now: float) -> Line:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.reports.cluster import unreviewed
+from adapter.foundation.options.cluster_checks import unreviewed
 from adapter.foundation.reports.definitions import DefinedKind, keys_of_schema
 from adapter.foundation.reports.lines import Line, ok
 from adapter.foundation.sources.kubernetes.access_rights import AccessRight, Subject, is_allowed
-from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError
+from adapter.foundation.sources.kubernetes.errors import KubernetesError
 from recommender.commands.doctor.lost import OBJECTS_LOST, lost_without
 from recommender.configuration.objects.definition import schema
 from recommender.configuration.objects.object_settings import GROUP, PLURAL, VERSION
@@ -38,8 +38,7 @@ def look_at_right(client: ObjectClient, right: RoleRule, subject: Subject) -> tu
             if not is_allowed(client, one, subject):
                 missing.append(one)
         except KubernetesError as failure:
-            refused = isinstance(failure, ForbiddenError)
-            return (unreviewed(_name(right), str(one), str(subject), str(failure), is_forbidden=refused),)
+            return (unreviewed(_name(right), one, subject, failure),)
     return (judge_right(right, subject, tuple(missing)),)
 
 

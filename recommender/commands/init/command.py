@@ -13,10 +13,10 @@ from adapter.foundation.cluster.files.reading import ClusterFilesError
 from adapter.foundation.exporters.held_series import IncompleteAnswerError
 from adapter.foundation.files.new_files import NewFilesError, refuse_existing, write_new_files
 from adapter.foundation.options.cluster import CLUSTER_FLAGS
+from adapter.foundation.options.cluster_checks import unreached
 from adapter.foundation.options.logs import QUIET_LOG_FLAGS, configure_quiet_logs_by
 from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS
 from adapter.foundation.options.version import program_version
-from adapter.foundation.reports.cluster import unreached
 from adapter.foundation.reports.questions import ask_on_terminal
 from adapter.foundation.reports.terminal_escaping import printable
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit

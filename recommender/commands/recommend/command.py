@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Final, NoReturn
 from adapter.foundation.cluster.files.reading import ClusterFilesError
 from adapter.foundation.documents.tree import nearest
 from adapter.foundation.options.cluster import CLUSTER_FLAGS
+from adapter.foundation.options.cluster_checks import unreached
 from adapter.foundation.options.logs import QUIET_LOG_FLAGS, configure_quiet_logs_by
 from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS
 from adapter.foundation.options.version import program_version
-from adapter.foundation.reports.cluster import unreached
 from adapter.foundation.reports.documents import json_text
 from adapter.foundation.reports.terminal_escaping import is_coloured, printable
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit

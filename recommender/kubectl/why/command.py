@@ -14,9 +14,9 @@ from adapter.foundation.objects.names import is_namespace_name, is_object_name
 from adapter.foundation.objects.resources import UnknownResourceError
 from adapter.foundation.options.clients import kubernetes_client
 from adapter.foundation.options.cluster import CLUSTER_FLAGS, cluster_settings
+from adapter.foundation.options.cluster_checks import unreached
 from adapter.foundation.options.logs import QUIET_LOG_FLAGS, configure_quiet_logs_by
 from adapter.foundation.options.version import program_version
-from adapter.foundation.reports.cluster import unreached
 from adapter.foundation.reports.terminal_escaping import is_coloured, printable
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from adapter.foundation.service.flags.table import OBJECT, TEXT, CommandFlags, Flag, FlagValues

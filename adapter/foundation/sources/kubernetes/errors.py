@@ -24,8 +24,6 @@ a class, other programs' messages are truncated, and nothing that may contain a 
 
 from __future__ import annotations
 
-from typing import Literal
-
 import msgspec
 
 from adapter.foundation.objects.decoders import decoder_of
@@ -186,10 +184,3 @@ def is_of_the_server(error: BaseException) -> bool:
         ServerError,
     )
     return isinstance(error, faults)
-
-
-def fault_of(error: KubernetesError) -> Literal["credentials", "unreachable", "other"]:
-    """Return which part is at fault if the API server does not answer."""
-    if isinstance(error, ConfigurationError | UnauthorizedError):
-        return "credentials"
-    return "unreachable" if isinstance(error, UnreachableError) else "other"
