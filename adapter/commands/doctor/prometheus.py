@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adapter.foundation.options.backend_checks import look_at_clock, look_at_clusters, look_at_future
+from adapter.foundation.options.backend_checks import look_at_store
 from adapter.foundation.reports.lines import Line, error, ok
 from adapter.foundation.sources.prometheus.errors import (
     AuthenticationRefusedError,
@@ -29,9 +29,7 @@ def look_at_prometheus(settings: PrometheusSettings) -> tuple[Line, ...]:
         return (judge_prometheus(settings.endpoint.shown, e),)
     return (
         ok("prometheus", f"{settings.endpoint.shown} answers queries, version {version}"),
-        look_at_clock(settings),
-        look_at_future(settings),
-        look_at_clusters(settings, setting="--prometheus-matchers"),
+        *look_at_store(settings, setting="--prometheus-matchers"),
     )
 
 

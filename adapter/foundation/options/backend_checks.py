@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.reports.clocks import compared, time_of
-from adapter.foundation.reports.lines import Line, error, ok, unknown
-from adapter.foundation.reports.stores import CLUSTERS, FUTURE, judge_clusters, judge_future
+from adapter.foundation.reports.lines import Line, error, ok, unknown, warning
 from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.sources.deadlines import Deadline
 from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError
+from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from adapter.foundation.sources.prometheus.queries.clocks import MOST_CLOCK_DIFFERENCE_SECONDS
 from adapter.foundation.sources.prometheus.queries.clusters import clusters_in
 from adapter.foundation.sources.prometheus.queries.connection import check_connection
-from adapter.foundation.sources.prometheus.queries.future_samples import targets_of_the_future
 from adapter.foundation.sources.prometheus.queries.server_time import TIME_QUERY, stated_time
 from adapter.foundation.sources.prometheus.transport.requests import ApiRequest
 from adapter.foundation.sources.prometheus.transport.server import Server
+from adapter.foundation.time.pace import UNPACED
 
 if TYPE_CHECKING:
     from adapter.foundation.options.found_prometheus import FoundPrometheus
     from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
 
 BACKEND_SECONDS: Final = 5.0
-CLOCK: Final = "clock/prometheus"
+_CLOCK: Final = "clock/prometheus"
 """Name of the line about the clock of the only Prometheus."""
+_LINE: Final = "prometheus"
+"""Name of the line about the only Prometheus."""
+_MOST_SHOWN: Final = 4
+_AHEAD_SECONDS: Final = 24 * 3600
+_FUTURE_QUERY: Final = f"count(count_over_time(up[{_AHEAD_SECONDS - MOST_CLOCK_DIFFERENCE_SECONDS:.0f}s]))"
 
 
 def look_at_backend(name: str, settings: PrometheusSettings, whom: str) -> tuple[Line, ...]:
@@ -33,14 +40,14 @@ def look_at_backend(name: str, settings: PrometheusSettings, whom: str) -> tuple
 
     `whom` says what selects the server: `entries` or `rules`.
     """
-    line = f"prometheus/{name}"
+    line = f"{_LINE}/{name}"
     fix = f"correct the backend {name} in `prometheus`; only the {whom} that use it are affected"
     return _look_at(settings, line, f"{line}/clock", fix)
 
 
 def look_at_only_backend(settings: PrometheusSettings) -> tuple[Line, ...]:
     """Check whether the only Prometheus server of a configuration answers, its clock, and what its store holds."""
-    return _look_at(settings, "prometheus", CLOCK, "correct `prometheus`: its address, CA and credentials")
+    return _look_at(settings, _LINE, _CLOCK, "correct `prometheus`: its address, CA and credentials")
 
 
 def _look_at(settings: PrometheusSettings, line: str, clock: str, fix: str) -> tuple[Line, ...]:
@@ -51,9 +58,21 @@ def _look_at(settings: PrometheusSettings, line: str, clock: str, fix: str) -> t
         return (error(line, f"{settings.endpoint.shown} does not answer: {e}", fix),)
     return (
         ok(line, f"{settings.endpoint.shown} answers queries (version {version})"),
-        look_at_clock(settings, clock),
-        look_at_future(settings, f"{line}/future"),
-        look_at_clusters(settings, f"{line}/clusters"),
+        *look_at_store(settings, line, clock),
+    )
+
+
+def look_at_store(
+    settings: PrometheusSettings, line: str = _LINE, clock: str = _CLOCK, setting: str = "prometheus.matchers"
+) -> tuple[Line, ...]:
+    """Return the lines about a server's clock, and about samples from the future and several clusters in its store.
+
+    `setting` is the flag or key that sets matchers.
+    """
+    return (
+        _look_at_clock(settings, clock),
+        _look_at_future(settings, f"{line}/future"),
+        _look_at_clusters(settings, f"{line}/clusters", setting),
     )
 
 
@@ -70,8 +89,7 @@ def refuse_several_clusters(found: FoundPrometheus, timeout_seconds: float) -> N
         raise UsageError(f"{found.url}: {line.message}: {line.fix}")
 
 
-def look_at_clock(settings: PrometheusSettings, name: str = CLOCK) -> Line:
-    """Compare the clock of Prometheus with this machine's."""
+def _look_at_clock(settings: PrometheusSettings, name: str) -> Line:
     try:
         server = Server(settings)
         try:
@@ -93,19 +111,54 @@ def _time_of(server: Server) -> float | None:
         return time_of(answer.headers.get("date", ""))
 
 
-def look_at_future(settings: PrometheusSettings, name: str = FUTURE) -> Line:
-    """Query Prometheus for samples with timestamps in the future."""
+def _look_at_future(settings: PrometheusSettings, name: str) -> Line:
     try:
-        found = targets_of_the_future(settings, BACKEND_SECONDS)
+        return _judge_future(name, targets_of_the_future(settings, BACKEND_SECONDS))
     except (PrometheusError, SettingsError) as e:
         return unknown(name, f"it is not known whether the store holds samples of times to come: {e}", "try again")
-    return replace(judge_future(found), name=name)
 
 
-def look_at_clusters(settings: PrometheusSettings, name: str = CLUSTERS, setting: str = "prometheus.matchers") -> Line:
-    """Query Prometheus for the clusters whose series it has; `setting` is the flag or key that sets matchers."""
+def _look_at_clusters(settings: PrometheusSettings, name: str, setting: str) -> Line:
     try:
-        found = clusters_in(settings, BACKEND_SECONDS)
+        return judge_clusters(clusters_in(settings, BACKEND_SECONDS), str(settings.matchers or ""), setting, name)
     except (PrometheusError, SettingsError) as e:
         return unknown(name, f"it is not known whether the store holds several clusters: {e}", "try again")
-    return replace(judge_clusters(found, str(settings.matchers or ""), setting), name=name)
+
+
+def judge_clusters(found: Mapping[str, Sequence[str]], matchers: str, setting: str, name: str = "") -> Line:
+    """Return the line about the clusters of a store.
+
+    `found` has the values of each label that names clusters and has several values. `matchers` are the matchers in use;
+    `setting` is the flag or key that sets them.
+    """
+    if matchers:
+        return ok(name, f"only series with {matchers} are read")
+    if not found:
+        return ok(name, "no label shows that it holds series of several clusters")
+    label, values = next(iter(found.items()))
+    shown = ", ".join(value or "none" for value in values[:_MOST_SHOWN]) + (", …" if len(values) > _MOST_SHOWN else "")
+    example = next(value for value in values if value)
+    message = f"it holds the series of several clusters ({label}: {shown}), which would be added up and mixed"
+    return warning(name, message, f"""set {setting} '{label}="{example}"', with the name of this cluster""")
+
+
+def targets_of_the_future(settings: PrometheusSettings, timeout_seconds: float) -> int:
+    """Return how many targets have samples that are more than a minute, and at most a day, later than now.
+
+    Only a Prometheus whose clock is ahead writes such samples. Few are read, since a store usually has none. Raises
+    PrometheusError and SettingsError.
+    """
+    with PrometheusClient(settings) as client:
+        answer = client.instant(_FUTURE_QUERY, timeout_seconds=timeout_seconds, at=time.time() + _AHEAD_SECONDS)
+        return sum(int(sample.value) for batch in answer.batches(UNPACED) for sample in batch)
+
+
+def _judge_future(name: str, targets: int) -> Line:
+    """Return the line about samples with timestamps in the future; `targets` is the number of targets that have any."""
+    if not targets:
+        return ok(name, "it holds no samples of times to come")
+    message = (
+        f"it holds samples of times to come (targets: {targets}), so the clock of a Prometheus that writes to it is or "
+        "was ahead: when their time comes, they are taken for current"
+    )
+    return warning(name, message, "synchronize the clocks of all that write to it with NTP, and delete these samples")

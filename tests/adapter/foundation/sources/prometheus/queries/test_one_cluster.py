@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
 from adapter.foundation.objects.selectors import EVERYTHING
+from adapter.foundation.options.backend_checks import judge_clusters
 from adapter.foundation.promql.narrowing import Matchers
 from adapter.foundation.reports.lines import CheckStatus
-from adapter.foundation.reports.stores import judge_clusters
 from adapter.foundation.sources.prometheus.errors import PrometheusError, UnreadableForMatchersError
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
