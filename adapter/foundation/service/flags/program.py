@@ -13,8 +13,7 @@ from adapter.foundation.documents.tree import nearest
 from adapter.foundation.service.flags.parsing import exit_for_usage
 from adapter.foundation.service.flags.table import ENVIRONMENT_PREFIX, CommandFlags, variable_of
 from adapter.foundation.service.runtime.garbage_collector import collect_rarely
-from adapter.foundation.service.runtime.interruption import run_until_interrupted
-from adapter.foundation.service.runtime.printing import run_until_nobody_reads
+from adapter.foundation.service.runtime.printing import run_until_interrupted, run_until_nobody_reads
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,11 @@
-"""Output of programs whose reader stops early (as with `| head -1`), or whose stdout is closed, full or ASCII."""
+"""Ends of commands: Ctrl-C, a reader that stops early (as with `| head -1`), and a stdout that is closed or full."""
 
 from __future__ import annotations
 
 import errno
 import os
 import select
+import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -74,3 +75,18 @@ def _end(status: int) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         os.dup2(null, stream.fileno())
     sys.exit(status)
+
+
+INTERRUPTED = 128 + signal.SIGINT
+"""The exit status that a shell reports for a program that was ended by SIGINT."""
+
+
+def run_until_interrupted(program: str, run: Callable[[], None]) -> None:
+    """Run a program; at Ctrl-C it ends with one line on stderr and INTERRUPTED."""
+    try:
+        run()
+    except KeyboardInterrupt:
+        # Threads that wait for a server may delay the exit; another Ctrl-C ends the process at once.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        print(f"{program}: interrupted", file=sys.stderr)  # noqa: T201 - the one line
+        sys.exit(INTERRUPTED)

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.commands.init.proposal import target_of
+from adapter.commands.init.proposal import file_names, target_of
 from adapter.commands.init.trying import values_of
-from adapter.commands.init.workloads import file_names
 from adapter.foundation.exporters.known_metrics import MetricSubject
 from adapter.foundation.exporters.pod_names import LikelyWorkload, workload_of
 from adapter.foundation.exporters.recognition import ObjectKey, RecognisedMetric, UnusedMetric, recognised
