@@ -281,14 +281,14 @@ CHECK: Final = (
         "a kubeconfig that is missing",
         "check --configmap a/b --kubeconfig none",
         "kubeconfig none",
-        "Invalid kube-config file. No configuration found: name",
+        "there is no such file: name",
         "name a valid file with --kubeconfig, or run in a pod with a service account",
     ),
     Mistake(
         "a context that does not exist",
         "check --configmap a/b --kubeconfig {kubeconfig} --context prod",
-        "kubeconfig: Invalid kube-config file",
-        "Expected object with name prod",
+        "kubeconfig: ",
+        "there is no context named prod",
         "name a valid file with --kubeconfig, or run in a pod with a service account",
     ),
     Mistake(

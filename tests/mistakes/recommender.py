@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tests.mistakes.recommender_file import HEAD, LINEAR, TARGET
+from tests.mistakes.recommender_file import GROUPS, HEAD, LINEAR, TARGET
 from tests.mistakes.table import Mistake
 
 CLUSTER: Final = '{"apiVersion": "v1", "kind": "List", "items": []}'
@@ -263,6 +263,52 @@ RECOMMENDER: Final = (
         "--start",
         "'yesterday' is not a time",
         "write 2026-11-21T06:00:00Z, a date such as 2026-11-21, or a time ago such as -14d",
+    ),
+    Mistake(
+        "backtest: Prometheus down",
+        "backtest --query up --prometheus-url {down}",
+        "http://127.0.0.1:9: up",
+        "no connection to http://127.0.0.1:9: Connection refused",
+        "check the address of Prometheus, and whether it runs there",
+    ),
+    Mistake(
+        "backtest: 401",
+        "backtest --query up --prometheus-url {locked}",
+        ": up: http://",
+        "refuses the credentials (HTTP 401)",
+        "check the credentials under `prometheus` in --config",
+    ),
+    Mistake(
+        "replay: Prometheus down",
+        "replay --config r.yaml --prometheus-url {down}",
+        "http://127.0.0.1:9",
+        "no connection to http://127.0.0.1:9: Connection refused",
+        "check the address of Prometheus, and whether it runs there",
+        {"r.yaml": HEAD + GROUPS},
+    ),
+    Mistake(
+        "replay: no Prometheus",
+        "replay --config r.yaml --prometheus-url {web}",
+        "the answer is not JSON in the format of Prometheus's API",
+        "query group by (cluster",
+        "check that the address is that of a Prometheus",
+        {"r.yaml": HEAD + GROUPS},
+    ),
+    Mistake(
+        "replay without node groups",
+        "replay --config r.yaml --prometheus-url {down}",
+        "--config",
+        "no recommendation has clusterSize",
+        "add one, with its node groups",
+        {"r.yaml": HEAD + LINEAR + TARGET},
+    ),
+    Mistake(
+        "expander: a port in use",
+        "expander --config r.yaml --listen {plain}",
+        "cannot listen on 127.0.0.1:",
+        "another process listens on this address",
+        "stop it, or choose another port",
+        {"r.yaml": HEAD + GROUPS},
     ),
     Mistake(
         "two loads",

@@ -9,6 +9,10 @@ from tests.mistakes.table import Mistake
 HEAD: Final = "apiVersion: tidewatch.io/v1alpha1\nkind: RecommenderConfiguration\n"
 TARGET: Final = "  targets: [{apiVersion: apps/v1, kind: Deployment, namespace: shop, name: web}]\n"
 LINEAR: Final = "recommendations:\n- name: web\n  proportional: {linear: {nodesPerReplica: 16}}\n"
+GROUPS: Final = (
+    "recommendations:\n- name: nodes\n"
+    "  clusterSize: {nodeGroups: [{name: a, max: 3, price: 0.2, selector: {pool: a}}]}\n"
+)
 SCALES: Final = "  outputs: [scale]\n"
 PREDICTIVE: Final = (
     "prometheus: {url: http://127.0.0.1:9}\nrecommendations:\n- name: web\n"

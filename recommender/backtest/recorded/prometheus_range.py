@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError
+from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError, with_repair
 from adapter.foundation.sources.prometheus.queries.connection import range_values
 from recommender.backtest.errors import BacktestError
 from recommender.backtest.recorded.range_cache import CachedSteps, RangeCache
@@ -112,7 +112,10 @@ def _query_range(asked: LoadRange, begin: int, end: int) -> FloatArray:
         # A server is silent while it evaluates the query: the time limit of connections must not be shorter.
         patient = replace(asked.settings, read_timeout_seconds=_CHUNK_SECONDS)
         series = range_values(patient, asked.query, begin * step, (end - 1) * step, step, _CHUNK_SECONDS)
-    except (PrometheusError, SettingsError) as error:
+    except PrometheusError as error:
+        said = with_repair(error, "check the credentials under `prometheus` in --config")
+        raise BacktestError(f"{asked.source}: {said}") from error
+    except SettingsError as error:
         raise BacktestError(f"{asked.source}: {error}") from error
     if len(series) > 1:
         raise BacktestError(

@@ -11,6 +11,7 @@ import grpc
 
 from adapter.foundation.service.runtime.errors import StartError
 from adapter.foundation.service.runtime.logs import fields
+from adapter.foundation.service.server.addresses import listening_socket
 from recommender.kinds.cluster_size.expanders.asked_options import ExpanderRules, TooLateError, best_option
 from recommender.kinds.cluster_size.wire.expander_pb2 import BestOptionsRequest, BestOptionsResponse
 
@@ -58,6 +59,8 @@ def make_server(
 
     The certificate and the key are read again for new connections.
     """
+    # gRPC's own error for an address that cannot be used names no repair, and it logs a line of its own.
+    listening_socket(address).close()
     server = grpc.server(
         ThreadPoolExecutor(_AT_ONCE, "expander"),
         options=(("grpc.max_receive_message_length", _LARGEST_REQUEST_BYTES), ("grpc.so_reuseport", 0)),

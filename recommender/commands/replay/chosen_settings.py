@@ -27,7 +27,6 @@ def chosen_settings(name: str, configuration: Configuration) -> ClusterSizeSetti
         raise UsageError(f"--recommendation: there is no recommendation {name!r} with clusterSize: {hint}")
     if len(found) == 1:
         return next(iter(found.values()))
-    raise UsageError(
-        f"--config has {len(found)} recommendations with clusterSize ({known}): "
-        + ("write --recommendation=NAME" if found else "add one, with its node groups")
-    )
+    if not found:
+        raise UsageError("--config: no recommendation has clusterSize: add one, with its node groups")
+    raise UsageError(f"--config has several recommendations with clusterSize ({known}): write --recommendation=NAME")

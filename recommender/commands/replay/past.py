@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from adapter.foundation.service.flags.parsing import UsageError
-from adapter.foundation.sources.prometheus.errors import SettingsError
+from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError, with_repair
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from recommender.backtest.recorded.command_line_times import parse_moment
@@ -33,7 +33,7 @@ def read_past(
     settings: ClusterSizeSettings,
     show: Callable[[float, str], None],
 ) -> Recording:
-    """Return the past that the flags name. Raises UsageError, RecordingError, PrometheusError and SettingsError."""
+    """Return the past that the flags name. Raises UsageError, RecordingError and SettingsError."""
     path, now = values.path("recording"), time.time()
     if path is not None:
         if "prometheus-url" in values.given:
@@ -54,8 +54,11 @@ def read_past(
     connection = replace(
         _prometheus(values, chosen_prometheus(configuration, settings)), read_timeout_seconds=QUERY_SECONDS
     )
-    with PrometheusClient(connection) as client:
-        state = read_kube_state(client, PastWindow(start, end, int(step)), show)
+    try:
+        with PrometheusClient(connection) as client:
+            state = read_kube_state(client, PastWindow(start, end, int(step)), show)
+    except PrometheusError as error:
+        raise UsageError(with_repair(error, "check the credentials under `prometheus` in --config")) from error
     return recording_of(state, connection.endpoint.shown, set(_label_keys(settings)))
 
 

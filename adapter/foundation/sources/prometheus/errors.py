@@ -100,6 +100,21 @@ ERRORS_OF_SERVER = (PrometheusUnreachableError, AuthenticationRefusedError, Unex
 """The errors of a server that cannot be asked, or of something in its place; the query is seldom at fault."""
 
 
+def with_repair(error: PrometheusError, credentials: str = "check the credentials") -> str:
+    """Return what a command that cannot go on says: the error, and what to do where that is certain.
+
+    Where the server is at fault, the query is not named.
+    """
+    match error:
+        case PrometheusUnreachableError():
+            return f"{error.cause}: check the address of Prometheus, and whether it runs there"
+        case AuthenticationRefusedError():
+            return f"{error.cause}: {credentials}"
+        case UnexpectedAnswerError():
+            return f"{error}: check that the address is that of a Prometheus"
+    return str(error)
+
+
 def shortened(text: str) -> str:
     """Return the text on one line of at most 200 characters, without its middle if it is longer."""
     line = " ".join(text.split())

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -165,8 +166,7 @@ def _load(source: str, load: Callable[[], object], remedy: str = _REMEDY) -> Non
     try:
         load()
     except ConfigException as error:
-        # The text after " in " prints the entry itself.
-        reason = str(error).split(" in ", 1)[0].rstrip(".")
+        reason = _plain_words(str(error))
     except OSError as error:
         reason = f"{error.strerror}: {error.filename}"
     except MarkedYAMLError as error:
@@ -181,6 +181,27 @@ def _load(source: str, load: Callable[[], object], remedy: str = _REMEDY) -> Non
     finally:
         root.removeFilter(noting)
     raise ConfigurationError(f"{source}: {trimmed(reason)}: {remedy}") from None
+
+
+_PLAIN_WORDS: Final = (
+    (r"Invalid kube-config file\. No configuration found\.", "there is no such file"),
+    (r"Invalid kube-config\. .* file is empty", "the file is empty"),
+    (
+        r"Invalid kube-config file\. Expected object with name (.+) in .*/(context|cluster|user)s list",
+        r"there is no \2 named \1",
+    ),
+    (r"Invalid kube-config file\. Expected key (\S+) in .*", r"there is no key \1"),
+)
+"""What the package says of a kubeconfig, and the words that a reader of it needs."""
+
+
+def _plain_words(said: str) -> str:
+    """Return a reason without the entry itself, which the package prints after " in "."""
+    for pattern, words in _PLAIN_WORDS:
+        found = re.fullmatch(pattern, said, re.DOTALL)
+        if found:
+            return found.expand(words)
+    return said.split(" in ", 1)[0].rstrip(".")
 
 
 def _note(failures: list[str], record: logging.LogRecord) -> bool:
