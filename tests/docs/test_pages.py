@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import tomllib
 
 from adapter.metrics.rulebook.findings import Code
+from tests.docs.blocks import PAGES
 from tests.support.checkout import CHECKOUT
 
 DOCS = CHECKOUT / "docs"
@@ -15,3 +17,15 @@ def test_the_page_of_findings_explains_every_code() -> None:
     explained = dict(re.findall(r"^## `([a-z-]+)`\n\n(.+?)\n$", page, flags=re.MULTILINE))
     assert set(explained) == {code.value for code in Code}
     assert [code for code, text in explained.items() if not text.endswith(".")] == []
+
+
+def test_images_and_archives_on_the_pages_are_of_this_version() -> None:
+    version = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]["version"]
+    named = re.compile(r"\btidewatch[:-](\d+\.\d+\.\d+)")
+    others = {page.name: set(named.findall(page.read_text())) - {version} for page in PAGES}
+    assert {name: found for name, found in others.items() if found} == {}
+
+
+def test_each_point_of_a_list_begins_a_line() -> None:
+    swallowed = re.compile(r"^.*[.:;] - [A-Z].*$", re.MULTILINE)
+    assert [line for page in PAGES for line in swallowed.findall(page.read_text())] == []

@@ -56,9 +56,13 @@ def _sections(schema: dict[str, Any], path: str) -> Iterator[tuple[str, list[tup
 
 def _row(name: str, schema: dict[str, Any], is_required: bool) -> tuple[str, ...]:  # noqa: FBT001 - a cell
     default = schema.get("default")
-    text = str(default).lower() if isinstance(default, bool) else str(default)
+    text = str(default).lower() if isinstance(default, bool) else _number(default)
     shown = "required" if is_required else "" if default is None else code(text)
     return code(name), _type(schema), shown, plain(schema.get("description", ""))
+
+
+def _number(default: object) -> str:
+    return f"{default:g}" if isinstance(default, float) else str(default)
 
 
 def _type(schema: dict[str, Any]) -> str:

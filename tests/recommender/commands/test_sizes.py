@@ -13,8 +13,10 @@ import yaml
 from adapter.foundation.objects.quantities import parse_quantity
 from adapter.foundation.objects.resources import Resource
 from recommender.commands.main import main
+from tests.docs.blocks import blocks_of
 from tests.recommender.commands.sized_pods import DAY, MIB, Exposition, SizedPod
 from tests.recommender.kinds.resources.reference import end_of_bucket, percentile
+from tests.support.checkout import CHECKOUT
 from tests.support.fake_apiserver import FakeApiServer
 from tests.support.raw_server import answering, raw_server
 
@@ -380,3 +382,8 @@ def test_what_a_backtest_cannot_do_is_refused(run: Run, flags: tuple[str, ...], 
     status, out, err = run("--prometheus-url", "http://127.0.0.1:9", "--backtest", *flags)
     assert (status, out) == (2, "")
     assert message in err
+
+
+def test_the_page_shows_this_table(url: str, run: Run) -> None:
+    (shown,) = (block.text for block in blocks_of(CHECKOUT / "docs/sizes.md") if "containers sized from" in block.text)
+    assert run("--prometheus-url", url, *UNTIL)[1] == shown
