@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from adapter.foundation.objects.grouping import grouped
 from recommender.kinds.cluster_size.future.capacity_buffers import ChunkError, buffer_chunks
 from recommender.kinds.cluster_size.group_wishes import (
     GroupWishes,
@@ -67,10 +67,7 @@ class SizeQuestion:
 def wished_sizes(question: SizeQuestion, answer: ClusterSizeAnswer, cluster: ClusterState) -> GroupWishes:
     """Return the writes by which groups get the recommended sizes, and why others may not be written."""
     situation, groups = question.situation, question.situation.groups
-    due: dict[str, list[str]] = defaultdict(list)
-    for removal in answer.removals:
-        if removal.is_due:
-            due[removal.group].append(removal.node)
+    due = grouped((removal.group, removal.node) for removal in answer.removals if removal.is_due)
     stated = question.settings.node_groups.cluster_api
     plans: dict[str, RemovalPlan] = {}
     for group in groups.groups:

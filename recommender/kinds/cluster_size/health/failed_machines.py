@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
+from adapter.foundation.objects.grouping import grouped
 from recommender.kinds.cluster_size.health.provision_time import provision_seconds_of
 from recommender.kinds.cluster_size.health.readiness import health_problem
 from recommender.kinds.cluster_size.model.answer import FailedMachine
@@ -75,9 +76,7 @@ def with_machines_seen(memory: ClusterSizeMemory, situation: ClusterSituation) -
 
 def failed_machine_notes(machines: Iterable[FailedMachine]) -> Iterator[str]:
     """Yield a sentence for each way in which machines of a group have failed."""
-    alike: dict[tuple[str, str, str], list[str]] = {}
-    for one in machines:
-        alike.setdefault((one.group, one.failure, one.waits), []).append(one.provider_id)
+    alike = grouped(((one.group, one.failure, one.waits), one.provider_id) for one in machines)
     for (group, failure, waits), names in sorted(alike.items())[:_MOST_NOTES]:
         what = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more machines"
         then = f"not deleted: {waits}" if waits else "deleted through the provider"

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.cluster.values.state import Unknown
+from adapter.foundation.cluster.values.node_counts import matching_nodes
+from adapter.foundation.cluster.values.state import Taint, Unknown
+from adapter.foundation.objects.grouping import grouped
 from recommender.kinds.cluster_size.model.groups import (
     MOST_NODES,
+    GroupOptions,
     NodeGroup,
     NodeGroups,
     ProviderReference,
@@ -22,18 +25,59 @@ from recommender.kinds.cluster_size.node_groups.other_autoscalers import (
     karpenter_of,
 )
 from recommender.kinds.cluster_size.node_groups.plugin_groups import plugin_groups
-from recommender.kinds.cluster_size.node_groups.static import static_groups
-from recommender.kinds.cluster_size.node_groups.templates import NO_TAINTS
+from recommender.kinds.cluster_size.node_groups.templates import NO_TAINTS, labels_of_selector, quantity_of, stated_node
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from adapter.foundation.cluster.values.state import ClusterState, ObjectKind
-    from recommender.kinds.cluster_size.model.size_settings import LabelGroups, NodeGroupSources
+    from adapter.foundation.cluster.values.state import ClusterNode, ClusterState, ObjectKind
+    from recommender.kinds.cluster_size.model.size_settings import LabelGroups, NodeGroupSources, StaticGroup
     from recommender.kinds.cluster_size.model.taints import PassingTaints
     from recommender.kinds.cluster_size.node_groups.discovery_facts import DiscoveryFacts
     from recommender.kinds.cluster_size.node_groups.other_autoscalers import SeenAutoscaler
     from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginReading
+
+
+def _static_groups(stated: Iterable[StaticGroup], world: DiscoveryFacts, seen: SeenAutoscaler | None) -> Discovered:
+    """Return the groups of the configuration. The target size of each is the number of its nodes."""
+    groups, problems = [], []
+    for one in stated:
+        members = tuple(node.name for node in matching_nodes(world.nodes.values(), one.selector))
+        node = _node_of_template(one)
+        if node is not None and not one.selector.matches(node.labels):
+            problems.append(
+                f"node group {one.name}: its template does not have the labels that its selector {one.selector} asks "
+                "for, so new nodes may not belong to it: add them to template.labels"
+            )
+        template = world.template(one.name, members, None, "") if node is None else world.stated(node, "configuration")
+        groups.append(
+            NodeGroup(
+                name=one.name,
+                min_size=one.min_size,
+                max_size=one.max_size,
+                target_size=len(members),
+                nodes=members,
+                template=template,
+                price=one.price,
+                options=one.options or GroupOptions(),
+                autoscaler=karpenter_of(members, world.nodes) or _in_charge(seen, one.name),
+                deleting=tuple(name for name in members if world.nodes[name].is_terminating),
+                problem="" if template else f"{NO_TEMPLATE}: write template.cpu and template.memory",
+            )
+        )
+    return Discovered(tuple(groups), tuple(problems))
+
+
+def _in_charge(seen: SeenAutoscaler | None, group: str) -> str:
+    return seen.name if seen is not None and seen.has(group) else ""
+
+
+def _node_of_template(group: StaticGroup) -> ClusterNode | None:
+    if group.capacity is None:
+        return None
+    capacity = {resource: quantity_of(resource, amount) for resource, amount in group.capacity.items()}
+    labels = labels_of_selector(group.selector) | dict(group.labels)
+    return stated_node(group.name, capacity, labels, (Taint(*taint) for taint in group.taints))
 
 
 _UNKNOWN_AUTOSCALER: Final = "the autoscaler of the cloud (byLabel)"
@@ -44,10 +88,8 @@ def label_groups(stated: LabelGroups, world: DiscoveryFacts, seen: SeenAutoscale
 
     Each group is named after its value; its target size is the number of its nodes.
     """
-    members: dict[str, list[str]] = {}
-    for name, node in world.nodes.items():
-        if value := node.labels.get(stated.key):
-            members.setdefault(value, []).append(name)
+    labelled = ((node.labels.get(stated.key), name) for name, node in world.nodes.items())
+    members = grouped((value, name) for value, name in labelled if value)
     groups = []
     for value, names in members.items():
         template = world.template(value, names, None, "")
@@ -135,10 +177,11 @@ def _unmatched_selectors(sources: NodeGroupSources, groups: Mapping[str, NodeGro
 
 def _greedy_daemon_sets(groups: Iterable[NodeGroup], sources: NodeGroupSources) -> Iterator[str]:
     """Yield the DaemonSets that do not count on new nodes, since they request more than their namespace's share."""
-    found: dict[str, list[tuple[str, str]]] = {}
-    for group in groups:
-        for daemon_set, what in (group.template.left_out if group.template else {}).items():
-            found.setdefault(daemon_set, []).append((group.name, what))
+    found = grouped(
+        (daemon_set, (group.name, what))
+        for group in groups
+        for daemon_set, what in (group.template.left_out if group.template else {}).items()
+    )
     share = f"{100 * sources.daemon_sets.share_ratio:g}%"
     for daemon_set, places in sorted(found.items()):
         group_name, what = places[0]
@@ -155,7 +198,7 @@ def _sources(
 ) -> Iterator[Discovered]:
     seen = cluster_autoscaler(cluster, sources.autoscaler_namespaces, world.now)
     known = None if isinstance(seen, Unknown) else seen
-    yield static_groups(sources.static, world, known)
+    yield _static_groups(sources.static, world, known)
     if sources.cluster_api is not None:
         yield cluster_api_groups(sources.cluster_api, world, seen)
     external = providers.get(EXTERNAL_GRPC)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from adapter.foundation.cluster.values.state import Observed, Unknown
+from adapter.foundation.objects.grouping import grouped
+from adapter.foundation.objects.pod_requests import units_of
 from recommender.kinds.cluster_size.model.groups import NodeTemplate
 from recommender.kinds.cluster_size.model.resources import extended_resources
-from recommender.kinds.cluster_size.node_groups.daemon_set_limits import shared_out
 from recommender.kinds.cluster_size.node_groups.daemon_sets import comes_with_the_node, daemon_pods, pods_on, would_run
-from recommender.kinds.cluster_size.node_groups.templates import NO_TAINTS, best_example, template_of_node
+from recommender.kinds.cluster_size.node_groups.templates import NO_TAINTS, PODS, best_example, template_of_node
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -76,7 +79,7 @@ class DiscoveryFacts:
         return replace(meant, pods=pods_on(node, meant.pods))
 
     def _shared_template(self, template: NodeTemplate) -> NodeTemplate:
-        shared = shared_out(template.node, template.pods, self.trusted)
+        shared = _shared_out(template.node, template.pods, self.trusted)
         return replace(template, pods=shared.pods, left_out=shared.left_out)
 
 
@@ -88,13 +91,14 @@ def discovery_facts_of(
         return cluster.nodes
     if isinstance(cluster.pods, Unknown):
         return cluster.pods
-    companions: dict[str, list[ClusterPod]] = {}
     workloads = () if isinstance(cluster.workloads, Unknown) else cluster.workloads.value
     daemon_sets = {(one.namespace, one.name): one.uid for one in workloads if one.kind == "DaemonSet"}
     uids = {node.name: node.uid for node in cluster.nodes.value}
-    for pod in cluster.pods.value:
-        if pod.node and comes_with_the_node(pod, daemon_sets, uids.get(pod.node, "")):
-            companions.setdefault(pod.node, []).append(pod)
+    companions = grouped(
+        (pod.node, pod)
+        for pod in cluster.pods.value
+        if pod.node and comes_with_the_node(pod, daemon_sets, uids.get(pod.node, ""))
+    )
     problems: tuple[str, ...] = ()
     daemons: tuple[ClusterPod, ...] = ()
     if isinstance(cluster.workloads, Unknown):
@@ -118,3 +122,56 @@ def discovery_facts_of(
 def _nodes_problem(cluster: ClusterState) -> str:
     left_out = (one.reason for one in cluster.left_out if one.kind == "Node")
     return next((f"not all nodes are known: {reason}" for reason in (*left_out, *cluster.problems)), "")
+
+
+@dataclass(frozen=True, slots=True)
+class _SharedOut:
+    """The pods that come with a new node."""
+
+    pods: tuple[ClusterPod, ...]
+    """The pods that count."""
+    left_out: Mapping[str, str]
+    """The requests of pods that do not count, by controller, such as `DaemonSet shop/hog`."""
+
+
+def _shared_out(node: ClusterNode, pods: Iterable[ClusterPod], trusted: TrustedDaemonSets) -> _SharedOut:
+    """Return the pods of a new node within the shares of their namespaces, in their order.
+
+    The DaemonSets of one namespace together may use the configured share of each resource that the node offers,
+    including the number of pods. Anyone who can create a DaemonSet could otherwise make every new node seem full, so
+    that no group grows for anybody. Namespaces that are trusted have no limit.
+    """
+    offered = {resource: units_of(resource, amount) for resource, amount in node.allocatable.items()}
+    taken: defaultdict[str, defaultdict[str, int]] = defaultdict(lambda: defaultdict(int))
+    counted = []
+    left_out: dict[str, str] = {}
+    for pod in pods:
+        asked = {**pod.resources.requests, PODS: 1}
+        if pod.namespace not in trusted.namespaces:
+            before = taken[pod.namespace]
+            over = _most(asked, before, offered, trusted.share_ratio)
+            if over is not None:
+                left_out[_owner(pod)] = over
+                continue
+            for resource, amount in asked.items():
+                before[resource] += amount
+        counted.append(pod)
+    return _SharedOut(tuple(counted), left_out)
+
+
+def _most(
+    asked: Mapping[str, int], taken: Mapping[str, int], offered: Mapping[str, int], share_ratio: float
+) -> str | None:
+    """Return the resource of which a namespace would exceed its share; None if it exceeds none."""
+    for resource, amount in asked.items():
+        total = taken.get(resource, 0) + amount
+        whole = offered.get(resource, 0)
+        if amount > 0 and whole > 0 and total > Fraction(str(share_ratio)) * whole:
+            return f"{100 * total / whole:.0f}% of {resource}"
+    return None
+
+
+def _owner(pod: ClusterPod) -> str:
+    owner = pod.controller
+    kind, name = ("Pod", pod.name) if owner is None or not owner.is_daemon_set else (owner.kind, owner.name)
+    return f"{kind} {pod.namespace}/{name}"

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from adapter.foundation.cluster.values.state import Unknown
+from adapter.foundation.objects.grouping import grouped
 from adapter.foundation.reports.counts import listed
 from adapter.foundation.sources.kubernetes.errors import trimmed
 from recommender.kinds.cluster_size.model.groups import NodeGroup
@@ -37,10 +38,7 @@ def plugin_groups(
     """
     if reading.problem:
         return Discovered(problems=(f"the node groups of {reading.shown} are left out: {reading.problem}",))
-    members: dict[str, list[str]] = {}
-    for node, group in reading.group_of.items():
-        if node in world.nodes:
-            members.setdefault(group, []).append(node)
+    members = grouped((group, node) for node, group in reading.group_of.items() if node in world.nodes)
     compared = compare_machines(reading, world.nodes, world.nodes_problem)
     groups = [
         _with_writer(

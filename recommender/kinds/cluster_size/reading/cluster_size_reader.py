@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.documents.scalars import (
     BOOLEAN,
     LABEL_KEY,
     NAMESPACE,
+    QUANTITY,
     TEXT,
     Bounds,
     checked,
@@ -17,17 +19,22 @@ from adapter.foundation.documents.scalars import (
     text,
     whole,
 )
-from adapter.foundation.documents.sections import Key, Section
-from adapter.foundation.documents.shapes import ListOf
+from adapter.foundation.documents.sections import Key, Section, mapping_of
+from adapter.foundation.documents.shapes import ListOf, OneOf, WrongValueError
+from adapter.foundation.documents.tree import MappingNode, ScalarNode
 from adapter.foundation.objects.integers import INT32_MAX, INT64_MAX
 from adapter.foundation.objects.names import label_key_problem
 from recommender.kinds.cluster_size.model.groups import GroupOptions
 from recommender.kinds.cluster_size.model.size_settings import (
+    CORES,
+    MEMORY,
     SYSTEM_NAMESPACE,
     ClusterSizeSettings,
     HeadroomSchedule,
     NodeGroupSources,
+    SizeLimits,
     TrustedDaemonSets,
+    Unready,
     WorkloadForecast,
 )
 from recommender.kinds.cluster_size.model.taints import PassingTaints
@@ -38,16 +45,80 @@ from recommender.kinds.cluster_size.reading.expanders import (
     PRIORITY,
     PrioritySource,
 )
-from recommender.kinds.cluster_size.reading.limits import LIMITS, UNREADY
 from recommender.kinds.cluster_size.reading.node_groups import NODE_GROUPS
 from recommender.kinds.cluster_size.reading.options import LONGEST_SECONDS, SCALE_DOWN, TIME
 from recommender.reading.calendar import CRON, TIMEZONE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from adapter.foundation.documents.sections import Given
     from adapter.foundation.documents.tree import DocumentProblem
+    from adapter.foundation.objects.quantities import Quantity
+
+_LARGEST_NODES: Final = 10_000_000
+_NANO: Final = 10**9
+_COUNT: Final = whole(0, _LARGEST_NODES)
+
+
+def _total(unit: str, amount: Quantity) -> int:
+    if amount.nanos % _NANO:
+        raise WrongValueError(f"{amount} is not a whole number of {unit}", f"write whole {unit}")
+    return amount.nanos // _NANO
+
+
+def _range(key: str, least: int = 0, most: int | None = None) -> tuple[int, int | None]:
+    if most is not None and most < least:
+        raise WrongValueError(f"`limits.{key}` has a `max` that is less than its `min`", "raise it")
+    return least, most
+
+
+def _limits(
+    cores: tuple[int, int | None] = (0, None),
+    memory: tuple[int, int | None] = (0, None),
+    max_nodes: int | None = None,
+    gpus: Mapping[str, int] | None = None,
+) -> SizeLimits:
+    return SizeLimits(max_nodes, *cores, *memory, gpus or {})
+
+
+def _total_field(key: str, unit: str) -> Key:
+    """Return the key of a total: `cores: 320` is the largest total."""
+    total = QUANTITY.then(partial(_total, unit))
+    limits = Section(
+        f"limits.{key}",
+        partial(_range, key),
+        (Key("min", total, f"Fewest {unit}.", into="least"), Key("max", total, f"Most {unit}.", into="most")),
+    )
+    either = OneOf({ScalarNode: total.then(lambda most: (0, most)), MappingNode: limits})
+    return Key(key, either, f"Most {unit} of all nodes, or `min` and `max`.")
+
+
+_EXTENDED: Final = checked(
+    "an extended resource",
+    lambda name: "/" not in name or name in {CORES, MEMORY},
+    "write the name of an extended resource, such as nvidia.com/gpu: 16",
+)
+_LIMITS: Final = Section(
+    "limits",
+    _limits,
+    (
+        Key("nodes", whole(1, _LARGEST_NODES), "Most nodes.", into="max_nodes"),
+        _total_field("cores", "cores"),
+        _total_field("memory", "bytes"),
+        Key("gpus", mapping_of("limits.gpus", _EXTENDED, _COUNT), "Most of an extended resource, by its name."),
+    ),
+)
+_UNREADY: Final = Section(
+    "maxUnready",
+    Unready,
+    (
+        Key("ratio", percentage(Bounds(0, 100)), "Share of nodes that may be not ready."),
+        Key("count", _COUNT, "Nodes that may be not ready however few there are."),
+    ),
+)
+"""The cluster counts as unhealthy when the unready nodes exceed both limits."""
+
 
 _HEADROOM: Final = percentage(Bounds(0, 1000))
 _PREFIX: Final = checked(
@@ -144,7 +215,7 @@ CLUSTER_SIZE: Final = Section(
         Key("balanceSimilarNodeGroups", BOOLEAN, "Whether similar groups grow together."),
         Key("balancingIgnoreLabels", ListOf(LABEL_KEY), "Labels in which similar groups may differ."),
         Key("balancingLabels", ListOf(LABEL_KEY), "Labels that are compared instead of all."),
-        Key("limits", LIMITS, "Limits over all nodes."),
+        Key("limits", _LIMITS, "Limits over all nodes."),
         Key("rounds", whole(1, 10_000), "How often the decision is repeated; until it is done without the key."),
         Key("maxNodesPerScaleUp", whole(1, 1_000_000), "Most nodes that are added at once."),
         Key("newPodScaleUpDelay", TIME, "Age from which a pending pod counts.", into="new_pod_scale_up_delay_seconds"),
@@ -161,7 +232,7 @@ CLUSTER_SIZE: Final = Section(
             ListOf(text("the name of a scheduler is empty", "write the schedulerName of pods"), frozenset),
             "Schedulers whose pods count; all without the key.",
         ),
-        Key("maxUnready", UNREADY, "More nodes than both that are not ready stop all changes.", into="unready"),
+        Key("maxUnready", _UNREADY, "More nodes than both that are not ready stop all changes.", into="unready"),
         Key("enforceMinSize", BOOLEAN, "Whether groups below their minimum grow."),
         Key("scaleDown", SCALE_DOWN, "Which nodes are removed, and when."),
         Key("headroom", _HEADROOM, "Share of all requests that is kept free.", into="headroom_ratio"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from adapter.foundation.objects.grouping import grouped
 from adapter.foundation.reports.counts import count_of
 from recommender.kinds.cluster_size.scale_down.pod_kinds import DELAY_DELETION, is_daemon_set_pod, is_mirror_pod
 from recommender.kinds.cluster_size.scale_down.reasons import WaitReason
@@ -156,9 +157,7 @@ def _hold_beyond_budgets(
 
 
 def _by_group(candidates: Iterable[RemovalCandidate]) -> list[GroupRemoval]:
-    members: dict[str, list[RemovalCandidate]] = {}
-    for one in candidates:
-        members.setdefault(one.group.name, []).append(one)
+    members = grouped((one.group.name, one) for one in candidates)
     return [
         GroupRemoval(
             group=name,

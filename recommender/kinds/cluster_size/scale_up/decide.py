@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.reports.counts import count_of
 from recommender.kinds.cluster_size.estimator.equivalence import pod_groups
 from recommender.kinds.cluster_size.estimator.least_nodes import lower_bound, lower_cost_bound
 from recommender.kinds.cluster_size.limits.quotas import consume_quotas
-from recommender.kinds.cluster_size.model.answer import LowerBound, ScaleUp, SizeStep
+from recommender.kinds.cluster_size.model.answer import LowerBound, ScaleUp, SizeStep, UnschedulablePods
 from recommender.kinds.cluster_size.model.pod_places import pod_names
 from recommender.kinds.cluster_size.scale_down.pod_kinds import is_daemon_set_pod
 from recommender.kinds.cluster_size.scale_up.existing_node_placement import Placer, place_nominated
 from recommender.kinds.cluster_size.scale_up.found_places import found_places
 from recommender.kinds.cluster_size.scale_up.new_nodes import add_new_nodes
+from recommender.kinds.cluster_size.scale_up.no_fitting_group import MissingRequirements
 from recommender.kinds.cluster_size.scale_up.pending_pods import (
     deleting_nodes,
     left_out_pods,
@@ -23,8 +25,7 @@ from recommender.kinds.cluster_size.scale_up.pending_pods import (
 )
 from recommender.kinds.cluster_size.scale_up.pod_work_limit import NOT_LOOKED_AT, within_bound, without_a_turn
 from recommender.kinds.cluster_size.scale_up.rounds import Rounds, expander_context
-from recommender.kinds.cluster_size.scale_up.scale_up_reasons import group_reasons, left_pending
-from recommender.kinds.cluster_size.scale_up.scale_up_state import MAX_PER_SCALE_UP, exceeded_limits
+from recommender.kinds.cluster_size.scale_up.scale_up_state import MAX_PER_SCALE_UP, Obstacle, exceeded_limits
 from recommender.kinds.cluster_size.scale_up.snapshot_preparation import (
     add_upcoming,
     evict_present,
@@ -32,17 +33,18 @@ from recommender.kinds.cluster_size.scale_up.snapshot_preparation import (
     left_out_groups,
     sizing_state,
 )
-from recommender.kinds.cluster_size.scale_up.template_fit import Exemplars
+from recommender.kinds.cluster_size.scale_up.template_fit import Exemplars, refusal_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from adapter.foundation.cluster.values.state import ClusterPod
+    from recommender.kinds.cluster_size.estimator.estimate_model import PodGroup
     from recommender.kinds.cluster_size.model.groups import NodeGroup
     from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
     from recommender.kinds.cluster_size.model.size_situation import ClusterSituation
+    from recommender.kinds.cluster_size.predicates.pod_shapes import PodShape
     from recommender.kinds.cluster_size.predicates.snapshot import NodeInfo, Snapshot
-    from recommender.kinds.cluster_size.scale_up.scale_up_reasons import LeftPending
     from recommender.kinds.cluster_size.scale_up.scale_up_state import SizingState
     from recommender.kinds.cluster_size.scale_up.snapshot_preparation import ClusterHealth
 
@@ -84,11 +86,11 @@ def _decide(
     left = rounds.run(old, usable)
     left_out = left_out_groups(situation)
     awaited_a_place = [pod for pod in pending.pods if not is_daemon_set_pod(pod)]
-    remaining = left_pending(state, snapshot, placer, exemplars, left, left_out)
+    remaining = _left_pending(state, snapshot, placer, exemplars, left, left_out)
     return ScaleUp(
         increases={name: count for name, count in sorted(state.increases.items()) if count},
         steps=tuple(state.steps),
-        reasons=group_reasons(state, left_out, has_pending=bool(old)),
+        reasons=_group_reasons(state, left_out, has_pending=bool(old)),
         unschedulable=(*remaining.pods, *pending.left_out, *left_out_pods((pod, NOT_LOOKED_AT) for pod in beyond)),
         places=tuple(found_places(awaited_a_place, pending.drained, situation, snapshot, state)),
         waiting=pod_names(waiting),
@@ -143,7 +145,7 @@ def _enforce_min_sizes(state: SizingState, snapshot: Snapshot) -> None:
         state.reasons.setdefault(name, []).append(detail)
 
 
-def _binding(state: SizingState, remaining: LeftPending) -> str | None:
+def _binding(state: SizingState, remaining: _LeftPending) -> str | None:
     """Return the limit that keeps pods pending, or else the last step; None if there is neither."""
     if remaining.limits:
         return remaining.limits[0]
@@ -174,3 +176,71 @@ def optimum_bound(
         cost=None if cost_bound is None else sum(prices[name] * count for name, count in used.items()),
         cost_bound=cost_bound,
     )
+
+
+_ROUNDS: Final = Obstacle("", "one more node would do, but the limit of rounds is reached")
+
+
+@dataclass(frozen=True, slots=True)
+class _LeftPending:
+    """Pods for which there is no place."""
+
+    pods: tuple[UnschedulablePods, ...]
+    limits: tuple[str, ...]
+    """Names of the limits that keep groups from holding some of these pods."""
+
+
+def _left_pending(
+    state: SizingState,
+    snapshot: Snapshot,
+    placer: Placer,
+    exemplars: Exemplars,
+    groups: Sequence[PodGroup],
+    left_out: Mapping[str, str],
+) -> _LeftPending:
+    """Return the remaining pods, grouped if they are alike, with the reason against each node group.
+
+    `left_out` has the reason for each group that is left out.
+    """
+    shapes = {id(group.shape): group.shape for group in groups}
+    pods: dict[int, list[ClusterPod]] = {key: [] for key in shapes}
+    for alike in groups:
+        pods[id(alike.shape)] += alike.pods
+    found: list[UnschedulablePods] = []
+    limits: dict[str, None] = {}
+    sought: list[PodShape] = []
+    for key, shape in shapes.items():
+        never = placer.filter_of(shape).unschedulable()
+        if never is None:
+            sought.append(shape)
+        else:
+            found.append(UnschedulablePods(pod_names(pods[key]), {}, refusal_text((never,))))
+    refusals = {name: exemplars.refusals(group, sought) for name, group in state.groups.items()}
+    obstacles = {name: state.obstacle(group) or _ROUNDS for name, group in state.groups.items()}
+    missing = MissingRequirements(state.groups, snapshot)
+    for shape in sought:
+        refused = {name: each[id(shape)] for name, each in refusals.items() if each[id(shape)]}
+        small = {name: obstacle for name, obstacle in obstacles.items() if name not in refused}
+        limits |= dict.fromkeys(obstacle.step for obstacle in small.values() if obstacle.step)
+        reasons = {name: obstacle.reason for name, obstacle in small.items()}
+        all_reasons = {**left_out, **{name: refusal_text(each) for name, each in refused.items()}, **reasons}
+        sentence = missing.sentence(shape, refused, reasons)
+        names = pod_names(pods[id(shape)])
+        found.append(UnschedulablePods(names, dict(sorted(all_reasons.items())), missing=sentence))
+    return _LeftPending(tuple(found), tuple(limits))
+
+
+def _group_reasons(state: SizingState, left_out: Mapping[str, str], *, has_pending: bool) -> dict[str, str]:
+    """Return by group why it grows or not, in one sentence each."""
+    reasons = dict(left_out)
+    for name, group in state.groups.items():
+        obstacle = state.obstacle(group)
+        if name in state.reasons:
+            reasons[name] = "; ".join([*state.reasons[name], *filter(None, [state.obstacles.get(name)])])
+        elif obstacle is not None and (has_pending or name in state.obstacles):
+            reasons[name] = obstacle.reason
+        elif has_pending:
+            reasons[name] = "another node would not help: none of the remaining pods fits"
+        else:
+            reasons[name] = "no pending pod needs another node"
+    return dict(sorted(reasons.items()))

@@ -7,50 +7,52 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.reports.counts import count_of, listed
 from recommender.decisions.texts.record_texts import money_text, shown
 from recommender.kinds.cluster_size.shown.kept_nodes import kept_by_reason, kept_reason
-from recommender.kinds.cluster_size.shown.pod_and_node_texts import MOST_ROWS, WIDTH, lines_of, pods_text
+from recommender.kinds.cluster_size.shown.pod_and_node_texts import (
+    GAP,
+    MOST_ROWS,
+    by_reason,
+    first_of,
+    pods_text,
+    section_lines,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from recommender.kinds.cluster_size.model.answer import ClusterSizeAnswer, KeptNode, LowerBound
+    from recommender.kinds.kind import Paint
 
-_BOLD: Final = "1"
 _FEW: Final = 8
 """Up to this number, nodes that stay are listed one by one; more of them are grouped by reason."""
 
 
 def explained_lines(
-    answer: ClusterSizeAnswer, inputs: Mapping[str, float], width: int | None, paint: Callable[[str, str], str]
+    answer: ClusterSizeAnswer, inputs: Mapping[str, float], width: int | None, paint: Paint
 ) -> Iterator[str]:
-    """Yield the lines; each section has a heading, and sections with nothing to say are left out."""
-    width = width or WIDTH
+    """Return the lines."""
     sections = {
-        "INPUTS": _inputs(inputs, width),
-        "STEPS": _steps(answer, width),
-        "GROUPS WITHOUT A STEP": _other_groups(answer, width),
-        "REFUSALS": _refusals(answer, width),
-        "NODES THAT STAY": _kept_node_lines(answer.kept, width),
+        "INPUTS": _inputs(inputs),
+        "STEPS": _steps(answer),
+        "GROUPS WITHOUT A STEP": _other_groups(answer),
+        "REFUSALS": _refusals(answer),
+        "NODES THAT STAY": _kept_node_lines(answer.kept),
     }
-    for heading, lines in sections.items():
-        found = list(lines)
-        if found:
-            yield "  " + paint(heading, _BOLD)
-            yield from found
+    return section_lines(sections, width, paint)
 
 
-def _inputs(inputs: Mapping[str, float], width: int) -> Iterator[str]:
+def _inputs(inputs: Mapping[str, float]) -> Iterator[str]:
     if inputs:
-        yield from lines_of(", ".join(f"{name} {shown(value)}" for name, value in inputs.items()), width, 2)
+        yield ", ".join(f"{name} {shown(value)}" for name, value in inputs.items())
 
 
-def _steps(answer: ClusterSizeAnswer, width: int) -> Iterator[str]:
-    for step in answer.steps[:MOST_ROWS]:
-        size = f"{step.group} to {shown(step.value)}: " if step.group else ""
-        yield from lines_of(f"{step.step}  {size}{step.detail}", width, 2)
-    if len(answer.steps) > MOST_ROWS:
-        yield from lines_of(f"and {len(answer.steps) - MOST_ROWS} more steps: -o json has all of them", width, 2)
+def _steps(answer: ClusterSizeAnswer) -> Iterator[str]:
+    steps = (
+        f"{step.step}  {f'{step.group} to {shown(step.value)}: ' if step.group else ''}{step.detail}"
+        for step in answer.steps
+    )
+    yield from first_of(steps, "and {} more steps: -o json has all of them")
     if answer.bound is not None:
-        yield from lines_of(_bound_text(answer.bound), width, 2)
+        yield _bound_text(answer.bound)
 
 
 def _bound_text(bound: LowerBound) -> str:
@@ -61,39 +63,29 @@ def _bound_text(bound: LowerBound) -> str:
     return f"{text}; together they cost {money_text(bound.cost)} an hour, and no mix costs less than {least}"
 
 
-def _other_groups(answer: ClusterSizeAnswer, width: int) -> Iterator[str]:
+def _other_groups(answer: ClusterSizeAnswer) -> Iterator[str]:
     """Yield the reasons of groups without a step; groups with the same reason share it."""
     with_steps = {step.group for step in answer.steps}
-    others = {group.name: group.reason for group in answer.groups if group.name not in with_steps}
-    yield from _by_reason(others, width, 2)
+    return by_reason((group.reason, group.name) for group in answer.groups if group.name not in with_steps)
 
 
-def _refusals(answer: ClusterSizeAnswer, width: int) -> Iterator[str]:
+def _refusals(answer: ClusterSizeAnswer) -> Iterator[str]:
     asked = [alike for alike in answer.unschedulable if alike.groups]
     for alike in asked[:MOST_ROWS]:
-        yield from lines_of(pods_text(alike.pods), width, 2)
-        yield from _by_reason(alike.groups, width, 3)
+        yield pods_text(alike.pods)
+        yield from (GAP + text for text in by_reason((reason, name) for name, reason in alike.groups.items()))
     if len(asked) > MOST_ROWS:
-        yield from lines_of(f"and {len(asked) - MOST_ROWS} more kinds of pods: -o json has all of them", width, 2)
+        yield f"and {len(asked) - MOST_ROWS} more kinds of pods: -o json has all of them"
 
 
-def _by_reason(reasons: Mapping[str, str], width: int, level: int) -> Iterator[str]:
-    """Yield each reason once, with the groups that it is about."""
-    names: dict[str, list[str]] = {}
-    for name, reason in reasons.items():
-        names.setdefault(reason, []).append(name)
-    for reason, alike in names.items():
-        yield from lines_of(f"{listed(alike)}: {reason}", width, level)
-
-
-def _kept_node_lines(kept: tuple[KeptNode, ...], width: int) -> Iterator[str]:
+def _kept_node_lines(kept: tuple[KeptNode, ...]) -> Iterator[str]:
     if len(kept) <= _FEW:
         for node in kept:
             group = f" ({node.group})" if node.group else ""
-            yield from lines_of(f"{node.node}{group}: {kept_reason(node)}", width, 2)
+            yield f"{node.node}{group}: {kept_reason(node)}"
         return
     for found in kept_by_reason(kept)[:MOST_ROWS]:
         example = found.example.partition(": ")[2] or found.example
         such = "" if len(found.nodes) == 1 else "such as "
-        yield from lines_of(f"{found.reason}: {listed(found.nodes)} ({such}{example})", width, 2)
-    yield from lines_of("-o json has the reason of each node", width, 2)
+        yield f"{found.reason}: {listed(found.nodes)} ({such}{example})"
+    yield "-o json has the reason of each node"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from adapter.foundation.objects.grouping import grouped
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -24,12 +26,10 @@ class KeptForReason:
 
 def kept_by_reason(kept: Iterable[KeptNode]) -> tuple[KeptForReason, ...]:
     """Return the reasons, the most frequent first."""
-    grouped: dict[str, list[KeptNode]] = {}
-    for node in kept:
-        grouped.setdefault(node.reason.partition(":")[0], []).append(node)
+    reasons = grouped((node.reason.partition(":")[0], node) for node in kept)
     return tuple(
         KeptForReason(reason, tuple(node.node for node in nodes), kept_reason(nodes[0]))
-        for reason, nodes in sorted(grouped.items(), key=lambda item: (-len(item[1]), item[0]))
+        for reason, nodes in sorted(reasons.items(), key=lambda item: (-len(item[1]), item[0]))
     )
 
 

@@ -6,41 +6,68 @@ import textwrap
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from adapter.foundation.objects.grouping import grouped
 from adapter.foundation.reports.counts import count_of, listed
 from adapter.foundation.reports.terminal_escaping import printable
 from recommender.kinds.cluster_size.future.headroom import HEADROOM_NAMESPACE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from recommender.kinds.cluster_size.model.pod_places import PodName
+    from recommender.kinds.kind import Paint
 
-WIDTH: Final = 80
+_WIDTH: Final = 80
 """The width of a line if that of the terminal is not known."""
 MOST_ROWS: Final = 50
 """The most rows of one list; `-o json` has all of them."""
-_GAP: Final = "  "
+GAP: Final = "  "
+_BOLD: Final = "1"
 _FEW: Final = 3
 """Up to this number, pods are named one by one."""
 
 
-def lines_of(text: str, width: int, level: int = 1) -> list[str]:
+def section_lines(sections: Mapping[str, Iterable[str]], width: int | None, paint: Paint) -> Iterator[str]:
+    """Yield the texts of each section as lines below a heading; sections without a text are left out.
+
+    A text that begins with `GAP` belongs to the one before it, and is indented further.
+    """
+    for heading, texts in sections.items():
+        found = list(texts)
+        if found:
+            yield GAP + paint(heading, _BOLD)
+        for text in found:
+            yield from _lines_of(text.removeprefix(GAP), width or _WIDTH, 3 if text.startswith(GAP) else 2)
+
+
+def _lines_of(text: str, width: int, level: int) -> list[str]:
     """Return a text as lines that are indented by `level`, further lines by two more columns; long words are broken."""
-    indent = _GAP * level
+    indent = GAP * level
     return textwrap.wrap(
         printable(text),
-        max(width, len(indent) + WIDTH // 4),
+        max(width, len(indent) + _WIDTH // 4),
         initial_indent=indent,
-        subsequent_indent=indent + _GAP * 2,
+        subsequent_indent=indent + GAP * 2,
         break_on_hyphens=False,
     )
 
 
+def first_of(texts: Iterable[str], further: str, most: int = MOST_ROWS) -> Iterator[str]:
+    """Yield the first texts, and one that says how many others there are; `{}` in `further` stands for the number."""
+    found = list(texts)
+    yield from found[:most]
+    if len(found) > most:
+        yield further.format(len(found) - most)
+
+
+def by_reason(pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Yield each reason once, with the names of what it is about; the pairs are reasons with a name."""
+    return (f"{listed(names)}: {reason}" for reason, names in grouped(pairs).items())
+
+
 def by_workload(pods: Iterable[PodName]) -> list[tuple[PodName, ...]]:
     """Return the pods by workload, in the order of each workload's first pod; a pod without a workload is alone."""
-    found: dict[tuple[str, str, str], list[PodName]] = {}
-    for pod in pods:
-        found.setdefault((pod.namespace, pod.owner, "" if pod.owner else pod.name), []).append(pod)
+    found = grouped(((pod.namespace, pod.owner, "" if pod.owner else pod.name), pod) for pod in pods)
     return list(map(tuple, found.values()))
 
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final, TypeGuard
 from adapter.foundation.service.runtime.logs import StateLog
 from recommender.kinds.cluster_size.node_groups.external_grpc.channel import CallError, ProviderChannel
 from recommender.kinds.cluster_size.node_groups.external_grpc.group import ExternalGroup, GroupFacts
-from recommender.kinds.cluster_size.node_groups.external_grpc.late_groups import LateAnswer, LateGroups
 from recommender.kinds.cluster_size.node_groups.external_grpc.messages import node_message
 from recommender.kinds.cluster_size.node_groups.external_grpc.slow_facts import SlowFact, SlowFacts
 from recommender.kinds.cluster_size.node_groups.plugin_reading import check_count
@@ -27,11 +26,92 @@ from recommender.kinds.cluster_size.wire.external_grpc_pb2 import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Container, Iterable, Sequence
 
     from recommender.kinds.cluster_size.model.size_settings import ExternalGrpcGroups
+    from recommender.kinds.cluster_size.node_groups.external_grpc.channel import BegunCall
     from recommender.kinds.cluster_size.node_groups.protocol import ProviderNode
     from recommender.kinds.cluster_size.wire.external_grpc_pb2 import NodeGroup
+
+_USABLE_SECONDS: Final = 20.0
+"""An answer to a request older than this says too little about the present."""
+
+
+@dataclass(frozen=True, slots=True)
+class _LateAnswer:
+    """The size and the machines of a group, which the provider stated in the background."""
+
+    size: NodeGroupTargetSizeResponse | CallError
+    machines: NodeGroupNodesResponse | CallError
+    age_seconds: float = 0.0
+    """How long before the present refresh the answer was requested."""
+
+    @property
+    def silence(self) -> CallError | None:
+        """Return the error of a call without an answer; None if both calls had one."""
+        ends = (one for one in (self.size, self.machines) if isinstance(one, CallError) and one.is_unanswered)
+        return next(ends, None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    since: float
+    failed: CallError
+    """How the last call without an answer ended."""
+    size: BegunCall[NodeGroupTargetSizeResponse]
+    machines: BegunCall[NodeGroupNodesResponse]
+
+    def answer(self, now: float) -> _LateAnswer | None:
+        """Return the answer; None while one of the calls is running."""
+        if not (self.size.is_done and self.machines.is_done):
+            return None
+        return _LateAnswer(self.size.answer(), self.machines.answer(), now - self.since)
+
+
+class _LateGroups:
+    """The groups that are queried in the background. Not thread-safe."""
+
+    def __init__(self, settings: ExternalGrpcGroups, channel: ProviderChannel, clock: Callable[[], float]) -> None:
+        """Begin without any group."""
+        self._settings = settings
+        self._channel = channel
+        self._clock = clock
+        self._asked: dict[str, _Asked] = {}
+
+    def __contains__(self, group: str) -> bool:
+        """Return whether a group is queried in the background."""
+        return group in self._asked
+
+    def retain(self, groups: Container[str]) -> None:
+        """Forget all other groups."""
+        self._asked = {name: asked for name, asked in self._asked.items() if name in groups}
+
+    def ask(self, group: str, failed: CallError) -> None:
+        """Query a group that has not answered, without waiting for it."""
+        request, seconds = GroupRequest(id=group), self._settings.timeout_seconds
+        self._asked[group] = _Asked(
+            self._clock(),
+            failed,
+            self._channel.begin("NodeGroupTargetSize", request, NodeGroupTargetSizeResponse, seconds),
+            self._channel.begin("NodeGroupNodes", request, NodeGroupNodesResponse, seconds),
+        )
+
+    def answer(self, group: str) -> _LateAnswer | None:
+        """Return the answer of a group and stop querying it in the background; without an answer, it stays late.
+
+        Return None if the answer is too old: the provider answers again, so the group is queried like the others. If it
+        were queried in the background, no answer would ever be recent enough with decisions that are further apart.
+        """
+        asked = self._asked[group]
+        found = asked.answer(self._clock())
+        if found is None:
+            return _LateAnswer(asked.failed, asked.failed)
+        if found.silence is None:
+            del self._asked[group]
+            return found if found.age_seconds <= _USABLE_SECONDS else None
+        self.ask(group, found.silence)
+        return _LateAnswer(found.silence, found.silence)
+
 
 _log = logging.getLogger(__name__)
 
@@ -64,7 +144,7 @@ class ExternalGrpcProvider:
         self._channel = channel or ProviderChannel(settings)
         self._clock = clock
         self._slow = SlowFacts(settings, self._channel, clock)
-        self._late = LateGroups(settings, self._channel, clock)
+        self._late = _LateGroups(settings, self._channel, clock)
         self._groups: dict[str, ExternalGroup] = {}
         self._machines: dict[str, str] = {}
         """Group by provider id."""
@@ -102,7 +182,7 @@ class ExternalGrpcProvider:
         self._groups = {name: self._group(groups[name], facts[name]) for name in ordered}
         self._machines = {each: name for name, group in self._groups.items() for each in group.provider_ids()}
 
-    def _sizes_and_machines(self, groups: Iterable[str]) -> dict[str, LateAnswer]:
+    def _sizes_and_machines(self, groups: Iterable[str]) -> dict[str, _LateAnswer]:
         """Return the size and the machines of each group. A group that was silent the last time is not waited for."""
         names = list(groups)
         self._late.retain(names)
@@ -116,7 +196,7 @@ class ExternalGrpcProvider:
         answers = self._channel.ask_each("NodeGroupNodes", asked, NodeGroupNodesResponse, self._seconds)
         machines = dict(zip((request.id for request in asked), answers, strict=True))
         for request, size in pairs:
-            found[request.id] = LateAnswer(size, size if _is_silent(size) else machines[request.id])
+            found[request.id] = _LateAnswer(size, size if _is_silent(size) else machines[request.id])
             if (silence := found[request.id].silence) is not None:
                 self._late.ask(request.id, silence)
         return {name: found[name] for name in names}

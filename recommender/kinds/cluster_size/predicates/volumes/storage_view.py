@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.state import Unknown
+from adapter.foundation.objects.grouping import grouped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -94,10 +95,8 @@ def storage_view(storage: Storage | None, nodes: Iterable[NodeInfo]) -> StorageV
 
 
 def _available(volumes: Iterable[Volume]) -> dict[str, tuple[Volume, ...]]:
-    by_class: dict[str, list[Volume]] = {}
-    for volume in volumes:
-        if volume.claim is None and volume.phase == "Available":
-            by_class.setdefault(volume.storage_class, []).append(volume)
+    free = (one for one in volumes if one.claim is None and one.phase == "Available")
+    by_class = grouped((one.storage_class, one) for one in free)
     return {name: tuple(sorted(found, key=lambda one: one.capacity_bytes)) for name, found in by_class.items()}
 
 

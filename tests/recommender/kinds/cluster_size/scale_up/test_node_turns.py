@@ -11,7 +11,7 @@ from adapter.foundation.cluster.values.constraints import HOSTNAME_LABEL, PodSch
 from adapter.foundation.objects.selectors import parse_selector
 from recommender.kinds.cluster_size.predicates.filters import PodFilter
 from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
-from recommender.kinds.cluster_size.scale_up.node_turns import NodeTurns
+from recommender.kinds.cluster_size.scale_up.existing_node_placement import NodeTurns
 from tests.recommender.kinds.cluster_size.builders import node, pod
 
 if TYPE_CHECKING:
