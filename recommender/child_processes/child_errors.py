@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from recommender.child_processes import child as child_process
 
@@ -53,10 +53,13 @@ class ChildResultError(ChildError):
     outcome = "result"
 
 
-class ChildClosedError(ChildError):
-    """The child was killed or not started, because this process is shutting down."""
+class ChildClosedError(Exception):
+    """The child was killed or not started, because this process is shutting down.
 
-    outcome = "closed"
+    It is no ChildError: whoever goes on without a child's result must not go on now.
+    """
+
+    outcome: Final = "closed"
 
 
 CHILD_ERRORS: dict[str, type[ChildError]] = {

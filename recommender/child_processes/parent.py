@@ -101,7 +101,9 @@ class Children:
         )
 
     def run(self, name: str, function: Callable[..., T], arguments: tuple[Any, ...], limits: ChildLimits) -> T:
-        """Return the result of `function(*arguments)`, which is computed in a child. Raises ChildError.
+        """Return the result of `function(*arguments)`, which is computed in a child.
+
+        Raises ChildError, or ChildClosedError if this process is shutting down.
 
         Function, arguments and result are pickled, so the function must be at the top level of a module that the child
         can import. `name` is the label of the function in metrics.
@@ -112,7 +114,7 @@ class Children:
         try:
             result: T = self._result(name, request, limits, began + limits.seconds)
             outcome = "ok"
-        except ChildError as error:
+        except (ChildError, ChildClosedError) as error:
             outcome = error.outcome
             raise
         finally:

@@ -198,7 +198,7 @@ def run_quietly(
 ) -> None:
     try:
         children.run("fit", function, arguments, limits)
-    except ChildError:
+    except ChildClosedError:
         return
 
 

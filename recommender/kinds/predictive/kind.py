@@ -15,9 +15,12 @@ from recommender.kinds.predictive.calculate import calculate_predictive
 from recommender.kinds.predictive.policy.memory import PolicyMemory
 from recommender.kinds.predictive.predictive_settings import PredictiveSettings
 from recommender.kinds.predictive.reading.predictive_reader import FOR_BACKTESTS, PREDICTIVE
-from recommender.kinds.predictive.shown.document import prediction_keys
-from recommender.kinds.predictive.shown.metrics import PREDICTION_FAMILIES, prediction_samples
-from recommender.kinds.predictive.shown.table import prediction_rows
+from recommender.kinds.predictive.shown import (
+    PREDICTION_FAMILIES,
+    prediction_keys,
+    prediction_rows,
+    prediction_samples,
+)
 from recommender.kinds.predictive.suggested_limit import FIND_LIMIT, UNLIMITED
 
 if TYPE_CHECKING:
@@ -43,7 +46,7 @@ class PredictiveKind(RecommendationKind[PredictiveSettings]):
     doc = "Sizes by a forecast of the load."
     memory = PolicyMemory
     families = PREDICTION_FAMILIES
-    page = "predictive/shown/page.html"
+    page = "predictive/page.html"
     has_own_inputs = True
 
     def shape(self, *, for_backtest: bool) -> ValueShape:

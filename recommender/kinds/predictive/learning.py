@@ -76,6 +76,18 @@ class SeriesVerdict:
     """What was known of the models a day ago, from which the next verdict resumes; None while nothing was known."""
 
 
+@dataclass(frozen=True, slots=True)
+class JudgingTerms:
+    """The terms on which models are compared."""
+
+    configured: str
+    """The configured model, or `auto`."""
+    task: ForecastTask
+    fleet: FleetSettings
+    proofs: Sequence[SeriesProof | None] = ()
+    """The proofs of former verdicts, one for each series; without any, nothing is known from before the trials."""
+
+
 def verdict_on(model: str, reason: str, headroom_ratio: float) -> SeriesVerdict:
     """Return the verdict on a series whose models have not been compared: the given model, unscaled."""
     is_present = model in {ModelName.REACTIVE, ModelName.HEADROOM}
@@ -111,18 +123,9 @@ def continued(trial: ModelTrial, since: FloatArray, history: LoadHistory) -> Mod
     return ModelTrial(trial.model, trial.parameters, trial.first + surplus, upper[:, surplus:])
 
 
-def verdicts(
-    configured: str,
-    history: LoadHistory,
-    trials: Sequence[ModelTrial],
-    task: ForecastTask,
-    fleet: FleetSettings,
-    proofs: Sequence[SeriesProof | None] = (),
-) -> tuple[SeriesVerdict, ...]:
-    """Return the verdict on each series of the history, from the trials of models on the same series.
-
-    `proofs` are those of former verdicts on the series; without them, nothing is known from before the trials.
-    """
+def verdicts(terms: JudgingTerms, history: LoadHistory, trials: Sequence[ModelTrial]) -> tuple[SeriesVerdict, ...]:
+    """Return the verdict on each series of the history, from the trials of models on the same series."""
+    task, fleet = terms.task, terms.fleet
     skipped = replayed_from(history)
     start_seconds = history.start_seconds + skipped * history.step_seconds
     recent = LoadHistory(start_seconds, history.step_seconds, history.values[:, skipped:])
@@ -133,49 +136,40 @@ def verdicts(
         some = slice(first, first + SERIES_AT_ONCE)
         block = LoadHistory(start_seconds, history.step_seconds, recent.values[some])
         forecasts = {name: Forecasts(upper[some], upper[some]) for name, upper in uppers.items()}
-        played = PlayedChoices(block, forecasts, task, fleet, limits[some], proofs=proofs[some])
+        played = PlayedChoices(block, forecasts, task, fleet, limits[some], proofs=terms.proofs[some])
         for series, load in enumerate(block.values):
             choice, proof = played.last_choice(series), played.bench.proofs[series]
-            if configured == ModelName.AUTO:
+            if terms.configured == ModelName.AUTO:
                 verdict = _verdict_of_auto(choice, load, played.capacity[series], fleet)
             else:
-                upper = forecasts[configured].upper[series] if configured in forecasts else None
-                verdict = _verdict_on_configured(configured, choice, load, upper, task, fleet)
+                forecast = forecasts.get(terms.configured)
+                upper = None if forecast is None else forecast.upper[series]
+                verdict = _verdict_on_configured(terms, choice, load, upper)
             found.append(replace(verdict, proof=proof))
     return tuple(found)
 
 
 def caught_up(
-    configured: str,
-    history: LoadHistory,
-    trials: Sequence[ModelTrial],
-    task: ForecastTask,
-    fleet: FleetSettings,
-    proofs: Sequence[SeriesProof | None] = (),
+    terms: JudgingTerms, history: LoadHistory, trials: Sequence[ModelTrial]
 ) -> tuple[tuple[FloatArray, ...], tuple[SeriesVerdict, ...]]:
     """Return the forecasts since the end of each trial, and the verdicts that follow from the continued trials.
 
     The trials are not returned: for 24 series in steps of a minute, they exceed the limit of a child's result.
     """
-    since = tuple(forecasts_since(trial, history, task) for trial in trials)
+    since = tuple(forecasts_since(trial, history, terms.task) for trial in trials)
     whole = [continued(trial, part, history) for trial, part in zip(trials, since, strict=True)]
-    return since, verdicts(configured, history, whole, task, fleet, proofs)
+    return since, verdicts(terms, history, whole)
 
 
 def tried_and_judged(
-    configured: str,
-    history: LoadHistory,
-    models: Sequence[str],
-    task: ForecastTask,
-    fleet: FleetSettings,
-    proofs: Sequence[SeriesProof | None] = (),
+    terms: JudgingTerms, history: LoadHistory, models: Sequence[str]
 ) -> tuple[tuple[ModelTrial, ...], tuple[SeriesVerdict, ...]]:
     """Return the trials of the named models without their forecasts, and the verdicts that follow from the trials.
 
     A single decision needs only the parameters, and the forecasts may exceed the limit of a child's result.
     """
-    trials = [tried(name, history, task) for name in models]
-    judged = verdicts(configured, history, trials, task, fleet, proofs)
+    trials = [tried(name, history, terms.task) for name in models]
+    judged = verdicts(terms, history, trials)
     ends = [trial.first + trial.upper.shape[1] for trial in trials]
     without = [replace(trial, first=end, upper=trial.upper[:, :0]) for trial, end in zip(trials, ends, strict=True)]
     return tuple(without), judged
@@ -209,13 +203,9 @@ def _verdict_of_auto(
 
 
 def _verdict_on_configured(
-    configured: str,
-    choice: ModelChoice,
-    load: FloatArray,
-    upper: FloatArray | None,
-    task: ForecastTask,
-    fleet: FleetSettings,
+    terms: JudgingTerms, choice: ModelChoice, load: FloatArray, upper: FloatArray | None
 ) -> SeriesVerdict:
+    configured, task, fleet = terms.configured, terms.task, terms.fleet
     ratio = 0.0 if configured == ModelName.REACTIVE else task.headroom_ratio
     capacity = capacity_of(load, load * (1 + ratio) if upper is None else upper, task.headroom_ratio)
     return replace(

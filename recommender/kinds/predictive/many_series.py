@@ -6,17 +6,18 @@ made again from the history and from the fits of those days, which all series sh
 
 from __future__ import annotations
 
-from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from adapter.foundation.objects.grouping import grouped
 from recommender.kinds.predictive.current_forecast import lacks_history
 from recommender.kinds.predictive.history import DAY_SECONDS, LoadHistory
 from recommender.kinds.predictive.learning import (
     LEAST_HISTORY_SECONDS,
     SERIES_AT_ONCE,
+    JudgingTerms,
     ModelTrial,
     replayed_from,
     step_number,
@@ -29,10 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from recommender.kinds.predictive.arrays import IntArray
-    from recommender.kinds.predictive.choice.series_proof import SeriesProof
     from recommender.kinds.predictive.forecast import ForecastTask, Model
     from recommender.kinds.predictive.learning import SeriesVerdict
-    from recommender.kinds.predictive.simulation.serving import FleetSettings
 
 _LONG_BEFORE_SECONDS: Final = 3 * DAY_SECONDS
 """If a history begins this much earlier than a record, no forecast of the record depends on where the history
@@ -88,17 +87,9 @@ def _fits(names: Sequence[str], history: LoadHistory, task: ForecastTask, first:
 
 
 def judged(
-    configured: str,
-    names: Sequence[str],
-    fits: Mapping[str, SharedFit],
-    history: LoadHistory,
-    task: ForecastTask,
-    fleet: FleetSettings,
-    proofs: Sequence[SeriesProof | None] = (),
+    terms: JudgingTerms, names: Sequence[str], fits: Mapping[str, SharedFit], history: LoadHistory
 ) -> tuple[SeriesVerdict | None, ...]:
     """Return the verdict on each series by these models; None for a series about which too little is known.
-
-    `proofs` are those of former verdicts, one for each series or none at all.
 
     Each verdict is the one that the series would get in a history of its own. A series for which the arithmetic fails
     has no verdict and does not affect the others.
@@ -108,27 +99,21 @@ def judged(
         block = LoadHistory(
             history.start_seconds + first * history.step_seconds, history.step_seconds, history.values[places, first:]
         )
-        known = [proofs[place] for place in places.tolist()] if proofs else []
-        for place, verdict in zip(places, _of_block(configured, names, fits, block, task, fleet, known), strict=True):
+        known = replace(terms, proofs=[terms.proofs[place] for place in places.tolist()] if terms.proofs else [])
+        for place, verdict in zip(places, _of_block(known, names, fits, block), strict=True):
             found[int(place)] = verdict
     return tuple(found)
 
 
 def _of_block(
-    configured: str,
-    names: Sequence[str],
-    fits: Mapping[str, SharedFit],
-    block: LoadHistory,
-    task: ForecastTask,
-    fleet: FleetSettings,
-    proofs: Sequence[SeriesProof | None],
+    terms: JudgingTerms, names: Sequence[str], fits: Mapping[str, SharedFit], block: LoadHistory
 ) -> Sequence[SeriesVerdict | None]:
     try:
         known = [
             model for name in names for model in (model_named(name),) if not lacks_history(model, block.span_seconds)
         ]
-        trials = [_trial_of(model, fits.get(model.name), block, task) for model in known]
-        return verdicts(configured, block, trials, task, fleet, proofs)
+        trials = [_trial_of(model, fits.get(model.name), block, terms.task) for model in known]
+        return verdicts(terms, block, trials)
     except (ArithmeticError, ValueError, IndexError):
         if len(block.values) == 1:
             return [None]
@@ -136,7 +121,7 @@ def _of_block(
     return [
         verdict
         for place, one in enumerate(ones)
-        for verdict in _of_block(configured, names, fits, one, task, fleet, proofs[place : place + 1])
+        for verdict in _of_block(replace(terms, proofs=terms.proofs[place : place + 1]), names, fits, one)
     ]
 
 
@@ -150,10 +135,11 @@ def _alike(history: LoadHistory) -> Iterator[tuple[int, IntArray]]:
     firsts = np.where(known.any(axis=1), known.argmax(axis=1), history.steps)
     old = max(0, replayed_from(history) - int(_LONG_BEFORE_SECONDS / history.step_seconds))
     least = int(LEAST_HISTORY_SECONDS / history.step_seconds)
-    by_first: dict[int, list[int]] = defaultdict(list)
-    for series, first in enumerate(firsts.tolist()):
-        if history.steps - first > least:
-            by_first[0 if first <= old else first].append(series)
+    by_first = grouped(
+        (0 if first <= old else first, series)
+        for series, first in enumerate(firsts.tolist())
+        if history.steps - first > least
+    )
     for first, some in by_first.items():
         for place in range(0, len(some), SERIES_AT_ONCE):
             yield first, np.array(some[place : place + SERIES_AT_ONCE], dtype=np.int64)

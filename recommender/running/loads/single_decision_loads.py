@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from adapter.foundation.cluster.values.state import Observed, Unknown
 from adapter.foundation.time.clock import Clock
-from recommender.child_processes.child_errors import ChildClosedError, ChildError
+from recommender.child_processes.child_errors import ChildError
 from recommender.child_processes.parent import ChildLimits
 from recommender.kinds.predictive.learning import LEAST_HISTORY_SECONDS, tried_and_judged
 from recommender.kinds.predictive.predictive_settings import MOST_FITTED_TARGETS
 from recommender.running.loads.histories.downloads import Downloads
 from recommender.running.loads.histories.history_files import LoadFiles
 from recommender.running.loads.histories.load_histories import TargetHistory
-from recommender.running.loads.learned.forecast_tasks import fleet_of, task_of
+from recommender.running.loads.learned.forecast_tasks import task_of
 from recommender.running.loads.learned.model_choice_files import LearnedFiles
 from recommender.running.loads.learned.model_choices import Learned, LearnedModels
 from recommender.running.loads.learning.learner import Learner
@@ -26,6 +26,7 @@ from recommender.running.loads.learning.learning_rules import (
     RunChild,
     known_past,
     models_to_try,
+    terms_of,
     with_verdicts,
 )
 from recommender.running.loads.load_needs import LoadNeed, load_needs_of
@@ -154,15 +155,11 @@ class _SingleRun:
         if len(targets) > MOST_FITTED_TARGETS or any(model.is_heavy for model in models):
             return None
         task = task_of(need, delays.delays(need))
-        fleet = fleet_of(need, task, history.step_seconds)
-        names = tuple(model.name for model in models)
-        past, proofs = known_past(history, targets, now), learned.proofs(targets)
-        arguments = (str(need.settings.model), past, names, task, fleet, proofs)
+        terms = terms_of(history, replace(learned, task=task), targets)
+        arguments = (terms, known_past(history, targets, now), tuple(model.name for model in models))
         limits = ChildLimits(seconds=min(LONGEST_CHILD_SECONDS, FIT_SECONDS * (len(models) + len(targets))))
         try:
             trials, verdicts = self._run_child(need)("choice", tried_and_judged, arguments, limits)
-        except ChildClosedError:
-            raise
         except ChildError as error:
             _log.info("recommendation %s: its models are tried one by one: %s", need.name, error)
             return None

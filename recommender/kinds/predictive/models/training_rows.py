@@ -6,14 +6,31 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
-from recommender.kinds.predictive.forecast_targets import targets
 from recommender.kinds.predictive.history import LoadHistory
 from recommender.kinds.predictive.models.features import features, levels
 
 if TYPE_CHECKING:
     from recommender.kinds.predictive.arrays import FloatArray
     from recommender.kinds.predictive.forecast import ForecastTask
+
+
+def targets(history: LoadHistory, task: ForecastTask) -> FloatArray:
+    """Return, for each step as origin, the largest load of steps i + lead … i + lead + window - 1.
+
+    Shape (series, steps); NaN where the history does not hold the whole window yet, or where all of it is unknown.
+    The target of origin i is thus known from step i + lead + window - 1 on.
+    """
+    lead, window = task.lead_steps(history.step_seconds), task.window_steps(history.step_seconds)
+    found = np.full(history.values.shape, np.nan)
+    count = history.steps - lead - window + 1
+    if count > 0:
+        known = np.where(np.isnan(history.values), -np.inf, history.values)
+        largest = sliding_window_view(known, window, axis=1).max(axis=2)[:, lead : lead + count]
+        found[:, :count] = np.where(np.isinf(largest), np.nan, largest)
+    return found
+
 
 MOST_SERIES = 100
 """The largest number of series in a fit, evenly spread among those that have any load."""

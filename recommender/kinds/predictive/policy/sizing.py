@@ -17,17 +17,18 @@ from recommender.decisions.calculation import CalculationError
 from recommender.decisions.record import Step
 from recommender.kinds.predictive.policy.arithmetic import known, replicas_for
 from recommender.kinds.predictive.policy.bounds import active_override, apply_bounds, freeze_reason
-from recommender.kinds.predictive.policy.lowering_limits import Before, after_gap, lower
+from recommender.kinds.predictive.policy.decay import kept_ratio
+from recommender.kinds.predictive.policy.recent_largest import with_newest
 from recommender.kinds.predictive.policy.reconnect import observed
 from recommender.kinds.predictive.policy.requested_sizes import wish
-from recommender.kinds.predictive.policy.sessions import watched
+from recommender.kinds.predictive.policy.sessions import session_seconds, watched
 from recommender.kinds.predictive.policy.size_steps import SizeTrail
+from recommender.kinds.predictive.predictive_settings import ScaleDown
 
 if TYPE_CHECKING:
     from recommender.kinds.predictive.policy.load_situation import LoadSituation
     from recommender.kinds.predictive.policy.memory import PolicyMemory
     from recommender.kinds.predictive.predictive_settings import PredictiveSettings
-
 
 FROZEN: Final = "held"
 """The step of a size that is kept because the load is unknown."""
@@ -68,14 +69,14 @@ def size_of(settings: PredictiveSettings, situation: LoadSituation, memory: Poli
     longest = max(LEAST_GAP_SECONDS, GAP_INTERVALS * situation.interval_seconds)
     watched_seconds = elapsed if elapsed <= longest else 0.0
     if elapsed > longest:
-        memory = after_gap(settings.scale_down, memory, now)
+        memory = _after_gap(settings.scale_down, memory, now)
     memory, load = _observe(settings, situation, memory, watched_seconds, now), known(situation.load)
     trail: SizeTrail | None
     if reason or load is None:
         trail, hold = _frozen(settings, base, reason, now)
     else:
         trail, hold = wish(settings, situation, load, settings.load_per_replica), ""
-        memory = lower(settings.scale_down, trail, load, Before(memory, base, min(elapsed, longest)), now)
+        memory = _lower(settings.scale_down, trail, load, _Before(memory, base, min(elapsed, longest)), now)
     if trail is None:
         return Sized(None, (), None, replace(memory, time=now), hold=hold)
     apply_bounds(settings, trail, now)
@@ -139,3 +140,76 @@ def _note(settings: PredictiveSettings, situation: LoadSituation) -> str:
     if connections is not None and connections.metric is not None and situation.pods is None:
         notes.append("the connections of the pods are unknown: only their sum is used")
     return "; ".join(notes)
+
+
+_PLAIN: Final = ScaleDown()
+_RESUMED_SECONDS: Final = _PLAIN.window_seconds
+"""The longest time for which the largest wish still counts after a gap, so that daily restarts do not keep renewing a
+window of a day."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Before:
+    """The size before it is lowered."""
+
+    memory: PolicyMemory
+    base: float | None
+    """The capacity of the last decision, in replicas before rounding; None if there was none."""
+    elapsed_seconds: float
+    """The part of the time since the last decision that counts."""
+
+
+def _lower(scale_down: ScaleDown | None, trail: SizeTrail, load: float, before: _Before, now: float) -> PolicyMemory:
+    """Keep the size from going down too fast, and return the memory with the new wish and the new capacity."""
+    memory, base, down = before.memory, before.base, scale_down or _PLAIN
+    wishes = with_newest(memory.wishes, now, trail.value, now - down.window_seconds)
+    trail.raise_to("window", wishes[0][1], f"the largest of the last {down.window_seconds:.6g} s")
+    capacity = float(trail.value)
+    if base is not None and base > capacity:
+        name, kept, reason = _kept_share(scale_down, load, before, now)
+        if base * kept > capacity:
+            capacity = base * kept
+            trail.raise_to(
+                name, replicas_for(capacity, 1.0), f"{capacity:.6g} of {base:.6g} replicas are kept: {reason}"
+            )
+    return replace(memory, wishes=wishes, capacity=capacity)
+
+
+def _after_gap(scale_down: ScaleDown | None, memory: PolicyMemory, now: float) -> PolicyMemory:
+    """Return the memory after a gap in decisions: the window of the largest wish begins anew.
+
+    The memory is stored when the size changes, but not each time that a later wish confirms the size. HPAs likewise
+    begin with the present size after a restart of their controller.
+    """
+    window = (scale_down or _PLAIN).window_seconds
+    renewed = now - max(0.0, window - _RESUMED_SECONDS)
+    if not memory.wishes or memory.wishes[0][0] >= renewed:
+        return memory
+    later = tuple(each for each in memory.wishes if each[0] > renewed)
+    return replace(memory, wishes=((renewed, memory.wishes[0][1]), *later))
+
+
+def _kept_share(scale_down: ScaleDown | None, load: float, before: _Before, now: float) -> tuple[str, float, str]:
+    """Return the name of the rule that limits lowering, the share of the capacity that it keeps, and its reason."""
+    memory = before.memory
+    if memory.reconnect.held_until is not None:
+        return "reconnectHold", 1.0, f"mass reconnect, for {memory.reconnect.held_until - now:.0f} s more"
+    if scale_down is None:
+        return "decay", 0.0, ""
+    elapsed = before.elapsed_seconds
+    decayed = kept_ratio(scale_down.decay_ratio, None, elapsed)
+    drain = _drain_seconds(scale_down, load, memory)
+    drained = kept_ratio(scale_down.decay_ratio, drain, elapsed)
+    if drain is not None and drained > decayed:
+        return "drain", drained, f"sessions last {drain:.6g} s"
+    return "decay", decayed, f"{100 * (scale_down.decay_ratio or 0.0):.6g}% in 10 s"
+
+
+def _drain_seconds(scale_down: ScaleDown, load: float, memory: PolicyMemory) -> float | None:
+    """Return how many seconds open sessions last: `drain`, or else the measured time.
+
+    None if no session is open, or if the time is not known.
+    """
+    if load <= 0:
+        return None
+    return scale_down.drain_seconds if scale_down.drain_seconds is not None else session_seconds(memory.sessions)

@@ -19,7 +19,7 @@ from recommender.kinds.predictive.learning import LEAST_HISTORY_SECONDS, ModelTr
 from recommender.kinds.predictive.many_series import newest_fits
 from recommender.kinds.predictive.predictive_settings import MOST_FITTED_TARGETS
 from recommender.kinds.predictive.rolling_forecasts import REFIT_SECONDS
-from recommender.running.loads.learned.forecast_tasks import fleet_of, is_outgrown, task_of
+from recommender.running.loads.learned.forecast_tasks import is_outgrown, task_of
 from recommender.running.loads.learned.model_choices import Learned
 from recommender.running.loads.learning.learner_of_many import ManyTargetsLearner
 from recommender.running.loads.learning.learning_rules import (
@@ -31,6 +31,7 @@ from recommender.running.loads.learning.learning_rules import (
     known_past,
     learns_anew_for,
     models_to_try,
+    terms_of,
     with_verdicts,
 )
 from recommender.running.loads.predictions.predicting import FITTED_ALONE, POOLED
@@ -157,8 +158,6 @@ class Learner:
         for model in models:
             try:
                 trials[model.name] = self._trial_of(need.name, model, past, task)
-            except ChildClosedError:
-                raise
             except ChildError as error:
                 problems[model.name] = str(error)
                 if model.name in kept:
@@ -238,8 +237,6 @@ class Learner:
             limits = ChildLimits(seconds=LONGEST_CHILD_SECONDS)
             try:
                 found = self._services.run_child("restart", newest_fits, (names, past, task), limits) if names else {}
-            except ChildClosedError:
-                raise
             except ChildError as error:
                 _log.warning("recommendation %s: %s cannot be fitted anew: %s", need.name, ", ".join(names), error)
                 continue
@@ -271,24 +268,14 @@ class Learner:
 
     def _judge(self, history: TargetHistory, need: LoadNeed, learned: Learned, past: LoadHistory) -> None:
         """Continue the records, choose the models, and store everything."""
-        task = learned.task
-        fleet = fleet_of(need, task, history.step_seconds)
-        trials, proofs = tuple(learned.trials.values()), learned.proofs(learned.targets)
-        arguments = (str(need.settings.model), past, trials, task, fleet, proofs)
+        trials, terms = tuple(learned.trials.values()), terms_of(history, learned, learned.targets)
         limits = ChildLimits(seconds=FIT_SECONDS * (1 + len(learned.targets)))
-        try:
-            since, verdicts = self._services.run_child("choice", caught_up, arguments, limits)
-        except ChildClosedError:
-            raise
-        except ChildError as error:
-            message = f"recommendation {need.name}: models could not be compared: {error}"
-            self._log.failed(f"{need.name} choice", message, level=logging.WARNING)
-            self._services.telemetry.learned(need.name, "choice", error.outcome)
+        found = self._services.compared(self._log, need, "", caught_up, terms, past, trials, limits=limits)
+        if found is None:
             if self._services.models.get(need) is None:
                 self._services.models.put(need, learned)
             return
-        self._log.recovered(f"{need.name} choice", f"recommendation {need.name}: models are compared again")
-        self._services.telemetry.learned(need.name, "choice", "ok")
+        since, verdicts = found
         whole = [continued(trial, part, past) for trial, part in zip(trials, since, strict=True)]
         learned = with_verdicts(need, learned, whole, verdicts)
         self._services.models.put(need, learned)

@@ -8,18 +8,19 @@ replays the last eight and a half days of each target with all models, and retur
 from __future__ import annotations
 
 import logging
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from adapter.foundation.service.runtime.logs import StateLog
-from recommender.child_processes.child_errors import ChildClosedError, ChildError
+from recommender.child_processes.child_errors import ChildError
 from recommender.child_processes.parent import ChildLimits
 from recommender.kinds.predictive.many_series import judged, shared_fits
 from recommender.kinds.predictive.rolling_forecasts import REFIT_SECONDS
 from recommender.running.loads.histories.sample_times import index_at
-from recommender.running.loads.learned.forecast_tasks import fleet_of, is_outgrown, task_of
+from recommender.running.loads.learned.forecast_tasks import is_outgrown, task_of
 from recommender.running.loads.learned.model_choices import Learned
 from recommender.running.loads.learning.learning_rules import (
     FIT_SECONDS,
@@ -29,12 +30,12 @@ from recommender.running.loads.learning.learning_rules import (
     known_past,
     learns_anew_for,
     models_to_try,
+    terms_of,
 )
-from recommender.running.loads.learning.next_target_to_learn import Turns
 from recommender.running.loads.predictions.predicting import POOLED
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from recommender.kinds.predictive.forecast import Model
     from recommender.running.loads.histories.load_histories import TargetHistory
@@ -132,8 +133,6 @@ class ManyTargetsLearner:
                     names[0], shared_fits, arguments, ChildLimits(seconds=LONGEST_CHILD_SECONDS)
                 )
                 learned = replace(learned, shared={**learned.shared, **found})
-            except ChildClosedError:
-                raise
             except ChildError as error:
                 result = error.outcome
                 message = f"recommendation {need.name}: {' and '.join(names)} could not be fitted: {error}"
@@ -151,22 +150,15 @@ class ManyTargetsLearner:
             # The configuration of the recommendation has just changed.
             return
         past = known_past(history, group, self._services.clock.wall())
-        fleet = fleet_of(need, learned.task, history.step_seconds)
-        models, shared, proofs = state.models, dict(learned.shared), learned.proofs(group)
-        arguments = (str(need.settings.model), models, shared, past, learned.task, fleet, proofs)
-        limit = min(LONGEST_CHILD_SECONDS, FIT_SECONDS + _JUDGE_SECONDS * len(group))
-        try:
-            verdicts = self._services.run_child("choice", judged, arguments, ChildLimits(seconds=limit))
-        except ChildClosedError:
-            raise
-        except ChildError as error:
-            message = f"recommendation {need.name}: models could not be compared on {len(group)} targets: {error}"
-            self._log.failed(f"{need.name} choice", message, level=logging.WARNING)
-            self._services.telemetry.learned(need.name, "choice", error.outcome)
+        terms, shared = terms_of(history, learned, group), dict(learned.shared)
+        limits = ChildLimits(seconds=min(LONGEST_CHILD_SECONDS, FIT_SECONDS + _JUDGE_SECONDS * len(group)))
+        on = f" on {len(group)} targets"
+        verdicts = self._services.compared(
+            self._log, need, on, judged, terms, state.models, shared, past, limits=limits
+        )
+        if verdicts is None:
             state.turns.failed(group, self._services.clock.monotonic(), RETRY_SECONDS)
             return
-        self._log.recovered(f"{need.name} choice", f"recommendation {need.name}: models are compared again")
-        self._services.telemetry.learned(need.name, "choice", "ok")
         now = self._services.clock.monotonic()
         state.turns.served(group, now + seconds)
         found = {target: verdict for target, verdict in zip(group, verdicts, strict=True) if verdict is not None}
@@ -198,3 +190,62 @@ def _sample(loads: Mapping[Target, float]) -> tuple[Target, ...]:
     largest, others = ordered[: SAMPLED_TARGETS // 2], ordered[SAMPLED_TARGETS // 2 :]
     places = np.linspace(0, len(others) - 1, SAMPLED_TARGETS - len(largest)).astype(np.int64)
     return (*largest, *(others[place] for place in places))
+
+
+MOST_AT_ONCE: Final = 200
+_SMALLER: Final = 8
+"""The size of a failed group is divided by this number."""
+FAILED_GROUP_SECONDS: Final = 60.0
+"""Time after which the parts of a failed group have their turns."""
+
+
+class Turns:
+    """The turns of the targets of one recommendation. Times are those of a monotonic clock.
+
+    The target that has waited longest comes first, and among those without a turn so far, the one with the largest
+    load. A single target may have made a turn fail, so the targets of that turn have their next turns in smaller
+    groups, between the turns of other targets.
+    """
+
+    def __init__(self) -> None:
+        self._due: dict[Target, float] = {}
+        self._most: dict[Target, int] = {}
+        """For each target whose last turn failed: how many targets may share its next turn."""
+
+    @property
+    def are_all_served(self) -> bool:
+        """Whether every target that was seen has had a turn."""
+        return all(due > -math.inf for due in self._due.values())
+
+    def is_anybody_due(self, targets: int, now: float) -> bool:
+        """Return whether a turn may be due, with this number of targets; the check costs next to nothing."""
+        return targets != len(self._due) or now >= min(self._due.values(), default=math.inf)
+
+    def next_group(self, loads: Mapping[Target, float], now: float) -> tuple[Target, ...]:
+        """Return the targets whose turn it is, none if no turn is due; targets without a load are forgotten."""
+        self._due = {target: self._due.get(target, -math.inf) for target in loads}
+        self._most = {target: most for target, most in self._most.items() if target in loads}
+        due = sorted(
+            (target for target, time in self._due.items() if time <= now),
+            key=lambda target: (self._due[target], -loads[target]),
+        )
+        if not due:
+            return ()
+        most = self._most_with(due[0])
+        return tuple(target for target in due if self._most_with(target) == most)[:most]
+
+    def served(self, targets: Iterable[Target], next_at: float) -> None:
+        """Note that targets have had their turn, and when the next one is due."""
+        for target in targets:
+            self._due[target] = next_at
+            self._most.pop(target, None)
+
+    def failed(self, targets: tuple[Target, ...], now: float, retry_seconds: float) -> None:
+        """Note that the turn of a group failed; a target that fails alone has its next turn after `retry_seconds`."""
+        seconds = retry_seconds if len(targets) == 1 else FAILED_GROUP_SECONDS
+        for target in targets:
+            self._due[target] = now + seconds
+            self._most[target] = max(1, len(targets) // _SMALLER)
+
+    def _most_with(self, target: Target) -> int:
+        return self._most.get(target, MOST_AT_ONCE)

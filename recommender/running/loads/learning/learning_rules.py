@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
+from recommender.child_processes.child_errors import ChildError
 from recommender.kinds.predictive.current_forecast import duration_text, lacks_history
 from recommender.kinds.predictive.history import DAY_SECONDS, LoadHistory
+from recommender.kinds.predictive.learning import JudgingTerms
 from recommender.kinds.predictive.models.table import MODELS
 from recommender.kinds.predictive.predictive_settings import MOST_FITTED_TARGETS, ModelName
 from recommender.running.loads.histories.sample_times import index_at
+from recommender.running.loads.learned.forecast_tasks import fleet_of
 from recommender.running.loads.predictions.predicting import POOLED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from adapter.foundation.service.runtime.logs import StateLog
     from adapter.foundation.time.clock import Clock
     from recommender.child_processes.parent import ChildLimits
     from recommender.kinds.predictive.forecast import Model
@@ -25,6 +30,7 @@ if TYPE_CHECKING:
     from recommender.running.loads.load_needs import LoadNeed
     from recommender.running.loads.predictions.delay_measurement import DelayMeter
 
+T = TypeVar("T")
 CATCH_UP_SECONDS: Final = 3_600.0
 """The longest time until a model is chosen again."""
 _CATCH_UP_EACH_SECONDS: Final = 60.0
@@ -75,6 +81,32 @@ class LearningServices:
     telemetry: LearningTelemetry
     store: VerdictStore
     clock: Clock
+
+    def compared(
+        self, log: StateLog, need: LoadNeed, on: str, what: Callable[..., T], *arguments: object, limits: ChildLimits
+    ) -> T | None:
+        """Return how a child compares the models of a recommendation; None if it fails.
+
+        `log` has the failure, and `on` says in it which targets were compared; empty for all of them.
+        """
+        key = f"{need.name} choice"
+        try:
+            found: T = self.run_child("choice", what, arguments, limits)
+        except ChildError as error:
+            message = f"recommendation {need.name}: models could not be compared{on}: {error}"
+            log.failed(key, message, level=logging.WARNING)
+            self.telemetry.learned(need.name, "choice", error.outcome)
+            return None
+        log.recovered(key, f"recommendation {need.name}: models are compared again")
+        self.telemetry.learned(need.name, "choice", "ok")
+        return found
+
+
+def terms_of(history: TargetHistory, learned: Learned, targets: Sequence[Target]) -> JudgingTerms:
+    """Return the terms on which the models are compared on these targets."""
+    need, task = history.need, learned.task
+    fleet = fleet_of(need, task, history.step_seconds)
+    return JudgingTerms(str(need.settings.model), task, fleet, learned.proofs(targets))
 
 
 def catch_up_seconds(recommendations: int) -> float:

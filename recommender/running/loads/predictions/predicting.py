@@ -56,6 +56,18 @@ class _Made:
     """Values by target, with the number of the step."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Basis:
+    """What the forecasts of one poll are made from."""
+
+    need: LoadNeed
+    learned: Learned | None
+    task: ForecastTask
+    history: TargetHistory | None
+    now: float
+    """When the loads were observed."""
+
+
 class Predictor:
     """Makes predictions. For any number of threads, but each recommendation by one thread at a time."""
 
@@ -76,6 +88,7 @@ class Predictor:
         """Return the prediction of each target; `now` is when the loads were observed."""
         learned = self._learned_models.get(need)
         task = learned.task if learned is not None else task_of(need, delays)
+        basis = _Basis(need, learned, task, history, now)
         targets = list(loads)
         known = np.zeros(len(targets)) if history is None else history.known_seconds(targets, now)
         chosen = {
@@ -87,10 +100,9 @@ class Predictor:
             for part in verdict.blend.parts:
                 wanted[part.model][target] = loads[target]
         said = {
-            name: self._forecasts_unless_failed(_BY_NAME[name], need, learned, task, history, some, now)
-            for name, some in sorted(wanted.items())
+            name: self._forecasts_unless_failed(_BY_NAME[name], basis, some) for name, some in sorted(wanted.items())
         }
-        limits = _limits(said, chosen, history, loads, task, now)
+        limits = _limits(said, chosen, basis, loads)
         return {
             target: prediction_of(
                 chosen[target],
@@ -109,19 +121,13 @@ class Predictor:
             self._made = {key: each for key, each in self._made.items() if key[0] in names}
 
     def _forecasts_unless_failed(
-        self,
-        model: Model,
-        need: LoadNeed,
-        learned: Learned | None,
-        task: ForecastTask,
-        history: TargetHistory | None,
-        loads: Mapping[Target, float],
-        now: float,
+        self, model: Model, basis: _Basis, loads: Mapping[Target, float]
     ) -> Mapping[Target, ModelForecast]:
         """Return the forecasts by target; none if the model fails, so that the present load decides."""
+        need = basis.need
         key = f"{need.name} {model.name}"
         try:
-            found = self._forecast(model, need, learned, task, history, loads, now)
+            found = self._forecast(model, basis, loads)
         except Exception as error:  # noqa: BLE001 - the supervisor: a model that fails must not stop the decisions
             message = f"recommendation {need.name}: {model.name} makes no forecast because of an internal error"
             self._states.failed(key, message, problem=f"{type(error).__name__}: {error}")
@@ -129,22 +135,14 @@ class Predictor:
         self._states.recovered(key, f"recommendation {need.name}: {model.name} makes forecasts again")
         return found
 
-    def _forecast(
-        self,
-        model: Model,
-        need: LoadNeed,
-        learned: Learned | None,
-        task: ForecastTask,
-        history: TargetHistory | None,
-        loads: Mapping[Target, float],
-        now: float,
-    ) -> Mapping[Target, ModelForecast]:
+    def _forecast(self, model: Model, basis: _Basis, loads: Mapping[Target, float]) -> Mapping[Target, ModelForecast]:
         """Return the forecasts by target. Slow forecasts are made once in each step of the grid."""
+        need, task, history, learned = basis.need, basis.task, basis.history, basis.learned
         if history is None:
             return {}
         if not model.is_heavy and len(history.targets()) <= FEW_SERIES:
-            return _made_now(model, learned, task, history, loads, now)
-        number = nearest_index(now, history.step_seconds)
+            return _made_now(model, basis, history, loads)
+        number = nearest_index(basis.now, history.step_seconds)
         parameters = None if model.fit is no_fit or learned is None else learned.parameters(model.name)
         with self._lock:
             made = self._made.get((need.name, model.name))
@@ -155,7 +153,7 @@ class Predictor:
         polls = history.step_seconds / need.poll_interval_seconds
         due = _due(made.values, loads, number, polls if len(loads) > FEW_SERIES else 1.0)
         if due:
-            found = _made_now(model, learned, task, history, {target: loads[target] for target in due}, now)
+            found = _made_now(model, basis, history, {target: loads[target] for target in due})
             made.values.update({target: (number, found[target]) for target in due})
         return {target: made.values[target][1] for target in loads}
 
@@ -230,14 +228,10 @@ def _lacks(name: str, known_seconds: float, learned: Learned | None) -> str:
 
 
 def _made_now(
-    model: Model,
-    learned: Learned | None,
-    task: ForecastTask,
-    history: TargetHistory,
-    loads: Mapping[Target, float],
-    now: float,
+    model: Model, basis: _Basis, history: TargetHistory, loads: Mapping[Target, float]
 ) -> dict[Target, ModelForecast]:
     """Return the forecasts from the present loads; NaN where a model has no forecast."""
+    learned, task = basis.learned, basis.task
     targets, at_once, parameters = list(loads), SERIES_AT_ONCE, None
     if model.fit is not no_fit:
         assert learned is not None, "a model that is in use has been fitted"
@@ -252,7 +246,7 @@ def _made_now(
     for first in range(0, len(targets), max(1, at_once)):
         some = targets[first : first + at_once]
         present = np.array([loads.get(target, math.nan) for target in some])
-        past = with_present(history.history(some, now, seconds), present)
+        past = with_present(history.history(some, basis.now, seconds), present)
         forecasts = present_forecasts(model, parameters, past, task)
         for target, median, upper in zip(some, forecasts.median[:, 0], forecasts.upper[:, 0], strict=True):
             found[target] = ModelForecast(float(median), float(upper))
@@ -268,22 +262,20 @@ def _recent_seconds(task: ForecastTask, step_seconds: float) -> float:
 def _limits(
     said: Mapping[str, Mapping[Target, ModelForecast]],
     chosen: Mapping[Target, SeriesVerdict],
-    history: TargetHistory | None,
+    basis: _Basis,
     loads: Mapping[Target, float],
-    task: ForecastTask,
-    now: float,
 ) -> dict[Target, ForecastLimit]:
     """Return the limits of those targets whose forecasts may exceed their limits."""
     # The history is searched only for forecasts far above the present load, which is part of it.
-    high = {target for target, verdict in chosen.items() if _may_be_high(verdict, loads[target], task)}
+    high = {target for target, verdict in chosen.items() if _may_be_high(verdict, loads[target], basis.task)}
     for values in said.values():
-        high |= {target for target, each in values.items() if each.upper > task.max_over_history * loads[target]}
-    if history is None or not high:
+        high |= {target for target, each in values.items() if each.upper > basis.task.max_over_history * loads[target]}
+    if basis.history is None or not high:
         return {}
     targets = sorted(high, key=str)
     present = np.array([loads[target] for target in targets])
-    largest = np.fmax(history.largest(targets, now), present)
-    limits = forecast_limit(largest, present, task)
+    largest = np.fmax(basis.history.largest(targets, basis.now), present)
+    limits = forecast_limit(largest, present, basis.task)
     return {
         target: ForecastLimit(float(limit), float(most))
         for target, most, limit in zip(targets, largest, limits, strict=True)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from recommender.kinds.predictive.history import LoadHistory
-from recommender.kinds.predictive.learning import caught_up, continued, forecasts_since, tried
+from recommender.kinds.predictive.learning import JudgingTerms, caught_up, continued, forecasts_since, tried
 from recommender.kinds.predictive.predictive_settings import ModelName
 from recommender.kinds.predictive.simulation.serving import FleetSettings
 from tests.support.load import TASK
@@ -40,7 +40,7 @@ def test_what_is_returned_of_trials_does_not_grow_with_the_history() -> None:
     for days in (4.0, 8.0):
         history = load(days)
         trials = [tried(name, history, TASK) for name in (ModelName.LARGEST_HOUR, ModelName.LINEAR)]
-        since, verdicts = caught_up(ModelName.AUTO, history, trials, TASK, FLEET)
+        since, verdicts = caught_up(JudgingTerms(ModelName.AUTO, TASK, FLEET), history, trials)
         assert [part.shape for part in since] == [(2, 0), (2, 0)]
         assert len(verdicts) == 2
         sizes.append(len(pickle.dumps((since, verdicts))))

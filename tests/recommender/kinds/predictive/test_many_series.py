@@ -10,7 +10,7 @@ from recommender.kinds.predictive import many_series
 from recommender.kinds.predictive.choice.auto import PlayedChoices
 from recommender.kinds.predictive.forecast import ForecastTask
 from recommender.kinds.predictive.history import LoadHistory
-from recommender.kinds.predictive.learning import SeriesVerdict, tried, verdict_on, verdicts
+from recommender.kinds.predictive.learning import JudgingTerms, SeriesVerdict, tried, verdict_on, verdicts
 from recommender.kinds.predictive.many_series import judged, newest_fits, shared_fits
 from recommender.kinds.predictive.models.table import MODELS, model_named
 from recommender.kinds.predictive.rolling_forecasts import RollingOptions, rolling_forecasts
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 TASK = ForecastTask(lead_seconds=1200.0, window_seconds=900.0)
 FLEET = FleetSettings(STEP_SECONDS, startup_seconds=600.0, load_per_replica=20.0)
+AUTO = JudgingTerms("auto", TASK, FLEET)
 LIGHT = tuple(model.name for model in MODELS if not model.is_heavy)
 DAYS = 9
 
@@ -47,7 +48,7 @@ def of_all_kinds() -> LoadHistory:
 
 def test_each_series_has_the_verdict_that_it_would_have_alone() -> None:
     history = of_all_kinds()
-    found = judged("auto", LIGHT, {}, history, TASK, FLEET)
+    found = judged(AUTO, LIGHT, {}, history)
     assert [verdict is None for verdict in found] == [False] * 6 + [True] * 2
     for series, verdict in ((0, found[0]), (3, found[3]), (4, found[4])):
         values = history.values[series]
@@ -55,11 +56,11 @@ def test_each_series_has_the_verdict_that_it_would_have_alone() -> None:
         start_seconds = history.start_seconds + first * STEP_SECONDS
         alone = LoadHistory(start_seconds, STEP_SECONDS, values[np.newaxis, first:])
         trials = [tried(name, alone, TASK) for name in LIGHT]
-        assert verdicts("auto", alone, trials, TASK, FLEET) == (verdict,)
+        assert verdicts(AUTO, alone, trials) == (verdict,)
 
 
 def test_verdicts_differ_as_the_loads_do() -> None:
-    cycle, walk, noisy, *_ = judged("auto", LIGHT, {}, of_all_kinds(), TASK, FLEET)
+    cycle, walk, noisy, *_ = judged(AUTO, LIGHT, {}, of_all_kinds())
     assert cycle is not None
     assert walk is not None
     assert noisy is not None
@@ -94,14 +95,14 @@ def test_five_walks_and_noise_together_are_no_worse_than_headroom_of_equal_cost(
 def test_a_series_for_which_the_arithmetic_fails_leaves_the_others_their_verdicts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def fails_for_large_ones(configured: str, history: LoadHistory, *_others: object) -> tuple[SeriesVerdict, ...]:
+    def fails_for_large_ones(terms: JudgingTerms, history: LoadHistory, *_others: object) -> tuple[SeriesVerdict, ...]:
         if np.nanmax(history.values) > 20_000:
             raise FloatingPointError("overflow")
-        return tuple(verdict_on(configured, f"{load[-1]:g}", 0.1) for load in history.values)
+        return tuple(verdict_on(terms.configured, f"{load[-1]:g}", 0.1) for load in history.values)
 
     monkeypatch.setattr(many_series, "verdicts", fails_for_large_ones)
     history = of_all_kinds()
-    found = judged("linear", (), {}, history, TASK, FLEET)
+    found = judged(JudgingTerms("linear", TASK, FLEET), (), {}, history)
     assert [each and each.reason for each in found] == [
         *(f"{history.values[series, -1]:g}" for series in range(4)),
         None,
@@ -121,6 +122,6 @@ def test_shared_fits_are_those_of_the_days_in_which_they_served() -> None:
     assert fits["boosted"].known_at(start + 5 * 144) is fits["boosted"].fits[1]
     newest = newest_fits(("boosted",), history, TASK)["boosted"]
     assert newest.numbers == (start + history.steps,)
-    (verdict,) = judged("auto", ("boosted", "headroom"), fits, history, TASK, FLEET)
+    (verdict,) = judged(AUTO, ("boosted", "headroom"), fits, history)
     assert verdict is not None
     assert verdict.model == "boosted"

@@ -12,7 +12,6 @@ from statsmodels.tsa.holtwinters import ExponentialSmoothing
 from statsmodels.tsa.statespace.structural import UnobservedComponents
 
 from recommender.kinds.predictive.forecast import ForecastTask, Model
-from recommender.kinds.predictive.forecast_targets import targets
 from recommender.kinds.predictive.history import LoadHistory
 from recommender.kinds.predictive.models.coarser_grid import at_origins, binned, bins_ahead, coarse_grid, filled
 from recommender.kinds.predictive.models.holt_winters import HOLT_WINTERS, InitialState, Smoothing, smoothed
@@ -23,6 +22,7 @@ from recommender.kinds.predictive.models.state_space import (
     design,
     filtered,
 )
+from recommender.kinds.predictive.models.training_rows import targets
 from tests.support.load import TASK, daily_load, history_of
 
 STEP_SECONDS = 1800.0

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from recommender.kinds.predictive.forecast import ForecastTask
-from recommender.kinds.predictive.forecast_targets import targets
 from recommender.kinds.predictive.history import DAY_SECONDS, LoadHistory
 from recommender.kinds.predictive.models.quantile import QUANTILE
+from recommender.kinds.predictive.models.training_rows import targets
 from recommender.kinds.predictive.rolling_forecasts import RollingOptions, rolling_forecasts
 from tests.recommender.kinds.predictive.waves import DAY_STEPS, STEP_SECONDS, bursts_every_day, with_values
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from recommender.kinds.predictive.forecast_targets import targets
 from recommender.kinds.predictive.models.seasonal import SEASONAL
 from recommender.kinds.predictive.models.table import lacks
+from recommender.kinds.predictive.models.training_rows import targets
 from tests.support.load import TASK, daily_load, history_of
 
 DAY_STEPS = 288

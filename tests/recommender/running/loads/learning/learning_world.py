@@ -109,7 +109,7 @@ class World:
         assert limits.seconds <= 1800.0
         self.ran.append(name)
         if name == "choice":
-            self.proofs.append(arguments[-1])
+            self.proofs.append(arguments[0].proofs)
         if name in self.failing:
             raise ChildDeadlineError(f"{name}: killed after 60 s")
         if name == "choice" and self.is_choice_skipped:

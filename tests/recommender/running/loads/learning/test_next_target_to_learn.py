@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recommender.decisions.record import TargetReference
-from recommender.running.loads.learning.next_target_to_learn import FAILED_GROUP_SECONDS, MOST_AT_ONCE, Turns
+from recommender.running.loads.learning.learner_of_many import FAILED_GROUP_SECONDS, MOST_AT_ONCE, Turns
 
 if TYPE_CHECKING:
     from recommender.running.loads.histories.target_loads import Target

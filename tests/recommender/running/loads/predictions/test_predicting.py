@@ -317,7 +317,7 @@ def test_forecasts_of_many_targets_are_renewed_a_part_in_each_poll(monkeypatch: 
     history.note(dict.fromkeys(targets, 100.0), START)
 
     def counted(*arguments: Any) -> dict[Target, ModelForecast]:  # noqa: ANN401 - handed on
-        made.append(len(arguments[4]))
+        made.append(len(arguments[3]))
         return original(*arguments)
 
     monkeypatch.setattr(predicting, "_made_now", counted)

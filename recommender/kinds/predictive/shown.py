@@ -1,18 +1,21 @@
-"""Forecasts as Prometheus metrics: predicted and observed load, the model in use, and its record against headroom."""
+"""Forecasts as Prometheus metrics, as JSON and as text (pure)."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from statistics import fmean
 from typing import TYPE_CHECKING, Final
 
+from adapter.foundation.objects.grouping import grouped
 from adapter.foundation.web.metric_text import label
 from recommender.decisions.loads.prediction import forecast_of
+from recommender.decisions.texts.record_texts import plain, shown
+from recommender.decisions.texts.times import rfc3339
 from recommender.outputs.metric_text import of_recommendation, of_targets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from recommender.decisions.loads.prediction import Prediction
     from recommender.decisions.record import Record
@@ -63,11 +66,12 @@ def _quantile_samples(found: Iterable[tuple[Record, Prediction]]) -> Samples:
 
 
 def _shortages(found: Iterable[tuple[Record, Prediction]]) -> Samples:
-    ratios: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for record, prediction in found:
-        for model, ratio in prediction.shortage_versus_headroom.items():
-            if ratio is not None:
-                ratios[record.name, model].append(ratio)
+    ratios = grouped(
+        ((record.name, model), ratio)
+        for record, prediction in found
+        for model, ratio in prediction.shortage_versus_headroom.items()
+        if ratio is not None
+    )
     return {
         f"{label('model', model)},{label('recommendation', name)}": fmean(values)
         for (name, model), values in ratios.items()
@@ -75,10 +79,8 @@ def _shortages(found: Iterable[tuple[Record, Prediction]]) -> Samples:
 
 
 def _costs(found: Iterable[tuple[Record, Prediction]]) -> Samples:
-    ratios: dict[str, list[float]] = defaultdict(list)
-    for record, prediction in found:
-        if prediction.cost_above_load_ratio is not None:
-            ratios[record.name].append(prediction.cost_above_load_ratio)
+    costs = ((record.name, prediction.cost_above_load_ratio) for record, prediction in found)
+    ratios = grouped((name, cost) for name, cost in costs if cost is not None)
     return {label("recommendation", name): fmean(values) for name, values in ratios.items()}
 
 
@@ -88,3 +90,66 @@ def _budgets(found: Iterable[tuple[Record, Prediction]]) -> Samples:
         for record, prediction in found
         if prediction.budget_ratio is not None
     }
+
+
+_KEYS = (
+    "load",
+    "model",
+    "model_reason",
+    "shortage_versus_headroom",
+    "cost_above_load_ratio",
+    "cost_as_headroom_ratio",
+    "last_day",
+    "timezone",
+)
+
+
+def prediction_keys(prediction: Prediction | None) -> dict[str, object]:
+    """Return the keys of an item; all of them are null without a forecast."""
+    if prediction is None:
+        return dict.fromkeys(_KEYS)
+    load = prediction.load
+    return {
+        "load": {
+            "now": plain(load.now),
+            "predicted": None if load.predicted is None else plain(load.predicted),
+            "at": None if load.at is None else rfc3339(load.at),
+            "quantiles": {quantile: plain(value) for quantile, value in load.quantiles.items()},
+        },
+        "model": prediction.model,
+        "model_reason": prediction.model_reason,
+        "shortage_versus_headroom": dict(prediction.shortage_versus_headroom),
+        "cost_above_load_ratio": prediction.cost_above_load_ratio,
+        "cost_as_headroom_ratio": prediction.cost_as_headroom_ratio,
+        "last_day": prediction.last_day or None,
+        "timezone": prediction.timezone,
+    }
+
+
+def prediction_rows(prediction: Prediction | None) -> Iterator[tuple[str, str]]:
+    """Yield the forecast, the model with its reason, and the record of all models; nothing if there is no forecast."""
+    if prediction is None:
+        return
+    load = prediction.load
+    text = f"{shown(load.now)} now"
+    if load.predicted is not None and load.at is not None:
+        band = ", ".join(
+            f"{'median' if quantile == '0.5' else f'quantile {quantile}'} {shown(value)}"
+            for quantile, value in load.quantiles.items()
+        )
+        text += f", {shown(load.predicted)} expected at {rfc3339(load.at)}" + (f" ({band})" if band else "")
+    yield "load", text
+    yield "model", f"{prediction.model}: {prediction.model_reason}" if prediction.model_reason else prediction.model
+    if prediction.shortage_versus_headroom:
+        ratios = ", ".join(
+            f"{model} {'none' if ratio is None else f'{ratio:.2f}'}"
+            for model, ratio in prediction.shortage_versus_headroom.items()
+        )
+        yield "shortage", f"{ratios} (plain headroom at the same cost is 1; less is better)"
+    if prediction.cost_above_load_ratio is not None:
+        above, headroom = 100 * prediction.cost_above_load_ratio, prediction.cost_as_headroom_ratio
+        like = "" if headroom is None else f", as much as {100 * headroom:.0f}% headroom"
+        yield "cost", f"{above:.0f}% above the replica-hours that the load fills{like}"
+    if prediction.last_day:
+        yield "last day", prediction.last_day
+    yield "clock", f"{prediction.timezone}: days and weeks of the load repeat by it"

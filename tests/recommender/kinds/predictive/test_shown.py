@@ -5,7 +5,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from recommender.decisions.loads.prediction import PredictedLoad, Prediction
 from recommender.decisions.record import Record, Status, TargetAction, TargetOutcome, TargetReference
-from recommender.kinds.predictive.shown.metrics import PREDICTION_FAMILIES, prediction_samples
+from recommender.kinds.predictive.shown import PREDICTION_FAMILIES, prediction_samples
 from recommender.outputs.metric_text import exposition_of
 
 

@@ -1,1 +1,0 @@
-"""The forms in which a forecast is shown: JSON, table, metrics."""
