@@ -7,11 +7,11 @@ missing input. After an hour it is no longer listed, and after a day its memory 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from adapter.foundation.cluster.values.state import Unknown
+from adapter.foundation.objects.grouping import grouped
 from recommender.decisions.calculation import Calculate, Calculation, InputMissingError
 from recommender.decisions.loop import Decision, decide
 from recommender.decisions.memory import Memory
@@ -116,9 +116,7 @@ def _by_preference(
     The namespaces take turns, so that new series of one do not keep out those of another.
     """
     series = sorted((target for target in loads if target is not None), key=_place)
-    groups: dict[tuple[bool, bool], list[TargetReference]] = defaultdict(list)
-    for target in series:
-        groups[isinstance(loads[target], Unknown), target not in by_target].append(target)
+    groups = grouped(((isinstance(loads[target], Unknown), target not in by_target), target) for target in series)
     return [target for _, group in sorted(groups.items()) for target in in_fair_order(group)]
 
 

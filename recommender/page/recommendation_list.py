@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from adapter.foundation.objects.grouping import grouped
 from recommender.decisions.record import Record, Status, TargetAction
 from recommender.decisions.summary import WORST_FIRST, summary_of
 from recommender.page.selection import SortOrder
@@ -51,11 +52,11 @@ class PageLine:
 
 def lines_of(records: Sequence[Record]) -> list[PageLine]:
     """Return a line for each recommendation, in the order of the configuration."""
-    groups: dict[tuple[str, bool, int], list[Record]] = {}
-    for place, record in enumerate(records):
-        # Two entries that share a name by mistake are two lines.
-        key = (record.name, record.each is not None, 0 if record.each is not None else place)
-        groups.setdefault(key, []).append(record)
+    # Two entries that share a name by mistake are two lines.
+    groups = grouped(
+        ((record.name, record.each is not None, 0 if record.each is not None else place), record)
+        for place, record in enumerate(records)
+    )
     return [_line(group) for group in groups.values()]
 
 

@@ -12,6 +12,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from adapter.foundation.objects.grouping import grouped
 from recommender.kinds.cluster_size.estimator.estimate_model import PodGroup
 from recommender.kinds.cluster_size.estimator.least_nodes import packing_demands, surely_below
 from recommender.kinds.cluster_size.estimator.packing_program import ShapeDemand, solved
@@ -87,9 +88,7 @@ class PackingDemand:
 def demand_of(pods: Iterable[ClusterPod], groups: Sequence[NodeGroup]) -> PackingDemand:
     """Return the demand of the pods on machines of these groups, each of which must have a template."""
     snapshot = Snapshot((), (), namespace_labels={})
-    by_shape: dict[PodShape, list[ClusterPod]] = {}
-    for pod in pods:
-        by_shape.setdefault(snapshot.shape(pod), []).append(pod)
+    by_shape = grouped((snapshot.shape(pod), pod) for pod in pods)
     gathered = [PodGroup(shape, tuple(each)) for shape, each in by_shape.items()]
     rooms, free = packing_demands(gathered, [_template(group) for group in groups], snapshot)
     return PackingDemand(snapshot, {shape: tuple(each) for shape, each in by_shape.items()}, tuple(rooms), tuple(free))

@@ -33,8 +33,7 @@ from recommender.page.handler import PageHandler
 from recommender.running.configuration_reloader import ConfigurationReloader, ConfigurationSource
 from recommender.running.history.cluster_recorder import RECORD_SECONDS, ClusterRecorder
 from recommender.running.history.history_cache import HistoryCache
-from recommender.running.inputs.backend_threads import BackendThreads
-from recommender.running.inputs.fair_threads import FairThreads
+from recommender.running.inputs.fair_threads import BackendThreads, FairThreads
 from recommender.running.inputs.input_gathering import Gatherer, InputSources, LookUpThreads
 from recommender.running.inputs.poll_plan import Plans
 from recommender.running.objects.object_configuration import ObjectConfigurations

@@ -6,15 +6,26 @@ import os
 import shutil
 import sys
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NoReturn
 
+from adapter.foundation.cluster.watch.whole_objects.watching import AnyObjectForm, whole_object
 from adapter.foundation.objects.names import is_namespace_name
+from adapter.foundation.objects.resources import Resource
+from adapter.foundation.options.clients import kubernetes_client
 from adapter.foundation.options.cluster import cluster_settings
 from adapter.foundation.options.logs import configure_quiet_logs_by
 from adapter.foundation.options.prometheus import prometheus_settings
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from adapter.foundation.service.runtime.garbage_collector import rare_collections
+from adapter.foundation.sources.kubernetes.errors import (
+    ConfigurationError,
+    ForbiddenError,
+    KubernetesError,
+    NotFoundError,
+)
+from adapter.foundation.sources.kubernetes.lists.list_watch import WHOLE_OBJECTS, ListWatch
+from adapter.foundation.sources.kubernetes.lists.whole_list import whole_list
 from adapter.foundation.sources.prometheus.errors import (
     AuthenticationRefusedError,
     PrometheusError,
@@ -25,16 +36,16 @@ from adapter.foundation.sources.prometheus.errors import (
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from recommender.commands.program import PROGRAM
 from recommender.commands.sizes.flags import SIZES, history_seconds, size_settings
-from recommender.commands.sizes.size_autoscalers import SeenAutoscalers, seen_autoscalers, with_autoscalers
 from recommender.commands.sizes.size_backtest import SHORTEST_SECONDS, SizeBacktest, backtest_sizes
 from recommender.commands.sizes.size_backtest_text import as_backtest_json, as_backtest_table
 from recommender.commands.sizes.size_document import as_csv, as_json, as_yaml
 from recommender.commands.sizes.size_patches import as_patches
 from recommender.commands.sizes.size_reading import Sizes, read_sizes
 from recommender.commands.sizes.size_table import as_table
+from recommender.decisions.targets.vertical_autoscalers import GROUP, KIND, PLURAL, active_autoscalers, note_about
 from recommender.decisions.texts.times import parse_rfc3339
 from recommender.kinds.resources.histograms import DAY_SECONDS
-from recommender.kinds.resources.size_record import SizeStatus
+from recommender.kinds.resources.size_record import SizeRecord, SizeStatus
 from recommender.kinds.resources.sizing import SizingOptions
 from recommender.running.usage.cluster_history import ClusterReader, SeveralClustersError
 from recommender.running.usage.prometheus_vectors import QUERY_SECONDS
@@ -44,7 +55,9 @@ from recommender.running.usage.usage_window import SizeWindow
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from adapter.foundation.options.cluster import ClusterSettings
     from adapter.foundation.service.flags.table import FlagValues
+    from recommender.decisions.inputs import ActiveAutoscalers
     from recommender.kinds.resources.workloads import SizedWorkload
 
 _GRID_SECONDS: Final = 300
@@ -95,7 +108,7 @@ def _found(values: FlagValues) -> Sizes | SizeBacktest:
     _check(values)
     namespace, name = _selection(values)
     cluster = cluster_settings(values)
-    seen = seen_autoscalers(cluster, namespace) if cluster.is_named else SeenAutoscalers({})
+    seen = _seen_autoscalers(cluster, namespace) if cluster.is_named else _SeenAutoscalers({})
     # Queries name their own time limit; a server sends nothing while it calculates.
     settings = replace(prometheus_settings(values), read_timeout_seconds=QUERY_SECONDS)
     with PrometheusClient(settings) as client:
@@ -108,7 +121,7 @@ def _found(values: FlagValues) -> Sizes | SizeBacktest:
         reader = ClusterReader(client, window, where)
         if values.boolean("backtest"):
             return backtest_sizes(reader, reader.history(), size_settings(values), resolution, _filter_for(name))
-        return with_autoscalers(_sizes(values, reader, resolution, _filter_for(name)), seen)
+        return _with_autoscalers(_sizes(values, reader, resolution, _filter_for(name)), seen)
 
 
 def _check(values: FlagValues) -> None:
@@ -185,3 +198,57 @@ def _text(values: FlagValues, found: Sizes | SizeBacktest) -> str:
         return as_backtest_json(found) if values.text("output") == "json" else as_backtest_table(found, width)
     printed = _PRINTED.get(values.text("output"))
     return as_table(found, width) if printed is None else printed(found)
+
+
+_RESOURCE: Final = Resource(GROUP, "v1", PLURAL, KIND.lower(), KIND, namespaced=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _SeenAutoscalers:
+    """The VerticalPodAutoscalers of a cluster."""
+
+    known: ActiveAutoscalers
+    problem: str = ""
+    """Why nothing is known about the VerticalPodAutoscalers; empty if they are known."""
+
+
+def _seen_autoscalers(cluster: ClusterSettings, namespace: str) -> _SeenAutoscalers:
+    """Return the VerticalPodAutoscalers of a namespace, or of all namespaces if it is empty.
+
+    A cluster without the kind has none. Raises UsageError if the cluster cannot be read.
+    """
+    try:
+        return _SeenAutoscalers(_listed(cluster, namespace))
+    except NotFoundError:
+        return _SeenAutoscalers({})
+    except ForbiddenError as error:
+        lost = "VerticalPodAutoscalers may not be listed, so it is not known which of them also size a workload"
+        return _SeenAutoscalers({}, f"{lost}: {error}")
+    except ConfigurationError as error:
+        # The error names the file and the repair.
+        raise UsageError(str(error)) from error
+    except KubernetesError as error:
+        fix = "check the address and the credentials, or leave --kubeconfig and --context out"
+        raise UsageError(f"--kubeconfig: VerticalPodAutoscalers cannot be listed: {error}: {fix}") from error
+
+
+def _with_autoscalers(sizes: Sizes, seen: _SeenAutoscalers) -> Sizes:
+    """Return the sizes with a note for workloads that a VerticalPodAutoscaler also sizes."""
+    missing = (*sizes.missing, seen.problem) if seen.problem else sizes.missing
+    return replace(sizes, records=tuple(_noted(record, seen.known) for record in sizes.records), missing=missing)
+
+
+def _listed(cluster: ClusterSettings, namespace: str) -> ActiveAutoscalers:
+    """Return the VerticalPodAutoscalers that write requests. Raises KubernetesError."""
+    which = ListWatch(_RESOURCE, WHOLE_OBJECTS, namespace or None)
+    forms = whole_list(kubernetes_client(cluster), which, AnyObjectForm)
+    return active_autoscalers(whole_object(_RESOURCE, form) for form in forms)
+
+
+def _noted(record: SizeRecord, known: ActiveAutoscalers) -> SizeRecord:
+    workload = record.workload
+    # kube-state-metrics does not state the API group of a workload.
+    those = known.get((workload.namespace, workload.kind, workload.name), ())
+    if record.status is SizeStatus.ERROR or not those:
+        return record
+    return replace(record, message="; ".join(filter(None, (record.message, note_about(those[0])))))

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import json
+import re
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.documents.plain_content import TooDeepError, is_larger_than
-from adapter.foundation.documents.tree import MappingNode, Node, SequenceNode, shortened
+from adapter.foundation.documents.tree import MappingEntry, MappingNode, Node, ScalarNode, SequenceNode, shortened
 from adapter.foundation.promql.narrowing import Matchers
 from adapter.foundation.promql.quoting import go_quoted
 from adapter.foundation.promql.tree_parser import UnreadableQueryError
 from recommender.configuration.entry import Shared, read_entry
 from recommender.configuration.needs import needs_of_one
 from recommender.configuration.objects.object_settings import KIND, RecommendationObjectSettings, TargetKind
-from recommender.configuration.objects.spec_tree import SpecTree, bounded
 from recommender.configuration.recommender_configuration import RefusedRecommendation
 from recommender.kinds.kind import NotForObjectsError, Recommendation
 from recommender.kinds.table import kind_of
@@ -21,6 +22,7 @@ from recommender.kinds.table import kind_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from adapter.foundation.documents.tree import DocumentProblem
     from recommender.decisions.policy_settings import RecommendationPolicy
 
 FILE_ONLY: Final = "clusterSize"
@@ -77,7 +79,7 @@ def object_of(document: Mapping[str, object]) -> RecommendationObject | None:
         uid=metadata.get("uid") or "",
         generation=metadata.get("generation") or 0,
         created=metadata.get("creationTimestamp") or "",
-        spec=_OVERSIZED if is_larger_than(_MOST_VALUES, spec) else bounded(spec),
+        spec=_OVERSIZED if is_larger_than(_MOST_VALUES, spec) else _bounded(spec),
         status=status if isinstance(status, dict) and not is_larger_than(_MOST_STATUS_VALUES, status) else {},
     )
 
@@ -88,7 +90,7 @@ def read_object(
     """Return the recommendation that an object describes, or the reason why the object is refused."""
     if found.spec == _OVERSIZED:
         return ObjectRefusal("InvalidSpec", _OVERSIZED_MESSAGE)
-    tree = SpecTree(f"{KIND} {found.key}")
+    tree = _SpecTree(f"{KIND} {found.key}")
     try:
         read = read_entry(_entry(tree, found), shared)
     except TooDeepError as error:
@@ -109,7 +111,7 @@ def read_object(
     return replace(read, policy=policy, subject=subject, line=0, target_lines=(0,) * len(policy.targets))
 
 
-def _entry(tree: SpecTree, found: RecommendationObject) -> Node:
+def _entry(tree: _SpecTree, found: RecommendationObject) -> Node:
     """Return the spec as an entry of the file, with a name, and with the object's namespace for targets without one."""
     node = tree.node(found.spec, "spec")
     if not isinstance(node, MappingNode):
@@ -122,7 +124,7 @@ def _entry(tree: SpecTree, found: RecommendationObject) -> Node:
     return replace(node, entries=(named, *entries))
 
 
-def _with_namespace(tree: SpecTree, targets: Node, namespace: str) -> Node:
+def _with_namespace(tree: _SpecTree, targets: Node, namespace: str) -> Node:
     if not isinstance(targets, SequenceNode):
         return targets
     own = tree.entry("namespace", namespace, "metadata")
@@ -176,3 +178,74 @@ def _narrowed_query(query: str, namespace: str, settings: RecommendationObjectSe
 
 def _values_text(values: Iterable[object]) -> str:
     return ", ".join(map(str, values))
+
+
+_MOST_PROBLEMS: Final = 5
+_DEEPEST: Final = 32
+"""The maximum depth of a spec in levels, which is more than any key needs."""
+_LINE: Final = re.compile(r"\bin line ([0-9]+)\b")
+
+
+def _bounded(value: object, depth: int = 0) -> object:
+    """Return a spec without the levels below the first one that `_SpecTree` refuses; they are replaced by None.
+
+    Versions of a spec are compared with each other, and a comparison of a thousand levels would fail.
+    """
+    if depth > _DEEPEST:
+        return None
+    match value:
+        case dict():
+            return {key: _bounded(each, depth + 1) for key, each in value.items()}
+        case list():
+            return [_bounded(each, depth + 1) for each in value]
+        case _:
+            return value
+
+
+@dataclass(slots=True)
+class _SpecTree:
+    """Makes the nodes of one object, as the strict reader of files expects them.
+
+    An object has no lines, so each node has the number of a path instead of a line, and problems name that path, such
+    as `spec.predictive.horizon`.
+    """
+
+    file: str
+    """The name of the object in problems."""
+    _paths: list[str] = field(default_factory=lambda: [""])
+    """The paths, by number. The first is unused, since lines count from 1."""
+
+    def node(self, value: object, path: str, depth: int = 0) -> Node:
+        """Return the node of a JSON value. Raises TooDeepError."""
+        if depth > _DEEPEST:
+            raise TooDeepError(f"{shortened(path)} is nested in more than {_DEEPEST} levels: write one recommendation")
+        place = (self.file, len(self._paths), 1, ())
+        self._paths.append(path)
+        match value:
+            case dict():
+                return MappingNode(
+                    *place, tuple(self.entry(str(key), each, path, depth + 1) for key, each in value.items())
+                )
+            case list():
+                return SequenceNode(
+                    *place, tuple(self.node(each, f"{path}[{at}]", depth + 1) for at, each in enumerate(value))
+                )
+            case str():
+                return ScalarNode(*place, value, plain=False, null=False)
+            case _:
+                return ScalarNode(*place, json.dumps(value), plain=True, null=value is None)
+
+    def entry(self, key: str, value: object, path: str, depth: int = 1) -> MappingEntry:
+        """Return the entry of a key and its value in the mapping at this path. Raises TooDeepError."""
+        node = self.node(value, f"{path}.{key}", depth)
+        return MappingEntry(ScalarNode(self.file, node.line, 1, (), key, plain=True, null=False), node)
+
+    def message(self, problems: Iterable[DocumentProblem]) -> str:
+        """Return the text of at most five problems, each with its path and fix, and the number of the others."""
+        found = [f"{self._paths[each.line]}: {self._message_with_path(each.message)}: {each.fix}" for each in problems]
+        rest = len(found) - _MOST_PROBLEMS
+        return "; ".join([*found[:_MOST_PROBLEMS], *([f"and {rest} more problems"] if rest > 0 else [])])
+
+    def _message_with_path(self, message: str) -> str:
+        """Return a message in which references to other lines are replaced by paths."""
+        return _LINE.sub(lambda found: f"at {self._paths[int(found[1])]}", message)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
@@ -15,7 +17,6 @@ from recommender.decisions.record import Step
 from recommender.decisions.replicas import NO_VALUE, Replicas
 from recommender.kinds.proportional.facts import Facts
 from recommender.kinds.proportional.formulas import by_ratio, by_rungs
-from recommender.kinds.proportional.hysteresis import held, raised
 from recommender.kinds.proportional.last_parameters import current_parameters
 from recommender.kinds.proportional.memory import remembered
 from recommender.kinds.proportional.modes.bounds import SPREAD_REPLICAS, limits_of
@@ -181,3 +182,27 @@ class _Calculator:
         last = None if memory.last is None else memory.last.replicas
         if last is not None and memory.changes and 0 <= now - memory.changes[-1] < quiet:
             trail.change("quietPeriod", last, f"no change within {quiet:g} s after the last one")
+
+
+_LARGEST: Final = Fraction(sys.float_info.max)
+
+
+def raised(count: float, ratio: float) -> float:
+    """Return `count / (1 - ratio)`: the count is below any rung above this number by more than `ratio` of the rung.
+
+    The ratio is less than 1. A ratio such as 0.05 counts as the decimal that it prints as: 95 becomes 100.
+    """
+    return float(min(Fraction(count) / (1 - Fraction(repr(ratio))), _LARGEST))
+
+
+def held(raw: Sequence[Step], from_raised_counts: Sequence[Step], memory: Mapping[str, int]) -> dict[str, int]:
+    """Return each driver's value, which rises at once but falls only if the count is below the rung by the whole ratio.
+
+    `from_raised_counts` are the steps of the same drivers from raised counts. `memory` holds the last values by driver.
+    """
+    lowest_held = {step.step: int(step.value) for step in from_raised_counts}
+    values = {step.step: int(step.value) for step in raw}
+    return {
+        driver: max(value, min(memory.get(driver, value), lowest_held.get(driver, value)))
+        for driver, value in values.items()
+    }

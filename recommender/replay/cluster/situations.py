@@ -17,6 +17,7 @@ import numpy as np
 
 from adapter.foundation.cluster.values.constraints import HOSTNAME_LABEL, NO_CONSTRAINTS
 from adapter.foundation.cluster.values.pods import ClusterPod, SchedulingFacts
+from adapter.foundation.objects.grouping import grouped
 from adapter.foundation.objects.pod_requests import PodResources
 from recommender.kinds.cluster_size.model.groups import NodeGroups
 from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings, SizeLimits
@@ -160,9 +161,7 @@ class Situations:
         fleet = self._fleet
         group_of = {self._names[slot].name: fleet.kinds[fleet.kind_of[slot]].group for slot in slots}
         group_of = {name: group for name, group in group_of.items() if group}
-        members: dict[str, list[str]] = {}
-        for name, group in group_of.items():
-            members.setdefault(group, []).append(name)
+        members = grouped((group, name) for name, group in group_of.items())
         limits = self.limits(slots)
         groups = tuple(
             replace(

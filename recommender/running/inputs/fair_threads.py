@@ -6,8 +6,14 @@ import threading
 from collections import defaultdict, deque
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 from adapter.foundation.service.runtime.threads import DaemonThreads
+
+if TYPE_CHECKING:
+    from collections.abc import Container
+
+    from recommender.running.inputs.input_gathering import LookUpThreads
 
 
 class FairThreads:
@@ -54,3 +60,22 @@ class FairThreads:
                 if not self._busy[payer]:
                     del self._busy[payer]
                 self._begin()
+
+
+class BackendThreads:
+    """Makes the threads of a backend when they are first requested. Not thread-safe."""
+
+    def __init__(self, make: Callable[[], LookUpThreads], known: Callable[[], Container[str]]) -> None:
+        """`known` returns the backends of the configuration in force; new ones reuse the threads of removed ones."""
+        self._make = make
+        self._known = known
+        self._made: dict[str, LookUpThreads] = {"": make()}
+
+    def of(self, backend: str) -> LookUpThreads:
+        """Return the threads of a backend; the default one has the empty name."""
+        found = self._made.get(backend)
+        if found is None:
+            known = self._known()
+            spare = next((name for name in self._made if name and name not in known), None)
+            found = self._made[backend] = self._make() if spare is None else self._made.pop(spare)
+        return found

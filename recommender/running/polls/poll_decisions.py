@@ -10,7 +10,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
 from adapter.foundation.cluster.values.state import Unknown
-from recommender.configuration.configured_targets import TargetIdentity, identity_of
+from adapter.foundation.objects.grouping import grouped
+from recommender.configuration.configured_targets import identity_of
 from recommender.decisions.expansion import Expansion, ListedTargets, listed_targets
 from recommender.decisions.failed_records import failed_record
 from recommender.decisions.inputs import Inputs
@@ -173,10 +174,9 @@ def _add_rivals(
     listed: Mapping[str, ListedTargets],
 ) -> None:
     policies = {policy.name: policy for policy in writing}
-    claims: dict[TargetIdentity, list[tuple[str, TargetReference]]] = {}
-    for policy in writing:
-        for target in _targets(policy, listed):
-            claims.setdefault(identity_of(target), []).append((policy.name, target))
+    claims = grouped(
+        (identity_of(target), (policy.name, target)) for policy in writing for target in _targets(policy, listed)
+    )
     for claimed in claims.values():
         names = tuple(dict.fromkeys(name for name, _ in claimed))
         for name, target in claimed if len(names) > 1 else ():

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from recommender.configuration.changes import unchanged_names
 from recommender.decisions.failed_records import refused_record
@@ -18,12 +18,11 @@ from recommender.decisions.policy_settings import Output
 from recommender.decisions.publication import Publication
 from recommender.decisions.record import Record, Status
 from recommender.running.inputs.due_targets import MOST_OBJECT_LOOK_UPS, DueTargets
-from recommender.running.polls.poll_times import next_decision_at, seconds_to_next_poll
 from recommender.running.polls.recommendation_log import RecommendationLog
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from adapter.foundation.time.clock import Clock
     from recommender.configuration.recommender_configuration import Configuration
@@ -235,3 +234,25 @@ def _scales(recommendation: Recommendation) -> bool:
 def _valid_seconds(configuration: Configuration) -> float:
     """Return for how many seconds a poll is valid: `staleAfter`, but at least until the next poll must have ended."""
     return max(configuration.stale_after_seconds, configuration.poll_interval_seconds + 2 * GATHER_SECONDS)
+
+
+LEAST_SECONDS_APART: Final = 1.0
+"""The minimum time from the decisions of one poll to the next poll, whatever time the decisions request."""
+LATER_SECONDS: Final = 0.01
+"""The time that is added to requested times: clocks differ by some milliseconds, and a decision that is made too soon
+must be repeated."""
+
+
+def next_decision_at(decided: Iterable[Decided]) -> float:
+    """Return when the next decision is due, in seconds since the Unix epoch; infinite if none is requested."""
+    asked = (decision.decide_again for each in decided for decision in each.decisions)
+    return min((time for time in asked if time is not None), default=math.inf)
+
+
+def seconds_to_next_poll(interval_left: float, asked_left: float, since_decided: float) -> float:
+    """Return the seconds to the end of the interval, or to the requested time if that is earlier.
+
+    `since_decided` is the number of seconds since the last decisions; the next poll is at least `LEAST_SECONDS_APART`
+    after them. A requested time can be in the past, or infinite; it can only bring a poll forward.
+    """
+    return max(min(interval_left, asked_left + LATER_SECONDS), LEAST_SECONDS_APART - since_decided, 0.0)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.state import Observed, Unknown
+from adapter.foundation.objects.grouping import grouped
 from adapter.foundation.service.runtime.logs import StateLog
 from adapter.foundation.sources.prometheus.errors import PrometheusError
 from recommender.decisions.object_names import object_namespace
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
     from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
     from recommender.decisions.record import TargetReference
-    from recommender.kinds.resources.size_record import SizeRecord
-    from recommender.kinds.resources.workloads import SizedWorkload
     from recommender.running.usage.usage_files import UsageFiles
     from recommender.running.usage.usage_needs import UsageNeed
 
@@ -202,9 +201,7 @@ class UsageKeeper:
             step_seconds=kept.resolution.step_seconds if kept.resolution else PERIOD_SECONDS,
             rate_seconds=kept.resolution.rate_seconds if kept.resolution else PERIOD_SECONDS,
         )
-        by_workload: dict[SizedWorkload, list[SizeRecord]] = {}
-        for record in usage.sizes(options):
-            by_workload.setdefault(record.workload, []).append(record)
+        by_workload = grouped((record.workload, record) for record in usage.sizes(options))
         last = usage.last_samples()
         found: UsageInputs = {
             target: Unknown(f"Prometheus has no usage of {target}, or kube-state-metrics does not know its pods")

@@ -10,8 +10,7 @@ import pytest
 from adapter.foundation.web.http import Request, Response
 from recommender.decisions.publication import Publication
 from recommender.decisions.record import Record, Status
-from recommender.page.answers import KeptPages
-from recommender.page.handler import PageHandler
+from recommender.page.handler import KeptPages, PageHandler
 from recommender.page.selection import Selection
 
 DECIDED = Record("coredns", "proportional", 1_000_000.0, Status.OK, "", 11)

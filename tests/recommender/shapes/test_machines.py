@@ -17,8 +17,8 @@ from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
 from recommender.recording.recording import RecordedPod
 from recommender.shapes.catalogue import MOST_SHAPES, candidate, read_catalogue
 from recommender.shapes.choice import MachineChoice, NoChoice, chosen
-from recommender.shapes.considered_machines import best_offers
 from recommender.shapes.peaks import History, Peak, history_of_recording
+from recommender.shapes.report import best_offers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

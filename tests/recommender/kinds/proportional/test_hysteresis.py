@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recommender.decisions.memory import Memory
-from recommender.kinds.proportional.hysteresis import raised
+from recommender.kinds.proportional.calculate import raised
 from recommender.kinds.proportional.memory import remembered
 from recommender.kinds.proportional.parameters import Ladder, Linear, Mode, ProportionalSettings
 from tests.recommender.kinds.proportional.clusters import calculated, inputs_of, nodes_of, step_texts

@@ -12,7 +12,7 @@ from recommender.decisions.loop import Decision
 from recommender.decisions.memory import Memory
 from recommender.decisions.record import Record, Status
 from recommender.running.polls.poll_results import Decided
-from recommender.running.polls.poll_times import (
+from recommender.running.polls.runner import (
     LATER_SECONDS,
     LEAST_SECONDS_APART,
     next_decision_at,
