@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from adapter.foundation.objects.bounded_cache import MEBIBYTE, bytes_of
 from adapter.foundation.objects.selectors import Operator, Requirement, Selector
+from adapter.foundation.sources.stores import CollectedList
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -202,11 +203,22 @@ class ObjectIndex:
                 del self._spaces[namespace or _ROOT]
                 self._namespaces = None
 
-    def replacement(self) -> IndexReplacement:
-        """Return an empty list that replaces the content of the index when it is committed."""
+    def replacement(self) -> CollectedList[dict[str, _Space], PartialObjectMetadata]:
+        """Return an empty list that replaces the content of the index when it is committed.
+
+        It indexes the labels of each namespace that are indexed now, so that no request waits for that.
+        """
         with self._lock:
             indexed = {namespace: tuple(space.by_label) for namespace, space in self._spaces.items()}
-        return IndexReplacement(self, indexed)
+
+        def add(spaces: dict[str, _Space], item: PartialObjectMetadata) -> None:
+            namespace = item.metadata.namespace or _ROOT
+            space = spaces.get(namespace)
+            if space is None:
+                space = spaces[namespace] = _Space(indexed.get(namespace, ()))
+            space.put(item.metadata.name, item.metadata.labels or {})
+
+        return CollectedList({}, add, self._replace)
 
     def _replace(self, spaces: dict[str, _Space]) -> None:
         with self._lock:
@@ -223,29 +235,6 @@ class ObjectIndex:
             oldest = next(iter(kept))
             self._bytes -= _bytes_of_answer(oldest, kept.pop(oldest))
         kept[asked] = answer
-
-
-class IndexReplacement:
-    """A new list that is collected in slices and then takes the place of everything in the index at once."""
-
-    def __init__(self, index: ObjectIndex, indexed: Mapping[str, tuple[str, ...]]) -> None:
-        """`indexed` has the label keys to index in each namespace from the start, so that no request waits for it."""
-        self._index = index
-        self._indexed = indexed
-        self._spaces: dict[str, _Space] = {}
-
-    def put(self, item: PartialObjectMetadata) -> None:
-        """Add an object."""
-        metadata = item.metadata
-        namespace = metadata.namespace or _ROOT
-        space = self._spaces.get(namespace)
-        if space is None:
-            space = self._spaces[namespace] = _Space(self._indexed.get(namespace, ()))
-        space.put(metadata.name, metadata.labels or {})
-
-    def commit(self) -> None:
-        """Replace the content of the index. The replacement must not be used again."""
-        self._index._replace(self._spaces)
 
 
 def _bytes_of_answer(asked: _Asked, answer: _Answer) -> int:

@@ -1,4 +1,4 @@
-"""Stores for the objects of a list or watch: the protocol, and the store of a single object.
+"""Stores for the objects of a list or watch: the protocol, a list on its way, and the store of a single object.
 
 `ObjectIndex` is the store for kinds whose names and labels are all that is needed.
 """
@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 
@@ -34,6 +35,7 @@ class KubernetesObject(Protocol):
 
 T = TypeVar("T", bound=KubernetesObject)
 T_contra = TypeVar("T_contra", bound=KubernetesObject, contravariant=True)
+C = TypeVar("C")
 
 
 class Replacement(Protocol[T_contra]):
@@ -68,6 +70,23 @@ class Store(Protocol[T_contra]):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class CollectedList(Generic[C, T_contra]):
+    """A replacement that adds objects to new content, which its commit hands to the store."""
+
+    content: C
+    add: Callable[[C, T_contra], object]
+    take: Callable[[C], None]
+
+    def put(self, item: T_contra) -> None:
+        """Add an object."""
+        self.add(self.content, item)
+
+    def commit(self) -> None:
+        """Replace the content of the store. The replacement must not be used again."""
+        self.take(self.content)
+
+
 class SingleObject(Generic[T]):
     """A store for one object, which passes on the object's content and does not keep it.
 
@@ -84,9 +103,10 @@ class SingleObject(Generic[T]):
         """Return 1 if the object exists, otherwise 0."""
         return int(self._exists)
 
-    def replacement(self) -> _SingleReplacement[T]:
+    def replacement(self) -> CollectedList[list[T], T]:
         """Return an empty list; its commit passes on the object, or None."""
-        return _SingleReplacement(self._name, self._take)
+        found: list[T] = []
+        return CollectedList(found, self._add, lambda listed: self._take(listed[-1] if listed else None))
 
     def put(self, item: T) -> None:
         """Pass on the new content."""
@@ -98,20 +118,10 @@ class SingleObject(Generic[T]):
         if name == self._name:
             self._take(None)
 
+    def _add(self, found: list[T], item: T) -> None:
+        if item.metadata.name == self._name:
+            found.append(item)
+
     def _take(self, item: T | None) -> None:
         self._exists = item is not None
         self._changed(item)
-
-
-class _SingleReplacement(Generic[T]):
-    def __init__(self, name: str, take: Callable[[T | None], None]) -> None:
-        self._name = name
-        self._take = take
-        self._found: T | None = None
-
-    def put(self, item: T) -> None:
-        if item.metadata.name == self._name:
-            self._found = item
-
-    def commit(self) -> None:
-        self._take(self._found)

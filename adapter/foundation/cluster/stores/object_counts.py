@@ -9,6 +9,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from adapter.foundation.cluster.facts.objects import ready_addresses, service_of
+from adapter.foundation.sources.stores import CollectedList
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -69,9 +70,9 @@ class NameStore:
         """Return the number of objects in a namespace, or in all namespaces if `namespace` is empty."""
         return self._counts.count(namespace)
 
-    def replacement(self) -> _NameReplacement:
+    def replacement(self) -> CollectedList[dict[str, set[str]], NameForm]:
         """Return an empty list; its commit replaces all names."""
-        return _NameReplacement(self._replace)
+        return CollectedList({}, _add_name, self._replace)
 
     def put(self, item: NameForm) -> None:
         """Add an object; adding a known one changes nothing."""
@@ -95,16 +96,8 @@ class NameStore:
         self._counts.replace({namespace: len(found) for namespace, found in names.items()})
 
 
-class _NameReplacement:
-    def __init__(self, replace: Callable[[dict[str, set[str]]], None]) -> None:
-        self._replace = replace
-        self._names: dict[str, set[str]] = {}
-
-    def put(self, item: NameForm) -> None:
-        self._names.setdefault(item.metadata.namespace or "", set()).add(item.metadata.name)
-
-    def commit(self) -> None:
-        self._replace(self._names)
+def _add_name(names: dict[str, set[str]], item: NameForm) -> None:
+    names.setdefault(item.metadata.namespace or "", set()).add(item.metadata.name)
 
 
 class AddressStore:
@@ -126,9 +119,9 @@ class AddressStore:
         """Return the number of ready addresses in a namespace, or in all namespaces if `namespace` is empty."""
         return self._counts.count(namespace)
 
-    def replacement(self) -> _SliceReplacement:
+    def replacement(self) -> CollectedList[_Services, SliceForm]:
         """Return an empty list; its commit replaces all slices."""
-        return _SliceReplacement(self._replace)
+        return CollectedList(_Services(), _Services.put, self._replace)
 
     def put(self, item: SliceForm) -> None:
         """Add a slice, or update it."""
@@ -189,15 +182,3 @@ class _Services:
 def distinct(addresses: Iterable[Iterable[str]]) -> int:
     """Return how many different addresses there are."""
     return len(set().union(*addresses))
-
-
-class _SliceReplacement:
-    def __init__(self, replace: Callable[[_Services], None]) -> None:
-        self._replace = replace
-        self._services = _Services()
-
-    def put(self, item: SliceForm) -> None:
-        self._services.put(item)
-
-    def commit(self) -> None:
-        self._replace(self._services)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from adapter.foundation.cluster.stores.oldest_objects import Key, ObjectIdentity, OldestObjects
-from adapter.foundation.sources.stores import KubernetesObject
+from adapter.foundation.sources.stores import CollectedList, KubernetesObject
 
 F = TypeVar("F", bound=KubernetesObject)
 V = TypeVar("V")
@@ -113,14 +113,14 @@ class QuotaStore(Generic[F, V]):
         if entry is not None:
             self._change(entry.identity.key, lambda objects: objects.restore(entry.identity, entry.value))
 
-    def replacement(self) -> QuotaReplacement[F, V]:
+    def replacement(self) -> CollectedList[OldestObjects[V], F]:
         """Return an empty list that replaces the content of the store when it is committed."""
-        return QuotaReplacement(self)
+        return CollectedList(OldestObjects(self.most, is_list=True), self._add, self._replace)
 
     def put(self, item: F) -> None:
         """Add or update an object; delete it if `convert` says that it no longer counts."""
         key = _key(item)
-        entry = self.converted(item)
+        entry = self._convert(item, self.value(key))
         if entry is None:
             self.remove(*key)
         else:
@@ -131,11 +131,13 @@ class QuotaStore(Generic[F, V]):
         key = namespace or "", name
         self._change(key, lambda objects: objects.remove(key))
 
-    def converted(self, item: F) -> KeptObject[V] | None:
-        """Return an object as it is to be kept; None if it does not count."""
-        return self._convert(item, self.value(_key(item)))
+    def _add(self, objects: OldestObjects[V], item: F) -> None:
+        """Add an object of a list, unless it does not count."""
+        entry = self._convert(item, self.value(_key(item)))
+        if entry is not None:
+            objects.put(entry.identity, entry.value, is_told=entry.is_told)
 
-    def replace(self, objects: OldestObjects[V]) -> None:
+    def _replace(self, objects: OldestObjects[V]) -> None:
         """Replace all objects by those of a whole list."""
         with self._lock:
             # The quota may have changed since the list began.
@@ -159,24 +161,6 @@ class QuotaStore(Generic[F, V]):
             after = self._objects.values.get(key)
         if before != after:
             self._changed([ObjectChange(key, before, after)])
-
-
-class QuotaReplacement(Generic[F, V]):
-    """A new list, which takes the place of everything in its store."""
-
-    def __init__(self, store: QuotaStore[F, V]) -> None:
-        self._store = store
-        self._objects: OldestObjects[V] = OldestObjects(store.most, is_list=True)
-
-    def put(self, item: F) -> None:
-        """Add an object."""
-        entry = self._store.converted(item)
-        if entry is not None:
-            self._objects.put(entry.identity, entry.value, is_told=entry.is_told)
-
-    def commit(self) -> None:
-        """Replace the content of the store."""
-        self._store.replace(self._objects)
 
 
 def _key(item: KubernetesObject) -> Key:
