@@ -16,7 +16,7 @@ from recommender.kinds.predictive.forecast import Forecasts, Model
 from recommender.kinds.predictive.history import DAY_SECONDS, LoadHistory
 from recommender.kinds.predictive.models.boosting import BoostingOptions, Forest, fit_forest
 from recommender.kinds.predictive.models.conformal import conformal_forecasts
-from recommender.kinds.predictive.models.features import Level, features, levels
+from recommender.kinds.predictive.models.features import rows_to_predict
 from recommender.kinds.predictive.models.load_at_origin import limited, present_load
 from recommender.kinds.predictive.models.training_rows import known_rows
 from recommender.kinds.predictive.predictive_settings import ModelName
@@ -29,7 +29,6 @@ LEAST_HISTORY_SECONDS = 2 * DAY_SECONDS
 MOST_ROWS = 20_000
 FEWEST_ROWS = 100
 OPTIONS = BoostingOptions(rounds=100, learning_rate=0.1, leaves=15)
-SERIES_AT_ONCE = 500
 
 
 def fit(history: LoadHistory, task: ForecastTask) -> Forest | None:
@@ -45,18 +44,9 @@ def forecast(parameters: Forest | None, history: LoadHistory, origins: IntArray,
     upper = np.full((len(history.values), len(origins)), np.nan)
     if parameters is None or not len(origins):
         return Forecasts(upper, upper)
-    first, last = int(origins.min()), int(origins.max())
-    for begin in range(0, len(history.values), SERIES_AT_ONCE):
-        some = slice(begin, begin + SERIES_AT_ONCE)
-        part = LoadHistory(history.start_seconds, history.step_seconds, history.values[some])
-        level = levels(part, first, last)
-        level = Level(level.load[:, origins - first], level.floor[:, origins - first])
-        rows = features(part, first, last, task)[:, origins - first]
-        upper[some] = level.load_of(parameters.predict(rows.reshape(-1, rows.shape[2])).reshape(level.load.shape))
-    load = present_load(history, origins)
-    # If the load at the origin is unknown, the model does not act, although the last minutes may be known.
-    upper = np.where(np.isnan(load), np.nan, upper)
-    found = Forecasts(np.minimum(load, upper), upper)
+    for some, level, rows in rows_to_predict(history, origins, task):
+        upper[some] = level.load_of(parameters.predict(rows).reshape(level.load.shape))
+    found = Forecasts(np.minimum(present_load(history, origins), upper), upper)
     return limited(found, history, origins, task.max_growth, task.lead_seconds)
 
 

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from recommender.kinds.predictive.calibration import calibrated_room, in_blocks
 from recommender.kinds.predictive.forecast import Forecasts, Model, no_fit
 from recommender.kinds.predictive.models.features import HOUR_SECONDS, MINUTE_SECONDS, StepRange, in_steps, levels
-from recommender.kinds.predictive.models.load_at_origin import limited, present_load
+from recommender.kinds.predictive.models.load_at_origin import limited
 from recommender.kinds.predictive.predictive_settings import ModelName
 
 if TYPE_CHECKING:
@@ -37,7 +35,7 @@ def conformal_forecasts(history: LoadHistory, origins: IntArray, task: ForecastT
         unit = around.deviation(max(3, in_steps(HOUR_SECONDS, block.step_seconds)))
         unit = unit + FLOOR_RATIO * levels(block, 0, block.steps - 1).floor
         found = calibrated_room(lambda at: peak[:, at], lambda at: unit[:, at], block, origins, task)
-        return _forecasts_below_limit(found, block, origins, task)
+        return limited(found, block, origins, task.max_growth, task.lead_seconds)
 
     return in_blocks(of_block, history, origins, _rows(history))
 
@@ -51,16 +49,9 @@ def _largest_hour(_parameters: None, history: LoadHistory, origins: IntArray, ta
         around = StepRange(block.values, 0, block.steps - 1)
         peak: FloatArray = around.maximum(in_steps(HOUR_SECONDS, block.step_seconds))
         found = calibrated_room(lambda at: peak[:, at], lambda at: peak[:, at], block, origins, task)
-        return _forecasts_below_limit(found, block, origins, task)
+        return limited(found, block, origins, task.max_growth, task.lead_seconds)
 
     return in_blocks(of_block, history, origins, _rows(history))
-
-
-def _forecasts_below_limit(found: Forecasts, history: LoadHistory, origins: IntArray, task: ForecastTask) -> Forecasts:
-    """Return the forecasts where the present load is known, capped at the growth limit."""
-    unknown = np.isnan(present_load(history, origins))
-    found = Forecasts(np.where(unknown, np.nan, found.median), np.where(unknown, np.nan, found.upper))
-    return limited(found, history, origins, task.max_growth, task.lead_seconds)
 
 
 def _rows(history: LoadHistory) -> int:

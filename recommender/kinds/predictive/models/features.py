@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recommender.kinds.predictive.history import DAY_SECONDS, WEEK_SECONDS
+from recommender.kinds.predictive.history import DAY_SECONDS, WEEK_SECONDS, LoadHistory
 from recommender.kinds.predictive.holiday_evidence import by_kind_of_day
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from recommender.kinds.predictive.arrays import FloatArray, IntArray
     from recommender.kinds.predictive.forecast import ForecastTask
-    from recommender.kinds.predictive.history import LoadHistory
 
 MINUTE_SECONDS = 60.0
 HOUR_SECONDS = 60 * MINUTE_SECONDS
@@ -36,6 +37,7 @@ SLOPE_SECONDS = (5 * MINUTE_SECONDS, 15 * MINUTE_SECONDS, HOUR_SECONDS)
 AHEAD_SECONDS = 30 * MINUTE_SECONDS
 DAYS_BACK = 7
 FEATURE_DECIMALS = 6
+SERIES_AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +142,20 @@ def features(history: LoadHistory, first: int, last: int, task: ForecastTask) ->
     """Return the features of origins first … last; shape (series, origins, features), NaN where unknown."""
     origins = np.arange(first, last + 1, dtype=np.int64)
     return by_kind_of_day(lambda kind: _features(history, first, last, kind), history, origins, task)
+
+
+def rows_to_predict(
+    history: LoadHistory, origins: IntArray, task: ForecastTask
+) -> Iterator[tuple[slice, Level, FloatArray]]:
+    """Yield the levels of some series at the origins and a row of features for each of them, a few series at a time."""
+    first, last = int(origins.min()), int(origins.max())
+    for begin in range(0, len(history.values), SERIES_AT_ONCE):
+        some = slice(begin, begin + SERIES_AT_ONCE)
+        part = LoadHistory(history.start_seconds, history.step_seconds, history.values[some])
+        level = levels(part, first, last)
+        rows = features(part, first, last, task)[:, origins - first]
+        at_origins = Level(level.load[:, origins - first], level.floor[:, origins - first])
+        yield some, at_origins, rows.reshape(-1, rows.shape[2])
 
 
 def _features(history: LoadHistory, first: int, last: int, task: ForecastTask) -> FloatArray:

@@ -55,10 +55,13 @@ def limited_points(
 def limited(
     forecasts: Forecasts, history: LoadHistory, origins: IntArray, growth: float | None, lead_seconds: float
 ) -> Forecasts:
-    """Return the forecasts with both median and upper forecast capped at the growth limit."""
+    """Return the forecasts with both median and upper forecast capped at the growth limit.
+
+    If the load at the origin is unknown, the model does not act, although the last minutes may be known.
+    """
     limits = growth_limits(history, origins, growth, lead_seconds)
     if limits is None:
-        return forecasts
+        limits = np.where(np.isnan(present_load(history, origins)), np.nan, np.inf)
     return Forecasts(np.minimum(forecasts.median, limits), np.minimum(forecasts.upper, limits))
 
 

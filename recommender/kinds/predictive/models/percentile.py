@@ -12,7 +12,7 @@ import numpy as np
 from recommender.kinds.predictive.forecast import Forecasts, Model, no_fit
 from recommender.kinds.predictive.history import DAY_SECONDS, WEEK_SECONDS
 from recommender.kinds.predictive.models.features import HOUR_SECONDS, in_steps
-from recommender.kinds.predictive.models.load_at_origin import limited, present_load
+from recommender.kinds.predictive.models.load_at_origin import limited
 from recommender.kinds.predictive.predictive_settings import ModelName
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 def _forecast(_parameters: None, history: LoadHistory, origins: IntArray, task: ForecastTask) -> Forecasts:
-    load = present_load(history, origins)
-    median, upper = np.full(load.shape, np.nan), np.full(load.shape, np.nan)
+    shape = (len(history.values), len(origins))
+    median, upper = np.full(shape, np.nan), np.full(shape, np.nan)
     week, every = in_steps(WEEK_SECONDS, history.step_seconds), in_steps(HOUR_SECONDS, history.step_seconds)
     # It is computed once per clock hour, so that it does not depend on where a history begins.
     phase = round(history.start_seconds / history.step_seconds)
@@ -34,9 +34,7 @@ def _forecast(_parameters: None, history: LoadHistory, origins: IntArray, task: 
         for series in np.flatnonzero((~np.isnan(seen)).any(axis=1)):
             known = seen[series][~np.isnan(seen[series])]
             median[series, some], upper[series, some] = np.quantile(known, (0.5, task.quantile))
-    unknown = np.isnan(load)
-    found = Forecasts(np.where(unknown, np.nan, median), np.where(unknown, np.nan, upper))
-    return limited(found, history, origins, task.max_growth, task.lead_seconds)
+    return limited(Forecasts(median, upper), history, origins, task.max_growth, task.lead_seconds)
 
 
 PERCENTILE = Model(ModelName.PERCENTILE, DAY_SECONDS, no_fit, _forecast)

@@ -16,8 +16,8 @@ import numpy as np
 from recommender.kinds.predictive.forecast import Forecasts, Model
 from recommender.kinds.predictive.history import DAY_SECONDS, LoadHistory
 from recommender.kinds.predictive.models.boosting import Forest, fit_forest
-from recommender.kinds.predictive.models.features import Level, features, levels
-from recommender.kinds.predictive.models.load_at_origin import limited, present_load
+from recommender.kinds.predictive.models.features import rows_to_predict
+from recommender.kinds.predictive.models.load_at_origin import limited
 from recommender.kinds.predictive.models.training_rows import known_rows
 from recommender.kinds.predictive.predictive_settings import ModelName
 
@@ -42,7 +42,6 @@ SMALLEST_SPREAD = 0.01
 SPREAD_FLOOR_RATIO = 0.3
 """A spread is at least this share of the mean spread, because a forest without any spread has seen too few rows."""
 COVERAGES = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.92, 0.94, 0.95, 0.96, 0.97, 0.98, 0.985, 0.99, 0.995)
-SERIES_AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,22 +94,13 @@ def forecast(
     median, upper = np.full(shape, np.nan), np.full(shape, np.nan)
     if parameters is None or not len(origins):
         return Forecasts(median, upper)
-    first, last = int(origins.min()), int(origins.max())
     distance = float(np.interp(task.quantile, COVERAGES, parameters.distances))
-    for begin in range(0, len(history.values), SERIES_AT_ONCE):
-        some = slice(begin, begin + SERIES_AT_ONCE)
-        part = LoadHistory(history.start_seconds, history.step_seconds, history.values[some])
-        level = levels(part, first, last)
-        level = Level(level.load[:, origins - first], level.floor[:, origins - first])
-        rows = features(part, first, last, task)[:, origins - first]
-        middle, spread = _of_all(parameters, rows.reshape(-1, rows.shape[2]))
+    for some, level, rows in rows_to_predict(history, origins, task):
+        middle, spread = _of_all(parameters, rows)
         middle, spread = middle.reshape(level.load.shape), spread.reshape(level.load.shape)
         median[some] = level.load_of(middle)
         upper[some] = level.load_of(middle + spread * distance)
-    # If the load at the origin is unknown, the model does not act, although the last minutes may be known.
-    known = ~np.isnan(present_load(history, origins))
-    found = Forecasts(np.where(known, median, np.nan), np.where(known, upper, np.nan))
-    return limited(found, history, origins, task.max_growth, task.lead_seconds)
+    return limited(Forecasts(median, upper), history, origins, task.max_growth, task.lead_seconds)
 
 
 def _fit_half(rows: FloatArray, answers: FloatArray) -> Half:
