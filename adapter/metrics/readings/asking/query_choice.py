@@ -111,7 +111,7 @@ class Planner:
     def trial(self, group: QueryGroup, request: DemandedRequest, kind: PlanKind) -> Query:
         """Return the query of a wider plan, which does not answer requests yet. Raises RenderError."""
         query = Query(self._key(kind, group, request), group.metric, request.selector, 0.0)
-        query.labels = request.selector.keys if group.metric.resource is None else frozenset()
+        _index(query, request.selector)
         return query
 
     def restore(self, group: QueryGroup, place: Place, selector: Selector, now: float) -> None:
@@ -279,11 +279,16 @@ class Planner:
             query = self.queries[key] = Query(key, metric, request.selector, longest_period(metric, self._settings))
             self._new.append(query)
         query.metric = metric
-        if metric.resource is None:
-            room = _MOST_INDEXED - len(query.labels)
-            query.labels |= set(sorted(request.selector.keys - query.labels)[:room])
+        _index(query, request.selector)
         query.groups.add(group)
         if kind is PlanKind.EXACT:
             query.payers.add(request.namespace)
         query.bound_at = now
         return query
+
+
+def _index(query: Query, selector: Selector) -> None:
+    """Let the rows of an external metric be indexed by the labels of a selector, as far as there is room."""
+    if query.metric.resource is None:
+        room = _MOST_INDEXED - len(query.labels)
+        query.labels |= set(sorted(selector.keys - query.labels)[:room])

@@ -68,6 +68,8 @@ class ObjectCataloguer:
         """When each object is looked up, by namespace and name."""
         self._turns: DueQueue[str] = DueQueue()
         """When the next look-up of each namespace is due; a namespace whose look-up runs is not in it."""
+        self._pauses_until: dict[str, float] = {}
+        """When the pause of each namespace ends; one that changes its objects all the time pauses, too."""
         self._failures: dict[_Key, int] = {}
         self._running: set[str] = set()
         """Namespaces with a look-up under way."""
@@ -189,7 +191,7 @@ class ObjectCataloguer:
             del self._due[namespace]
             self._turns.discard(namespace)
         elif namespace not in self._running:
-            self._enter_turn(namespace, now)
+            self._enter_turn(namespace, max(now, self._pauses_until.get(namespace, now)))
 
     def _state_of(self, found: RuleObject, former: ObjectState | None) -> ObjectState:
         if former is not None and former.found == found:
@@ -223,8 +225,10 @@ class ObjectCataloguer:
             else:
                 states[name] = after
             self._due[namespace].set(name, self._next(key, result, started, now))
+        pauses = {one: until for one, until in self._pauses_until.items() if until > now}
+        self._pauses_until = pauses | {namespace: now + _PAUSE_RATIO * (now - started)}
         if namespace in self._due:
-            self._enter_turn(namespace, now + _PAUSE_RATIO * (now - started))
+            self._enter_turn(namespace, self._pauses_until[namespace])
 
     def _next(self, key: _Key, result: LookUpResult, started: float, now: float) -> float:
         number = sum(map(len, self._states.values()))

@@ -323,9 +323,15 @@ def test_a_query_forgets_who_shared_it(namespaces: list[str]) -> None:
 
 def test_no_asker_makes_each_refresh_index_hundreds_of_labels() -> None:
     house = make_house(ScriptedPrometheus(answer=lambda _: reply()), objects=OBJECTS)
-    for selector in ("app=web", ",".join(f"made_up_{number}=a" for number in range(40))):
-        house.readings.external(house.external("queue_rows"), "shop", parse_selector(selector))
+    made_up = parse_selector(",".join(f"made_up_{number}=a" for number in range(40)))
+    for selector in (parse_selector("app=web"), made_up):
+        house.readings.external(house.external("queue_rows"), "shop", selector)
 
-    (query,) = house.readings._scheduler.state.planner.queries.values()
+    planner = house.readings._scheduler.state.planner
+    (query,) = planner.queries.values()
     assert "app" in query.labels
     assert len(query.labels) == 16
+
+    request = DemandedRequest("queue_rows", "shop", None, made_up)
+    trials = [planner.trial(group, request, PlanKind.WIDE) for group in planner.groups()]
+    assert {len(trial.labels) for trial in trials} == {16}

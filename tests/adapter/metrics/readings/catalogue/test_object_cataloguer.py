@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
@@ -226,6 +227,22 @@ def test_look_ups_of_one_namespace_do_not_keep_others_waiting() -> None:
     served.threads.run()
     assert len([each for each in served.prometheus.looked_up if '"bank"' in each]) == 1
     assert len([each for each in served.prometheus.looked_up if '"shop"' in each]) == 1
+
+
+def test_a_namespace_whose_objects_change_all_the_time_pauses_between_slow_look_ups_like_any_other() -> None:
+    served, started = Served(rules=""), list[float]()
+
+    def slow(selector: str) -> list[Mapping[str, str]]:
+        started.append(served.house.clock.now)
+        served.house.clock.forward(5.0)
+        return matching(selector)
+
+    served.prometheus.series_answer = slow
+    for number in range(60):
+        served.put(*([rule_object(spec_with(QUEUE, seriesQuery=f"jobs_{number}"), "shop/jobs")] if number % 3 else []))
+    pauses = [later - before - 5.0 for before, later in pairwise(started)]
+    assert len(pauses) > 1
+    assert min(pauses) >= 20.0
 
 
 def test_requests_wait_for_objects_that_have_not_been_read() -> None:
