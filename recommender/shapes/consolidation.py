@@ -23,6 +23,8 @@ MOST_SHOWN: Final = 10
 _MOST_NODES: Final = 24
 """Most nodes that are considered in pairs: those with the fewest pods for their price."""
 _LEAST_PRICE: Final = 1e-12
+_LEAST_SAVED_RATIO: Final = 1e-9
+"""Savings of a smaller share are those of rounding: 0.1 + 0.2 is more than 0.3 in floats."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,7 @@ def _replacements(nodes: Sequence[_PricedNode], groups: Sequence[NodeGroup], mos
         held = None if lowest is None or lowest[0] >= paid else packed(demand, (group,), [1.0] * len(demand.pods), {})
         count = most + 1 if held is None else held.counts[group.name]
         saved = paid - count * (group.price or 0.0)
-        if count <= most and saved > 0 and (best is None or saved > best.saved_per_hour):
+        if count <= most and saved > _LEAST_SAVED_RATIO * paid and (best is None or saved > best.saved_per_hour):
             names = tuple(node.name for node in nodes)
             best = Consolidation(names, group.name, count, len(pods), saved)
     if best is not None:

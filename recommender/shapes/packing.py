@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.predicates.pod_shapes import PodShape
 
 _LEAST_PRICE: Final = 1e-12
+_LEAST_PRICE_RATIO: Final = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +82,13 @@ class PackingDemand:
         ]
         if not all(one.rooms for one in narrowed):
             return None
-        found = solved(narrowed, [self.free[option] for option in options], [prices[option] for option in options])
-        return None if found is None else (max(0.0, surely_below(found.cost)), found.pod_prices)
+        # The tolerances of the solver are absolute: it must not take any price for nothing, whatever the currency.
+        costs = [prices[option] for option in options]
+        unit = max(min(costs), _LEAST_PRICE_RATIO * max(costs)) or 1.0
+        found = solved(narrowed, [self.free[option] for option in options], [cost / unit for cost in costs])
+        if found is None:
+            return None
+        return max(0.0, surely_below(found.cost)) * unit, tuple(price * unit for price in found.pod_prices)
 
 
 def demand_of(pods: Iterable[ClusterPod], groups: Sequence[NodeGroup]) -> PackingDemand:

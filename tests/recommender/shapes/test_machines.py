@@ -12,11 +12,16 @@ from hypothesis import strategies as st
 from adapter.foundation.cluster.values.constraints import NO_CONSTRAINTS
 from adapter.foundation.documents.tree import DocumentError
 from benchmarks.made_past import START, PastPlan, made_past
+from recommender.kinds.cluster_size.model.size_settings import ScaleDownSettings
 from recommender.kinds.cluster_size.predicates.filters import PodFilter
 from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
+from recommender.kinds.cluster_size.scale_down.disruptions import RemainingDisruptions
+from recommender.kinds.cluster_size.scale_down.drainability import DrainRules
 from recommender.recording.recording import RecordedPod
+from recommender.replay.cluster.situations import CONTROLLERS
 from recommender.shapes.catalogue import MOST_SHAPES, candidate, read_catalogue
 from recommender.shapes.choice import MachineChoice, NoChoice, chosen
+from recommender.shapes.consolidation import consolidations
 from recommender.shapes.peaks import History, Peak, history_of_recording
 from recommender.shapes.report import best_offers
 
@@ -198,3 +203,32 @@ def test_shapes_that_another_one_replaces_at_no_higher_price_are_left_out() -> N
     groups = groups_of(HEAD + "".join(f"- {{name: {name}, {rest}}}\n" for name, rest in shapes.items()))
     kept = ["a", "more-memory", "cheaper", "gpu", "labelled", "tainted", "more-endless"]
     assert [group.name for group in best_offers(groups)] == kept
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1e8])
+def test_the_unit_of_prices_makes_no_difference_to_the_lower_bound(unit: float) -> None:
+    packed = history(tuple(pod(number, 700 + 37 * number, 1500 + 211 * number) for number in range(20)))
+    usual = groups_of()
+    scaled = [replace(group, price=(group.price or 0.0) * unit) for group in usual]
+    found, same = chosen(packed, usual, 2), chosen(packed, scaled, 2)
+    assert isinstance(found, MachineChoice)
+    assert isinstance(same, MachineChoice)
+    assert same.bound == pytest.approx(found.bound * unit, rel=1e-5)
+
+
+def test_nodes_that_cost_as_much_together_as_a_machine_are_not_replaced_by_it() -> None:
+    (group,) = groups_of(HEAD + "- {name: one, price: 0.3, template: {cpu: 8, memory: 16Gi}}\n")
+    assert group.template is not None
+    nodes = tuple(replace(group.template.node, name=f"n{number}") for number in range(2))
+    pods = tuple(replace(pod(number, 500, 512), node=f"n{number}", phase="Running") for number in range(2))
+    rules = DrainRules(ScaleDownSettings(), (), RemainingDisruptions(()), START, CONTROLLERS)
+    (dearer,) = consolidations(Peak(START, nodes, pods), {"n0": 0.1, "n1": 0.25}, [group], rules)
+    assert set(dearer.nodes) == {"n0", "n1"}
+    assert consolidations(Peak(START, nodes, pods), {"n0": 0.1, "n1": 0.2}, [group], rules) == ()
+
+
+def test_a_price_that_is_all_but_nothing_is_packed_like_any_other() -> None:
+    groups = [replace(group, price=5e-324 if group.name == "small" else group.price) for group in groups_of()]
+    found = chosen(history(tuple(pod(number, 700, 1500) for number in range(9))), groups, 2)
+    assert isinstance(found, MachineChoice)
+    assert found.counts.keys() == {"small"}
