@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import yaml
 
 from adapter.foundation.reports.documents import json_text
+from adapter.foundation.reports.terminal_escaping import printable
 from recommender.decisions.texts.times import rfc3339
 from recommender.kinds.resources.size_record import ResourceSize, SizeRecord, SizeStatus
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 _AMOUNTS: Final = (
     "request", "limit", "lower", "target", "upper", "interval_low", "interval_high", "recommended_limit", "saves",
 )  # fmt: skip
+
+
+_FORMULAS: Final = ("=", "+", "-", "@")
 
 
 def size_list(sizes: Sizes) -> dict[str, object]:
@@ -67,12 +71,19 @@ def as_yaml(sizes: Sizes) -> str:
 
 def as_csv(sizes: Sizes) -> str:
     """Return a header line with the names of the columns, and a line for each container; unknown values are empty."""
-    rows = [_flat(_item(record)) for record in sizes.records]
+    rows = [{name: _cell(value) for name, value in _flat(_item(record)).items()} for record in sizes.records]
     written = io.StringIO()
     writer = csv.DictWriter(written, _columns(), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     return written.getvalue().rstrip("\n")
+
+
+def _cell(value: object) -> object:
+    """Return a value as a spreadsheet shows it: a name that looks like a formula is preceded by an apostrophe."""
+    if not isinstance(value, str):
+        return value
+    return f"'{printable(value)}" if value.startswith(_FORMULAS) else printable(value)
 
 
 def _item(record: SizeRecord) -> dict[str, object]:

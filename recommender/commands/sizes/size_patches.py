@@ -10,6 +10,7 @@ import msgspec
 
 from adapter.foundation.objects.names import is_namespace_name, is_object_name
 from adapter.foundation.objects.quantities import milli_quantity
+from adapter.foundation.reports.terminal_escaping import printable
 from adapter.foundation.sources.prometheus.errors import shortened
 from recommender.kinds.resources.size_record import SizeRecord, SizeStatus
 from recommender.kinds.resources.workloads import CPU, MEMORY, SizedWorkload
@@ -32,7 +33,7 @@ _MEBIBYTE: Final = 2**20
 def as_patches(sizes: Sizes) -> str:
     """Return a script with a command for each workload, and notes on it as comments."""
     lines = ["# Each command restarts the pods of its workload. Read it before you run it."]
-    lines += [f"# {shortened(text)}" for text in sizes.missing]
+    lines += map(_comment, sizes.missing)
     by_workload = sorted(sizes.records, key=lambda record: record.workload)
     order = {record.workload: place for place, record in reversed(list(enumerate(sizes.records)))}
     groups = [(workload, list(records)) for workload, records in groupby(by_workload, lambda each: each.workload)]
@@ -60,15 +61,15 @@ def patch_of(workload: SizedWorkload, records: Iterable[SizeRecord]) -> dict[str
 def _workload_lines(workload: SizedWorkload, records: Sequence[SizeRecord]) -> Iterator[str]:
     for record in records:
         if record.message:
-            yield f"# {shortened(f'{workload} {record.container}: {record.message}')}"
+            yield _comment(f"{workload} {record.container}: {record.message}")
     if not any(record.status is SizeStatus.OK for record in records):
         return
     if workload.kind not in _KINDS:
-        yield f"# {shortened(f'{workload}: pods of this kind are changed where their template is, not by a patch')}"
+        yield _comment(f"{workload}: pods of this kind are changed where their template is, not by a patch")
         return
     patch = patch_of(workload, records)
     if patch is None:
-        yield f"# {shortened(f'{workload}: the requests are as recommended')}"
+        yield _comment(f"{workload}: the requests are as recommended")
     elif is_object_name(workload.name) and is_namespace_name(workload.namespace):
         yield shlex.join(
             (
@@ -76,6 +77,10 @@ def _workload_lines(workload: SizedWorkload, records: Sequence[SizeRecord]) -> I
                 "--type=strategic", f"--patch={msgspec.json.encode(patch).decode()}",
             )
         )  # fmt: skip
+
+
+def _comment(text: str) -> str:
+    return f"# {printable(shortened(text))}"
 
 
 def _resources(record: SizeRecord) -> dict[str, Mapping[str, str]]:

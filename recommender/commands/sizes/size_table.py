@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.objects.amount_texts import amount_text
+from adapter.foundation.reports.terminal_escaping import printable
 from recommender.decisions.texts.columns import columns, wrapped
 from recommender.decisions.texts.times import rfc3339
 from recommender.kinds.resources.histograms import DAY_SECONDS
@@ -34,11 +35,11 @@ def _lines(sizes: Sizes, width: int | None) -> Iterator[str]:
         yield ""
     notes = [record for record in sizes.records if record.message]
     for record in notes[:_MOST_NOTES]:
-        yield from wrapped(f"{record.workload} {record.container}: {record.message}", width, "")
+        yield from wrapped(printable(f"{record.workload} {record.container}: {record.message}"), width, "")
     if len(notes) > _MOST_NOTES:
         yield f"and {len(notes) - _MOST_NOTES} more notes: -o json has all of them"
     for text in sizes.missing:
-        yield from wrapped(f"note: {text}", width, "")
+        yield from wrapped(printable(f"note: {text}"), width, "")
 
 
 def _summary(sizes: Sizes) -> str:
