@@ -172,7 +172,12 @@ def _assumptions(values: FlagValues, settings: PredictiveSettings | None, report
 
 
 def _check_length(trace: RecordedLoad, history: LoadHistory) -> None:
-    """Refuse a load of a single step: it allows no second decision, so advice from it would be meaningless."""
+    """Refuse a load of a single step, which allows no second decision, and steps in which nothing could be scaled."""
+    if history.step_seconds < 1:
+        # Models look at each step of a start-up, which may be hundreds of thousands.
+        raise BacktestError(
+            f"{trace.source}: its steps of {history.step_seconds:g} s are below a second: write --step=1s or more"
+        )
     if np.count_nonzero(~np.isnan(history.values)) < 2:
         raise BacktestError(
             f"{trace.source}: the load of only one step of {history.step_seconds:g} s is known, so nothing can be "

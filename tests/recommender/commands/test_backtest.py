@@ -142,6 +142,13 @@ def test_one_sample_gives_no_advice(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert f"{path}: the load of only one step of 60 s is known, so nothing can be replayed" in printed.err
 
 
+def test_steps_in_which_nothing_could_be_scaled_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "fine.csv"
+    path.write_text("timestamp,value\n" + "".join(f"{place / 1000},{place % 7}\n" for place in range(200)))
+    assert run("--trace", path) == 2
+    assert f"{path}: its steps of 0.001 s are below a second: write --step=1s or more" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
