@@ -28,6 +28,15 @@ _VERSIONS: Final = ("v1beta2", "v1beta1")
 """Versions of custom.metrics.k8s.io, the newest first."""
 
 
+FORM_ERRORS: Final = (KeyError, ValueError, TypeError, AttributeError)
+"""What reading an answer in another form raises: whatever serves a metrics API, its answer must not prevent ours."""
+
+
+def of_another_form(api: str, error: Exception) -> str:
+    """Return what is wrong with an answer whose reading raised one of `FORM_ERRORS`."""
+    return f"the answer of {api} is not in the form of the API: {error!r}"
+
+
 @dataclass(frozen=True, slots=True)
 class AskedMetric:
     """One metric: the request and its result."""
@@ -63,11 +72,11 @@ class MetricsApis:
         """Return the result for an entry of `spec.metrics`. Raises UnauthorizedError."""
         try:
             return self._ask(metric)
-        except (KeyError, ValueError, TypeError, AttributeError) as error:
-            # Whatever serves the API, its answer must not prevent ours.
+        except FORM_ERRORS as error:
             api = _API_OF.get(metric["type"], CUSTOM)
-            message = f"the answer of {api} is not in the form of the API: {error!r}"
-            return AskedMetric(api, str(metric["type"]), "", {}, "", "", Unavailable(message), {}, None)
+            return AskedMetric(
+                api, str(metric["type"]), "", {}, "", "", Unavailable(of_another_form(api, error)), {}, None
+            )
 
     def _ask(self, metric: Mapping[str, Any]) -> AskedMetric:
         kind = metric["type"]

@@ -11,7 +11,7 @@ from recommender.kubectl.reader import NotRead, Reader, namespaced
 from recommender.kubectl.recommendations import Recommendations, unread_of
 from recommender.kubectl.report import Report, ReportSection
 from recommender.kubectl.why.events import events_of, events_section
-from recommender.kubectl.why.observed import CUSTOM, RESOURCE
+from recommender.kubectl.why.observed import CUSTOM, FORM_ERRORS, RESOURCE, of_another_form
 from recommender.kubectl.why.relative_times import ago, seconds_of
 
 _MOST_METRICS: Final = 20
@@ -133,8 +133,11 @@ def _resource_metrics(reader: Reader, namespace: str, name: str) -> dict[str, An
     found = reader.object(namespaced(f"{RESOURCE}/v1beta1", namespace, "pods", name), right)
     if isinstance(found, NotRead):
         return NotRead(f"CPU and memory: {found.reason}")
-    containers = {one["name"]: dict(one.get("usage") or {}) for one in found.get("containers") or ()}
-    return {"time": found.get("timestamp"), "containers": containers}
+    try:
+        containers = {one["name"]: dict(one.get("usage") or {}) for one in found.get("containers") or ()}
+        return {"time": _readable(found.get("timestamp")), "containers": containers}
+    except FORM_ERRORS as error:
+        return NotRead(f"CPU and memory: {of_another_form(RESOURCE, error)}")
 
 
 def _custom_metrics(reader: Reader, namespace: str, name: str) -> tuple[list[dict[str, Any]], list[str]]:
@@ -153,10 +156,19 @@ def _custom_metrics(reader: Reader, namespace: str, name: str) -> tuple[list[dic
             # Not every metric describes every pod.
             lacking += [] if found.is_absent else [f"pods/{metric}: {found.reason}"]
             continue
-        values += [{"metric": metric, "value": one["value"], "time": one["timestamp"]} for one in found]
+        try:
+            values += [{"metric": metric, "value": one["value"], "time": _readable(one["timestamp"])} for one in found]
+        except FORM_ERRORS as error:
+            lacking.append(f"pods/{metric}: {of_another_form(CUSTOM, error)}")
     if len(served) > _MOST_METRICS:
         lacking.append(f"{len(served) - _MOST_METRICS} of {len(served)} custom metrics of pods were not asked for")
     return values, lacking
+
+
+def _readable(moment: str | None) -> str | None:
+    """Return a time as it is; raises ValueError or TypeError for anything else."""
+    seconds_of(moment)
+    return moment
 
 
 def _usage_sentences(usage: Mapping[str, Any], now: float) -> Iterator[str]:

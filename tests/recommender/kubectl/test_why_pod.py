@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.recommender.kubectl import shop
 
 if TYPE_CHECKING:
@@ -74,3 +76,41 @@ def test_apis_that_do_not_answer_are_said(plugin: Plugin) -> None:
     answered = plugin.why("pod/web-0", "-o", "json")
     assert answered.status == 1
     assert [reason.partition(":")[0] for reason in answered.document["missing"]] == ["CPU and memory", "custom metrics"]
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"timestamp": "2026-01-01T00:00:00Z"},
+        {"value": "1"},
+        {"value": "1", "timestamp": "yesterday"},
+        {"value": "1", "timestamp": 7},
+        {},
+        "3",
+    ],
+)
+def test_an_answer_in_another_form_is_said_and_hides_nothing_else(plugin: Plugin, item: object) -> None:
+    plugin.answer(f"{shop.PODS}/web-0", shop.pod("web-0"))
+    containers = [{"name": "main", "usage": {"cpu": "250m"}}]
+    plugin.answer(f"{shop.USAGE}/web-0", {"timestamp": shop.now(), "containers": containers})
+    plugin.answer(CUSTOM, {"resources": [{"name": "pods/connections"}]})
+    plugin.answer(f"{CUSTOM}/namespaces/shop/pods/web-0/connections", {"items": [item]})
+    answered = plugin.why("pod/web-0")
+    assert answered.status == 1
+    assert "main: cpu 250m" in answered.out
+    assert "pods/connections: the answer of custom.metrics.k8s.io is not in the form of the API" in " ".join(
+        answered.out.split()
+    )
+
+
+@pytest.mark.parametrize("found", [{"timestamp": "now"}, {"containers": ["main"]}, {"containers": [{"usage": "much"}]}])
+def test_usage_in_another_form_is_said_and_hides_nothing_else(plugin: Plugin, found: dict[str, object]) -> None:
+    plugin.answer(f"{shop.PODS}/web-0", shop.pod("web-0"))
+    plugin.answer(f"{shop.USAGE}/web-0", found)
+    plugin.answer(CUSTOM, {"resources": [{"name": "pods/connections"}]})
+    one = {"value": "7", "timestamp": shop.now()}
+    plugin.answer(f"{CUSTOM}/namespaces/shop/pods/web-0/connections", {"items": [one]})
+    answered = plugin.why("pod/web-0")
+    assert answered.status == 1
+    assert "connections: 7 (" in answered.out
+    assert "the answer of metrics.k8s.io is not in the form of the API" in " ".join(answered.out.split())
