@@ -185,7 +185,7 @@ def test_steps_in_which_nothing_could_be_scaled_are_refused(tmp_path: Path, caps
         ([*NOWHERE, "--end", ""], "--end: '' is not a time"),
         ([*NOWHERE, "--start", "-1d", "--end", "-2d"], "--start -1d is after --end -2d: swap them"),
         ([*NOWHERE, "--start", "9999-01-01"], "--start 9999-01-01 is after now, which is the end without --end"),
-        ([*NOWHERE, "--last", "1h"], "http://127.0.0.1:9: sum(x): query /api/v1/query_range: no connection"),
+        ([*NOWHERE, "--last", "1h"], "http://127.0.0.1:9: sum(x): no connection to http://127.0.0.1:9: "),
     ],
 )
 def test_wrong_usage_ends_with_one_line(
