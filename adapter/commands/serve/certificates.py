@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from adapter.commands.program import PROGRAM
@@ -208,14 +208,29 @@ def follow_certificate(
 
     `read` returns None if there is nothing new to show; it may renew the certificate first.
     """
-    metrics = CertificateMetrics(context.registry)
+    metrics, state = CertificateMetrics(context.registry), StateLog(_log)
 
     def look() -> None:
         found = read()
         if found is not None:
             metrics.dates(found.not_before, found.not_after)
+            report_dates(found, datetime.now(tz=UTC), state)
 
     context.tasks.periodic("serving certificate", look, every_seconds=every_seconds, deadline_seconds=60.0)
+
+
+def report_dates(found: ServingCertificate, now: datetime, state: StateLog) -> None:
+    """Log when a certificate is of another time, with which no client accepts this server, and when that ends."""
+    if found.not_after <= now:
+        wrong, fix = "has expired", "renew it; new files are used without a restart"
+    elif found.not_before > now:
+        wrong, fix = "is not valid yet", "check the clock of this machine and that of the issuer"
+    else:
+        state.recovered("dates", "the serving certificate is valid now")
+        return
+    begin, end = found.not_before.isoformat(), found.not_after.isoformat()
+    message = f"{found.certificate_file}: the serving certificate {wrong}, so clients refuse this server: {fix}"
+    state.failed("dates", message, not_before=begin, not_after=end)
 
 
 def given_now(certificate_file: Path, key_file: Path) -> ServingCertificate | None:

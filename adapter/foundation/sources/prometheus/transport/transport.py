@@ -216,6 +216,8 @@ def certificate_refusal(error: BaseException | None) -> str:
 def _cause(error: Exception | None) -> str:
     if refusal := certificate_refusal(error):
         return refusal
+    if isinstance(error, ssl.SSLError) and error.reason == "WRONG_VERSION_NUMBER":
+        return "it does not speak TLS: write http://, or the port that speaks TLS"
     if isinstance(error, TimeoutError):
         return "it took too long"
     if isinstance(error, OSError) and error.strerror:

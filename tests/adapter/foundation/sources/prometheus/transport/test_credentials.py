@@ -185,6 +185,15 @@ def values(url: str, **options: Any) -> list[float]:  # noqa: ANN401 - settings 
         return [sample.value for batch in answer.batches(UNPACED) for sample in batch]
 
 
+def test_a_server_without_tls_is_told_from_one_that_is_refused() -> None:
+    with raw_server(lambda peer: peer.answer(b"", "400 Bad Request")) as server:
+        plain = server.url.replace("http://", "https://")
+        with pytest.raises(
+            PrometheusUnreachableError, match=r"TLS handshake .* failed: it does not speak TLS: write http"
+        ):
+            values(plain)
+
+
 def test_the_server_is_verified_by_the_given_authority(authority: Authority, tmp_path: Path) -> None:
     pair = authority.server()
     other = Authority(tmp_path / "other").server()
