@@ -60,7 +60,6 @@ def shapes_message(report: ShapeReport) -> str:
     if isinstance(choice, NoChoice):
         return f"No shapes are recommended: {choice.reason}."
     machines = ", ".join(f"{one.count} of {one.shape}" for one in report.shapes)
-    above = 100 * (choice.cost / choice.bound - 1) if choice.bound else 0.0
     hold = "holds" if sum(one.count for one in report.shapes) == 1 else "hold"
     text = f"{machines} {hold} every peak for {choice.cost:,.2f} an hour"
     saves = report.saves_ratio
@@ -68,6 +67,9 @@ def shapes_message(report: ShapeReport) -> str:
         text += f", {abs(saves) * 100:.1f}% {'less' if saves >= 0 else 'more'} than the present nodes"
     elif report.present_cost is not None:
         text += ", and the present nodes cost nothing by the prices of their groups"
+    if not choice.bound:
+        return f"{text}."
+    above = 100 * (choice.cost / choice.bound - 1)
     if above < _SHOWN_PERCENT:
         return f"{text}; no machines of the catalogue could for less."
     return f"{text}; at most {above:.1f}% above the cheapest machines that could."

@@ -22,8 +22,9 @@ from recommender.replay.cluster.situations import CONTROLLERS
 from recommender.shapes.catalogue import MOST_SHAPES, candidate, read_catalogue
 from recommender.shapes.choice import MachineChoice, NoChoice, chosen
 from recommender.shapes.consolidation import consolidations
+from recommender.shapes.document import shapes_message
 from recommender.shapes.peaks import History, Peak, history_of_recording
-from recommender.shapes.report import best_offers
+from recommender.shapes.report import ShapeCount, ShapeReport, best_offers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -214,6 +215,16 @@ def test_the_unit_of_prices_makes_no_difference_to_the_lower_bound(unit: float) 
     assert isinstance(found, MachineChoice)
     assert isinstance(same, MachineChoice)
     assert same.bound == pytest.approx(found.bound * unit, rel=1e-5)
+
+
+def test_without_a_lower_bound_nothing_is_said_about_other_machines() -> None:
+    known, unknown = (MachineChoice({"one": 2}, 0.6, bound, ()) for bound in (0.6, 0.0))
+    told = [
+        shapes_message(ShapeReport("made", (), 2, (ShapeCount("one", 2, 0.6),), each, 2, 0.9, (), ()))
+        for each in (known, unknown)
+    ]
+    less = "2 of one hold every peak for 0.60 an hour, 33.3% less than the present nodes"
+    assert told == [f"{less}; no machines of the catalogue could for less.", f"{less}."]
 
 
 def test_nodes_that_cost_as_much_together_as_a_machine_are_not_replaced_by_it() -> None:
