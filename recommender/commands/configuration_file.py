@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adapter.foundation.files.file_contents import FilesError, read_each
+from adapter.foundation.files.file_contents import FilesError, read_each, sole_content
 from adapter.foundation.service.flags.parsing import exit_for_usage
 from adapter.foundation.sources.kubernetes.credentials.access import pod_namespace
 from recommender.commands.program import PROGRAM
@@ -31,9 +31,7 @@ def configuration_or_exit(values: FlagValues, *, for_backtest: bool = False) -> 
     if path.is_dir():
         exit_for_usage(PROGRAM, f"{path}: this is a folder: name the configuration file in it")
     try:
-        (content,) = read_each([path])
-        if content.unread is not None:
-            raise content.unread
+        content = sole_content(path, read_each([path]))
         configuration = read_configuration(content.text, str(content.path), for_backtest=for_backtest)
         return path, with_own_namespace(configuration, pod_namespace())
     except FilesError as error:

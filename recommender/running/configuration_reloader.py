@@ -7,9 +7,10 @@ good version stays in use.
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from adapter.foundation.files.file_contents import FileContent, FilesError
+from adapter.foundation.files.file_contents import FileContent, FilesError, sole_content
 from adapter.foundation.service.runtime.followed_configuration import FollowedConfiguration, ReloadMetrics
 from adapter.foundation.service.runtime.logs import fields
 from adapter.foundation.sources.kubernetes.credentials.access import pod_namespace
@@ -61,7 +62,7 @@ class ConfigurationReloader:
         self._in_force = Configuration()
         self._followed = FollowedConfiguration(
             [path],
-            _read,
+            partial(_read, path),
             self._apply_change,
             unusable=(FilesError, ConfigurationFileError),
             metrics=metrics,
@@ -102,6 +103,6 @@ class ConfigurationReloader:
         return not read.problems
 
 
-def _read(contents: Sequence[FileContent]) -> Configuration:
-    (content,) = contents
+def _read(path: Path, contents: Sequence[FileContent]) -> Configuration:
+    content = sole_content(path, contents)
     return with_own_namespace(read_configuration(content.text, str(content.path)), pod_namespace())

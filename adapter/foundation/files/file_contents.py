@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
 LARGEST_BYTES = 16 << 20
@@ -113,6 +113,16 @@ def read_each(paths: Iterable[Path]) -> tuple[FileContent, ...]:
     A folder stands for the `*.yaml` files in it, in the order of their names.
     """
     return tuple(content for path in paths for content in _contents_of(path))
+
+
+def sole_content(path: Path, contents: Sequence[FileContent]) -> FileContent:
+    """Return the content that `read_each` returned for one path; raises FilesError unless it is one readable file."""
+    if len(contents) != 1:
+        raise FilesError(f"{path}: the folder has {len(contents) or 'no'} *.yaml files: name the one to read")
+    (content,) = contents
+    if content.unread is not None:
+        raise content.unread
+    return content
 
 
 def empty_folders(paths: Iterable[Path], contents: Iterable[FileContent]) -> tuple[Path, ...]:

@@ -6,9 +6,10 @@ A changed file that has an error changes nothing: the last good one stays in for
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING
 
-from adapter.foundation.files.file_contents import FileContent, FilesError, read_each
+from adapter.foundation.files.file_contents import FileContent, FilesError, read_each, sole_content
 from adapter.foundation.service.runtime.followed_configuration import FollowedConfiguration, ReloadMetrics
 from adapter.foundation.service.runtime.logs import fields
 from adapter.nodes.configuration.reading import SchedulingFileError, read_scheduling
@@ -41,7 +42,7 @@ class SchedulingReloader:
         if path is not None:
             self._followed = FollowedConfiguration(
                 [path],
-                _read,
+                partial(_read, path),
                 self._apply_change,
                 unusable=(FilesError, SchedulingFileError),
                 metrics=metrics,
@@ -72,11 +73,9 @@ class SchedulingReloader:
 
 def read_scheduling_file(path: Path) -> SchedulingSettings:
     """Return the settings that a file contains. Raises FilesError or SchedulingFileError."""
-    return _read(read_each([path]))
+    return _read(path, read_each([path]))
 
 
-def _read(contents: Sequence[FileContent]) -> SchedulingSettings:
-    (content,) = contents
-    if content.unread is not None:
-        raise content.unread
+def _read(path: Path, contents: Sequence[FileContent]) -> SchedulingSettings:
+    content = sole_content(path, contents)
     return read_scheduling(content.text, str(content.path))

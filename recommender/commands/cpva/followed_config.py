@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from adapter.foundation.files.file_contents import FilesError, read_files
+from adapter.foundation.files.file_contents import FilesError, read_each, sole_content
 from adapter.foundation.service.runtime.logs import StateLog
 from recommender.commands.vertical.polls import PollError
 from recommender.kinds.proportional.cpva_config import ScaleConfig, ScaleConfigError, overridden, parse_scale_config
@@ -45,7 +45,7 @@ class FollowedConfig:
 
     def _look(self, file: Path) -> None:
         """Read the file if it has changed. Raises FilesError and ScaleConfigError."""
-        [content] = read_files((file,))
+        content = sole_content(file, read_each((file,)))
         if content.text == self._text:
             return
         try:

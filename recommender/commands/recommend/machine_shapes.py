@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.cluster.values.state import ClusterState, Observed
 from adapter.foundation.documents.tree import DocumentError
-from adapter.foundation.files.file_contents import FilesError, read_each
+from adapter.foundation.files.file_contents import FilesError, read_each, sole_content
 from adapter.foundation.reports.documents import json_text
 from adapter.foundation.service.flags.parsing import UsageError
 from recommender.backtest.progress import ProgressLine
@@ -66,9 +66,7 @@ def recommend_shapes(
 
 def _catalogue(path: Path) -> ShapeCatalogue:
     try:
-        (content,) = read_each([path])
-        if content.unread is not None:
-            raise content.unread
+        content = sole_content(path, read_each([path]))
         return read_catalogue(content.text, str(content.path))
     except FilesError as error:
         raise UsageError(f"--shapes: {error}") from error

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from prometheus_client import CollectorRegistry
 
+from adapter.foundation.files.file_contents import FilesError
 from adapter.foundation.files.kept_contents import KeptContents
 from recommender.running.configuration_reloader import ConfigurationReloader
 from tests.recommender.configuration.files import TARGET, entry, whole
@@ -13,8 +15,6 @@ from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
 SCALED = ("targets:", f"- {TARGET}", "outputs: [scale]")
 
@@ -57,3 +57,8 @@ def test_the_last_good_version_of_a_refused_entry_outlives_the_worker(tmp_path: 
 
     until(is_refused)
     assert ConfigurationReloader(file, CollectorRegistry(), "x", kept).current == first.current
+
+
+def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FilesError, match=r"the folder has no \*\.yaml files: name the one to read"):
+        ConfigurationReloader(tmp_path, CollectorRegistry(), "x")

@@ -171,8 +171,9 @@ def _load(source: str, load: Callable[[], object], remedy: str = _REMEDY) -> Non
         reason = f"{error.strerror}: {error.filename}"
     except MarkedYAMLError as error:
         reason = f"not YAML, line {error.problem_mark.line + 1}" if error.problem_mark else "not YAML"
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        # The package does not validate: a list in place of a mapping, or data that is not base64, raises any of these.
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        # The package does not validate: a list in place of a mapping, lists in lists without end, or data that is not
+        # base64, raises any of these.
         reason = f"not in the expected form ({type(error).__name__})"
     else:
         if not failures:

@@ -274,6 +274,7 @@ class TestConfiguration:
             ("", "the file is empty"),
             ("a: [", "not YAML, line 1"),
             ("- a list", "not in the expected form"),
+            ("users: " + 5000 * "[" + 5000 * "]", "not in the expected form"),
             ("kind: Config", "there is no key current-context"),
             (
                 "{current-context: a, contexts: [{name: b}], clusters: [], users: [{name: u, user: {token: s3cret}}]}",
@@ -288,7 +289,16 @@ class TestConfiguration:
                 "File does not exist",
             ),
         ],
-        ids=["empty", "not YAML", "a list", "no context", "context of another name", "user without name", "no CA"],
+        ids=[
+            "empty",
+            "not YAML",
+            "a list",
+            "too deep",
+            "no context",
+            "context of another name",
+            "user without name",
+            "no CA",
+        ],
     )
     def test_what_is_wrong_with_a_kubeconfig_is_said_without_its_secrets(
         self, tmp_path: Path, content: str, reason: str
