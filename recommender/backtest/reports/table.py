@@ -56,13 +56,16 @@ def _shortness(report: BacktestReport) -> Iterator[str]:
 def sentence(report: BacktestReport) -> str:
     """Return the verdict as a sentence."""
     auto, verdict = report.policy(AUTO), report.verdict
+    tau, theta = auto.comparison.tau_under_versus_headroom, auto.comparison.theta_under_versus_headroom
     use = f"Use model: auto, which ran {verdict.use.removeprefix('model:')} most"
     if verdict.use == HEADROOM:
+        # The models that led for the rest of the time may have paid for themselves all the same.
         use = "Use plain headroom: no model proved better for most of this load"
+        if _is_better(tau) and _is_better(theta):
+            use = "Use model: auto, which was plain headroom for most of this load"
     cost = f"{AUTO} costs as much as {_percent(auto.comparison.cost_as_headroom_ratio)} headroom"
     if verdict.cost_above_load_ratio is not None:
         cost += f", {_percent(verdict.cost_above_load_ratio)} above the load itself"
-    tau, theta = auto.comparison.tau_under_versus_headroom, auto.comparison.theta_under_versus_headroom
     if tau is None and theta is None:
         return f"{use}. {cost}, and neither is ever short."
     if ONLY_THE_POLICY in (tau, theta):
@@ -173,6 +176,10 @@ def _comparison_text(ratio: float | None, adverb: str) -> str:
     # 99.6% must not be shown as all.
     shown = f"{percent:.3g}" if percent > 99 and ratio < 1.0 else f"{percent:.0f}"
     return f"{shown}% {'less' if ratio < 1.0 else 'more'} {adverb}".rstrip()
+
+
+def _is_better(ratio: float | None) -> bool:
+    return ratio is not None and ratio < 1 and not _is_equal(ratio)
 
 
 def _is_equal(ratio: float | None) -> bool:

@@ -60,6 +60,25 @@ def test_the_verdict_compares_shortages_in_percent(often: float | None, much: fl
     assert sentence(replace(report, policies=(replace(auto, comparison=comparison),))).endswith(words)
 
 
+@pytest.mark.parametrize(
+    ("often", "much", "words"),
+    [
+        (0.0, 0.0, "Use model: auto, which was plain headroom for most of this load. "),
+        (0.6, 0.9, "Use model: auto, which was plain headroom for most of this load. "),
+        (0.6, 1.2, "Use plain headroom: no model proved better for most of this load. "),
+        (0.999, 0.6, "Use plain headroom: no model proved better for most of this load. "),
+        (None, 0.6, "Use plain headroom: no model proved better for most of this load. "),
+    ],
+)
+def test_headroom_is_not_advised_where_auto_was_better(often: float | None, much: float, words: str) -> None:
+    """`auto` may be headroom for most of the time, and short less often than headroom of the same cost over all."""
+    report = replayed(SHORT["constant"])
+    assert report.verdict.use == "headroom"
+    auto = report.policy("model:auto")
+    comparison = replace(auto.comparison, tau_under_versus_headroom=often, theta_under_versus_headroom=much)
+    assert sentence(replace(report, policies=(replace(auto, comparison=comparison),))).startswith(words)
+
+
 def test_models_with_too_little_history_take_no_part_and_say_what_they_lack() -> None:
     report = replayed(daily_load(352, 10.0), step_seconds=10.0)
     assert [policy.name for policy in report.policies] == [
