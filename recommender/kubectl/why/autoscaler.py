@@ -10,6 +10,7 @@ from adapter.foundation.hpa import HpaWorkload, Proposal, Unavailable
 from adapter.foundation.hpa.documents import HpaDocumentError, pod_of, spec_of
 from adapter.foundation.objects.quantities import milli_quantity
 from adapter.foundation.objects.resources import ResolveResource, UnknownResourceError
+from adapter.foundation.reports.counts import listed
 from adapter.foundation.sources.kubernetes.access_rights import AccessRight
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
 from adapter.metrics.readings.explain.explanation import Explanation
@@ -40,6 +41,17 @@ class _Target:
     selector: str
 
 
+@dataclass(frozen=True, slots=True)
+class _ShownMetric:
+    """A metric of an HPA with all that is known about it."""
+
+    asked: AskedMetric
+    proposal: Proposal | None
+    found: Explanation | NotRead | None
+    metric: Mapping[str, Any]
+    """The metric as the HPA states it."""
+
+
 def why_autoscaler(
     reader: Reader,
     resolve: ResolveResource,
@@ -67,15 +79,15 @@ def why_autoscaler(
     last = seconds_of((hpa.get("status") or {}).get("lastScaleTime"))
     following = next_sync(spec, target.workload, [one.observation for one in asked], last, now)
     proposals = following.free.proposals or (None,) * len(asked)
-    shown = [*zip(asked, proposals, explained, hpa["spec"]["metrics"], strict=True)]
+    shown = [_ShownMetric(*each) for each in zip(asked, proposals, explained, hpa["spec"]["metrics"], strict=True)]
     details = {
         "target": _target_document(hpa, target, spec.min_replicas, spec.max_replicas),
         "next": _next_document(following),
-        "metrics": [_metric_document(one, proposal, found, now) for one, proposal, found, _ in shown],
+        "metrics": [_metric_document(one, now) for one in shown],
         "conditions": _condition_documents(hpa),
     }
     sections = (
-        *(_metric_section(one, proposal, found, metric, now) for one, proposal, found, metric in shown),
+        *(_metric_section(one, now) for one in shown),
         _steps_section(following),
         conditions,
         *((NOT_ASKED,) if explain is None else ()),
@@ -143,34 +155,20 @@ def _absent(reference: Mapping[str, Any], namespace: str) -> NotRead:
     return NotRead(f"its target {named} does not exist in {namespace}, or has no scale: check spec.scaleTargetRef")
 
 
-def _metric_section(
-    asked: AskedMetric,
-    proposal: Proposal | None,
-    found: Explanation | NotRead | None,
-    metric: Mapping[str, Any],
-    now: float,
-) -> ReportSection:
-    return ReportSection(
-        f"{metric['type']} metric {asked.metric}", tuple(_metric_sentences(asked, proposal, found, metric, now))
-    )
+def _metric_section(one: _ShownMetric, now: float) -> ReportSection:
+    return ReportSection(f"{one.metric['type']} metric {one.asked.metric}", tuple(_metric_sentences(one, now)))
 
 
-def _metric_sentences(
-    asked: AskedMetric,
-    proposal: Proposal | None,
-    found: Explanation | NotRead | None,
-    metric: Mapping[str, Any],
-    now: float,
-) -> Iterator[str]:
+def _metric_sentences(one: _ShownMetric, now: float) -> Iterator[str]:
+    asked, proposal, found = one.asked, one.proposal, one.found
     if isinstance(asked.observation, Unavailable):
         yield f"No value: {asked.observation.message}."
     else:
-        values = [f"{name} {milli_quantity(value)}" for name, value in sorted(asked.values_milli.items())]
-        more = f" and {len(values) - _MOST_VALUES} more" if len(values) > _MOST_VALUES else ""
-        yield f"Value: {', '.join(values[:_MOST_VALUES])}{more}."
+        values = (f"{name} {milli_quantity(value)}" for name, value in sorted(asked.values_milli.items()))
+        yield f"Value: {listed(values, _MOST_VALUES)}."
         if asked.newest is not None:
             yield f"The newest value is of {ago(asked.newest, now)}."
-    yield f"Target: {_goal(metric)}."
+    yield f"Target: {_goal(one.metric)}."
     if proposal is not None and proposal.replicas is not None:
         yield f"It asks for {proposal.replicas}: {proposal.detail}."
     elif proposal is not None and not isinstance(asked.observation, Unavailable):
@@ -228,10 +226,9 @@ def _next_document(following: NextSync) -> dict[str, Any]:
     }
 
 
-def _metric_document(
-    asked: AskedMetric, proposal: Proposal | None, found: Explanation | NotRead | None, now: float
-) -> dict[str, Any]:
-    explained = found if isinstance(found, Explanation) else None
+def _metric_document(one: _ShownMetric, now: float) -> dict[str, Any]:
+    asked, proposal = one.asked, one.proposal
+    explained = one.found if isinstance(one.found, Explanation) else None
     return {
         "metric": asked.metric,
         "api": asked.api,

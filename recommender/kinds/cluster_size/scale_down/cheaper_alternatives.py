@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.objects.pod_requests import CPU
-from adapter.foundation.reports.counts import count_of
+from adapter.foundation.reports.counts import count_of, listed
 from recommender.kinds.cluster_size.model.answer import Advice
 from recommender.kinds.cluster_size.scale_down.drainability import ignores_budgets
 from recommender.kinds.cluster_size.scale_down.replacement_nodes import NodeReplacement, StayingNode
@@ -134,9 +134,9 @@ def _replacement(
 
 def _advice(kind: str, nodes: Sequence[StayingNode], found: NodeReplacement) -> Advice:
     names = tuple(one.node.name for one in nodes)
-    listed = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+    those = listed(names, _NAMED)
     new = f"{count_of(found.new_nodes, 'new node')} of {found.group}"
-    instead = f"{new} instead of {listed}" if found.new_nodes else f"{listed} could be removed without a replacement"
+    instead = f"{new} instead of {those}" if found.new_nodes else f"{those} could be removed without a replacement"
     fit = "fits" if found.fitting_pods == 1 else "fit"
     places = f"{found.fitting_pods} of {'its' if len(names) == 1 else 'their'} pods {fit} on other nodes"
     rest = f", and the new ones take the other {found.other_pods}" if found.new_nodes else ""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from adapter.foundation.documents.tree import shortened
 from adapter.foundation.objects.names import is_namespace_name, is_subdomain_name
+from adapter.foundation.reports.counts import listed
 from recommender.decisions.loads.load_inputs import PodConnections
 from recommender.decisions.record import TargetReference
 from recommender.decisions.targets.fair_order import in_fair_order
@@ -86,7 +87,7 @@ def loads_of(
         return _check_values({None: samples[0]}, {}, 0, ())
     found, without = _by_target(samples, for_each)
     problems = [
-        f"{len(labels)} series of {query} {reason}, and are left out, such as {_some(labels)}"
+        f"{len(labels)} series of {query} {reason}, and are left out, such as {listed(labels, _NAMED)}"
         for reason, labels in without.items()
     ]
     twice = {
@@ -95,7 +96,7 @@ def loads_of(
         if len(values) > 1
     }
     if twice:
-        problems.append(f"{len(twice)} targets have several series, and no load: {_some(map(str, twice))}")
+        problems.append(f"{len(twice)} targets have several series, and no load: {listed(map(str, twice), _NAMED)}")
     by_name = sorted(found, key=lambda target: (target.namespace, target.name))
     present = [target for target in by_name if target in known]
     ordered = in_fair_order(present) + in_fair_order(target for target in by_name if target not in known)
@@ -185,9 +186,3 @@ def _check_values(
 
 def _is_load(value: float) -> bool:
     return math.isfinite(value) and 0 <= value <= LARGEST_SAMPLE
-
-
-def _some(names: Iterable[str]) -> str:
-    names = list(names)
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
