@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -36,6 +35,8 @@ if TYPE_CHECKING:
 
 _MAX_AGE_SECONDS: Final = 300.0
 """Prometheus's look-back: a series whose newest sample is older has no value."""
+_LARGEST_VALUE: Final = 9.2e15
+"""Larger values are not served, since autoscalers compute with thousandths in 64 bits."""
 # The answer to the query says why there is no value.
 _NOT_NOTED: Final = frozenset({Code.NO_SERIES.value})
 
@@ -97,7 +98,7 @@ def _asked_once(
     except (PrometheusError, IncompleteAnswerError, RenderError) as error:
         return UnusedMetric(metric.known, f"its query has no answer: {error}", ASKING_AGAIN)
     if subject is MetricSubject.EXTERNAL:
-        values = [sample.value for sample in samples if math.isfinite(sample.value)]
+        values = [sample.value for sample in samples if abs(sample.value) <= _LARGEST_VALUE]
         return TriedRule(metric, {}, sum(values) if values else None)
     return TriedRule(metric, values_of(metric, samples))
 
@@ -114,10 +115,10 @@ def _selector(labels: Mapping[str, str]) -> Selector:
 
 
 def values_of(metric: RecognisedMetric, samples: Sequence[Sample]) -> dict[ObjectKey, float]:
-    """Return the finite values by object, without samples whose labels cannot be the name of an object."""
+    """Return the values that can be served by object, without samples whose labels cannot be the name of an object."""
     namespace, name = metric.namespace_label or "", metric.object_label or ""
     return {
         ObjectKey(sample.labels.get(namespace, ""), sample.labels.get(name, "")): sample.value
         for sample in samples
-        if math.isfinite(sample.value) and names_object(sample.labels, namespace, name)
+        if abs(sample.value) <= _LARGEST_VALUE and names_object(sample.labels, namespace, name)
     }

@@ -26,6 +26,12 @@ def test_values_of_what_no_object_can_be_called_do_not_count() -> None:
     assert values_of(metric, samples) == {ObjectKey("shop", "web-0"): 3.0}
 
 
+@pytest.mark.parametrize("value", [1.7e308, -1e300, 9.3e15, float("inf")])
+def test_a_value_that_is_too_large_to_be_served_does_not_count(value: float) -> None:
+    metric = RecognisedMetric(CONNECTIONS, "namespace", "pod", {}, {})
+    assert values_of(metric, [Sample({"namespace": "shop", "pod": "web-0"}, value, 0.0)]) == {}
+
+
 def test_names_are_served_once() -> None:
     assert len({(known.subject is MetricSubject.EXTERNAL, known.name) for known in KNOWN}) == len(KNOWN)
 
