@@ -8,12 +8,11 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
+from adapter.foundation.sources.kubernetes.kubernetes_telemetry import WatchTelemetry
 from adapter.foundation.time.clock import Clock, Moment
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from adapter.foundation.sources.kubernetes.kubernetes_telemetry import WatchTelemetry
 
 
 class WatchRecords:
@@ -49,8 +48,8 @@ class WatchRecords:
         return [one for one in self._records if one.resource == resource]
 
 
-class WatchRecord:
-    """The reports of one watch; written by the thread of the watch. It implements `WatchTelemetry`."""
+class WatchRecord(WatchTelemetry):
+    """The reports of one watch; written by the thread of the watch. `WatchRecords.drop` ends it."""
 
     def __init__(self, records: WatchRecords, resource: str, first_synced: Callable[[], None]) -> None:
         self.resource = resource
@@ -91,9 +90,6 @@ class WatchRecord:
         self.objects_left_out = objects
         if others := self._same_kind():
             self._records.telemetry.left_out(resource, sum(one.objects_left_out for one in others))
-
-    def ended(self, resource: str) -> None:
-        """Do nothing: `WatchRecords.drop` ends a record."""
 
     def _same_kind(self) -> list[WatchRecord]:
         """Return the records of the kind, this one included; none if this one has been dropped."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -10,50 +10,29 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
 
-class WatchTelemetry(Protocol):
-    """Receives the state of a reflector; `resource` is `Resource.qualified`."""
+class WatchTelemetry:
+    """Receives the state of a reflector; `resource` is `Resource.qualified`.
+
+    This class ignores everything: for commands that run once, and for tests.
+    """
 
     def synced(self, resource: str, *, synced: bool) -> None:
         """Set whether the first list of the kind is complete."""
-        ...
 
     def heard(self, resource: str, unix_seconds: float) -> None:
         """Set the time at which the server last sent a list, a change or a bookmark of the kind."""
-        ...
 
     def failed(self, resource: str, error: str) -> None:
         """Count a list or watch that failed; `error` is the name of the error's class."""
-        ...
 
     def left_out(self, resource: str, objects: int) -> None:
         """Set how many objects of the kind are left out because they cannot be read."""
-        ...
 
     def ended(self, resource: str) -> None:
         """Remove the state of a kind that is no longer watched."""
-        ...
 
 
-class NoTelemetry:
-    """Ignores everything: for commands that run once, and for tests."""
-
-    def synced(self, resource: str, *, synced: bool) -> None:
-        """Do nothing."""
-
-    def heard(self, resource: str, unix_seconds: float) -> None:
-        """Do nothing."""
-
-    def failed(self, resource: str, error: str) -> None:
-        """Do nothing."""
-
-    def left_out(self, resource: str, objects: int) -> None:
-        """Do nothing."""
-
-    def ended(self, resource: str) -> None:
-        """Do nothing."""
-
-
-class WatchMetrics:
+class WatchMetrics(WatchTelemetry):
     """The watches as Prometheus metrics."""
 
     def __init__(self, registry: CollectorRegistry, prefix: str) -> None:

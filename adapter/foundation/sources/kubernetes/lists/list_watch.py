@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from adapter.foundation.sources.kubernetes.client import JSON, METADATA, METADATA_LIST
-from adapter.foundation.sources.kubernetes.kubernetes_telemetry import NoTelemetry, WatchTelemetry
+from adapter.foundation.sources.kubernetes.kubernetes_telemetry import WatchTelemetry
 from adapter.foundation.time.backoff import Backoff
 from adapter.foundation.time.pace import UNPACED, Pace
 
@@ -130,7 +130,7 @@ class WatchSettings:
     resumes: bool = True
     """Whether a new watch continues from the last version; otherwise, each watch begins with a list."""
     pace: Pace = UNPACED
-    telemetry: WatchTelemetry = field(default_factory=NoTelemetry)
+    telemetry: WatchTelemetry = field(default_factory=WatchTelemetry)
     backoff: Callable[[], Backoff] = Backoff
     uniform: Callable[[float, float], float] = random.uniform
     clock: Callable[[], float] = time.monotonic

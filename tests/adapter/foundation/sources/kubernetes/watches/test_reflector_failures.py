@@ -15,7 +15,7 @@ from adapter.foundation.sources.kubernetes.errors import (
     UnexpectedResponseError,
     UnreachableError,
 )
-from adapter.foundation.sources.kubernetes.kubernetes_telemetry import NoTelemetry, WatchMetrics
+from adapter.foundation.sources.kubernetes.kubernetes_telemetry import WatchMetrics, WatchTelemetry
 from adapter.foundation.sources.kubernetes.watches import collection_list
 from adapter.foundation.sources.object_index import ObjectIndex
 from adapter.foundation.time.backoff import Backoff
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from tests.adapter.foundation.sources.kubernetes.conftest import Tasks
 
 
-class Recording(NoTelemetry):
+class Recording(WatchTelemetry):
     def __init__(self) -> None:
         self.failures: list[tuple[str, str]] = []
 
