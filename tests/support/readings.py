@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from adapter.foundation.objects.selectors import Selector
     from adapter.foundation.sources.objects import ObjectSource
     from adapter.foundation.sources.prometheus.errors import PrometheusError
+    from adapter.foundation.sources.prometheus.queries.budget import Prometheus
     from adapter.metrics.readings.backends import Connect
-    from adapter.metrics.readings.prometheus import Prometheus
     from adapter.metrics.rulebook.model import Metric, Rulebook
 
 START = 1_800_000_000.25

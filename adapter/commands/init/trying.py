@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from adapter.foundation.sources.prometheus.answers.decoding import Sample
-    from adapter.metrics.readings.prometheus import Prometheus
+    from adapter.foundation.sources.prometheus.queries.budget import Prometheus
     from adapter.metrics.rulebook.model import Metric, Rule
 
 _MAX_AGE_SECONDS: Final = 300.0

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.objects.resources import ResolveResource
     from adapter.foundation.sources.prometheus.backends.backend import Backend
-    from adapter.metrics.readings.prometheus import Prometheus
+    from adapter.foundation.sources.prometheus.queries.budget import Prometheus
     from adapter.metrics.rulebook.parsing.metrics_query_check import Judge
 
 TRIAL_SECONDS: Final = 5.0

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from adapter.foundation.objects.resources import ResolveResource
-    from adapter.metrics.readings.prometheus import Prometheus
+    from adapter.foundation.sources.prometheus.queries.budget import Prometheus
     from adapter.metrics.rulebook.model import Metric, Rule
 
 _NOBODY = ("some-namespace", ("some-object",))

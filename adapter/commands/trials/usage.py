@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from adapter.foundation.sources.prometheus.backends.backend import Backend
-    from adapter.metrics.readings.prometheus import Prometheus
+    from adapter.foundation.sources.prometheus.queries.budget import Prometheus
     from adapter.metrics.rulebook.model import Metric, ResourceRule
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.exporters.known_metrics import KnownMetric
     from adapter.foundation.sources.prometheus.answers.decoding import Sample
-    from adapter.foundation.sources.prometheus.queries.budget import Queries
+    from adapter.foundation.sources.prometheus.queries.budget import Prometheus
 
 ANY_TARGET: Final = "count(up)"
 ASKING_AGAIN: Final = "write a rule for it yourself, or try again when Prometheus has less to do"
@@ -28,7 +28,7 @@ class IncompleteAnswerError(Exception):
     """Prometheus reports that its answer may be incomplete; the message says what to do."""
 
 
-def samples_of(client: Queries, query: str, timeout_seconds: float) -> list[Sample]:
+def samples_of(client: Prometheus, query: str, timeout_seconds: float) -> list[Sample]:
     """Return the answer to an instant query; raises PrometheusError, IncompleteAnswerError."""
     answer = client.instant(query, timeout_seconds=timeout_seconds)
     samples = [sample for batch in answer.batches(UNPACED) for sample in batch]
@@ -38,7 +38,7 @@ def samples_of(client: Queries, query: str, timeout_seconds: float) -> list[Samp
     return samples
 
 
-def held_metrics(client: Queries, known: Sequence[KnownMetric], timeout_seconds: float) -> list[KnownMetric]:
+def held_metrics(client: Prometheus, known: Sequence[KnownMetric], timeout_seconds: float) -> list[KnownMetric]:
     """Send one query, and return the metrics that have series. Raises PrometheusError, IncompleteAnswerError."""
     names = "|".join(sorted({each.series for each in known}))
     found = samples_of(client, f'count by (__name__) ({{__name__=~"{names}"}})', timeout_seconds)
@@ -46,13 +46,13 @@ def held_metrics(client: Queries, known: Sequence[KnownMetric], timeout_seconds:
     return [each for each in known if each.series in held]
 
 
-def has_targets(client: Queries, timeout_seconds: float) -> bool:
+def has_targets(client: Prometheus, timeout_seconds: float) -> bool:
     """Return whether Prometheus scrapes anything; raises PrometheusError, IncompleteAnswerError."""
     return any(sample.value > 0 for sample in samples_of(client, ANY_TARGET, timeout_seconds))
 
 
 def recognise_each(
-    client: Queries, held: Iterable[KnownMetric], timeout_seconds: float
+    client: Prometheus, held: Iterable[KnownMetric], timeout_seconds: float
 ) -> tuple[list[RecognisedMetric], list[UnusedMetric]]:
     """Return the subjects of each metric's series, and the metrics that no rule can use.
 

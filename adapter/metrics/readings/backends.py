@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from adapter.foundation.sources.prometheus.errors import PrometheusUnreachableError
+from adapter.foundation.sources.prometheus.queries.budget import Prometheus
 from adapter.foundation.time.clock import Clock
 from adapter.metrics.readings.prometheus_uptime import PrometheusUptime
 from adapter.metrics.rulebook.model import Rulebook, all_rules
@@ -19,25 +20,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
     from typing import TypeAlias
 
-    from adapter.foundation.sources.prometheus.answers.decoding import InstantAnswer, SeriesAnswer
     from adapter.foundation.sources.prometheus.backends.backend import Backend
     from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
     from adapter.foundation.sources.prometheus.queries.runtime import Started
-    from adapter.metrics.readings.prometheus import Prometheus
 
 Submit: TypeAlias = "Callable[[Callable[[], None]], object]"
 
 
-class ConnectedBackend(Protocol):
+class ConnectedBackend(Prometheus, Protocol):
     """A client of one backend, with threads of its own."""
-
-    def instant(self, query: str, *, timeout_seconds: float, at: float | None = None) -> InstantAnswer:
-        """Evaluate an expression at one moment (Unix seconds). Raises PrometheusError."""
-        ...
-
-    def series(self, selector: str, *, start: float, timeout_seconds: float) -> SeriesAnswer:
-        """Look up the label sets of series that had samples since `start` (Unix seconds). Raises PrometheusError."""
-        ...
 
     def started(self, seconds: float) -> Started:
         """Ask the server when it started, within some seconds. Raises PrometheusError."""

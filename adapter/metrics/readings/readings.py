@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from adapter.foundation.objects.selectors import Selector
     from adapter.foundation.sources.objects import ObjectSource
     from adapter.foundation.sources.prometheus.backends.backend import Backend
+    from adapter.foundation.sources.prometheus.queries.budget import Prometheus
     from adapter.foundation.sources.prometheus.queries.runtime import Started
     from adapter.foundation.time.pace import Pace
     from adapter.metrics.readings.answers import (
@@ -58,7 +59,6 @@ if TYPE_CHECKING:
     from adapter.metrics.readings.asking.queries import Reading
     from adapter.metrics.readings.catalogue.catalogue import Catalogue
     from adapter.metrics.readings.explain.explanation import Explanation, ExplanationStep, Question
-    from adapter.metrics.readings.prometheus import Prometheus
     from adapter.metrics.readings.readings_telemetry import Overview, ReadingsTelemetry
     from adapter.metrics.readings.samples.external_reading import ExternalReading
     from adapter.metrics.readings.samples.object_reading import ObjectReading

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from adapter.foundation.sources.prometheus.answers.decoding import Sample
-    from adapter.foundation.sources.prometheus.queries.budget import Queries
+    from adapter.foundation.sources.prometheus.queries.budget import Prometheus
 
 # In a series with `exported_namespace`, `namespace` and `pod` are those of kube-state-metrics itself.
 _HONOURED: Final = 'exported_namespace=""'
@@ -35,7 +35,7 @@ _STARTUPS: Final = (
 )
 
 
-def documents_of_kube_state(client: Queries, timeout_seconds: float) -> list[dict[str, Any]]:
+def documents_of_kube_state(client: Prometheus, timeout_seconds: float) -> list[dict[str, Any]]:
     """Return nodes and workloads as objects with the fields that decisions need; none without kube-state-metrics.
 
     Raises PrometheusError, IncompleteAnswerError.
@@ -43,7 +43,7 @@ def documents_of_kube_state(client: Queries, timeout_seconds: float) -> list[dic
     return [*_nodes(client, timeout_seconds), *_workloads(client, timeout_seconds)]
 
 
-def startups_of_kube_state(client: Queries, timeout_seconds: float) -> Mapping[LikelyWorkload, tuple[float, ...]]:
+def startups_of_kube_state(client: Prometheus, timeout_seconds: float) -> Mapping[LikelyWorkload, tuple[float, ...]]:
     """Return, by workload, how long its ready pods took to become ready. Raises PrometheusError."""
     found: defaultdict[LikelyWorkload, list[float]] = defaultdict(list)
     for sample in _finite(client, _STARTUPS, timeout_seconds):
@@ -53,11 +53,11 @@ def startups_of_kube_state(client: Queries, timeout_seconds: float) -> Mapping[L
     return {workload: tuple(each) for workload, each in found.items()}
 
 
-def _finite(client: Queries, query: str, timeout_seconds: float) -> list[Sample]:
+def _finite(client: Prometheus, query: str, timeout_seconds: float) -> list[Sample]:
     return [sample for sample in samples_of(client, query, timeout_seconds) if math.isfinite(sample.value)]
 
 
-def _nodes(client: Queries, timeout_seconds: float) -> Iterator[dict[str, Any]]:
+def _nodes(client: Prometheus, timeout_seconds: float) -> Iterator[dict[str, Any]]:
     facts: defaultdict[str, dict[str, float]] = defaultdict(dict)
     for sample in _finite(client, _NODES, timeout_seconds):
         facts[sample.labels.get("node", "")][sample.labels.get("resource", "")] = sample.value
@@ -78,7 +78,7 @@ def _nodes(client: Queries, timeout_seconds: float) -> Iterator[dict[str, Any]]:
         }
 
 
-def _workloads(client: Queries, timeout_seconds: float) -> Iterator[dict[str, Any]]:
+def _workloads(client: Prometheus, timeout_seconds: float) -> Iterator[dict[str, Any]]:
     for kind, label, size, ready in _WORKLOADS:
         names = f"max by (namespace, {label})"
         known = {

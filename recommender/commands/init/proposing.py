@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.exporters.recognition import RecognisedMetric, UnusedMetric
     from adapter.foundation.sources.kubernetes.client import KubernetesClient
-    from adapter.foundation.sources.prometheus.queries.budget import Queries
+    from adapter.foundation.sources.prometheus.queries.budget import Prometheus
     from recommender.commands.init.present_values import ReadInputs
 
 MOST_LOADS: Final = 50
@@ -67,7 +67,7 @@ class ProposedEntries:
     unused: tuple[str, ...]
 
 
-def look_around(client: Queries, sources: SeenSources, timeout_seconds: float) -> Surroundings:
+def look_around(client: Prometheus, sources: SeenSources, timeout_seconds: float) -> Surroundings:
     """Return the loads and the cluster. Raises PrometheusError, IncompleteAnswerError, and errors of the sources."""
     usable, unlabelled = recognise_each(client, held_metrics(client, KNOWN, timeout_seconds), timeout_seconds)
     loads, unanswered = loads_of_workloads(client, usable, timeout_seconds)
@@ -87,7 +87,7 @@ def look_around(client: Queries, sources: SeenSources, timeout_seconds: float) -
     return Surroundings(cluster, tuple(known), tuple(unused), read)
 
 
-def proposed_entries(client: Queries, seen: Surroundings, timeout_seconds: float) -> ProposedEntries:
+def proposed_entries(client: Prometheus, seen: Surroundings, timeout_seconds: float) -> ProposedEntries:
     """Return the drafts. Raises PrometheusError and IncompleteAnswerError."""
     addons = addons_of(seen.cluster)
     workloads = [load.workload for load in seen.loads]
@@ -113,7 +113,7 @@ def proposed_entries(client: Queries, seen: Surroundings, timeout_seconds: float
 
 
 def _cluster(
-    client: Queries, sources: SeenSources, namespaces: Iterable[str], timeout_seconds: float
+    client: Prometheus, sources: SeenSources, namespaces: Iterable[str], timeout_seconds: float
 ) -> tuple[SeenCluster, ReadInputs]:
     """Return the facts about the cluster, and the function that reads the inputs of decisions."""
     if sources.files is not None:

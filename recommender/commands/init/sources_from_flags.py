@@ -13,7 +13,7 @@ from adapter.foundation.options.found_prometheus import FoundPrometheus, find_pr
 from adapter.foundation.reports.questions import ask_on_terminal
 from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
-from adapter.foundation.sources.prometheus.queries.budget import Budgeted, Queries
+from adapter.foundation.sources.prometheus.queries.budget import Budgeted, Prometheus
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from recommender.commands.init.proposing import SeenSources, Surroundings, look_around
 
@@ -32,7 +32,7 @@ class AskedSources:
     """The Prometheus and the cluster that the flags name, and the facts found there."""
 
     prometheus: FoundPrometheus
-    queries: Queries
+    queries: Prometheus
     seen: Surroundings
 
 

@@ -21,7 +21,7 @@ from adapter.foundation.sources.prometheus.errors import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from adapter.foundation.sources.prometheus.queries.budget import Queries
+    from adapter.foundation.sources.prometheus.queries.budget import Prometheus
 
 HISTORY: Final = "14d"
 """The default of a recommendation's `history`."""
@@ -56,7 +56,7 @@ class CarriedLoad:
 
 
 def loads_of_workloads(
-    client: Queries, metrics: Sequence[RecognisedMetric], timeout_seconds: float
+    client: Prometheus, metrics: Sequence[RecognisedMetric], timeout_seconds: float
 ) -> tuple[list[WorkloadLoad], list[UnusedMetric]]:
     """Return the load of each workload, by its first metric that measures load, and the metrics without an answer.
 
@@ -80,7 +80,7 @@ def loads_of_workloads(
     return by_name, unused
 
 
-def carried_load(client: Queries, load: WorkloadLoad, timeout_seconds: float) -> CarriedLoad | None:
+def carried_load(client: Prometheus, load: WorkloadLoad, timeout_seconds: float) -> CarriedLoad | None:
     """Return the load of the average pod in the busy hours of the history; None if it is unknown or zero.
 
     A load that Prometheus cannot calculate is unknown. Raises PrometheusError if Prometheus is down or refuses the
@@ -94,7 +94,7 @@ def carried_load(client: Queries, load: WorkloadLoad, timeout_seconds: float) ->
         return None
 
 
-def _carried_load(client: Queries, load: WorkloadLoad, timeout_seconds: float) -> CarriedLoad | None:
+def _carried_load(client: Prometheus, load: WorkloadLoad, timeout_seconds: float) -> CarriedLoad | None:
     """Return the result of `carried_load`, but also raise an error if a query fails."""
     window = f"({load.per_pod_query})[{HISTORY}:{_STEP}]"
     steps = _one_value(client, f"count_over_time({window})", timeout_seconds) or 0.0
@@ -116,7 +116,7 @@ def _carried_load(client: Queries, load: WorkloadLoad, timeout_seconds: float) -
 
 
 def _values_by_workload(
-    client: Queries, metric: RecognisedMetric, timeout_seconds: float
+    client: Prometheus, metric: RecognisedMetric, timeout_seconds: float
 ) -> Mapping[LikelyWorkload, list[float]]:
     namespace, pod = metric.namespace_label or "", metric.object_label or ""
     by_workload: defaultdict[LikelyWorkload, list[float]] = defaultdict(list)
@@ -145,6 +145,6 @@ def _value(known: KnownMetric, matchers: Sequence[str]) -> str:
     return f"rate({series}[{RATE_WINDOW}])" if known.type is SeriesType.COUNTER else series
 
 
-def _one_value(client: Queries, query: str, timeout_seconds: float) -> float | None:
+def _one_value(client: Prometheus, query: str, timeout_seconds: float) -> float | None:
     values = [sample.value for sample in samples_of(client, query, timeout_seconds)]
     return values[0] if len(values) == 1 and math.isfinite(values[0]) else None

@@ -30,8 +30,8 @@ from adapter.metrics.rulebook.provided_metrics import SeriesShapes, metrics_by_n
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
+    from adapter.foundation.sources.prometheus.queries.budget import Prometheus
     from adapter.foundation.time.pace import Pace
-    from adapter.metrics.readings.prometheus import Prometheus
     from adapter.metrics.readings.reading_sources import ReadingSources
     from adapter.metrics.rulebook.model import Metric, Retained, Rule, Rulebook
 

@@ -19,9 +19,9 @@ from adapter.metrics.rulebook.templates.matchers import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from adapter.foundation.sources.prometheus.queries.budget import Prometheus
     from adapter.foundation.time.clock import Clock
     from adapter.foundation.time.pace import Pace
-    from adapter.metrics.readings.prometheus import Prometheus
     from adapter.metrics.rulebook.model import Metric
 
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from adapter.foundation.sources.prometheus.answers.decoding import InstantAnswer
-    from adapter.metrics.readings.prometheus import Prometheus
+    from adapter.foundation.sources.prometheus.queries.budget import Prometheus
     from adapter.metrics.readings.reading_sources import ReadingSources
     from adapter.metrics.readings.samples.shared_names import SharedNames
     from adapter.metrics.rulebook.requests import PlannedQuery

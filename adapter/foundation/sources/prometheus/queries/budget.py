@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from adapter.foundation.sources.prometheus.answers.decoding import InstantAnswer, SeriesAnswer
 
 
-class Queries(Protocol):
-    """The queries that one-shot commands need from a client."""
+class Prometheus(Protocol):
+    """The queries that readings and one-shot commands need from a client."""
 
     def instant(self, query: str, *, timeout_seconds: float, at: float | None = None) -> InstantAnswer:
         """Evaluate an expression at one moment (Unix seconds). Raises PrometheusError."""
@@ -28,7 +28,7 @@ class Queries(Protocol):
 class Budgeted:
     """A client that sends queries for a number of seconds from its creation; after that, every query fails at once."""
 
-    def __init__(self, prometheus: Queries, seconds: float, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, prometheus: Prometheus, seconds: float, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._prometheus = prometheus
         self._seconds = seconds
         self._monotonic = monotonic
