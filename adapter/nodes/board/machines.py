@@ -6,6 +6,7 @@ a machine is replaced or a managed node pool is upgraded.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
@@ -29,10 +30,8 @@ class Machine:
 
     node: ClusterNode
     """Its last Node object."""
-    measured_since: float
+    measured_since: float = -math.inf
     """Unix seconds before which another machine had the name; minus infinity if none is known."""
-    seen_at: float
-    """Unix seconds at which it last had a Node object."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,6 +41,8 @@ class Machines:
     nodes: tuple[ClusterNode, ...] | None = None
     """The present Node objects; None if they are not known."""
     by_name: Mapping[str, Machine] = field(default_factory=dict)
+    gone_at: Mapping[str, float] = field(default_factory=dict)
+    """Unix seconds at which each machine among them had no Node object any more."""
     replaced: frozenset[str] = frozenset()
     """Nodes that have another machine than at the refresh before."""
 
@@ -57,25 +58,33 @@ class Machines:
         replaced = frozenset(
             node.name for node in nodes if (one := self.by_name.get(node.name)) and not _is_same(one.node, node)
         )
-        found = {name: one for name, one in self.by_name.items() if abs(now - one.seen_at) < REMEMBERED_SECONDS}
-        for node in nodes:
-            former = self.by_name.get(node.name)
-            known_since = -np.inf if former is None else min(former.measured_since, now)
-            found[node.name] = Machine(node, now if node.name in replaced else known_since, now)
-        return Machines(nodes, found, replaced)
+        # For thousands of nodes, making nothing anew saves most of the time.
+        found = {node.name: self._of(node, now, is_new=node.name in replaced) for node in nodes}
+        gone_at = {name: self.gone_at.get(name, now) for name in self.by_name if name not in found}
+        gone_at = {name: at for name, at in gone_at.items() if abs(now - at) < REMEMBERED_SECONDS}
+        return Machines(nodes, found | {name: self.by_name[name] for name in gone_at}, gone_at, replaced)
+
+    def _of(self, node: ClusterNode, now: float, *, is_new: bool) -> Machine:
+        former = self.by_name.get(node.name)
+        if is_new or former is None:
+            return Machine(node, now if is_new else -math.inf)
+        if former.node is node and former.measured_since <= now:
+            return former
+        return Machine(node, min(former.measured_since, now))
 
     def own(self, grid: SampleGrid) -> SampleGrid:
         """Return the grid without the steps that begin before a node had its present machine."""
-        since = np.array([one.measured_since if (one := self.by_name.get(name)) else -np.inf for name in grid.nodes])
-        if np.isneginf(since).all():
+        known = [one.measured_since if (one := self.by_name.get(name)) else -math.inf for name in grid.nodes]
+        if max(known, default=-math.inf) == -math.inf:
             return grid
+        since = np.array(known)
         is_foreign = column_times(grid) - grid.step_seconds < since[:, None]
         newest = np.where(grid.newest < since, np.nan, grid.newest)
         return replace(grid, values=np.where(is_foreign, np.nan, grid.values), newest=newest)
 
     def owned(self, result: RefreshResult) -> RefreshResult:
         """Return a refresh's result with the samples of present machines alone."""
-        if all(np.isneginf(one.measured_since) for one in self.by_name.values()):
+        if all(one.measured_since == -math.inf for one in self.by_name.values()):
             return result
         grids = {resource: self.own(grid) for resource, grid in result.samples.grids.items()}
         return replace(result, samples=replace(result.samples, grids=grids), moved=result.moved | self.replaced)
@@ -86,6 +95,8 @@ def _is_same(former: ClusterNode, present: ClusterNode) -> bool:
 
     A provider ID may be that of the name alone, as on Google Cloud, so the machine's own UUID comes first.
     """
+    if former is present:
+        return True
     if former.system_uuid and present.system_uuid:
         return former.system_uuid.lower() == present.system_uuid.lower()
     if former.provider_id and present.provider_id:

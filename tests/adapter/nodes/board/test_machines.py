@@ -109,9 +109,9 @@ def test_a_machine_is_known_by_the_best_evidence_of_both_nodes(
 
 
 def test_a_machine_that_stays_away_is_forgotten() -> None:
-    machines = Machines().after((NODE, OTHER), 0.0)
-    assert machines.after((OTHER,), 0.9 * REMEMBERED_SECONDS).names == ("a", "b")
-    assert machines.after((OTHER,), REMEMBERED_SECONDS).names == ("b",)
+    machines = Machines().after((NODE, OTHER), 0.0).after((OTHER,), 30.0)
+    assert machines.after((OTHER,), 29.0 + REMEMBERED_SECONDS).names == ("a", "b")
+    assert machines.after((OTHER,), 30.0 + REMEMBERED_SECONDS).names == ("b",)
 
 
 def test_while_nodes_are_not_known_the_machines_stay_known() -> None:
