@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -43,11 +44,21 @@ def own_adapter(
 
 @pytest.fixture
 def asker(own_adapter: Adapter) -> Iterator[Caller]:
-    """Yield a caller that gives up long before kube-apiserver would."""
+    """Yield a caller that gives up long before kube-apiserver would.
+
+    What it is served comes from the Prometheus that runs now. An older answer would do for a moment after a test has
+    started Prometheus again, until a refresh finds that nobody can know yet whether there is data.
+    """
+    now = time.time()
     with own_adapter.caller(seconds=BEFORE_A_WORKER_IS_LOST_SECONDS) as caller:
-        eventually(lambda: caller.pods("connections", **WEB).status == 200)
-        eventually(lambda: caller.external("queue_or_zero").status == 200)
+        eventually(lambda: is_newer(caller.pods("connections", **WEB), now))
+        eventually(lambda: is_newer(caller.external("queue_or_zero"), now))
         yield caller
+
+
+def is_newer(answer: Answer, moment: float) -> bool:
+    """Return whether an answer has values that were evaluated after a moment in Unix seconds."""
+    return answer.status == 200 and answer.evaluated_at >= moment
 
 
 @pytest.fixture
