@@ -15,7 +15,7 @@ from recommender.kinds.cluster_size.health.readiness import with_readiness_taint
 from recommender.kinds.cluster_size.health.unavailable_nodes import unavailable_nodes
 from recommender.kinds.cluster_size.model.answer import SCALE_DOWN, ClusterSizeAnswer, GroupSize
 from recommender.kinds.cluster_size.model.pod_places import PlaceKind
-from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
+from recommender.kinds.cluster_size.predicates.snapshot import snapshot_of
 from recommender.kinds.cluster_size.scale_down.decide import scale_down
 from recommender.kinds.cluster_size.scale_up.decide import scale_up
 
@@ -36,7 +36,7 @@ def decide_size(situation: ClusterSituation, settings: ClusterSizeSettings) -> C
     bound = within_term_bound(situation.pods, (*situation.nodes, *_templates(situation)))
     nodes = tuple(map(with_readiness_taint, situation.nodes))
     situation = dataclasses.replace(situation, nodes=nodes, pods=bound.pods)
-    snapshot = Snapshot(situation.nodes, situation.pods, situation.storage, situation.namespace_labels)
+    snapshot = snapshot_of(situation)
     scaled = scale_up(situation, settings, snapshot)
     lowered = scale_down(situation, settings, snapshot, scaled)
     failed = failed_machines(situation, settings, scaled, lowered.removals)

@@ -34,13 +34,15 @@ def starting_nodes(situation: ClusterSituation, settings: ClusterSizeSettings) -
     A node that takes longer than `maxNodeProvisionTime` counts as it is, as does a cordoned node.
     """
     groups = {group.name: group for group in situation.groups.groups}
+    longest_of = {name: provision_seconds_of(group, settings) for name, group in groups.items()}
     offered: dict[str, frozenset[str]] = {}
     found: dict[str, str] = {}
     for node in situation.nodes:
-        group = groups.get(situation.groups.group_of.get(node.name, ""))
-        longest = settings.max_node_provision_seconds if group is None else provision_seconds_of(group, settings)
+        group_name = situation.groups.group_of.get(node.name, "")
+        longest = longest_of.get(group_name, settings.max_node_provision_seconds)
         if node.created is None or situation.known_seconds_since(node.created) >= longest:
             continue
+        group = groups.get(group_name)
         expected: frozenset[str] = frozenset()
         if group is not None and group.template is not None:
             expected = offered.setdefault(group.name, extended_resources(group.template.node))

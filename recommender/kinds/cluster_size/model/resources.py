@@ -9,13 +9,15 @@ if TYPE_CHECKING:
 
     from adapter.foundation.cluster.values.state import ClusterNode
 
-_GPU_LABELS: Final = (
-    "accelerator",
-    "cloud.google.com/gke-accelerator",
-    "cluster-api/accelerator",
-    "k8s.amazonaws.com/accelerator",
-    "kubernetes.azure.com/accelerator",
-    "nvidia.com/gpu.present",
+_GPU_LABELS: Final = frozenset(
+    {
+        "accelerator",
+        "cloud.google.com/gke-accelerator",
+        "cluster-api/accelerator",
+        "k8s.amazonaws.com/accelerator",
+        "kubernetes.azure.com/accelerator",
+        "nvidia.com/gpu.present",
+    }
 )
 """Labels of nodes with GPUs, whether or not these can be allocated yet (`GPULabel()` of the providers)."""
 _FALSE: Final = frozenset({"", "false", "none"})
@@ -31,8 +33,9 @@ def is_gpu(resource: str) -> bool:
 def has_gpu_label(node: ClusterNode, further: str = "") -> bool:
     """Whether a label says that the node has GPUs; `further` is the label that its group's provider uses, if any."""
     labels = node.labels
-    stated = [label for label in (*_GPU_LABELS, further) if label in labels]
-    return any(labels[label].lower() not in _FALSE for label in stated)
+    if further not in labels and _GPU_LABELS.isdisjoint(labels):
+        return False  # as for most nodes, and this is asked of every node
+    return any(labels[label].lower() not in _FALSE for label in (*_GPU_LABELS, further) if label in labels)
 
 
 def extended_resources(node: ClusterNode) -> frozenset[str]:

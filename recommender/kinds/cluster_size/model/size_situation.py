@@ -17,6 +17,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class UnlistedPods:
+    """Pods of a node of which only the number and the requests matter: none of them moves, and no pod refers to one."""
+
+    requested: Mapping[str, int]
+    """What they request together: CPU in millicores, memory and storage in bytes, others as counts."""
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterSituation:
     """All facts of one moment. Nothing in it is changed by a decision."""
 
@@ -57,11 +66,13 @@ class ClusterSituation:
     confirmed: float | None = None
     """The time of the facts, in seconds since the Unix epoch; None for now."""
     explains: bool = True
-    """Whether the answer has bounds, advice, and the reasons and moves of removals, none of which changes a size: a
-    replay of weeks does without them."""
+    """Whether the answer has bounds, advice, places of pods, moves and reasons, none of which changes a size: a replay
+    of weeks does without them."""
     candidates: frozenset[str] | None = None
     """The nodes that may be removed at all; the answer says why they stay, and does not mention other nodes. None for
     every node."""
+    unlisted_pods: Mapping[str, UnlistedPods] = field(default_factory=dict)
+    """Bound pods that are not among `pods`, by node. A node with such pods must not be among the candidates."""
     other_nodes: int = 0
     """How many nodes of the cluster are not among `nodes`, because no pod of the situation can move to or from them."""
 

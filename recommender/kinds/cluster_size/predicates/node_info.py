@@ -29,7 +29,7 @@ class NodeInfo:
     pods: dict[PodKey, ClusterPod] = field(default_factory=dict)
     """The pods by namespace and name, in the order in which they were added."""
     pod_count: int = 0
-    """The number of `pods`, plus the pods of a running trial."""
+    """The number of `pods` and of unlisted pods, plus the pods of a running trial."""
     ports: dict[tuple[str, int], dict[str, int]] = field(default_factory=dict)
     """How often each address is used, by protocol and port number."""
     claims: dict[PodKey, int] = field(default_factory=dict)

@@ -6,7 +6,7 @@ Simulations place and evict pods in it. It belongs to one decision and one threa
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from adapter.foundation.cluster.values.constraints import NO_CONSTRAINTS
 from recommender.kinds.cluster_size.predicates.namespaces import Namespaces
@@ -18,16 +18,18 @@ from recommender.kinds.cluster_size.predicates.pods_by_shape import Census
 from recommender.kinds.cluster_size.predicates.volumes.storage_view import storage_view
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from adapter.foundation.cluster.values.constraints import PodScheduling
     from adapter.foundation.cluster.values.state import ClusterNode, ClusterPod
     from adapter.foundation.cluster.values.storage import Storage
     from adapter.foundation.objects.quantities import Quantity
+    from recommender.kinds.cluster_size.model.size_situation import ClusterSituation, UnlistedPods
     from recommender.kinds.cluster_size.predicates.pod_shapes import PodShape
 
 __all__ = ["NodeInfo", "Snapshot"]
 
+_HAS_A_NODE: Final = "pod {}/{} has a node in the snapshot already: evict it first"
 _Undo: TypeAlias = "Callable[[], None]"
 
 
@@ -40,12 +42,15 @@ class Snapshot:
         pods: Iterable[ClusterPod],
         storage: Storage | None = None,
         namespace_labels: Mapping[str, Mapping[str, str]] | None = None,
+        unlisted: Mapping[str, UnlistedPods] | None = None,
     ) -> None:
         """Pods that have ended, are not bound, or are bound to a node that is not listed are ignored.
 
-        Of several nodes with the same name, or pods with the same namespace and name, the first counts.
+        Of several nodes with the same name, or pods with the same namespace and name, the first counts. `unlisted` are
+        the pods of each node, by its name, that are not among `pods`.
         """
         self._nodes = NodeTable()
+        self._unlisted = {} if unlisted is None else unlisted
         # The amounts are cached by identity and kept alive: nodes of one template share them.
         self._allocatable: dict[int, tuple[Mapping[str, Quantity], Mapping[str, int]]] = {}
         self.census = Census(self._nodes, Namespaces(namespace_labels))
@@ -108,12 +113,24 @@ class Snapshot:
         info = self._nodes[node]
         key = (pod.namespace, pod.name)
         if key in self._places:
-            raise ValueError(f"pod {pod.namespace}/{pod.name} has a node in the snapshot already: evict it first")
+            raise ValueError(_HAS_A_NODE.format(*key))
         shape = self._shapes.shape(pod)
         self._places[key] = info
         info.pods[key] = pod
         self.try_pods(shape, info, 1, is_terminating=pod.is_terminating)
         self._log.append(lambda: self._take(key, shape, info))
+
+    def place_alike(self, pods: Sequence[ClusterPod], shape: PodShape, info: NodeInfo) -> None:
+        """Put pods of one shape, none of which is being deleted, on a node of this snapshot, as `place` does."""
+        places, here = self._places, info.pods
+        keys = [(pod.namespace, pod.name) for pod in pods]
+        for key, pod in zip(keys, pods, strict=True):
+            if key in places:
+                raise ValueError(_HAS_A_NODE.format(*key))
+            places[key] = info
+            here[key] = pod
+        self.try_pods(shape, info, len(keys))
+        self._log.append(lambda: self._take_alike(keys, shape, info))
 
     def evict(self, pod: ClusterPod) -> None:
         """Remove a pod from its node. Raises KeyError if it has none."""
@@ -164,7 +181,11 @@ class Snapshot:
         known = self._allocatable.get(id(node.allocatable))
         if known is None:
             known = self._allocatable[id(node.allocatable)] = node.allocatable, allocatable_units(node)
-        return NodeInfo(node, known[1], is_added=is_added)
+        info = NodeInfo(node, known[1], is_added=is_added)
+        others = self._unlisted.get(node.name)
+        if others is not None:
+            info.requested, info.pod_count = dict(others.requested), others.count
+        return info
 
     def _count(self, pod: ClusterPod, info: NodeInfo, count: int) -> None:
         self.try_pods(self._shapes.shape(pod), info, count, is_terminating=pod.is_terminating)
@@ -195,6 +216,11 @@ class Snapshot:
         pod = info.pods.pop(key)
         self.try_pods(shape, info, -1, is_terminating=pod.is_terminating)
 
+    def _take_alike(self, keys: Sequence[PodKey], shape: PodShape, info: NodeInfo) -> None:
+        for key in keys:
+            del self._places[key], info.pods[key]
+        self.try_pods(shape, info, -len(keys))
+
     def _return(self, key: PodKey, info: NodeInfo, pods: dict[PodKey, ClusterPod]) -> None:
         self._places[key] = info
         info.pods = pods
@@ -206,3 +232,10 @@ class Snapshot:
         for (key, pod), shape in zip(info.pods.items(), shapes, strict=True):
             self._places[key] = info
             self.census.change(shape, info, 1, is_terminating=pod.is_terminating)
+
+
+def snapshot_of(situation: ClusterSituation) -> Snapshot:
+    """Return a snapshot with the nodes and the bound pods of a situation."""
+    return Snapshot(
+        situation.nodes, situation.pods, situation.storage, situation.namespace_labels, situation.unlisted_pods
+    )

@@ -81,9 +81,10 @@ class BlockRooms:
 
         A pod that requests nothing also fits where more is requested than the node has.
         """
-        info = self._snapshot.nodes.get(self._names[number])
-        if info is None:
+        nodes, name = self._snapshot.nodes, self._names[number]
+        if name not in nodes:
             return None
+        info = nodes[name]
         allocatable, requested = info.allocatable, info.requested
         cpu = allocatable.get(CPU, 0) - requested.get(CPU, 0)
         return max(0, cpu), max(0, allocatable.get(MEMORY, 0) - requested.get(MEMORY, 0))

@@ -75,7 +75,8 @@ def simulate(
             refusal = result
             if result.reason is KeepReason.NO_PLACE_TO_MOVE_PODS:
                 failed.update(one.node.name for one in unit)
-        kept += _kept_nodes(unit, refusal)
+        if situation.explains:
+            kept += _kept_nodes(unit, refusal)
     return RemovalSequence(tuple(removed), tuple(kept), frozenset(failed))
 
 

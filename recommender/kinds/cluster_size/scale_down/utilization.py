@@ -10,7 +10,7 @@ from recommender.kinds.cluster_size.model.resources import has_gpu_label, is_gpu
 from recommender.kinds.cluster_size.scale_down.pod_kinds import is_daemon_set_pod, is_long_terminating, is_mirror_pod
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Sequence
 
     from adapter.foundation.cluster.values.state import ClusterPod
     from recommender.kinds.cluster_size.predicates.snapshot import NodeInfo
@@ -53,7 +53,7 @@ def node_utilization(info: NodeInfo, options: UtilizationOptions) -> Utilization
 
     GPUs that the node does not offer now count as unused. Raises UtilizationError if the node offers no CPU or memory.
     """
-    gpus = tuple(_gpu_resources(info, options.gpu_label))
+    gpus = _gpu_resources(info, options.gpu_label)
     if gpus:
         shares = [(_gpu_share(info, resource, options), resource) for resource in gpus]
         ratio, resource = max(shares)
@@ -62,17 +62,15 @@ def node_utilization(info: NodeInfo, options: UtilizationOptions) -> Utilization
     return Utilization(cpu, CPU) if cpu > memory else Utilization(memory, MEMORY)
 
 
-def _gpu_resources(info: NodeInfo, label: str) -> Iterator[str]:
-    """Yield the names of the GPUs, or parts of GPUs, that the node has, or will have by its labels."""
+def _gpu_resources(info: NodeInfo, label: str) -> Sequence[str]:
+    """Return the names of the GPUs, or parts of GPUs, that the node has, or will have by its labels."""
     capacity, allocatable = info.node.capacity, info.allocatable
     named = [name for name in (*capacity, *allocatable) if "/" in name and is_gpu(name)]
     # Most nodes have none, and then no amount has to be read.
     gpus = named and sorted(
         name for name in set(named) if (name in capacity and capacity[name].nanos > 0) or allocatable.get(name, 0) > 0
     )
-    yield from gpus
-    if not gpus and has_gpu_label(info.node, label):
-        yield _DEFAULT_GPU
+    return gpus or ((_DEFAULT_GPU,) if has_gpu_label(info.node, label) else ())
 
 
 def _gpu_share(info: NodeInfo, resource: str, options: UtilizationOptions) -> float:
@@ -84,7 +82,7 @@ def _share(info: NodeInfo, resource: str, options: UtilizationOptions) -> float:
     if allocatable <= 0:
         raise UtilizationError(f"the node offers no {resource}")
     ignores = options.ignore_daemon_sets or options.ignore_mirror_pods
-    if not ignores and resource in _ALWAYS_COUNTED and not any(pod.is_terminating for pod in info.pods.values()):
+    if not ignores and resource in _ALWAYS_COUNTED and not _has_terminating(info):
         return info.requested.get(resource, 0) / allocatable
     requested = 0
     for pod in info.pods.values():
@@ -98,6 +96,13 @@ def _share(info: NodeInfo, resource: str, options: UtilizationOptions) -> float:
     if allocatable <= 0:
         raise UtilizationError(f"DaemonSets and mirror pods request all the {resource} that the node offers")
     return requested / allocatable
+
+
+def _has_terminating(info: NodeInfo) -> bool:
+    for pod in info.pods.values():  # noqa: SIM110 - called for every node, and a generator takes twice as long
+        if pod.is_terminating:
+            return True
+    return False
 
 
 def _is_ignored(pod: ClusterPod, options: UtilizationOptions) -> bool:

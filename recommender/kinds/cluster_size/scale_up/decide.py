@@ -36,7 +36,7 @@ from recommender.kinds.cluster_size.scale_up.snapshot_preparation import (
 from recommender.kinds.cluster_size.scale_up.template_fit import Exemplars, refusal_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from adapter.foundation.cluster.values.state import ClusterPod
     from recommender.kinds.cluster_size.estimator.estimate_model import PodGroup
@@ -86,13 +86,14 @@ def _decide(
     left = rounds.run(old, usable)
     left_out = left_out_groups(situation)
     awaited_a_place = [pod for pod in pending.pods if not is_daemon_set_pod(pod)]
-    remaining = _left_pending(state, snapshot, placer, exemplars, left, left_out)
+    explains = situation.explains
+    remaining = _left_pending(state, snapshot, placer, exemplars, left, left_out) if explains else _unexplained(left)
     return ScaleUp(
         increases={name: count for name, count in sorted(state.increases.items()) if count},
         steps=tuple(state.steps),
-        reasons=_group_reasons(state, left_out, has_pending=bool(old)),
+        reasons=_group_reasons(state, left_out, has_pending=bool(old)) if explains else {},
         unschedulable=(*remaining.pods, *pending.left_out, *left_out_pods((pod, NOT_LOOKED_AT) for pod in beyond)),
-        places=tuple(found_places(awaited_a_place, pending.drained, situation, snapshot, state)),
+        places=tuple(found_places(awaited_a_place, pending.drained, situation, snapshot, state)) if explains else (),
         waiting=pod_names(waiting),
         waits_until=young.until,
         new_pods=pod_names(
@@ -103,7 +104,7 @@ def _decide(
         not_looked_at=without_a_turn(beyond, pods),
         fitting_pods=len(pending.pods) - len(awaited) + sum(not is_daemon_set_pod(pod) for pod in pods) - len(sought),
         helped_pods=len(old) - sum(len(group.pods) for group in left),
-        bound=optimum_bound(old, rounds.added, rounds.used, state.groups, snapshot) if situation.explains else None,
+        bound=optimum_bound(old, rounds.added, rounds.used, state.groups, snapshot) if explains else None,
         binding=_binding(state, remaining),
         memory=health.memory,
     )
@@ -228,6 +229,11 @@ def _left_pending(
         names = pod_names(pods[id(shape)])
         found.append(UnschedulablePods(names, dict(sorted(all_reasons.items())), missing=sentence))
     return _LeftPending(tuple(found), tuple(limits))
+
+
+def _unexplained(groups: Iterable[PodGroup]) -> _LeftPending:
+    """Return the remaining pods without reasons."""
+    return _LeftPending(tuple(UnschedulablePods(pod_names(group.pods), {}) for group in groups), ())
 
 
 def _group_reasons(state: SizingState, left_out: Mapping[str, str], *, has_pending: bool) -> dict[str, str]:

@@ -100,7 +100,7 @@ class Placer:
                 placed += count
                 refused.append(_Refused(turns, batch[count:], placed))
             else:
-                count = self._fill_nodes(judge, batch, roomy.of(shape))
+                count = self._fill_nodes(judge, shape, batch, roomy.of(shape))
                 placed += count
                 left += batch[count:]
         return left + self._asked_again(refused, placed)
@@ -129,13 +129,15 @@ class Placer:
         self._snapshot.place(pod, info.node.name)
         return True
 
-    def _fill_nodes(self, judge: PodFilter, batch: Sequence[ClusterPod], nodes: Iterable[NodeInfo]) -> int:
+    def _fill_nodes(
+        self, judge: PodFilter, shape: PodShape, batch: Sequence[ClusterPod], nodes: Iterable[NodeInfo]
+    ) -> int:
         """Fill one node after another, since one that refuses a pod refuses all like it; return how many are placed."""
         placed = 0
         for info in nodes:
-            room = judge.room(info, len(batch) - placed) if judge.fits(info) else 0
-            for pod in batch[placed : placed + room]:
-                self._snapshot.place(pod, info.node.name)
+            room = judge.room(info, len(batch) - placed)
+            if room:
+                self._snapshot.place_alike(batch[placed : placed + room], shape, info)
             placed += room
             if placed == len(batch):
                 break

@@ -43,6 +43,9 @@ def within_bound(pods: Iterable[ClusterPod], snapshot: Snapshot) -> tuple[list[C
     it.
     """
     order = list(pods)
+    shapes = {id(shape): shape for shape in map(snapshot.shape, order)}
+    if sum(map(cost_of, shapes.values())) <= MOST_RELATED_SHAPES:  # the smaller limit, within which most clusters are
+        return order, []
     alike: dict[int, _Alike] = {}
     for pod in sorted(order, key=lambda pod: -pod.priority):
         shape = snapshot.shape(pod)
