@@ -74,19 +74,26 @@ class Agenda:
         """Add an event that happens at `at`."""
         heapq.heappush(self._coming, (at, what, number))
 
-    def moments(self, past: Sequence[Event], end: float) -> Iterator[tuple[float, list[Event]]]:
+    def moments(self, past: Sequence[Event], end: float) -> Iterator[tuple[float, Sequence[Event]]]:
         """Yield each moment before `end` with all of its events: the added ones, and the recorded ones in `past`."""
         coming, at, total = self._coming, 0, len(past)
         while at < total or coming:
-            now = min(past[at][0] if at < total else math.inf, coming[0][0] if coming else math.inf)
+            now = past[at][0] if at < total else math.inf
+            if coming and coming[0][0] < now:
+                now = coming[0][0]
             if now >= end:
                 return
             begin = at
             while at < total and past[at][0] == now:
                 at += 1
-            batch = list(past[begin:at])
-            while coming and coming[0][0] == now:
-                batch.append(heapq.heappop(coming))
-            if len(batch) > 1:
-                batch.sort()
+            batch = past[begin:at]
+            if coming and coming[0][0] == now:
+                batch = self._with_coming(now, batch)
             yield now, batch
+
+    def _with_coming(self, now: float, batch: Sequence[Event]) -> Sequence[Event]:
+        """Return the events of a moment in order, after removing those that were added."""
+        coming, found = self._coming, list(batch)
+        while coming and coming[0][0] == now:
+            found.append(heapq.heappop(coming))
+        return sorted(found)

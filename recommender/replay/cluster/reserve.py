@@ -64,8 +64,6 @@ class Reserve:
 
     def removable(self, now: float) -> npt.NDArray[np.bool_]:
         """Return, for each slot, whether the other nodes would have room for the reserve if its node were removed."""
-        if not self.is_wanted:
-            return np.ones(self._fleet.end, dtype=np.bool_)
         wanted = self._size(now)
         room = self._room(wanted)
         return np.asarray(room.sum() - room >= wanted.count)
@@ -83,7 +81,7 @@ class Reserve:
         for kind, count in zip(self._scene.recording.pod_kinds, self._scheduler.alive, strict=True):
             if is_placeable(kind.resources.requests, self._largest_offers):
                 yield kind.resources.requests, count
-        for node_kind, count in zip(self._fleet.kinds, self._fleet.counts().tolist(), strict=True):
+        for node_kind, count in zip(self._fleet.kinds, self._fleet.counts, strict=True):
             for pod in node_kind.daemons:
                 yield pod.resources.requests, count
 

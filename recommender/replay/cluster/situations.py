@@ -3,8 +3,8 @@
 A node on which no pending pod fits does not affect which groups grow, and a node that is neither removed nor has room
 does not affect which nodes are removed. So such nodes are left out, and the sizes and limits of their groups are
 lowered accordingly; a test compares the answers with those for the whole cluster. With settings that concern the whole
-cluster (a reserve, limits, similar groups), a situation has all nodes, each with one pod that represents all of its
-pods.
+cluster (a reserve, limits, similar groups), a situation has all nodes. Pods that cannot move are not listed: of these,
+only the sum of their requests matters.
 """
 
 from __future__ import annotations
@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from adapter.foundation.cluster.values.constraints import HOSTNAME_LABEL, NO_CONSTRAINTS
+from adapter.foundation.cluster.values.constraints import HOSTNAME_LABEL
 from adapter.foundation.cluster.values.pods import ClusterPod, SchedulingFacts
 from adapter.foundation.objects.grouping import grouped
-from adapter.foundation.objects.pod_requests import PodResources
 from recommender.kinds.cluster_size.model.groups import NodeGroups
 from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings, SizeLimits
-from recommender.kinds.cluster_size.model.size_situation import ClusterSituation
+from recommender.kinds.cluster_size.model.size_situation import ClusterSituation, UnlistedPods
 from recommender.replay.cluster.fleet import PODS, NodeFleet
 
 if TYPE_CHECKING:
@@ -33,8 +32,6 @@ if TYPE_CHECKING:
 
 CONTROLLERS: Final = frozenset({"DaemonSet", "ReplicaSet", "StatefulSet", "ReplicationController", "Job"})
 """Kinds of controllers whose objects are not recorded; they are assumed to exist."""
-_BULK_NAMESPACE: Final = "replayed"
-_BULK_FACTS: Final = SchedulingFacts(NO_CONSTRAINTS, {}, 0.0, None, 30.0, "Always")
 
 
 def removals_need_whole_cluster(settings: ClusterSizeSettings) -> bool:
@@ -76,8 +73,8 @@ class Situations:
         self._is_whole = needs_whole_cluster(settings)
         self._names: dict[int, ClusterNode] = {}
         self._daemons: dict[int, tuple[ClusterPod, ...]] = {}
-        self._bulks: dict[int, tuple[bytes, ClusterPod]] = {}
-        """The pod that represents all pods of the node in each slot, after the free amounts for which it was made."""
+        self._unlisted: dict[int, tuple[bytes, UnlistedPods]] = {}
+        """The pods of each slot's node as a sum, after the free amounts for which it was calculated."""
         self._facts: dict[tuple[int, float], SchedulingFacts] = {}
         """The facts of pending pods, by their kind and the time since which they have been waiting."""
         self._running: dict[int, dict[int, ClusterPod]] = {}
@@ -87,6 +84,7 @@ class Situations:
         """Note the node that a slot has now."""
         self._names[slot] = node
         self._running.pop(slot, None)
+        self._unlisted.pop(slot, None)
         daemons = self._fleet.kinds[self._fleet.kind_of[slot]].daemons
         self._daemons[slot] = tuple(
             replace(pod, name=f"{node.name}-{place}", node=node.name, phase="Running")
@@ -104,9 +102,8 @@ class Situations:
         """
         self._facts.clear()
         slots = self.growing_slots()
-        pods = [self._bulk(slot) for slot in slots]
-        pods += [self.pod(number, "", since) for number, since in pending.items()]
-        return self._situation(slots, pods, now, memory)
+        pods = [self.pod(number, "", since) for number, since in pending.items()]
+        return self._situation(slots, pods, now, memory, unlisted=slots)
 
     def growing_slots(self) -> list[int]:
         """Return the slots of the nodes that affect growth: starting nodes, or all nodes if the settings need them."""
@@ -114,7 +111,7 @@ class Situations:
         there = fleet.exists[: fleet.end]
         if not self._is_whole:
             there = there & ~fleet.usable[: fleet.end]
-        return [int(slot) for slot in np.flatnonzero(there)]
+        return np.flatnonzero(there).tolist()
 
     def loads(self, slots: Sequence[int]) -> tuple[tuple[int, bytes], ...]:
         """Return, for each slot, the kind of its node and the free amounts."""
@@ -132,16 +129,22 @@ class Situations:
             here = {number: before.get(number) or self.pod(number, name, 0.0) for number in self._fleet.pods[slot]}
             self._running[slot] = here
             pods += here.values()
-        pods += [self._bulk(slot) for slot in others]
         slots = [*candidates, *others]
         if removals_need_whole_cluster(self._settings):
             # A reserve is put on nodes in their order, which the order of the candidates must not change.
             slots.sort()
         names = frozenset(self._names[slot].name for slot in candidates)
-        return replace(self._situation(slots, pods, now, memory), candidates=names)
+        return self._situation(slots, pods, now, memory, unlisted=others, candidates=names)
 
     def _situation(
-        self, slots: Sequence[int], pods: Iterable[ClusterPod], now: float, memory: ClusterSizeMemory
+        self,
+        slots: Sequence[int],
+        pods: Iterable[ClusterPod],
+        now: float,
+        memory: ClusterSizeMemory,
+        *,
+        unlisted: Iterable[int],
+        candidates: frozenset[str] | None = None,
     ) -> ClusterSituation:
         nodes = tuple(self._names[slot] for slot in slots)
         return ClusterSituation(
@@ -153,13 +156,15 @@ class Situations:
             namespace_labels={},
             memory=memory,
             explains=False,
+            candidates=candidates,
+            unlisted_pods={self._names[slot].name: self._pods_of(slot) for slot in unlisted},
             other_nodes=self.size() - len(nodes),
         )
 
     def _groups(self, slots: Sequence[int]) -> NodeGroups:
         """Return the groups with only the nodes of these slots; each other node lowers the limits of its group."""
         fleet = self._fleet
-        group_of = {self._names[slot].name: fleet.kinds[fleet.kind_of[slot]].group for slot in slots}
+        group_of = {self._names[slot].name: fleet.kinds[fleet.kind_of.item(slot)].group for slot in slots}
         group_of = {name: group for name, group in group_of.items() if group}
         members = grouped((group, name) for name, group in group_of.items())
         limits = self.limits(slots)
@@ -190,12 +195,12 @@ class Situations:
 
     def size(self) -> int:
         """Return how many nodes there are."""
-        return int(np.count_nonzero(self._fleet.exists))
+        return sum(self._fleet.counts)
 
     def sizes(self) -> Counter[str]:
         """Return how many nodes each group has."""
         fleet, sizes = self._fleet, Counter[str]()
-        for kind, number in zip(fleet.kinds, fleet.counts().tolist(), strict=True):
+        for kind, number in zip(fleet.kinds, fleet.counts, strict=True):
             sizes[kind.group] += number
         return sizes
 
@@ -236,34 +241,15 @@ class Situations:
             facts=facts,
         )
 
-    def _bulk(self, slot: int) -> ClusterPod:
-        """Return the pod that represents all pods of a node, with those of DaemonSets; it prevents a removal."""
+    def _pods_of(self, slot: int) -> UnlistedPods:
+        """Return all pods of a slot's node as a sum, with those of DaemonSets."""
         free = self._fleet.free[:, slot].tobytes()
-        known = self._bulks.get(slot)
-        if known is None or known[0] != free or known[1].node != self._names[slot].name:
-            known = self._bulks[slot] = free, self._new_bulk(slot)
+        known = self._unlisted.get(slot)
+        if known is None or known[0] != free:
+            known = self._unlisted[slot] = free, self._counted_pods(slot)
         return known[1]
 
-    def _new_bulk(self, slot: int) -> ClusterPod:
-        taken_amounts = (self._fleet.offered[:, slot] - self._fleet.free[:, slot]).tolist()
-        taken = {
-            name: int(amount)
-            for name, amount in zip(self._scene.resources, taken_amounts, strict=True)
-            if amount and name != PODS
-        }
-        name = self._names[slot].name
-        return ClusterPod(
-            namespace=_BULK_NAMESPACE,
-            name=name,
-            uid="",
-            node=name,
-            labels={},
-            controller=None,
-            phase="Running",
-            is_terminating=False,
-            bound_at=None,
-            ended_at=None,
-            priority=0,
-            resources=PodResources(requests=taken, non_zero_requests=taken),
-            facts=_BULK_FACTS,
-        )
+    def _counted_pods(self, slot: int) -> UnlistedPods:
+        taken = (self._fleet.offered[:, slot] - self._fleet.free[:, slot]).tolist()
+        requested = {name: int(amount) for name, amount in zip(self._scene.resources, taken, strict=True) if amount}
+        return UnlistedPods(requested, requested.pop(PODS, 0))

@@ -50,6 +50,8 @@ class ExpectedPods:
         self._likes = list[_Likes]()
         self._like_of_kind = np.zeros(len(scene.needs), dtype=np.int64)
         self._number_likes()
+        self._copies: list[list[ClusterPod]] = [[] for _ in self._likes]
+        """The expected pods made so far, by group of equal pods."""
         self._newest_kind = self._first_kinds()
         """The kind of each workload's newest pod; the expected pods are copies of it."""
 
@@ -104,9 +106,10 @@ class ExpectedPods:
         for place in np.flatnonzero(wanted).tolist():
             needs = self._likes[place].needs
             room = self._room(free, needs, there)
-            taken[place] = np.clip(wanted[place] - (np.cumsum(room) - room), 0.0, room)
+            taken[place] = np.maximum(np.minimum(wanted[place] - (room.cumsum() - room), room), 0.0)
             left[place] -= taken[place].sum()
-            free -= np.outer(needs.amounts, taken[place])
+            for row, amount in needs.asked:
+                free[row] -= amount * taken[place]
         return left, taken
 
     def _room(self, free: FloatArray, needs: PodNeeds, there: BoolArray) -> FloatArray:
@@ -114,8 +117,8 @@ class ExpectedPods:
         fits = there if needs.is_unbound else there & needs.allowed[self._fleet.kind_of[: len(there)]]
         room = np.where(fits, np.inf, 0.0)
         for row, amount in needs.asked:
-            room = np.minimum(room, np.floor(free[row] / amount))
-        return np.maximum(room, 0.0)
+            np.minimum(room, np.floor(free[row] / amount), out=room)
+        return np.maximum(room, 0.0, out=room)
 
     def _wanted(self, now: float) -> FloatArray:
         """Return how many pods are missing, by group of equal pods."""
@@ -133,12 +136,16 @@ class ExpectedPods:
 
     def _pods(self, counts: FloatArray) -> tuple[ClusterPod, ...]:
         return tuple(
-            replace(
-                self._scene.recording.pod_kinds[like.kind], name=f"expected-{place}-{number}", node="", phase="Pending"
-            )
-            for place, like in enumerate(self._likes)
-            for number in range(round(counts.item(place)))
+            pod for place in np.flatnonzero(counts).tolist() for pod in self._of_like(place, round(counts.item(place)))
         )
+
+    def _of_like(self, place: int, count: int) -> list[ClusterPod]:
+        copies, like = self._copies[place], self._scene.recording.pod_kinds[self._likes[place].kind]
+        copies += (
+            replace(like, name=f"expected-{place}-{number}", node="", phase="Pending")
+            for number in range(len(copies), count)
+        )
+        return copies[:count]
 
     def _number_likes(self) -> None:
         places: dict[Hashable, int] = {}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from recommender.kinds.cluster_size.model.answer import ScaleDownAnswer, ScaleUp
-from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
+from recommender.kinds.cluster_size.predicates.snapshot import snapshot_of
 from recommender.kinds.cluster_size.scale_down.decide import scale_down
 from recommender.kinds.cluster_size.scale_up.decide import scale_up
 
@@ -22,18 +22,14 @@ _NOTHING_NEEDED: Final = ScaleUp({})
 
 def growth_of(situation: ClusterSituation, settings: ClusterSizeSettings) -> ScaleUp:
     """Return which groups grow."""
-    return scale_up(situation, settings, _snapshot(situation))
+    return scale_up(situation, settings, snapshot_of(situation))
 
 
 def removals_of(situation: ClusterSituation, settings: ClusterSizeSettings) -> ScaleDownAnswer:
     """Return which nodes are removed, for a situation that has no pod without a node."""
-    snapshot = _snapshot(situation)
+    snapshot = snapshot_of(situation)
     scaled = scale_up(situation, settings, snapshot) if _may_need_nodes(situation, settings) else _NOTHING_NEEDED
     return scale_down(situation, settings, snapshot, scaled)
-
-
-def _snapshot(situation: ClusterSituation) -> Snapshot:
-    return Snapshot(situation.nodes, situation.pods, situation.storage, situation.namespace_labels)
 
 
 def _may_need_nodes(situation: ClusterSituation, settings: ClusterSizeSettings) -> bool:

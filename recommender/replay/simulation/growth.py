@@ -40,6 +40,7 @@ class Growth:
         self._asked: float | None = None
         """When the next decision on growth is due; None if none is requested."""
         self._known = known
+        self._likes = known.likes_of(run.scene)
         self._number = None if run.spot.market else known.number_of(run.scene, run.settings)
         self._numbers_of_rivals = {
             one.name: None if self._number is None else known.number_of(run.scene, one.settings) for one in self.alike
@@ -112,7 +113,7 @@ class Growth:
         future = (*run.expected.for_growth(now, run.settings), *run.reserve.pods(now))
         key = None
         if self._number is not None and not (future or is_beginning or run.memory.back_offs):
-            key = growth_key(run.situations, run.scheduler.pending_by_kind(), run.settings, now)
+            key = growth_key(run.situations, run.scheduler.pending_by_kind(), self._likes, run.settings, now)
         situation: ClusterSituation | None = None
         found: list[GroupGrowth] = []
         policies = [(self._number, run.settings)]
@@ -132,7 +133,8 @@ class Growth:
         pending = run.scheduler.pending()
         if is_beginning:  # These pods are not young.
             pending = dict.fromkeys(pending, now - REACTION_SECONDS)
-        return replace(run.situations.grown(pending, now, run.memory), future_pods=future)
+        situation = run.situations.grown(pending, now, run.memory)
+        return replace(situation, future_pods=future) if future else situation
 
     def _request(self, group: NodeGroup, now: float, startup_seconds: float) -> None:
         run, name = self._run, group.name

@@ -110,7 +110,8 @@ class Removals:
         destinations = self._destinations(candidates, now)
         situation = run.situations.lowered(candidates, destinations, now, memory)
         expected = run.expected.placed_on(now, (*candidates, *destinations))
-        situation = replace(situation, future_pods=(*expected, *run.reserve.pods(now)))
+        future = (*expected, *run.reserve.pods(now))
+        situation = replace(situation, future_pods=future) if future else situation
         answer = removals_of(situation, run.settings)
         run.memory = structs.replace(
             memory, unneeded_since=dict(answer.unneeded_since), unremovable_until=dict(answer.unremovable_until)
@@ -127,7 +128,8 @@ class Removals:
         limits = self._limits[fleet.kind_of[: fleet.end]]
         is_exempt = down.ignore_daemon_sets_utilization or down.ignore_mirror_pods_utilization
         low = fleet.usable[: fleet.end] & (limits >= (0 if is_exempt else np.maximum(cores, memory)))
-        low &= self._run.reserve.removable(now)
+        if self._run.reserve.is_wanted:
+            low &= self._run.reserve.removable(now)
         since = np.full(fleet.end, np.nan)
         since[: len(self._low_since)] = self._low_since
         self._low_since = np.where(low, np.where(np.isnan(since), now, since), np.nan)

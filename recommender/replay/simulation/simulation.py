@@ -16,7 +16,7 @@ from recommender.replay.simulation.policy_run import new_run
 from recommender.replay.simulation.removals import SOON_SECONDS, Removals, with_drains
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from adapter.foundation.cluster.values.state import ClusterNode
     from recommender.replay.cluster.replay_facts import Scene
@@ -163,9 +163,15 @@ class _Simulation:
             self._growth.begin(start)
         return left
 
-    def _step(self, now: float, batch: Iterable[Event]) -> None:
+    def _step(self, now: float, batch: Sequence[Event]) -> None:
         """Process all events of one moment: pods that end come first, and decisions last."""
         scheduler = self._run.scheduler
+        _, what, number = batch[0]
+        if what == _POD_GONE and len(batch) == 1:  # as most moments are
+            slot = scheduler.end(number, now)
+            if slot is not None:
+                scheduler.fill((slot,), now)
+            return
         roomier = set[int]()
         came: dict[int, dict[int, float]] = {}
         asked = set[int]()
@@ -222,9 +228,16 @@ class _Simulation:
         return slot
 
     def _as_ready(self, node: ClusterNode) -> ClusterNode:
-        """Return a recorded node as one that accepts pods, with the taints of its kind."""
-        taints = self._scene.node_kinds[self._scene.kind_of_node[node.name]].node.taints
-        return replace(node, taints=taints, conditions={"Ready": "True"}, unschedulable=False)
+        """Return a recorded node as one that accepts pods, with the taints and the amounts of its kind."""
+        like = self._scene.node_kinds[self._scene.kind_of_node[node.name]].node
+        # Amounts that are one object for all nodes of a kind are read once for all of them.
+        return replace(
+            node,
+            taints=like.taints,
+            allocatable=like.allocatable,
+            conditions={"Ready": "True"},
+            unschedulable=False,
+        )
 
     def _look(self, now: float) -> None:
         """Remove the nodes that `Removals` chooses; their pods move to none of these nodes."""

@@ -189,7 +189,7 @@ def _starting_world(slots: tuple[int, ...] = (0,), most: int = 2000) -> World:
 
 
 def _key(world: World, pods: dict[int, dict[int, float]]) -> object:
-    return growth_key(world.situations, pods, world.sizes, NOW)
+    return growth_key(world.situations, pods, KnownGrowth().likes_of(world.scene), world.sizes, NOW)
 
 
 def test_a_decision_is_known_again_only_for_equal_pods_starting_nodes_and_limits() -> None:
@@ -213,6 +213,27 @@ def test_a_decision_is_known_again_only_for_equal_pods_starting_nodes_and_limits
     }
     assert [name for name, other in different.items() if other == key] == []
     assert _key(world, {first: {1: NOW - 60, 2: NOW - 1}}) is None, "a young pod's turn depends on the moment"
+
+
+def test_a_decision_is_known_for_pods_that_differ_by_their_controller_alone() -> None:
+    kinds = SCENE.recording.pod_kinds
+    like = [number for number in KINDS if kinds[number].resources == kinds[KINDS[0]].resources]
+    other = next(number for number in KINDS if number not in like)
+    owner = kinds[like[0]].controller
+    one_owner = tuple(
+        replace(kind, controller=owner) if place in like[:2] else kind for place, kind in enumerate(kinds)
+    )
+    ambiguous = replace(SCENE, recording=replace(SCENE.recording, pod_kinds=one_owner))
+    known = KnownGrowth()
+    alike, apart = known.likes_of(SCENE), known.likes_of(ambiguous)
+    assert {alike[number] for number in like} == {like[0]}
+    assert alike[other] != alike[like[0]]
+    assert len({apart[number] for number in like[:3]}) == 3, "two kinds of one controller are one group of pods"
+    world = _starting_world()
+    first, second, third = like[:3]
+    once = _key(world, {first: {1: NOW - 60, 2: NOW - 60}, other: {3: NOW - 60}})
+    assert _key(world, {second: {1: NOW - 60}, third: {2: NOW - 60}, other: {3: NOW - 60}}) == once
+    assert _key(world, {second: {1: NOW - 60}, other: {3: NOW - 60}, third: {2: NOW - 60}}) != once, "another order"
 
 
 def test_decisions_that_are_known_already_change_no_result() -> None:
