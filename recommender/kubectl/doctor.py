@@ -13,7 +13,7 @@ from adapter.commands.doctor import command as adapter_doctor
 from adapter.foundation.options.clients import kubernetes_client
 from adapter.foundation.options.cluster import CLUSTER_FLAGS, cluster_settings
 from adapter.foundation.options.logs import QUIET_LOG_FLAGS, configure_quiet_logs_by
-from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS
+from adapter.foundation.options.prometheus import NAMED_PROMETHEUS_FLAGS
 from adapter.foundation.options.version import program_version
 from adapter.foundation.reports.lines import CheckStatus, Line, as_json, as_text, count
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit, parse_flags
@@ -40,7 +40,7 @@ DOCTOR: Final = CommandFlags(
         Flag("config", PATH, "The recommender's configuration file; without it, only the adapter."),
         adapter_doctor.METRIC_RULES_FLAG,
         OUTPUT_FLAG,
-        *PROMETHEUS_FLAGS,
+        *NAMED_PROMETHEUS_FLAGS,
         *CLUSTER_FLAGS,
         *QUIET_LOG_FLAGS,
     ),

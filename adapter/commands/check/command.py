@@ -23,7 +23,7 @@ from adapter.foundation.options.clients import kubernetes_client, prometheus_cli
 from adapter.foundation.options.cluster import CLUSTER_FLAGS, cluster_settings
 from adapter.foundation.options.logs import LOG_FLAGS, configure_logs_by
 from adapter.foundation.options.offline_kinds import kinds_by
-from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS, prometheus_matchers
+from adapter.foundation.options.prometheus import NAMED_PROMETHEUS_FLAGS, prometheus_matchers
 from adapter.foundation.options.version import program_version
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from adapter.foundation.service.flags.table import DURATION, PATH, TEXT, CommandFlags, Flag, Repeat, one_of, switch
@@ -78,7 +78,7 @@ CHECK = CommandFlags(
             "With --prometheus-url: how old the newest sample of a series may be for the series to count.",
             default=60.0,
         ),
-        *PROMETHEUS_FLAGS,
+        *NAMED_PROMETHEUS_FLAGS,
         *CLUSTER_FLAGS,
         *LOG_FLAGS,
     ),

@@ -37,7 +37,7 @@ from adapter.foundation.options.cluster import CLUSTER_FLAGS, cluster_settings, 
 from adapter.foundation.options.cluster_checks import look_at_apiserver
 from adapter.foundation.options.definitions import look_at_definition
 from adapter.foundation.options.logs import LOG_FLAGS, configure_logs_by
-from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS, prometheus_matchers, prometheus_settings
+from adapter.foundation.options.prometheus import NAMED_PROMETHEUS_FLAGS, prometheus_matchers, prometheus_settings
 from adapter.foundation.options.version import program_version
 from adapter.foundation.reports.checks import Check, run_checks
 from adapter.foundation.reports.lines import CheckStatus, Line, as_json, as_text, count, unknown
@@ -120,7 +120,7 @@ DOCTOR = CommandFlags(
             "Address of the adapter's HTTPS port as seen from here (default: the Service's name in the cluster).",
         ),
         *NODES_FLAGS,
-        *PROMETHEUS_FLAGS,
+        *NAMED_PROMETHEUS_FLAGS,
         *CLUSTER_FLAGS,
         *LOG_FLAGS,
     ),

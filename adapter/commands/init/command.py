@@ -21,7 +21,7 @@ from adapter.foundation.options.clients import kubernetes_client
 from adapter.foundation.options.cluster import CLUSTER_FLAGS, cluster_settings
 from adapter.foundation.options.found_prometheus import FoundPrometheus, find_prometheus, given_prometheus
 from adapter.foundation.options.logs import LOG_FLAGS, configure_logs_by
-from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS
+from adapter.foundation.options.prometheus import NAMED_PROMETHEUS_FLAGS
 from adapter.foundation.options.version import program_version
 from adapter.foundation.reports.questions import ask_on_terminal
 from adapter.foundation.reports.terminal_escaping import printable
@@ -61,7 +61,7 @@ INIT = CommandFlags(
             "Folder for the files, which is created if it does not exist.",
             default=Path(),
         ),
-        *PROMETHEUS_FLAGS,
+        *NAMED_PROMETHEUS_FLAGS,
         *CLUSTER_FLAGS,
         *LOG_FLAGS,
     ),

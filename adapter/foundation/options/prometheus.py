@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 from adapter.foundation.options.prometheus_kubeconfig import KubeconfigError, kubeconfig_files
 from adapter.foundation.promql.narrowing import Matchers, MatchersError
@@ -57,6 +58,11 @@ PROMETHEUS_FLAGS: tuple[Flag, ...] = in_group(
     Flag("prometheus-username", TEXT, "User name for basic auth."),
     Flag("prometheus-password-file", PATH, "File with the password for basic auth."),
 )
+
+NAMED_PROMETHEUS_FLAGS: Final = tuple(
+    replace(flag, default=None) if flag.name == "prometheus-url" else flag for flag in PROMETHEUS_FLAGS
+)
+"""The flags of commands that ask no Prometheus unless one is named: no default address is shown."""
 
 
 def prometheus_settings(values: FlagValues) -> PrometheusSettings:

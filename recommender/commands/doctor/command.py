@@ -19,7 +19,7 @@ from adapter.foundation.options.cluster import CLUSTER_FLAGS, cluster_settings, 
 from adapter.foundation.options.cluster_checks import look_at_apiserver
 from adapter.foundation.options.definitions import look_at_definition
 from adapter.foundation.options.logs import QUIET_LOG_FLAGS, configure_quiet_logs_by
-from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS, prometheus_settings
+from adapter.foundation.options.prometheus import NAMED_PROMETHEUS_FLAGS, prometheus_settings
 from adapter.foundation.options.version import program_version
 from adapter.foundation.reports.checks import Check, run_checks
 from adapter.foundation.reports.lines import SEE_APISERVER, CheckStatus, Line, as_json, as_text, count, error, unknown
@@ -77,7 +77,7 @@ DOCTOR = CommandFlags(
             TEXT,
             "NAMESPACE/NAME of the service account to check the rights of (default: the caller's own rights).",
         ),
-        *PROMETHEUS_FLAGS,
+        *NAMED_PROMETHEUS_FLAGS,
         *CLUSTER_FLAGS,
         *QUIET_LOG_FLAGS,
     ),

@@ -15,7 +15,7 @@ from adapter.foundation.files.new_files import NewFilesError, refuse_existing, w
 from adapter.foundation.options.cluster import CLUSTER_FLAGS
 from adapter.foundation.options.cluster_checks import unreached
 from adapter.foundation.options.logs import QUIET_LOG_FLAGS, configure_quiet_logs_by
-from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS
+from adapter.foundation.options.prometheus import NAMED_PROMETHEUS_FLAGS
 from adapter.foundation.options.version import program_version
 from adapter.foundation.reports.questions import ask_on_terminal
 from adapter.foundation.reports.terminal_escaping import printable
@@ -59,7 +59,7 @@ INIT = CommandFlags(
             "Objects as `kubectl get … -o json` prints them: a file, or a folder of *.json and *.yaml. They "
             "replace the cluster.",
         ),
-        *PROMETHEUS_FLAGS,
+        *NAMED_PROMETHEUS_FLAGS,
         *CLUSTER_FLAGS,
         *QUIET_LOG_FLAGS,
     ),

@@ -17,7 +17,7 @@ from adapter.foundation.documents.tree import nearest
 from adapter.foundation.options.cluster import CLUSTER_FLAGS
 from adapter.foundation.options.cluster_checks import unreached
 from adapter.foundation.options.logs import QUIET_LOG_FLAGS, configure_quiet_logs_by
-from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS
+from adapter.foundation.options.prometheus import NAMED_PROMETHEUS_FLAGS
 from adapter.foundation.options.version import program_version
 from adapter.foundation.reports.documents import json_text
 from adapter.foundation.reports.terminal_escaping import is_coloured, printable
@@ -94,7 +94,7 @@ RECOMMEND = CommandFlags(
         switch("explain", "Also print each step to the sizes of node groups, each refusal, and each node that stays."),
         *WHAT_IF_FLAGS,
         *SHAPE_FLAGS,
-        *PROMETHEUS_FLAGS,
+        *NAMED_PROMETHEUS_FLAGS,
         *CLUSTER_FLAGS,
         *QUIET_LOG_FLAGS,
     ),

@@ -7,7 +7,7 @@ from typing import Final
 
 from adapter.foundation.objects.durations import format_duration, parse_duration
 from adapter.foundation.options.logs import QUIET_LOG_FLAGS
-from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS
+from adapter.foundation.options.prometheus import NAMED_PROMETHEUS_FLAGS
 from adapter.foundation.options.version import program_version
 from adapter.foundation.service.flags.table import PATH, TEXT, CommandFlags, Flag, FlagValues, Kind, one_of, switch
 from recommender.commands.program import PROGRAM
@@ -110,7 +110,7 @@ SIZES: Final = CommandFlags(
             "(default: no cluster is asked).",
         ),
         Flag("context", TEXT, "Context of the kubeconfig to use (default: its current context)."),
-        *PROMETHEUS_FLAGS,
+        *NAMED_PROMETHEUS_FLAGS,
         *QUIET_LOG_FLAGS,
     ),
 )
