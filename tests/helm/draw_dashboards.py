@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
     from tests.support.prometheus import ScrapedPrometheus
 
+TITLES: Final = "Titles"
+"""The key under which a picture names the panels that it shows, so that a test finds one that is out of date."""
 SECONDS: Final = 75.0
 _SKIPPED_SECONDS: Final = 14.0
 """The seconds at the start, left out since rates have too few samples."""
@@ -95,6 +97,11 @@ class Answers:
         return result
 
 
+def titles_of(name: str) -> list[str]:
+    """Return the titles of all panels and rows, in the order in which they are drawn."""
+    return [panel["title"] for panel, _ in _panels_with_places(name)]
+
+
 def draw(answers: Answers) -> None:
     """Write the picture of one dashboard, with its collapsed rows open."""
     placed = list(_panels_with_places(answers.name))
@@ -112,7 +119,8 @@ def draw(answers: Answers) -> None:
         else:
             box.titled(panel["title"], "#24292e")
             DRAWING[panel["type"]](box.inside(_MARGINS_INCHES[panel["type"]]), panel, answers.series(panel), marks)
-    figure.savefig(CHECKOUT / "docs" / "images" / f"dashboard-{answers.name}.png", dpi=_DOTS_PER_INCH)
+    path = CHECKOUT / "docs" / "images" / f"dashboard-{answers.name}.png"
+    figure.savefig(path, dpi=_DOTS_PER_INCH, metadata={TITLES: "\n".join(titles_of(answers.name))})
 
 
 class _Box:

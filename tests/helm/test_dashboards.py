@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
+from PIL import Image
 
 from adapter.foundation.promql.tree import SelectorNode, operands_of
 from adapter.foundation.promql.tree_parser import parse_query
@@ -23,6 +24,7 @@ from helm.tidewatch.dashboards.texts import DASHBOARDS, text_of
 from helm.tidewatch.dashboards.variables import NODES_PAGE, PAGE
 from recommender.page.selection import selection_of
 from tests.helm.chart import CHART
+from tests.helm.draw_dashboards import TITLES, titles_of
 from tests.helm.grafana import as_sent, model_of, panels_of, queries
 from tests.helm.scraped import SCRAPED, TOGETHER
 from tests.support.checkout import CHECKOUT
@@ -245,6 +247,13 @@ def test_the_page_explains_every_panel_and_no_other(name: str) -> None:
     rows = [line.split("|")[1].strip() for line in section.splitlines() if line.startswith("| ")]
     assert [row for row in rows if row != "panel"] == [panel["title"] for panel in panels_of(name)]
     assert f"(images/dashboard-{name}.png)" in section
+
+
+@pytest.mark.parametrize("name", DASHBOARDS)
+def test_the_picture_has_the_titles_of_today(name: str) -> None:
+    with Image.open(CHECKOUT / "docs" / "images" / f"dashboard-{name}.png") as picture:
+        drawn = picture.info.get(TITLES, "").split("\n")
+    assert drawn == titles_of(name), "run: python -m tests.helm.draw_dashboards"
 
 
 def test_a_scatter_plot_joins_its_two_queries_to_one_table_whose_columns_it_shows() -> None:
