@@ -27,11 +27,15 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, NotFoundError, StatusError
 from adapter.foundation.sources.kubernetes.writing import Fence, GetsAndWrites
+from recommender.leader_election.lease_events import LeaseEvents
 from recommender.leader_election.lease_rules import Create, Read, Standing, Wait, Write
-from recommender.leader_election.lease_settings import LeaseEvents, LeaseSettings, NoEvents
+
+if TYPE_CHECKING:
+    from recommender.leader_election.lease_settings import LeaseSettings
 
 _log = logging.getLogger(__name__)
 
@@ -66,7 +70,7 @@ class LeaseElector:
         """Create an elector that does not lead. It sends no request before `run` is called."""
         self._objects = objects
         self._settings = settings
-        self._events = events or NoEvents()
+        self._events = events or LeaseEvents()
         self._effects = effects
         self._standing = Standing(settings.identity, settings.timing)
         self._told_leading = False

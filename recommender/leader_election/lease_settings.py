@@ -1,48 +1,11 @@
-"""The Lease, the identity of a candidate, and the events of an election."""
+"""The Lease, and the identity of a candidate."""
 
 from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from recommender.leader_election.lease_rules import LeaseTiming
-
-
-class LeaseEvents(Protocol):
-    """Receives the events of an election, in the thread of the elector."""
-
-    def acquired(self) -> None:
-        """Handle that this process has become the leader."""
-        ...
-
-    def renewed(self, until: float) -> None:
-        """Handle a renewal: this process leads until this time of the elector's clock, or until a release."""
-        ...
-
-    def lost(self) -> None:
-        """Handle that this process no longer leads."""
-        ...
-
-    def failed(self, error: str) -> None:
-        """Handle the failure of a request; `error` is the name of the class of the error."""
-        ...
-
-
-class NoEvents:
-    """Ignores all events."""
-
-    def acquired(self) -> None:
-        """Do nothing."""
-
-    def renewed(self, until: float) -> None:
-        """Do nothing."""
-
-    def lost(self) -> None:
-        """Do nothing."""
-
-    def failed(self, error: str) -> None:
-        """Do nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

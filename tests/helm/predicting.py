@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Final
 from prometheus_client import CollectorRegistry, generate_latest
 
 from adapter.foundation.service.runtime.followed_configuration import ReloadMetrics
-from adapter.foundation.sources.kubernetes.kubernetes_telemetry import LeaseMetrics
 from recommender.child_processes.parent import ChildLimits, Children
 from recommender.decisions.loads.prediction import PredictedLoad, Prediction
 from recommender.decisions.publication import Publication
 from recommender.decisions.record import Record, Status, Step, TargetAction, TargetOutcome, TargetReference
 from recommender.kinds.table import all_kinds
+from recommender.leader_election.lease_events import LeaseMetrics
 from recommender.outputs.metrics import RecommendationMetrics
 from recommender.outputs.output_telemetry import RecommenderTelemetry
 from recommender.outputs.scale_results import ScaleResult

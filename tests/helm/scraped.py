@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final
 from prometheus_client import CollectorRegistry, generate_latest
 
 from adapter.foundation.service.runtime.followed_configuration import ReloadMetrics
-from adapter.foundation.sources.kubernetes.kubernetes_telemetry import LeaseMetrics
 from demo.machine.exporter import running_exporter
 from demo.machine.files import replace_file
 from demo.machine.prometheus import running_prometheus
@@ -23,6 +22,7 @@ from recommender.decisions.publication import Publication
 from recommender.decisions.record import Record, Status, Step, TargetAction, TargetOutcome, TargetReference
 from recommender.kinds.proportional.sizes import ContainerSizes
 from recommender.kinds.table import all_kinds
+from recommender.leader_election.lease_events import LeaseMetrics
 from recommender.outputs.metrics import RecommendationMetrics
 from recommender.outputs.output_telemetry import RecommenderTelemetry
 from recommender.outputs.scale_results import ScaleResult

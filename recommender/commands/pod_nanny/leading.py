@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.sources.kubernetes.kubernetes_telemetry import LeaseMetrics
 from adapter.foundation.sources.kubernetes.writing import Fence, ObjectClient
 from recommender.commands.program import METRICS_PREFIX
 from recommender.leader_election.elector import LeaseElector
+from recommender.leader_election.lease_events import LeaseMetrics
 from recommender.leader_election.lease_settings import LeaseSettings, unique_identity
 from recommender.outputs.write_attempt import longest_fenced_write_seconds
 

@@ -20,7 +20,7 @@ from adapter.foundation.service.runtime.threads import DaemonThreads
 from adapter.foundation.sources.kubernetes.client import KubernetesClient
 from adapter.foundation.sources.kubernetes.credentials.access import access
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
-from adapter.foundation.sources.kubernetes.kubernetes_telemetry import LeaseMetrics, WatchMetrics
+from adapter.foundation.sources.kubernetes.kubernetes_telemetry import WatchMetrics
 from adapter.foundation.sources.kubernetes.writing import Fence, ObjectClient
 from adapter.foundation.time.clock import Clock
 from recommender.commands.program import METRICS_PREFIX
@@ -30,6 +30,7 @@ from recommender.commands.proportional.watches import ProportionalWatches
 from recommender.decisions.record import Record, TargetAction
 from recommender.kinds.proportional.calculate import calculate_proportional
 from recommender.kinds.table import kind_of
+from recommender.leader_election.lease_events import LeaseMetrics
 from recommender.leader_election.lease_rules import LeaseTiming
 from recommender.outputs.event_rules import event_of_scale_call
 from recommender.outputs.events import EventWriter

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from adapter.foundation.service.runtime.tasks import Tasks
-    from adapter.foundation.sources.kubernetes.kubernetes_telemetry import LeaseMetrics
     from adapter.foundation.sources.kubernetes.writing import ObjectClient
+    from recommender.leader_election.lease_events import LeaseMetrics
     from recommender.running.effects.writes_at_shutdown import Writes
 
 _log = logging.getLogger(__name__)

@@ -9,9 +9,10 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Callable
 
-    from adapter.foundation.sources.kubernetes.kubernetes_telemetry import LeaseMetrics, WatchTelemetry
+    from adapter.foundation.sources.kubernetes.kubernetes_telemetry import WatchTelemetry
     from adapter.foundation.time.clock import Clock
     from adapter.foundation.time.pace import Pace
+    from recommender.leader_election.lease_events import LeaseMetrics
     from recommender.outputs.output_telemetry import RecommenderTelemetry
     from recommender.running.history.history_cache import HistoryCache
     from recommender.running.inputs.poll_plan import PollPlan

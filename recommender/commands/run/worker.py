@@ -12,7 +12,7 @@ from adapter.foundation.service.runtime.errors import StartError
 from adapter.foundation.service.runtime.logs import fields
 from adapter.foundation.service.runtime.threads import DaemonThreads
 from adapter.foundation.service.server.plain_port.plain_server import PlainAnswer
-from adapter.foundation.sources.kubernetes.kubernetes_telemetry import LeaseMetrics, WatchMetrics
+from adapter.foundation.sources.kubernetes.kubernetes_telemetry import WatchMetrics
 from adapter.foundation.time.clock import Clock
 from adapter.foundation.time.pace import Pace
 from adapter.foundation.web.hosts import only_hosts
@@ -27,6 +27,7 @@ from recommender.configuration.changes import unchanged_names
 from recommender.configuration.reading import ConfigurationFileError
 from recommender.decisions.policy_settings import Output
 from recommender.kinds.table import all_kinds
+from recommender.leader_election.lease_events import LeaseMetrics
 from recommender.outputs.metrics import RecommendationMetrics
 from recommender.outputs.output_telemetry import RecommenderTelemetry
 from recommender.page.handler import PageHandler

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from recommender.leader_election.lease_events import LeaseEvents
+
 if TYPE_CHECKING:
     import threading
-
-    from recommender.leader_election.lease_settings import LeaseEvents
 
 
 class Leadership(Protocol):
@@ -42,7 +42,7 @@ class WithoutLease:
         return ""
 
 
-class WakingEvents:
+class WakingEvents(LeaseEvents):
     """Passes the events of an election on, and wakes the loop when this process begins or ceases to lead."""
 
     def __init__(self, events: LeaseEvents, wake: threading.Event) -> None:

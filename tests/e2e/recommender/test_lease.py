@@ -14,8 +14,9 @@ from adapter.foundation.sources.kubernetes.credentials.access import from_kubeco
 from adapter.foundation.sources.kubernetes.errors import ConflictError, NotFoundError, StatusError
 from adapter.foundation.sources.kubernetes.writing import Fence, ObjectClient
 from recommender.leader_election.elector import LeaseElector, since_boot
+from recommender.leader_election.lease_events import LeaseEvents
 from recommender.leader_election.lease_rules import LeaseTiming
-from recommender.leader_election.lease_settings import LeaseSettings, NoEvents
+from recommender.leader_election.lease_settings import LeaseSettings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -90,7 +91,7 @@ def lease_path(namespace: str) -> str:
 
 
 @dataclass
-class Candidate(NoEvents):
+class Candidate(LeaseEvents):
     elector: LeaseElector = field(init=False)
     claims: list[tuple[float, float]] = field(default_factory=list)
     stop: threading.Event = field(default_factory=threading.Event)

@@ -13,11 +13,12 @@ from adapter.foundation.sources.kubernetes.client import KubernetesClient
 from adapter.foundation.sources.kubernetes.credentials.access import from_kubeconfig
 from adapter.foundation.sources.kubernetes.writing import ObjectClient
 from recommender.leader_election.elector import LeaseElector, since_boot
+from recommender.leader_election.lease_events import LeaseEvents
 from recommender.leader_election.lease_rules import LeaseTiming
-from recommender.leader_election.lease_settings import LeaseSettings, NoEvents
+from recommender.leader_election.lease_settings import LeaseSettings
 
 
-class Journal(NoEvents):
+class Journal(LeaseEvents):
     def __init__(self, path: Path) -> None:
         self._path = path
 

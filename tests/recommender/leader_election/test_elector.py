@@ -15,9 +15,9 @@ from prometheus_client import CollectorRegistry
 
 from adapter.foundation.sources.kubernetes.client import KubernetesClient, RequestDeadlines
 from adapter.foundation.sources.kubernetes.credentials.access import from_kubeconfig
-from adapter.foundation.sources.kubernetes.kubernetes_telemetry import LeaseMetrics
 from adapter.foundation.sources.kubernetes.writing import ObjectClient
 from recommender.leader_election.elector import LeaseElector, since_boot
+from recommender.leader_election.lease_events import LeaseEvents, LeaseMetrics
 from recommender.leader_election.lease_rules import LeaseTiming
 from recommender.leader_election.lease_settings import LeaseSettings, unique_identity
 from tests.support.apiserver_kinds import LEASES
@@ -39,7 +39,7 @@ STEADY = LeaseTiming(lease_seconds=8, renew_deadline_seconds=6.0, retry_seconds=
 
 
 @dataclass
-class Candidate:
+class Candidate(LeaseEvents):
     """An elector with a server of its own, over the objects that all share; it records what it was told."""
 
     server: ObjectApiServer

@@ -1,12 +1,10 @@
-"""Metrics of watches (whether they are synced, and how old their objects are) and of leader election."""
+"""Metrics of watches: whether they are synced, and how old their objects are."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from prometheus_client import CollectorRegistry
 
 
@@ -84,46 +82,3 @@ class WatchMetrics(WatchTelemetry):
         """Remove the gauges of the kind."""
         for gauge in (self._synced, self._heard, self._left_out):
             gauge.remove(resource)
-
-
-class LeaseMetrics:
-    """Prometheus metrics of a leader election; receives the election's events (`LeaseEvents`)."""
-
-    def __init__(self, registry: CollectorRegistry, prefix: str) -> None:
-        """Register `tidewatch_leader`, `PREFIX_lease_changes_total` and `PREFIX_lease_failures_total`."""
-        from prometheus_client import Counter, Gauge  # noqa: PLC0415 - commands that run once expose nothing
-
-        self._leader = Gauge("tidewatch_leader", "1 while this process leads.", registry=registry)
-        self._changes = Counter(
-            f"{prefix}_lease_changes_total",
-            "How often this process became the leader (acquired) or ceased to be (lost).",
-            ["change"],
-            registry=registry,
-        )
-        self._failures = Counter(
-            f"{prefix}_lease_failures_total",
-            "Requests for the Lease that failed, by class of error.",
-            ["error"],
-            registry=registry,
-        )
-        for change in ("acquired", "lost"):
-            self._changes.labels(change)
-
-    def show(self, is_leader: Callable[[], bool]) -> None:
-        """Expose whether this process is the leader, as determined at each scrape."""
-        self._leader.set_function(lambda: float(is_leader()))
-
-    def acquired(self) -> None:
-        """Count that this process became the leader."""
-        self._changes.labels("acquired").inc()
-
-    def renewed(self, until: float) -> None:
-        """Do nothing."""
-
-    def lost(self) -> None:
-        """Count a loss of leadership."""
-        self._changes.labels("lost").inc()
-
-    def failed(self, error: str) -> None:
-        """Count a request for the Lease that failed; `error` is the name of the error's class."""
-        self._failures.labels(error).inc()

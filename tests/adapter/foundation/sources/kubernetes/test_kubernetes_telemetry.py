@@ -1,10 +1,10 @@
-"""The metrics of watches and of elections."""
+"""The metrics of watches."""
 
 from __future__ import annotations
 
 from prometheus_client import CollectorRegistry
 
-from adapter.foundation.sources.kubernetes.kubernetes_telemetry import LeaseMetrics, WatchMetrics
+from adapter.foundation.sources.kubernetes.kubernetes_telemetry import WatchMetrics
 
 
 def test_all_metrics_of_a_watch_begin_with_the_prefix_of_the_program() -> None:
@@ -29,13 +29,3 @@ def test_two_programs_in_one_registry_do_not_share_a_metric_of_their_watches() -
     for prefix in ("tidewatch_adapter", "tidewatch_recommender"):
         WatchMetrics(registry, prefix).left_out("pods", 1)
     assert registry.get_sample_value("tidewatch_adapter_watch_unreadable_objects", {"resource": "pods"}) == 1
-
-
-def test_whether_a_process_leads_has_the_same_name_in_all_programs() -> None:
-    registry = CollectorRegistry()
-    metrics = LeaseMetrics(registry, "tidewatch_recommender")
-    metrics.show(lambda: True)
-    metrics.lost()
-    assert registry.get_sample_value("tidewatch_leader") == 1
-    changes = registry.get_sample_value("tidewatch_recommender_lease_changes_total", {"change": "lost"})
-    assert changes == 1

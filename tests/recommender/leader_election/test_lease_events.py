@@ -1,0 +1,17 @@
+"""The metrics of elections."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry
+
+from recommender.leader_election.lease_events import LeaseMetrics
+
+
+def test_whether_a_process_leads_has_the_same_name_in_all_programs() -> None:
+    registry = CollectorRegistry()
+    metrics = LeaseMetrics(registry, "tidewatch_recommender")
+    metrics.show(lambda: True)
+    metrics.lost()
+    assert registry.get_sample_value("tidewatch_leader") == 1
+    changes = registry.get_sample_value("tidewatch_recommender_lease_changes_total", {"change": "lost"})
+    assert changes == 1
