@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from adapter.foundation.reports.counts import listed
 from adapter.foundation.reports.lines import Line, error, ok, warning
 
 _SHOWN_KEYS = 3
@@ -53,9 +54,8 @@ def judge_definition(kind: DefinedKind, served: Mapping[str, Any], definition: M
         return ok(kind.line, f"it is served in {kind.version}; its keys were not compared: this caller may not read it")
     missing = sorted(kind.keys - set(_keys_of(_schema_of(definition, kind.version))))
     if missing:
-        shown = ", ".join(missing[:_SHOWN_KEYS])
-        more = f" and {len(missing) - _SHOWN_KEYS} more" if len(missing) > _SHOWN_KEYS else ""
-        message = f"its definition belongs to another version of this program: {shown}{more} cannot be written"
+        shown = listed(missing, _SHOWN_KEYS)
+        message = f"its definition belongs to another version of this program: {shown} cannot be written"
         return warning(kind.line, message, _INSTALL)
     return ok(kind.line, f"it is served in {kind.version}, with all keys of this version")
 

@@ -6,6 +6,7 @@ import logging
 import re
 from typing import TYPE_CHECKING, Final
 
+from adapter.foundation.reports.counts import listed
 from adapter.foundation.service.runtime.logs import StateLog, fields
 from adapter.nodes.exporters.claims import Source, source_of, source_text
 
@@ -54,12 +55,11 @@ class RefreshReports:
             # Instances that are gone make room.
             self._unmapped.intersection_update(one.instance for one in series)
         self._unmapped.update(one.instance for one in new)
-        names = ", ".join(one.instance or "(none)" for one in new[:_SHOWN])
         _log.warning(
             "series cannot be mapped to a node: GET /nodes/unmapped lists them with the repair",
             extra=fields(
                 count=len(new),
-                instances=names + (f" and {len(new) - _SHOWN} more" if len(new) > _SHOWN else ""),
+                instances=listed((one.instance or "(none)" for one in new), _SHOWN),
                 fix=new[0].fix,
             ),
         )

@@ -20,6 +20,7 @@ from urllib.parse import parse_qs
 
 import numpy as np
 
+from adapter.foundation.reports.counts import listed
 from adapter.foundation.web.http import Request, Response, json_line
 from adapter.foundation.web.routes import Route
 from adapter.nodes.model.loads import STATS, WINDOW_NAMES, LoadResource, LoadSnapshot
@@ -188,8 +189,7 @@ def _missing_text(missing: Sequence[str], selector: UtilizationSelector) -> str:
     what = f"{selector.resource or 'cpu and memory'} {STATS[selector.stat]} over {WINDOW_NAMES[selector.window]}"
     if not missing:
         return f"no node is known, so there is no {what}"
-    more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
-    return f"there is no {what} of {', '.join(missing[:_NAMED])}{more}: see /nodes/unmapped and tidewatch_node_verdicts"
+    return f"there is no {what} of {listed(missing, _NAMED)}: see /nodes/unmapped and tidewatch_node_verdicts"
 
 
 def _unavailable(message: str) -> _QueryError:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
+from adapter.foundation.reports.counts import listed
 from adapter.metrics.rulebook.findings import Severity
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def _readiness(known: KnownObject) -> tuple[Ready, Reason, str]:
         return Ready.NO, Reason.NO_SERIES, "Prometheus has no series in this namespace that `seriesQuery` selects"
     if not known.metrics:
         return Ready.NO, Reason.NO_SERIES, "no series that it selects has the labels of an object in a namespace"
-    return Ready.YES, Reason.SERVED, f"serves {_names_text(known.metrics)}{_warning_text(known.found)}"
+    return Ready.YES, Reason.SERVED, f"serves {listed(known.metrics, _MOST_SHOWN)}{_warning_text(known.found)}"
 
 
 def _invalid(found: RuleObject) -> RuleRefusal | None:
@@ -140,7 +141,7 @@ def _invalid(found: RuleObject) -> RuleRefusal | None:
 def _taken_names_refusal(taken: Sequence[TakenName], *, served: bool) -> RuleRefusal | None:
     if not taken:
         return None
-    names = _names_text(tuple(each.name for each in taken))
+    names = listed((each.name for each in taken), _MOST_SHOWN)
     others = "; its other metrics are served" if served else ""
     message = f"in this namespace, {names} comes from {taken[0].owner}{others}: use another name"
     return RuleRefusal(Reason.NAME_TAKEN, message)
@@ -150,8 +151,3 @@ def _warning_text(found: RuleObject) -> str:
     """Return the first warning of `check`."""
     warnings = [finding for finding in found.findings if finding.severity is Severity.WARNING]
     return f"; {warnings[0].message}: {warnings[0].fix}" if warnings else ""
-
-
-def _names_text(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:_MOST_SHOWN])
-    return f"{shown} and {len(names) - _MOST_SHOWN} more" if len(names) > _MOST_SHOWN else shown
