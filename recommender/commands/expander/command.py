@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import ssl
 import sys
 from typing import TYPE_CHECKING, Final, NoReturn
 
@@ -139,4 +140,18 @@ def _pair(values: FlagValues, address: Address) -> tuple[Path, Path] | None:
     for path in (certificate, key, values.path("client-ca-file")):
         if path is not None and not path.is_file():
             raise UsageError(f"{path} cannot be read: name a file with PEM")
+    _require_pair(certificate, key)
     return certificate, key
+
+
+def _require_pair(certificate: Path, key: Path) -> None:
+    """Raise UsageError for files that gRPC would refuse without saying which and why."""
+    try:
+        # Without a password, an encrypted key would be asked for on the terminal.
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password="")
+    except OSError as error:
+        if isinstance(error, ssl.SSLError) and error.reason == "KEY_VALUES_MISMATCH":
+            raise UsageError(f"{key}: not the key of {certificate}: name two files that belong together") from error
+        raise UsageError(
+            f"{certificate} and {key} cannot be used: name a certificate and its unencrypted key, both in PEM"
+        ) from error

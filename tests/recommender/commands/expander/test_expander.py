@@ -124,3 +124,19 @@ def test_what_cannot_be_served_is_said_at_the_start(
         main(["expander", f"--config={tmp_path}/r.yaml", *flags])
     assert ended.value.code == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_key_of_another_certificate_is_named(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """gRPC's own lines are four, and name neither file."""
+    (tmp_path / "r.yaml").write_text(CONFIGURATION.replace("EXPANDER", "least-waste"))
+    one, other = (Authority(tmp_path / name).server() for name in ("one", "other"))
+    for key, message in (
+        (other.key_file, f"{other.key_file}: not the key of {one.certificate_file}"),
+        (one.certificate_file, "cannot be used: name a certificate and its unencrypted key, both in PEM"),
+    ):
+        flags = ("--listen=127.0.0.1:0", f"--tls-cert-file={one.certificate_file}", f"--tls-private-key-file={key}")
+        with pytest.raises(SystemExit) as ended:
+            main(["expander", f"--config={tmp_path}/r.yaml", *flags])
+        assert ended.value.code == 2
+        (line,) = capfd.readouterr().err.splitlines()
+        assert message in line
