@@ -16,18 +16,21 @@ from recommender.kinds.cluster_size.scale_up.decide import scale_up
 if TYPE_CHECKING:
     from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
     from recommender.kinds.cluster_size.model.size_situation import ClusterSituation
+    from recommender.kinds.cluster_size.predicates.pod_shapes import ShapeTable
 
 _NOTHING_NEEDED: Final = ScaleUp({})
 
 
-def growth_of(situation: ClusterSituation, settings: ClusterSizeSettings) -> ScaleUp:
-    """Return which groups grow."""
-    return scale_up(situation, settings, snapshot_of(situation))
+def growth_of(situation: ClusterSituation, settings: ClusterSizeSettings, shapes: ShapeTable | None = None) -> ScaleUp:
+    """Return which groups grow; `shapes` are those of an earlier decision with pods of the same recording."""
+    return scale_up(situation, settings, snapshot_of(situation, shapes))
 
 
-def removals_of(situation: ClusterSituation, settings: ClusterSizeSettings) -> ScaleDownAnswer:
+def removals_of(
+    situation: ClusterSituation, settings: ClusterSizeSettings, shapes: ShapeTable | None = None
+) -> ScaleDownAnswer:
     """Return which nodes are removed, for a situation that has no pod without a node."""
-    snapshot = snapshot_of(situation)
+    snapshot = snapshot_of(situation, shapes)
     scaled = scale_up(situation, settings, snapshot) if _may_need_nodes(situation, settings) else _NOTHING_NEEDED
     return scale_down(situation, settings, snapshot, scaled)
 

@@ -122,7 +122,7 @@ class Growth:
             known = self._known.get(number, key)
             if known is None:
                 situation = situation or self._situation(now, future, is_beginning=is_beginning)
-                known = growth_in(growth_of(situation, settings))
+                known = growth_in(growth_of(situation, settings, run.shapes))
                 self._known.put(number, key, known)
             found.append(known)
         self.alike = tuple(one for one, its in zip(self.alike, found[1:], strict=True) if its == found[0])

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory
+from recommender.kinds.cluster_size.predicates.pod_shapes import ShapeTable
 from recommender.replay.cluster.events import Agenda
 from recommender.replay.cluster.fleet import NodeFleet
 from recommender.replay.cluster.reserve import Reserve
@@ -36,6 +37,8 @@ class PolicyRun:
     spot: SpotMachines
     agenda: Agenda = field(default_factory=Agenda)
     memory: ClusterSizeMemory = field(default_factory=ClusterSizeMemory)
+    shapes: ShapeTable = field(default_factory=ShapeTable)
+    """The shapes of the recorded pods, which all decisions share."""
 
 
 def new_run(scene: Scene, policy: ReplayPolicy, settings: ClusterSizeSettings) -> PolicyRun:

@@ -112,7 +112,7 @@ class Removals:
         expected = run.expected.placed_on(now, (*candidates, *destinations))
         future = (*expected, *run.reserve.pods(now))
         situation = replace(situation, future_pods=future) if future else situation
-        answer = removals_of(situation, run.settings)
+        answer = removals_of(situation, run.settings, run.shapes)
         run.memory = structs.replace(
             memory, unneeded_since=dict(answer.unneeded_since), unremovable_until=dict(answer.unremovable_until)
         )

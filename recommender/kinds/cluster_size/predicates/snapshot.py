@@ -43,11 +43,13 @@ class Snapshot:
         storage: Storage | None = None,
         namespace_labels: Mapping[str, Mapping[str, str]] | None = None,
         unlisted: Mapping[str, UnlistedPods] | None = None,
+        shapes: ShapeTable | None = None,
     ) -> None:
         """Pods that have ended, are not bound, or are bound to a node that is not listed are ignored.
 
         Of several nodes with the same name, or pods with the same namespace and name, the first counts. `unlisted` are
-        the pods of each node, by its name, that are not among `pods`.
+        the pods of each node, by its name, that are not among `pods`. `shapes` are those of an earlier snapshot, whose
+        pods had their labels, resources and constraints from the same objects.
         """
         self._nodes = NodeTable()
         self._unlisted = {} if unlisted is None else unlisted
@@ -55,7 +57,7 @@ class Snapshot:
         self._allocatable: dict[int, tuple[Mapping[str, Quantity], Mapping[str, int]]] = {}
         self.census = Census(self._nodes, Namespaces(namespace_labels))
         self._places: dict[PodKey, NodeInfo] = {}
-        self._shapes = ShapeTable()
+        self._shapes = ShapeTable() if shapes is None else shapes
         self._static_filters: dict[PodScheduling, StaticFilter] = {}
         # The constraints themselves are kept, too: the identity of a deleted object may be reused for another.
         self._filters_by_identity: dict[int, tuple[PodScheduling, StaticFilter]] = {}
@@ -234,8 +236,13 @@ class Snapshot:
             self.census.change(shape, info, 1, is_terminating=pod.is_terminating)
 
 
-def snapshot_of(situation: ClusterSituation) -> Snapshot:
-    """Return a snapshot with the nodes and the bound pods of a situation."""
+def snapshot_of(situation: ClusterSituation, shapes: ShapeTable | None = None) -> Snapshot:
+    """Return a snapshot with the nodes and the bound pods of a situation; `shapes` may be those of an earlier one."""
     return Snapshot(
-        situation.nodes, situation.pods, situation.storage, situation.namespace_labels, situation.unlisted_pods
+        situation.nodes,
+        situation.pods,
+        situation.storage,
+        situation.namespace_labels,
+        situation.unlisted_pods,
+        shapes,
     )
