@@ -2,7 +2,23 @@
 
 from __future__ import annotations
 
-from adapter.foundation.service.flags.table import DURATION, Flag, in_group, switch
+from typing import Final
+
+from adapter.foundation.objects.durations import parse_duration
+from adapter.foundation.service.flags.table import DURATION, Flag, Kind, in_group, switch
+
+_LONGEST_SECONDS: Final = 86_400.0
+
+
+def _delay(text: str) -> float:
+    seconds = parse_duration(text)
+    if not 0 <= seconds <= _LONGEST_SECONDS:
+        raise ValueError(f"{text!r} is not a delay: write a duration from 0s to 24h, such as 5s")
+    return seconds
+
+
+DELAY: Final = Kind(DURATION.placeholder, _delay, DURATION.show)
+"""How long a process keeps serving after SIGTERM."""
 
 
 def worker_flags(group: str) -> tuple[Flag, ...]:
@@ -11,7 +27,7 @@ def worker_flags(group: str) -> tuple[Flag, ...]:
         group,
         Flag(
             "shutdown-delay",
-            DURATION,
+            DELAY,
             "How long to keep serving after SIGTERM, while endpoints are removed.",
             default=5.0,
         ),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from adapter.foundation.options.cluster import CLUSTER_FLAGS
 from adapter.foundation.options.logs import LOG_FLAGS
 from adapter.foundation.options.version import program_version
+from adapter.foundation.options.worker import DELAY
 from adapter.foundation.service.flags.table import (
     ADDRESS,
-    DURATION,
     PATH,
     PORT,
     TEXT,
@@ -50,7 +50,7 @@ SERVING_FLAGS: tuple[Flag, ...] = in_group(
     ),
     Flag(
         "shutdown-delay",
-        DURATION,
+        DELAY,
         "How long to keep serving after SIGTERM. The Lease is released at once.",
         default=0.0,
     ),
