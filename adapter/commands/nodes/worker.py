@@ -179,6 +179,12 @@ def _start_tasks(
     context.health.add_ready("refresh", lambda: None if keeper.has_tried else "no refresh has been tried yet")
     context.tasks.running("refresh", loop.run, reads_only=True)
     context.tasks.running("board", lambda stop: _follow_changes(keeper, wake, stop), reads_only=True)
+    if settings.server.tls is not None:
+        from adapter.commands.followed_certificate import (  # noqa: PLC0415 - loads the library of certificates
+            follow_given_certificate,
+        )
+
+        follow_given_certificate(settings.server.tls, context)
     if settings.state_file is not None:
         context.tasks.periodic("state file", keeper.write_file, every_seconds=1.0, deadline_seconds=60.0)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from adapter.commands.program import PROGRAM
@@ -25,12 +25,11 @@ from adapter.foundation.service.runtime.logs import StateLog
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
 from adapter.foundation.sources.kubernetes.writing import ObjectClient
 from adapter.foundation.time.backoff import Backoff
-from adapter.metrics.identity.callers import IdentitySettingsError
 from adapter.metrics.identity.certificates.certificate_file import FILE, read_kept, write_kept
 from adapter.metrics.identity.certificates.certificate_telemetry import CertificateMetrics
 from adapter.metrics.identity.certificates.rotation_decision import RotationProblem, WantedCertificate
 from adapter.metrics.identity.certificates.secret_reconciler import LIFE, CertificateKeeper, Times
-from adapter.metrics.identity.certificates.self_signed import ServingCertificate, given_certificate
+from adapter.metrics.identity.certificates.self_signed import ServingCertificate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -44,9 +43,6 @@ SHORTEST_LIFE_SECONDS = 60.0
 FIRST_LOOK_SECONDS = 30.0
 """How long to wait at most until the first certificate exists and is trusted. Roles may be created just after the
 pod."""
-
-FOLLOWED_SECONDS = 60.0
-"""How often the dates of a certificate from flags are read; the TLS layer follows its files."""
 
 _GROUP = "Serving"
 _log = logging.getLogger(__name__)
@@ -199,46 +195,6 @@ def keep_certificate(kept: KeptCertificate, context: WorkerContext) -> None:
             stop.wait(backoff.delay(pause_seconds) if problems else pause_seconds)
 
     context.tasks.running("serving certificate", keep)
-
-
-def follow_certificate(
-    read: Callable[[], ServingCertificate | None], context: WorkerContext, every_seconds: float = FOLLOWED_SECONDS
-) -> None:
-    """Start the task that shows the dates of a certificate that is in no Secret.
-
-    `read` returns None if there is nothing new to show; it may renew the certificate first.
-    """
-    metrics, state = CertificateMetrics(context.registry), StateLog(_log)
-
-    def look() -> None:
-        found = read()
-        if found is not None:
-            metrics.dates(found.not_before, found.not_after)
-            report_dates(found, datetime.now(tz=UTC), state)
-
-    context.tasks.periodic("serving certificate", look, every_seconds=every_seconds, deadline_seconds=60.0)
-
-
-def report_dates(found: ServingCertificate, now: datetime, state: StateLog) -> None:
-    """Log when a certificate is of another time, with which no client accepts this server, and when that ends."""
-    if found.not_after <= now:
-        wrong, fix = "has expired", "renew it; new files are used without a restart"
-    elif found.not_before > now:
-        wrong, fix = "is not valid yet", "check the clock of this machine and that of the issuer"
-    else:
-        state.recovered("dates", "the serving certificate is valid now")
-        return
-    begin, end = found.not_before.isoformat(), found.not_after.isoformat()
-    message = f"{found.certificate_file}: the serving certificate {wrong}, so clients refuse this server: {fix}"
-    state.failed("dates", message, not_before=begin, not_after=end)
-
-
-def given_now(certificate_file: Path, key_file: Path) -> ServingCertificate | None:
-    """Return the pair in given files; None if it cannot be used, which the TLS layer logs."""
-    try:
-        return given_certificate(certificate_file, key_file)
-    except IdentitySettingsError:
-        return None
 
 
 class _Troubles:

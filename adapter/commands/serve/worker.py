@@ -9,8 +9,9 @@ import time
 from typing import TYPE_CHECKING
 
 from adapter.commands.backend_clients import QUERY_THREADS, BackendClient
+from adapter.commands.followed_certificate import follow_certificate, follow_given_certificate
 from adapter.commands.program import PROGRAM
-from adapter.commands.serve.certificates import follow_certificate, given_now, keep_certificate
+from adapter.commands.serve.certificates import keep_certificate
 from adapter.commands.serve.identity import make_gate
 from adapter.commands.serve.rule_objects import serve_rule_objects
 from adapter.commands.serve.rule_reloader import RuleReloader
@@ -174,7 +175,7 @@ def _start_tasks(
         # If the certificate expires soon, it is renewed; the TLS layer notices the new modification time of the files.
         follow_certificate(settings.self_made.renew, context, every_seconds=3600.0)
     elif settings.server.tls:
-        follow_certificate(functools.partial(given_now, *settings.server.tls.files), context)
+        follow_given_certificate(settings.server.tls, context)
 
 
 def _be_ready_when_pods_are_known(context: WorkerContext, objects: ObjectSource) -> None:

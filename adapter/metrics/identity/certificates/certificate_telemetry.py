@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from adapter.metrics.identity.certificates.generations import Generation
 
 
-class CertificateMetrics:
-    """The serving certificate as Prometheus metrics."""
+class CertificateDates:
+    """The dates of the serving certificate as Prometheus metrics."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         """Register the metrics."""
@@ -27,6 +27,19 @@ class CertificateMetrics:
             "From when the serving certificate is valid.",
             registry=registry,
         )
+
+    def show(self, not_before: datetime, not_after: datetime) -> None:
+        """Set from when and until when the certificate is valid."""
+        self._not_before.set(not_before.timestamp())
+        self._not_after.set(not_after.timestamp())
+
+
+class CertificateMetrics:
+    """The serving certificate that a Secret keeps as Prometheus metrics."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        """Register the metrics."""
+        self._dates = CertificateDates(registry)
         self._published = Gauge(
             "tidewatch_adapter_serving_certificate_published",
             "1 if the caBundle of the APIService holds the authority of the serving certificate in use.",
@@ -35,13 +48,8 @@ class CertificateMetrics:
         )
 
     def shown(self, generation: Generation) -> None:
-        """Set the dates of a certificate that is kept in a Secret."""
-        self.dates(generation.certificate.not_valid_before_utc, generation.certificate.not_valid_after_utc)
-
-    def dates(self, not_before: datetime, not_after: datetime) -> None:
-        """Set from when and until when the certificate is valid."""
-        self._not_before.set(not_before.timestamp())
-        self._not_after.set(not_after.timestamp())
+        """Set the dates of the certificate."""
+        self._dates.show(generation.certificate.not_valid_before_utc, generation.certificate.not_valid_after_utc)
 
     def published(self, apiservice: str, *, held: bool) -> None:
         """Set whether the APIService trusts the certificate."""

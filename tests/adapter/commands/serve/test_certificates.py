@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import logging
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.commands.serve.certificates import KeptCertificate, first_certificate, kept_certificate, report_dates
+from adapter.commands.serve.certificates import KeptCertificate, first_certificate, kept_certificate
 from adapter.commands.serve.flags import SERVE
 from adapter.foundation.service.flags.parsing import UsageError, parse_flags
 from adapter.foundation.service.runtime.errors import StartError
-from adapter.foundation.service.runtime.logs import StateLog
 from adapter.metrics.identity.certificates.certificate_file import read_kept
-from adapter.metrics.identity.certificates.self_signed import ServingCertificate
 from tests.adapter.metrics.identity.certificates.keeping_world import (
     CUSTOM,
     EXTERNAL,
@@ -29,6 +24,7 @@ from tests.support.object_apiserver import ObjectApiServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 GOOD = (f"--serving-secret={SECRET}", f"--service={SERVICE}", f"--apiservice={CUSTOM}", f"--apiservice={EXTERNAL}")
 
@@ -164,33 +160,3 @@ class TestTheFirstCertificate:
         kept.file.parent.touch()
         with pytest.raises(StartError, match="set --cert-dir to a writable folder"):
             first_certificate(kept)
-
-
-class TestDates:
-    @pytest.mark.parametrize(
-        ("starts_in_days", "ends_in_days", "words"),
-        [
-            (-9, -1, "has expired, so clients refuse this server: renew it"),
-            (1, 9, "is not valid yet, so clients refuse"),
-        ],
-    )
-    def test_a_certificate_of_another_time_is_logged_once_with_the_repair(
-        self, caplog: pytest.LogCaptureFixture, starts_in_days: int, ends_in_days: int, words: str
-    ) -> None:
-        now, state = datetime(2026, 11, 28, tzinfo=UTC), StateLog(logging.getLogger("tests"))
-        file = Path("tls.crt")
-        dates = (now + timedelta(days=days) for days in (starts_in_days, ends_in_days))
-        found = ServingCertificate(file, file, None, *dates)
-        report_dates(found, now, state)
-        report_dates(found, now, state)
-        (message,) = caplog.messages
-        assert message.startswith("tls.crt: the serving certificate ")
-        assert words in message
-
-    def test_a_renewed_certificate_ends_it(self, caplog: pytest.LogCaptureFixture) -> None:
-        caplog.set_level(logging.INFO)
-        now, state, file = datetime(2026, 11, 28, tzinfo=UTC), StateLog(logging.getLogger("tests")), Path("tls.crt")
-        day = timedelta(days=1)
-        for until in (now - day, now + day, now + day):
-            report_dates(ServingCertificate(file, file, None, now - 9 * day, until), now, state)
-        assert caplog.messages[1:] == ["the serving certificate is valid now"]

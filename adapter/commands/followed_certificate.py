@@ -1,0 +1,68 @@
+"""Shows and logs the dates of a serving certificate that no Secret keeps, since others renew it or forget to."""
+
+from __future__ import annotations
+
+import logging
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from adapter.foundation.service.runtime.logs import StateLog
+from adapter.metrics.identity.callers import IdentitySettingsError
+from adapter.metrics.identity.certificates.certificate_telemetry import CertificateDates
+from adapter.metrics.identity.certificates.self_signed import ServingCertificate, given_certificate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from adapter.foundation.service.server.context import WorkerContext
+    from adapter.foundation.service.server.tls import TlsSettings
+
+FOLLOWED_SECONDS = 60.0
+"""How often the dates of a certificate from flags are read; the TLS layer follows its files."""
+
+_log = logging.getLogger(__name__)
+
+
+def follow_certificate(
+    read: Callable[[], ServingCertificate | None], context: WorkerContext, every_seconds: float = FOLLOWED_SECONDS
+) -> None:
+    """Start the task that shows the dates of a certificate that is in no Secret.
+
+    `read` returns None if there is nothing new to show; it may renew the certificate first.
+    """
+    metrics, state = CertificateDates(context.registry), StateLog(_log)
+
+    def look() -> None:
+        found = read()
+        if found is not None:
+            metrics.show(found.not_before, found.not_after)
+            report_dates(found, datetime.now(tz=UTC), state)
+
+    context.tasks.periodic("serving certificate", look, every_seconds=every_seconds, deadline_seconds=60.0)
+
+
+def follow_given_certificate(tls: TlsSettings, context: WorkerContext) -> None:
+    """Start the task that shows the dates of the pair in the files of the flags."""
+
+    def read() -> ServingCertificate | None:
+        try:
+            return given_certificate(tls.certificate_file, tls.key_file)
+        except IdentitySettingsError:
+            # The TLS layer logs it.
+            return None
+
+    follow_certificate(read, context)
+
+
+def report_dates(found: ServingCertificate, now: datetime, state: StateLog) -> None:
+    """Log when a certificate is of another time, with which no client accepts this server, and when that ends."""
+    if found.not_after <= now:
+        wrong, fix = "has expired", "renew it; new files are used without a restart"
+    elif found.not_before > now:
+        wrong, fix = "is not valid yet", "check the clock of this machine and that of the issuer"
+    else:
+        state.recovered("dates", "the serving certificate is valid now")
+        return
+    begin, end = found.not_before.isoformat(), found.not_after.isoformat()
+    message = f"{found.certificate_file}: the serving certificate {wrong}, so clients refuse this server: {fix}"
+    state.failed("dates", message, not_before=begin, not_after=end)
