@@ -21,6 +21,7 @@ from recommender.kinds.predictive.choice.experts import (
     least_short_steps_a_day,
     sizes_at,
     usual_of,
+    worth_of_replica,
 )
 from recommender.kinds.predictive.choice.own_record import sums_of_parts
 from recommender.kinds.predictive.choice.payment import needed_odds, paid_ratio, part_of_way, weights_between
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from recommender.kinds.predictive.arrays import BoolArray, FloatArray, IntArray
+    from recommender.kinds.predictive.choice.experts import Usual
     from recommender.kinds.predictive.choice.options import ChoiceOptions
     from recommender.kinds.predictive.choice.series_proof import SeriesProof
     from recommender.kinds.predictive.choice.shortage_sums import ShortageScales
@@ -147,11 +149,10 @@ class Bench:
         wanted, acting = self._bills.acting_ratio(state), self._acting(weights, prior)
         if self._task.budget_ratio is not None:
             return weights, acting, sizes, wanted, np.zeros(len(wanted), dtype=bool)
-        is_young, begin = self._bills.is_young(state, number), self.begin(number)
+        is_young = self._bills.is_young(state, number)
         state.record = state.record.begun(is_young, wanted)
         mean = state.record.ratio
-        seconds = max(1, number - begin) * self.seconds_between
-        usual = usual_of(self.headroom.stretch(begin, number), mean, seconds, _LEAST_SHORT)
+        usual = self._usual(number, mean, _LEAST_SHORT)
         excess = np.where(is_young, 0.0, state.record.excess(usual.doubt(options.doubt_days)))
         paid = paid_ratio(wanted, mean, excess, is_young, options)
         if (is_less := (state.levels == BILL) & (paid < wanted)).any():
@@ -232,19 +233,24 @@ class Bench:
 
         Weights, sizes and losses have the shape (…, series, experts), with headroom last, and ratios (…, series).
         """
-        begin = self.begin(number)
-        seconds = (number - begin) * self.seconds_between
         is_early = (
             number - self.experts.newest(number, self._state.began)
             <= self._options.early_seconds / self.seconds_between
         )
         least = least_short_steps_a_day(self.scales[0].fleet.step_seconds, is_early)
-        usual = usual_of(self.headroom.stretch(begin, number), ratio, seconds, least)
+        usual = self._usual(number, ratio, least)
         rival = self.headroom.stretch(number - 1, number).at(ratio)
         found = self.experts.family.stretch(number - 1, number).at(sizes)
         losses = np.zeros(weights.shape)
         losses[..., :-1] = np.where(weights[..., :-1] > 0, usual.losses(found - rival[..., np.newaxis, :]), 0.0)
         return losses
+
+    def _usual(self, number: int, ratio: FloatArray, least: FloatArray) -> Usual:
+        """Return what headroom of a ratio usually loses in a day before decision `number`."""
+        begin = self.begin(number)
+        seconds = max(1, number - begin) * self.seconds_between
+        worth = worth_of_replica(self.load, begin, number, int(DAY_SECONDS / self.seconds_between))
+        return usual_of(self.headroom.stretch(begin, number), ratio, seconds, least, worth)
 
     def _prior(self, number: int, begins: IntArray) -> FloatArray:
         """Return the weights that experts have before anything is known about them; 0 for experts that take no part."""

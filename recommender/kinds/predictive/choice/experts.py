@@ -26,6 +26,8 @@ LEAST_OF_LONG_STEPS_A_DAY: Final = 3.0
 """The least number of short steps a day during the first days, if steps are so long that a day has few of them."""
 _STEPS_FOR_A_SHORT_ONE: Final = 16
 _NEVER: Final = 2**40
+_WEEK_DAYS: Final = 7
+_WORKING_DAYS: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +103,10 @@ class Usual:
         return np.asarray((sums[..., TAU] / tau + sums[..., THETA] / theta) / 2 + price * sums[..., COST])
 
 
-def usual_of(headroom: Period, ratio: FloatArray, seconds: float, least: FloatArray) -> Usual:
+def usual_of(headroom: Period, ratio: FloatArray, seconds: float, least: FloatArray, worth: FloatArray) -> Usual:
     """Return what headroom of a ratio usually loses in a day of the period; all of shape (…, series).
 
-    A usual day counts as at least `least` short steps.
+    A usual day counts as at least `least` short steps, and a replica is worth `worth` times what it was in the period.
     """
     a_day = DAY_SECONDS / seconds
     sums, less, more = headroom.at(np.stack([ratio, 0.7 * ratio, 1.3 * ratio + 0.02])) * a_day
@@ -112,7 +114,7 @@ def usual_of(headroom: Period, ratio: FloatArray, seconds: float, least: FloatAr
     theta = np.maximum(sums[..., THETA], least * missing_share(sums))
     dearer = more[..., COST] - less[..., COST]
     saved = less[..., TAU:] - more[..., TAU:]
-    saved /= np.where(dearer > 0, dearer, np.inf)[..., np.newaxis]
+    saved *= (worth / np.where(dearer > 0, dearer, np.inf))[..., np.newaxis]
     price = np.maximum(0.0, saved[..., 0] / tau + saved[..., 1] / theta) / 2
     return Usual(tau, theta, price, np.maximum(0.0, saved))
 
@@ -128,6 +130,20 @@ def least_short_steps_a_day(step_seconds: float, is_early: BoolArray) -> FloatAr
         max(DAY_SECONDS / step_seconds / _STEPS_FOR_A_SHORT_ONE, LEAST_OF_LONG_STEPS_A_DAY), LEAST_SHORT_STEPS_A_DAY
     )
     return np.where(is_early, few, LEAST_SHORT_STEPS_A_DAY)
+
+
+def worth_of_replica(load: FloatArray, begin: int, number: int, day: int) -> FloatArray:
+    """Return what a replica is worth at decision `number`, relative to the week since `begin`; at most 1.
+
+    Shortage depends on headroom as a share of the load, so after a rise of the load a replica buys less of it. The last
+    `day` decisions are compared with the week, as far as two days off in that week do not explain the difference. While
+    no whole week is known, a replica is worth as much as before. `load` has running sums, shape (decisions, series).
+    """
+    if number - begin < _WEEK_DAYS * day or not day:
+        return np.ones(load.shape[1])
+    most = _WEEK_DAYS / _WORKING_DAYS * (load[number] - load[begin]) / (number - begin)
+    last = (load[number] - load[number - day]) / day
+    return np.where(last > most, most / np.where(last > most, last, 1.0), 1.0)
 
 
 def missing_share(sums: FloatArray) -> FloatArray:

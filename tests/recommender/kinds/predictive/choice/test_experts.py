@@ -1,0 +1,51 @@
+"""What a replica is worth, by which costs that differ are made comparable."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from recommender.kinds.predictive.choice.auto import PlayedChoices
+from recommender.kinds.predictive.choice.experts import worth_of_replica
+from recommender.kinds.predictive.models.conformal import CONFORMAL, LARGEST_HOUR
+from recommender.kinds.predictive.rolling_forecasts import rolling_forecasts
+from tests.recommender.kinds.predictive.choice.auto_runs import FLEET, RARE_FITS, TASK
+from tests.recommender.kinds.predictive.waves import DAY_STEPS, bursts_every_day, with_values
+
+
+@pytest.mark.parametrize(
+    ("before", "today", "worth"),
+    [
+        pytest.param(10.0, 10.0, 1.0, id="as ever"),
+        pytest.param(10.0, 80.0, 0.35, id="after a rise"),
+        pytest.param(10.0, 15.0, 1.0, id="a working day after days off"),
+        pytest.param(10.0, 5.0, 1.0, id="after a fall"),
+        pytest.param(10.0, 0.0, 1.0, id="silent"),
+        pytest.param(0.0, 0.0, 1.0, id="always silent"),
+    ],
+)
+def test_a_replica_is_worth_less_after_a_rise_of_the_load(before: float, today: float, worth: float) -> None:
+    load = np.cumsum([0.0, *[before] * 6, today])[:, np.newaxis]
+    assert worth_of_replica(load, 0, 7, 1).tolist() == [pytest.approx(worth)]
+
+
+def test_nothing_is_known_before_the_first_decision() -> None:
+    assert worth_of_replica(np.ones((1, 2)), 0, 0, 144).tolist() == [1.0, 1.0]
+
+
+def test_nothing_is_known_of_a_rise_before_a_whole_week() -> None:
+    load = np.cumsum([0.0, *[10.0] * 5, 80.0])[:, np.newaxis]
+    assert worth_of_replica(load, 0, 6, 1).tolist() == [1.0]
+
+
+def test_what_is_saved_on_a_level_that_the_load_has_risen_to_is_no_proof() -> None:
+    """A walk that stands still for three days at five times its load: nobody is short, but rules save replicas."""
+    steps = np.random.default_rng(1).normal(0.0, 0.04, 16 * DAY_STEPS)
+    walk = np.cumsum(steps) - np.linspace(0.0, steps.sum(), len(steps))
+    load = 100.0 * np.exp(np.clip(walk, -0.7, 0.7))
+    load[9 * DAY_STEPS : 12 * DAY_STEPS] = 500.0
+    load[12 * DAY_STEPS :] *= 5
+    history = with_values(bursts_every_day(16), load[np.newaxis])
+    forecasts = {model.name: rolling_forecasts(model, history, TASK, RARE_FITS) for model in (CONFORMAL, LARGEST_HOUR)}
+    acting = PlayedChoices(history, forecasts, TASK, FLEET).decided.acting
+    assert not acting[: 12 * DAY_STEPS, 0, :-1].any()
