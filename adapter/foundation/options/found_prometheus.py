@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.options.prometheus import prometheus_settings
+from adapter.foundation.options.prometheus import prometheus_matchers, prometheus_settings
 from adapter.foundation.options.prometheus_services import PrometheusService, distinct_servers, prometheus_services
 from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.sources.kubernetes.credentials.access import ProxyTarget, proxy_target
@@ -62,7 +62,7 @@ def find_prometheus(
         raise UsageError(f"no Service of the cluster looks like Prometheus, Thanos, Mimir or VictoriaMetrics: {_GIVE}")
     kubeconfig = None if cluster.kubeconfig is None else str(cluster.kubeconfig)
     target = proxy_target(kubeconfig, cluster.context)
-    matchers = prometheus_settings(values).matchers
+    matchers = prometheus_matchers(values)
     settings = {each: replace(_settings(target, each), matchers=matchers) for each in candidates}
     with ThreadPoolExecutor(_AT_ONCE) as threads:
         problems = dict(zip(candidates, threads.map(_problem, settings.values()), strict=True))

@@ -15,7 +15,7 @@ from tests.helm.recommenders import configuration
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a value that does not exist": ({"prometheus": {"uri": "http://x"}}, "additional properties 'uri' not allowed"),
     "one of prometheus-adapter's chart": ({"tls": {"enable": True}}, "additional properties 'tls' not allowed"),
-    "a text for a number": ({"replicas": "two"}, "/replicas': got string, want integer"),
+    "a text for a number": ({"replicas": "two"}, "/replicas': got string, want null or integer"),
     "a certificate that is not verified": ({"certificates": {"mode": "none"}}, "/certificates/mode': value must be"),
     "a URL without a scheme": ({"prometheus": {"url": "prometheus:9090"}}, "/prometheus/url'"),
     "a URL with a query": ({"prometheus": {"url": "http://prometheus?x=1"}}, "/prometheus/url'"),
