@@ -20,7 +20,7 @@ import tempfile
 import time
 from collections import defaultdict
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -48,7 +48,7 @@ from recommender.kinds.kind import Recommendation
 from recommender.kinds.predictive.choice.blend import Blend, Part
 from recommender.kinds.predictive.choice.series_proof import ProvenSeries, proof_of
 from recommender.kinds.predictive.history import DAY_SECONDS
-from recommender.kinds.predictive.learning import SeriesVerdict
+from recommender.kinds.predictive.learning import JudgingTerms, SeriesVerdict
 from recommender.kinds.predictive.many_series import judged, shared_fits
 from recommender.kinds.predictive.models.table import MODELS
 from recommender.kinds.predictive.predictive_settings import ForEach, ModelName, PredictiveSettings
@@ -262,13 +262,14 @@ class Ticker:
         some = history.targets()[:_JUDGED_AT_ONCE]
         fleet = fleet_of(need, learned.task, history.step_seconds)
         past = known_past(history, some, self._began)
-        arguments = ("auto", self._settings.models, dict(learned.shared), past, learned.task, fleet)
+        terms = JudgingTerms("auto", learned.task, fleet)
+        arguments = (self._settings.models, dict(learned.shared), past)
         limits = ChildLimits(seconds=LONGEST_CHILD_SECONDS)
         # The first verdicts begin new proofs; only later ones, which continue from these, are measured.
-        first = self._children.run("choice", judged, arguments, limits)
+        first = self._children.run("choice", judged, (terms, *arguments), limits)
         proofs = tuple(None if each is None else each.proof for each in first)
         before = _children_seconds()
-        found = self._children.run("choice", judged, (*arguments, proofs), limits)
+        found = self._children.run("choice", judged, (replace(terms, proofs=proofs), *arguments), limits)
         assert all(found), "every target has a verdict"
         each = (_children_seconds() - before) / len(some)
         # There is a pause as long as the work whenever the work takes longer than an hour.

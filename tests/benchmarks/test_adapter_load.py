@@ -58,7 +58,11 @@ def asked_for_a_second(adapter: RunningAdapter, fleet: Fleet, folder: Path) -> O
 
 
 def test_every_row_is_there_with_answers_that_are_right(stage: Backdrop) -> None:
-    rows = {str(row["load"]): row for row in (measured(stage, load, SETTINGS, QUIET) for load in loads(SETTINGS))}
+    rows, asked = {}, {}
+    for load in loads(SETTINGS):
+        before = stage.asked()["/api/v1/query"]
+        rows[load.label] = measured(stage, load, SETTINGS, QUIET)
+        asked[load.label] = stage.asked()["/api/v1/query"] - before
     assert list(rows) == ["pods", "external", "resource", "reference-query-per-request"]
     for row in rows.values():
         assert (row["requests"], row["errors"], row["good_ratio"]) == (80, 0, 1.0), row
@@ -67,7 +71,8 @@ def test_every_row_is_there_with_answers_that_are_right(stage: Backdrop) -> None
     assert 0 < rows["pods"]["prometheus_queries"] <= 10  # type: ignore[operator]  # a number
     assert 0 < rows["external"]["prometheus_queries"] <= 5  # type: ignore[operator]  # likewise
     assert 0 < rows["resource"]["prometheus_queries"] <= 10  # type: ignore[operator]  # likewise
-    assert rows["reference-query-per-request"]["prometheus_queries"] > 60  # type: ignore[operator]  # likewise
+    # On a busy machine some queries come after the measured time.
+    assert asked["reference-query-per-request"] >= 80
 
 
 def test_wrong_answers_are_errors_and_not_latencies(stage: Backdrop, tmp_path: Path) -> None:
