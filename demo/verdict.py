@@ -70,14 +70,15 @@ def judge(day: FleetDay, settings: Settings) -> Verdict:
     """Return the verdict on the day of a fleet.
 
     The load was held if few connections were refused, if the number of pods reached at least three times the minimum
-    and was nearly the minimum at the end, and if an independent computation from Prometheus yields the same values and
-    decisions. A fleet that has lost its forecast keeps its size, as the HPA does when a metric is missing; if a day
-    took longer, the forecasts at its end may already see the next morning.
+    and was nearly what the load needed at the end, and if an independent computation from Prometheus yields the same
+    values and decisions. A fleet that has lost its forecast keeps its size, as the HPA does when a metric is missing;
+    if a day took longer, the forecasts at its end may already see the next morning.
     """
     last, findings = day.moments[-1], day.findings
     most = max(moment.replicas for moment in day.moments)
     least = min(moment.replicas for moment in day.moments)
     floor = day.target.min_replicas
+    needed = max(floor, math.ceil(last.open / day.target.connections_per_pod))
     allowed = settings.largest_refused_ratio
     if not day.target.follows_forecast:
         allowed = settings.largest_refused_ratio_of_yardstick
@@ -85,7 +86,7 @@ def judge(day: FleetDay, settings: Settings) -> Verdict:
         f"{last.refused} of {last.attempted} connections were refused ({last.refused_ratio:.1%}), more than "
         f"{allowed:.0%}": last.refused_ratio > allowed,
         f"there were never more than {most} pods: three times the minimum of {floor} was expected": most < 3 * floor,
-        f"{last.replicas} pods were left, expected at most {floor + 1}": last.replicas > floor + 1
+        f"{last.replicas} pods were left, expected at most {needed + 1}": last.replicas > needed + 1
         and not day.has_lost_its_forecast
         and (is_in_step(day, settings) or not day.target.follows_forecast),
         "no decision was made": not day.syncs,

@@ -25,12 +25,13 @@ def day(
     findings: Findings | None = None,
     forecast: Served | None = FORECAST,
     took_seconds: float = 141.0,
+    open_connections: int = 10,
 ) -> FleetDay:
     moments = [
         Moment(
             seconds=20.0 * place,
             wanted=10,
-            open=10,
+            open=open_connections,
             attempted=1900,
             refused=refused,
             dropped=0,
@@ -48,6 +49,12 @@ def day(
 
 def test_a_day_that_was_held_has_no_objections() -> None:
     assert judge_both(day(), day(PREDICTIVE), CHOICE, SETTINGS)[1].held
+
+
+def test_pods_that_the_load_needs_at_the_end_may_be_left() -> None:
+    left = (2, 20, 4)
+    assert judge(day(sizes=left, open_connections=120), SETTINGS).held
+    assert not judge(day(sizes=left, open_connections=100), SETTINGS).held
 
 
 @pytest.mark.parametrize(

@@ -43,10 +43,11 @@ def test_every_value_and_decision_of_a_short_day_is_right_and_the_fleet_follows(
         assert fleet["decisions_checked"] >= 30
         assert fleet["answers_checked"] >= 30 * metrics
         assert fleet["connections_lost"] > 0
-        # From two pods and headroom for one more at night.
         assert fleet["replicas_max"] >= fleet["replicas_min"] + 4, printed
+        # With the headroom that costs as much as the forecasts, the night alone needs three to five pods.
+        left = [one for one in fleet["objections"] if "pods were left" in one]
         # On a crowded machine the day takes longer, and forecasts may see the next morning come.
-        assert fleet["replicas_last"] <= fleet["replicas_min"] + 1 or not summary["in_step"], printed
+        assert left == [] or not summary["in_step"], printed
     assert summary["predictive"]["rounds_without_a_forecast"] == 0, printed
     assert summary["predictive"]["model_reason"], printed
     # The judgement and the exit status are one: a crowded machine may refuse some connections more in a short day.
