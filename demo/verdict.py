@@ -66,8 +66,8 @@ class Verdict:
         return not self.objections
 
 
-def judge(day: FleetDay, settings: Settings) -> Verdict:
-    """Return the verdict on the day of a fleet.
+def judge(day: FleetDay, settings: Settings, headroom_ratio: float = 0.0) -> Verdict:
+    """Return the verdict on the day of a fleet whose sizes include this headroom above the target's connections.
 
     The load was held if few connections were refused, if the number of pods reached at least three times the minimum
     and was nearly what the load needed at the end, and if an independent computation from Prometheus yields the same
@@ -78,7 +78,7 @@ def judge(day: FleetDay, settings: Settings) -> Verdict:
     most = max(moment.replicas for moment in day.moments)
     least = min(moment.replicas for moment in day.moments)
     floor = day.target.min_replicas
-    needed = max(floor, math.ceil(last.open / day.target.connections_per_pod))
+    needed = max(floor, math.ceil(last.open * (1 + headroom_ratio) / day.target.connections_per_pod))
     allowed = settings.largest_refused_ratio
     if not day.target.follows_forecast:
         allowed = settings.largest_refused_ratio_of_yardstick
@@ -103,7 +103,8 @@ def judge_both(reactive: FleetDay, predictive: FleetDay, choice: Choice, setting
 
     The two are not compared if no model was chosen, or if the forecasts were for other times than those of the day.
     """
-    verdict, cost = judge(predictive, settings), _cost_ratio(reactive, predictive)
+    # The forecasts cost as much as this headroom, which the reactive fleet has in its target.
+    verdict, cost = judge(predictive, settings, choice.headroom_ratio), _cost_ratio(reactive, predictive)
     is_judged = settings.hpa and choice.is_made and is_in_step(predictive, settings)
     claims = {
         f"{predictive.refused} of its connections were refused, of the reactive fleet "

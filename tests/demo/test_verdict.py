@@ -55,6 +55,7 @@ def test_pods_that_the_load_needs_at_the_end_may_be_left() -> None:
     left = (2, 20, 4)
     assert judge(day(sizes=left, open_connections=120), SETTINGS).held
     assert not judge(day(sizes=left, open_connections=100), SETTINGS).held
+    assert judge(day(sizes=left, open_connections=100), SETTINGS, headroom_ratio=0.1).held
 
 
 @pytest.mark.parametrize(
