@@ -260,3 +260,20 @@ def group_of(
     *machines: str, minimum: int = 0, name: str = "a", errors: Mapping[str, str] | None = None
 ) -> PluginMachines:
     return PluginMachines(name, list(machines), dict(errors or {}), len(machines), minimum)
+
+
+SHORT = {"x:///new": "OutOfResources: no more of these in zone-a"}
+
+
+def with_error(**more: object) -> PluginMachines:
+    found = group_of("x:///1", "x:///2", "x:///new", errors=SHORT)
+    for name, value in more.items():
+        setattr(found, name, value)
+    return found
+
+
+def with_lost(**more: object) -> PluginMachines:
+    found = group_of("x:///1", "x:///2", "x:///lost")
+    for name, value in more.items():
+        setattr(found, name, value)
+    return found
