@@ -16,7 +16,7 @@ from demo.history import DAYS, calendar_of, record_past, write_rules
 from demo.machine.certificates import Authority, KeyPair
 from demo.machine.ports import answers, free_port
 from demo.machine.processes import start
-from demo.machine.prometheus import running_prometheus
+from demo.machine.prometheus import running_prometheus, target_files
 from demo.settings import PREDICTIVE
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def _prometheus(
 
 def _scraped(folder: Path, recommender_port: int) -> list[dict[str, object]]:
     return [
-        {"job_name": "gateway", "file_sd_configs": [{"files": [str(folder / "targets" / "*.json")]}]},
+        {"job_name": "gateway", "file_sd_configs": [target_files(folder / "targets" / "*.json")]},
         {"job_name": "recommender", "static_configs": [{"targets": [f"127.0.0.1:{recommender_port}"]}]},
     ]
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _READY_SECONDS = 30.0
 _TRIES_FOR_A_PORT = 3
 _CHECKOUT = Path(__file__).resolve().parents[2]
+_FILES_READ_AGAIN = "2s"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,15 @@ class Access:
     host: str = "127.0.0.1"
     tls: ssl.SSLContext | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def target_files(pattern: Path) -> dict[str, object]:
+    """Return the `file_sd_config` of target files that change while the server starts or reads its configuration.
+
+    Prometheus reads the files first and watches them afterwards (`discovery/file/file.go`), so that it misses a change
+    between the two. Without a word about it, the files are read again after five minutes.
+    """
+    return {"files": [str(pattern)], "refresh_interval": _FILES_READ_AGAIN}
 
 
 class PrometheusMissingError(Exception):

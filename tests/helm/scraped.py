@@ -17,7 +17,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from adapter.foundation.service.runtime.followed_configuration import ReloadMetrics
 from demo.machine.exporter import running_exporter
 from demo.machine.files import replace_file
-from demo.machine.prometheus import running_prometheus
+from demo.machine.prometheus import running_prometheus, target_files
 from recommender.decisions.publication import Publication
 from recommender.decisions.record import Record, Status, Step, TargetAction, TargetOutcome, TargetReference
 from recommender.kinds.proportional.sizes import ContainerSizes
@@ -179,7 +179,7 @@ class _Recommending:
 
 def _scrape(job: str, file: Path) -> dict[str, Any]:
     """Return a scrape configuration whose target becomes known later."""
-    return {"job_name": job, "scrape_interval": "1s", "file_sd_configs": [{"files": [str(file)]}]}
+    return {"job_name": job, "scrape_interval": "1s", "file_sd_configs": [target_files(file)]}
 
 
 def _name_target(file: Path, *targets: str) -> None:

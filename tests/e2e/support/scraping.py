@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import urllib3.exceptions
 
 from demo.machine.files import replace_file
+from demo.machine.prometheus import target_files
 from tests.e2e.controlplane.client import ApiError
 from tests.support.prometheus import reload
 
@@ -56,7 +57,7 @@ def scraped_pods(cluster: Cluster, prometheus: PrometheusProcess, namespace: str
     """
     job = f"pods-of-{namespace}"
     path = prometheus.folder / f"{job}.json"
-    config = {"job_name": job, "file_sd_configs": [{"files": [str(path)]}]}
+    config = {"job_name": job, "file_sd_configs": [target_files(path)]}
     ended = threading.Event()
     follower = threading.Thread(target=_follow, args=(cluster, namespace, path, ended), name=job, daemon=True)
     replace_file(path, "[]")
