@@ -131,10 +131,13 @@ def rows_of(
 def _values(layout: SeriesLayout, samples: Floats) -> tuple[Floats, Floats]:
     """Return the utilisation of each row, and the sum of all modes of its CPUs (NaN if unknown)."""
     ratio, idle, busy = (layout.part(name, samples) for name in (RATIO, IDLE, BUSY))
-    accounted = idle + busy
+    with np.errstate(over="ignore"):
+        accounted = idle + busy
     usual = row_medians(accounted)
     # This is judged by row: after a reset or a late scrape the sum differs, but the share of idle is still right.
-    all_modes = ((usual >= _LEAST_ACCOUNTED) & (usual <= _MOST_ACCOUNTED))[:, None] & (accounted > 0)
+    # No share is known of a sum beyond the largest number.
+    shared = (accounted > 0) & np.isfinite(accounted)
+    all_modes = ((usual >= _LEAST_ACCOUNTED) & (usual <= _MOST_ACCOUNTED))[:, None] & shared
     measured = 1 - np.divide(idle, accounted, out=idle.copy(), where=all_modes)
     # Counters that stand still say nothing.
     measured = np.where(accounted == 0, np.nan, measured)

@@ -43,6 +43,8 @@ def configure_logs(
         root.removeHandler(old)
     root.addHandler(handler)
     root.setLevel(level.upper())
+    # A warning of a library would else be two lines of bare text on stderr, which no reader of JSON lines understands.
+    logging.captureWarnings(capture=True)
     # Messages of the server and the HTTP client are only useful for debugging.
     for name in ("gunicorn.error", "urllib3", "kubernetes"):
         logging.getLogger(name).setLevel(logging.DEBUG if level == "debug" else logging.WARNING)

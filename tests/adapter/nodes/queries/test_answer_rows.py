@@ -48,6 +48,7 @@ def cpu(*found: Series) -> AnswerRows:
         ((0.9, None, 0.9, None), (0.1, None, 0.1, None), (0.1, math.nan, 0.1, math.nan)),
         ((0.9, 0.8, 0.3, 0.6), (0.01, 0.01, 0.01, 0.01), (0.1, 0.2, 0.7, 0.4)),
         ((0.5, math.inf, math.nan, 0.5), (0.5, 0.5, 0.5, 0.5), (0.5, math.nan, math.nan, 0.5)),
+        ((0.9, 1e308, 0.9, 0.9), (0.1, 1e308, 0.1, 0.1), (0.1, -1e308, 0.1, 0.1)),
     ],
     ids=[
         "all modes",
@@ -57,6 +58,7 @@ def cpu(*found: Series) -> AnswerRows:
         "missing steps",
         "an exporter that leaves out a busy mode",
         "infinite and no number",
+        "a sum beyond the largest number is no full load",
     ],
 )
 def test_cpu_load_is_what_is_not_idle(

@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 import json
 import logging
+import warnings
 from typing import TYPE_CHECKING
 
 import pytest
@@ -107,6 +108,7 @@ class TestConfigureLogs:
         logging.getLogger().handlers[:] = handlers
         for name, level in before:
             logging.getLogger(name).setLevel(level)
+        logging.captureWarnings(capture=False)
 
     @pytest.mark.parametrize(("form", "read"), [("json", json.loads), ("text", str)])
     def test_sends_everything_from_the_level_on_to_one_stream(self, form: str, read: Callable[[str], object]) -> None:
@@ -121,3 +123,13 @@ class TestConfigureLogs:
         configure_logs()
         logging.getLogger("a").error("there")
         assert "there" in capsys.readouterr().err
+
+    def test_a_warning_of_a_library_is_a_line_like_all_others(self) -> None:
+        stream = io.StringIO()
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")
+            configure_logs("json", "info", stream)
+            warnings.warn("overflow encountered in add", RuntimeWarning, stacklevel=1)
+        document = json.loads(stream.getvalue())
+        assert document["level"] == "warning"
+        assert "RuntimeWarning: overflow encountered in add" in document["message"]
