@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from tests.rules.alert_series import (
     BOUNDED,
     BUDGET,
+    BUILD,
     COST,
     CREDENTIALS,
     CROWDED,
@@ -104,6 +105,11 @@ CASES = (
         40,
         fires=True,
     ),
+    case("TidewatchNotScraped", {BUILD: "1x10 stale"}, 20, fires=True),
+    case("TidewatchNotScraped", {BUILD: "1x10 stale"}, 12, fires=False),
+    case("TidewatchNotScraped", {BUILD: "1x10 stale", BUILD.replace(POD, OTHER_POD): "_x10 1x60"}, 20, fires=False),
+    case("TidewatchNotScraped", {BUILD: "1x10 stale", BUILD.replace(POD, OTHER_POD): "_x13 1x60"}, 20, fires=False),
+    case("TidewatchNotScraped", {BUILD: "1x60"}, 20, fires=False),
     *(
         case("TidewatchPrometheusNotAnswering", {queries(result, POD, program): "0+60x60"}, 20, fires=True)
         for result in ("unreachable", "timeout", "unauthenticated", "unexpected")

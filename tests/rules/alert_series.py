@@ -29,6 +29,9 @@ def ages(youngest: float, oldest: float) -> dict[str, str]:
     return buckets | {f'tidewatch_adapter_answer_age_seconds_bucket{{{POD},le="+Inf"}}': "0+60x60"}
 
 
+BUILD = f'tidewatch_build_info{{{POD},version="0.2.0"}}'
+
+
 def exits(program: str) -> str:
     return f'tidewatch_{program}_worker_exits_total{{{POD},signal="SIGSEGV"}}'
 
