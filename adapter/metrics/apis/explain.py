@@ -174,7 +174,7 @@ def _with_namespace(question: Question) -> Question:
     """Return the question with the namespace that the metric needs. Raises QuestionError if none is named."""
     resource, namespace = question.resource, question.namespace
     if resource is not None and not resource.namespaced:
-        return replace(question, namespace=None)
+        return replace(question.of_kind(resource), namespace=None)
     if namespace is None:
         raise QuestionError("namespace", "it is missing: write that of the objects, or of the autoscaler")
     if namespace != ANY:

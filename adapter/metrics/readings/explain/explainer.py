@@ -78,6 +78,7 @@ class Explainer:
         progress = Progress(question, self._patience, self._sources.clock.monotonic, to_owner=memory is None)
         try:
             metric = self._metric(progress, rulebook, notes, memory)
+            progress.question = question = question.of_kind(metric.resource)
             AnswerSteps(self._sources, progress, metric).take(rulebook.resource)
             verdict, cause, fix = ExplanationVerdict.VALUE, f"{count_of(len(progress.values), 'value')} found", ""
         except Answered as answered:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -35,6 +35,15 @@ class Question:
     """The name of one object; None for all."""
     selector: Selector = EVERYTHING
     """Selector of the metric."""
+
+    def of_kind(self, resource: Resource | None) -> Question:
+        """Return the question, now that the metric turned out to describe this kind.
+
+        A metric of namespaces describes the namespace that is named, as in the path of the API.
+        """
+        if self.object or self.namespace in {None, "*"} or resource is None or resource.qualified != "namespaces":
+            return self
+        return replace(self, resource=resource, object=self.namespace)
 
 
 class ExplanationVerdict(StrEnum):

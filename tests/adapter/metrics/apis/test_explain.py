@@ -46,6 +46,7 @@ CATALOGUE = Catalogue(
         external_metric("lag", namespace_label=None),
         custom_metric("only_of_deployments", DEPLOYMENTS),
         custom_metric("only_of_nodes", NODES),
+        custom_metric("only_of_namespaces", NAMESPACES),
         custom_metric("memory", NODES),
     ],
     generation=1,
@@ -138,6 +139,24 @@ def test_what_the_caller_may_read_is_explained_and_nothing_else(
     question = explained(query, right)
 
     assert (question.api, question.resource, question.namespace) == (api, kind, namespace)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "metric=namespaces/rps&namespace=shop",
+        "metric=only_of_namespaces&namespace=shop",
+        "metric=rps&namespace=other&object=namespaces/shop",
+    ],
+)
+def test_a_metric_of_namespaces_is_explained_for_the_one_that_is_named(query: str) -> None:
+    authorizer = FakeAuthorizer({"get custom metrics/"})
+    made, served = explanations(authorizer)
+    made.get(Request("GET", "/debug/explain", query))
+    ((question, _),) = served.explained
+
+    assert (question.resource, question.namespace, question.object) == (NAMESPACES, None, "shop")
+    assert [attributes.namespace for _, attributes in authorizer.asked] == ["shop"]
 
 
 @pytest.mark.parametrize(

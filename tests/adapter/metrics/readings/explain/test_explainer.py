@@ -268,6 +268,28 @@ def test_an_object_that_is_gone_and_has_samples_has_a_value_as_in_the_api() -> N
     assert ("objects", "there is no pods/gone-0 in shop") in [(step.step, step.detail) for step in found.steps]
 
 
+NAMESPACE_LOAD = """
+rules:
+- seriesQuery: 'load{namespace!=""}'
+  name: {matches: "^load$", as: load}
+  resources: {overrides: {namespace: {resource: namespace}}}
+  metricsQuery: 'sum by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>})'
+"""
+
+
+@pytest.mark.parametrize("objects", [None, MadeUpObjects({})], ids=["no cluster", "pods alone are known"])
+@pytest.mark.parametrize("resource", [None, resolve("", "namespaces")], ids=["no kind named", "kind named"])
+def test_a_metric_of_namespaces_is_explained_for_the_one_that_is_named(
+    resource: Resource | None, objects: MadeUpObjects | None
+) -> None:
+    question = Question("load", resource=resource, namespace="shop")
+    found = explained_by(NAMESPACE_LOAD, question, answer=reply(({"namespace": "shop"}, "8.25")), objects=objects)
+
+    assert found.query == 'sum by (namespace) (load{namespace="shop"})'
+    assert (found.metric, found.object) == ("namespaces/load", "namespaces/shop")
+    assert [(value.object, value.value) for value in found.values] == [("shop", 8.25)]
+
+
 TYPO = """
 rules:
 - seriesQuery: 'requests_total{pod!=""}'
