@@ -211,7 +211,7 @@ complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using; and te
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using doctor' -s h -l help -d 'show this help message and exit'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using doctor' -l version -d 'show the program'"'"'s version and exit'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using doctor' -l config -xka "(__fish_complete_path (commandline -ct))" -d 'The configuration file, as for `run`'
-complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using doctor' -s o -l output -xka "text json" -d 'Format of the report'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using doctor' -s o -l output -xka "text table json" -d 'Format of the report; table is another name for text'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using doctor' -l service-account -x -d 'NAMESPACE/NAME of the service account to check the rights of (default: the caller'"'"'s own rights)'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using doctor' -l prometheus-url -x -d 'Base URL of Prometheus, Thanos, Mimir or VictoriaMetrics; its path is a prefix, and its query (?dedup=false) is sent with every request'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using doctor' -l prometheus-verb -xka "GET POST" -d 'HTTP method of queries (default: POST, and GET if the server refuses POST)'

@@ -24,7 +24,7 @@ from adapter.foundation.sources.kubernetes.writing import ObjectClient
 from recommender.commands.configuration_file import configuration_or_exit
 from recommender.commands.doctor import command as recommender_doctor
 from recommender.kubectl.program import PROGRAM
-from recommender.kubectl.report import OUTPUT_FLAG, document_text
+from recommender.kubectl.report import FOR_PEOPLE, OUTPUT_FLAG, document_text
 
 _CALL_SECONDS: Final = 6.0
 
@@ -58,7 +58,7 @@ def doctor(arguments: Sequence[str]) -> NoReturn:
     except (UsageError, KubernetesError) as error:
         exit_for_usage(PROGRAM, str(error))
     form = values.text("output")
-    print(as_text(lines) if form == "text" else document_text(json.loads(as_json(lines)), form))  # noqa: T201 - asked for
+    print(as_text(lines) if form in FOR_PEOPLE else document_text(json.loads(as_json(lines)), form))  # noqa: T201 - asked for
     sys.exit(1 if count(lines, CheckStatus.ERROR) else 0)
 
 

@@ -16,7 +16,15 @@ COLUMNS: Final = 80
 _BOLD, _YELLOW = "1", "33"
 _INDENT: Final = "  "
 
-OUTPUT_FLAG: Final = Flag("output", one_of("text", "json", "yaml"), "Format of the answer.", short="o", default="text")
+FOR_PEOPLE: Final = frozenset({"text", "table"})
+"""Two names of one format."""
+OUTPUT_FLAG: Final = Flag(
+    "output",
+    one_of("text", "table", "json", "yaml"),
+    "Format of the answer; table is another name for text.",
+    short="o",
+    default="text",
+)
 
 
 @dataclass(frozen=True, slots=True)

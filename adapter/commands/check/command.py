@@ -70,7 +70,13 @@ CHECK = CommandFlags(
             repeat=Repeat.EACH,
         ),
         Flag("configmap", TEXT, "NAMESPACE/NAME of a ConfigMap that holds rule files, instead of --config."),
-        Flag("output", one_of("text", "json"), "Format of the report.", short="o", default="text"),
+        Flag(
+            "output",
+            one_of("text", "table", "json"),
+            "Format of the report; table is another name for text.",
+            short="o",
+            default="text",
+        ),
         switch("fix", "Fix mechanical errors in the files themselves."),
         Flag(
             "metrics-max-age",

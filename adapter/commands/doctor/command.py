@@ -79,7 +79,13 @@ DOCTOR = CommandFlags(
         f"{PROGRAM} doctor --remove --kubeconfig ~/.kube/config",
     ),
     flags=(
-        Flag("output", one_of("text", "json"), "Format of the report.", short="o", default="text"),
+        Flag(
+            "output",
+            one_of("text", "table", "json"),
+            "Format of the report; table is another name for text.",
+            short="o",
+            default="text",
+        ),
         switch(
             "remove",
             "Check nothing, and remove the APIServices that a release of the chart has left behind: those behind "

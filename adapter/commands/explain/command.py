@@ -86,7 +86,13 @@ EXPLAIN = CommandFlags(
         Flag("selector", TEXT, "Selector of the metric, as in queue=orders.", short="l"),
         Flag("api", one_of(*APIS), "API of the metric, if several have a metric of this name."),
         Flag("objects", PATH, "Folder of objects (*.json, *.yaml) to use instead of a cluster."),
-        Flag("output", one_of("text", "json"), "Format of the explanation.", short="o", default="text"),
+        Flag(
+            "output",
+            one_of("text", "table", "json"),
+            "Format of the explanation; table is another name for text.",
+            short="o",
+            default="text",
+        ),
         Flag(
             "metrics-max-age",
             DURATION,

@@ -71,7 +71,13 @@ DOCTOR = CommandFlags(
     ),
     flags=(
         Flag("config", PATH, "The configuration file, as for `run`.", required=True),
-        Flag("output", one_of("text", "json"), "Format of the report.", short="o", default="text"),
+        Flag(
+            "output",
+            one_of("text", "table", "json"),
+            "Format of the report; table is another name for text.",
+            short="o",
+            default="text",
+        ),
         Flag(
             "service-account",
             TEXT,

@@ -28,7 +28,7 @@ from adapter.metrics.readings.explain.explanation import Explanation, NoExplanat
 from recommender.kubectl.program import PROGRAM
 from recommender.kubectl.reader import NotRead, Reader
 from recommender.kubectl.recommendations import RECOMMENDER_FLAG, recommendations
-from recommender.kubectl.report import OUTPUT_FLAG, Report, as_text, document_text
+from recommender.kubectl.report import FOR_PEOPLE, OUTPUT_FLAG, Report, as_text, document_text
 from recommender.kubectl.why.autoscaler import why_autoscaler
 from recommender.kubectl.why.observed import EXTERNAL, RESOURCE, AskedMetric
 from recommender.kubectl.why.pod import why_pod
@@ -92,7 +92,7 @@ def why(arguments: Sequence[str]) -> NoReturn:
     except (UsageError, KubernetesError, UnknownResourceError) as error:
         exit_for_usage(PROGRAM, printable(str(error)))
     form = values.text("output")
-    text = as_text(report, colour=is_coloured()) if form == "text" else document_text(report.document(), form)
+    text = as_text(report, colour=is_coloured()) if form in FOR_PEOPLE else document_text(report.document(), form)
     print(text)  # noqa: T201 - what was asked for
     sys.exit(0 if report.is_complete else 1)
 

@@ -33,6 +33,10 @@ def test_good_rules_are_one_line_and_exit_0(tmp_path: Path) -> None:
     assert ended.out == f"1 rule in {tmp_path}/rules.yaml: 0 errors, 0 warnings\n"
 
 
+def test_table_is_another_name_for_text(tmp_path: Path) -> None:
+    assert check(tmp_path, GOOD, "-o", "table").out == check(tmp_path, GOOD, "-o", "text").out != ""
+
+
 def test_a_finding_is_shown_with_its_line_a_caret_and_its_repair(tmp_path: Path) -> None:
     ended = check(tmp_path, GOOD.replace("pod: {resource: pod}", "pod: {resource: pdo}"))
 
@@ -59,7 +63,7 @@ def test_warnings_alone_exit_0(tmp_path: Path) -> None:
         pytest.param(("--config=/nowhere/rules.yaml",), "/nowhere/rules.yaml", id="no such file"),
         pytest.param(("--configmap=rules",), "write NAMESPACE/NAME", id="a ConfigMap without a namespace"),
         pytest.param(("--configmap=a/b", "--fix"), "--fix changes files", id="a ConfigMap cannot be mended"),
-        pytest.param(("--config=x", "--output=xml"), "not one of text, json", id="another format"),
+        pytest.param(("--config=x", "--output=xml"), "not one of text, table, json", id="another format"),
     ],
 )
 def test_wrong_usage_is_one_line_and_exit_2(arguments: tuple[str, ...], words: str) -> None:

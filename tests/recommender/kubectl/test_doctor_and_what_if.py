@@ -68,9 +68,10 @@ def put_down(plugin: Plugin) -> None:
     plugin.kubeconfig.write_text(plugin.kubeconfig.read_text().replace(plugin.server.url, "https://127.0.0.1:9"))
 
 
-def test_a_cluster_that_is_down_is_one_cause_with_one_repair(plugin: Plugin) -> None:
+@pytest.mark.parametrize("form", [(), ("-o", "table")], ids=["as it is", "by its other name"])
+def test_a_cluster_that_is_down_is_one_cause_with_one_repair(plugin: Plugin, form: tuple[str, ...]) -> None:
     put_down(plugin)
-    answered = plugin.run("doctor")
+    answered = plugin.run("doctor", *form)
     assert answered.status == 1
     lines = answered.out.splitlines()
     assert lines[0].startswith("error: adapter/kube-apiserver: it does not answer: ")

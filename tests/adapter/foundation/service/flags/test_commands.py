@@ -14,6 +14,7 @@ from adapter.foundation.service.flags.parsing import UsageError, parse_flags
 from adapter.foundation.service.flags.program import Program, ProgramCommand, run_program, usage
 from adapter.foundation.service.flags.table import TEXT, CommandFlags, Flag, FlagValues, Works
 from recommender.commands.main import COMMANDS as RECOMMENDER
+from recommender.kubectl.main import COMMANDS as PLUGIN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,6 +72,20 @@ def test_help_lists_what_has_an_effect_and_the_rest_with_the_reason_on_request(c
     assert _flags_in_help(help_text(command)) == working
     assert _flags_in_help(help_text(command, all_flags=True)) == set(command.by_name)
     assert ("--help=all" in help_text(command)) is (len(working) < len(command.flags))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(flags, id=flags.program)
+        for program in (*PROGRAMS.values(), PLUGIN)
+        for flags in (program.load(name).flags for name in program.commands)
+        if "output" in flags.by_name
+    ],
+)
+def test_text_and_table_are_two_names_of_the_format_for_people(command: CommandFlags) -> None:
+    for name in ("text", "table"):
+        assert command.by_name["output"].kind.parse(name) == name
 
 
 def _flags_in_help(text: str) -> set[str]:
