@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from adapter.foundation.objects.integers import INT32_MAX
+
 
 class ScaleDocumentError(ValueError):
     """The answer is not a Scale."""
@@ -14,7 +16,7 @@ def replicas_of(scale: Mapping[str, Any]) -> int:
     """Return `spec.replicas`; the API omits a 0. Raises ScaleDocumentError."""
     spec = scale.get("spec") or {}
     replicas = spec.get("replicas", 0) if isinstance(spec, dict) else None
-    if scale.get("kind") != "Scale" or type(replicas) is not int or replicas < 0:
+    if scale.get("kind") != "Scale" or type(replicas) is not int or not 0 <= replicas <= INT32_MAX:
         raise ScaleDocumentError("the answer is not an autoscaling/v1 Scale with a whole number of replicas")
     return replicas
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from adapter.foundation.objects.integers import INT64_MAX
 from recommender.decisions.loads.prediction import forecast_of
 from recommender.decisions.summary import grouped, summary_of
 from recommender.kinds.table import kind_named
@@ -90,7 +91,12 @@ def row_of(point: HistoryPoint) -> tuple[object, ...]:
     """Return the values that `INSERT` takes after the name."""
     load = point.load
     forecast = (None,) * 4 if load is None else (load.observed, load.median, load.upper, load.predicted_for)
-    return (point.time, point.replicas, point.status, point.binding, point.current, *forecast)
+    return (point.time, _storable(point.replicas), point.status, point.binding, _storable(point.current), *forecast)
+
+
+def _storable(size: int | None) -> int | None:
+    """Return a size; None for one that no column of the table can hold, which would keep all points from it."""
+    return size if size is None or size <= INT64_MAX else None
 
 
 def point_of(row: Sequence[Any]) -> HistoryPoint:

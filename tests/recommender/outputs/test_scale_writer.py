@@ -321,7 +321,7 @@ def test_a_fenced_write_fits_into_what_is_left_of_the_lease() -> None:
 @pytest.mark.parametrize(
     "document",
     [{}, {"kind": "Deployment", "spec": {"replicas": 1}}, {"kind": "Scale", "spec": {"replicas": True}}]
-    + [{"kind": "Scale", "spec": wrong} for wrong in ({"replicas": -1}, {"replicas": "3"}, [1])],
+    + [{"kind": "Scale", "spec": wrong} for wrong in ({"replicas": -1}, {"replicas": "3"}, {"replicas": 2**31}, [1])],
 )
 def test_what_is_no_scale_has_no_size(document: dict[str, Any]) -> None:
     with pytest.raises(ScaleDocumentError):

@@ -12,6 +12,7 @@ import msgspec
 from adapter.foundation.cluster.facts.objects import FactError, seconds_of
 from adapter.foundation.documents.tree import shortened
 from adapter.foundation.objects.decoders import converted, decoder_of
+from adapter.foundation.objects.integers import INT32_MAX
 
 PAUSED_ANNOTATION = "tidewatch.io/paused"
 
@@ -50,7 +51,7 @@ class ScaleTarget(Protocol):
 
 
 class NoReplicasError(FactError):
-    """The object's `spec.replicas` is missing or not a whole number; its scale subresource may still state a size."""
+    """The object's `spec.replicas` is missing, or is no size; its scale subresource may still state a size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,10 +171,10 @@ def scaled_object(form: ScaledForm) -> ScaledObject:
 
 def _scaled_object(kind: str, metadata: _ScaledMeta, spec: _ScaledSpec, status: _ScaledStatus) -> ScaledObject:
     replicas = _count(spec.replicas)
-    if replicas is None:
+    if replicas is None or replicas > INT32_MAX:
         if spec.replicas is not None:
-            message = f"{kind} {metadata.name}: the size cannot be read: spec.replicas is not a whole number"
-            raise NoReplicasError(message)
+            problem = f"spec.replicas is not a whole number from 0 to {INT32_MAX}"
+            raise NoReplicasError(f"{kind} {metadata.name}: the size cannot be read: {problem}")
         if kind not in ONE_BY_DEFAULT:
             message = f"{kind} {metadata.name} has no spec.replicas: name an object that can be scaled"
             raise NoReplicasError(message)

@@ -136,6 +136,8 @@ def test_replicas_are_1_where_the_api_server_sets_them() -> None:
         (document(spec={"replicas": "three"}), "Deployment web: the size cannot be read"),
         (document(spec={"replicas": True}), "spec.replicas is not a whole number"),
         (document(spec={"replicas": -1}), "spec.replicas is not a whole number"),
+        # A custom resource may hold any number.
+        (document("Fleet", {"replicas": 10**20}), "spec.replicas is not a whole number from 0 to 2147483647"),
     ],
 )
 def test_an_object_without_a_size_is_told_from_one_that_cannot_be_read(content: dict[str, Any], message: str) -> None:

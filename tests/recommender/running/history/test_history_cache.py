@@ -85,6 +85,13 @@ def test_a_value_that_stays_the_same_is_noted_once_a_minute(world: World) -> Non
     assert [point.time - START for point in world.read()] == [0, 60, 120, 180, 240]
 
 
+def test_a_size_beyond_what_a_column_holds_is_left_out_and_harms_no_other_point(world: World) -> None:
+    huge = replace(RECORD, name="dns", targets=(replace(RECORD.targets[0], current_replicas=10**20),))
+    world.add(0, huge, RECORD)
+    assert world.read("dns") == (HistoryPoint(START, 5, "ok", "linear/nodes", None),)
+    assert world.read() == (HistoryPoint(START, 5, "ok", "linear/nodes", 3),)
+
+
 def test_a_recommendation_that_was_away_is_noted_at_once(world: World) -> None:
     other = replace(RECORD, name="dns")
     world.add(0, RECORD, other)
