@@ -2,7 +2,9 @@
 
 It has one thread, one poller, one request per connection, and a total deadline for each connection. That thread also
 builds the answers, so they must come from memory at once. The metrics take longer, so another thread builds them
-(`PacedText`). If there are too many readers, connections or unread bytes, the slowest reader is closed first.
+(`PacedText`). If there are too many readers or connections, the address that has the most loses one, so that nobody
+can displace others by connecting again and again: its slowest reader first. If there are too many unread bytes, the
+slowest reader of all is closed.
 """
 
 from __future__ import annotations
@@ -20,7 +22,14 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from adapter.foundation.files.gzip_format import text_bytes
 from adapter.foundation.service.server.addresses import NO_ROOM
-from adapter.foundation.service.server.plain_port.visitors import Visitor, held_bytes, is_of_one_text, taken_slowest
+from adapter.foundation.service.server.connections.client_addresses import address_key
+from adapter.foundation.service.server.plain_port.visitors import (
+    Visitor,
+    held_bytes,
+    is_of_one_text,
+    largest_crowd,
+    slowest_of,
+)
 from adapter.foundation.service.server.sockets import prepare_accepted, reset_on_close, unacknowledged
 from adapter.foundation.web.metric_text import METRICS_TYPE
 
@@ -135,7 +144,7 @@ class PlainServer:
 
     def _accept(self) -> None:
         try:
-            sock, _ = self._listener.accept()
+            sock, client = self._listener.accept()
         except OSError as e:
             if e.errno in NO_ROOM and not self._make_room():
                 # The listener stays readable, so without a pause this loop would never sleep.
@@ -144,7 +153,7 @@ class PlainServer:
         if len(self._visitors) >= MOST_CONNECTIONS:
             self._make_room()
         prepare_accepted(sock)
-        visitor = Visitor(sock, time.monotonic() + self._deadline)
+        visitor = Visitor(sock, time.monotonic() + self._deadline, address_key(client[0]))
         self._visitors[visitor] = None
         try:
             self._poller.register(sock, selectors.EVENT_READ, visitor)
@@ -152,12 +161,15 @@ class PlainServer:
             self._close(visitor)
 
     def _make_room(self) -> bool:
-        """Close the slowest reader or, if there is none, the oldest connection; return whether one was closed."""
-        readers = self._readers()
-        victim = taken_slowest(readers) if readers else next(iter(self._visitors), None)
-        if victim is not None:
-            self._cut_off(victim)
-        return victim is not None
+        """Close a connection of the address that has the most: its slowest reader or, if it has none, its oldest one.
+
+        Return whether one was closed.
+        """
+        crowd = largest_crowd(self._visitors)
+        readers = [visitor for visitor in crowd if visitor.is_answered]
+        if crowd:
+            self._cut_off(slowest_of(readers) if readers else crowd[0])
+        return bool(crowd)
 
     def _advance(self, visitor: Visitor) -> None:
         if visitor not in self._visitors:
@@ -221,19 +233,19 @@ class PlainServer:
             self._make_room_beside(visitor)
 
     def _make_room_beside(self, newest: Visitor) -> None:
-        """Close readers, the slowest first, until there are few and their unread bytes are within the limit.
+        """Close readers until there are few and their unread bytes are within the limit.
 
         However large the newest text is, its readers do not displace each other.
         """
-        others = [visitor for visitor in self._readers() if visitor is not newest]
-        while len(others) >= MOST_READERS:
-            self._cut_off(taken_slowest(others))
-        former = [visitor for visitor in others if not is_of_one_text(visitor, newest)]
-        while former and held_bytes([newest, *former]) > self._most_bytes:
-            self._cut_off(taken_slowest(former))
+        while len(others := self._readers_beside(newest)) >= MOST_READERS:
+            self._cut_off(slowest_of(largest_crowd(others)))
+        while (
+            former := [visitor for visitor in self._readers_beside(newest) if not is_of_one_text(visitor, newest)]
+        ) and held_bytes([newest, *former]) > self._most_bytes:
+            self._cut_off(slowest_of(former))
 
-    def _readers(self) -> list[Visitor]:
-        return [visitor for visitor in self._visitors if visitor.is_answered]
+    def _readers_beside(self, newest: Visitor) -> list[Visitor]:
+        return [visitor for visitor in self._visitors if visitor.is_answered and visitor is not newest]
 
     def _expire(self) -> None:
         now = time.monotonic()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from adapter.foundation.files.gzip_format import Piece, text_bytes, text_of
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from adapter.foundation.service.server.plain_port.paced_text import Pieces
 
@@ -29,8 +30,10 @@ _MOST_PIECES = 64
 class Visitor:
     """One connection."""
 
-    def __init__(self, sock: socket.socket, expires: float) -> None:
+    def __init__(self, sock: socket.socket, expires: float, address: bytes = b"") -> None:
         self.sock = sock
+        self.address = address
+        """The part of the client's address that identifies the client."""
         self.expires = expires
         self.inbox = bytearray()
         self.wants_body = True
@@ -96,12 +99,18 @@ class Visitor:
         return self._sent / max(1.0, now - self._since)
 
 
-def taken_slowest(readers: list[Visitor]) -> Visitor:
-    """Remove the slowest of some readers and return it."""
+def slowest_of(readers: Iterable[Visitor]) -> Visitor:
+    """Return the reader that has read the fewest bytes per second."""
     now = time.monotonic()
-    slowest = min(readers, key=lambda visitor: visitor.pace(now))
-    readers.remove(slowest)
-    return slowest
+    return min(readers, key=lambda visitor: visitor.pace(now))
+
+
+def largest_crowd(visitors: Iterable[Visitor]) -> list[Visitor]:
+    """Return the visitors of the address that has the most of them, in order; empty if there are no visitors."""
+    visitors = list(visitors)
+    counts = Counter(visitor.address for visitor in visitors)
+    crowded = max(counts, key=counts.__getitem__, default=b"")
+    return [visitor for visitor in visitors if visitor.address == crowded]
 
 
 def is_of_one_text(reader: Visitor, other: Visitor) -> bool:
