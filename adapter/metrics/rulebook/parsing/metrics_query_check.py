@@ -6,6 +6,7 @@ from functools import lru_cache
 from itertools import product
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
+from adapter.foundation.objects.bounded_cache import MEBIBYTE, bounded_cache
 from adapter.foundation.objects.selectors import EVERYTHING, Selector, parse_selector
 from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
 from adapter.metrics.rulebook.findings import Code
@@ -33,7 +34,7 @@ _SERIES = "some_series"
 _SELECTORS = (EVERYTHING, parse_selector("some_label=a,other_label in (b,c),!third_label"))
 _NAMES = (("web-0",), ("web-0", "web-1"))
 _REMEMBERED: Final = 512
-"""Limit on the cached trials of templates: files with very many rules are generated, and repeat their templates."""
+"""Limit on the cached made-up data, which differ by the labels of rules alone."""
 
 
 class _Trials:
@@ -108,7 +109,7 @@ def _read(fields: MappingNode, key: str, trials: _Trials, notes: Notes) -> Query
     return tried.template
 
 
-@lru_cache(maxsize=_REMEMBERED)
+@bounded_cache(4 * MEBIBYTE)
 def _tried(text: str, trials: _Trials) -> _Tried:
     """Return the template's result with the made-up values. Raises TemplateError and PlacingError."""
     template = parse_query_template(text)

@@ -1,0 +1,32 @@
+"""What is remembered of templates takes limited memory, whatever tenants write into MetricRules."""
+
+from __future__ import annotations
+
+import tracemalloc
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from adapter.metrics.rulebook.model import Rulebook
+
+LONGEST = 8192
+"""The longest query that the CustomResourceDefinition of MetricRules admits."""
+
+
+def rule(number: int) -> str:
+    query = f"sum by (<<.GroupBy>>) (<<.Series>>{{<<.LabelMatchers>>}} + {number})"
+    query += (LONGEST - len(query)) // 18 * "<<if true>><<end>>"
+    resources = "{overrides: {namespace: {resource: namespace}, pod: {resource: pod}}}"
+    return f"rules:\n- seriesQuery: s\n  resources: {resources}\n  metricsQuery: '{query}'\n"
+
+
+def test_templates_of_all_tenants_together_take_a_few_megabytes(read: Callable[..., Rulebook]) -> None:
+    """In an attack, 512 changes of MetricRules with many actions left 75 MiB."""
+    assert read(rule(0)).rules
+    tracemalloc.start()
+    for number in range(1, 45):
+        read(rule(number))
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert held < 5 << 20
