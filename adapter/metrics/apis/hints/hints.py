@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING
 
 from adapter.metrics.apis.hints.served_names import nearest, served_names
 from adapter.metrics.apis.slices import Slices, in_one_piece
-from adapter.metrics.rulebook.near_misses import MOST_RULES, Closeness, NearMiss, Selecting, near_miss, selecting
+from adapter.metrics.rulebook.near_misses import (
+    LONGEST_NAME,
+    MOST_RULES,
+    Closeness,
+    NearMiss,
+    Selecting,
+    near_miss,
+    selecting,
+)
 from adapter.metrics.rulebook.reload.refused_misses import RefusedMiss, refusal, refused_for, refused_of_names
 
 if TYPE_CHECKING:
@@ -29,7 +37,8 @@ MOST_NAMED = 5
 LONGEST_CHARACTERS = 240
 """Limit on a clause that quotes rules or Prometheus, without the command that explains more."""
 MOST_REMEMBERED = 1000
-"""Limit on the names whose near misses are cached, since autoscalers repeat their requests."""
+"""Limit on the names whose near misses are cached, since autoscalers repeat their requests. Names that are longer than
+those of metrics are not cached: no rule and no metric is close to them."""
 _COMMAND = re.compile(r"[A-Za-z0-9_:./ -]{1,190}")
 """Commands that a message may name: a shell takes each of their characters literally."""
 
@@ -126,7 +135,7 @@ class Hints:
 
     def _near_misses_of(self, name: str) -> _Missed:
         rules = self._rules
-        if name not in rules.missed:
+        if len(name) <= LONGEST_NAME and name not in rules.missed:
             if len(rules.missed) >= MOST_REMEMBERED:
                 rules.missed.clear()
             closeness, refused = refused_for(rules.refusals, name) or (Closeness.NONE, None)
@@ -168,7 +177,7 @@ class Hints:
     def _similar_name(self, name: str) -> str | None:
         """Return the metric with the most similar name."""
         index = self._names
-        if name not in index.meant:
+        if len(name) <= LONGEST_NAME and name not in index.meant:
             if len(index.meant) >= MOST_REMEMBERED:
                 index.meant.clear()
             index.meant[name] = nearest(name, index.by_length)

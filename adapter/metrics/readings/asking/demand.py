@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
+from adapter.metrics.readings.answers import ByName
 from adapter.metrics.readings.asking.request_intervals import Arrivals, ArrivalsByPart
 from adapter.metrics.readings.errors import TooMuchDemandError
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator
 
     from adapter.foundation.objects.selectors import Selector
-    from adapter.metrics.readings.answers import ByName, BySelector
+    from adapter.metrics.readings.answers import BySelector
     from adapter.metrics.readings.asking.queries import QueryScope
     from adapter.metrics.readings.readings_settings import ReadingSettings
     from adapter.metrics.rulebook.model import Metric, Rule
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 SHORTEST_PERIOD_SECONDS = 1.0
 """Shortest time between two refreshes of a query."""
+_COUNTED_CHARACTERS = 1024
+"""A request counts once more for each group of so many characters of its selectors. In memory, a selector takes ten
+times its length, so that one request could be as large as a thousand ordinary ones."""
 
 
 class Paces:
@@ -121,6 +125,12 @@ class DemandedRequest(NamedTuple):
     selector: Selector
     """The metric's selector."""
 
+    @property
+    def counts_as(self) -> int:
+        """As how many requests it counts."""
+        of_objects = 0 if self.which is None or isinstance(self.which, ByName) else len(self.which.selector.text)
+        return 1 + (of_objects + len(self.selector.text)) // _COUNTED_CHARACTERS
+
 
 class DemandEntry:
     """A request in demand, and the scope that has its answer."""
@@ -146,6 +156,7 @@ class Demand:
         self._bound = settings.max_demand
         self._entries: dict[DemandedRequest, DemandEntry] = {}
         self._by_namespace: Counter[str | None] = Counter()
+        self._total = 0
 
     def find(self, request: DemandedRequest) -> DemandEntry | None:
         """Return the request's entry; None if the request is new."""
@@ -154,7 +165,7 @@ class Demand:
     def check_room(self, namespace: str | None) -> None:
         """Raise TooMuchDemandError if the limit of the namespace, or of all namespaces, is reached."""
         once = f"a request that is not repeated within {self._once_seconds:g} s is forgotten"
-        forgotten = f"{once}, others after four of their intervals"
+        forgotten = f"one counts once for each KiB of its selectors; {once}, others after four of their intervals"
         if self._by_namespace[namespace] >= self._bound_per_namespace:
             where = f"namespace {namespace!r}" if namespace else "cluster-scoped objects"
             raise TooMuchDemandError(
@@ -162,7 +173,7 @@ class Demand:
                 "(--max-demand-per-namespace); "
                 f"{forgotten}"
             )
-        if len(self._entries) >= self._bound:
+        if self._total >= self._bound:
             raise TooMuchDemandError(
                 f"{self._bound} different requests are in demand already in all namespaces; {forgotten}"
             )
@@ -170,14 +181,18 @@ class Demand:
     def add(self, entry: DemandEntry) -> None:
         """Add a new request."""
         self._entries[entry.request] = entry
-        self._by_namespace[entry.request.namespace] += 1
+        self._count(entry.request, entry.request.counts_as)
 
     def remove(self, entry: DemandEntry) -> None:
         """Forget a request."""
         del self._entries[entry.request]
-        self._by_namespace[entry.request.namespace] -= 1
-        if not self._by_namespace[entry.request.namespace]:
-            del self._by_namespace[entry.request.namespace]
+        self._count(entry.request, -entry.request.counts_as)
+
+    def _count(self, request: DemandedRequest, count: int) -> None:
+        self._total += count
+        self._by_namespace[request.namespace] += count
+        if not self._by_namespace[request.namespace]:
+            del self._by_namespace[request.namespace]
 
     def expired(self, entry: DemandEntry, now: float) -> bool:
         """Return whether the request was last repeated so long ago that it must be forgotten."""

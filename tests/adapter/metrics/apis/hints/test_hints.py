@@ -10,6 +10,7 @@ from adapter.metrics.apis.slices import in_one_piece
 from adapter.metrics.readings.catalogue.catalogue import Catalogue
 from adapter.metrics.readings.catalogue.last_look_up import LookUp
 from adapter.metrics.rulebook.model import Api, RefusedRule
+from adapter.metrics.rulebook.near_misses import LONGEST_NAME
 from tests.adapter.metrics.apis.fakes import KINDS, NAMESPACES, NODES, PODS, custom_metric, external_metric
 from tests.support.readings import rulebook_of
 
@@ -195,6 +196,14 @@ def test_what_is_remembered_of_names_is_bounded() -> None:
     for number in range(3 * MOST_REMEMBERED):
         assert "rules[0] would provide it" in hints.for_missing(f"http_{number}")
     assert len(hints._rules.missed) <= MOST_REMEMBERED
+
+
+def test_names_longer_than_any_metric_s_are_not_remembered() -> None:
+    """In an attack, 1000 names of 60 kB, which autoscalers of a tenant ask for, stay in memory twice."""
+    hints = Hints(CATALOGUE, lambda: WORKS, lambda: NOW)
+    assert "no rule provides a metric of this name" in hints.for_missing("http_" + "x" * LONGEST_NAME)
+    assert not hints._rules.missed
+    assert not hints._names.meant
 
 
 @pytest.mark.parametrize(
