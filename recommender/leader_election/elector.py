@@ -236,7 +236,9 @@ class LeaseElector:
 
     def _sleep(self, stop: threading.Event) -> None:
         now, standing = self._effects.clock(), self._standing
-        delay = max(self._wait_at_least, standing.seconds_to_next_round(now, self._effects.share()))
+        # A server, or a gateway before it, may ask for minutes. As with client-go, that costs one renew deadline.
+        asked = min(self._wait_at_least, self._settings.timing.renew_deadline_seconds)
+        delay = max(asked, standing.seconds_to_next_round(now, self._effects.share()))
         if standing.leads(now) and standing.leads_until is not None:
             delay = min(delay, standing.leads_until - now)
         # After a stop without a release, the leadership expires.

@@ -201,6 +201,16 @@ def test_a_leader_that_cannot_renew_is_followed_by_the_other(candidates: Candida
     assert candidates.lease()["spec"]["holderIdentity"] == "second"
 
 
+def test_a_server_that_asks_for_a_long_wait_keeps_nobody_from_leading_again(candidates: Candidates) -> None:
+    one = candidates.start("one")
+    until(leads(one))
+    waits = {"Retry-After": "300"}
+    one.server.faults += [Fault("update", "status", 429, waits), Fault("get", "status", 503, waits)]
+    until(lambda: not one.server.faults)
+    before = len(one.claims)
+    until(lambda: len(one.claims) > before)
+
+
 def test_the_loss_is_known_while_a_request_hangs(candidates: Candidates) -> None:
     only = candidates.start("only")
     until(leads(only))
