@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 VALUES_OF_A_ROW = 8
 """How many values of objects a row of an external metric counts as, since it has labels of its own."""
+_BYTES_OF_A_VALUE = 70
+"""Memory that a value takes: long labels of rows count as the values that take as much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,8 @@ def size_of_reading(reading: Reading) -> ReadingSize:
     if isinstance(reading, ObjectReading):
         parts = (*reading.values.values(), *reading.faults.values(), *(reading.times or {}).values())
         return ReadingSize(id(reading.values), sum(map(len, parts)))
-    return ReadingSize(id(reading), VALUES_OF_A_ROW * sum(map(len, reading.pieces())))
+    rows = sum(map(len, reading.pieces()))
+    return ReadingSize(id(reading), VALUES_OF_A_ROW * rows + reading.long_characters // _BYTES_OF_A_VALUE)
 
 
 class HeldValues:

@@ -67,14 +67,19 @@ class ExternalReading:
         index: RowIndex,
         flawed: Flawed | None = None,
         namespace_label: str | None = None,
+        long_characters: int = 0,
     ) -> None:
-        """`namespace_label` is the label that contains the namespace; None if the rule names none."""
+        """`namespace_label` is the label that contains the namespace; None if the rule names none.
+
+        `long_characters` are those by which the labels of rows are longer than ordinary ones.
+        """
         self.evaluated = evaluated
         self._planned = planned
         self._rows = rows
         self._index = index
         self._flawed = flawed or Flawed()
         self._namespace_label = namespace_label
+        self._long_characters = long_characters
         self._made: dict[tuple[str | None, Selector], tuple[Row, ...] | _Refused] = {}
         self._foreign: dict[tuple[str | None, Selector], str] = {}
         self._aged: set[tuple[str | None, Selector]] = set()
@@ -160,6 +165,11 @@ class ExternalReading:
     def all_rows(self) -> Sequence[Row]:
         """Return all received rows, those of every asker."""
         return self._rows
+
+    @property
+    def long_characters(self) -> int:
+        """By how many characters the labels of its rows, with those of their times, are longer than ordinary ones."""
+        return self._long_characters + (0 if self.times is None else self.times.long_characters)
 
     def pieces(self) -> list[Sized]:
         """Return its parts, so that they can be freed one by one."""

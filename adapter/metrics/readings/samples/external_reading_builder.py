@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from adapter.metrics.readings.samples.sample_times import SampleTimes
 
 
+_ORDINARY_CHARACTERS = 500
+"""Characters that the label values of an ordinary row have together."""
+
+
 class ExternalReadingBuilder:
     """Collects the rows of one answer. Not thread-safe."""
 
@@ -38,6 +42,7 @@ class ExternalReadingBuilder:
         self._rows: list[Row] = []
         self._histograms: list[Row] = []
         self._late: list[Row] = []
+        self._long = 0
         self._seen: set[int] = set()
         self._doubtful: set[int] = set()
         own = frozenset() if planned.namespace_label is None else {planned.namespace_label}
@@ -60,6 +65,11 @@ class ExternalReadingBuilder:
         self._seen |= fresh
         if len(fresh) < len(marks):
             self._doubtful.update(mark for mark, number in Counter(marks).items() if number > 1 or mark not in fresh)
+        self._long += sum(
+            characters - _ORDINARY_CHARACTERS
+            for row in rows
+            if (characters := sum(map(len, row.labels.values()))) > _ORDINARY_CHARACTERS
+        )
         self._rows.extend(rows)
         self._index.add(rows)
 
@@ -69,8 +79,9 @@ class ExternalReadingBuilder:
         self.dropped.update({reason: len(rows) for reason, rows in counted.items() if rows})
         ids = {reason: frozenset(map(id, rows)) for reason, rows in counted.items()}
         flawed = Flawed(ids[Dropped.HISTOGRAM], ids[Dropped.STALE], ids[Dropped.DUPLICATE])
+        evaluated = self._times.evaluated()
         return ExternalReading(
-            self._planned, self._times.evaluated(), self._rows, self._index, flawed, self._namespace_label
+            self._planned, evaluated, self._rows, self._index, flawed, self._namespace_label, self._long
         )
 
     def _twins(self) -> list[Row]:

@@ -92,6 +92,17 @@ def test_beyond_the_bound_of_all_the_namespace_that_holds_the_most_gives_way_and
     assert house.counter(HELD) <= 31
 
 
+@pytest.mark.parametrize(("characters", "held"), [(400, 8), (40_000, 8 + 39_500 // 70), (100_000, 1418)])
+def test_rows_with_long_labels_count_by_their_length(characters: int, held: int) -> None:
+    """In an attack, a tenant's series with labels of 10 kB count as few values, and fill the memory of everybody."""
+    labels = {"namespace": "shop", "note": "x" * (characters - len("shop"))}
+    house = house_of(ScriptedPrometheus(answer=lambda _query: reply((labels, "1"))), 2000, 1000)
+    refused = pytest.raises(TooMuchDemandError, match=r"'shop': .* more than 1000 values")
+    with refused if held > 1000 else contextlib.nullcontext():
+        house.readings.external(house.external("queue_depth"), "shop", EVERYTHING)
+    assert house.counter(HELD) == (0 if held > 1000 else held)
+
+
 def test_room_is_there_again_when_demand_has_left() -> None:
     house = house_of(ScriptedPrometheus(answer=answer), 1000, 10)
     ask(house, path="1")
