@@ -134,7 +134,11 @@ class Explanations:
 
     def _notes(self, question: Question) -> list[ExplanationStep]:
         group = {Api.EXTERNAL: EXTERNAL, Api.RESOURCE: RESOURCE}.get(question.api or Api.CUSTOM, CUSTOM)
-        namespace = ANY if group == EXTERNAL and question.namespace is None else question.namespace
+        namespace = question.namespace
+        if group == EXTERNAL and namespace is None:
+            namespace = ANY
+        elif question.resource is not None and question.resource.qualified == "namespaces":
+            namespace = question.object or ANY
         metric = "" if group == RESOURCE else question.name
         askers = self._askers.of(group, namespace, metric, lambda kind: self._is_kind(kind, question.resource))
         return list(steps_of(askers, self._wall()))

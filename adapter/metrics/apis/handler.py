@@ -215,7 +215,7 @@ class Handler:
     def _dispatch(self, asked: routing.Route, request: Request, caller: Caller) -> Response:
         match asked:
             case routing.CustomValues():
-                self._note(routing.CUSTOM, asked.resource, asked.namespace, asked.metric, caller)
+                self._note(routing.CUSTOM, asked.resource, asked.tenant, asked.metric, caller)
                 response = self._values(routing.CUSTOM, self._custom.get(asked, request.query), request)
             case routing.ExternalValues():
                 self._note(routing.EXTERNAL, "", asked.namespace, asked.metric, caller)

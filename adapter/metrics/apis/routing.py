@@ -113,6 +113,11 @@ class CustomValues:
     name: str
     metric: str
 
+    @property
+    def tenant(self) -> str | None:
+        """The namespace that the values belong to: a metric of a namespace belongs to that namespace."""
+        return self.name if self.resource.lower() in {"namespaces", "namespace"} else self.namespace
+
 
 @dataclass(frozen=True, slots=True)
 class ExternalValues:

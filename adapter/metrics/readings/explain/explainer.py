@@ -110,7 +110,7 @@ class Explainer:
         finally:
             progress.steps.extend(notes)
         if memory:
-            progress.steps.extend(memory.steps(metric, progress.question.namespace))
+            progress.steps.extend(memory.steps(metric, progress.question))
         return metric
 
 

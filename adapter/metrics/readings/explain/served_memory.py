@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adapter.foundation.time.timestamps import rfc3339
+from adapter.metrics.readings.answers import ByName
 from adapter.metrics.readings.explain.explanation import ExplanationStep, Outcome, Question
 from adapter.metrics.readings.explain.rules import of_usage, unnamed_usage
 from adapter.metrics.readings.public_reasons import reason_for_askers
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.time.clock import Clock
     from adapter.foundation.time.pace import Pace
-    from adapter.metrics.readings.asking.demand import DemandEntry
+    from adapter.metrics.readings.asking.demand import DemandedRequest, DemandEntry
     from adapter.metrics.readings.asking.queries import Query
     from adapter.metrics.readings.catalogue.catalogue import Catalogue
     from adapter.metrics.readings.catalogue.last_look_up import LookUp
@@ -72,12 +73,10 @@ class ServedMemory:
             found = self.catalogue.find_custom(resource.qualified, resource.namespaced, question.name)
         return unnamed_usage(self.catalogue.resource, question) if found is None else (found,)
 
-    def steps(self, metric: Metric, namespace: str | None) -> Iterator[ExplanationStep]:
+    def steps(self, metric: Metric, question: Question) -> Iterator[ExplanationStep]:
         """Yield when the metric's series were looked up, and what is in memory for its requests."""
         yield from self._of_look_ups(metric)
-        entries = [
-            entry for entry in self._demand_entries(metric) if entry.request.namespace == _place(metric, namespace)
-        ]
+        entries = [entry for entry in self._demand_entries(metric) if _is_meant(entry.request, metric, question)]
         if not entries:
             text = "this process has no recent request for it, so nothing is in memory"
             yield ExplanationStep("memory", Outcome.INFO, text)
@@ -123,6 +122,13 @@ class ServedMemory:
             return ExplanationStep("memory", Outcome.INFO if reading is None else Outcome.OK, text)
         reason = reason_for_askers(failure, query.kind)
         return ExplanationStep("memory", Outcome.ERROR, f"{text}; the last refresh failed: {reason}")
+
+
+def _is_meant(request: DemandedRequest, metric: Metric, question: Question) -> bool:
+    """Return whether the request is one of the question's namespace."""
+    if metric.resource is not None and metric.resource.qualified == "namespaces" and question.object is not None:
+        return request.which == ByName(question.object)
+    return request.namespace == _place(metric, question.namespace)
 
 
 def _place(metric: Metric, namespace: str | None) -> str | None:

@@ -1,10 +1,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pytest
 
+from adapter.foundation.objects.selectors import EVERYTHING
 from adapter.metrics.apis.askers import LONGEST_CHARACTERS, Askers, RequestLog, steps_of
+from adapter.metrics.readings.answers import ByName
+from tests.adapter.metrics.apis.fakes import AskedObjects, answer
+from tests.adapter.metrics.apis.handler_world import C2, NAMESPACE_RPS
+
+if TYPE_CHECKING:
+    from tests.adapter.metrics.apis.fakes import Server
 
 C = "custom.metrics.k8s.io"
 
@@ -47,6 +55,22 @@ def test_several_spellings_of_a_kind_are_one_and_other_kinds_do_not_count() -> N
     (found,) = askers.of(C, "shop", "rps", lambda kind: kind.startswith("pod"))
 
     assert found.number == 2
+
+
+@pytest.mark.parametrize("question", ["metric=namespaces/rps&namespace=shop", "metric=rps&object=namespace/shop"])
+@pytest.mark.parametrize("path", ["namespaces/{}/metrics/rps", "namespace/{}/rps"])
+def test_who_asked_for_a_metric_of_another_namespace_is_not_told(server: Server, path: str, question: str) -> None:
+    for name in ("shop", "other"):
+        server.readings.told[AskedObjects(NAMESPACE_RPS, None, ByName(name), EVERYTHING)] = answer((name, 1))
+    server.get(f"{C2}/{path.format('other')}")
+    server.routed("GET", f"/debug/explain?{question}")
+    server.get(f"{C2}/{path.format('shop')}")
+    server.routed("GET", f"/debug/explain?{question}")
+    before, after = ([note.detail for note in notes] for _, notes in server.readings.explained)
+
+    assert before == ["no caller has asked this process for it, as far back as it remembers"]
+    assert len(after) == 1
+    assert after[0].endswith("once")
 
 
 def test_the_number_of_requests_is_bounded_and_those_that_are_repeated_stay() -> None:

@@ -77,6 +77,17 @@ class TestMemory:
         ]
         assert "no recent request" in memory_of(house, replace(RPS, namespace="other"))["memory"][0]
 
+    def test_of_a_metric_of_namespaces_only_requests_for_the_one_in_question_are_told(self) -> None:
+        house = make_house(ScriptedPrometheus(answer=lambda _query: reply(({"namespace": "shop"}, "5"))))
+        namespaces = resolve("", "namespaces")
+        metric = house.readings.catalogue.find_custom("namespaces", namespaced=False, name="http_rps")
+        assert metric is not None
+        house.readings.objects(metric, None, ByName("shop"), EVERYTHING)
+        of_shop = Question("http_rps", api=Api.CUSTOM, resource=namespaces, object="shop")
+
+        assert memory_of(house, of_shop)["memory"][0] == "1 different request, the last 0 s ago"
+        assert "no recent request" in memory_of(house, replace(of_shop, object="other"))["memory"][0]
+
     def test_the_last_failure_is_told(self) -> None:
         answers: list[PrometheusError] = []
         prometheus = ScriptedPrometheus(
