@@ -77,6 +77,7 @@ class Bench:
         self.seconds_between = scales[0].seconds_between
         self._task = task
         self._options = options
+        self._share = float(-np.expm1(-options.share_a_day * self.seconds_between / DAY_SECONDS))
         self._judged = max(1, int(options.judge_seconds / self.seconds_between))
         self._bills = Bills(task, options, self.headroom, self.load, self.seconds_between, self._judged)
         series, experts = self.experts.begins.shape
@@ -113,17 +114,19 @@ class Bench:
     def _decided(self, number: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, BoolArray]:
         """Return the fields of `DecidedWeights` for one decision."""
         state, begins = self._state, self.begins(number)
+        # Thousands of decisions in a row mostly take the time of calls to numpy: one for both costs, and `np.array`,
+        # which is several times as quick as `np.stack` for rows of a few numbers.
         prior = self._prior(number, begins)
-        state.weights = shared(state.weights, prior, self._share())
-        state.tried_weights = shared(state.tried_weights, prior, self._share())
-        state.evidence = shared(state.evidence, paired(prior), self._share())
-        state.tried_evidence = shared(state.tried_evidence, paired(prior), self._share())
-        state.levels = self._proof_levels(prior)
+        weights = shared(np.array([state.weights, state.tried_weights]), prior, self._share)
+        evidence = shared(np.array([state.evidence, state.tried_evidence]), paired(prior), self._share)
+        state.weights, state.tried_weights = weights
+        state.evidence, state.tried_evidence = evidence
+        state.levels = self._proof_levels(weights, evidence, prior)
         if state.weights[:, :-1].any():
             experts, rival = self.experts.family.stretch(begins, number), self._headroom_of_each(begins, number)
             state.ratio = self._bills.ratio(state, number, experts, rival, self._headroom_shares)
             if self._task.budget_ratio is None:
-                both = sizes_at(np.stack([state.ratio, self._configured]), experts, rival)
+                both = sizes_at(np.array([state.ratio, self._configured]), experts, rival)
                 state.sizes, state.tried_sizes = np.where(begins < number, both, 0.0)
             else:
                 state.sizes = np.where(begins < number, sizes_at(state.ratio, experts, rival), 0.0)
@@ -133,20 +136,21 @@ class Bench:
         is_tried = state.levels == CONFIGURED
         weights = np.where(is_tried[:, np.newaxis], state.tried_weights, state.weights)
         # Nothing is paid at the cost of the bill while models act at the configured one.
-        self._headroom_shares = np.where(is_tried, 1.0, self._acting(weights, prior)[:, -1])
+        acting = self._acting(weights, prior)
+        self._headroom_shares = np.where(is_tried, 1.0, acting[:, -1])
         sizes = np.where(is_tried[:, np.newaxis], state.tried_sizes, state.sizes)
-        return self._paid_for(number, weights, prior, sizes)
+        return self._paid_for(number, weights, acting, sizes, prior)
 
     def _paid_for(
-        self, number: int, weights: FloatArray, prior: FloatArray, sizes: FloatArray
+        self, number: int, weights: FloatArray, acting: FloatArray, sizes: FloatArray, prior: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, BoolArray]:
-        """Return the fields of `DecidedWeights` for one decision; `weights` are those at the proven cost.
+        """Return the fields of `DecidedWeights` for one decision; `weights` and `acting` are those at the proven cost.
 
         A cost below the bill is paid only if the models have enough evidence at that cost. While the past actions have
         a worse record than constant headroom of the same mean cost, headroom stands in for the models.
         """
         state, options = self._state, self._options
-        wanted, acting = self._bills.acting_ratio(state), self._acting(weights, prior)
+        wanted = self._bills.acting_ratio(state)
         if self._task.budget_ratio is not None:
             return weights, acting, sizes, wanted, np.zeros(len(wanted), dtype=bool)
         is_young = self._bills.is_young(state, number)
@@ -178,7 +182,7 @@ class Bench:
         if (acted := self._acted) is None:
             return
         last, state = self.headroom.stretch(number - 1, number), self._state
-        paid, rival = last.at(np.stack([acted.ratio, state.record.ratio]))
+        paid, rival = last.at(np.array([acted.ratio, state.record.ratio]))
         if acted.weights[:, :-1].any():
             paid = sums_of_parts(self.experts.family.stretch(number - 1, number).at(acted.sizes), acted.weights, paid)
         state.record = state.record.after(
@@ -222,11 +226,11 @@ class Bench:
             state.weights = after_losses(state.weights, losses, rate)
             state.evidence = after_gains(state.evidence, losses)
             return
-        weights = np.stack([state.weights, state.tried_weights])
-        sizes = np.stack([state.sizes, state.tried_sizes])
-        losses = self._losses(number, weights, sizes, np.stack([state.ratio, self._configured]))
+        weights = np.array([state.weights, state.tried_weights])
+        sizes = np.array([state.sizes, state.tried_sizes])
+        losses = self._losses(number, weights, sizes, np.array([state.ratio, self._configured]))
         state.weights, state.tried_weights = after_losses(weights, losses, rate)
-        state.evidence, state.tried_evidence = after_gains(np.stack([state.evidence, state.tried_evidence]), losses)
+        state.evidence, state.tried_evidence = after_gains(np.array([state.evidence, state.tried_evidence]), losses)
 
     def _losses(self, number: int, weights: FloatArray, sizes: FloatArray, ratio: FloatArray) -> FloatArray:
         """Return experts' losses at these sizes, relative to headroom of `ratio`, at equal cost; 0 without a weight.
@@ -264,20 +268,17 @@ class Bench:
         rest = np.where(count > 0, self._options.headroom_prior, 1.0)
         return np.concatenate([np.where(takes_part, each, 0.0), rest], axis=1)
 
-    def _share(self) -> float:
-        return float(-np.expm1(-self._options.share_a_day * self.seconds_between / DAY_SECONDS))
-
-    def _proof_levels(self, prior: FloatArray) -> IntArray:
+    def _proof_levels(self, weights: FloatArray, evidence: FloatArray, prior: FloatArray) -> IntArray:
         """Return, for each series, the cost at which the past proves that models are better than headroom.
 
         If models are not better, their odds against headroom, divided by their prior odds, have an expectation of 1, so
         that they seldom grow much (Ville's inequality). A proof holds until these odds have fallen as far below 1 as
         they had to grow.
+
+        Weights and evidence are those at the cost of the bill and at that of the configured headroom.
         """
-        state = self._state
-        odds = larger_odds(state.weights, state.evidence, prior)
-        tried = larger_odds(state.tried_weights, state.tried_evidence, prior)
-        return proof_levels(state.levels, odds, tried, self._options.proof_odds)
+        odds, tried = larger_odds(weights, evidence, prior)
+        return proof_levels(self._state.levels, odds, tried, self._options.proof_odds)
 
     def _acting(self, weights: FloatArray, prior: FloatArray) -> FloatArray:
         """Return the weights of the acting experts: headroom, and once models are proven, those above their prior.

@@ -109,7 +109,7 @@ def usual_of(headroom: Period, ratio: FloatArray, seconds: float, least: FloatAr
     A usual day counts as at least `least` short steps, and a replica is worth `worth` times what it was in the period.
     """
     a_day = DAY_SECONDS / seconds
-    sums, less, more = headroom.at(np.stack([ratio, 0.7 * ratio, 1.3 * ratio + 0.02])) * a_day
+    sums, less, more = headroom.at(np.array([ratio, 0.7 * ratio, 1.3 * ratio + 0.02])) * a_day
     tau = np.maximum(sums[..., TAU], least)
     theta = np.maximum(sums[..., THETA], least * missing_share(sums))
     dearer = more[..., COST] - less[..., COST]
@@ -157,5 +157,4 @@ def sizes_at(ratio: FloatArray, experts: Period, rival: Period) -> FloatArray:
 
     The ratios have the shape (…, series).
     """
-    shape = (*ratio.shape[:-1], *rival.sums.shape[:2])
-    return experts.at_cost(rival.at(np.broadcast_to(ratio[..., np.newaxis], shape))[..., COST])
+    return experts.at_cost(rival.at(ratio[..., np.newaxis])[..., COST])

@@ -78,13 +78,13 @@ def weighted_medians(values: FloatArray, weights: FloatArray) -> FloatArray:
 
     Values and weights have the shape (series, experts), and the result has the shape (series,).
     """
-    order = np.argsort(values, axis=1)
-    values, weights = np.take_along_axis(values, order, axis=1), np.take_along_axis(weights, order, axis=1)
+    order, rows = np.argsort(values, axis=1), np.arange(len(values))[:, np.newaxis]
+    values, weights = values[rows, order], weights[rows, order]
     places = (np.cumsum(weights, axis=1) - weights / 2) / weights.sum(axis=1, keepdims=True)
-    low = np.clip((places <= _HALF).sum(axis=1, keepdims=True) - 1, 0, places.shape[1] - 1)
+    low = np.maximum((places <= _HALF).sum(axis=1, keepdims=True) - 1, 0)
     high = np.minimum(low + 1, places.shape[1] - 1)
-    below, above = np.take_along_axis(places, low, axis=1), np.take_along_axis(places, high, axis=1)
+    below, above = places[rows, low], places[rows, high]
     gap = above - below
-    part = np.clip(np.where(gap > 0, (_HALF - below) / np.where(gap > 0, gap, 1.0), 0.0), 0.0, 1.0)
-    first, second = np.take_along_axis(values, low, axis=1), np.take_along_axis(values, high, axis=1)
+    part = np.minimum(np.maximum(np.where(gap > 0, (_HALF - below) / np.where(gap > 0, gap, 1.0), 0.0), 0.0), 1.0)
+    first, second = values[rows, low], values[rows, high]
     return np.asarray((first + part * (second - first))[:, 0])
