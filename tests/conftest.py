@@ -35,6 +35,33 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
     finally:
         gc.freeze()
         gc.enable()
+        session.config.pluginmanager.register(_Exemption())
+
+
+class _Exemption:
+    """Keeps the objects of the collection exempt, although commands that run in this process end all exemptions.
+
+    Otherwise, each full collection after the first such command would take up to a second.
+    """
+
+    def __init__(self) -> None:
+        self._is_lifted = False
+        self._unfreeze = gc.unfreeze
+        pytest.MonkeyPatch().setattr(gc, "unfreeze", self._lift)
+
+    def _lift(self) -> None:
+        self._unfreeze()
+        self._is_lifted = True
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self) -> Generator[None, object, object]:
+        """Exempt the objects again after a test in which their exemption ended, without the young garbage."""
+        found = yield
+        if self._is_lifted:
+            gc.collect(1)
+            gc.freeze()
+            self._is_lifted = False
+        return found
 
 
 def _import_own_share(config: pytest.Config) -> None:
