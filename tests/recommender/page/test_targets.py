@@ -40,7 +40,9 @@ def target(number: int, status: Status = Status.OK, replicas: int | None = 5, cu
     )
 
 
-MANY = tuple(target(number, Status.STALE if number % 1000 == 7 else Status.OK) for number in range(10_000))
+@cache
+def ten_thousand() -> tuple[Record, ...]:
+    return tuple(target(number, Status.STALE if number % 1000 == 7 else Status.OK) for number in range(10_000))
 
 
 def handler(*records: Record) -> PageHandler:
@@ -50,7 +52,7 @@ def handler(*records: Record) -> PageHandler:
 
 @cache
 def many() -> PageHandler:
-    return handler(*MANY)
+    return handler(*ten_thousand())
 
 
 def answer(handled: PageHandler, query: str = "", path: str = "/") -> Response:
@@ -59,7 +61,7 @@ def answer(handled: PageHandler, query: str = "", path: str = "/") -> Response:
 
 
 def test_the_sums_are_those_of_all_targets() -> None:
-    refused = TargetOutcome(MANY[0].targets[0].target, 5, TargetAction.REFUSED)
+    refused = TargetOutcome(ten_thousand()[0].targets[0].target, 5, TargetAction.REFUSED)
     records = (target(1, replicas=9), target(2), target(3, Status.ERROR), replace(target(4), targets=(refused,)))
     found = sums_of(records)
     assert (found.summary.replicas, found.summary.current, found.summary.refused) == (19, 20, 1)
@@ -87,7 +89,7 @@ def test_the_worst_are_listed_first() -> None:
     [("", 10_000), ("STALE", 10), ("no series", 10), ("shop/web-99", 1), ("op/web-99", 111), ("no such thing", 0)],
 )
 def test_the_filter_finds_names_statuses_and_messages(wanted: str, matching: int) -> None:
-    found = shown_targets(MANY, Selection("tenants", wanted))
+    found = shown_targets(ten_thousand(), Selection("tenants", wanted))
     assert (found.matching, len(found.part.items)) == (matching, min(matching, MOST_SHOWN))
 
 

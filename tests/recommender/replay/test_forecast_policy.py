@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -34,12 +35,26 @@ if TYPE_CHECKING:
 
     from recommender.recording.recording import Recording
     from recommender.replay.cluster.replay_facts import Scene
+    from recommender.replay.forecasts.workload_forecasts import WorkloadForecasts
     from recommender.replay.policy_outcome import PolicyOutcome
 
 SIZES: Final = ClusterSizeSettings(NodeGroupSources(static=STATIC_GROUPS))
-PAST: Final = made_past(PastPlan(days=4, nodes=12, seed=3))
-SCENE: Final = scene_of(PAST, SIZES)
 EVERY: Final = (ForecastPlan(PredictiveSettings()),)
+
+
+@cache
+def four_days() -> Recording:
+    return made_past(PastPlan(days=4, nodes=12, seed=3))
+
+
+@cache
+def scene_of_four_days() -> Scene:
+    return scene_of(four_days(), SIZES)
+
+
+@cache
+def forecasts_of_four_days() -> WorkloadForecasts | None:
+    return workload_forecasts(scene_of(four_days(), SIZES, 120.0), EVERY)
 
 
 def with_and_without(scene: Scene, sizes: ClusterSizeSettings = SIZES) -> list[PolicyOutcome]:
@@ -56,7 +71,7 @@ def only(past: Recording, pods: Sequence[RecordedPod]) -> Recording:
 
 
 def test_pods_that_a_forecast_expects_have_their_nodes_before_they_come() -> None:
-    without, having = with_and_without(SCENE)
+    without, having = with_and_without(scene_of_four_days())
     assert having.pending_minutes[2:].sum() < 0.7 * without.pending_minutes[2:].sum()
     assert having.node_hours.sum() > without.node_hours.sum(), "and that is not for nothing"
     assert having.node_hours[0] == pytest.approx(without.node_hours[0], rel=0.05), "two days must be known first"
@@ -66,8 +81,10 @@ def test_pods_that_a_forecast_expects_have_their_nodes_before_they_come() -> Non
 @settings(max_examples=10, deadline=None)
 def test_flat_load_has_the_same_result_with_and_without_a_forecast(counts: list[int]) -> None:
     flat = [RecordedPod(kind, START - 60, None, None) for kind, count in enumerate(counts) for _ in range(count)]
-    jobs = [pod for pod in PAST.pods if PAST.pod_kinds[pod.kind].controller is not None and pod.kind >= 60]
-    scene = scene_of(only(PAST, [*flat, *jobs]), SIZES, 120.0)
+    jobs = [
+        pod for pod in four_days().pods if four_days().pod_kinds[pod.kind].controller is not None and pod.kind >= 60
+    ]
+    scene = scene_of(only(four_days(), [*flat, *jobs]), SIZES, 120.0)
     without, having = with_and_without(scene)
     assert values_of(having)[1:] == values_of(without)[1:]
 
@@ -75,10 +92,10 @@ def test_flat_load_has_the_same_result_with_and_without_a_forecast(counts: list[
 @given(step=st.integers(600, 1100))
 @settings(max_examples=10, deadline=None)
 def test_forecast_knows_nothing_of_what_comes_later(step: int) -> None:
-    now = PAST.start + step * STEP_SECONDS
-    known = [replace(pod, gone=None if pod.gone is None or pod.gone > now else pod.gone) for pod in PAST.pods]
-    cut = scene_of(only(PAST, [pod for pod in known if pod.created <= now]), SIZES, 120.0)
-    whole = workload_forecasts(scene_of(PAST, SIZES, 120.0), EVERY)
+    now = four_days().start + step * STEP_SECONDS
+    known = [replace(pod, gone=None if pod.gone is None or pod.gone > now else pod.gone) for pod in four_days().pods]
+    cut = scene_of(only(four_days(), [pod for pod in known if pod.created <= now]), SIZES, 120.0)
+    whole = forecasts_of_four_days()
     past = workload_forecasts(cut, EVERY)
     assert whole is not None
     assert past is not None
@@ -87,12 +104,12 @@ def test_forecast_knows_nothing_of_what_comes_later(step: int) -> None:
 
 
 def test_counts_are_the_largest_within_each_step() -> None:
-    found = workload_counts(SCENE)
+    found = workload_counts(scene_of_four_days())
     assert len(found.workloads) == 60, "Jobs and DaemonSets have no forecast"
     place, step = 7, 500
     kinds = np.flatnonzero(found.of_kind == place).tolist()
-    begin, end = PAST.start + step * STEP_SECONDS, PAST.start + (step + 1) * STEP_SECONDS
-    pods = [pod for pod in PAST.pods if pod.kind in kinds]
+    begin, end = four_days().start + step * STEP_SECONDS, four_days().start + (step + 1) * STEP_SECONDS
+    pods = [pod for pod in four_days().pods if pod.kind in kinds]
     moments = [begin, *(pod.created for pod in pods if begin < pod.created <= end)]
     counts = [sum(pod.created <= at and (pod.gone is None or pod.gone > at) for pod in pods) for at in moments]
     assert found.history.values[place, step] == max(counts)
@@ -109,7 +126,7 @@ def test_counts_are_the_largest_within_each_step() -> None:
     ],
 )
 def test_workload_is_named_by_its_controller(kind: str, name: str, workload: tuple[str, str, str] | None) -> None:
-    pod = replace(PAST.pod_kinds[0], controller=ControllerReference("apps/v1", kind, name, "uid"))
+    pod = replace(four_days().pod_kinds[0], controller=ControllerReference("apps/v1", kind, name, "uid"))
     assert workload_of(pod) == workload
 
 
@@ -124,32 +141,32 @@ def test_workload_is_named_by_its_controller(kind: str, name: str, workload: tup
     ],
 )
 def test_expected_pods_are_bounded_as_in_run(settings_: PredictiveSettings, present: float, missing: float) -> None:
-    found = workload_forecasts(SCENE, [ForecastPlan(settings_)])
+    found = workload_forecasts(scene_of_four_days(), [ForecastPlan(settings_)])
     assert found is not None
     many = replace(found, expected=np.full_like(found.expected, 1000.0))
     counts = np.full(len(many.expected), present)
-    assert many.missing(PAST.end - 1, counts).tolist() == [missing] * len(counts)
-    assert not many.missing(PAST.start + 1, counts).any(), "no step is over"
+    assert many.missing(four_days().end - 1, counts).tolist() == [missing] * len(counts)
+    assert not many.missing(four_days().start + 1, counts).any(), "no step is over"
 
 
 def test_forecasts_of_the_configuration_act_in_all_policies_but_one() -> None:
     sizes = replace(SIZES, forecasts=(WorkloadForecast("web"),))
-    counts = workload_counts(SCENE)
+    counts = workload_counts(scene_of_four_days())
     kind, namespace, name = counts.workloads[int(counts.history.values.sum(axis=1).argmax())]
     target = TargetReference("apps/v1", kind, namespace, name)
     named = ForecastPlan(PredictiveSettings(model=ModelName.SEASONAL_HELD), (target,))
-    found = workload_forecasts(SCENE, [named])
+    found = workload_forecasts(scene_of_four_days(), [named])
     assert found is not None
     places = {place for place, row in enumerate(found.expected) if row.any()}
     assert [counts.workloads[place][2] for place in places] == [name]
     policies = policies_of(sizes, 2, has_prices=True, outlook=Outlook(found))
     assert [one.name for one in policies if one.forecasts is None] == ["forecasts: none"]
     unknown = replace(named, targets=(replace(target, name="other"),))
-    assert workload_forecasts(SCENE, [unknown]) is None
+    assert workload_forecasts(scene_of_four_days(), [unknown]) is None
 
 
 def test_report_says_what_the_forecast_is_worth() -> None:
-    report = replay_report(PAST, SIZES, assumptions=Assumptions(EVERY))
+    report = replay_report(four_days(), SIZES, assumptions=Assumptions(EVERY))
     assert report.worth is not None
     assert report.worth.waits_less_ratio > 0
     assert report.notes[0] == str(report.worth)

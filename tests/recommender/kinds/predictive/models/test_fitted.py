@@ -8,8 +8,6 @@ from math import ceil
 
 import numpy as np
 import pytest
-from statsmodels.tsa.holtwinters import ExponentialSmoothing
-from statsmodels.tsa.statespace.structural import UnobservedComponents
 
 from recommender.kinds.predictive.forecast import ForecastTask, Model
 from recommender.kinds.predictive.history import LoadHistory
@@ -56,6 +54,8 @@ def test_holt_winters_says_what_phpa_says() -> None:
 
 @pytest.mark.parametrize("ahead", [1, 2, 5])
 def test_holt_winters_with_given_parameters_says_what_statsmodels_says(ahead: int) -> None:
+    from statsmodels.tsa.holtwinters import ExponentialSmoothing  # noqa: PLC0415 - a second for each process of tests
+
     values = daily_load(14_400, 5, noise=0.1)
     season = [-20.0, 10, 40, 5, -5, -30]
     model = ExponentialSmoothing(  # type: ignore[no-untyped-call]
@@ -76,6 +76,8 @@ def test_holt_winters_with_given_parameters_says_what_statsmodels_says(ahead: in
 
 
 def test_the_filter_with_a_constant_gain_says_what_statsmodels_says() -> None:
+    from statsmodels.tsa.statespace.structural import UnobservedComponents  # noqa: PLC0415 - likewise
+
     values = daily_load(STEP_SECONDS, 8, noise=0.1) / 100
     season = [{"period": DAY_STEPS, "harmonics": HARMONICS}]
     model = UnobservedComponents(values, level="llevel", freq_seasonal=season)  # type: ignore[no-untyped-call]
