@@ -14,7 +14,7 @@ from docs.generate.reference.markdown import plain, table
 from docs.generate.reference.texts import UNKNOWN, constants_of, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
 _INTRODUCTION: Final = """# Messages and repairs
@@ -88,22 +88,29 @@ def messages_page(checkout: Path) -> str:
 def messages_of(source: str) -> Iterator[tuple[str, str]]:
     """Yield the messages of a module with their repairs: `WHAT: REPAIR` in one text, or two arguments of a call."""
     module = ast.parse(source)
+    nodes = list(ast.walk(module))
     constants = constants_of(module)
     # Docstrings, and the parts of texts that are read as a whole.
-    passed = {id(node.value) for node in ast.walk(module) if isinstance(node, ast.Expr)}
-    for node in ast.walk(module):
+    passed = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    for node in nodes:
         if isinstance(node, ast.JoinedStr | ast.BinOp):
             passed |= {id(part) for part in ast.iter_child_nodes(node)}
-        if isinstance(node, ast.Module | ast.FunctionDef):
-            yield from _of_calls(node, constants)
+        if isinstance(node, ast.Module):
+            yield from _of_calls(nodes, constants, constants)
+        if isinstance(node, ast.FunctionDef):
+            yield from _of_calls(ast.walk(node), constants, constants_of(node))
         if isinstance(node, ast.Constant | ast.JoinedStr | ast.BinOp) and id(node) not in passed:
             yield from _of_text(text_of(node, constants))
 
 
-def _of_calls(scope: ast.Module | ast.FunctionDef, constants: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield the messages that are arguments of calls and are followed by their repairs."""
-    local = constants if isinstance(scope, ast.Module) else constants_of(scope)
-    for node in ast.walk(scope):
+def _of_calls(
+    nodes: Iterable[ast.AST], constants: Mapping[str, str], local: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
+    """Yield the messages that are arguments of calls and are followed by their repairs.
+
+    `local` are the constants of the function, or of the module where the nodes are all of it.
+    """
+    for node in nodes:
         if isinstance(node, ast.Call):
             is_kind = isinstance(node.func, ast.Name) and node.func.id in _OF_KINDS
             texts = (
