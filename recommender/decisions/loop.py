@@ -164,7 +164,9 @@ def _check(calculation: Calculation, policy: RecommendationPolicy, now: float) -
     if problem:
         raise InputMissingError(problem, calculation.limits)
     if calculation.replicas is not None and not 0 <= calculation.replicas <= LARGEST_REPLICAS:
-        raise CalculationError(f"{calculation.replicas} is not a number of replicas: correct the parameters")
+        raise CalculationError(
+            f"{calculation.replicas} is not a number of replicas: correct the parameters, or the query"
+        )
 
 
 def _without_wrong_times(memory: Memory, now: float) -> Memory:

@@ -102,6 +102,12 @@ def test_a_value_from_old_inputs_is_not_used(confirmed: float, message: str) -> 
     assert decision.memory == remembers(7)
 
 
+def test_a_size_that_no_target_can_have_names_what_it_follows_from() -> None:
+    record = decide(policy(), asks_for(2**53), inputs(), remembers(7), NOW).record
+    assert (record.status, record.replicas) == (Status.ERROR, None)
+    assert record.message == "9007199254740992 is not a number of replicas: correct the parameters, or the query"
+
+
 def test_a_calculation_error_has_no_value_and_keeps_the_memory() -> None:
     decision = decide(policy(), fails_with(CalculationError("min is 5, max is 3")), inputs(), remembers(7), NOW)
     assert (decision.record.status, decision.record.replicas) == (Status.ERROR, None)
