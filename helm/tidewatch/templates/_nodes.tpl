@@ -85,6 +85,11 @@
 {{- omit $config "clientConnection" | toYaml -}}
 {{- end -}}
 
+{{/* A binding whose name depends on the pods' schedulerName alone, so Helm refuses a second release that would place the same pods. */}}
+{{- define "tidewatch.scheduler.binding" -}}
+{{ .Values.nodes.scheduler.name }}-scheduler-as-kube-scheduler
+{{- end -}}
+
 {{- define "tidewatch.scheduler.image" -}}
 {{- with .Values.nodes.scheduler.image -}}
 {{ .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag | default (regexFind "^v[0-9]+[.][0-9]+[.][0-9]+" $.Capabilities.KubeVersion.Version) }}{{ end }}

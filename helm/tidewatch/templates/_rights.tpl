@@ -85,7 +85,32 @@
 {{- end -}}
 {{- end -}}
 
-{{/* The rights, as a YAML mapping of namespace (`/`: the whole cluster) to the rules of its role. */}}
+{{/* The role of the Lease. Its name depends on the Lease alone, so Helm refuses a second release with the same Lease. */}}
+{{- define "tidewatch.recommender.leaseRole" -}}
+{{ .name }}-leader-election
+{{- end -}}
+
+{{/* Fails if the Lease is another release's: the recommender of this one would never lead. */}}
+{{- define "tidewatch.recommender.refuseSharing" -}}
+{{- $lease := (include "tidewatch.recommender.needs" . | fromYaml).lease -}}
+{{- if and $lease.enabled .Values.recommender.rbac.create -}}
+{{- $place := $lease.namespace | default .Release.Namespace -}}
+{{- with include "tidewatch.otherRelease" (list $ (lookup "rbac.authorization.k8s.io/v1" "Role" $place (include "tidewatch.recommender.leaseRole" $lease))) -}}
+{{- $value := empty $.Values.recommender.existingConfig | ternary "leaderElection.name of recommender.config" "recommender.rbac.lease.name, and leaderElection.name of your configuration," -}}
+{{- fail (printf "the Lease %s/%s is that of the Helm release %s, so the recommender of this release would never lead: set %s to another name, such as %s, and give its recommendations other names than those of that release" $place $lease.name . $value (include "tidewatch.recommender" $)) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The release that has an object, as NAMESPACE/NAME: (context, object). Empty if it is this release's, nobody's, or not there. */}}
+{{- define "tidewatch.otherRelease" -}}
+{{- $release := (index . 0).Release -}}
+{{- $notes := dig "metadata" "annotations" dict (index . 1) | default dict -}}
+{{- $owner := printf "%s/%s" (index $notes "meta.helm.sh/release-namespace") (index $notes "meta.helm.sh/release-name") -}}
+{{- if and (hasKey $notes "meta.helm.sh/release-name") (ne $owner (printf "%s/%s" $release.Namespace $release.Name)) }}{{ $owner }}{{ end -}}
+{{- end -}}
+
+{{/* The rights other than those on the Lease, as a YAML mapping of namespace (`/`: the whole cluster) to the rules of its role. */}}
 {{- define "tidewatch.recommender.rights" -}}
 {{- $plurals := .Values.recommender.rbac.plurals -}}
 {{- $needs := include "tidewatch.recommender.needs" . | fromYaml -}}
@@ -125,10 +150,6 @@
 {{- range $needs.names -}}
 {{- template "tidewatch.addRight" (list $rights $place "" "configmaps" (list "create") "") -}}
 {{- template "tidewatch.addRight" (list $rights $place "" "configmaps" $keep (printf "tidewatch-recommender-%s" .)) -}}
-{{- end -}}
-{{- if $needs.lease.enabled -}}
-{{- template "tidewatch.addRight" (list $rights $place "coordination.k8s.io" "leases" (list "create") "") -}}
-{{- template "tidewatch.addRight" (list $rights $place "coordination.k8s.io" "leases" $keep $needs.lease.name) -}}
 {{- end -}}
 {{- if $needs.nodes }}{{ template "tidewatch.addRight" (list $rights "/" "" "nodes" $watch "") }}{{ end -}}
 {{- template "tidewatch.addSizeRights" (list $rights $needs.sizes $place) -}}

@@ -81,6 +81,7 @@
 {{- if and (not $needs.lease.enabled) (gt (int $settings.replicas) 1) -}}
 {{- fail (printf "recommender: leader election is off, so %d replicas would all scale the same targets: set recommender.replicas=1, or turn leader election on" (int $settings.replicas)) -}}
 {{- end -}}
+{{- include "tidewatch.recommender.refuseSharing" . -}}
 {{- if eq (int $settings.page.port) (int $settings.metricsPort) -}}
 {{- fail (printf "recommender.page.port and recommender.metricsPort are both %d: give each its own port" (int $settings.metricsPort)) -}}
 {{- end -}}
@@ -180,5 +181,10 @@
 {{- end -}}
 {{- if and $scheduler.enabled (eq $scheduler.name "default-scheduler") -}}
 {{- fail "nodes.scheduler.name is default-scheduler, so two schedulers would place the same pods: choose another name, or change the configuration of the default scheduler instead (docs/nodes.md)" -}}
+{{- end -}}
+{{- if and $scheduler.enabled $scheduler.rbac.create -}}
+{{- with include "tidewatch.otherRelease" (list $ (lookup "rbac.authorization.k8s.io/v1" "ClusterRoleBinding" "" (include "tidewatch.scheduler.binding" $))) -}}
+{{- fail (printf "pods with schedulerName: %s are placed by the second scheduler of the Helm release %s: set nodes.scheduler.name to another name" $scheduler.name .) -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}

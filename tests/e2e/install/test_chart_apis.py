@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import threading
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import yaml
 
 from tests.e2e.install.chart_values import RESOURCE
+from tests.e2e.install.looked_up import cluster, of_release
 from tests.helm.cases import RULE, resource_rules
 from tests.helm.chart import NAME, NAMESPACE, HelmError, render
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 EXTERNAL = "v1beta1.external.metrics.k8s.io"
-GROUP = "/apis/apiregistration.k8s.io/v1"
 
 
 def apiservice(
@@ -33,61 +27,6 @@ def apiservice(
         "metadata": {"name": name, "annotations": annotations or {}},
         "spec": {"group": group, "version": version, "service": service},
     }
-
-
-def of_release(namespace: str, name: str) -> dict[str, str]:
-    return {"meta.helm.sh/release-namespace": namespace, "meta.helm.sh/release-name": name}
-
-
-@contextmanager
-def cluster(folder: Path, registered: dict[str, Any] | None) -> Iterator[Path]:
-    """Answer Helm's requests when a template looks an APIService up; yield a kubeconfig."""
-    common = {"namespaced": False, "verbs": ["get"], "singularName": ""}
-    resource = {"name": "apiservices", "kind": "APIService", **common}
-    namespaces = {"name": "namespaces", "kind": "Namespace", **common}
-    versions = [{"groupVersion": "apiregistration.k8s.io/v1", "version": "v1"}]
-    answers: dict[str, dict[str, Any]] = {
-        "/version": {"major": "1", "minor": "36", "gitVersion": "v1.36.0"},
-        "/api": {"kind": "APIVersions", "versions": ["v1"]},
-        "/api/v1": {"kind": "APIResourceList", "groupVersion": "v1", "resources": [namespaces]},
-        "/apis": {"kind": "APIGroupList", "groups": [{"name": "apiregistration.k8s.io", "versions": versions}]},
-        GROUP: {"kind": "APIResourceList", "groupVersion": "apiregistration.k8s.io/v1", "resources": [resource]},
-        "/api/v1/namespaces/kube-system": {"kind": "Namespace", "metadata": {"name": "kube-system"}},
-    }
-    if registered:
-        answers[f"{GROUP}/apiservices/{registered['metadata']['name']}"] = registered
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            path = self.path.partition("?")[0]
-            answer = answers.get(path, {"kind": "Status", "status": "Failure", "reason": "NotFound", "code": 404})
-            body = json.dumps({"apiVersion": "v1"} | answer).encode()
-            self.send_response(200 if path in answers else 404)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *_: object) -> None:  # noqa: A002 - the name that it has there
-            """Log nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-        thread.start()
-        config = {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "current-context": "c",
-            "clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{server.server_address[1]}"}}],
-            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-            "users": [{"name": "u", "user": {}}],
-        }
-        (folder / "config").write_text(yaml.safe_dump(config))
-        try:
-            yield folder / "config"
-        finally:
-            server.shutdown()
-            thread.join()
 
 
 KEDA = {"namespace": "keda", "name": "keda-operator-metrics-apiserver"}
