@@ -1,12 +1,16 @@
 """A cache of range queries' answers on disk, so that a later backtest queries only what the cache lacks.
 
 Each file holds a digest, the number of the first step, and the values of adjacent steps. No file is essential: what a
-damaged file held is queried again.
+damaged file held is queried again. The folder keeps the files that were used last.
 """
 
 from __future__ import annotations
 
 import logging
+import os
+import re
+import stat
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
@@ -28,6 +32,12 @@ _FORMAT: Final = "2"
 _DIGEST_BYTES: Final = 32
 _LARGEST_BYTES: Final = 1 << 30
 """The limit of a file's size, far more than a chunk of the shortest steps takes."""
+KEPT_FILES: Final = 4096
+"""The number of files that the folder keeps: 64 MiB, or the answers to 300 queries for 14 days by the minute."""
+KEPT_SECONDS: Final = 86_400.0
+"""A file used more recently stays however many there are, since a run in progress may read it again."""
+_OURS: Final = re.compile(r"[0-9a-f]{32}-[0-9]+\.steps|\.[0-9a-f]{32}-[0-9]+\.steps\.[0-9a-f]+\.new")
+"""The names of the files, and of parts that a killed process left behind."""
 _FIRST: Final = np.dtype("<i8")
 _VALUE: Final = np.dtype("<f8")
 
@@ -71,6 +81,8 @@ class RangeCache:
         digest, body = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
         if len(body) < _FIRST.itemsize or sha256(body).digest() != digest:
             return None
+        with suppress(OSError):
+            os.utime(self._path(chunk))
         (first,) = np.frombuffer(body, _FIRST, count=1)
         return CachedSteps(int(first), np.frombuffer(body, _VALUE, offset=_FIRST.itemsize).astype(np.float64))
 
@@ -82,6 +94,18 @@ class RangeCache:
             replace_file(self._path(chunk), sha256(body).digest() + body, mode=0o600, durable=False)
         except OSError as error:
             _log.warning("the answers of Prometheus are not cached in %s: %s", self.folder, error)
+
+    def drop_unused(self, now: float) -> None:
+        """Delete the files of any query beyond KEPT_FILES that were used longest ago. A failure only wastes space."""
+        with suppress(OSError):
+            files = [(file.lstat(), file) for file in self.folder.iterdir() if _OURS.fullmatch(file.name)]
+            used = sorted(
+                ((found.st_mtime, file) for found, file in files if stat.S_ISREG(found.st_mode)), reverse=True
+            )
+            kept = {*[file for _, file in used if not file.name.startswith(".")][:KEPT_FILES]}
+            for at, file in used:
+                if file not in kept and now - at > KEPT_SECONDS:
+                    file.unlink(missing_ok=True)
 
     def _path(self, chunk: int) -> Path:
         return self.folder / f"{self.key}-{chunk}.steps"

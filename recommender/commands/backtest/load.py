@@ -48,7 +48,9 @@ def read_load(
     asked = LoadRange(_prometheus(values, chosen_prometheus(configuration, settings)), query, start, end, int(step))
     state = _DEFAULT_STATE if configuration is None else configuration.state
     cache = RangeCache.of(state / "backtest", asked.settings, asked.query, asked.step_seconds)
-    return read_range(asked, cache, now, line.show)
+    found = read_range(asked, cache, now, line.show)
+    cache.drop_unused(now)
+    return found
 
 
 def _check_one_source(values: FlagValues) -> None:
