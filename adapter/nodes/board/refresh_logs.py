@@ -11,7 +11,7 @@ from adapter.foundation.service.runtime.logs import StateLog, fields
 from adapter.nodes.exporters.claims import Source, source_of, source_text
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from adapter.nodes.model.board import ScoreBasis
     from adapter.nodes.model.loads import LoadResource, MeasuringJob, UnmappedSeries
@@ -44,7 +44,7 @@ class RefreshReports:
         self._failed: dict[LoadResource, tuple[str, int]] = {}
         """Why a resource's newest samples are missing, and the end of its samples when they began to be missing."""
         self._logged: dict[LoadResource, str] = {}
-        """The message that was logged for each resource."""
+        """The cause of each failure, without its numbers, which was logged for this resource or another one."""
 
     def unmapped(self, series: Collection[UnmappedSeries]) -> None:
         """Log each instance that matches no node, once."""
@@ -106,24 +106,45 @@ class RefreshReports:
 
         A refresh does not always ask for each resource, so a failure stands until the resource has newer samples.
         """
-        for resource, (why, end) in list(self._failed.items()):
-            if resource not in result.failures and _end(result, resource) > end:
-                del self._failed[resource], self._logged[resource]
-                self._states.recovered(f"query {resource}", f"the newest samples of {resource} are available again")
-            elif resource not in result.failures and resource in result.without_series:
-                del self._failed[resource], self._logged[resource]
-                self._states.recovered(f"query {resource}", f"Prometheus answers again: it has no series of {resource}")
-            else:
-                # After the clock was set back, the samples end earlier than before.
-                self._failed[resource] = why, min(end, _end(result, resource))
+        ended = [resource for resource in self._failed if _has_ended(result, resource, self._failed[resource][1])]
+        for resource, (why, end) in self._failed.items():
+            # After the clock was set back, the samples end earlier than before.
+            self._failed[resource] = why, min(end, _end(result, resource))
+        for resource in ended:
+            del self._failed[resource], self._logged[resource]
         for resource, why in result.failures.items():
             _, end = self._failed.get(resource, ("", _end(result, resource)))
             self._failed[resource] = why, end
-            logged = self._logged.get(resource, "")
-            if _NUMBER.sub("", why) != _NUMBER.sub("", logged):
-                logged = self._logged[resource] = why
-            self._states.failed(f"query {resource}", f"the newest samples of {resource} are missing: {logged}")
+        self._log_available(
+            [one for one in ended if one not in result.without_series], "the newest samples of %s are available again"
+        )
+        self._log_available(
+            [one for one in ended if one in result.without_series], "Prometheus answers again: it has no series of %s"
+        )
+        self._log_causes(result.failures)
         return {resource: why for resource, (why, _) in self._failed.items()}
+
+    def _log_causes(self, failures: Mapping[LoadResource, str]) -> None:
+        """Log each cause when the first of the resources that it reaches fails.
+
+        One outage reaches the resources in several refreshes, since only one query of a refresh learns of it.
+        """
+        new: dict[str, list[LoadResource]] = {}
+        for resource, why in failures.items():
+            cause = _NUMBER.sub("", why)
+            if cause not in self._logged.values():
+                new.setdefault(why, []).append(resource)
+        for resource, why in failures.items():
+            self._logged[resource] = _NUMBER.sub("", why)
+        for why, resources in new.items():
+            shown = ", ".join(resources)
+            _log.error("the newest samples of %s are missing: %s", shown, why, extra=fields(resources=shown, cause=why))
+
+    @staticmethod
+    def _log_available(resources: Sequence[LoadResource], message: str) -> None:
+        if resources:
+            shown = ", ".join(resources)
+            _log.info(message, shown, extra=fields(resources=shown))
 
     def basis(self, basis: ScoreBasis) -> None:
         """Log the basis of scores when it is something other than metrics, and when it is metrics again."""
@@ -144,6 +165,12 @@ class RefreshReports:
 def _job_text(job: MeasuringJob) -> str:
     counts = ", ".join(f"{resource} of {nodes} nodes" for resource, nodes in job.nodes.items())
     return f"{source_text(job.labels)} ({counts})"
+
+
+def _has_ended(result: RefreshResult, resource: LoadResource, end: int) -> bool:
+    """Return whether a failure has ended: the resource has samples after `end`, or Prometheus has no series of it."""
+    is_known = _end(result, resource) > end or resource in result.without_series
+    return is_known and resource not in result.failures
 
 
 def _end(result: RefreshResult, resource: LoadResource) -> int:

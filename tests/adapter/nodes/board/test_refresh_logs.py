@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +15,7 @@ from adapter.nodes.queries.refresh_results import RefreshResult
 if TYPE_CHECKING:
     import pytest
 
-CPU = LoadResource.CPU
+CPU, MEMORY = LoadResource.CPU, LoadResource.MEMORY
 
 
 def samples_until(end: int) -> SampleSet:
@@ -27,6 +29,41 @@ def test_a_failure_whose_numbers_alone_change_is_logged_once(caplog: pytest.LogC
     for why in ("no answer within 6 s", "no answer within 1.98 s", "no answer within 5.99 s", "refused", "refused"):
         assert reports.failures(RefreshResult(SampleSet({}), failures={CPU: why})) == {CPU: why}
     assert [message.rpartition(": ")[2] for message in caplog.messages] == ["no answer within 6 s", "refused"]
+
+
+def test_one_cause_is_logged_once_however_many_resources_it_reaches_and_when(caplog: pytest.LogCaptureFixture) -> None:
+    reports = RefreshReports()
+    everything = dict.fromkeys(LoadResource, "no connection")
+    for failures in ({CPU: "no connection"}, everything, everything):
+        assert reports.failures(RefreshResult(SampleSet({}), failures=failures)) == failures
+    (record,) = caplog.records
+    assert record.getMessage() == "the newest samples of cpu are missing: no connection"
+    assert record.__dict__["fields"] == {"resources": "cpu", "cause": "no connection"}
+
+
+def test_resources_with_the_same_cause_share_a_line_and_another_cause_has_its_own(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    reports = RefreshReports()
+    gpu = LoadResource.GPU
+    reports.failures(RefreshResult(SampleSet({}), failures={CPU: "a", MEMORY: "a", gpu: "b"}))
+    reports.failures(RefreshResult(SampleSet({}), failures={CPU: "a", MEMORY: "b", gpu: "b"}))
+    assert caplog.messages == [
+        "the newest samples of cpu, memory are missing: a",
+        "the newest samples of gpu are missing: b",
+    ]
+
+
+def test_resources_that_are_available_again_at_once_share_a_line(caplog: pytest.LogCaptureFixture) -> None:
+    reports = RefreshReports()
+    reports.failures(RefreshResult(samples_until(900), failures={CPU: "refused", MEMORY: "refused"}))
+    caplog.clear()
+    caplog.set_level(logging.INFO)
+    grids = {one: replace(samples_until(915).grids[CPU], resource=one) for one in (CPU, MEMORY)}
+    assert reports.failures(RefreshResult(SampleSet(grids))) == {}
+    (record,) = caplog.records
+    assert record.getMessage() == "the newest samples of cpu, memory are available again"
+    assert record.__dict__["fields"] == {"resources": "cpu, memory"}
 
 
 def test_many_instances_without_a_node_take_one_line_that_counts_them(caplog: pytest.LogCaptureFixture) -> None:
