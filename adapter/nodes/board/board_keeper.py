@@ -116,6 +116,8 @@ class BoardKeeper:
         samples = None if self._file is None else self._file.read()
         if samples is None:
             return
+        # Node objects are listed after this, and the first refresh compares them.
+        self._machines = Machines.of_file(samples)
         self._samples = samples
         refreshed = RefreshFacts(self._parts.clock.wall(), self._parts.refresh_seconds)
         self._publish(samples, self._parts.facts(), refreshed, self._generation)
@@ -191,7 +193,7 @@ class BoardKeeper:
         self._reports.exporters(result)
         self._reports.basis(self._published.board.basis)
         if file is not None and result.samples.grids and not result.samples.from_file:
-            file.offer(result.samples)
+            file.offer(machines.with_records(result.samples))
         # This comes after everything that a reader waits for.
         past.fill(refresher, result, machines, needs_week=needs_week)
 

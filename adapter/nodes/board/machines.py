@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from adapter.nodes.model.samples import MachineRecord
 from adapter.nodes.windows.grid import column_times
 
 if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import ClusterNode
-    from adapter.nodes.model.samples import SampleGrid
+    from adapter.nodes.model.samples import SampleGrid, SampleSet
     from adapter.nodes.queries.refresh_results import RefreshResult
 
 REMEMBERED_SECONDS: Final = 4 * 3600.0
@@ -28,10 +29,16 @@ REMEMBERED_SECONDS: Final = 4 * 3600.0
 class Machine:
     """The machine behind a node name."""
 
-    node: ClusterNode
-    """Its last Node object."""
+    node: ClusterNode | MachineRecord
+    """Its last Node object, or what the state file says of it."""
     measured_since: float = -math.inf
     """Unix seconds before which another machine had the name; minus infinity if none is known."""
+
+    @property
+    def record(self) -> MachineRecord:
+        """Return what the state file says of it."""
+        since = None if self.measured_since == -math.inf else self.measured_since
+        return MachineRecord(self.node.system_uuid, self.node.provider_id, self.node.uid, since)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,6 +52,23 @@ class Machines:
     """Unix seconds at which each machine among them had no Node object any more."""
     replaced: frozenset[str] = frozenset()
     """Nodes that have another machine than at the refresh before."""
+    seen_at: float = -math.inf
+    """Unix seconds at which the Node objects were last known."""
+
+    @classmethod
+    def of_file(cls, samples: SampleSet) -> Machines:
+        """Return the machines that the state file had with these samples; their Node objects are not known yet."""
+        by_name = {
+            name: Machine(one, -math.inf if one.measured_since is None else one.measured_since)
+            for name, one in samples.machines.items()
+        }
+        return cls(
+            by_name=by_name, seen_at=max((float(grid.end) for grid in samples.grids.values()), default=-math.inf)
+        )
+
+    def with_records(self, samples: SampleSet) -> SampleSet:
+        """Return the samples for the state file, with their machines."""
+        return replace(samples, machines={name: one.record for name, one in self.by_name.items()})
 
     @property
     def names(self) -> tuple[str, ...] | None:
@@ -62,15 +86,26 @@ class Machines:
         found = {node.name: self._of(node, now, is_new=node.name in replaced) for node in nodes}
         gone_at = {name: self.gone_at.get(name, now) for name in self.by_name if name not in found}
         gone_at = {name: at for name, at in gone_at.items() if abs(now - at) < REMEMBERED_SECONDS}
-        return Machines(nodes, found | {name: self.by_name[name] for name in gone_at}, gone_at, replaced)
+        return Machines(nodes, found | {name: self.by_name[name] for name in gone_at}, gone_at, replaced, now)
 
     def _of(self, node: ClusterNode, now: float, *, is_new: bool) -> Machine:
         former = self.by_name.get(node.name)
-        if is_new or former is None:
-            return Machine(node, now if is_new else -math.inf)
+        if former is None:
+            return Machine(node)
+        if is_new:
+            return Machine(node, self._replaced_at(former, node, now))
         if former.node is node and former.measured_since <= now:
             return former
         return Machine(node, min(former.measured_since, now))
+
+    def _replaced_at(self, former: Machine, node: ClusterNode, now: float) -> float:
+        """Return the time from which samples are of the new machine: the creation of its own Node object, or now.
+
+        What was measured while the former machine was still seen is not of the new one, whatever the object states.
+        """
+        if node.created is None or node.uid == former.node.uid:
+            return now
+        return min(now, max(node.created, self.seen_at))
 
     def own(self, grid: SampleGrid) -> SampleGrid:
         """Return the grid without the steps that begin before a node had its present machine."""
@@ -90,8 +125,8 @@ class Machines:
         return replace(result, samples=replace(result.samples, grids=grids), moved=result.moved | self.replaced)
 
 
-def _is_same(former: ClusterNode, present: ClusterNode) -> bool:
-    """Return whether two Node objects of one name are of the same machine, by the best evidence that both state.
+def _is_same(former: ClusterNode | MachineRecord, present: ClusterNode) -> bool:
+    """Return whether a Node object is of the machine that had the name before, by the best evidence of both.
 
     A provider ID may be that of the name alone, as on Google Cloud, so the machine's own UUID comes first.
     """

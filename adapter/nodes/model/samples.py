@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -36,6 +36,18 @@ class SampleGrid:
     """Unix seconds of the last counter reset that was seen, of shape (nodes,); NaN for none."""
 
 
+@dataclass(frozen=True, slots=True)
+class MachineRecord:
+    """What tells the machine behind a node name from another one. Each text is empty if it is not known."""
+
+    system_uuid: str = ""
+    provider_id: str = ""
+    uid: str = ""
+    """The UID of its Node object."""
+    measured_since: float | None = None
+    """Unix seconds before which another machine had the name; None if none is known."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class SampleSet:
     """The samples of all resources, as the state file keeps them."""
@@ -43,3 +55,5 @@ class SampleSet:
     grids: Mapping[LoadResource, SampleGrid]
     from_file: bool = False
     """Whether nothing has been added since the samples were read from the state file."""
+    machines: Mapping[str, MachineRecord] = field(default_factory=dict)
+    """The machines that were measured, by node name, in a set for the state file or from it; empty if not known."""

@@ -1,6 +1,6 @@
 """The content of the state file: one line of JSON, binary columns, and a digest of both (pure).
 
-    {"format": "tidewatch-node-samples", "version": 1, "meaning": …, "node_lists": […], "grids": […]}
+    {"format": "tidewatch-node-samples", "version": 1, "meaning": …, "node_lists": […], "grids": […], "machines": {…}}
     for each grid: values as float32, then newest, scrape_seconds, advancing and reset_at as float64
     BLAKE2b digest of everything before it, 32 bytes
 
@@ -18,7 +18,7 @@ import numpy as np
 
 from adapter.foundation.objects.decoders import decoder_of
 from adapter.nodes.model.loads import LoadResource  # noqa: TC001 - msgspec reads the annotation
-from adapter.nodes.model.samples import SampleGrid, SampleSet
+from adapter.nodes.model.samples import MachineRecord, SampleGrid, SampleSet
 
 if TYPE_CHECKING:
     from typing import BinaryIO
@@ -71,6 +71,8 @@ class _Head(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     node_lists: list[tuple[str, ...]]
     """The lists of node names; grids with equal names share one list."""
     grids: list[_Grid]
+    machines: dict[str, tuple[str, str, str, float | None]] = {}
+    """The fields of the `MachineRecord` of each node; former versions wrote none."""
 
 
 _KIND = decoder_of(_Kind)
@@ -87,7 +89,10 @@ def encoded(samples: SampleSet, meaning: str) -> list[bytes]:
         for grid in samples.grids.values()
         for number in (len(node_lists),)
     ]
-    head = _Head(FORMAT, VERSION, meaning, list(node_lists), grids)
+    machines = {
+        name: (one.system_uuid, one.provider_id, one.uid, one.measured_since) for name, one in samples.machines.items()
+    }
+    head = _Head(FORMAT, VERSION, meaning, list(node_lists), grids, machines)
     pieces = [msgspec.json.encode(head) + b"\n"]
     for grid in samples.grids.values():
         pieces.append(_as_float32(grid.values).tobytes())
@@ -136,7 +141,8 @@ def decoded_samples(content: bytes, meaning: str) -> SampleSet:
     for grid, size in zip(head.grids, sizes, strict=True):
         grids[grid.resource] = _grid(body[at : at + size], grid, head.node_lists[grid.node_list])
         at += size
-    return SampleSet(grids, from_file=True)
+    machines = {name: MachineRecord(*fields) for name, fields in head.machines.items()}
+    return SampleSet(grids, from_file=True, machines=machines)
 
 
 def latest(samples: SampleSet) -> float:

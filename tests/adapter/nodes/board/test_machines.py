@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -12,12 +13,17 @@ from adapter.nodes.board.cluster_facts import NodeFacts
 from adapter.nodes.board.machines import REMEMBERED_SECONDS, Machines
 from adapter.nodes.model.day import SLOT_SECONDS, SLOTS
 from adapter.nodes.model.loads import AVG, WINDOW_NAMES
+from adapter.nodes.model.samples import MachineRecord
 from adapter.nodes.queries.past_queries import PastAnswer
 from adapter.nodes.queries.refresh_results import RefreshResult
 from adapter.nodes.windows.grid import aligned
 from tests.adapter.nodes.board.scripted_keeper import CPU, Script, averages, steady
 from tests.adapter.nodes.placement.objects import a_node
 from tests.support.sample_grids import END, STEP, grid_of
+
+if TYPE_CHECKING:
+    from adapter.foundation.cluster.values.state import ClusterNode
+    from adapter.nodes.board.board_keeper import BoardKeeper
 
 NODE = replace(a_node("a"), uid="1", system_uuid="EC2A", provider_id="aws:///i-1")
 OTHER = replace(a_node("b"), uid="2")
@@ -123,3 +129,70 @@ def test_while_nodes_are_not_known_the_machines_stay_known() -> None:
 def test_a_clock_that_was_ahead_hides_no_later_samples() -> None:
     machines = Machines().after((NODE,), 0.0).after((ANOTHER,), 1e9).after((ANOTHER,), 60.0)
     assert machines.by_name["a"].measured_since == 60.0
+
+
+def after_restart(record: MachineRecord | None, present: ClusterNode) -> tuple[BoardKeeper, Script]:
+    """Return a keeper that starts with a state file, and finds this node under the name `a`."""
+    script = Script()
+    machines = {} if record is None else {"a": record}
+    script.file = replace(steady(0.9, 0.4, from_file=True), machines=machines)
+    script.facts = NodeFacts(None)
+    keeper = script.keeper()
+    keeper.read_file()
+    script.now, script.facts = END + 2.0 * STEP, NodeFacts((present, OTHER), pods=placed([]))
+    script.result = RefreshResult(steady(0.9, 0.4, end=END + 2 * STEP))
+    keeper.refresh()
+    return keeper, script
+
+
+RECORD = MachineRecord("EC2A", "aws:///i-1", "1")
+
+
+def test_a_machine_that_was_replaced_while_no_process_ran_leaves_nothing_to_the_new_one() -> None:
+    keeper, _ = after_restart(RECORD, ANOTHER)
+    assert np.isnan(averages(keeper)["a"])
+    assert averages(keeper)["b"] == pytest.approx(0.4)
+
+
+@pytest.mark.parametrize(
+    ("record", "present"),
+    [(RECORD, NODE), (RECORD, AGAIN), (None, ANOTHER), (MachineRecord(), ANOTHER)],
+    ids=["the same", "registered again", "a file of a former version", "nothing known"],
+)
+def test_a_machine_that_is_not_known_to_be_another_keeps_what_the_file_has(
+    record: MachineRecord | None, present: ClusterNode
+) -> None:
+    keeper, _ = after_restart(record, present)
+    assert averages(keeper)["a"] == pytest.approx(0.9)
+
+
+def test_the_file_says_which_machines_were_measured_and_since_when() -> None:
+    _, script = after_restart(RECORD, ANOTHER)
+    assert script.offered[-1].machines == {
+        "a": MachineRecord("EC2B", "aws:///i-1", "4", END + 2.0 * STEP),
+        "b": MachineRecord(uid="2"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("present", "since"),
+    [
+        (replace(ANOTHER, created=END + 10.0), END + 10.0),
+        # The former machine was measured until then, whatever the object states.
+        (replace(ANOTHER, created=END - 900.0), float(END)),
+        (replace(ANOTHER, created=END + 1e6), END + 60.0),
+        (replace(ANOTHER, created=None), END + 60.0),
+        # The machine was replaced under its Node object, so that is older.
+        (replace(ANOTHER, created=END + 10.0, uid="1"), END + 60.0),
+    ],
+)
+def test_a_new_machine_has_what_was_measured_since_its_node_was_created(present: ClusterNode, since: float) -> None:
+    found = Machines.of_file(replace(steady(0.9, 0.4), machines={"a": RECORD})).after((present,), END + 60.0)
+    assert found.by_name["a"].measured_since == since
+
+
+def test_the_former_machine_of_a_name_stays_out_of_what_is_read_after_a_restart() -> None:
+    record = replace(RECORD, measured_since=END + float(STEP))
+    keeper, script = after_restart(record, NODE)
+    assert np.isnan(averages(keeper)["a"])
+    assert script.offered[-1].machines["a"] == record

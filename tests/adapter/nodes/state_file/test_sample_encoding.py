@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from adapter.nodes.model.loads import LoadResource
-from adapter.nodes.model.samples import SampleGrid, SampleSet
+from adapter.nodes.model.samples import MachineRecord, SampleGrid, SampleSet
 from adapter.nodes.state_file.sample_encoding import DIGEST_BYTES, SampleFileError, decoded_samples, encoded
 from tests.adapter.nodes.state_file.grids import END, grid, samples
 
@@ -63,6 +64,19 @@ def test_what_is_written_is_read(both: tuple[SampleGrid, SampleGrid]) -> None:
     assert list(found.grids) == [each.resource for each in both]
     for each in both:
         assert_equal(found.grids[each.resource], each)
+
+
+def test_the_machines_are_read_as_they_were_written() -> None:
+    machines = {"a": MachineRecord("EC2A", "aws:///i-1", "1", 1.5), "b": MachineRecord()}
+    given = replace(samples(grid(LoadResource.CPU, ("a", "b"))), machines=machines)
+    assert decoded_samples(b"".join(encoded(given, MEANING)), MEANING).machines == machines
+
+
+def test_a_file_of_a_version_that_wrote_no_machines_is_read() -> None:
+    body = SMALL[:-DIGEST_BYTES]
+    former = body.replace(b',"machines":{}', b"")
+    assert former != body
+    assert decoded_samples(signed(former), MEANING).machines == {}
 
 
 @settings(max_examples=200, deadline=None)
