@@ -51,6 +51,9 @@ if TYPE_CHECKING:
 LISTING_SECONDS = 15.0
 """How long to wait until the objects of a cluster are listed."""
 
+_LONG_CHARACTERS = 40
+"""From this length on, what the first line says is not repeated below it."""
+
 _ASKERS_UNKNOWN = ExplanationStep(
     "asked", Outcome.INFO, "only a running server knows who asked last: name it with --server"
 )
@@ -131,13 +134,18 @@ def as_text(found: Explanation) -> str:
     }
     lines = [f"{found.metric}{whom}{where} {verdict[found.verdict]}: {found.cause}"]
     lines += [f"  what to do: {found.fix}"] if found.fix else []
-    lines += ["", *(f"  {step.outcome.value:<5} {step.step:<8} {step.detail}" for step in found.steps)]
+    lines += ["", *(f"  {step.outcome.value:<5} {step.step:<8} {_detail(step, found.cause)}" for step in found.steps)]
     lines = [printable(line) for line in lines]
     lines += [f"  query: {printable_lines(found.query)}"] if found.query else []
     for value in found.values:
         age = "" if value.age_seconds is None else f"  (newest sample {value.age_seconds:.0f} s old)"
         lines.append(f"  value: {printable(value.object)}  {value.value:.15g}{age}")
     return "\n".join(lines)
+
+
+def _detail(step: ExplanationStep, cause: str) -> str:
+    """Return the detail of a step, unless it is a long text that the first line has."""
+    return "see the first line" if len(step.detail) >= _LONG_CHARACTERS and step.detail in cause else step.detail
 
 
 def _explain(values: FlagValues) -> Explanation:

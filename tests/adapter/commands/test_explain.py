@@ -142,6 +142,15 @@ def test_people_read_the_answer_first(explain: Explain) -> None:
     assert first.endswith("keep that label in the result of the rule's metricsQuery")
 
 
+def test_people_read_a_long_cause_once(explain: Explain) -> None:
+    shown = explain("pods/without_label", "-n", "shop")
+    written = document(explain("pods/without_label", "-n", "shop", "-o", "json"))
+
+    assert shown.out.count("keep that label in the result of the rule's metricsQuery") == 1
+    assert "  no    values   see the first line\n" in shown.out
+    assert written["steps"][-1]["detail"] == written["cause"]
+
+
 def test_people_read_what_to_do_next(explain: Explain) -> None:
     first, second, *_ = explain("pods/refused", "-n", "shop").out.splitlines()
 
