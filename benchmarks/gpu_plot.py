@@ -9,6 +9,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from recommender.plots.labels import legend_beside, shortened
+from recommender.plots.literal_text import literal_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,6 +24,7 @@ class PlotError(Exception):
     """The picture cannot be written; the message says why."""
 
 
+@literal_text()
 def write_plot(curves: Mapping[str, Sequence[Sequence[float]]], path: Path) -> None:
     """Write the mean and range over the shuffles for each policy as a picture. Raises PlotError."""
     figure = Figure(figsize=(10, 5.5), dpi=110, layout="constrained")

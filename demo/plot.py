@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from recommender.plots.labels import cut_axis, legend_beside
+from recommender.plots.literal_text import literal_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,6 +27,7 @@ TITLE_COLUMNS = 84
 WANTED, OPEN, CAPACITY, ASKED, PREDICTED, REFUSED = "#1f6fb2", "#0b2a4a", "#2a9d5c", "#7a5195", "#e08a00", "#c8332b"
 
 
+@literal_text()
 def plot_day(days: tuple[FleetDay, FleetDay], verdicts: tuple[Verdict, Verdict], choice: Choice, *, path: Path) -> None:
     """Write the load of each fleet, the capacity that followed it, the pods and the refused connections as a PNG."""
     figure = Figure(figsize=(17, 7.5), layout="constrained")

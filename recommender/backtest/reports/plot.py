@@ -20,6 +20,7 @@ from recommender.kinds.predictive.history import DAY_SECONDS
 from recommender.kinds.predictive.simulation.serving import needed_replicas
 from recommender.plots.labels import mark_cut_off
 from recommender.plots.limits import usual_top
+from recommender.plots.literal_text import literal_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,6 +48,7 @@ class _Line:
     width: float
 
 
+@literal_text()
 def write_plot(report: BacktestReport, path: Path) -> None:
     """Write the picture in the format of the file's suffix, such as `.png`. Raises BacktestError."""
     figure = Figure(figsize=(14, 11), dpi=110, layout="constrained")

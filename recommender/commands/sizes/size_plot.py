@@ -12,6 +12,7 @@ from recommender.kinds.predictive.history import DAY_SECONDS
 from recommender.kinds.resources.workloads import CPU, MEMORY
 from recommender.plots.labels import cut_axis, legend_beside, shortened
 from recommender.plots.limits import cut_off_text, usual_top
+from recommender.plots.literal_text import literal_text
 from recommender.plots.times import time_axis
 from recommender.running.usage import usage_queries
 from recommender.running.usage.prometheus_vectors import matrix
@@ -39,6 +40,7 @@ _UNITS: Final = {CPU: ("cores", 1.0, 0.001), MEMORY: ("MiB", 2.0**-20, 2.0**-20)
 """By resource: the unit, and the factors that convert samples and sizes to it."""
 
 
+@literal_text()
 def write_size_plot(reader: ClusterReader, sizes: Sizes, resolution: Resolution, path: Path) -> None:
     """Write the picture of all records of `sizes` with a size, in the format of the file's suffix.
 

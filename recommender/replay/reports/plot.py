@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from recommender.plots.labels import cut_axis, legend_beside, shortened
 from recommender.plots.limits import cut_off_text, top_of_few
+from recommender.plots.literal_text import literal_text
 from recommender.plots.times import amount_text, time_axis, whole_numbers
 from recommender.recording.recording import RecordingError
 from recommender.replay.policy_outcome import DAY_SECONDS, PolicyOutcome
@@ -33,6 +34,7 @@ _ROW_INCHES: Final = 0.3
 _LEAST_ROWS: Final = 6
 
 
+@literal_text()
 def write_replay_plot(report: ReplayReport, path: Path) -> None:
     """Write the picture in the format of the file's suffix, such as `.png`. Raises RecordingError."""
     # The lower panel has a row for each policy.

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 from matplotlib.backend_bases import FigureCanvasBase
+from matplotlib.text import Text
 
 import recommender.commands.sizes.size_plot
 from benchmarks.gpu_plot import write_plot as write_gpu_plot
@@ -35,7 +37,13 @@ Facts: Any = SimpleNamespace
 def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
     """Return the figures that the commands draw, without writing them as pictures, which would take seconds."""
     figures: list[Figure] = []
-    monkeypatch.setattr(FigureCanvasBase, "print_figure", lambda canvas, *_, **__: figures.append(canvas.figure))
+
+    def drew(canvas: FigureCanvasBase, *_: object, **__: object) -> None:
+        figures.append(canvas.figure)
+        # A name may have dollar signs, which are no formula.
+        assert [text for text in canvas.figure.findobj(Text) if text.get_parse_math()] == []
+
+    monkeypatch.setattr(FigureCanvasBase, "print_figure", drew)
     return figures
 
 
@@ -90,6 +98,15 @@ def test_the_axes_of_a_replay_say_days_hours_and_whole_nodes(drawn: list[Figure]
         assert all(float(value).is_integer() for value in nodes.get_yticks())
         assert costs.texts[0].get_text().startswith("1.64; 84 pod-minutes")
         judge(figure)
+
+
+@pytest.mark.parametrize("name", ["a$b$", "a$b", r"$\frac$", r"a\$b", "^_{"])
+def test_a_name_is_drawn_as_it_is(tmp_path: Path, name: str) -> None:
+    report = replay_report(nasty=False)
+    report.policies = tuple(replace(one, name=name) for one in report.policies)
+    report.verdict.reason, report.verdict.use = f"{name} is cheaper", name
+    write_replay_plot(report, tmp_path / "x.png")
+    assert (tmp_path / "x.png").stat().st_size > 0
 
 
 @pytest.mark.parametrize("nasty", [False, True], ids=["ordinary", "nasty"])
