@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -175,10 +176,11 @@ def fleet_settings(history: LoadHistory, options: BacktestOptions) -> FleetSetti
 def default_load_per_replica(load: FloatArray) -> float:
     """Return 1/20 of the known load's 99th percentile, or of its largest value if that is 0; 1 without any load.
 
+    A load so small that this is not a normal number counts as no load: dividing by it would overflow.
     It is the only number of a backtest that depends on the whole trace, and it is only a scale.
     """
     for scale in (float(np.nanpercentile(load, 99)), float(np.nanmax(load))):
-        if scale > 0:
+        if scale / _REPLICAS_AT_99TH_PERCENTILE >= sys.float_info.min:
             return scale / _REPLICAS_AT_99TH_PERCENTILE
     return 1.0
 

@@ -110,10 +110,25 @@ def test_gaps_are_not_judged_and_capacity_is_held_over_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("load", "expected"), [([100.0] * 10, 5.0), ([0.0] * 999 + [40.0], 2.0), ([0.0, math.nan], 1.0)]
+    ("load", "expected"),
+    [
+        ([100.0] * 10, 5.0),
+        ([0.0] * 999 + [40.0], 2.0),
+        ([0.0, math.nan], 1.0),
+        # A twentieth of these would be 0, or have a digit or two.
+        ([5e-324] * 10, 1.0),
+        ([0.0] * 999 + [3e-308], 1.0),
+    ],
 )
 def test_the_default_scale_is_above_zero(load: list[float], expected: float) -> None:
     assert default_load_per_replica(np.array(load)) == expected
+
+
+def test_a_load_of_denormal_size_is_replayed_like_an_idle_one(recwarn: pytest.WarningsRecorder) -> None:
+    report = replayed(daily_load(240) * 1e-323, models=FEW)
+    assert {policy.measures.tau_under_percent for policy in report.policies} == {0.0}
+    assert report.verdict.cost_above_load_ratio is None
+    assert list(recwarn) == []
 
 
 def with_poison(actuator: Actuator, at: int) -> tuple[BacktestReport, BacktestReport]:

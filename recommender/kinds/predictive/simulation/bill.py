@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -38,4 +39,5 @@ def bill_of(load: FloatArray, capacity: FloatArray, fleet: FleetSettings) -> Bil
 def above_load_ratio(load: FloatArray, judged: BoolArray, replica_hours: float, fleet: FleetSettings) -> float | None:
     """Return the share by which replica-hours exceed what the load of the judged steps fills; None without load."""
     filled = float(np.nansum(load[judged])) / fleet.load_per_replica * fleet.step_seconds / 3600
-    return replica_hours / filled - 1 if filled > 0 else None
+    above = replica_hours / filled - 1 if filled > 0 else math.inf
+    return above if math.isfinite(above) else None
