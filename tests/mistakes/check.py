@@ -174,7 +174,9 @@ CHECK: Final = (
     ),
     Mistake("an empty folder", "check --config .", ".", "no *.yaml in this folder", "name a file or another folder"),
     Mistake("a wrong flag", "check --conifg rules.yaml", "--conifg", "unknown flag", "did you mean --config?", GOOD),
-    Mistake("a wrong value", "check --config rules.yaml -o yaml", "-o", "'yaml' is not one of", "text, table, json", GOOD),
+    Mistake(
+        "a wrong value", "check --config rules.yaml -o yaml", "-o", "'yaml' is not one of", "text, table, json", GOOD
+    ),
     Mistake(
         "a wrong command",
         "chekc --config rules.yaml",
