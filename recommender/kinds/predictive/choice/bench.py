@@ -29,8 +29,9 @@ from recommender.kinds.predictive.choice.shortage_sums import COST, Family, Peri
 from recommender.kinds.predictive.choice.weights import (
     BILL,
     CONFIGURED,
-    GAINED,
+    acting_weights,
     after_losses,
+    headroom_in,
     proof_levels,
     shared,
 )
@@ -165,7 +166,7 @@ class Bench:
             weights = np.where(is_less[:, np.newaxis], between, weights)
             odds = larger_odds(between, weights_between(state.tried_evidence, state.evidence, part), prior)
             is_unproven = is_less & (odds < needed_odds(part, options.proof_odds))
-            acting = _headroom_in(is_unproven, self._acting(weights, prior))
+            acting = headroom_in(is_unproven, self._acting(weights, prior))
             paid = np.where(is_unproven, mean, paid)
         if (differs := paid != wanted).any() and state.weights[:, :-1].any():
             begins = self.begins(number)
@@ -173,7 +174,7 @@ class Bench:
             found = np.where(begins < number, sizes_at(paid, experts, rival), 0.0)
             sizes = np.where(differs[:, np.newaxis], found, sizes)
         stands_in: BoolArray = (excess > options.harm_ratio) & acting[:, :-1].any(axis=1)
-        acting = _headroom_in(stands_in, acting)
+        acting = headroom_in(stands_in, acting)
         self._acted = Acted(acting, sizes, paid, usual.saved)
         return weights, acting, sizes, paid, stands_in
 
@@ -281,22 +282,10 @@ class Bench:
         return proof_levels(self._state.levels, odds, tried, self._options.proof_odds)
 
     def _acting(self, weights: FloatArray, prior: FloatArray) -> FloatArray:
-        """Return the weights of the acting experts: headroom, and once models are proven, those above their prior.
-
-        A model whose weight has not grown since its beginning has no evidence in its favour.
-        """
-        earned = weights > np.fmax(prior * GAINED, self._options.least_weight)
-        earned &= ((self._state.levels == CONFIGURED) | (self._state.levels == BILL))[:, np.newaxis]
-        earned[:, -1] = True
-        found = np.where(earned, weights, 0.0)
-        return np.asarray(found / found.sum(axis=1, keepdims=True))
+        """Return the weights of the acting experts, of which all models need a proof."""
+        return acting_weights(weights, prior, self._state.levels, self._options.least_weight)
 
     def _headroom_of_each(self, begins: IntArray, number: int) -> Period:
         """Return what headroom cost over each expert's judged period; sums of shape (series, experts, numbers, 1)."""
         before = self._headroom_costs[begins, np.arange(len(begins))[:, np.newaxis]]
         return Period(self.headroom.numbers, self._headroom_costs[number][:, np.newaxis] - before)
-
-
-def _headroom_in(series: BoolArray, acting: FloatArray) -> FloatArray:
-    """Return the acting weights, with all weight on headroom for the marked series."""
-    return np.where(series[:, np.newaxis], np.arange(acting.shape[1]) == acting.shape[1] - 1, acting)

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 if TYPE_CHECKING:
-    from recommender.kinds.predictive.arrays import FloatArray, IntArray
+    from recommender.kinds.predictive.arrays import BoolArray, FloatArray, IntArray
 
 UNPROVEN, CONFIGURED, BILL, REFUTED = range(4)
 """Levels of proof. `UNPROVEN`: the configured headroom acts. `CONFIGURED`: models act at its cost. `BILL`: models act
 at the cost of the bill. `REFUTED`: headroom of the bill acts."""
 _HALF: Final = 0.5
-GAINED: Final = 1 + 1e-9
+_GAINED: Final = 1 + 1e-9
 """The smallest growth of an initial weight that is more than a rounding error."""
 
 
@@ -71,6 +71,24 @@ def proof_levels(levels: IntArray, odds: FloatArray, tried: FloatArray, enough: 
         REFUTED: np.where(at_bill, BILL, REFUTED),
     }
     return np.asarray(np.choose(levels, [found[level] for level in range(len(found))]))
+
+
+def acting_weights(weights: FloatArray, prior: FloatArray, levels: IntArray, least: float) -> FloatArray:
+    """Return the weights of the acting experts: headroom, and once models are proven, those above their prior.
+
+    A model whose weight has not grown since its beginning has no evidence in its favour. No model acts with a weight of
+    `least` or smaller.
+    """
+    earned = weights > np.fmax(prior * _GAINED, least)
+    earned &= ((levels == CONFIGURED) | (levels == BILL))[:, np.newaxis]
+    earned[:, -1] = True
+    found = np.where(earned, weights, 0.0)
+    return np.asarray(found / found.sum(axis=1, keepdims=True))
+
+
+def headroom_in(series: BoolArray, acting: FloatArray) -> FloatArray:
+    """Return the acting weights, with all weight on headroom for the marked series."""
+    return np.where(series[:, np.newaxis], np.arange(acting.shape[1]) == acting.shape[1] - 1, acting)
 
 
 def weighted_medians(values: FloatArray, weights: FloatArray) -> FloatArray:
