@@ -108,7 +108,9 @@ class QueryValues:
 
     def spacing_seconds(self, query: str, newest: float) -> float | None:
         """Return the time between the newest sample of a query, at `newest`, and the one before it; None if unknown."""
-        times = self._times(times_query(query), (Sample({}, 0.0, newest),), newest - _MILLISECOND)
+        # The first sample of a series has none before it.
+        asked = replace(times_query(query), needed=0)
+        times = self._times(asked, (Sample({}, 0.0, newest),), newest - _MILLISECOND)
         return None if isinstance(times, Unknown) else newest - times[0]
 
     def _times(self, asked: TimesQuery, samples: Sequence[Sample], at: float) -> list[float] | Unknown:

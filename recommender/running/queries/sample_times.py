@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.promql.quoting import go_quoted, is_label_name, is_metric_name
 from adapter.foundation.promql.reach import LOOK_BACK_SECONDS, longest_range
-from adapter.foundation.promql.tree import Node, SelectorNode, Wrapper, operands_of
+from adapter.foundation.promql.tree import Binary, Call, Cardinality, Node, SelectorNode, Wrapper, operands_of
 from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ _OFFSET: Final = re.compile(r" offset ([0-9.]+)")
 _SEARCHES: Final = 30
 """The number of evaluations of a subquery that searches a range for the newest sample."""
 _LEAST_STEP_SECONDS: Final = 5
+_WITHOUT_SERIES: Final = frozenset({"absent", "absent_over_time", "info", "scalar", "vector"})
+"""Functions that return a value although their argument has no series."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,8 @@ class TimesQuery:
     for a selector; empty if the original query has no ranges."""
     selectors: int
     """Number of selectors."""
+    needed: int
+    """The number of selectors without whose samples the query has no value."""
     range_seconds: float
     """The longest range of the query: its value may come from samples as old as that."""
     by: tuple[str, ...]
@@ -54,13 +58,13 @@ def times_query(query: str, by: tuple[str, ...] = ()) -> TimesQuery:
     try:
         tree = parse_query(query)
     except UnreadableQueryError:
-        return TimesQuery("", "", 0, 0.0, by, is_readable=False)
+        return TimesQuery("", "", 0, 0, 0.0, by, is_readable=False)
     selectors = list(_selectors(tree))
     now = [selector for selector in selectors if not _is_elsewhere(selector.timing)]
     # If nothing else is read, a short offset only waits for late samples.
     counted = now or [selector for selector in selectors if 0 < _delay_seconds(selector) <= LOOK_BACK_SECONDS]
     if any(selector.alternatives for selector in counted):
-        return TimesQuery("", "", 0, 0.0, by, is_readable=False)
+        return TimesQuery("", "", 0, 0, 0.0, by, is_readable=False)
     spelled = list(dict.fromkeys(map(_selector_text, counted)))
     longest = longest_range(tree)
     step = max(_LEAST_STEP_SECONDS, math.ceil(longest / _SEARCHES))
@@ -70,6 +74,7 @@ def times_query(query: str, by: tuple[str, ...] = ()) -> TimesQuery:
         if longest
         else "",
         len(spelled),
+        _needed(tree, len(spelled)),
         longest,
         by,
     )
@@ -85,7 +90,8 @@ def times_of(asked: TimesQuery, samples: Sequence[Sample], found: Iterable[Sampl
 
     A time that is not known is the earliest possible one: `at` minus the look-back of Prometheus for a query that is
     unreadable, and otherwise minus the longest range. A value that comes from no series, such as `vector(0)`, has the
-    time `at`.
+    time `at`. If samples are missing without which there is no value, another server has answered, one of several
+    behind an address, for example: nothing is known of the age of the value.
     """
     if not asked.is_readable:
         return [at - LOOK_BACK_SECONDS] * len(samples)
@@ -94,6 +100,8 @@ def times_of(asked: TimesQuery, samples: Sequence[Sample], found: Iterable[Sampl
         group = _group(row.labels, asked.by)
         part = parts.setdefault(row.labels.get(_PART, ""), {})
         part[group] = max(row.value, part.get(group, -math.inf))
+    if len(parts) < asked.needed:
+        return [at - max(LOOK_BACK_SECONDS, asked.range_seconds)] * len(samples)
     return [min([at, *(_time(asked, part, sample.labels, at) for part in parts.values())]) for sample in samples]
 
 
@@ -120,6 +128,21 @@ def _selectors(node: Node) -> Iterator[SelectorNode]:
         return
     for part in operands_of(node):
         yield from _selectors(part)
+
+
+def _needed(tree: Node, selectors: int) -> int:
+    nodes = list(_all_nodes(tree))
+    if any(isinstance(node, Call) and (node.function in _WITHOUT_SERIES or not node.arguments) for node in nodes):
+        return 0
+    matchings = [node.matching for node in nodes if isinstance(node, Binary) and node.matching]
+    has_alternatives = any(each.cardinality is Cardinality.MANY_TO_MANY or each.fill for each in matchings)
+    return min(1, selectors) if has_alternatives else selectors
+
+
+def _all_nodes(node: Node) -> Iterator[Node]:
+    yield node
+    for part in operands_of(node):
+        yield from _all_nodes(part)
 
 
 def _is_elsewhere(timing: str) -> bool:

@@ -74,8 +74,24 @@ def row(value: float, part: str = "0", **labels: str) -> Sample:
         ("rate(x[2m])", ("ns",), [row(AT - 1, ns="b")], AT - 120),
         ("x", ("ns",), [row(AT - 40)], AT - 40),
         ("x", (), [row(AT + 100)], AT),
+        # A value without its samples: a second server, which has no such series, was asked for their times.
+        ("sum(x)", (), [], AT - 300),
+        ("sum(rate(x[10m]))", (), [], AT - 600),
+        ("x / y", (), [row(AT - 7)], AT - 300),
+        ("x or y", (), [], AT - 300),
+        # A value that needs none of them.
+        ("x or y", (), [row(AT - 7, "1")], AT - 7),
+        ("x unless y", (), [row(AT - 7)], AT - 7),
+        ("sum(x) or vector(0)", (), [], AT),
+        ("sum(x) + scalar(y)", (), [row(AT - 7)], AT - 7),
+        ("absent(x)", (), [], AT),
+        ("x offset 1d", (), [], AT),
     ],
-    ids=["newest", "oldest selector", "constant", "unreadable", "own", "own has ended", "no labels", "future"],
+    ids=[
+        *("newest", "oldest selector", "constant", "unreadable", "own", "own has ended", "no labels", "future"),
+        *("no samples", "no samples in a range", "no samples of one", "no samples of either"),
+        *("one of two", "nothing to exclude", "or a constant", "no number", "absent", "of another time"),
+    ],
 )
 def test_a_value_is_as_old_as_its_samples(query: str, by: tuple[str, ...], rows: list[Sample], expected: float) -> None:
     assert times_of(times_query(query, by), [Sample({"ns": "a"}, 1.0, AT)], rows, AT) == [expected]
