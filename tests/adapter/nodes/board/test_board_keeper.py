@@ -56,7 +56,8 @@ def test_a_refresh_publishes_everything_together(script: Script) -> None:
     assert b'"dataCenter":"east"' in published.watcher.windows[0].whole.body
     assert published.exposition is not None
     assert b'tidewatch_node_utilization_ratio{node="a"' in joined(published.exposition.pieces(script.now))
-    assert script.offered == [script.result.samples]
+    (offered,) = script.offered
+    assert (offered.grids, set(offered.machines)) == (script.result.samples.grids, {"a", "b"})
     assert script.basis_shown() == ["metrics"]
 
 
