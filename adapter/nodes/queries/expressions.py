@@ -24,6 +24,7 @@ from typing import Final
 from adapter.foundation.promql.quoting import go_quoted
 from adapter.nodes.exporters.claims import SOURCE_LABELS
 from adapter.nodes.model.loads import LoadResource
+from adapter.nodes.queries.label_bounds import bounded
 
 PART_LABEL: Final = "tidewatch_part"
 IDENTITY_LABELS: Final = ("instance", "node", "nodename", "kubernetes_node", "Hostname")
@@ -41,6 +42,14 @@ _LONGEST_WINDOW_SECONDS = 600
 _SCRAPES_IN_WINDOW = 4
 """A rate needs two scrapes; two more may fail."""
 
+BASES: Final = {
+    LoadResource.CPU: "node_cpu_seconds_total",
+    LoadResource.MEMORY: "node_memory_MemAvailable_bytes",
+    LoadResource.NETWORK: "node_network_speed_bytes",
+    LoadResource.DISK: "node_disk_io_time_seconds_total",
+    LoadResource.GPU: "DCGM_FI_DEV_GPU_UTIL",
+}
+"""The metric that has most of the series that a built-in expression reads."""
 RULES: Final = {resource: f"tidewatch:node_{resource.value}_utilization:ratio" for resource in LoadResource}
 """Our recording rules (`rules/recording/`)."""
 ACCOUNTED_RULE: Final = "tidewatch:node_cpu_accounted:ratio"
@@ -102,6 +111,7 @@ def resource_query(
         # The line breaks keep a comment at the end of the expression from swallowing what follows.
         parts = {RATIO: f"\n{override}\n", NEWEST: f"timestamp(\n{override}\n)"}
         return ResourceQuery(union(parts), is_overridden=True)
+    matchers = with_bounds(matchers)
     values = _recorded_expressions(resource, matchers) if recorded else value_parts(resource, rate, matchers)
     return ResourceQuery(union(values | _judging(resource, rate, matchers)))
 
@@ -121,8 +131,13 @@ def matchers_of(labels: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(f"{label}={go_quoted(value)}" for label, value in sorted(labels.items()))
 
 
+def with_bounds(matchers: Sequence[str]) -> tuple[str, ...]:
+    """Return the matchers together with those that bound each label that the built-in expressions return."""
+    return (*matchers, *bounded((*IDENTITY_LABELS, *SOURCE_LABELS)))
+
+
 def selector(metric: str, matchers: Sequence[str], *own: str) -> str:
-    """Return a PromQL selector with the metric's `own` matchers and the common `matchers`."""
+    """Return a PromQL selector with the metric's `own` matchers and the common `matchers`; `metric` may be empty."""
     inside = ", ".join((*own, *matchers))
     return f"{metric}{{{inside}}}" if inside else metric
 
@@ -139,7 +154,7 @@ def by_source(resource: LoadResource) -> str:
 
 def base_series(resource: LoadResource, matchers: Sequence[str]) -> str:
     """Return the selector for most of the series that a built-in expression reads."""
-    return selector(_BASES[resource], matchers)
+    return selector(BASES[resource], matchers)
 
 
 def _cpu(rate: RateFunction, matchers: Sequence[str]) -> dict[str, str]:
@@ -190,7 +205,7 @@ def _recorded_expressions(resource: LoadResource, matchers: Sequence[str]) -> di
 def _judging(resource: LoadResource, rate: RateFunction, matchers: Sequence[str]) -> dict[str, str]:
     """Return the parts that show how fresh the samples are, and whether counters were reset."""
     own = ('mode="idle"',) if resource is LoadResource.CPU else ()
-    scraped = selector(_BASES[resource], matchers, *own)
+    scraped = selector(BASES[resource], matchers, *own)
     parts = {NEWEST: f"max {by_of(resource)} (timestamp({scraped}))"}
     if resource is LoadResource.CPU:
         parts[RESETS] = f"max {BY} (resets({scraped}[{rate.window_seconds}s])) > 0"
@@ -203,11 +218,4 @@ _VALUES = {
     LoadResource.NETWORK: _network,
     LoadResource.DISK: _disk,
     LoadResource.GPU: _gpu,
-}
-_BASES = {
-    LoadResource.CPU: "node_cpu_seconds_total",
-    LoadResource.MEMORY: "node_memory_MemAvailable_bytes",
-    LoadResource.NETWORK: "node_network_speed_bytes",
-    LoadResource.DISK: "node_disk_io_time_seconds_total",
-    LoadResource.GPU: "DCGM_FI_DEV_GPU_UTIL",
 }

@@ -18,7 +18,16 @@ from adapter.nodes.model.loads import SAMPLE_WINDOWS_SECONDS, LoadResource
 from adapter.nodes.model.week import QUARTER_SECONDS, QUARTERS
 from adapter.nodes.queries.answer_rows import layout_of, rows_of
 from adapter.nodes.queries.counted_rows import ExporterRegister, claimants_of
-from adapter.nodes.queries.expressions import RATIO, RULES, RateFunction, by_of, selector, union, value_parts
+from adapter.nodes.queries.expressions import (
+    RATIO,
+    RULES,
+    RateFunction,
+    by_of,
+    selector,
+    union,
+    value_parts,
+    with_bounds,
+)
 from adapter.nodes.queries.query_steps import MOST_POINTS, QueryPiece, steps_at_once
 from adapter.nodes.queries.sample_grid_joining import joined, mapped_rows
 from adapter.nodes.windows.bad_metrics import out_of_range
@@ -207,6 +216,7 @@ def past_expression(
 
     Memory is read once for a slot, since it changes slowly and has no counter.
     """
+    matchers = with_bounds(matchers)
     if recorded:
         rule = selector(RULES[resource], matchers)
         return union({RATIO: f"avg {by_of(resource)} (avg_over_time({rule}[{slot_seconds}s]))"})

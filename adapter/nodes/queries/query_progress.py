@@ -46,6 +46,8 @@ class ResourceProgress:
     """Unix seconds of the newest step whose exporters were judged."""
     unmapped: tuple[Mapping[str, str], ...] = ()
     refused: tuple[RefusedSeries, ...] = ()
+    left_out: int = 0
+    """How many series of the last answer were left out because of long labels."""
     register: ExporterRegister | None = None
     """Which exporter measures each node; None before the first answer."""
     layout: SeriesLayout | None = None

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from adapter.nodes.queries.query_steps import QueryPiece
 
 _NAMES_A_SLICE: Final = 500
+MOST_LABEL_BYTES: Final = 64 * 1024
+"""Limit of the labels of a series, as JSON; series with more are left out. Built-in queries return far less."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,6 +61,8 @@ class SeriesMatrix:
     """The values, of shape (series, steps); NaN where a series has no sample."""
     warnings: tuple[str, ...] = ()
     """Warnings of Prometheus, as in RangeAnswer."""
+    left_out: int = 0
+    """How many series were left out because of long labels."""
 
 
 class _WireSeries(msgspec.Struct, gc=False):
@@ -93,6 +97,7 @@ class MatrixReader:
         self._digest = hashlib.sha256()
         self._warnings: dict[str, None] = {}
         self._samples = 0
+        self._left_out = 0
 
     def add(self, part: RangePart, body: bytearray) -> None:
         """Add the answer, which has one part, since a piece never has more steps than Prometheus answers at once."""
@@ -105,7 +110,8 @@ class MatrixReader:
     def matrix(self) -> SeriesMatrix:
         """Return the matrix that was read."""
         values = np.concatenate(self._blocks) if self._blocks else np.empty((0, self._piece.columns))
-        return SeriesMatrix(SeriesNames(self._digest.digest(), tuple(self._texts)), values, tuple(self._warnings))
+        names = SeriesNames(self._digest.digest(), tuple(self._texts))
+        return SeriesMatrix(names, values, tuple(self._warnings), self._left_out)
 
     def _add_series(self, part: RangePart, found: Sequence[_WireSeries]) -> None:
         if not all(one.values for one in found):
@@ -113,13 +119,15 @@ class MatrixReader:
                 raise UnexpectedAnswerError(self._query, "the answer has a series without values")
             # Native histograms have no single value.
             found = [one for one in found if one.values]
-        texts = [bytes(one.metric) for one in found]
+        short = [one for one in found if len(memoryview(one.metric)) <= MOST_LABEL_BYTES]
+        self._left_out += len(found) - len(short)
+        texts = [bytes(one.metric) for one in short]
         self._texts += texts
         # JSON objects cannot be confused when concatenated: only equal ones result in equal texts.
         self._digest.update(b"".join(texts))
         if len(self._texts) > self._limits.max_series:
             raise AnswerTooLargeError(self._query, f"the answer has more than {self._limits.max_series:,} series")
-        self._add_points(part, [one.values for one in found])
+        self._add_points(part, [one.values for one in short])
 
     def _add_points(self, part: RangePart, points: Sequence[Sequence[tuple[float, float]]]) -> None:
         lengths = np.fromiter(map(len, points), dtype=np.intp, count=len(points))

@@ -19,13 +19,13 @@ from adapter.foundation.sources.prometheus.errors import (
     UnexpectedAnswerError,
 )
 from adapter.foundation.time.pace import UNPACED, Pace
-from adapter.nodes.exporters.excess_exporters import left_out_series
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.samples import SampleGrid, SampleSet
 from adapter.nodes.names.mapping import unmapped_series
 from adapter.nodes.names.uncounted_series import measured_by, refused_series
 from adapter.nodes.queries.answer_rows import rows_of
 from adapter.nodes.queries.expressions import STEP_SECONDS
+from adapter.nodes.queries.long_labels import long_answer_series
 from adapter.nodes.queries.node_mapping import KeptMapping, NodeMapping
 from adapter.nodes.queries.past_queries import DAY, WEEK, PastAnswer, PastProgress, PastQuery, past_slots
 from adapter.nodes.queries.query_progress import ResourceProgress
@@ -147,10 +147,11 @@ class SampleRefresher:
                 failures[resource] = problem
         unmapped = unmapped_series({resource: p.unmapped for resource, p in self._progress.items()}, mapping.mapper)
         refused = refused_series({resource: p.refused for resource, p in self._progress.items()})
+        left_out = long_answer_series({resource: p.left_out for resource, p in self._progress.items()})
         from_file = samples is not None and samples.from_file and not fresh
         return RefreshResult(
             SampleSet(grids, from_file),
-            (*unmapped, *refused, *left_out_series(self._survey.last.left_out)),
+            (*unmapped, *refused, *self._survey.last.unread(), *left_out),
             failures,
             asked,
             self._monotonic() - began,
@@ -282,6 +283,7 @@ class SampleRefresher:
         reader = self._read_piece(query.expression, piece, timeout_seconds)
         took = self._monotonic() - began
         answer = reader.matrix()
+        progress.left_out = answer.left_out
         layout = progress.read_layout(resource, query, answer.names, self._pace)
         scrape_seconds = self._survey.last.scrape_seconds
         rows = rows_of(resource, layout, answer.values, piece, scrape_seconds, is_overridden=query.is_overridden)

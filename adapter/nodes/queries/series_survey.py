@@ -10,8 +10,14 @@ from typing import Final, TypeVar
 import numpy as np
 
 from adapter.nodes.exporters.claims import SOURCE_LABELS, Past, Source, exporter_text, source_of
-from adapter.nodes.exporters.excess_exporters import NAMESPACE_LABELS, CrowdedOut, left_out, most_exporters
-from adapter.nodes.model.loads import LoadResource
+from adapter.nodes.exporters.excess_exporters import (
+    NAMESPACE_LABELS,
+    CrowdedOut,
+    left_out,
+    left_out_series,
+    most_exporters,
+)
+from adapter.nodes.model.loads import LoadResource, UnmappedSeries
 from adapter.nodes.queries.expressions import (
     ACCOUNTED_RULE,
     BY,
@@ -25,6 +31,8 @@ from adapter.nodes.queries.expressions import (
     selector,
     union,
 )
+from adapter.nodes.queries.label_bounds import bounded
+from adapter.nodes.queries.long_labels import LongLabel, long_label_counts, long_label_of, long_label_series
 from adapter.nodes.queries.scrape_intervals import COUNT_WINDOW_SECONDS, from_counts, longest
 
 T = TypeVar("T")
@@ -32,6 +40,7 @@ T = TypeVar("T")
 SURVEY_SECONDS: Final = 300.0
 _SERIES, _EXPORTERS, _SOURCES, _RULE, _ACCOUNTED = "series:", "exporters:", "sources:", "rule:", "accounted:"
 _OF_NAMESPACES: Final = {label: f"{label}:" for label in NAMESPACE_LABELS}
+_LONG: Final = "long:"
 _PAST_NODES, _PAST_GPUS = "nodes:", "gpus:"
 _PAST_SECONDS: Final = (0, 300, 900, 1800, 3000, 86_400, 604_800)
 _SCRAPES, _UNAME = "scrapes", "uname"
@@ -60,11 +69,17 @@ class Survey:
     """Host name by the keys of `scrape_seconds`, if exporters agree on one."""
     left_out: Mapping[LoadResource, CrowdedOut] = field(default_factory=dict)
     """Sources that no query may read; the counts in this survey exclude them."""
+    long_labels: frozenset[LongLabel] = frozenset()
+    """Labels that are too long; no query reads the series that have them."""
 
     def matchers(self, resource: LoadResource, labels: Mapping[str, str]) -> tuple[str, ...]:
         """Return the matchers of a resource's selectors, in PromQL; `labels` are the configured `matchers`."""
         crowd = self.left_out.get(resource)
         return (*matchers_of(labels), *(() if crowd is None else crowd.matchers))
+
+    def unread(self) -> tuple[UnmappedSeries, ...]:
+        """Return an entry for each source with series that no query reads, with the reason and the repair."""
+        return (*left_out_series(self.left_out), *long_label_series(self.long_labels))
 
     def answered(self, resource: LoadResource) -> int:
         """Return an upper bound of the series of an answer."""
@@ -73,7 +88,12 @@ class Survey:
 
 def survey_query(matchers: Sequence[str], *, with_past: bool = False) -> str:
     """Return the instant query of the survey; `with_past` also asks for the sources of earlier times."""
-    parts = _past_parts(matchers) if with_past else {}
+    parts = {
+        f"{_LONG}{label}": f"topk({MOST_SOURCES}, {count})" for label, count in long_label_counts(matchers).items()
+    }
+    # Only labels that the answer has are bounded: the others would cost time.
+    matchers = (*matchers, *bounded(SOURCE_LABELS))
+    parts |= _past_parts(matchers) if with_past else {}
     for resource in LoadResource:
         base, by, source = base_series(resource, matchers), by_of(resource), by_source(resource)
         parts[f"{_SERIES}{resource.value}"] = _largest(BY_SOURCE, base)
@@ -93,15 +113,16 @@ def survey_query(matchers: Sequence[str], *, with_past: bool = False) -> str:
             parts[f"{part}{resource.value}"] = _largest(source, recorded)
     window = f"[{COUNT_WINDOW_SECONDS}s]"
     who = f"instance, {', '.join(SOURCE_LABELS)}"
+    short = (*matchers, *bounded(("instance",)))
     one_per_exporter = (
-        (selector("node_memory_MemTotal_bytes", matchers), who),
-        (selector("node_cpu_seconds_total", matchers, 'cpu="0"', 'mode="idle"'), who),
-        (selector("DCGM_FI_DEV_GPU_UTIL", matchers), "instance, job"),
+        (selector("node_memory_MemTotal_bytes", short), who),
+        (selector("node_cpu_seconds_total", short, 'cpu="0"', 'mode="idle"'), who),
+        (selector("DCGM_FI_DEV_GPU_UTIL", short), "instance, job"),
     )
     counts = " or ".join(f"max by ({labels}) (count_over_time({one}{window}))" for one, labels in one_per_exporter)
     sources = " or ".join(f"count by ({labels}) ({one})" for one, labels in one_per_exporter)
     parts[_SCRAPES] = f"({counts}) and {_of_few_sources(sources)}"
-    unames = f"count by (nodename, {who}) ({selector('node_uname_info', matchers)})"
+    unames = f"count by (nodename, {who}) ({selector('node_uname_info', short, *bounded(('nodename',)))})"
     # An exporter that reports many names counts as having none.
     parts[_UNAME] = f"{unames} and on ({who}) (count by ({who}) ({unames}) == 1) and {_of_few_sources(unames)}"
     return union({part: f"({expression})" for part, expression in parts.items()})
@@ -166,6 +187,7 @@ def survey_of(samples: Iterable[tuple[Mapping[str, str], float]], nodes: int | N
     by_source: dict[str, dict[Source, int]] = {}
     counts: dict[str, float] = {}
     unames: dict[str, set[str]] = defaultdict(set)
+    long: set[LongLabel | None] = set()
     for labels, value in samples:
         part, instance = labels.get(PART_LABEL, ""), labels.get("instance", "")
         if part == _SCRAPES:
@@ -175,6 +197,8 @@ def survey_of(samples: Iterable[tuple[Mapping[str, str], float]], nodes: int | N
         elif part == _UNAME:
             for key in {instance, exporter_text(labels)}:
                 unames[key].add(labels.get("nodename", ""))
+        elif part.startswith(_LONG):
+            long.add(long_label_of(part.removeprefix(_LONG), labels))
         elif not part.startswith((_PAST_NODES, _PAST_GPUS)):
             by_source.setdefault(part, {})[source_of(labels)] = int(value)
     most = most_exporters(nodes)
@@ -207,6 +231,7 @@ def survey_of(samples: Iterable[tuple[Mapping[str, str], float]], nodes: int | N
         longest_scrape_seconds=longest(intervals),
         unames={instance: next(iter(names)) for instance, names in _by_instance(unames).items() if len(names) == 1},
         left_out={resource: found for resource, found in crowds.items() if found.exporters},
+        long_labels=frozenset(one for one in long if one is not None),
     )
 
 

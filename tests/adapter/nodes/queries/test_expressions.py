@@ -8,18 +8,24 @@ import re
 import pytest
 
 from adapter.foundation.promql.quoting import go_quoted
+from adapter.nodes.exporters.claims import SOURCE_LABELS
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.queries.expressions import (
     ACCOUNTED_RULE,
+    IDENTITY_LABELS,
     RULES,
     RateFunction,
     matchers_of,
     rate_function,
     resource_query,
 )
+from adapter.nodes.queries.past_queries import past_expression
 from adapter.nodes.queries.series_survey import survey_query
 
-METRIC = re.compile(r"\b(node_\w+|DCGM_\w+|tidewatch:\w+:ratio)\b(\{[^}]*\})?")
+METRIC = re.compile(
+    r"""(\b(?:node_\w+|DCGM_\w+|tidewatch:\w+:ratio)\b|(?={__name__))({(?:[^}"]|"(?:[^"\\]|\\.)*")*})?"""
+)
+"""A selector: its metric, or an empty text if the selector is for several metrics, and its matchers."""
 RATE = RateFunction("irate", 60)
 MATCHERS = {"cluster": 'a"b\\c', "team": "x"}
 
@@ -37,10 +43,23 @@ def test_matchers_are_added_to_every_selector_of_the_survey() -> None:
     assert all('team="x"' in inside for _metric, inside in METRIC.findall(survey_query(matchers_of(MATCHERS))))
 
 
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize("resource", LoadResource)
+def test_labels_of_answers_are_of_bounded_length(resource: LoadResource, *, recorded: bool) -> None:
+    queries = (
+        resource_query(resource, rate=RATE, matchers=(), recorded=recorded).expression,
+        past_expression(resource, (), recorded=recorded),
+    )
+    bounds = {f'{label}=~"(?s).{{0,' for label in (*IDENTITY_LABELS, *SOURCE_LABELS)}
+    selectors = [inside for query in queries for _metric, inside in METRIC.findall(query)]
+    assert selectors
+    assert all(bound in inside for inside in selectors for bound in bounds)
+
+
 @pytest.mark.parametrize("resource", LoadResource)
 def test_no_rule_and_no_job_is_needed(resource: LoadResource) -> None:
     query = resource_query(resource, rate=RATE, matchers=()).expression
-    assert "job=" not in query
+    assert 'job="' not in query
     assert ":" not in query
 
 

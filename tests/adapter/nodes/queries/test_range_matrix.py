@@ -14,6 +14,7 @@ from adapter.foundation.sources.prometheus.answers.ranges import RangeJoiner, Ra
 from adapter.foundation.sources.prometheus.errors import AnswerTooLargeError, UnexpectedAnswerError
 from adapter.foundation.time.pace import UNPACED
 from adapter.nodes.queries.query_steps import QueryPiece
+from adapter.nodes.queries.range_matrix import MOST_LABEL_BYTES
 from tests.adapter.nodes.queries.answers import Series, matrix_body, read_matrix
 
 PIECE = QueryPiece(1500, 1560, 15)
@@ -123,6 +124,14 @@ def test_native_histograms_are_left_out() -> None:
     matrix = read_matrix(body % histogram, PIECE)
     assert matrix.names.labels("up", UNPACED) == [{"a": "c"}]
     assert matrix.values[:, 0].tolist() == [1.0]
+
+
+def test_series_with_very_long_labels_are_left_out_and_counted() -> None:
+    long = {"instance": "x" * MOST_LABEL_BYTES}
+    matrix = read_matrix(matrix_body([(A, {1500: 1.0}), (long, {1500: 2.0}), (B, {1500: 3.0})]), PIECE)
+    assert matrix.names.labels("up", UNPACED) == [A, B]
+    assert matrix.values[:, 0].tolist() == [1.0, 3.0]
+    assert matrix.left_out == 1
 
 
 def test_warnings_are_kept_once() -> None:
