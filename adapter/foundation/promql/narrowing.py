@@ -3,13 +3,18 @@
 The tree of a query has no positions, so its text is edited by tokens. Because tokens are read by a grammar that is
 simpler than PromQL's, the result is then parsed and compared: its tree must be that of the original with the matchers
 in each selector, and must not differ otherwise. Every query for which this does not hold is refused.
+
+A query that is too large for the parser may consist of expressions that `or` joins outside all brackets. They are
+proven one by one, since no operator binds less.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from itertools import pairwise
 from typing import Final
 
 from adapter.foundation.promql.gaps import Gap, GapKind, gaps_in
@@ -26,7 +31,7 @@ from adapter.foundation.promql.tree import (
     TreeMatcher,
     Wrapper,
 )
-from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
+from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query, why_too_large
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _KEPT_CHARACTERS: Final = 64
@@ -34,6 +39,11 @@ _KEPT_CHARACTERS: Final = 64
 """
 _STANDS_FOR_LONG: Final = '"x"'
 _CACHED_QUERIES: Final = 4096
+_LONGEST_CHARACTERS: Final = 32_768
+"""Longest query whose expressions are proven one by one, which takes a few seconds at most."""
+_OPENING: Final = frozenset("([{")
+_CLOSING: Final = frozenset(")]}")
+_MODIFIERS: Final = frozenset({"on", "ignoring"})
 _IMPLICIT: Final = frozenset({"info"})
 """Functions that read series without a selector in the query."""
 
@@ -72,7 +82,10 @@ class Matchers:
         if "\r" in query:
             raise UnreadableQueryError("it has a carriage return, which ends a comment only for some parsers")
         tokens = tokens_of(query)
-        return _insert_matchers(query, tokens, _proven_gaps(_shorten_strings(query, tokens), self), str(self))
+        shortened = _shorten_strings(query, tokens)
+        if why_too_large(shortened) and len(shortened) <= _LONGEST_CHARACTERS:
+            return "or".join(map(self._in_expression, _expressions_of(query, tokens)))
+        return _insert_matchers(query, tokens, _proven_gaps(shortened, self), str(self))
 
     def in_selector(self, selector: str) -> str:
         """Return a selector of series, such as that of `match[]`, with the matchers. Raises UnreadableQueryError."""
@@ -80,6 +93,23 @@ class Matchers:
         if not isinstance(node, SelectorNode) or node.timing:
             raise UnreadableQueryError("it is not a selector of series")
         return self.in_query(selector)
+
+    def _in_expression(self, expression: str) -> str:
+        tokens = tokens_of(expression)
+        gaps = _proven_gaps(_shorten_strings(expression, tokens), self)
+        return _insert_matchers(expression, tokens, gaps, str(self))
+
+
+def _expressions_of(query: str, tokens: list[PromQLToken]) -> Iterator[str]:
+    """Yield the texts between those words `or` that are outside all brackets, and followed by no modifier."""
+    at = depth = 0
+    for token, following in pairwise([*tokens, PromQLToken(TokenKind.BLANK, "", len(query), len(query))]):
+        if token.kind is TokenKind.SIGN:
+            depth += (token.text in _OPENING) - (token.text in _CLOSING)
+        elif depth == 0 and token.text == "or" and following.text.lower() not in _MODIFIERS:
+            yield query[at : token.start]
+            at = token.end
+    yield query[at:]
 
 
 @lru_cache(maxsize=_CACHED_QUERIES)

@@ -54,10 +54,8 @@ class UnreadableQueryError(ValueError):
 
 def parse_query(query: str) -> Node:
     """Return the query's tree. Raises UnreadableQueryError."""
-    if len(query) > _LONGEST_CHARACTERS:
-        raise UnreadableQueryError(f"it has {len(query)} characters, more than {_LONGEST_CHARACTERS}")
-    if nests_deeper_than(_DEEPEST_NESTING, query):
-        raise UnreadableQueryError(f"it has more than {_DEEPEST_NESTING} brackets and operators")
+    if too_large := why_too_large(query):
+        raise UnreadableQueryError(too_large)
     try:
         return _node(library.parse(query))
     except (ValueError, OverflowError) as e:
@@ -67,6 +65,15 @@ def parse_query(query: str) -> Node:
         if type(e).__name__ != "PanicException":
             raise
         raise UnreadableQueryError(f"the parser gave up: {e}") from e
+
+
+def why_too_large(query: str) -> str:
+    """Return why the query is too large to be parsed; empty if it is not."""
+    if len(query) > _LONGEST_CHARACTERS:
+        return f"it has {len(query)} characters, more than {_LONGEST_CHARACTERS}"
+    if nests_deeper_than(_DEEPEST_NESTING, query):
+        return f"it has more than {_DEEPEST_NESTING} brackets and operators"
+    return ""
 
 
 def _node(expression: library.Expr) -> Node:

@@ -63,6 +63,30 @@ def test_a_selection_of_many_pods_is_not_too_long() -> None:
     assert EU.in_query(f'x{{pod=~"{names}"}}') == f'x{{cluster="eu-1",pod=~"{names}"}}'
 
 
+def test_many_expressions_are_not_too_long() -> None:
+    ways = ["sum by (pod) ({}) or on (pod) ({})", "({} or {})", "{} offset 5m # a or b\n unless {}"]
+    query, narrowed = (
+        " or ".join(way.format(*(f'x{number}{{{more}a=" or "}}',) * 2) for number in range(150) for way in ways)
+        for more in ("", 'cluster="eu-1",')
+    )
+    assert EU.in_query(query) == narrowed
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        pytest.param(" or ".join(["x"] * 400) + " or x{", id="one of them is not closed"),
+        pytest.param(" or ".join(["x"] * 400) + " or info(x)", id="one of them reads other series"),
+        pytest.param(" or ".join(["x"] * 400) + ") or (x", id="brackets that are closed first"),
+        pytest.param(" or ".join(["x"] * 9000), id="too many"),
+        pytest.param("(" + " or ".join(["x"] * 400) + ")", id="in brackets"),
+    ],
+)
+def test_many_expressions_are_refused_if_one_cannot_be_read(query: str) -> None:
+    with pytest.raises(UnreadableQueryError):
+        EU.in_query(query)
+
+
 @pytest.mark.parametrize("selector", ["x[5m]", "x offset 5m", "sum(x)", "x + y", "1"])
 def test_only_a_selector_may_look_up_series(selector: str) -> None:
     with pytest.raises(UnreadableQueryError):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from adapter.foundation.cluster.values.state import NodeAddress
+from adapter.foundation.promql.narrowing import Matchers
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from adapter.foundation.time.pace import UNPACED
@@ -77,6 +78,18 @@ def test_made_up_nodes_are_not_asked_for(
     (named,) = result.unmapped
     assert named.labels == labels
     assert f"{who} exports the load of {MADE_UP} nodes" in named.refused_for
+
+
+def test_made_up_nodes_are_not_asked_for_where_every_query_has_matchers(
+    start_prometheus: Callable[..., ScrapedPrometheus],
+) -> None:
+    prometheus = start_prometheus(history=text_of([*OURS, *made_up(("idle", "user"), "node")], AT - 60.0, AT))
+    settings = PrometheusSettings(prometheus.url, matchers=Matchers.read('job="pods"'))
+    with PrometheusClient(settings) as client:
+        result = SampleRefresher(client, SchedulingSettings()).refresh(AT, None, NODES)
+    assert not result.failures
+    (named,) = result.unmapped
+    assert f"job pods in evil exports the load of {MADE_UP} nodes" in named.refused_for
 
 
 def test_made_up_gpus_are_not_asked_for(start_prometheus: Callable[..., ScrapedPrometheus]) -> None:
