@@ -16,7 +16,7 @@ jobs ?= 2
 sized := $(addprefix tests/e2e/,scheduling/test_scheduling_filters.py cluster_size/test_cluster_size_scheduler.py \
   nodes/test_node_scheduling.py recommender/test_recommender_run.py oracle/test_oracle.py)
 # More than cores: much of the tests' time is waiting for other processes.
-workers ?= 4
+workers ?= 6
 
 .PHONY: help demo test again lint format docs bench e2e e2e-scale release lock environment clean
 
