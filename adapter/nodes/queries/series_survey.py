@@ -39,6 +39,8 @@ T = TypeVar("T")
 
 SURVEY_SECONDS: Final = 300.0
 _SERIES, _EXPORTERS, _SOURCES, _RULE, _ACCOUNTED = "series:", "exporters:", "sources:", "rule:", "accounted:"
+_RECORDED: Final = "recorded:"
+"""The exporters of which there are recorded series, whether or not they have any other series."""
 _OF_NAMESPACES: Final = {label: f"{label}:" for label in NAMESPACE_LABELS}
 _LONG: Final = "long:"
 _PAST_NODES, _PAST_GPUS = "nodes:", "gpus:"
@@ -111,6 +113,8 @@ def survey_query(matchers: Sequence[str], *, with_past: bool = False) -> str:
         for part, rule in rules.items():
             recorded = f"count {by} ({selector(rule, matchers)}) and count {by} ({one_of})"
             parts[f"{part}{resource.value}"] = _largest(source, recorded)
+        both = " or ".join(selector(rule, matchers) for rule in rules.values())
+        parts[f"{_RECORDED}{resource.value}"] = f"count (count {by} ({both}))"
     window = f"[{COUNT_WINDOW_SECONDS}s]"
     who = f"instance, {', '.join(SOURCE_LABELS)}"
     short = (*matchers, *bounded(("instance",)))
@@ -225,7 +229,12 @@ def survey_of(samples: Iterable[tuple[Mapping[str, str], float]], nodes: int | N
         },
         exporters=exporters,
         recorded=frozenset(
-            one for one in LoadResource if _covers(one, numbers, exporters[one]) and _is_out_of_rules(one, crowds[one])
+            one
+            for one in LoadResource
+            if _covers(one, numbers, exporters[one])
+            and _is_out_of_rules(one, crowds[one])
+            # Recorded series can be made up too, and a crowd of them has no exporters that would be counted.
+            and sum(by_source.get(f"{_RECORDED}{one.value}", {}).values()) <= most
         ),
         scrape_seconds=dict(zip(counts, map(float, intervals), strict=True)),
         longest_scrape_seconds=longest(intervals),

@@ -21,9 +21,11 @@ def survey(**parts: float) -> Survey:
         ({"exporters_cpu": 3.0, "rule_cpu": 3.0}, set()),
         ({"exporters_memory": 3.0, "rule_memory": 4.0}, {LoadResource.MEMORY}),
         ({"rule_memory": 4.0}, {LoadResource.MEMORY}),
+        ({"exporters_memory": 3.0, "rule_memory": 3.0, "recorded_memory": 20_000.0}, {LoadResource.MEMORY}),
+        ({"exporters_memory": 3.0, "rule_memory": 3.0, "recorded_memory": 20_001.0}, set()),
         ({}, set()),
     ],
-    ids=["all", "of a part of the nodes", "half of the pair", "more", "only rules", "nothing"],
+    ids=["all", "of a part of the nodes", "half of the pair", "more", "only rules", "others too", "a crowd", "nothing"],
 )
 def test_rules_are_used_where_they_cover_all_exporters(parts: dict[str, float], recorded: set[LoadResource]) -> None:
     assert survey(**parts).recorded == recorded
