@@ -1,4 +1,4 @@
-"""What is remembered of templates takes limited memory, whatever tenants write into MetricRules."""
+"""The memory of tried templates is limited, whatever tenants write into MetricRules."""
 
 from __future__ import annotations
 
