@@ -139,7 +139,7 @@ complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using explain' -l obj
 complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using explain' -s l -l selector -x -d 'Selector of the metric, as in queue=orders'
 complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using explain' -l api -xka "custom external resource" -d 'API of the metric, if several have a metric of this name'
 complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using explain' -l objects -xka "(__fish_complete_path (commandline -ct))" -d 'Folder of objects (*.json, *.yaml) to use instead of a cluster'
-complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using explain' -s o -l output -xka "text table json" -d 'Format of the explanation; table is another name for text'
+complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using explain' -s o -l output -xka "text table json" -d 'Format of the report; table is another name for text'
 complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using explain' -l metrics-max-age -x -d 'How old the newest sample of a series may be for the series to count'
 complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using explain' -l server -x -d 'Ask a running `serve` for the explanation: https://HOST[:PORT] of its TLS port, such as https://tidewatch-adapter.monitoring.svc:443'
 complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using explain' -l server-ca-file -xka "(__fish_complete_path (commandline -ct))" -d 'CA bundle to verify the server with (default: the system'"'"'s)'

@@ -14,6 +14,7 @@ from adapter.foundation.options.clients import kubernetes_client
 from adapter.foundation.options.cluster import CLUSTER_FLAGS, cluster_settings
 from adapter.foundation.options.logs import QUIET_LOG_FLAGS, configure_quiet_logs_by
 from adapter.foundation.options.prometheus import NAMED_PROMETHEUS_FLAGS
+from adapter.foundation.options.report_format import FOR_PEOPLE
 from adapter.foundation.options.version import program_version
 from adapter.foundation.reports.lines import CheckStatus, Line, as_json, as_text, count
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit, parse_flags
@@ -24,7 +25,7 @@ from adapter.foundation.sources.kubernetes.writing import ObjectClient
 from recommender.commands.configuration_file import configuration_or_exit
 from recommender.commands.doctor import command as recommender_doctor
 from recommender.kubectl.program import PROGRAM
-from recommender.kubectl.report import FOR_PEOPLE, OUTPUT_FLAG, document_text
+from recommender.kubectl.report import OUTPUT_FLAG, document_text
 
 _CALL_SECONDS: Final = 6.0
 

@@ -8,23 +8,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from adapter.foundation.options.report_format import output_flag
 from adapter.foundation.reports.terminal_escaping import printable
-from adapter.foundation.service.flags.table import Flag, one_of
 
 API_VERSION: Final = "tidewatch.io/v1alpha1"
 COLUMNS: Final = 80
 _BOLD, _YELLOW = "1", "33"
 _INDENT: Final = "  "
 
-FOR_PEOPLE: Final = frozenset({"text", "table"})
-"""Two names of one format."""
-OUTPUT_FLAG: Final = Flag(
-    "output",
-    one_of("text", "table", "json", "yaml"),
-    "Format of the answer; table is another name for text.",
-    short="o",
-    default="text",
-)
+OUTPUT_FLAG: Final = output_flag("yaml")
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,9 +24,10 @@ from adapter.foundation.options.cluster import CLUSTER_FLAGS, cluster_settings
 from adapter.foundation.options.logs import LOG_FLAGS, configure_logs_by
 from adapter.foundation.options.offline_kinds import kinds_by
 from adapter.foundation.options.prometheus import NAMED_PROMETHEUS_FLAGS, prometheus_matchers
+from adapter.foundation.options.report_format import output_flag
 from adapter.foundation.options.version import program_version
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
-from adapter.foundation.service.flags.table import DURATION, PATH, TEXT, CommandFlags, Flag, Repeat, one_of, switch
+from adapter.foundation.service.flags.table import DURATION, PATH, TEXT, CommandFlags, Flag, Repeat, switch
 from adapter.foundation.sources.kubernetes.errors import (
     ConfigurationError,
     ForbiddenError,
@@ -70,13 +71,7 @@ CHECK = CommandFlags(
             repeat=Repeat.EACH,
         ),
         Flag("configmap", TEXT, "NAMESPACE/NAME of a ConfigMap that holds rule files, instead of --config."),
-        Flag(
-            "output",
-            one_of("text", "table", "json"),
-            "Format of the report; table is another name for text.",
-            short="o",
-            default="text",
-        ),
+        output_flag(),
         switch("fix", "Fix mechanical errors in the files themselves."),
         Flag(
             "metrics-max-age",

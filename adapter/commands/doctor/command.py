@@ -38,11 +38,12 @@ from adapter.foundation.options.cluster_checks import look_at_apiserver
 from adapter.foundation.options.definitions import look_at_definition
 from adapter.foundation.options.logs import LOG_FLAGS, configure_logs_by
 from adapter.foundation.options.prometheus import NAMED_PROMETHEUS_FLAGS, prometheus_matchers, prometheus_settings
+from adapter.foundation.options.report_format import output_flag
 from adapter.foundation.options.version import program_version
 from adapter.foundation.reports.checks import Check, run_checks
 from adapter.foundation.reports.lines import CheckStatus, Line, as_json, as_text, count, unknown
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
-from adapter.foundation.service.flags.table import ADDRESS, PATH, TEXT, CommandFlags, Flag, Repeat, one_of, switch
+from adapter.foundation.service.flags.table import ADDRESS, PATH, TEXT, CommandFlags, Flag, Repeat, switch
 from adapter.foundation.service.server.addresses import Address
 from adapter.foundation.sources.kubernetes.access_rights import Subject
 from adapter.foundation.sources.kubernetes.client import RequestDeadlines
@@ -79,13 +80,7 @@ DOCTOR = CommandFlags(
         f"{PROGRAM} doctor --remove --kubeconfig ~/.kube/config",
     ),
     flags=(
-        Flag(
-            "output",
-            one_of("text", "table", "json"),
-            "Format of the report; table is another name for text.",
-            short="o",
-            default="text",
-        ),
+        output_flag(),
         switch(
             "remove",
             "Check nothing, and remove the APIServices that a release of the chart has left behind: those behind "

@@ -22,6 +22,7 @@ from adapter.foundation.options.cluster import CLUSTER_FLAGS, cluster_settings
 from adapter.foundation.options.logs import LOG_FLAGS, configure_logs_by
 from adapter.foundation.options.offline_kinds import kinds_by
 from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS, prometheus_matchers
+from adapter.foundation.options.report_format import output_flag
 from adapter.foundation.options.version import program_version
 from adapter.foundation.reports.terminal_escaping import printable, printable_lines
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
@@ -89,13 +90,7 @@ EXPLAIN = CommandFlags(
         Flag("selector", TEXT, "Selector of the metric, as in queue=orders.", short="l"),
         Flag("api", one_of(*APIS), "API of the metric, if several have a metric of this name."),
         Flag("objects", PATH, "Folder of objects (*.json, *.yaml) to use instead of a cluster."),
-        Flag(
-            "output",
-            one_of("text", "table", "json"),
-            "Format of the explanation; table is another name for text.",
-            short="o",
-            default="text",
-        ),
+        output_flag(),
         Flag(
             "metrics-max-age",
             DURATION,

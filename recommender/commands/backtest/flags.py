@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from adapter.foundation.options.logs import LOG_FLAGS
+from adapter.foundation.options.report_format import output_flag
 from adapter.foundation.options.version import program_version
 from adapter.foundation.service.flags.table import NUMBER, PATH, TEXT, CommandFlags, Flag, one_of, switch
 from recommender.backtest.options import DEFAULT_STARTUP_SECONDS, DEFAULT_WARM_UP_SECONDS
@@ -89,13 +90,7 @@ BACKTEST: Final = CommandFlags(
             "The load counts the new long-lived connections of each step, which stay open: mean-session=10m, and "
             "optionally back-off=30s and limit=25000, the connections that a pod takes.",
         ),
-        Flag(
-            "output",
-            one_of("text", "table", "json"),
-            "How the report is printed; table is another name for text.",
-            short="o",
-            default="text",
-        ),
+        output_flag(),
         Flag("series", PATH, "Also write load, prediction and replicas of each step to this CSV file."),
         Flag("plot", PATH, "Also draw load, replicas and shortage of each policy into this PNG file."),
         *LOG_FLAGS,

@@ -20,11 +20,12 @@ from adapter.foundation.options.cluster_checks import look_at_apiserver
 from adapter.foundation.options.definitions import look_at_definition
 from adapter.foundation.options.logs import QUIET_LOG_FLAGS, configure_quiet_logs_by
 from adapter.foundation.options.prometheus import NAMED_PROMETHEUS_FLAGS, prometheus_settings
+from adapter.foundation.options.report_format import output_flag
 from adapter.foundation.options.version import program_version
 from adapter.foundation.reports.checks import Check, run_checks
 from adapter.foundation.reports.lines import SEE_APISERVER, CheckStatus, Line, as_json, as_text, count, error, unknown
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
-from adapter.foundation.service.flags.table import PATH, TEXT, CommandFlags, Flag, FlagValues, one_of
+from adapter.foundation.service.flags.table import PATH, TEXT, CommandFlags, Flag, FlagValues
 from adapter.foundation.sources.kubernetes.access_rights import Subject
 from adapter.foundation.sources.kubernetes.client import KubernetesClient, RequestDeadlines
 from adapter.foundation.sources.kubernetes.discovery import KindDiscovery
@@ -71,13 +72,7 @@ DOCTOR = CommandFlags(
     ),
     flags=(
         Flag("config", PATH, "The configuration file, as for `run`.", required=True),
-        Flag(
-            "output",
-            one_of("text", "table", "json"),
-            "Format of the report; table is another name for text.",
-            short="o",
-            default="text",
-        ),
+        output_flag(),
         Flag(
             "service-account",
             TEXT,

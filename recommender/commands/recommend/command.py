@@ -18,11 +18,12 @@ from adapter.foundation.options.cluster import CLUSTER_FLAGS
 from adapter.foundation.options.cluster_checks import unreached
 from adapter.foundation.options.logs import QUIET_LOG_FLAGS, configure_quiet_logs_by
 from adapter.foundation.options.prometheus import NAMED_PROMETHEUS_FLAGS
+from adapter.foundation.options.report_format import output_flag
 from adapter.foundation.options.version import program_version
 from adapter.foundation.reports.documents import json_text
 from adapter.foundation.reports.terminal_escaping import is_coloured, printable
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
-from adapter.foundation.service.flags.table import PATH, TEXT, CommandFlags, Flag, FlagValues, Repeat, one_of, switch
+from adapter.foundation.service.flags.table import PATH, TEXT, CommandFlags, Flag, FlagValues, Repeat, switch
 from adapter.foundation.service.runtime.garbage_collector import no_collections, rare_collections
 from adapter.foundation.sources.kubernetes.client import KubernetesClient
 from adapter.foundation.sources.kubernetes.credentials.access import access
@@ -84,13 +85,7 @@ RECOMMEND = CommandFlags(
             "replace the cluster.",
         ),
         Flag("recommendation", TEXT, "Only the recommendation of this name; may be repeated.", repeat=Repeat.EACH),
-        Flag(
-            "output",
-            one_of("text", "table", "json"),
-            "How the result is printed; table is another name for text.",
-            short="o",
-            default="text",
-        ),
+        output_flag(),
         switch("explain", "Also print each step to the sizes of node groups, each refusal, and each node that stays."),
         *WHAT_IF_FLAGS,
         *SHAPE_FLAGS,

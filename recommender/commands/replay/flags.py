@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from adapter.foundation.options.logs import LOG_FLAGS
+from adapter.foundation.options.report_format import output_flag
 from adapter.foundation.options.version import program_version
-from adapter.foundation.service.flags.table import INTEGER, PATH, TEXT, CommandFlags, Flag, one_of
+from adapter.foundation.service.flags.table import INTEGER, PATH, TEXT, CommandFlags, Flag
 from recommender.commands.past_span import DEFAULT_LAST_SECONDS, SPAN
 from recommender.commands.program import PROGRAM
 
@@ -70,13 +71,7 @@ REPLAY: Final = CommandFlags(
             "For how long after an interruption no further machine of that group is available; 0 if one always is.",
         ),
         Flag("spot-seed", INTEGER, "The seed that draws the moments of interruptions.", default=0),
-        Flag(
-            "output",
-            one_of("text", "table", "json"),
-            "How the report is printed; table is another name for text.",
-            short="o",
-            default="text",
-        ),
+        output_flag(),
         Flag("plot", PATH, "Also draw the nodes over time by policy into this PNG or SVG file."),
         *LOG_FLAGS,
     ),

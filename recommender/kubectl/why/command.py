@@ -16,6 +16,7 @@ from adapter.foundation.options.clients import kubernetes_client
 from adapter.foundation.options.cluster import CLUSTER_FLAGS, cluster_settings
 from adapter.foundation.options.cluster_checks import unreached
 from adapter.foundation.options.logs import QUIET_LOG_FLAGS, configure_quiet_logs_by
+from adapter.foundation.options.report_format import FOR_PEOPLE
 from adapter.foundation.options.version import program_version
 from adapter.foundation.reports.terminal_escaping import is_coloured, printable
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
@@ -28,7 +29,7 @@ from adapter.metrics.readings.explain.explanation import Explanation, NoExplanat
 from recommender.kubectl.program import PROGRAM
 from recommender.kubectl.reader import NotRead, Reader
 from recommender.kubectl.recommendations import RECOMMENDER_FLAG, recommendations
-from recommender.kubectl.report import FOR_PEOPLE, OUTPUT_FLAG, Report, as_text, document_text
+from recommender.kubectl.report import OUTPUT_FLAG, Report, as_text, document_text
 from recommender.kubectl.why.autoscaler import why_autoscaler
 from recommender.kubectl.why.observed import EXTERNAL, RESOURCE, AskedMetric
 from recommender.kubectl.why.pod import why_pod
