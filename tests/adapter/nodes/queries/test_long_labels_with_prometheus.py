@@ -60,14 +60,14 @@ def peak_kib() -> int:
     return int(found)
 
 
-def refreshed(url: str, queries: Mapping[LoadResource, str]) -> Refreshed:
-    """Refresh, and ask for the day; to be called in a process of its own."""
+def refreshed(url: str, queries: Mapping[LoadResource, str], now: float) -> Refreshed:
+    """Refresh at `now`, and ask for the day; to be called in a process of its own, whose `AT` may be a later one."""
     settings = SchedulingSettings(queries=queries)
     with PrometheusClient(PrometheusSettings(url)) as client:
         refresher = SampleRefresher(client, settings)
         before = peak_kib()
-        result = refresher.refresh(AT, None, NODES)
-        past = refresher.fill_day(AT + 3600, LoadDay(), NODES, 30.0)
+        result = refresher.refresh(now, None, NODES)
+        past = refresher.fill_day(now + 3600, LoadDay(), NODES, 30.0)
         grew = peak_kib() - before
     assert not past.failure
     return Refreshed(
@@ -113,7 +113,7 @@ def test_long_labels_cost_neither_memory_nor_other_nodes(
     prometheus: ScrapedPrometheus, queries: dict[LoadResource, str]
 ) -> None:
     with ProcessPoolExecutor(1, get_context("spawn")) as process:
-        found = process.submit(refreshed, prometheus.url, queries).result()
+        found = process.submit(refreshed, prometheus.url, queries, AT).result()
     assert not found.failures
     assert not np.isnan(found.cpu).any()
     assert found.grew_mib < MOST_MIB
