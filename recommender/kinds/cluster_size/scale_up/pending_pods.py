@@ -25,6 +25,7 @@ DELAY_ANNOTATION: Final = "cluster-autoscaler.kubernetes.io/pod-scale-up-delay"
 SETTLING_SECONDS: Final = 2.0
 """While all pods are younger than this, more of them are probably about to come (`unschedulablePodTimeBuffer`)."""
 _REPEATED: Final = "another pod has the same namespace and name"
+_EXPENDABLE: Final = "is below expendablePodsPriorityCutoff: no node is added for it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,7 @@ def pending_pods(situation: ClusterSituation, settings: ClusterSizeSettings) -> 
     waiting: list[ClusterPod] = []
     expendable: list[ClusterPod] = []
     drained: list[ClusterPod] = []
+    unimportant: list[tuple[ClusterPod, str]] = []
     for pod in situation.pods:
         if pod.has_ended:
             continue
@@ -56,12 +58,16 @@ def pending_pods(situation: ClusterSituation, settings: ClusterSizeSettings) -> 
                 expendable.append(pod)
             elif pod.node in deleting and _comes_back(pod):
                 drained.append(pod)
-        elif not is_expendable and not pod.is_terminating:
+        elif pod.is_terminating:
+            continue
+        elif not is_expendable:
             waiting.append(pod)
+        elif not is_daemon_set_pod(pod):
+            unimportant.append((pod, f"its priority of {pod.priority} {_EXPENDABLE}"))
     moved = [replace(pod, node="") for pod in drained]
     once, repeated = _each_once([*waiting, *situation.future_pods], situation.pods)
     taken, refused = _that_count(once, settings.scheduler_names)
-    left_out = left_out_pods([*refused, *((pod, _REPEATED) for pod in repeated)])
+    left_out = left_out_pods([*refused, *unimportant, *((pod, _REPEATED) for pod in repeated)])
     return PendingPods((*taken, *moved), left_out, tuple(expendable), tuple(drained))
 
 

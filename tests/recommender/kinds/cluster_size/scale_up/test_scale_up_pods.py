@@ -28,7 +28,9 @@ def test_pods_that_take_no_part_are_left_out_with_the_reason() -> None:
         pod("theirs", scheduling=PodScheduling(scheduler_name="volcano")),
         pod("expendable", "100", priority=-11),
         pod("daemon", "100", controller=controller("agent", "DaemonSet")),
+        pod("expendable-daemon", "100", priority=-11, controller=controller("agent", "DaemonSet")),
         pod("going", "100", deleted=NOW),
+        pod("expendable-going", "100", priority=-11, deleted=NOW),
         pod("ended", "100", phase="Succeeded"),
         pod("twice"),
         pod("twice"),
@@ -39,6 +41,7 @@ def test_pods_that_take_no_part_are_left_out_with_the_reason() -> None:
     assert {str(each.pods[0]): each.reason.split(":")[0] for each in answer.unschedulable} == {
         "default/gated": "it has a scheduling gate",
         "default/theirs": "the scheduler volcano is not among schedulerNames",
+        "default/expendable": "its priority of -11 is below expendablePodsPriorityCutoff",
         "default/twice": "another pod has the same namespace and name",
     }
     assert answer.helped_pods == 1
