@@ -106,7 +106,10 @@ def _json(body: bytes, pace: Pace) -> Iterator[list[FileObject]]:
 def _whole_json(body: Document, reader: _ObjectReader, pace: Pace) -> Iterator[list[FileObject]]:
     if start_of_items(body) < 0:
         with pace.slice():
-            found = reader.read(bytes(body), ListHead())
+            content = bytes(body)
+            # What is not even an object is nothing to leave out: the file would seem to hold no objects.
+            decode_json(content, dict[str, msgspec.Raw])
+            found = reader.read(content, ListHead())
         yield [found] if found else []
         return
     listed = JsonList(body, msgspec.Raw)

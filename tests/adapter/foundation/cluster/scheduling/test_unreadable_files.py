@@ -119,6 +119,24 @@ def test_items_that_are_no_objects_are_left_out(tmp_path: Path) -> None:
     assert len(found.left_out) == 1
 
 
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        pytest.param(b"null", "Expected `object`, got `null`", id="null"),
+        pytest.param(json.dumps([NODE]).encode(), "Expected `object`, got `array`", id="items-without-a-list"),
+        pytest.param(b"Warning: v1 is old\n" + json.dumps(NODE).encode(), "JSON is malformed", id="a-line-before"),
+        pytest.param(b"\xef\xbb\xbf" + json.dumps(list_object(NODE)).encode(), "JSON is malformed", id="marked"),
+        pytest.param(json.dumps(list_object(NODE)).encode("utf-16"), "JSON is malformed", id="utf-16"),
+        pytest.param(json.dumps(NODE).encode()[:-9], "Input data was truncated", id="cut"),
+    ],
+)
+def test_json_that_is_no_object_is_refused(body: bytes, reason: str, tmp_path: Path) -> None:
+    path = tmp_path / "all.json"
+    path.write_bytes(body)
+    with pytest.raises(ClusterFilesError, match=reason):
+        read_contents(path, needs=NEEDS)
+
+
 def test_broken_objects_refuse_a_file_where_scheduling_is_not_needed(tmp_path: Path) -> None:
     path = written(tmp_path / "all.json", NODE, pod_object("a") | {"metadata": {"name": "a", "labels": 5}})
     with pytest.raises(ClusterFilesError, match="labels"):
