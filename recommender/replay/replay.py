@@ -70,6 +70,7 @@ def replay_report(
             *assumption_notes(scene, settings, outlook),
             _LIMIT_OF_THE_MODEL,
         ),
+        tuple(recording.gaps),
     )
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _RECORDED: Final = "#222222"
 _USED: Final = "#0b6fb8"
+_UNKNOWN: Final = "#e6e6e6"
 _OTHERS: Final = ("#e08214", "#7b5ea7", "#4d9a6a", "#b0a030", "#a05050", "#50a0a0", "#c080b0", "#606060")
 _POINTS: Final = 1400
 _TITLE_WIDTH: Final = 150
@@ -60,6 +61,10 @@ def _colours(report: ReplayReport) -> list[str]:
 def _draw_nodes(panel: Axes, report: ReplayReport) -> None:
     grid = np.linspace(report.start, report.end, _POINTS, endpoint=False)
     moments = (grid * 1000).astype("datetime64[ms]")
+    if report.gaps:
+        spans = [(gap.start / DAY_SECONDS, (gap.end - gap.start) / DAY_SECONDS) for gap in report.gaps]
+        across = panel.get_xaxis_transform()
+        panel.broken_barh(spans, (0, 1), transform=across, color=_UNKNOWN, zorder=0, label="not recorded")
     recorded = _sizes(report.recorded, grid)
     panel.plot(moments, recorded, color=_RECORDED, linewidth=1.6, label="recorded", linestyle=":")
     days = grid / DAY_SECONDS

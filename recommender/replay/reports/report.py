@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from recommender.recording.recording import RecordingGap
     from recommender.replay.policy_outcome import PolicyOutcome
     from recommender.replay.reports.forecast_worth import ForecastWorth
     from recommender.replay.reports.verdict import ReplayVerdict
@@ -26,3 +27,5 @@ class ReplayReport:
     worth: ForecastWorth | None
     """What the forecast is worth; None if no forecast can be judged."""
     notes: tuple[str, ...]
+    gaps: tuple[RecordingGap, ...] = ()
+    """The times about which nothing is known."""

@@ -26,6 +26,8 @@ MOST_UNKNOWN_RATIO: Final = 0.1
 """No policy is recommended if a larger share of the time is unknown."""
 _DRAWS: Final = 2000
 _LOW, _HIGH = 0.05, 0.95
+_SHOWN_DIGITS: Final = 3
+"""Digits of a ratio as a percentage shows it: savings of 0.0% are none."""
 _SEED: Final = 0
 _MORE_PENDING_RATIO: Final = 0.05
 """A policy is worse if waits grow by more than this share of the present ones plus `_MORE_PENDING_MINUTES`."""
@@ -132,7 +134,7 @@ def _rival(present: PolicyOutcome, other: PolicyOutcome, draws: IntArray) -> _Ri
     worse = ""
     if longest > allowed:
         worse = f"pods together wait up to {longest:.0f} minutes more a day"
-    elif low <= 0:
+    elif round(low, _SHOWN_DIGITS) <= 0:
         worse = f"it may save nothing (90% interval {_percent(low)} to {_percent(high)})"
     elif evictions > _EVICTIONS_A_NODE_HOUR * max(hours, 0.0):
         worse = (

@@ -18,6 +18,7 @@ from demo.plot import plot_day
 from recommender.backtest.reports.plot import write_plot as write_backtest_plot
 from recommender.commands.sizes.size_plot import write_size_plot
 from recommender.kinds.resources.size_record import ResourceSize
+from recommender.recording.recording import RecordingGap
 from recommender.replay.policy_outcome import PolicyOutcome
 from recommender.replay.reports.plot import write_replay_plot
 from tests.recommender.backtest.replays import LIGHT, daily_load, replayed
@@ -71,7 +72,7 @@ def replay_report(*, nasty: bool) -> Any:  # noqa: ANN401 - likewise
     policies = tuple(outcome(place) for place in range(14 if nasty else 4))
     reason = "it is cheaper and no pod waits longer; " * (12 if nasty else 1)
     verdict = Facts(reason=reason, use=policies[1].name)
-    return Facts(start=0.0, end=600_000.0, recorded=outcome(0), policies=policies, verdict=verdict)
+    return Facts(start=0.0, end=600_000.0, recorded=outcome(0), policies=policies, verdict=verdict, gaps=())
 
 
 @pytest.mark.parametrize("nasty", [False, True], ids=["ordinary", "nasty"])
@@ -98,6 +99,17 @@ def test_the_axes_of_a_replay_say_days_hours_and_whole_nodes(drawn: list[Figure]
         assert all(float(value).is_integer() for value in nodes.get_yticks())
         assert costs.texts[0].get_text().startswith("1.64; 84 pod-minutes")
         judge(figure)
+
+
+def test_the_time_that_is_not_recorded_is_marked_in_a_replay(drawn: list[Figure], tmp_path: Path) -> None:
+    report = replay_report(nasty=False)
+    write_replay_plot(report, tmp_path / "x.png")
+    report.gaps = (RecordingGap(86_400.0, 172_800.0), RecordingGap(300_000.0, 310_000.0))
+    write_replay_plot(report, tmp_path / "x.png")
+    labels = [figure.axes[0].get_legend_handles_labels()[1] for figure in drawn]
+    assert [each.count("not recorded") for each in labels] == [0, 1]
+    assert drawn[1].axes[0].get_ylim() == drawn[0].axes[0].get_ylim()
+    judge(drawn[1])
 
 
 @pytest.mark.parametrize("name", ["a$b$", "a$b", r"$\frac$", r"a\$b", "^_{"])

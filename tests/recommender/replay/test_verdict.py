@@ -41,6 +41,7 @@ PRESENT = outcome("configured", 100.0)
         (outcome("slower", 80.0, pending=20.0), "configured", "pods together wait up to 10 minutes more a day"),
         (outcome("restless", 90.0, evictions=200.0), "configured", "more evictions for each node-hour saved"),
         (outcome("perhaps", 99.0, swing=30.0), "configured", "it may save nothing"),
+        (outcome("hardly", 99.97), "configured", "it may save nothing (90% interval 0.0% to 0.0%)"),
     ],
     ids=lambda value: value.name if isinstance(value, PolicyOutcome) else "",
 )
