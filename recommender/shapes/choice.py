@@ -62,7 +62,7 @@ def chosen(
     `catalogue` has all machines if `groups` are only a part of them; it is used to explain why a pod fits on none.
     """
     every = demand_of(history.kinds, groups)
-    homeless = tuple(_homeless(every, catalogue or groups))
+    homeless = tuple(dict.fromkeys(_homeless(every, catalogue or groups)))
     if homeless:
         return NoChoice("pods of the history fit on no machine of the catalogue", homeless)
     peaks = [demand_of(peak.pods, groups) for peak in history.peaks if peak.pods]

@@ -85,12 +85,33 @@ def history_of_now(
     group_of: Mapping[str, str],
     now: float,
 ) -> History:
-    """Return the present as the only peak; pods on nodes outside all groups are left out, since they stay there."""
+    """Return the present as the only peak; pods on nodes outside all groups are left out, since they stay there.
+
+    Claims are left out, as a recording does: machines of a catalogue are in no zone, so none could use a volume.
+    """
     alive = [pod for pod in pods if not pod.has_ended and not pod.is_terminating]
-    inside = [pod for pod in alive if not pod.node or pod.node in group_of]
+    found = [pod for pod in alive if not pod.node or pod.node in group_of]
+    inside = [_without_claims(pod) for pod in found]
     needed = tuple(pod for pod in inside if not stays_with_node(pod))
     there = tuple(node for node in nodes if node.name in group_of)
-    return History("the present cluster", (Peak(now, there, needed),), needed, daemons_of(inside))
+    with_claims = sum(map(_has_claims, found))
+    notes = (_VOLUMES.format(count_of(with_claims, "pod")),) if with_claims else ()
+    return History("the present cluster", (Peak(now, there, needed),), needed, daemons_of(inside), notes)
+
+
+_VOLUMES: Final = (
+    "The volumes of {} are not looked at: zones, and how many volumes a machine can attach, may need more machines."
+)
+
+
+def _has_claims(pod: ClusterPod) -> bool:
+    return pod.facts is not None and bool(pod.facts.scheduling.claims)
+
+
+def _without_claims(pod: ClusterPod) -> ClusterPod:
+    if pod.facts is None or not _has_claims(pod):
+        return pod
+    return replace(pod, facts=replace(pod.facts, scheduling=replace(pod.facts.scheduling, claims=())))
 
 
 def daemons_of(pods: Iterable[ClusterPod]) -> tuple[ClusterPod, ...]:

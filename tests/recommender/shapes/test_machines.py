@@ -23,7 +23,7 @@ from recommender.shapes.catalogue import MOST_SHAPES, candidate, read_catalogue
 from recommender.shapes.choice import MachineChoice, NoChoice, chosen
 from recommender.shapes.consolidation import consolidations
 from recommender.shapes.document import shapes_message
-from recommender.shapes.peaks import History, Peak, history_of_recording
+from recommender.shapes.peaks import History, Peak, history_of_now, history_of_recording
 from recommender.shapes.report import ShapeCount, ShapeReport, best_offers
 
 if TYPE_CHECKING:
@@ -160,6 +160,19 @@ def test_peaks_are_those_of_each_resource() -> None:
 def test_pods_outside_of_groups_need_no_machine() -> None:
     past = made_past(PastPlan(days=0.05, nodes=2))
     assert not any(peak.pods for peak in history_of_recording(past, {}).peaks)
+
+
+def test_pods_with_volumes_are_packed_like_others_and_the_notes_say_so() -> None:
+    database = pod(0, 1000, 1024)
+    assert database.facts is not None
+    scheduling = replace(database.facts.scheduling, claims=("data-db-0",))
+    database = replace(database, node="n1", facts=replace(database.facts, scheduling=scheduling))
+    now = history_of_now((), (database, replace(pod(1, 1000, 1024), node="n1")), {"n1": "a"}, START)
+    found = chosen(now, groups_of(), 1)
+    assert isinstance(found, MachineChoice)
+    assert found.counts == {"small": 1}
+    (note,) = now.notes
+    assert note.startswith("The volumes of 1 pod are not looked at")
 
 
 @pytest.mark.parametrize(
