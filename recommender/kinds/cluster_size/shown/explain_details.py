@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from adapter.foundation.objects.grouping import grouped
 from adapter.foundation.reports.counts import count_of, listed
 from recommender.decisions.texts.record_texts import money_text, shown
 from recommender.kinds.cluster_size.shown.kept_nodes import kept_by_reason, kept_reason
@@ -70,10 +71,13 @@ def _other_groups(answer: ClusterSizeAnswer) -> Iterator[str]:
 
 
 def _refusals(answer: ClusterSizeAnswer) -> Iterator[str]:
-    asked = [alike for alike in answer.unschedulable if alike.groups]
-    for alike in asked[:MOST_ROWS]:
-        yield pods_text(alike.pods)
-        yield from (GAP + text for text in by_reason((reason, name) for name, reason in alike.groups.items()))
+    # Pods of a StatefulSet differ by their labels, and yet have the same reasons.
+    asked = grouped(
+        (tuple(each.groups.items()), pod) for each in answer.unschedulable if each.groups for pod in each.pods
+    )
+    for groups, pods in list(asked.items())[:MOST_ROWS]:
+        yield pods_text(pods)
+        yield from (GAP + text for text in by_reason((reason, name) for name, reason in groups))
     if len(asked) > MOST_ROWS:
         yield f"and {len(asked) - MOST_ROWS} more kinds of pods: -o json has all of them"
 

@@ -89,7 +89,10 @@ def _notes(answer: ClusterSizeAnswer) -> Iterator[str]:
     for advice in answer.advice:
         saved = "" if advice.saved_per_hour is None else f" (saves {money_text(advice.saved_per_hour)} an hour)"
         yield f"advice: {advice.detail}{saved}"
-    yield from first_of(answer.notes, "and {} more notes: -o json has all of them")
+    told = {f"node group {group.name}: {group.reason}" for group in answer.groups if group.is_left_out}
+    yield from first_of(
+        (note for note in answer.notes if note not in told), "and {} more notes: -o json has all of them"
+    )
     expected = [one.pod for one in answer.places if one.origin is PodOrigin.EXPECTED and one.kind is not PlaceKind.NEW]
     if expected:
         exist = "does not exist" if len(expected) == 1 else "do not exist"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -259,10 +260,25 @@ def test_no_line_is_wider_than_it_may_be_and_nothing_controls_the_terminal(
     assert all(line.isprintable() for line in lines)
 
 
+def test_the_reason_why_a_group_is_left_out_is_stated_once() -> None:
+    left_out = replace(group("b", 2, 2, reason="node n1 already belongs to a"), is_left_out=True)
+    notes = ("node group b: node n1 already belongs to a", "node group c: its selector matches no node")
+    lines = text_of(ClusterSizeAnswer(groups=(group("a", 1, 1), left_out), notes=notes))
+    assert [line.strip() for line in lines if "already belongs" in line] == [
+        "left out: b: node n1 already belongs to a"
+    ]
+    assert lines[-1] == "    node group c: its selector matches no node"
+
+
 def test_the_explanation_has_steps_refusals_and_nodes_with_equal_reasons_once() -> None:
+    refused = {"a": "Insufficient cpu", "b": "taint", "c": "taint"}
     answer = ClusterSizeAnswer(
         groups=(group("a", 1, 2), group("b", 1, 1, reason="none fits"), group("c", 1, 1, reason="none fits")),
-        unschedulable=(UnschedulablePods(pods(2), {"a": "Insufficient cpu", "b": "taint", "c": "taint"}, missing="m"),),
+        unschedulable=(
+            UnschedulablePods(pods(2), refused, missing="m"),
+            # The label with its number makes each pod of a StatefulSet different from the others.
+            UnschedulablePods(pods(1, "db"), dict(refused), missing="m"),
+        ),
         steps=(SizeStep("round/1", "a", 2, "1 node for 1 pod"),),
         kept=(KeptNode("n1", "a", "NotReplicated: shop/x is alone", PodName("shop", "x")),),
     )
@@ -274,7 +290,7 @@ def test_the_explanation_has_steps_refusals_and_nodes_with_equal_reasons_once() 
         "  GROUPS WITHOUT A STEP",
         "    b, c: none fits",
         "  REFUSALS",
-        "    shop/web-0, shop/web-1",
+        "    shop/web-0, shop/web-1, shop/db-0",
         "      a: Insufficient cpu",
         "      b, c: taint",
         "  NODES THAT STAY",
