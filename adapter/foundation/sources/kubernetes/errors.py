@@ -30,8 +30,11 @@ from adapter.foundation.objects.decoders import decoder_of
 
 MESSAGE_LIMIT = 256
 """Longest part of another program's message that is kept, in characters."""
-_LONGEST_RETRY_AFTER_SECONDS = 300.0
-"""Longest wait that a server can request in `Retry-After`."""
+_LONGEST_RETRY_AFTER_SECONDS = 32.0
+"""Longest wait that a server can request in `Retry-After`: the most that kube-apiserver asks for when it is overloaded.
+
+Gateways ask for minutes while they have no server, which may be back a moment later. client-go would wait that long.
+"""
 
 
 class KubernetesError(Exception):

@@ -205,18 +205,21 @@ def test_what_is_known_outlives_the_server_and_is_brought_up_to_date_when_it_is_
     assert len(server.asked("list", "pods")) == 1
 
 
-def test_the_server_says_when_to_come_again(client: KubernetesClient, server: FakeApiServer, tasks: Tasks) -> None:
+@pytest.mark.parametrize(("code", "asked", "seconds"), [(429, "7", 7.0), (503, "300", 32.0)])
+def test_the_server_says_when_to_come_again_within_limits(
+    client: KubernetesClient, server: FakeApiServer, tasks: Tasks, code: int, asked: str, seconds: float
+) -> None:
     waits: list[float] = []
 
     def wait(stop: threading.Event, seconds: float) -> bool:
         waits.append(seconds)
         return stop.wait(0.01)
 
-    server.faults.append(Fault("list", "status", code=429, headers={"Retry-After": "7"}))
+    server.faults.append(Fault("list", "status", code=code, headers={"Retry-After": asked}))
     reflector = MetadataReflector(client, PODS, ObjectIndex(), dataclasses.replace(SETTINGS, wait=wait))
     tasks.start("watch pods", reflector.run)
     until(lambda: reflector.synced)
-    assert 7.0 <= waits[0] <= 7.5
+    assert seconds <= waits[0] <= seconds + 0.5
 
 
 def test_a_server_that_ends_every_watch_at_once_is_not_overrun(
