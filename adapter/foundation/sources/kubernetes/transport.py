@@ -224,6 +224,12 @@ class PlainTransport:
         self.pool_manager.clear()
 
 
+def unusable_certificates(host: str, error: Exception) -> ConfigurationError:
+    """Return the error for a CA, or for a client certificate and its key, with which no connection can be made."""
+    remedy = "write them in PEM, and a certificate with its own key"
+    return ConfigurationError(f"certificates for {host}: {trimmed(str(error))}: {remedy}")
+
+
 def _context(access: PlainAccess) -> ssl.SSLContext:
     """Return the context of all connections; raises ConfigurationError."""
     try:
@@ -237,8 +243,7 @@ def _context(access: PlainAccess) -> ssl.SSLContext:
         if access.client_certificate is not None:
             _load_certificate(context, access.client_certificate)
     except (OSError, ValueError) as error:
-        message = f"certificates for {access.host}: {trimmed(str(error))}"
-        raise ConfigurationError(message) from None
+        raise unusable_certificates(access.host, error) from None
     return context
 
 

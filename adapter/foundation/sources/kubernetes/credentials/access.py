@@ -18,7 +18,12 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.sources.kubernetes.credentials.plain_kubeconfig import plain_access, service_account_access
 from adapter.foundation.sources.kubernetes.errors import ConfigurationError, trimmed
-from adapter.foundation.sources.kubernetes.transport import CONNECTIONS, PackageTransport, PlainTransport
+from adapter.foundation.sources.kubernetes.transport import (
+    CONNECTIONS,
+    PackageTransport,
+    PlainTransport,
+    unusable_certificates,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -58,14 +63,26 @@ def packaged(path: str, context: str | None = None, remedy: str = _REMEDY) -> Pa
     from kubernetes.config.kube_config import load_kube_config  # noqa: PLC0415 - see the module's docstring
 
     configuration = usual_configuration()
-    _load(
-        f"kubeconfig {path}",
-        lambda: load_kube_config(  # type: ignore[no-untyped-call]  # the package's loaders have no types
+
+    def load() -> None:
+        load_kube_config(  # type: ignore[no-untyped-call]  # the package's loaders have no types
             config_file=path, context=context, client_configuration=configuration, persist_config=False
-        ),
-        remedy,
-    )
+        )
+        _require_user(path, context)
+
+    _load(f"kubeconfig {path}", load, remedy)
     return transport_of(configuration)
+
+
+def _require_user(path: str, context: str | None) -> None:
+    """Raise ConfigException if the context names a user that does not exist: the package would send no credentials."""
+    from kubernetes.config.kube_config import KubeConfigMerger  # noqa: PLC0415 - likewise
+
+    merged = KubeConfigMerger(path).config  # type: ignore[no-untyped-call]  # likewise
+    named = merged["contexts"].get_with_name(context or merged["current-context"])
+    user = named["context"].safe_get("user")
+    if user:
+        merged["users"].get_with_name(user)
 
 
 def in_cluster(
@@ -223,8 +240,7 @@ def transport_of(configuration: Configuration) -> PackageTransport:
     try:
         return PackageTransport(ApiClient(configuration))
     except (OSError, HTTPError) as error:
-        message = f"certificates for {configuration.host}: {trimmed(str(error))}"
-        raise ConfigurationError(message) from None
+        raise unusable_certificates(configuration.host, error) from None
 
 
 def pod_namespace() -> str:

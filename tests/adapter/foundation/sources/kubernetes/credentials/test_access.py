@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     from adapter.foundation.sources.kubernetes.answers import Answer
 
 CONTEXT = "current-context: a, contexts: [{name: a, context: {cluster: c, user: u}}]"
+LOCAL = "{server: 'https://localhost'}"
 USER = "{name: u, user: {token: s3cret}}"
+OTHER_USER = "{name: v, user: {token: s3cret}}"
 CLUSTER = "{server: 'https://localhost', certificate-authority: missing.crt}"
 
 
@@ -285,6 +287,10 @@ class TestConfiguration:
                 "not in the expected form",
             ),
             (
+                f"{{{CONTEXT}, clusters: [{{name: c, cluster: {LOCAL}}}], users: [{OTHER_USER}]}}",
+                "there is no user named u",
+            ),
+            (
                 f"{{{CONTEXT}, clusters: [{{name: c, cluster: {CLUSTER}}}], users: [{USER}]}}",
                 "File does not exist",
             ),
@@ -297,6 +303,7 @@ class TestConfiguration:
             "no context",
             "context of another name",
             "user without name",
+            "no user of that name",
             "no CA",
         ],
     )
