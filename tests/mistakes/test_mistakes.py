@@ -12,6 +12,7 @@ from demo.machine.certificates import Authority
 from tests.mistakes.adapter import ADAPTER
 from tests.mistakes.check import CHECK
 from tests.mistakes.check_command import CHECK_COMMAND
+from tests.mistakes.kubeconfig import KUBECONFIG_OF_ADAPTER, KUBECONFIG_OF_RECOMMENDER
 from tests.mistakes.recommender import RECOMMENDER
 from tests.mistakes.recommender_file import RECOMMENDER_FILE
 from tests.support.forked import ADAPTER as ADAPTER_PROGRAM
@@ -46,8 +47,10 @@ ROWS = [
         (ADAPTER_PROGRAM, CHECK),
         (ADAPTER_PROGRAM, CHECK_COMMAND),
         (ADAPTER_PROGRAM, ADAPTER),
+        (ADAPTER_PROGRAM, KUBECONFIG_OF_ADAPTER),
         (RECOMMENDER_PROGRAM, RECOMMENDER),
         (RECOMMENDER_PROGRAM, RECOMMENDER_FILE),
+        (RECOMMENDER_PROGRAM, KUBECONFIG_OF_RECOMMENDER),
     )
     for mistake in table
 ]

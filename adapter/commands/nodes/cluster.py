@@ -10,7 +10,7 @@ from adapter.foundation.cluster.files.folder import ClusterFolder
 from adapter.foundation.cluster.files.reading import ClusterFilesError
 from adapter.foundation.cluster.watch.watch import ClusterWatch
 from adapter.foundation.options.clients import ObjectSettings, kubernetes_client
-from adapter.foundation.service.runtime.errors import StartError
+from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
 from adapter.foundation.sources.kubernetes.lists.list_watch import WatchSettings
 from adapter.nodes.board.cluster_facts import NodeFacts, needs_of, node_facts
@@ -52,7 +52,7 @@ def node_source(
     changed: Callable[[], None],
     begin: threading.Event,
 ) -> NodeSource:
-    """Return the source of nodes and pods, and start its tasks. Raises StartError.
+    """Return the source of nodes and pods, and start its tasks. Raises UsageError.
 
     `changed` is called when a fact changes. The first lists begin once the event `begin` is set, or after
     `LONGEST_WAIT_SECONDS`, because tens of thousands of pods would delay more urgent work.
@@ -64,7 +64,7 @@ def node_source(
     try:
         client = kubernetes_client(objects.cluster, limit=objects.limit)
     except KubernetesError as error:
-        raise StartError(f"{error}; or set --objects to a folder to run without a cluster") from error
+        raise UsageError(f"{error}; or set --objects to a folder to run without a cluster") from error
     watch = ClusterWatch(
         client,
         needs_of(settings),
@@ -94,6 +94,6 @@ def _folder(
     try:
         folder.refresh()
     except ClusterFilesError as error:
-        raise StartError(str(error)) from error
+        raise UsageError(str(error)) from error
     context.tasks.periodic("objects", folder.refresh, every_seconds=1.0, deadline_seconds=60.0, reads_only=True)
     return NodeSource(lambda: node_facts(folder.state(needs), folder.placed_pods()))

@@ -23,7 +23,7 @@ from adapter.commands.nodes.reader_access import (
 from adapter.foundation.files.file_contents import FilesError
 from adapter.foundation.files.gzip_format import Piece, gzipped
 from adapter.foundation.options.clients import prometheus_client
-from adapter.foundation.service.runtime.errors import StartError
+from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.service.runtime.heap import return_free_memory
 from adapter.foundation.service.runtime.process_telemetry import exposition
 from adapter.foundation.service.server.connections.bodies import BodyPlan, Head, PlanBody
@@ -69,7 +69,7 @@ _OWN_METRICS_BURST_SECONDS: Final = 0.25
 
 
 def make_worker(settings: NodesSettings, context: WorkerContext) -> WsgiApp:
-    """Return the application of the worker, and start its tasks. Raises StartError."""
+    """Return the application of the worker, and start its tasks. Raises UsageError."""
     pace, clock, wake, file_is_read = Pace(pause_seconds=0.0), Clock(), threading.Event(), threading.Event()
     reloader = _reloader(settings, context)
     watches = WatchMetrics(context.registry, METRICS_PREFIX)
@@ -111,7 +111,7 @@ def _reloader(settings: NodesSettings, context: WorkerContext) -> SchedulingRelo
     try:
         return SchedulingReloader(settings.scheduling_file, context.registry, METRICS_PREFIX, context.kept)
     except (FilesError, SchedulingFileError) as error:
-        raise StartError(str(error)) from error
+        raise UsageError(str(error)) from error
 
 
 def _keeper(

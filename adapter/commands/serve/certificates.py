@@ -22,7 +22,7 @@ from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.service.flags.table import DURATION, TEXT, Flag, FlagValues, Repeat, in_group
 from adapter.foundation.service.runtime.errors import StartError
 from adapter.foundation.service.runtime.logs import StateLog
-from adapter.foundation.sources.kubernetes.errors import KubernetesError
+from adapter.foundation.sources.kubernetes.errors import ConfigurationError, KubernetesError
 from adapter.foundation.sources.kubernetes.writing import ObjectClient
 from adapter.foundation.time.backoff import Backoff
 from adapter.metrics.identity.certificates.certificate_file import FILE, read_kept, write_kept
@@ -146,8 +146,9 @@ def first_certificate(
 ) -> ServingCertificate:
     """Return the first certificate to present, once it is in the Secret and the APIServices trust it.
 
-    Raises StartError if the certificate is not in the Secret within half a minute. If an APIService does not trust the
-    certificate by then, the problem is logged, and the other APIServices are still served.
+    Raises UsageError if these settings lead to no cluster, and StartError if the certificate is not in the Secret
+    within half a minute. If an APIService does not trust the certificate by then, the problem is logged, and the other
+    APIServices are still served.
     """
     troubles, backoff = _Troubles(), Backoff(first_seconds=0.5, longest_seconds=5.0)
     end = clock() + FIRST_LOOK_SECONDS
@@ -165,6 +166,8 @@ def first_certificate(
             if late:
                 raise StartError(_cannot_start(kept, look.problems))
             sleep(pause)
+    except ConfigurationError as e:
+        raise UsageError(f"no serving certificate: {e}") from e
     except KubernetesError as e:
         raise StartError(f"no serving certificate: {e}") from e
     except OSError as e:
@@ -178,11 +181,11 @@ def _cannot_start(kept: KeptCertificate, problems: Sequence[RotationProblem]) ->
 
 
 def keep_certificate(kept: KeptCertificate, context: WorkerContext) -> None:
-    """Start the task that keeps the certificate, in the worker. Raises StartError."""
+    """Start the task that keeps the certificate, in the worker. Raises UsageError."""
     try:
         keeper = kept.keeper(CertificateMetrics(context.registry))
     except KubernetesError as e:
-        raise StartError(f"the serving certificate cannot be kept: {e}") from e
+        raise UsageError(f"the serving certificate cannot be kept: {e}") from e
     pause_seconds = Times(kept.life).pause_seconds
 
     def keep(stop: Stop) -> None:

@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.resources import BUILT_IN, find_resource
-from adapter.foundation.service.runtime.errors import StartError
+from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.service.runtime.threads import DaemonThreads
 from adapter.foundation.sources.kubernetes.client import KubernetesClient
 from adapter.foundation.sources.kubernetes.credentials.access import from_kubeconfig, in_cluster
@@ -38,7 +38,7 @@ _log = logging.getLogger(__name__)
 
 
 def make_gate(identity: ServeIdentity, context: WorkerContext, watches: WatchTelemetry) -> Gate:
-    """Return the gate, and start its background tasks. Raises StartError."""
+    """Return the gate, and start its background tasks. Raises UsageError."""
     telemetry = IdentityTelemetry(context.registry)
     clients = _Clients()
     crowd = review_waiters(MOST_WAITING)
@@ -66,7 +66,7 @@ class _Clients:
     def of(self, server: ReviewServer | None) -> KubernetesClient | None:
         """Return the client of a server; None without a server, or if the pod has no service account.
 
-        Raises StartError if a kubeconfig cannot be used.
+        Raises UsageError if a kubeconfig cannot be used.
         """
         if server is None:
             return None
@@ -80,7 +80,7 @@ def _client(server: ReviewServer) -> KubernetesClient | None:
         return KubernetesClient(from_kubeconfig(server.kubeconfig) if server.kubeconfig else in_cluster())
     except ConfigurationError as error:
         if server.kubeconfig:
-            raise StartError(str(error)) from error
+            raise UsageError(str(error)) from error
         _log.warning("callers cannot be reviewed: %s", error)
         return None
 

@@ -22,7 +22,6 @@ from adapter.foundation.options.clients import ObjectSettings, kubernetes_client
 from adapter.foundation.promql.quoting import is_label_name
 from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.service.flags.table import INTEGER, TEXT, Flag, FlagValues, in_group, switch
-from adapter.foundation.service.runtime.errors import StartError
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, NotFoundError
 from adapter.foundation.sources.kubernetes.lists.list_watch import WHOLE_OBJECTS, ListWatch, WatchSettings
 from adapter.foundation.sources.kubernetes.watches.reflector import Reflector
@@ -209,12 +208,12 @@ def serve_rule_objects(
     pace: Pace,
     telemetry: WatchTelemetry,
 ) -> None:
-    """Start the tasks that watch the objects, put them in force and write their statuses. Raises StartError."""
+    """Start the tasks that watch the objects, put them in force and write their statuses. Raises UsageError."""
     try:
         client = kubernetes_client(settings.objects.cluster, limit=settings.objects.limit)
         writing = ObjectClient(kubernetes_client(settings.objects.cluster))
     except KubernetesError as error:
-        raise StartError(f"{error}; or leave out --metric-rules") from error
+        raise UsageError(f"{error}; or leave out --metric-rules") from error
     watches = WatchSettings(pace=pace, telemetry=telemetry)
     changes = RuleObjectChanges()
     store = rule_object_store(changes, most=settings.max_per_namespace)

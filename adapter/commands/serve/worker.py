@@ -21,7 +21,7 @@ from adapter.foundation.documents.load import DocumentError
 from adapter.foundation.files.file_contents import FilesError
 from adapter.foundation.objects.resources import BUILT_IN, find_resource
 from adapter.foundation.options.clients import object_source, prometheus_client
-from adapter.foundation.service.runtime.errors import StartError
+from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.service.runtime.logs import fields
 from adapter.foundation.service.runtime.process_telemetry import exposition
 from adapter.foundation.service.runtime.threads import DaemonThreads
@@ -65,7 +65,7 @@ PREPARE_SECONDS = 0.1
 
 
 def make_worker(settings: ServeSettings, context: WorkerContext) -> WsgiApp:
-    """Return the application of the worker, and start its tasks. Raises StartError."""
+    """Return the application of the worker, and start its tasks. Raises UsageError."""
     pace = Pace()
     watches = WatchMetrics(context.registry, METRICS_PREFIX)
     gate = make_gate(settings.identity, context, watches)
@@ -155,7 +155,7 @@ def _configuration(settings: ServeSettings, context: WorkerContext, objects: Obj
     try:
         return RuleReloader(settings.configuration, objects.resource, context.registry, METRICS_PREFIX, context.kept)
     except (FilesError, DocumentError) as error:
-        raise StartError(str(error)) from error
+        raise UsageError(str(error)) from error
 
 
 def _start_tasks(

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.options.prometheus import prometheus_settings
 from adapter.foundation.service.flags.parsing import UsageError
-from adapter.foundation.service.runtime.errors import StartError
 from adapter.foundation.service.runtime.logs import StateLog, fields
 from adapter.foundation.sources.kubernetes.client import KubernetesClient, RequestDeadlines
 from adapter.foundation.sources.kubernetes.credentials.access import access
@@ -102,7 +101,7 @@ def objects_for_one_run(settings: ObjectSettings) -> Iterator[ObjectSource]:
 def object_source(
     settings: ObjectSettings, context: WorkerContext, pace: Pace, telemetry: WatchTelemetry
 ) -> ObjectSource:
-    """Return the objects, from files or watches, and start the tasks that keep them current; raises StartError."""
+    """Return the objects, from files or watches, and start the tasks that keep them current; raises UsageError."""
     if settings.files is not None:
         return _file_objects(settings.files, context, pace)
 
@@ -112,7 +111,7 @@ def object_source(
     try:
         return _cluster_objects(settings, start, WatchSettings(pace=pace, telemetry=telemetry))
     except KubernetesError as error:
-        raise StartError(f"{error}; or set --objects to a folder to run without a cluster") from error
+        raise UsageError(f"{error}; or set --objects to a folder to run without a cluster") from error
 
 
 def prometheus_client_for_one_run(values: FlagValues) -> PrometheusClient:
@@ -126,7 +125,7 @@ def prometheus_client_for_one_run(values: FlagValues) -> PrometheusClient:
 def prometheus_client(
     settings: PrometheusSettings, context: WorkerContext, pace: Pace, telemetry: QueryTelemetry | None = None
 ) -> PrometheusClient:
-    """Return a client, checked in the background and closed by the worker; raises StartError.
+    """Return a client, checked in the background and closed by the worker; raises UsageError.
 
     `telemetry` counts the client's queries; None creates new telemetry for this process.
     """
@@ -134,7 +133,7 @@ def prometheus_client(
         telemetry = telemetry or PrometheusTelemetry(context.registry, context.options.metrics_prefix)
         client = PrometheusClient(settings, telemetry=telemetry, pace=pace)
     except SettingsError as error:
-        raise StartError(str(error)) from error
+        raise UsageError(str(error)) from error
     if settings.access_files is not None and settings.access_files.notice:
         _log.warning("%s", settings.access_files.notice)
     context.on_stop(client.close)
@@ -153,7 +152,7 @@ def _file_objects(files: Path, context: WorkerContext, pace: Pace) -> FileObject
         objects = FileObjects(files, pace, report=lambda problem: _log.error("%s", problem))
         objects.refresh()
     except ObjectsError as error:
-        raise StartError(str(error)) from error
+        raise UsageError(str(error)) from error
     context.tasks.periodic("objects", objects.refresh, every_seconds=1.0, deadline_seconds=60.0, reads_only=True)
     return objects
 

@@ -37,7 +37,7 @@ def cpva(arguments: Sequence[str]) -> NoReturn:
 
 
 def _run(values: FlagValues, settings: CpvaSettings, port: Port) -> int:
-    """Load and start everything else; return the exit status. Raises StartError."""
+    """Load and start everything else; return the exit status. Raises UsageError."""
     # These modules are loaded when the port already answers (`port`).
     from adapter.foundation.sources.kubernetes.writing import ObjectClient  # noqa: PLC0415 - likewise
     from recommender.commands.cpva.followed_config import FollowedConfig  # noqa: PLC0415 - likewise

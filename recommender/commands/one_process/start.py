@@ -9,6 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from adapter.foundation.options.logs import configure_logs_by
+from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.service.runtime.errors import StartError
 from adapter.foundation.service.runtime.heap import settle_heap
 from recommender.commands.program import PROGRAM
@@ -27,7 +28,7 @@ ENDINGS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
 def run_to_the_end(values: FlagValues, port: Port, run: Callable[[], int]) -> NoReturn:
     """Serve the port, then call `run`, which loads and starts everything else; exit with the status that it returns.
 
-    `run` raises StartError if the program cannot start.
+    `run` raises StartError or UsageError if the program cannot start.
     """
     # Threads inherit blocked signals, so this comes before the first of them.
     signal.pthread_sigmask(signal.SIG_BLOCK, ENDINGS)
@@ -38,6 +39,8 @@ def run_to_the_end(values: FlagValues, port: Port, run: Callable[[], int]) -> No
         _log.warning("%s", warning)
     try:
         status = run()
+    except UsageError as error:
+        refuse(str(error), status=2)
     except StartError as error:
         refuse(str(error))
     except Exception as error:  # noqa: BLE001 - whatever it is, a process that cannot work must not answer that it is well
@@ -49,10 +52,10 @@ def run_to_the_end(values: FlagValues, port: Port, run: Callable[[], int]) -> No
     os._exit(status)
 
 
-def refuse(message: str) -> NoReturn:
-    """End the process with status 1 and one line on stderr."""
+def refuse(message: str, status: int = 1) -> NoReturn:
+    """End the process with the status and one line on stderr."""
     # One write, because the thread that writes the log must not come between the line and its end.
     sys.stderr.write(f"{PROGRAM}: {message}\n")
     sys.stderr.flush()
     logging.shutdown()
-    os._exit(1)
+    os._exit(status)

@@ -55,7 +55,7 @@ def _listeners(values: FlagValues) -> list[socket.socket]:
 
 
 def _run(values: FlagValues, settings: NannySettings, port: Port) -> int:
-    """Load and start everything else; return the exit status. Raises StartError."""
+    """Load and start everything else; return the exit status. Raises UsageError."""
     # These modules are loaded when the port already answers (`port`).
     from adapter.foundation.sources.kubernetes.writing import ObjectClient  # noqa: PLC0415 - likewise
     from recommender.commands.one_process.process import OneProcess  # noqa: PLC0415 - likewise

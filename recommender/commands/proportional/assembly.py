@@ -15,7 +15,7 @@ from adapter.foundation.cluster.values.state import ClusterNeeds, Unknown
 from adapter.foundation.cluster.values.virtual_nodes import VIRTUAL_LABELS
 from adapter.foundation.objects.resources import BUILT_IN, find_resource
 from adapter.foundation.objects.selectors import parse_selector
-from adapter.foundation.service.runtime.errors import StartError
+from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.service.runtime.threads import DaemonThreads
 from adapter.foundation.sources.kubernetes.client import KubernetesClient
 from adapter.foundation.sources.kubernetes.credentials.access import access
@@ -117,13 +117,13 @@ class _SharedObjects:
     """The objects that several parts share."""
 
     def __init__(self, options: ProportionalOptions, process: OneProcess) -> None:
-        """Create the objects. Raises StartError if no usable cluster is named; no request is sent yet."""
+        """Create the objects. Raises UsageError if no usable cluster is named; no request is sent yet."""
         named = options.cluster
         try:
             connect = access(None if named.kubeconfig is None else str(named.kubeconfig), named.context)
             self.client = KubernetesClient(connect)
         except KubernetesError as error:
-            raise StartError(str(error)) from error
+            raise UsageError(str(error)) from error
         self.process = process
         self.clock = Clock()
         self.wake = threading.Event()
@@ -142,7 +142,7 @@ def start(
     process: OneProcess,
     history: RecordHistory = _NO_HISTORY,
 ) -> Running:
-    """Start all parts. Raises StartError."""
+    """Start all parts. Raises UsageError."""
     parts = _SharedObjects(options, process)
     [entry] = configuration.recommendations
     subject: ProportionalSettings = entry.subject

@@ -52,7 +52,7 @@ def proportional(arguments: Sequence[str]) -> NoReturn:
 
 
 def _run(values: FlagValues, configuration: Configuration, port: Port, page_listener: socket.socket | None) -> int:
-    """Load and start everything else; return the exit status. Raises StartError."""
+    """Load and start everything else; return the exit status. Raises UsageError."""
     # The port answers by now: loading takes longer than the kubelet waits for it, at a few hundredths of a core.
     from recommender.commands.one_process.process import OneProcess  # noqa: PLC0415 - see above
     from recommender.commands.proportional.assembly import ProportionalOptions, start  # noqa: PLC0415 - likewise
@@ -74,7 +74,7 @@ def _run(values: FlagValues, configuration: Configuration, port: Port, page_list
         try:
             hosts = AllowedHosts((*values.texts("allowed-hosts"), own) if own else values.texts("allowed-hosts"))
         except ValueError as error:
-            raise StartError(f"--allowed-hosts: {error}") from error
+            raise UsageError(f"--allowed-hosts: {error}") from error
         page = Page(page_listener, hosts, configuration.state, process)
         page.start(start(options, configuration, process, page.history))
     settle_collector()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.cluster.watch.watch import ClusterWatch
 from adapter.foundation.options.clients import kubernetes_client
-from adapter.foundation.service.runtime.errors import StartError
+from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.sources.kubernetes.discovery import KindDiscovery
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
 from adapter.foundation.sources.kubernetes.lists.list_watch import WatchSettings
@@ -43,11 +43,11 @@ _log = logging.getLogger(__name__)
 
 
 def cluster_environment(settings: RunSettings, context: WorkerContext, parts: SharedServices) -> RunEnvironment:
-    """Return the environment of a cluster, and start its tasks. Raises StartError."""
+    """Return the environment of a cluster, and start its tasks. Raises UsageError."""
     try:
         client = kubernetes_client(settings.objects.cluster)
     except KubernetesError as error:
-        raise StartError(f"{error}; or give --objects DIR to do without a cluster") from error
+        raise UsageError(f"{error}; or give --objects DIR to do without a cluster") from error
     objects = ObjectClient(client)
     resolve = KindDiscovery(client, pace=parts.pace).resource
     writes = Writes(objects)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from adapter.foundation.cluster.files.folder import ClusterFolder
 from adapter.foundation.cluster.files.reading import ClusterFilesError
 from adapter.foundation.cluster.values.state import Unknown
-from adapter.foundation.service.runtime.errors import StartError
+from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.service.runtime.logs import fields
 from recommender.commands.run.environment import RunEnvironment
 from recommender.decisions.policy_settings import Output
@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 
 
 def folder_environment(settings: RunSettings, context: WorkerContext, parts: SharedServices) -> RunEnvironment:
-    """Return the environment of a folder; raises StartError if it cannot be read."""
+    """Return the environment of a folder; raises UsageError if it cannot be read."""
     directory = settings.objects.files
     if directory is None:
         raise AssertionError("made only where --objects is given")
@@ -44,7 +44,7 @@ def folder_environment(settings: RunSettings, context: WorkerContext, parts: Sha
     try:
         folder.refresh()
     except ClusterFilesError as error:
-        raise StartError(str(error)) from error
+        raise UsageError(str(error)) from error
     _warn_of_scaling(parts.plan().configuration)
     context.tasks.periodic("objects", folder.refresh, every_seconds=1.0, deadline_seconds=60.0, reads_only=True)
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from adapter.foundation.files.file_contents import FilesError
-from adapter.foundation.service.runtime.errors import StartError
+from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.service.runtime.logs import fields
 from adapter.foundation.service.runtime.threads import DaemonThreads
 from adapter.foundation.service.server.plain_port.plain_server import PlainAnswer
@@ -68,7 +68,7 @@ _ALLOW_HOST = "ask for localhost, or add the name to --allowed-hosts or listen.a
 
 
 def make_worker(settings: RunSettings, source: ConfigurationSource, context: WorkerContext) -> WsgiApp:
-    """Build the worker and start its tasks. Raises StartError."""
+    """Build the worker and start its tasks. Raises UsageError."""
     has_objects = source.current.objects.enabled and settings.objects.files is None
     plans = Plans(source.current)
     environment, parts = _surroundings(settings, context, plans)
@@ -224,11 +224,11 @@ def _surroundings(settings: RunSettings, context: WorkerContext, plans: Plans) -
 
 
 def follow_file(path: Path, context: WorkerContext) -> ConfigurationReloader:
-    """Return the configuration of a file; raises StartError if it cannot be used."""
+    """Return the configuration of a file; raises UsageError if it cannot be used."""
     try:
         return ConfigurationReloader(path, context.registry, METRICS_PREFIX, context.kept)
     except (FilesError, ConfigurationFileError) as error:
-        raise StartError(str(error)) from error
+        raise UsageError(str(error)) from error
 
 
 def warn_of_restart(at_start: Configuration, now: Configuration) -> None:

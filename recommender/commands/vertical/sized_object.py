@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.objects.resources import BUILT_IN, find_resource
-from adapter.foundation.service.runtime.errors import StartError
+from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.sources.kubernetes.client import KubernetesClient, RequestDeadlines
 from adapter.foundation.sources.kubernetes.credentials.access import access
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
@@ -22,12 +22,12 @@ _DEADLINES: Final = RequestDeadlines(total=20.0)
 
 
 def connected(settings: ClusterSettings) -> KubernetesClient:
-    """Return a client for the cluster that the flags name. Raises StartError."""
+    """Return a client for the cluster that the flags name. Raises UsageError."""
     try:
         kubeconfig = None if settings.kubeconfig is None else str(settings.kubeconfig)
         return KubernetesClient(access(kubeconfig, settings.context), _DEADLINES)
     except KubernetesError as error:
-        raise StartError(str(error)) from error
+        raise UsageError(str(error)) from error
 
 
 def path_of(target: TargetReference) -> str:

@@ -164,6 +164,6 @@ def test_without_a_secret_that_can_be_used_the_program_does_not_start(
         "--kubeconfig=",
         f"--lister-kubeconfig={tmp_path / 'missing'}",
     )
-    assert ended.code == 1
+    assert ended.code == 2
     assert "no serving certificate: kubeconfig" in ended.error
     assert not (tmp_path / "certificates").exists()

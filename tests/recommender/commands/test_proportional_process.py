@@ -192,5 +192,5 @@ def test_a_process_that_cannot_reach_any_cluster_ends_with_the_reason(tmp_path: 
     known = (f"--namespace={NAMESPACE}", "--configmap=dns", "--target=deployment/coredns")
     missing = f"--kubeconfig={tmp_path / 'missing'}"
     with running("proportional", *known, missing, log_path=tmp_path / "log") as recommender:
-        assert recommender.process.wait(30) == 1
+        assert recommender.process.wait(30) == 2
         assert "tidewatch-recommender: kubeconfig " in recommender.log

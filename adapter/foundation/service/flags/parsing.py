@@ -34,6 +34,7 @@ from adapter.foundation.service.flags.table import (
     one_of,
     variable_of,
 )
+from adapter.foundation.service.runtime.errors import UsageError
 
 __all__ = [
     "ADDRESS",
@@ -58,10 +59,6 @@ __all__ = [
     "one_of",
     "parse_flags",
 ]
-
-
-class UsageError(Exception):
-    """The command line or the environment is wrong; the message is one line that says what to do. Exit status 2."""
 
 
 class HelpRequested(Exception):  # noqa: N818 - no error: somebody asked

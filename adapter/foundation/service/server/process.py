@@ -23,7 +23,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 from gunicorn.app.base import BaseApplication
 from gunicorn.arbiter import Arbiter
@@ -32,6 +32,7 @@ from gunicorn.glogging import Logger
 from gunicorn.sock import TCP6Socket, TCPSocket
 
 from adapter.foundation.files.kept_contents import KeptContents
+from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage
 from adapter.foundation.service.runtime.errors import StartError
 from adapter.foundation.service.runtime.garbage_collector import settle_collector
 from adapter.foundation.service.runtime.heap import settle_heap
@@ -62,15 +63,20 @@ LONGEST_RESTART_WAIT = 30.0
 SWITCH_SECONDS = 0.0005
 """Python's switch interval: how soon a waiting thread gets the interpreter from one that computes. With the default of
 5 ms, the 99th percentile of requests doubled while 250,000 values were refreshed."""
+_EXIT_STATUSES: Final = {Arbiter.WORKER_BOOT_ERROR: 1, Arbiter.APP_LOAD_ERROR: 2}
+"""The exit status of the process for that of a worker that could not start. Gunicorn ends with such a worker."""
 SPARE_DESCRIPTORS = 256
 """File descriptors reserved for everything but client connections: health checks, Prometheus, the cluster and files."""
 
 
 def serve_forever(options: ServerOptions, make_worker: MakeWorker) -> NoReturn:
-    """Serve until a signal ends the process; raises SystemExit with 0 after a signal, and 1 if it cannot start.
+    """Serve until a signal ends the process; raises SystemExit with 0 after a signal.
+
+    If the process cannot start, the status is 1, or 2 if that is because of its flags, or of a file that they name.
 
     `make_worker` is called in the worker process with its context: it builds everything, starts tasks, and returns the
-    application. It may raise StartError. Note that SystemExit passes through the caller's frames in the worker too.
+    application. It may raise StartError or UsageError. Note that SystemExit passes through the caller's frames in the
+    worker too.
     """
     descriptors = _raise_descriptor_limit(options.connections.most + SPARE_DESCRIPTORS)
     options = replace(options, connections=connections_within(options.connections, descriptors))
@@ -78,6 +84,8 @@ def serve_forever(options: ServerOptions, make_worker: MakeWorker) -> NoReturn:
         listener = listening_socket(options.address)
         plain = listening_socket(options.plain_address) if options.plain_address else None
         tls = ServerTls(options.tls) if options.tls else None
+    except UsageError as e:
+        exit_for_usage(options.program, str(e))
     except StartError as e:
         print(f"{options.program}: {e}", file=sys.stderr)  # noqa: T201 - the one line on stderr
         sys.exit(1)
@@ -134,6 +142,8 @@ class ServerApplication(BaseApplication):
             self.tls.on_reload = self.context.tls_reloaded
         try:
             application = self._make_worker(self.context)
+        except UsageError as e:
+            self._refuse(str(e), Arbiter.APP_LOAD_ERROR)
         except StartError as e:
             self._refuse(str(e))
         except Exception as e:  # noqa: BLE001 - whatever it is, the process cannot serve: said in one line, and the end
@@ -142,11 +152,11 @@ class ServerApplication(BaseApplication):
         settle_collector()
         return application
 
-    def _refuse(self, message: str) -> NoReturn:
+    def _refuse(self, message: str, status: int = Arbiter.WORKER_BOOT_ERROR) -> NoReturn:
         # One write, because the thread that writes the log must not come between the line and its end.
         sys.stderr.write(f"{self.options.program}: {message}\n")
         sys.stderr.flush()
-        sys.exit(Arbiter.WORKER_BOOT_ERROR)
+        sys.exit(status)
 
 
 class ServerLogger(Logger):
@@ -160,7 +170,7 @@ class ServerLogger(Logger):
 
     def error(self, msg: str, *args: object, **kwargs: Any) -> None:  # noqa: ANN401 - handed through to logging
         """Log an error, unless it says that a worker could not start, since the worker has printed the reason."""
-        if args[-1:] != (Arbiter.WORKER_BOOT_ERROR,):
+        if not args or args[-1] not in _EXIT_STATUSES:
             self.error_log.error(msg, *args, **kwargs)
 
 
@@ -226,10 +236,10 @@ class ServerArbiter(Arbiter):
             _log.debug("the worker ended before it had started: %s", e)
 
     def halt(self, reason: str | None = None, exit_status: int = 0) -> NoReturn:
-        """Exit, with status 1 if the worker could not start; the worker has printed the reason."""
+        """Exit; if the worker could not start, it has printed the reason."""
         _log.debug("the arbiter exits", extra=fields(reason=reason))
         self.stop()
-        sys.exit(1 if exit_status else 0)
+        sys.exit(_EXIT_STATUSES.get(exit_status, exit_status))
 
     def _wait_for_end(self) -> None:
         signals = self.wait_for_signals(timeout=1.0)

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.files.file_contents import require_regular
 from adapter.foundation.files.followed_files import FollowedFiles, Stamp, stamps_of
-from adapter.foundation.service.runtime.errors import StartError
+from adapter.foundation.service.runtime.errors import UsageError
 from adapter.foundation.service.runtime.logs import StateLog
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class ServerTls:
     """Wraps accepted sockets with the last good context. For the accepting thread only."""
 
     def __init__(self, settings: TlsSettings, on_reload: Callable[[bool], None] = lambda _: None) -> None:
-        """Load the files once; raises StartError if they cannot be used."""
+        """Load the files once; raises UsageError if they cannot be used."""
         self._settings = settings
         self.on_reload = on_reload
         """Callback for each change of files or authorities, with whether they could be used."""
@@ -136,7 +136,7 @@ class ServerTls:
                 loads_refused_again=True,
             )
         except _UNUSABLE as e:
-            raise StartError(_unusable(settings, e)) from e
+            raise UsageError(_unusable(settings, e)) from e
         self._context: ssl.SSLContext | None = self._followed.value
 
     def wrap(self, sock: socket.socket) -> ssl.SSLSocket:

@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry
 from adapter.commands.nodes.cluster import node_source
 from adapter.foundation.options.clients import ObjectSettings
 from adapter.foundation.options.cluster import ClusterSettings
-from adapter.foundation.service.runtime.errors import StartError
+from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.service.runtime.process_telemetry import TaskMetrics
 from adapter.foundation.service.runtime.tasks import Tasks
 from adapter.foundation.sources.kubernetes.kubernetes_telemetry import WatchMetrics
@@ -72,12 +72,12 @@ def test_a_folder_is_followed(context: Context, tmp_path: Path) -> None:
 
 
 def test_a_folder_without_files_ends_the_start(context: Context, tmp_path: Path) -> None:
-    with pytest.raises(StartError, match="no"):
+    with pytest.raises(UsageError, match="no"):
         source_of(context, cluster(tmp_path))
 
 
 def test_a_kubeconfig_that_is_missing_ends_the_start_with_the_way_out(context: Context, tmp_path: Path) -> None:
-    with pytest.raises(StartError, match="or set --objects to a folder to run without a cluster"):
+    with pytest.raises(UsageError, match="or set --objects to a folder to run without a cluster"):
         source_of(context, cluster(kubeconfig=tmp_path / "missing"))
 
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
+from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.service.runtime.errors import StartError
 from adapter.foundation.service.runtime.logs import configure_logs
 from adapter.foundation.service.server.addresses import parse_address
@@ -139,7 +140,9 @@ def make_worker(settings: dict[str, Any], context: WorkerContext) -> WsgiApp:
     """Build the worker as the settings say."""
     until(Path(settings.get("start_after", os.devnull)).exists, _LONGEST_SECONDS)
     if settings.get("start") == "refused":
-        raise StartError("the rules cannot be read: adapter.yaml:3: say something else")
+        raise StartError("the memory is locked: try again")
+    if settings.get("start") == "unusable":
+        raise UsageError("adapter.yaml:3: this cannot be read: say something else")
     if settings.get("start") == "broken":
         raise RuntimeError("something unforeseen")
     journal = Path(settings.get("journal", os.devnull))

@@ -37,27 +37,28 @@ def test_a_port_in_use_is_one_line_and_exit_1(tmp_path: Path, certificates: Cert
     assert server.log == f"example-server: cannot listen on 127.0.0.1:{port}: {message}\n"
 
 
-def test_unusable_tls_files_are_one_line_and_exit_1(tmp_path: Path, certificates: Certificates) -> None:
+def test_unusable_tls_files_are_one_line_and_exit_2(tmp_path: Path, certificates: Certificates) -> None:
     missing = tmp_path / "tls.crt"
     with running_server(tmp_path, certificates, until_serving=False, certificate=str(missing)) as server:
-        assert server.process.wait(PATIENCE) == 1
+        assert server.process.wait(PATIENCE) == 2
     assert (
         server.log == f"example-server: cannot read the TLS files {missing}: check that they exist and are readable\n"
     )
 
 
 @pytest.mark.parametrize(
-    ("start", "line"),
+    ("start", "status", "line"),
     [
-        ("refused", "example-server: the rules cannot be read: adapter.yaml:3: say something else"),
-        ("broken", "example-server: cannot start: RuntimeError: something unforeseen"),
+        ("unusable", 2, "example-server: adapter.yaml:3: this cannot be read: say something else"),
+        ("refused", 1, "example-server: the memory is locked: try again"),
+        ("broken", 1, "example-server: cannot start: RuntimeError: something unforeseen"),
     ],
 )
 def test_a_worker_that_cannot_start_ends_the_process_with_one_line(
-    tmp_path: Path, certificates: Certificates, start: str, line: str
+    tmp_path: Path, certificates: Certificates, start: str, status: int, line: str
 ) -> None:
     with running_server(tmp_path, certificates, until_serving=False, start=start) as server:
-        assert server.process.wait(PATIENCE) == 1
+        assert server.process.wait(PATIENCE) == status
     lines = [text for text in server.log.splitlines() if "metrics and health are served" not in text]
     assert lines == [line]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.foundation.service.runtime.errors import StartError
+from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.service.server.tls import ResumedSessionError, ServerTls, TlsSettings, verified_chain
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def test_files_that_cannot_be_used_are_refused_at_the_start(
     if content is not None:
         certificate.write_text(content)
     settings = TlsSettings(certificate_file=certificate, key_file=certificates.server.key_file)
-    with pytest.raises(StartError, match=str(certificate)):
+    with pytest.raises(UsageError, match=str(certificate)):
         ServerTls(settings)
 
 
