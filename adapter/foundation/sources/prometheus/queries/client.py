@@ -271,13 +271,15 @@ class PrometheusClient:
     @contextmanager
     def _success(self, question: _Question) -> Iterator[OpenAnswer]:
         """Yield the answer if it is a success."""
+        # While this answer was on its way, another query may have learnt that POST is refused.
+        verb = self._verb
         with ExitStack() as stack:
-            answer = stack.enter_context(self._open_answer(question))
-            if answer.status in _POST_REFUSED and self._verb == "POST":
+            answer = stack.enter_context(self._open_answer(question, verb))
+            if answer.status in _POST_REFUSED and verb == "POST":
                 answer.beginning()
                 stack.close()
                 self._verb = "GET"
-                answer = stack.enter_context(self._open_answer(question))
+                answer = stack.enter_context(self._open_answer(question, "GET"))
             if not answer.is_success:
                 refusal = answer.beginning()
                 # Only after an answer without an error is the connection used for the next request.
@@ -285,11 +287,11 @@ class PrometheusClient:
                 self._server.success(question.asked, refusal)
             yield answer
 
-    def _open_answer(self, question: _Question) -> AbstractContextManager[OpenAnswer]:
+    def _open_answer(self, question: _Question, verb: Verb) -> AbstractContextManager[OpenAnswer]:
         request = ApiRequest(
             question.path,
             question.parameters,
-            verb=self._verb,
+            verb=verb,
             max_bytes=question.limits.max_bytes,
             watch=ElementGuard(question.asked, question.shape, question.limits, self._pace),
         )

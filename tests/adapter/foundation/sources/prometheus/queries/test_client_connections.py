@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
@@ -34,6 +35,23 @@ def test_where_post_is_refused_get_is_used_from_then_on(client_of: ClientOf, sta
         assert ask(client) == [1.0]
         assert [request.method for request in server.requests] == ["POST", "GET", "GET"]
         assert server.requests[1].target.startswith("/api/v1/query?query=up&time=")
+
+
+def test_post_is_refused_to_queries_that_are_sent_together_and_each_is_repeated_by_get(client_of: ClientOf) -> None:
+    together = threading.Barrier(2)
+
+    def script(peer: Peer) -> None:
+        while (request := peer.read()) is not None:
+            if request.method == "POST":
+                together.wait(GIVE_UP_SECONDS)
+                peer.answer(b"", "405 Method Not Allowed")
+            else:
+                peer.answer(ONE)
+
+    with raw_server(script) as server, ThreadPoolExecutor(2) as threads:
+        client = client_of(server.url)
+        assert list(threads.map(lambda _: ask(client), range(2))) == [[1.0], [1.0]]
+        assert sorted(request.method for request in server.requests) == ["GET", "GET", "POST", "POST"]
 
 
 def test_get_that_is_refused_as_well_is_an_error(client_of: ClientOf) -> None:
