@@ -1,6 +1,7 @@
 """The output `resize` on a real API server: pods in place, templates, and what is refused.
 
-No kubelet runs here: the API server accepts the resize of a pod, which a kubelet would carry out.
+No kubelet runs here: the API server accepts the resize of a pod without a node, which a kubelet would carry out. It
+refuses one whose containers run without stating their resources, as those on the nodes of this cluster do.
 """
 
 from __future__ import annotations
@@ -50,10 +51,10 @@ WANTED: Final = {"requests": {"cpu": "250m", "memory": "384Mi"}, "limits": {"cpu
 
 
 def workload(name: str = "web", resources: Document = STATED, **metadata: Any) -> Document:  # noqa: ANN401 - any field
-    """Return a Deployment whose pods fit no node."""
+    """Return a Deployment whose pods nobody schedules: the API server refuses a resize that no kubelet would do."""
     container = {"name": "app", "image": "none", "resources": resources}
     sidecar = {"name": "sidecar", "image": "none", "resources": STATED}
-    pod: Document = {"nodeSelector": {"nowhere": "yes"}, "containers": [container, sidecar]}
+    pod: Document = {"schedulerName": "nobody", "containers": [container, sidecar]}
     spec = {
         "replicas": 2,
         "selector": {"matchLabels": LABELS},
