@@ -38,6 +38,9 @@ _LONGEST_TAIL_BYTES = 256 * 1024
 _TOKENS_A_SLICE = 1000
 _SPANS_A_SLICE = 500
 
+_BLANKS = b" \t\n\r"
+"""White space in JSON."""
+
 _DEEPEST = 512
 """Limit of nesting in a document that is parsed by tokens; Prometheus writes about ten levels."""
 
@@ -109,10 +112,16 @@ def cut_compact(body: bytearray, shape: Shape, pace: Pace, slice_bytes: int = SL
 
 
 def cut_walked(body: bytearray, shape: Shape, pace: Pace, slice_bytes: int = SLICE_BYTES) -> Cut | None:
-    """Cut a document of any form; None if it lacks the array, or is nested too deeply to be decoded."""
-    walk = _Walk(shape.path, slice_bytes)
+    """Cut a document of any form.
+
+    Returns None if it lacks the array, if anything but a comma is between two elements, or if it is nested too deeply
+    to be decoded.
+    """
+    walk = _Walk(body, shape.path, slice_bytes)
     for tokens in pace.slices(_TOKEN.finditer(body), _TOKENS_A_SLICE):
         if any(walk.ends_with(token) for token in tokens):
+            if not walk.is_separated:
+                return None
             return Cut(bytes(body[: walk.array_start] + body[walk.array_end :]), tuple(walk.spans))
         if walk.depth > _DEEPEST:
             return None
@@ -134,10 +143,13 @@ def _compact_spans(body: bytearray, boundary: bytes, elements: Span, slice_bytes
 class _Walk:
     """Parses the tokens of a document up to the array at `path`, and through its elements."""
 
-    def __init__(self, path: tuple[bytes, ...], slice_bytes: int) -> None:
+    def __init__(self, body: bytearray, path: tuple[bytes, ...], slice_bytes: int) -> None:
         self.spans: list[Span] = []
         self.array_start = 0
         self.array_end = 0
+        self.is_separated = True
+        """Whether nothing but a comma is between two spans, and nothing around them: no decoder sees what is there."""
+        self._body = body
         self._path = [b'"' + key + b'"' for key in path]
         self._slice_bytes = slice_bytes
         # The key of each open bracket; None in an array and for the document itself.
@@ -167,6 +179,7 @@ class _Walk:
         if self.array_start:
             if self._element_start is None:
                 self._element_start = token.start()
+                self._look_before(token, b"," if self._element_end else b"")
         elif token[0] == b"[" and self.depth == len(self._path) + 1 and self._keys[1:] == self._path:
             self.array_start = token.end()
 
@@ -181,9 +194,16 @@ class _Walk:
             self._end_element(token.end())
             return False
         self.array_end = token.start()
+        self._look_before(token, b"")
         if self._element_start is not None:
             self.spans.append((self._element_start, self._element_end))
         return True
+
+    def _look_before(self, token: re.Match[bytes], separator: bytes) -> None:
+        """Look at what is between the last element, or the beginning of the array, and the token."""
+        begin = self._element_end or self.array_start
+        if self._body[begin : token.start()].strip(_BLANKS) != separator:
+            self.is_separated = False
 
     def _end_element(self, end: int) -> None:
         self._element_end = end

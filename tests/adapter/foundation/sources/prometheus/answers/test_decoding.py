@@ -115,6 +115,16 @@ def test_a_document_without_the_array_is_not_cut(body: bytes, shape: Shape) -> N
     assert cut_walked(bytearray(body), shape, UNPACED) is None
 
 
+@pytest.mark.parametrize(
+    "elements", ["x{}", "1,{}", ",{}", "{}x", "{},", "{}{}", "{},,{}", "{} x,{}", "\x00{}", "1", "null"]
+)
+def test_an_array_with_anything_but_elements_and_commas_is_not_cut(elements: str) -> None:
+    document = '{"status": "success", "data": [%s]}'
+    assert cut_walked(bytearray((document % elements).encode()), SERIES, UNPACED, 1) is None
+    for right in ("", " ", "{}", " {} , {}\n"):
+        assert cut_walked(bytearray((document % right).encode()), SERIES, UNPACED, 1) is not None
+
+
 def test_a_compact_answer_with_one_endless_element_is_walked_instead() -> None:
     long = "x" * (slicing.SLICE_BYTES * 20)
     elements = [{"metric": {"a": a}, "value": [1, "1"]} for a in ("1", long, "2", "3")]
@@ -295,6 +305,7 @@ def test_a_damaged_answer_ends_in_an_error(damage: str, separators: tuple[str, s
 
 @given(st.binary(max_size=60), st.integers(0, 200_000), st.integers(0, 40))
 @example(noise=b"\x80", where=248, cut_out=20)
+@example(noise=b"\x00", where=60, cut_out=0)
 def test_damage_anywhere_is_an_error_or_does_not_touch_the_others(noise: bytes, where: int, cut_out: int) -> None:
     body = bytes(BIG)
     damaged = body[:where] + noise + body[where + cut_out :]
