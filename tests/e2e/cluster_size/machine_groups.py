@@ -114,9 +114,14 @@ def define(cluster: Cluster) -> None:
 
 
 def undefine(cluster: Cluster) -> None:
-    """Remove the kinds with all of their objects."""
-    for one in definitions():
-        cluster.client.delete(f"{_DEFINITIONS}/{one['metadata']['name']}")
+    """Remove the kinds with all of their objects, and wait until they are gone: the next test may define them again."""
+    paths = [f"{_DEFINITIONS}/{one['metadata']['name']}" for one in definitions()]
+    for one, path in zip(definitions(), paths, strict=True):
+        spec = one["spec"]
+        # The API server is slow to delete a kind that was never listed.
+        cluster.client.find(f"/apis/{spec['group']}/{spec['versions'][-1]['name']}/{spec['names']['plural']}")
+        cluster.client.delete(path)
+    cluster.wait_for("the end of the definitions", lambda: not any(map(cluster.client.find, paths)))
 
 
 @dataclass(slots=True)
