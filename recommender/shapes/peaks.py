@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 MOST_PEAKS: Final = 16
 _PODS: Final = "pods"
+_VOLUMES: Final = (
+    "The volumes of {} are not looked at: zones, and how many volumes a machine can attach, may need more machines."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +100,6 @@ def history_of_now(
     with_claims = sum(map(_has_claims, found))
     notes = (_VOLUMES.format(count_of(with_claims, "pod")),) if with_claims else ()
     return History("the present cluster", (Peak(now, there, needed),), needed, daemons_of(inside), notes)
-
-
-_VOLUMES: Final = (
-    "The volumes of {} are not looked at: zones, and how many volumes a machine can attach, may need more machines."
-)
 
 
 def _has_claims(pod: ClusterPod) -> bool:
