@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, combinations, zip_longest
 from math import comb
 from typing import TYPE_CHECKING, Final
@@ -16,6 +16,7 @@ from recommender.shapes.packing import PackingDemand, demand_of, packed
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from adapter.foundation.cluster.values.state import ClusterPod
     from recommender.kinds.cluster_size.model.groups import NodeGroup
     from recommender.kinds.cluster_size.predicates.pod_shapes import PodShape
     from recommender.shapes.peaks import History
@@ -54,6 +55,39 @@ class NoChoice:
     """Pods that fit on no machine of the catalogue, each with the reason."""
 
 
+def with_pods_that_fit(history: History, groups: Sequence[NodeGroup], catalogue: Sequence[NodeGroup]) -> History:
+    """Return the history with its pending pods among the kinds, but for those that fit on no machine.
+
+    Those are left out and named in a note, as a recording leaves out pods of kinds that never had a node: a pod that
+    can run nowhere must not hide what all others need. If a pod like it has a node, it counts.
+    """
+    demand = demand_of((*history.kinds, *history.pending), groups)
+    placed = set(map(_key, history.kinds))
+    strays = {
+        shape: pods
+        for (shape, pods), one in zip(demand.pods.items(), demand.rooms, strict=True)
+        if not one.rooms and placed.isdisjoint(map(_key, pods))
+    }
+    left_out = {_key(pod) for pods in strays.values() for pod in pods}
+    kinds = (*history.kinds, *(pod for pod in history.pending if _key(pod) not in left_out))
+    if not strays:
+        return replace(history, kinds=kinds, pending=())
+    them = "it" if len(left_out) == 1 else "them"
+    reasons = dict.fromkeys(_homeless_of(demand, shape, pods, catalogue) for shape, pods in strays.items())
+    note = (
+        f"{count_of(len(left_out), 'pending pod')} left out, since no machine of the catalogue holds {them} and none "
+        f"like {them} has a node: {'; '.join(reasons)}."
+    )
+    peaks = tuple(
+        replace(peak, pods=tuple(pod for pod in peak.pods if _key(pod) not in left_out)) for peak in history.peaks
+    )
+    return replace(history, peaks=peaks, kinds=kinds, pending=(), notes=(*history.notes, note))
+
+
+def _key(pod: ClusterPod) -> tuple[str, str]:
+    return pod.namespace, pod.name
+
+
 def chosen(
     history: History, groups: Sequence[NodeGroup], most_shapes: int, catalogue: Sequence[NodeGroup] = ()
 ) -> MachineChoice | NoChoice:
@@ -75,9 +109,13 @@ def _homeless(every: PackingDemand, groups: Sequence[NodeGroup]) -> Iterable[str
     """Yield the pods that fit on no machine, each with the reasons that rule out the most machines."""
     for (shape, pods), demand in zip(every.pods.items(), every.rooms, strict=True):
         if not demand.rooms:
-            owner = pods[0].controller
-            who = f"{shape.namespace}/{owner.name if owner is not None else pods[0].name}"
-            yield f"{who}: {_nearest_refusal(every, shape, groups)}"
+            yield _homeless_of(every, shape, pods, groups)
+
+
+def _homeless_of(every: PackingDemand, shape: PodShape, pods: Sequence[ClusterPod], groups: Sequence[NodeGroup]) -> str:
+    owner = pods[0].controller
+    who = f"{shape.namespace}/{owner.name if owner is not None else pods[0].name}"
+    return f"{who}: {_nearest_refusal(every, shape, groups)}"
 
 
 def _nearest_refusal(every: PackingDemand, shape: PodShape, groups: Sequence[NodeGroup]) -> str:

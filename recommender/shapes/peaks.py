@@ -51,6 +51,8 @@ class History:
     daemons: tuple[ClusterPod, ...]
     """One pod of each DaemonSet; a new machine may have them from the start."""
     notes: tuple[str, ...] = ()
+    pending: tuple[ClusterPod, ...] = ()
+    """Pods that wait for a node now. They are in the peak, but not among `kinds`: none like them may ever have run."""
 
 
 def history_of_recording(recording: Recording, group_of: Mapping[str, str]) -> History:
@@ -99,7 +101,14 @@ def history_of_now(
     there = tuple(node for node in nodes if node.name in group_of)
     with_claims = sum(map(_has_claims, found))
     notes = (_VOLUMES.format(count_of(with_claims, "pod")),) if with_claims else ()
-    return History("the present cluster", (Peak(now, there, needed),), needed, daemons_of(inside), notes)
+    return History(
+        "the present cluster",
+        (Peak(now, there, needed),),
+        tuple(pod for pod in needed if pod.node),
+        daemons_of(inside),
+        notes,
+        tuple(pod for pod in needed if not pod.node),
+    )
 
 
 def _has_claims(pod: ClusterPod) -> bool:

@@ -20,7 +20,7 @@ from recommender.kinds.cluster_size.scale_down.drainability import DrainRules
 from recommender.recording.recording import RecordedPod
 from recommender.replay.cluster.situations import CONTROLLERS
 from recommender.shapes.catalogue import MOST_SHAPES, candidate, read_catalogue
-from recommender.shapes.choice import MachineChoice, NoChoice, chosen
+from recommender.shapes.choice import MachineChoice, NoChoice, chosen, with_pods_that_fit
 from recommender.shapes.consolidation import consolidations
 from recommender.shapes.document import shapes_message
 from recommender.shapes.peaks import History, Peak, history_of_now, history_of_recording
@@ -173,6 +173,29 @@ def test_pods_with_volumes_are_packed_like_others_and_the_notes_say_so() -> None
     assert found.counts == {"small": 1}
     (note,) = now.notes
     assert note.startswith("The volumes of 1 pod are not looked at")
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_pending_pods_that_fit_nowhere_do_not_hide_the_machines_for_all_others(count: int) -> None:
+    stuck = tuple(pod(number, 100, 100, {"gpu": "yes"}) for number in range(1, count + 1))
+    waiting = pod(9, 1000, 1024, {"disk": "nvme"})
+    now = history_of_now((), (replace(pod(0, 1000, 1024), node="n1"), *stuck, waiting), {"n1": "a"}, START)
+    kept = with_pods_that_fit(now, groups_of(), groups_of())
+    found = chosen(kept, groups_of(), 1)
+    assert isinstance(found, MachineChoice)
+    assert found.counts == {"disks": 1}
+    (note,) = kept.notes
+    assert note.startswith(f"{count} pending pod")
+    assert "shop/web-0: " in note
+    assert "node affinity/selector" in note
+
+
+def test_a_pending_pod_counts_if_one_like_it_has_a_node() -> None:
+    pods = tuple(pod(number, 100, 100, {"gpu": "yes"}) for number in range(2))
+    now = history_of_now((), (replace(pods[0], node="n1"), pods[1]), {"n1": "a"}, START)
+    kept = with_pods_that_fit(now, groups_of(), groups_of())
+    assert len(kept.peaks[0].pods) == 2
+    assert isinstance(chosen(kept, groups_of(), 3), NoChoice)
 
 
 @pytest.mark.parametrize(
