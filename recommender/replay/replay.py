@@ -54,16 +54,18 @@ def replay_report(
     unknown = sum(gap.end - gap.start for gap in recording.gaps) / recording.seconds
     known_days = _known_days(recording)
     verdict, worth = verdict_of(outcomes, known_days, unknown), forecast_worth(outcomes, known_days, unknown)
+    recorded = _recorded_outcome(scene)
     return ReplayReport(
         recording.source,
         recording.start,
         recording.end,
-        _recorded_outcome(scene),
+        recorded,
         tuple(outcomes),
         verdict,
         worth,
         (
             *(() if worth is None else (str(worth),)),
+            *_unplaced_notes(recorded, outcomes[0]),
             *spot_notes(outcomes[0]),
             *scene.notes,
             *_gap_notes(recording),
@@ -86,6 +88,17 @@ def _known_days(recording: Recording) -> FloatArray:
         if unknown > MOST_UNKNOWN_RATIO * DAY_SECONDS:
             known[day] = 0
     return known
+
+
+def _unplaced_notes(recorded: PolicyOutcome, configured: PolicyOutcome) -> Iterator[str]:
+    """Yield that the configured groups cannot hold what ran: then costs and savings are those of a smaller load."""
+    if configured.unplaced > recorded.unplaced:
+        has = "has" if configured.unplaced == 1 else "have"
+        yield (
+            f"{count_of(configured.unplaced, 'pod')} {has} no node at the end by the configured policy, and "
+            f"{recorded.unplaced or 'none'} in the recording: compare the `max` of the node groups with the recorded "
+            "nodes, since costs are those of the pods that have a node."
+        )
 
 
 def _gap_notes(recording: Recording) -> Iterator[str]:

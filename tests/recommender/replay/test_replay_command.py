@@ -101,6 +101,16 @@ def test_series_of_kube_state_metrics_give_what_the_recording_gives(
     assert any("kube-state-metrics does not say" in note for note in by_series["notes"])
 
 
+def test_maxima_below_what_ran_are_said(capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path) -> None:
+    folder = record(made_past(PastPlan(days=0.3, nodes=6)), tmp_path / "recording")
+    config.write_text(CONFIGURATION.replace("max: 100", "max: 1"))
+    document = replayed(capsys, "--config", config, "--recording", folder)
+    unplaced = document["policies"][0]["unplaced_pods"]
+    assert unplaced > 1
+    notes = [note for note in document["notes"] if "no node at the end" in note]
+    assert [note.split(" have ")[0] for note in notes] == [f"{unplaced} pods"]
+
+
 def test_group_without_a_price_leaves_costs_open_and_nothing_else(
     capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path
 ) -> None:
