@@ -48,7 +48,10 @@ def expander(arguments: Sequence[str]) -> NoReturn:
     configure_logs_by(values)
     try:
         _serve(values)
-    except (UsageError, StartError, FilesError) as error:
+    except StartError as error:
+        print(f"{PROGRAM}: {error}", file=sys.stderr)  # noqa: T201 - the one line on stderr
+        sys.exit(1)
+    except (UsageError, FilesError) as error:
         exit_for_usage(PROGRAM, str(error))
     except ConfigurationFileError as error:
         exit_for_usage(PROGRAM, *map(str, error.problems))
