@@ -267,14 +267,14 @@ ADAPTER: Final = (
         "doctor --kubeconfig none",
         "kubeconfig none",
         "there is no such file: ",
-        "name a valid file with --kubeconfig, or run in a pod with a service account",
+        "name a valid kubeconfig, or run in a pod with a service account",
     ),
     Mistake(
         "doctor with a broken kubeconfig",
         "doctor --kubeconfig kubeconfig",
         "kubeconfig kubeconfig",
         "there is no key current-context",
-        "name a valid file with --kubeconfig, or run in a pod with a service account",
+        "name a valid kubeconfig, or run in a pod with a service account",
         {"kubeconfig": "clusters: []\n"},
     ),
     Mistake(
@@ -290,7 +290,7 @@ ADAPTER: Final = (
         "doctor --kubeconfig {nobody}",
         "kubeconfig ",
         "the program that `exec` names for the credentials failed: ",
-        "name a valid file with --kubeconfig",
+        "name a valid kubeconfig",
     ),
     Mistake(
         "doctor with a wrong name",

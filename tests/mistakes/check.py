@@ -284,14 +284,14 @@ CHECK: Final = (
         "check --configmap a/b --kubeconfig none",
         "kubeconfig none",
         "there is no such file: name",
-        "name a valid file with --kubeconfig, or run in a pod with a service account",
+        "name a valid kubeconfig, or run in a pod with a service account",
     ),
     Mistake(
         "a context that does not exist",
         "check --configmap a/b --kubeconfig {kubeconfig} --context prod",
         "kubeconfig: ",
         "there is no context named prod",
-        "name a valid file with --kubeconfig, or run in a pod with a service account",
+        "name a valid kubeconfig, or run in a pod with a service account",
     ),
     Mistake(
         "a ConfigMap that does not exist",

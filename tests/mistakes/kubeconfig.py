@@ -9,7 +9,7 @@ from tests.mistakes.check import GOOD
 from tests.mistakes.recommender_file import HEAD, LINEAR, TARGET
 from tests.mistakes.table import Mistake
 
-REPAIR: Final = "name a valid file with --kubeconfig, or run in a pod with a service account"
+REPAIR: Final = "name a valid kubeconfig, or run in a pod with a service account"
 OTHER_USER: Final = """apiVersion: v1
 kind: Config
 clusters: [{name: a, cluster: {server: "https://127.0.0.1:9"}}]
@@ -20,6 +20,8 @@ current-context: a
 NO_CERTIFICATE: Final = OTHER_USER.replace("user: b", "user: a").replace(
     "token: a", "client-certificate-data: aGk=, client-key-data: aGk="
 )
+NO_KEY: Final = OTHER_USER.replace("user: b", "user: a").replace("token: a", "client-certificate-data: aGk=")
+NO_PART_BUT_THE_KEY: Final = NO_KEY.replace("client-certificate-data", "client-key-data")
 _RECOMMENDER_FILE: Final = {"r.yaml": HEAD + LINEAR + TARGET}
 _RUN_FILE: Final = {"r.yaml": HEAD + "leaderElection: {namespace: a}\n" + LINEAR + TARGET}
 _SERVE: Final = (
@@ -62,6 +64,22 @@ KUBECONFIG_OF_ADAPTER: Final = (
         "there is no user named b: ",
         REPAIR,
         {"config": OTHER_USER},
+    ),
+    Mistake(
+        "a kubeconfig with a client certificate without its key",
+        "check --configmap a/b --kubeconfig config",
+        "kubeconfig config",
+        "the user a has a client-certificate without a client-key: ",
+        REPAIR,
+        {"config": NO_KEY},
+    ),
+    Mistake(
+        "a kubeconfig with the key of a client certificate alone",
+        "check --configmap a/b --kubeconfig config",
+        "kubeconfig config",
+        "the user a has a client-key without a client-certificate: ",
+        REPAIR,
+        {"config": NO_PART_BUT_THE_KEY},
     ),
     Mistake(
         "a kubeconfig with a certificate that is none",

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
 SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 
-_REMEDY: Final = "name a valid file with --kubeconfig, or run in a pod with a service account"
+_CERTIFICATE_PARTS: Final = ("client-certificate", "client-key")
+_REMEDY: Final = "name a valid kubeconfig, or run in a pod with a service account"
 
 
 def access(kubeconfig: str | None, context: str | None) -> Callable[[], KubernetesTransport]:
@@ -75,14 +76,20 @@ def packaged(path: str, context: str | None = None, remedy: str = _REMEDY) -> Pa
 
 
 def _require_user(path: str, context: str | None) -> None:
-    """Raise ConfigException if the context names a user that does not exist: the package would send no credentials."""
+    """Raise ConfigException for a user that is missing or incomplete: the package would send no credentials."""
+    from kubernetes.config import ConfigException  # noqa: PLC0415 - likewise
     from kubernetes.config.kube_config import KubeConfigMerger  # noqa: PLC0415 - likewise
 
     merged = KubeConfigMerger(path).config  # type: ignore[no-untyped-call]  # likewise
     named = merged["contexts"].get_with_name(context or merged["current-context"])
-    user = named["context"].safe_get("user")
-    if user:
-        merged["users"].get_with_name(user)
+    name = named["context"].safe_get("user")
+    if not name:
+        return
+    user = merged["users"].get_with_name(name)["user"]
+    certificate, key = (user.safe_get(part) or user.safe_get(f"{part}-data") for part in _CERTIFICATE_PARTS)
+    if bool(certificate) is not bool(key):
+        there, missing = _CERTIFICATE_PARTS if certificate else reversed(_CERTIFICATE_PARTS)
+        raise ConfigException(f"the user {name} has a {there} without a {missing}")
 
 
 def in_cluster(
