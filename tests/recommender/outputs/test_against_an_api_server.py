@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 WEB = TargetReference("apps/v1", "Deployment", "shop", "web")
 MEMORY = Memory(last=LastValue(5, 1.0, 2.0))
-WRITE_SECONDS = 0.6
+WRITE_SECONDS = 1.5
 
 
 def resolve(group: str, name: str) -> Resource:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from recommender.decisions.loads.load_inputs import LoadInputs
 
+SOON = 1.0
+"""Seconds within which even a busy machine answers what does not hang."""
 WANTED = LookUps(queries=frozenset({AskedQuery("quick"), AskedQuery("slow")}))
 
 
@@ -58,7 +60,7 @@ def gatherer(query: Callable[[AskedQuery], Observed[float] | Unknown]) -> Gather
 
 
 def test_what_is_late_is_unknown_and_the_rest_is_there(queries: Queries) -> None:
-    inputs = gatherer(queries).gather(WANTED, 0.2)
+    inputs = gatherer(queries).gather(WANTED, SOON)
 
     assert inputs.queries["quick"] == Observed(5.0, 1.0)
     assert inputs.queries["slow"] == Unknown("the query has not been answered yet")
@@ -67,7 +69,7 @@ def test_what_is_late_is_unknown_and_the_rest_is_there(queries: Queries) -> None
 def test_a_lookup_is_not_sent_again_while_it_is_under_way(queries: Queries) -> None:
     under_test = gatherer(queries)
     for _ in range(3):
-        under_test.gather(WANTED, 0.05)
+        under_test.gather(WANTED, SOON)
 
     assert queries.asked.count("slow") == 1
     assert queries.asked.count("quick") == 3
@@ -92,7 +94,7 @@ def test_a_load_that_hangs_is_unknown_and_delays_nothing_else(queries: Queries) 
     sources = InputSources(ClusterState, queries, unused, lambda _: {}, load)
     under_test = Gatherer(sources, threads, threads, load_threads=threads)
     wanted = LookUps(queries=frozenset({AskedQuery("quick")}), loads=frozenset({need}))
-    late = under_test.gather(wanted, 0.2)
+    late = under_test.gather(wanted, SOON)
     queries.released.set()
 
     assert late.loads["shop"] == Unknown("the load has not been answered yet")
@@ -146,7 +148,7 @@ def test_queries_that_hang_do_not_delay_config_maps(queries: Queries) -> None:
     under_test = Gatherer(sources, LookUpThreads(one_query, one_query), LookUpThreads(one_config_map, one_config_map))
     name = ("kube-system", "coredns")
     under_test.gather(LookUps(queries=frozenset({AskedQuery("slow")})), 0.0)
-    found = under_test.gather(LookUps(queries=frozenset({AskedQuery("slow")}), config_maps=frozenset({name})), 0.5)
+    found = under_test.gather(LookUps(queries=frozenset({AskedQuery("slow")}), config_maps=frozenset({name})), SOON)
     assert found.config_maps[name] == Observed(None, 1.0)
 
 
@@ -154,7 +156,7 @@ def test_a_backend_that_hangs_makes_no_later_poll_wait_for_it(queries: Queries) 
     slow, quick = AskedQuery("slow", "us", "1"), AskedQuery("quick")
     threads = LookUpThreads(in_threads, in_threads)
     under_test = Gatherer(InputSources(ClusterState, queries, unused, lambda _: {}), lambda _backend: threads, threads)
-    found = under_test.gather(LookUps(frozenset({slow, quick})), 0.2)
+    found = under_test.gather(LookUps(frozenset({slow, quick})), SOON)
     assert found.queries == {"quick": Observed(5.0, 1.0)}
     assert found.queries_elsewhere == {"us": {"slow": Unknown("the query has not been answered yet")}}
     queries.released.set()

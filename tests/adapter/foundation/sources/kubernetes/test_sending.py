@@ -68,7 +68,7 @@ def test_credentials_that_were_renewed_are_used(server: FakeApiServer, tmp_path:
 def test_it_takes_no_longer_than_it_may(server: FakeApiServer, client: KubernetesClient) -> None:
     server.faults.append(Fault("tokenreviews", "hang"))
     with pytest.raises(SilentError):
-        client.send("POST", PATH, REVIEW, seconds=0.2)
+        client.send("POST", PATH, REVIEW, seconds=1.0)
     server.stop()
     with pytest.raises(UnreachableError):
-        client.send("POST", PATH, REVIEW, seconds=0.2)
+        client.send("POST", PATH, REVIEW, seconds=1.0)
