@@ -309,6 +309,7 @@ RECOMMENDER: Final = (
         "another process listens on this address",
         "stop it, or choose another port",
         {"r.yaml": HEAD + GROUPS},
+        status=1,
     ),
     Mistake(
         "two loads",

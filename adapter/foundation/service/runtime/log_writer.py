@@ -99,10 +99,10 @@ class QueuedHandler(logging.Handler):
     def _run(self) -> None:
         while True:
             with self._change:
-                while not self._lines and not self._dropped:
-                    if not self._change.wait(_IDLE_SECONDS):
-                        self._thread = None
-                        return
+                # The condition decides, and not how the wait ended: a line may be queued as the time ends.
+                if not self._change.wait_for(lambda: self._lines or self._dropped, _IDLE_SECONDS):
+                    self._thread = None
+                    return
                 self._is_writing = True
             line = self._next()
             if line is not None:

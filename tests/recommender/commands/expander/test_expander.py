@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import signal
-import socket
 from typing import TYPE_CHECKING
 
 import grpc
@@ -125,17 +124,6 @@ def test_what_cannot_be_served_is_said_at_the_start(
         main(["expander", f"--config={tmp_path}/r.yaml", *flags])
     assert ended.value.code == 2
     assert message in capsys.readouterr().err
-
-
-def test_a_port_that_is_in_use_ends_the_program_as_it_does_others(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "r.yaml").write_text(CONFIGURATION.replace("EXPANDER", "least-waste"))
-    with socket.create_server(("127.0.0.1", 0)) as other, pytest.raises(SystemExit) as ended:
-        main(["expander", f"--config={tmp_path}/r.yaml", f"--listen=127.0.0.1:{other.getsockname()[1]}"])
-    assert ended.value.code == 1
-    (line,) = capfd.readouterr().err.splitlines()
-    assert "cannot listen on 127.0.0.1" in line
 
 
 def test_a_key_of_another_certificate_is_named(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

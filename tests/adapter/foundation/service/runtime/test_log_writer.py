@@ -7,8 +7,10 @@ import json
 import logging
 import os
 import re
+import select
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from io import FileIO
@@ -85,6 +87,28 @@ def test_lines_arrive_in_order(pipe: Pipe) -> None:
         handler.handle(record("line %d", number))
     lines = lines_read(pipe, handler)
     assert [line.rsplit(" ", 1)[1] for line in lines] == [str(number) for number in range(500)]
+
+
+def test_a_line_that_comes_as_the_idle_thread_ends_is_written_at_once(
+    pipe: Pipe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handler = pipe.handler()
+    waited = handler._change.wait
+
+    def wait(timeout: float | None = None) -> bool:
+        """Let the time pass at the moment in which the next line is queued."""
+        if timeout is None or threading.current_thread().name != "log":
+            return waited(timeout)
+        monkeypatch.setattr(handler._change, "wait", waited)
+        handler.handle(record("second"))
+        return False
+
+    monkeypatch.setattr(handler._change, "wait", wait)
+    handler.handle(record("first"))
+    text = b""
+    while b"second" not in text:
+        assert select.select([pipe.reading], [], [], PATIENCE)[0], "the line waits for the next one"
+        text += os.read(pipe.reading.fileno(), PIPE_BYTES)
 
 
 def test_nobody_waits_for_a_log_that_is_not_read_and_what_was_lost_is_told(pipe: Pipe) -> None:
