@@ -104,6 +104,8 @@ class TestConfigureLogs:
         names = ("", "gunicorn.error", "urllib3", "kubernetes")
         before = [(name, logging.getLogger(name).level) for name in names]
         handlers = logging.getLogger().handlers[:]
+        # Commands that earlier tests ran in this process have captured them, in a way that ended with those tests.
+        logging.captureWarnings(capture=False)
         yield
         logging.getLogger().handlers[:] = handlers
         for name, level in before:
