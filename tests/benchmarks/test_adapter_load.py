@@ -68,11 +68,12 @@ def test_every_row_is_there_with_answers_that_are_right(stage: Backdrop) -> None
         assert (row["requests"], row["errors"], row["good_ratio"]) == (80, 0, 1.0), row
         assert all(isinstance(row[key], float) for key in ("p50_ms", "p99_ms", "max_ms", "cpu_seconds", "rss_mib"))
     # Six namespaces or more ask, so one query for each metric and refresh; at most one refresh a second.
-    assert 0 < rows["pods"]["prometheus_queries"] <= 10  # type: ignore[operator]  # a number
-    assert 0 < rows["external"]["prometheus_queries"] <= 5  # type: ignore[operator]  # likewise
-    assert 0 < rows["resource"]["prometheus_queries"] <= 10  # type: ignore[operator]  # likewise
-    # On a busy machine some queries come after the measured time.
+    for label, most in (("pods", 10), ("external", 5), ("resource", 10)):
+        assert rows[label]["prometheus_queries"] <= min(most, asked[label])  # type: ignore[operator]  # a number
+    # On a busy machine some queries come before or after the measured time.
+    assert min(asked.values()) > 0
     assert asked["reference-query-per-request"] >= 80
+    assert rows["reference-query-per-request"]["prometheus_queries"] > 0  # type: ignore[operator]  # likewise
 
 
 def test_wrong_answers_are_errors_and_not_latencies(stage: Backdrop, tmp_path: Path) -> None:

@@ -66,6 +66,7 @@ def test_credentials_that_were_renewed_are_used(server: FakeApiServer, tmp_path:
 
 
 def test_it_takes_no_longer_than_it_may(server: FakeApiServer, client: KubernetesClient) -> None:
+    client.send("POST", PATH, REVIEW, seconds=20.0)  # The connection stands then.
     server.faults.append(Fault("tokenreviews", "hang"))
     with pytest.raises(SilentError):
         client.send("POST", PATH, REVIEW, seconds=1.0)

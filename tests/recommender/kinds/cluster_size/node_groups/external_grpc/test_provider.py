@@ -227,7 +227,7 @@ def test_a_provider_that_hangs_is_waited_for_once() -> None:
 def test_a_call_ends_at_its_deadline() -> None:
     released, provider = threading.Event(), GrpcProvider(*two_groups())
     provider.instead = {"NodeGroupNodes": lambda _: released.wait(60.0) and wire.NodeGroupNodesResponse()}
-    with served(provider, 1.0) as host:
+    with served(provider, 3.0) as host:
         reading = host.read(())
         released.set()
     assert {group.problem.partition(": ")[2][:17] for group in reading.groups} == {"DEADLINE_EXCEEDED"}
