@@ -163,8 +163,8 @@ def test_a_backend_that_fails_harms_its_own_metrics_alone_and_recovers(
         # What is new at home is served while the other one fails, whose last value is served until it is too old.
         house.home.publish(exported(value), seen=f'depth{{cluster="a"}} == {value}')
         eventually(lambda: house.value("home") == value)
-        eventually(lambda: house.value("distant") is None)
-        assert house.value("home") == value
+        # Both at one time: on a busy machine also an answer from home may be too old for a moment.
+        eventually(lambda: (house.value("home"), house.value("distant")) == (value, None))
         eventually(lambda: house.far_up() == 0.0)
         with house.adapter.caller() as caller:
             refusal = caller.external("distant")

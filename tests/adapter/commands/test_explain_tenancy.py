@@ -147,7 +147,7 @@ def test_who_has_prometheus_himself_is_told_all(shared: Shared) -> None:
 
 
 def test_a_warning_and_an_answer_grown_too_old_name_no_series(shared: Shared) -> None:
-    assert shared.get("turning").status == 200
+    eventually(lambda: shared.get("turning").status == 200)
     shared.prometheus.publish(BAD, seen='price{namespace="bank"}')
     (warned,) = eventually(lambda: [one for one in [shared.get("turning")] if one.header("Warning")])
     (aged,) = eventually(lambda: [one for one in [shared.get("turning")] if one.status == 503])
