@@ -21,7 +21,7 @@ NO_CERTIFICATE: Final = OTHER_USER.replace("user: b", "user: a").replace(
     "token: a", "client-certificate-data: aGk=, client-key-data: aGk="
 )
 NO_KEY: Final = OTHER_USER.replace("user: b", "user: a").replace("token: a", "client-certificate-data: aGk=")
-NO_PART_BUT_THE_KEY: Final = NO_KEY.replace("client-certificate-data", "client-key-data")
+NOTHING_BUT_A_KEY: Final = NO_KEY.replace("client-certificate-data", "client-key-data")
 _RECOMMENDER_FILE: Final = {"r.yaml": HEAD + LINEAR + TARGET}
 _RUN_FILE: Final = {"r.yaml": HEAD + "leaderElection: {namespace: a}\n" + LINEAR + TARGET}
 _SERVE: Final = (
@@ -74,12 +74,12 @@ KUBECONFIG_OF_ADAPTER: Final = (
         {"config": NO_KEY},
     ),
     Mistake(
-        "a kubeconfig with the key of a client certificate alone",
+        "a kubeconfig with the key of a client certificate and nothing else",
         "check --configmap a/b --kubeconfig config",
         "kubeconfig config",
-        "the user a has a client-key without a client-certificate: ",
+        "the user a has nothing but a client-key: ",
         REPAIR,
-        {"config": NO_PART_BUT_THE_KEY},
+        {"config": NOTHING_BUT_A_KEY},
     ),
     Mistake(
         "a kubeconfig with a certificate that is none",

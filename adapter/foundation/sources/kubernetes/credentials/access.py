@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 
-_CERTIFICATE_PARTS: Final = ("client-certificate", "client-key")
 _REMEDY: Final = "name a valid kubeconfig, or run in a pod with a service account"
 
 
@@ -86,10 +85,14 @@ def _require_user(path: str, context: str | None) -> None:
     if not name:
         return
     user = merged["users"].get_with_name(name)["user"]
-    certificate, key = (user.safe_get(part) or user.safe_get(f"{part}-data") for part in _CERTIFICATE_PARTS)
-    if bool(certificate) is not bool(key):
-        there, missing = _CERTIFICATE_PARTS if certificate else reversed(_CERTIFICATE_PARTS)
-        raise ConfigException(f"the user {name} has a {there} without a {missing}")
+    certificate, key = (
+        user.safe_get(part) or user.safe_get(f"{part}-data") for part in ("client-certificate", "client-key")
+    )
+    if certificate and not key:
+        raise ConfigException(f"the user {name} has a client-certificate without a client-key")
+    if key and not certificate and len(user) == 1:
+        # With other credentials, it is a leftover that kubectl passes over, too.
+        raise ConfigException(f"the user {name} has nothing but a client-key")
 
 
 def in_cluster(

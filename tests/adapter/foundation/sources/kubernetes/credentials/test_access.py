@@ -165,6 +165,12 @@ class TestRotation:
             client.get(PODS)
         assert len(server.requests) == 6
 
+    def test_a_key_that_is_left_over_beside_a_token_does_no_harm(self, server: FakeApiServer, tmp_path: Path) -> None:
+        user = {"token": TOKEN, "client-key-data": "aGk="}
+        client = KubernetesClient(from_kubeconfig(str(server.kubeconfig(tmp_path / "config", user=user))))
+        client.get(PODS)
+        assert server.requests[-1].headers["authorization"] == f"Bearer {TOKEN}"
+
     def test_without_a_token_the_server_refuses_an_unknown_caller(self, server: FakeApiServer, tmp_path: Path) -> None:
         client = KubernetesClient(from_kubeconfig(str(server.kubeconfig(tmp_path / "config", user={}))))
         with pytest.raises(UnauthorizedError, match="system:anonymous"):
