@@ -58,17 +58,20 @@ def asked_for_a_second(adapter: RunningAdapter, fleet: Fleet, folder: Path) -> O
 
 
 def test_every_row_is_there_with_answers_that_are_right(stage: Backdrop) -> None:
-    rows, asked = {}, {}
+    rows, asked, took = {}, {}, {}
     for load in loads(SETTINGS):
-        before = stage.asked()["/api/v1/query"]
+        before, began = stage.asked()["/api/v1/query"], time.monotonic()
         rows[load.label] = measured(stage, load, SETTINGS, QUIET)
         asked[load.label] = stage.asked()["/api/v1/query"] - before
+        took[load.label] = time.monotonic() - began
     assert list(rows) == ["pods", "external", "resource", "reference-query-per-request"]
     for row in rows.values():
         assert (row["requests"], row["errors"], row["good_ratio"]) == (80, 0, 1.0), row
         assert all(isinstance(row[key], float) for key in ("p50_ms", "p99_ms", "max_ms", "cpu_seconds", "rss_mib"))
     # Six namespaces or more ask, so one query for each metric and refresh; at most one refresh a second.
-    for label, most in (("pods", 10), ("external", 5), ("resource", 10)):
+    for label, metrics in (("pods", 2), ("external", 1), ("resource", 2)):
+        # On a busy machine the measured time is longer than planned.
+        most = metrics * (1 + took[label])
         assert rows[label]["prometheus_queries"] <= min(most, asked[label])  # type: ignore[operator]  # a number
     # On a busy machine some queries come before or after the measured time.
     assert min(asked.values()) > 0
