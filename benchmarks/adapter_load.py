@@ -154,9 +154,10 @@ def _row(stage: Backdrop, adapter: RunningAdapter, load: Load, plan: LoadPlan, p
     log_path = stage.folder / f"{load.label}.client.log"
     with on(stage.cores.others), start(command, log_path=log_path, name="client", folder=CHECKOUT) as client:
         progress.wait_until(plan.measure_from, f"{load.label}: warming up")
-        before, asked, served = adapter.usage(), stage.asked(), stage.usage()
+        began, before, asked, served = time.monotonic(), adapter.usage(), stage.asked(), stage.usage()
         progress.wait_until(plan.measure_until, f"{load.label}: measuring")
         after, asked_then, served_then = adapter.usage(), stage.asked(), stage.usage()
+        counted_seconds = time.monotonic() - began
         client.wait(plan.timeout_seconds + GRACE_SECONDS)
     outcome = msgspec.json.decode(Path(plan.result_file).read_bytes(), type=Outcome)
     for reason, count in outcome.reasons.items():
@@ -180,6 +181,7 @@ def _row(stage: Backdrop, adapter: RunningAdapter, load: Load, plan: LoadPlan, p
         "max_ms": outcome.max_ms,
         "client_delay_p99_ms": outcome.client_delay_p99_ms,
         "answer_age_max_seconds": outcome.answer_age_max_seconds,
+        "counted_seconds": round(counted_seconds, 1),
         "prometheus_queries": asked_then["/api/v1/query"] - asked["/api/v1/query"],
         "prometheus_series_lookups": asked_then["/api/v1/series"] - asked["/api/v1/series"],
         "prometheus_cpu_seconds": round(served_then.cpu_seconds - served.cpu_seconds, 2),

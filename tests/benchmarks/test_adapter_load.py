@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from benchmarks.tally import Outcome
 
 FLEET = Fleet(apps=20, pods_per_app=3, metrics=2, namespaces=8)
-SETTINGS = Settings(FLEET, seconds=2.5, rate=32.0, scrape_seconds=1, connections=4)
+SETTINGS = Settings(FLEET, seconds=5.0, rate=16.0, scrape_seconds=1, connections=4)
 """The measured time spans several refreshes, so that others lie within it if a busy machine makes one late."""
 QUIET = Progress("test", io.StringIO())
 
@@ -58,25 +58,21 @@ def asked_for_a_second(adapter: RunningAdapter, fleet: Fleet, folder: Path) -> O
 
 
 def test_every_row_is_there_with_answers_that_are_right(stage: Backdrop) -> None:
-    rows, asked, took = {}, {}, {}
+    rows, asked = {}, {}
     for load in loads(SETTINGS):
-        before, began = stage.asked()["/api/v1/query"], time.monotonic()
+        before = stage.asked()["/api/v1/query"]
         rows[load.label] = measured(stage, load, SETTINGS, QUIET)
         asked[load.label] = stage.asked()["/api/v1/query"] - before
-        took[load.label] = time.monotonic() - began
     assert list(rows) == ["pods", "external", "resource", "reference-query-per-request"]
     for row in rows.values():
         assert (row["requests"], row["errors"], row["good_ratio"]) == (80, 0, 1.0), row
         assert all(isinstance(row[key], float) for key in ("p50_ms", "p99_ms", "max_ms", "cpu_seconds", "rss_mib"))
     # Six namespaces or more ask, so one query for each metric and refresh; at most one refresh a second.
     for label, metrics in (("pods", 2), ("external", 1), ("resource", 2)):
-        # On a busy machine the measured time is longer than planned.
-        most = metrics * (1 + took[label])
-        assert rows[label]["prometheus_queries"] <= min(most, asked[label])  # type: ignore[operator]  # a number
-    # On a busy machine some queries come before or after the measured time.
-    assert min(asked.values()) > 0
+        most = metrics * (1 + rows[label]["counted_seconds"])  # type: ignore[operator]  # a number
+        assert 0 < rows[label]["prometheus_queries"] <= most  # type: ignore[operator]  # likewise
+    # On a busy machine some queries come after the measured time.
     assert asked["reference-query-per-request"] >= 80
-    assert rows["reference-query-per-request"]["prometheus_queries"] > 0  # type: ignore[operator]  # likewise
 
 
 def test_wrong_answers_are_errors_and_not_latencies(stage: Backdrop, tmp_path: Path) -> None:

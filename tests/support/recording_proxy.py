@@ -45,6 +45,8 @@ class RecordingProxy:
     requests: list[ProxiedRequest] = field(default_factory=list)
     authorization: str = ""
     """The header value that each request must have; empty if none is required."""
+    refusals: int = 0
+    """How many requests had another one."""
     seconds_ahead: float = 0.0
     """How far the clock that dates the proxy's answers is ahead of this machine's."""
     server_seconds_ahead: float = 0.0
@@ -98,6 +100,7 @@ def recording_proxy(behind: str, context: ssl.SSLContext | None = None) -> Itera
             request = ProxiedRequest(address.path, tuple(parameters))
             proxy.requests.append(request)
             if proxy.authorization not in ("", self.headers["Authorization"]):
+                proxy.refusals += 1
                 self._answer(401, f"not accepted: {self.headers['Authorization']}".encode())
                 return
             if request.is_of_present and proxy.no_time:

@@ -79,6 +79,7 @@ def test_the_last_good_token_is_sent_until_a_good_one_is_there_and_none_is_shown
                 # Not at once: on a busy machine the last answer may be older than is allowed.
                 asked = len(proxy.requests)
                 eventually(lambda asked=asked: len(proxy.requests) > asked and status(caller) == 200)  # type: ignore[misc]  # bound in the loop
+            assert proxy.refusals == 0
             assert refused(adapter) == 1.0
             rotation.write("the-second-secret")
             proxy.authorization = "Bearer the-second-secret"

@@ -88,6 +88,7 @@ def test_the_kubeconfig_is_followed_with_the_token_and_the_ca_that_it_names(
                 # Not at once: on a busy machine the last answer may be older than is allowed.
                 asked = len(proxy.requests)
                 eventually(lambda asked=asked: len(proxy.requests) > asked and status(caller) == 200)  # type: ignore[misc]  # bound in the loop
+            assert proxy.refusals == 0
             assert refused(adapter) == 1.0
             # Another token, and another CA.
             proxy.authorization = "Bearer the-second-secret"

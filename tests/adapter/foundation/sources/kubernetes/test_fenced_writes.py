@@ -239,7 +239,7 @@ def test_a_write_that_is_given_up_before_it_is_sent_never_is(
     server: ObjectApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A program that makes the token, as clouds have them: nothing of the network limits it.
-    go_on = threading.Event()
+    go_on, gone_on = threading.Event(), threading.Event()
     connect = from_kubeconfig(str(server.kubeconfig(tmp_path / "config")))
     client = KubernetesClient(connect)
     objects = ObjectClient(client, LONG)
@@ -248,12 +248,14 @@ def test_a_write_that_is_given_up_before_it_is_sent_never_is(
 
     def slow(*arguments: Any) -> Any:  # noqa: ANN401 - handed through
         go_on.wait(LONG)
+        gone_on.set()
         return requested(*arguments)
 
     monkeypatch.setattr(client, "_request", slow)
-    with pytest.raises(DeadlineError, match=r"could not be sent within 0\.2 s"):
-        objects.replace(LEASE, held_by(found, "b"), Fence(0.2, lambda _: True))
+    with pytest.raises(DeadlineError, match=r"could not be sent within 2 s"):
+        objects.replace(LEASE, held_by(found, "b"), Fence(SOON, lambda _: True))
     go_on.set()
+    assert gone_on.wait(LONG)
     until(lambda: not any(one.name.startswith("PUT ") for one in threading.enumerate()))
     monkeypatch.undo()
     assert objects.get(LEASE).document == found
