@@ -142,7 +142,9 @@ def exporter(names: int) -> Iterator[int]:
             nonlocal scrapes
             text = "".join(f"{SERIES}_{number:06d}_per_second{pod} 1\n" for number in range(names + scrapes))
             scrapes += 1
-            body = (gauges + text).encode()
+            # A scrape that fails on a busy machine must not end the series whose values are requested.
+            stamped = gauges.replace("\n", f" {time.time() * 1000:.0f}\n")
+            body = (stamped + text).encode()
             self.send_response(200)
             self.send_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
             self.send_header("Content-Length", str(len(body)))
