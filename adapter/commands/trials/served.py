@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.selectors import EVERYTHING
 from adapter.foundation.sources.prometheus.backends.backend import Backend, attributed
-from adapter.foundation.sources.prometheus.errors import AuthenticationRefusedError, PrometheusError, QueryRefusedError
+from adapter.foundation.sources.prometheus.errors import (
+    AuthenticationRefusedError,
+    NotAVectorError,
+    PrometheusError,
+    QueryRefusedError,
+)
 from adapter.foundation.time.pace import UNPACED
 from adapter.metrics.readings.catalogue.metric_discovery import LookUpKey, look_up_key, what_is_missing
 from adapter.metrics.rulebook.findings import Code, Finding, Severity
@@ -149,8 +154,9 @@ def trial(rule: Rule, metric: Metric, client: Prometheus, timeout_seconds: float
     except RenderError as error:
         message = f"no query can be rendered for {metric.qualified}: {error}"
         yield _finding(rule, Severity.ERROR, Code.QUERY_REFUSED, message, f"correct `{metric.query_key}`")
-    except QueryRefusedError as error:
-        message = f"Prometheus refuses the query of {metric.qualified}: {error}"
+    except (QueryRefusedError, NotAVectorError) as error:
+        problem = "refuses the query of" if isinstance(error, QueryRefusedError) else "has no values for"
+        message = f"Prometheus {problem} {metric.qualified}: {error}"
         yield _finding(rule, Severity.ERROR, Code.QUERY_REFUSED, message, f"correct `{metric.query_key}`")
     except PrometheusError as error:
         yield _failure_finding(rule, error)

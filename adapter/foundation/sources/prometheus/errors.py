@@ -6,6 +6,7 @@
     ├── QueryRefusedError              Prometheus refused the request: a narrower query may work
     ├── AuthenticationRefusedError     401 or 403: credentials are missing or wrong
     ├── AnswerTooLargeError            more bytes or samples than the caller allows: a narrower query may work
+    ├── NotAVectorError                the expression gives a range of samples or a text, and so has no values
     ├── UnexpectedAnswerError          the answer is not in the format of Prometheus's API
     └── UnreadableForMatchersError     matchers are set but cannot be put into the query, which was not sent
 
@@ -77,8 +78,14 @@ class AnswerTooLargeError(PrometheusError):
     result = "too_large"
 
 
+class NotAVectorError(PrometheusError):
+    """The expression gives neither a vector nor a scalar: Prometheus answered as it should, and the query is wrong."""
+
+    result = "refused"
+
+
 class UnexpectedAnswerError(PrometheusError):
-    """The answer is not what Prometheus's API would send here: HTML, a redirect, broken JSON, a matrix."""
+    """The answer is not what Prometheus's API would send here: HTML, a redirect, broken JSON."""
 
     result = "unexpected"
 

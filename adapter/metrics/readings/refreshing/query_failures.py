@@ -6,6 +6,7 @@ from adapter.foundation.sources.prometheus.errors import (
     ERRORS_OF_SERVER,
     AnswerTooLargeError,
     AuthenticationRefusedError,
+    NotAVectorError,
     PrometheusError,
     PrometheusTimeoutError,
     PrometheusUnreachableError,
@@ -29,6 +30,7 @@ _MEANINGS: tuple[tuple[type[PrometheusError], type[ReadingError]], ...] = (
     (QueryRefusedError, QueryRefusedByPrometheusError),
     (AuthenticationRefusedError, SourceUnreachableError),
     (AnswerTooLargeError, PartialAnswerError),
+    (NotAVectorError, QueryRefusedByPrometheusError),
     (UnexpectedAnswerError, SourceUnreachableError),
     (UnreadableForMatchersError, QueryRefusedByPrometheusError),
 )
@@ -49,6 +51,6 @@ def failure_of(error: PrometheusError) -> Failure:
         of_source=isinstance(error, ERRORS_OF_SERVER),
         public_message=public_text(error),
         lasting=too_large
-        or isinstance(error, UnreadableForMatchersError)
+        or isinstance(error, NotAVectorError | UnreadableForMatchersError)
         or (isinstance(error, QueryRefusedError) and error.error_type == _OF_TEXT),
     )

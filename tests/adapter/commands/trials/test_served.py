@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from adapter.commands.check.output import as_text
 from adapter.commands.trials.served import served_by
 from adapter.foundation.objects.resources import BUILT_IN, find_resource
-from adapter.foundation.sources.prometheus.errors import PrometheusTimeoutError
+from adapter.foundation.sources.prometheus.errors import NotAVectorError, PrometheusTimeoutError
 from adapter.foundation.sources.prometheus.queries.budget import Budgeted
 from adapter.metrics.rulebook.model import Api
 from adapter.metrics.rulebook.report import RulebookReport, RuleReport
@@ -102,6 +102,15 @@ def test_series_that_could_not_be_counted_are_not_said_to_be_none() -> None:
     assert {metric.series for metric in found.metrics} == {None}
     report = RuleReport("rules[0]", Api.CUSTOM, "f", 1, (), None, found.metrics, None)
     assert "pods/app_rps: series not counted" in as_text(RulebookReport(("f",), (report,), ()), {})
+
+
+def test_a_query_that_gives_no_vector_is_a_fault_of_the_rule_and_not_of_the_connection() -> None:
+    def answer(query: str) -> Reply | NotAVectorError:
+        return reply() if query.startswith("count") else NotAVectorError(query, "the answer is a matrix")
+
+    (finding,) = served(Prometheus(series_answer=lambda _: [SERIES], answer=answer)).findings
+    assert (finding.severity, finding.code, finding.fix) == ("error", "query-refused", "correct `metricsQuery`")
+    assert finding.message.startswith("Prometheus has no values for namespaces/app_rps: query ")
 
 
 def test_a_look_up_that_fails_is_no_reason_to_count_the_series() -> None:

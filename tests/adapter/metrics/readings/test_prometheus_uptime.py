@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 DOWN = PrometheusUnreachableError("q", "connection refused")
 LATE = PrometheusTimeoutError("q", "no answer within 10 s")
-FOREIGN = UnexpectedAnswerError("q", "a matrix")
+FOREIGN = UnexpectedAnswerError("q", "a page for browsers")
 DAY = 86400.0
 
 

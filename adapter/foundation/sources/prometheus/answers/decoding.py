@@ -22,7 +22,12 @@ from adapter.foundation.sources.prometheus.answers.envelopes import (
 )
 from adapter.foundation.sources.prometheus.answers.slicing import SERIES, VECTOR
 from adapter.foundation.sources.prometheus.answers.streaming import StreamCutter, TooLongToCutError
-from adapter.foundation.sources.prometheus.errors import AnswerTooLargeError, UnexpectedAnswerError, shortened
+from adapter.foundation.sources.prometheus.errors import (
+    AnswerTooLargeError,
+    NotAVectorError,
+    UnexpectedAnswerError,
+    shortened,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -149,13 +154,13 @@ class SeriesAnswer:
 def read_instant(
     query: str, body: bytearray, *, evaluated_at: float, limits: AnswerLimits, pace: Pace
 ) -> InstantAnswer:
-    """Read the body of a successful `/api/v1/query`; raises UnexpectedAnswerError."""
+    """Read the body of a successful `/api/v1/query`; raises UnexpectedAnswerError and NotAVectorError."""
     cut, envelope = open_answer(query, body, VECTOR, QueryEnvelope, pace)
     if envelope.data is None:
         raise UnexpectedAnswerError(query, "the answer has no data")
     kind = envelope.data.result_type
     if kind not in {"vector", "scalar"}:
-        raise UnexpectedAnswerError(
+        raise NotAVectorError(
             query, f"the answer is a {shortened(kind)}: only expressions that give a vector or a scalar have values"
         )
     elements = Elements(query, body, cut, bytes(envelope.data.result), envelope, limits)

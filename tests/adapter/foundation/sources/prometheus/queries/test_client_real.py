@@ -12,10 +12,10 @@ from adapter.foundation.sources.prometheus.answers.answer_elements import Answer
 from adapter.foundation.sources.prometheus.answers.decoding import InstantAnswer, Sample
 from adapter.foundation.sources.prometheus.errors import (
     AnswerTooLargeError,
+    NotAVectorError,
     PrometheusTimeoutError,
     PrometheusUnreachableError,
     QueryRefusedError,
-    UnexpectedAnswerError,
 )
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
@@ -125,8 +125,10 @@ def test_a_refused_query_tells_prometheus_words(
 
 
 @pytest.mark.parametrize(("query", "kind"), [("connections[1m]", "matrix"), ('"text"', "string")])
-def test_an_answer_without_single_values_is_unexpected(client: PrometheusClient, query: str, kind: str) -> None:
-    with pytest.raises(UnexpectedAnswerError, match=f"the answer is a {kind}"):
+def test_an_answer_without_single_values_is_a_fault_of_the_query(
+    client: PrometheusClient, query: str, kind: str
+) -> None:
+    with pytest.raises(NotAVectorError, match=f"the answer is a {kind}"):
         client.instant(query, at=AT, timeout_seconds=10)
 
 
