@@ -213,5 +213,5 @@ class UsageAnswers:
         memory = space.readings.get(_MEMORY)
         if space.namespace is None or memory is None:
             return ()
-        values = memory.values.get(space.namespace, {})
-        return self._ended.look(space.namespace, values, self._clock.monotonic(), window_seconds)
+        metric, values = space.entries[_MEMORY].metric, memory.values.get(space.namespace, {})
+        return self._ended.look(space.namespace, metric, values, self._clock.monotonic(), window_seconds)

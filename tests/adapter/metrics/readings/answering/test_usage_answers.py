@@ -287,6 +287,18 @@ def test_a_reload_keeps_readings_of_rules_that_stay_and_serves_what_the_new_ones
     assert len(prometheus.asked) == 2
 
 
+def test_after_a_reload_a_container_that_the_new_rule_for_memory_leaves_out_has_not_ended() -> None:
+    apps = reply(sample("shop", "web-0", "app", "100"))
+    house = house_of(ScriptedPrometheus(answering(of_apps=apps)))
+    assert used(house.readings.usage(PODS, "shop", ByName("web-0"))) == {"shop/web-0": SHOP["shop/web-0"]}
+    changed = rule("memory", "sum by (<<.GroupBy>>) (of_apps{<<.LabelMatchers>>})")
+    house.readings.replace_rulebook(rulebook_of(f"resourceRules:{rule('cpu')}{changed}  window: 2m\n"))
+    for _ in range(20):
+        (item,) = house.readings.usage(PODS, "shop", ByName("web-0")).items
+        assert item.used == {"app": {"cpu": 1, "memory": 100}, "proxy": {"cpu": 0.5}}
+        house.pass_time(15)
+
+
 def test_plans_are_checked_against_the_exact_query_of_one_namespace() -> None:
     def differing(query: str) -> Reply | PrometheusError | Exception:
         if 'namespace="' in query and "cpu_used" in query:
