@@ -78,6 +78,7 @@ class Query:
         "failure",
         "failures",
         "groups",
+        "hold_silent_seconds",
         "joining",
         "key",
         "labels",
@@ -99,6 +100,8 @@ class Query:
         self.key = key
         self.metric = metric
         """The metric; if several share the query, one of them."""
+        self.hold_silent_seconds = 0.0
+        """The longest time for which any rule that shares the query holds silent series."""
         self.selector = selector
         """The metric's selector, if the text is not fixed."""
         self.period = period

@@ -279,6 +279,8 @@ class Planner:
             query = self.queries[key] = Query(key, metric, request.selector, longest_period(metric, self._settings))
             self._new.append(query)
         query.metric = metric
+        # Not shortened by a reload, during which the other rules are not bound yet; each answer keeps to its own rule.
+        query.hold_silent_seconds = max(query.hold_silent_seconds, metric.rule.policy.hold_silent_seconds)
         _index(query, request.selector)
         query.groups.add(group)
         if kind is PlanKind.EXACT:

@@ -157,7 +157,8 @@ class Refresher:
         if at is None:
             self._count_aged(query, reading)
             if isinstance(reading, ExternalReading) and isinstance(times, ExternalReading):
-                reading.silent = self._silent_series.after(query.metric, times.all_rows(), second, self._pace)
+                rows, hold = times.all_rows(), query.hold_silent_seconds
+                reading.silent = self._silent_series.after(query.metric, rows, second, hold, self._pace)
         return reading
 
     def _steady(self, reading: Reading) -> Reading:

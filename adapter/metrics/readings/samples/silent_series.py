@@ -84,20 +84,21 @@ class SilentSeries:
         self._memories: dict[tuple[object, ...], _Memory] = {}
         self._held = 0
 
-    def after(self, metric: Metric, rows: Sequence[Row], now: float, pace: Pace) -> SilentRows | None:
+    def after(
+        self, metric: Metric, rows: Sequence[Row], now: float, hold_seconds: float, pace: Pace
+    ) -> SilentRows | None:
         """Record the present times of a metric's series, and return the silent ones; None if there are none.
 
         The values of `rows` are moments in unix seconds, as is `now`. Series that are not among them may be another
-        asker's.
+        asker's. `hold_seconds` is the longest time for which any rule that shares the query holds silent series.
         """
-        policy, label = metric.rule.policy, metric.namespace_label
-        limit, hold = policy.max_sample_age_seconds, policy.hold_silent_seconds
-        if limit is None or hold <= 0:
+        limit, label = metric.rule.policy.max_sample_age_seconds, metric.namespace_label
+        if limit is None or hold_seconds <= 0:
             return None
         oldest = now - min(limit, _OF_LOOK_BACK * self._look_back)
         for part in pace.slices(rows):
             with self._lock:
-                self._take_in(metric, part, oldest)
+                self._take_in(metric, part, oldest, hold_seconds)
         with self._lock:
             self._forget_oldest(now)
             memory = self._memories.get(_key(metric))
@@ -111,9 +112,8 @@ class SilentSeries:
             index.add(part)
         return SilentRows(index, crowded, label) if held or crowded else None
 
-    def _take_in(self, metric: Metric, rows: Iterable[Row], oldest: float) -> None:
+    def _take_in(self, metric: Metric, rows: Iterable[Row], oldest: float, hold: float) -> None:
         memory, label = self._memories.get(_key(metric)), metric.namespace_label
-        hold = metric.rule.policy.hold_silent_seconds
         if memory is not None:
             memory.hold_seconds = max(memory.hold_seconds, hold)
         for row in rows:

@@ -77,9 +77,11 @@ class Shards:
         return self.silent_since.get(labels["shard"], now - 1) if is_own else now - 1
 
 
-def sum_of(house: House, selector: str = "queue=a", namespace: str = "shop") -> float | type[ReadingError]:
+def sum_of(
+    house: House, selector: str = "queue=a", namespace: str = "shop", name: str = "depth"
+) -> float | type[ReadingError]:
     try:
-        rows = house.readings.external(house.external("depth"), namespace, parse_selector(selector)).rows
+        rows = house.readings.external(house.external(name), namespace, parse_selector(selector)).rows
     except ReadingError as error:
         return type(error)
     return sum(row.value for row in rows)
@@ -197,6 +199,26 @@ def test_who_took_the_series_away_on_purpose_lets_it_go_by_the_rule(said: str) -
     assert answers(house, 10) == [76.0]
 
 
+@pytest.mark.parametrize("others", ["holdSilent: 0s", "holdSilent: 6m"])
+@pytest.mark.parametrize("is_first", [True, False])
+def test_another_rule_that_shares_the_query_lets_go_for_itself_alone(others: str, *, is_first: bool) -> None:
+    own = rules("maxSampleAge: 10s")
+    other = rules("name: {as: other}", "maxSampleAge: 10s", others).replace("\nexternalRules:\n", "")
+    shards = Shards()
+    house = make_house(shards.prometheus, rules=own + other, objects=MadeUpObjects())
+    for name in ("other", "depth") if is_first else ("depth", "other"):
+        assert sum_of(house, name=name) == 114.0
+    shards.silence(house)
+    found: list[tuple[float | type[ReadingError], ...]] = []
+    for _ in range(350):
+        house.pass_time(5, step=5)
+        found.append((sum_of(house), sum_of(house, name="other")))
+    asked = [query for query in shards.prometheus.asked if "timestamp(" not in query]
+    assert len(set(asked)) == 1, "they share the query"
+    assert found[-1] == (SampleTooOldError, 76.0)
+    assert {own for own, _ in found} == {114.0, SampleTooOldError}
+
+
 def test_nothing_stands_in_for_a_sum_all_of_whose_series_are_silent() -> None:
     shards, house = guarded("onNoData: 0")
     sum_of(house)
@@ -205,6 +227,7 @@ def test_nothing_stands_in_for_a_sum_all_of_whose_series_are_silent() -> None:
 
 
 NOW = 1_800_000_000.0
+HOLD = 1800.0
 
 
 def test_memory_is_bounded_and_a_namespace_with_too_many_is_held_as_a_whole() -> None:
@@ -220,7 +243,7 @@ def test_memory_is_bounded_and_a_namespace_with_too_many_is_held_as_a_whole() ->
         for number in range(MOST_OF_NAMESPACE)
     ]
     rows.append(Row({"namespace": spaces[0], "queue": "one too many"}, NOW - 50))
-    silent = silences.after(metric, rows, NOW, UNPACED)
+    silent = silences.after(metric, rows, NOW, HOLD, UNPACED)
 
     assert silent is not None
     assert silences._held == MOST_OF_ALL
@@ -228,7 +251,7 @@ def test_memory_is_bounded_and_a_namespace_with_too_many_is_held_as_a_whole() ->
     assert silent.moments(spaces[0], parse_selector("queue=nobody")) == [NOW - 50]
     assert silent.moments(spaces[1], parse_selector("queue=nobody")) == []
     assert silent.moments(spaces[-1], EVERYTHING) == [NOW - 60]
-    assert silences.after(metric, (), NOW + 1801, UNPACED) is None
+    assert silences.after(metric, (), NOW + 1801, HOLD, UNPACED) is None
     assert silences._held == 0
     assert not silences._memories
 
@@ -237,8 +260,8 @@ def test_what_nobody_asks_for_any_more_is_forgotten_with_the_others() -> None:
     silences = SilentSeries(LOOK_BACK)
     house = make_house(ScriptedPrometheus(), rules=rules("maxSampleAge: 10s"))
     other = make_house(ScriptedPrometheus(), rules=rules("maxSampleAge: 10s").replace("depth", "length"))
-    silences.after(house.external("depth"), [Row(FROZEN, NOW - 60)], NOW, UNPACED)
+    silences.after(house.external("depth"), [Row(FROZEN, NOW - 60)], NOW, HOLD, UNPACED)
     for later in (3600, 3601):
         row = Row(FROZEN, NOW + later - 60)
-        silences.after(other.external("length"), [row], NOW + later, UNPACED)
+        silences.after(other.external("length"), [row], NOW + later, HOLD, UNPACED)
     assert silences._held == 1
