@@ -16,7 +16,7 @@ PLURAL: Final = "metricrules"
 HAS_NO_MEANING: Final = {
     "backend": "objects are answered by the Prometheus of --prometheus-url",
     "foreignNamespaces": "the queries of an object never return samples of another namespace",
-    "holdSilent": "silent series are not remembered for objects",
+    "holdSilent": "series that fall silent are held for half an hour: exclude one in `metricsQuery` to let it go",
 }
 """Keys of a rule that an object must not have, and why."""
 NOT_NAMESPACED: Final = "namespaced"

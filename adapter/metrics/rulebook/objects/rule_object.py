@@ -127,11 +127,11 @@ def _note_keys_without_meaning(rule: MappingNode, notes: Notes) -> None:
     resources = rule.get("resources")
     for entry in rule.entries:
         if entry.name in HAS_NO_MEANING:
-            message = f"`{entry.name}` has no meaning in an object: {HAS_NO_MEANING[entry.name]}"
+            message = f"`{entry.name}` cannot be set in an object: {HAS_NO_MEANING[entry.name]}"
             notes.error(Code.UNKNOWN_KEY, entry.key, message, "remove it")
     namespaced = resources.entry(NOT_NAMESPACED) if isinstance(resources, MappingNode) else None
     if namespaced is not None:
-        message = f"`{NOT_NAMESPACED}` has no meaning in an object: its metrics belong to its namespace"
+        message = f"`{NOT_NAMESPACED}` cannot be set in an object: its metrics belong to its namespace"
         notes.error(Code.UNKNOWN_KEY, namespaced.key, message, "remove it")
 
 

@@ -16,6 +16,7 @@ from adapter.metrics.readings.errors import ReadingError, SampleTooOldError
 from adapter.metrics.readings.samples.silent_series import MOST_OF_ALL, MOST_OF_NAMESPACE, SilentSeries
 from adapter.metrics.rulebook.requests import Row
 from tests.support.readings import MadeUpObjects, ScriptedPrometheus, make_house, reply, rulebook_of
+from tests.support.rule_objects import rule_object
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,11 +58,12 @@ class Shards:
         if self.refuse_wide and 'namespace!=""' in query:
             return QueryRefusedError(query, "execution", "no")
         now = self.prometheus.times[-1] or 0.0
-        wanted = re.findall(r'(\w+)="(\w+)"', query)
+        wanted, unwanted = re.findall(r'(\w+)="(\w+)"', query), re.findall(r'(\w+)!="(\w+)"', query)
         there = [
             (labels, moment)
             for labels in self.series
             if all(labels[label] == value for label, value in wanted)
+            and not any(labels[label] == value for label, value in unwanted)
             and now - (moment := self._last(labels, now)) < LOOK_BACK
         ]
         if "timestamp(" in query:
@@ -80,8 +82,9 @@ class Shards:
 def sum_of(
     house: House, selector: str = "queue=a", namespace: str = "shop", name: str = "depth"
 ) -> float | type[ReadingError]:
+    own = house.readings.catalogue_of(namespace).find_external(name)
     try:
-        rows = house.readings.external(house.external(name), namespace, parse_selector(selector)).rows
+        rows = house.readings.external(own or house.external(name), namespace, parse_selector(selector)).rows
     except ReadingError as error:
         return type(error)
     return sum(row.value for row in rows)
@@ -217,6 +220,22 @@ def test_another_rule_that_shares_the_query_lets_go_for_itself_alone(others: str
     assert len(set(asked)) == 1, "they share the query"
     assert found[-1] == (SampleTooOldError, 76.0)
     assert {own for own, _ in found} == {114.0, SampleTooOldError}
+
+
+def test_the_owner_of_an_object_lets_a_series_go_by_excluding_it() -> None:
+    shards = Shards()
+    house = make_house(shards.prometheus, rules="rules: []\n", objects=MadeUpObjects())
+
+    def serve(query: str) -> None:
+        rule = {"seriesQuery": "depth", "metricsQuery": query, "maxSampleAge": "10s"}
+        house.readings.replace_rule_objects([rule_object({"api": "external", "rule": rule})])
+
+    serve("sum(<<.Series>>{<<.LabelMatchers>>})")
+    assert answers(house, 30) == [114.0]
+    shards.silence(house)
+    assert answers(house, 600) == [114.0, SampleTooOldError]
+    serve('sum(<<.Series>>{shard!="2",<<.LabelMatchers>>})')
+    assert answers(house, 30) == [76.0]
 
 
 def test_nothing_stands_in_for_a_sum_all_of_whose_series_are_silent() -> None:

@@ -142,7 +142,11 @@ REFUSED: Final[dict[str, tuple[object, str, str]]] = {
     "an unknown key": (spec_with(QUEUE, metricQuery="up"), "unknown-key", "metricQuery"),
     "an unknown key beside the rule": ({**QUEUE, "rules": []}, "unknown-key", "'rules' is not known"),
     "samples of others": (spec_with(QUEUE, foreignNamespaces="allow"), "unknown-key", "`foreignNamespaces`"),
-    "memory of silent series": (spec_with(QUEUE, holdSilent="1h"), "unknown-key", "`holdSilent`"),
+    "memory of silent series": (
+        spec_with(QUEUE, holdSilent="1h"),
+        "unknown-key",
+        "`holdSilent` cannot be set in an object: series that fall silent are held for half an hour",
+    ),
     "another Prometheus": (spec_with(QUEUE, backend="eu"), "unknown-key", "`backend`"),
     "for all namespaces": (spec_with(QUEUE, resources={"namespaced": False}), "unknown-key", "`namespaced`"),
     "another label for the namespace": (
