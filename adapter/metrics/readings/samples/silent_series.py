@@ -11,6 +11,7 @@ The memory belongs to the series and not to a query: plans change, and requests 
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,8 @@ MOST_OF_NAMESPACE = 500
 kept."""
 MOST_OF_ALL = 20_000
 """Limit on the series of all requests together that are remembered one by one."""
+MOST_OF_ALL_METRICS = MOST_OF_ALL // 4
+"""Limit on the series of one namespace, of all metrics together, so that they leave places for those of others."""
 _OF_LOOK_BACK = 0.8
 """Share of Prometheus's look-back after which a series is silent, even if the rule would allow older samples."""
 
@@ -83,6 +86,8 @@ class SilentSeries:
         self._lock = threading.Lock()
         self._memories: dict[tuple[object, ...], _Memory] = {}
         self._held = 0
+        self._held_of: Counter[str] = Counter()
+        """How many of them are of each namespace."""
 
     def after(
         self, metric: Metric, rows: Sequence[Row], now: float, hold_seconds: float, pace: Pace
@@ -129,16 +134,28 @@ class SilentSeries:
         known = space.rows.get(identity)
         if known is not None:
             space.rows[identity] = row if row.value > known.value else known
-        elif len(space.rows) < MOST_OF_NAMESPACE and self._held < MOST_OF_ALL:
+        elif len(space.rows) < MOST_OF_NAMESPACE and self._has_room(namespace):
             space.rows[identity] = row
             self._held += 1
+            self._held_of[namespace] += 1
         else:
             space.crowded = row.value if space.crowded is None else max(space.crowded, row.value)
 
     def _remove(self, memory: _Memory, namespace: str, row: Row) -> None:
         space = memory.spaces.get(namespace)
         if space is not None and space.rows.pop(identity_of(row), None) is not None:
-            self._held -= 1
+            self._let_go(namespace)
+
+    def _has_room(self, namespace: str) -> bool:
+        """Return whether one more series of the namespace may be remembered; without a namespace, it is anybody's."""
+        is_full = namespace and self._held_of[namespace] >= MOST_OF_ALL_METRICS
+        return not is_full and self._held < MOST_OF_ALL
+
+    def _let_go(self, namespace: str) -> None:
+        self._held -= 1
+        self._held_of[namespace] -= 1
+        if not self._held_of[namespace]:
+            del self._held_of[namespace]
 
     def _forget_oldest(self, now: float) -> None:
         """Clean up one memory with each request, so that memories that nobody requests any more are reached, too."""
@@ -153,7 +170,7 @@ class SilentSeries:
         for name, space in list(memory.spaces.items()):
             for identity in [identity for identity, row in space.rows.items() if row.value < before]:
                 del space.rows[identity]
-                self._held -= 1
+                self._let_go(name)
             if space.crowded is not None and space.crowded < before:
                 space.crowded = None
             if not space.rows and space.crowded is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,7 +13,12 @@ from adapter.foundation.objects.selectors import EVERYTHING, parse_selector
 from adapter.foundation.sources.prometheus.errors import QueryRefusedError
 from adapter.foundation.time.pace import UNPACED
 from adapter.metrics.readings.errors import ReadingError, SampleTooOldError
-from adapter.metrics.readings.samples.silent_series import MOST_OF_ALL, MOST_OF_NAMESPACE, SilentSeries
+from adapter.metrics.readings.samples.silent_series import (
+    MOST_OF_ALL,
+    MOST_OF_ALL_METRICS,
+    MOST_OF_NAMESPACE,
+    SilentSeries,
+)
 from adapter.metrics.rulebook.requests import Row
 from tests.support.readings import MadeUpObjects, ScriptedPrometheus, make_house, reply, rulebook_of
 from tests.support.rule_objects import rule_object
@@ -273,6 +278,24 @@ def test_memory_is_bounded_and_a_namespace_with_too_many_is_held_as_a_whole() ->
     assert silences.after(metric, (), NOW + 1801, HOLD, UNPACED) is None
     assert silences._held == 0
     assert not silences._memories
+
+
+def test_the_series_of_one_namespace_leave_places_for_those_of_others() -> None:
+    metric = make_house(ScriptedPrometheus(), rules=rules("maxSampleAge: 10s")).external("depth")
+    silences = SilentSeries(LOOK_BACK)
+    for number in range(2 * MOST_OF_ALL // MOST_OF_NAMESPACE):
+        rows = [Row({"namespace": "loud", "queue": str(queue)}, NOW - 60) for queue in range(MOST_OF_NAMESPACE)]
+        silences.after(replace(metric, series=f"depth_{number}"), rows, NOW, HOLD, UNPACED)
+    assert silences._held == MOST_OF_ALL_METRICS
+    silent = silences.after(metric, [Row(FROZEN, NOW - 60)], NOW, HOLD, UNPACED)
+    assert silent is not None
+    assert silent.moments("shop", parse_selector("queue=a")) == [NOW - 60]
+    assert silent.moments("shop", parse_selector("queue=b")) == []
+    assert silences.after(metric, [Row(FROZEN, NOW)], NOW, HOLD, UNPACED) is None, "it is back, so nothing is held"
+    assert silences.after(metric, (), NOW + 1801, HOLD, UNPACED) is None
+    for _ in silences._memories.copy():
+        silences.after(metric, (), NOW + 1801, HOLD, UNPACED)
+    assert not silences._held_of
 
 
 def test_what_nobody_asks_for_any_more_is_forgotten_with_the_others() -> None:
