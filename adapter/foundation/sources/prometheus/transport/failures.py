@@ -86,7 +86,7 @@ def answer_failure(query: str, answer: HttpAnswer, endpoint: Endpoint) -> Promet
         return None
     refusal = _refusal(answer)
     if refusal is not None and answer.status not in _NOT_ABOUT_THE_QUERY:
-        return _refusal_error(query, refusal, endpoint)
+        return _refusal_error(query, refusal, answer.status, endpoint)
     return _foreign_failure(query, answer, endpoint)
 
 
@@ -108,10 +108,12 @@ def _foreign_failure(query: str, answer: HttpAnswer, endpoint: Endpoint) -> Prom
     return UnexpectedAnswerError(query, f"{answered}{hint}{_body_reason(answer)}")
 
 
-def _refusal_error(query: str, refusal: _Refusal, endpoint: Endpoint) -> PrometheusError:
+def _refusal_error(query: str, refusal: _Refusal, status: int, endpoint: Endpoint) -> PrometheusError:
     if refusal.error_type == "timeout":
         return PrometheusTimeoutError(query, f"Prometheus gave up: {shortened(refusal.error)}")
-    if refusal.error_type in _SERVER_AT_FAULT:
+    # Servers other than Prometheus have types of their own: `503` of VictoriaMetrics without its stores, `server_error`
+    # of Cortex.
+    if refusal.error_type in _SERVER_AT_FAULT or status >= 500:
         return PrometheusUnreachableError(
             query, f"{endpoint.shown} cannot answer ({refusal.error_type}): {shortened(refusal.error)}"
         )

@@ -141,6 +141,8 @@ def test_refused_credentials_are_told_without_them(client_of: ClientOf, status: 
         ("503 Service Unavailable", "canceled", PrometheusUnreachableError),
         ("500 Internal Server Error", "internal", PrometheusUnreachableError),
         ("503 Service Unavailable", "unavailable", PrometheusUnreachableError),
+        ("503 Service Unavailable", "503", PrometheusUnreachableError),
+        ("500 Internal Server Error", "server_error", PrometheusUnreachableError),
         ("429 Too Many Requests", "too_many_requests", PrometheusUnreachableError),
     ],
 )
