@@ -189,6 +189,9 @@ CASES = (
     case("TidewatchWorkerKilled", {exits("adapter"): "1x60"}, 20, fires=False),
     case("TidewatchWorkerKilled", {exits("adapter"): "0x9 1x60"}, 40, fires=False),
     case("TidewatchWorkerKilled", {exits("adapter"): "3x9 0x60"}, 12, fires=False),
+    # Prometheus was away for twenty minutes: what it counts after that is not new.
+    case("TidewatchWorkerKilled", {exits("adapter"): "1x30 _x20 1x60"}, 53, fires=False),
+    case("TidewatchWorkerKilled", {exits("adapter"): "1x30 _x20 2x60"}, 53, fires=True, signal="SIGSEGV"),
     case("TidewatchAnswersOld", ages(57, 59), 20, fires=True),
     case("TidewatchAnswersOld", ages(0, 60), 20, fires=True),
     case("TidewatchAnswersOld", ages(19, 20), 20, fires=False),
