@@ -269,6 +269,18 @@ def test_alerts_and_dashboard_come_with_it() -> None:
     assert {name for one in dashboards for name in one["data"]} == {"scheduling.yaml", "tidewatch-nodes.json"}
 
 
+def test_the_alert_on_its_certificate_comes_without_the_adapter_too() -> None:
+    alone = NODE_CASES["loads alone"] | {"prometheusRule": {"enabled": True}}
+    rules = [
+        rule["alert"]
+        for one in render(alone).all("PrometheusRule")
+        for group in one["spec"]["groups"]
+        for rule in group["rules"]
+        if "alert" in rule
+    ]
+    assert "TidewatchCertificateNearItsEnd" in rules
+
+
 def test_recording_rules_come_with_it_unless_they_are_not_wanted() -> None:
     expected = [
         group["name"]
