@@ -208,7 +208,7 @@ class BoardKeeper:
                 return
             settings = self._settings
             facts = self._current_facts(asked_with)
-            loads = self._with_estimates(facts, self._assemble_snapshot(samples, facts, refresh))
+            loads = self._with_estimates(facts, self._assemble_snapshot(samples, facts, refresh), refresh.moved)
             # Estimates replace samples of minutes; measurements over a day stay as they are.
             loads = self._past.added_to(loads)
         # Writing about thousands of nodes takes seconds, in slices: it must not delay changes of pods.
@@ -241,11 +241,11 @@ class BoardKeeper:
         changed = None if facts.pods is None else last_changed_at(nodes, facts.pods)
         return assemble(samples, nodes, replace(refresh, pod_changed_at=changed))
 
-    def _with_estimates(self, facts: NodeFacts, snapshot: LoadSnapshot) -> LoadSnapshot:
+    def _with_estimates(self, facts: NodeFacts, snapshot: LoadSnapshot, moved: frozenset[str]) -> LoadSnapshot:
         """Return the snapshot with estimates for nodes that have been bad for long enough."""
         columns = self._columns(facts, snapshot)
         requested = {} if facts.pods is None else requested_ratio(columns, self._settings.gpu.resources)
-        self._bad_since = self._bad_since.advanced(snapshot, requested)
+        self._bad_since = self._bad_since.advanced(snapshot, requested, moved)
         return with_estimates(snapshot, self._bad_since, requested)
 
     def _board(self, facts: NodeFacts, loads: LoadSnapshot | None) -> Board:

@@ -11,7 +11,7 @@ from adapter.nodes.model.loads import AVG, MAX, P95, SAMPLE_WINDOWS_SECONDS, STA
 from adapter.nodes.windows.grid import rows_of, taken
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from numpy.typing import NDArray
 
@@ -49,13 +49,21 @@ class BadSince:
     nodes: tuple[str, ...] = ()
     resources: Mapping[LoadResource, ResourceHistory] = field(default_factory=dict)
 
-    def advanced(self, snapshot: LoadSnapshot, requested_ratios: Mapping[LoadResource, Floats]) -> BadSince:
+    def advanced(
+        self,
+        snapshot: LoadSnapshot,
+        requested_ratios: Mapping[LoadResource, Floats],
+        moved: Collection[str] = (),
+    ) -> BadSince:
         """Return the value after a refresh.
 
         `requested_ratios` are the requests of each node's pods as ratios of what the node has, in the order of the
-        snapshot's nodes; NaN if unknown. Estimates in the snapshot do not count as measured.
+        snapshot's nodes; NaN if unknown. Estimates in the snapshot do not count as measured. Nodes that `moved` to
+        another source or machine begin anew.
         """
         rows = rows_of(snapshot.nodes, self.nodes)
+        if moved:
+            rows[np.isin(snapshot.nodes, list(moved))] = -1
         unknown = np.full(len(snapshot.nodes), np.nan)
         resources = {
             resource: _history(

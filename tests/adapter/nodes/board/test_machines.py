@@ -18,7 +18,7 @@ from adapter.nodes.queries.past_queries import PastAnswer
 from adapter.nodes.queries.refresh_results import RefreshResult
 from adapter.nodes.windows.grid import aligned
 from tests.adapter.nodes.board.scripted_keeper import CPU, Script, averages, steady
-from tests.adapter.nodes.placement.objects import a_node
+from tests.adapter.nodes.placement.objects import a_node, a_pod, resources
 from tests.support.sample_grids import END, STEP, grid_of
 
 if TYPE_CHECKING:
@@ -69,6 +69,24 @@ def test_a_machine_that_registers_again_keeps_its_day(away: tuple[tuple[object, 
 @pytest.mark.parametrize("away", [(), ((OTHER,), (OTHER,))])
 def test_another_machine_under_the_same_name_inherits_nothing(away: tuple[tuple[object, ...], ...]) -> None:
     assert np.isnan(day_of_a(DayScript(), *away, (ANOTHER, OTHER)))
+
+
+def test_a_new_machine_is_not_estimated_by_what_the_former_one_used() -> None:
+    """`a` used three times its requests. The new machine is never measured, so it is taken to be like the others."""
+    script = Script()
+    pods = placed([a_pod("one", "a", resources("1")), a_pod("two", "b", resources("1"))])
+    script.facts = NodeFacts((NODE, OTHER), pods=pods)
+    script.result = RefreshResult(steady(0.75, 0.25))
+    keeper = script.keeper()
+    keeper.refresh()
+    script.facts = NodeFacts((ANOTHER, OTHER), pods=pods)
+    found = []
+    for later in (30, 330, 360):
+        script.now = END + later
+        script.result = RefreshResult(steady(0.25, end=END + later, nodes=("b",)))
+        keeper.refresh()
+        found.append(averages(keeper)["a"])
+    assert found == pytest.approx([np.nan, 0.25, 0.25], nan_ok=True)
 
 
 def test_the_past_that_is_read_later_is_that_of_the_present_machine_alone() -> None:
