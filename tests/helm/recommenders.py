@@ -187,6 +187,7 @@ WITHOUT_LEASE: Final = configuration(LINEAR, leaderElection={"enabled": False})
 
 OBJECTS: Final[dict[str, Any]] = configuration(
     LINEAR,
+    prometheus=PROMETHEUS,
     recommendationObjects={
         "enabled": True,
         "outputs": ["metric", "scale"],

@@ -54,16 +54,20 @@ numbers. Empty if nothing can follow it (JSON, a flow mapping, several documents
 {{- if and (hasKey $read "prometheus") (eq (toJson (omit $read "prometheus")) (toJson (fromYaml $given))) }}{{ $added }}{{ end -}}
 {{- end -}}
 
-{{/* Not empty if the configuration has queries and no `prometheus:`. Whatever is no mapping is refused elsewhere. */}}
+{{/*
+Not empty if the configuration has queries, or counts objects that may have some, and no `prometheus:`. Whatever is no
+mapping is refused elsewhere.
+*/}}
 {{- define "tidewatch.recommender.lacksPrometheus" -}}
 {{- $config := include "tidewatch.recommender.given" . | fromYaml -}}
 {{- if and (not (hasKey $config "prometheus")) (kindIs "slice" $config.recommendations) -}}
-{{- $asks := false -}}
+{{- $objects := kindIs "map" $config.recommendationObjects | ternary $config.recommendationObjects dict -}}
+{{- $asks := $objects.enabled -}}
 {{- range $config.recommendations -}}
 {{- $each := kindIs "map" . | ternary . dict -}}
 {{- $proportional := kindIs "map" $each.proportional | ternary $each.proportional dict -}}
 {{- $drivers := kindIs "map" $proportional.drivers | ternary $proportional.drivers dict -}}
-{{- if or $each.predictive $drivers.query }}{{ $asks = true }}{{ end -}}
+{{- if or $each.predictive $each.resources $drivers.query }}{{ $asks = true }}{{ end -}}
 {{- end -}}
 {{- if $asks }}true{{ end -}}
 {{- end -}}

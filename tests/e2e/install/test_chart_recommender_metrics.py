@@ -11,7 +11,15 @@ import yaml
 from recommender.configuration.reading import read_configuration
 from tests.helm.chart import NAMESPACE, Object, Release, component_of, render
 from tests.helm.notes import notes
-from tests.helm.recommenders import COUNTED, EACH, LINEAR, PREDICTED, configuration
+from tests.helm.recommenders import (
+    COUNTED,
+    EACH,
+    LINEAR,
+    PREDICTED,
+    SIZED_CONTAINERS,
+    SIZED_WORKLOADS,
+    configuration,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -122,6 +130,11 @@ def volumes(release: Release) -> set[str]:
         (configuration(PREDICTED), WRITTEN),
         (configuration(LINEAR, EACH), WRITTEN),
         (configuration(COUNTED), WRITTEN),
+        (configuration(SIZED_CONTAINERS), WRITTEN),
+        (yaml.safe_dump(configuration(SIZED_WORKLOADS)), WRITTEN),
+        # An object may have queries.
+        (configuration(LINEAR, recommendationObjects={"enabled": True}), WRITTEN),
+        (configuration(LINEAR, recommendationObjects={"enabled": False}), None),
         ("# Mine.\n" + yaml.safe_dump(configuration(PREDICTED)), WRITTEN),
         (yaml.safe_dump(configuration(PREDICTED)).rstrip("\n"), WRITTEN),
         (ENDS_IN_A_TEXT, WRITTEN),
