@@ -171,7 +171,7 @@ SIZES_OF_TWO_NAMESPACES: Final[dict[str, Any]] = configuration(
     prometheus={"url": "http://prometheus:9090"},
 )
 PROMETHEUS: Final = {"url": "http://prometheus:9090"}
-BACKENDS: Final = [
+BACKENDS: Final[list[dict[str, Any]]] = [
     {"name": "local"} | PROMETHEUS,
     {
         "name": "fleet",

@@ -74,8 +74,16 @@
 {{- end -}}
 {{- if not $settings.existingConfig }}{{ include "tidewatch.validateConfig" . }}{{ end -}}
 {{- $connection := (include "tidewatch.recommender.config" . | fromYaml).prometheus -}}
-{{- if and .Values.prometheus.matchers $connection (not (hasKey $connection "matchers")) -}}
+{{- if and .Values.prometheus.matchers (kindIs "map" $connection) (not (hasKey ($connection | default dict) "matchers")) -}}
 {{- fail "prometheus.matchers is set, but prometheus of recommender.config has no matchers, so the recommender would read the series of every cluster: write matchers there, too" -}}
+{{- end -}}
+{{- if and .Values.prometheus.matchers (kindIs "slice" $connection) -}}
+{{- /* Another address may be that of one cluster alone. */ -}}
+{{- range $connection -}}
+{{- if and (kindIs "map" .) (eq (trimSuffix "/" (toString .url)) (trimSuffix "/" (include "tidewatch.prometheusUrl" $))) (not (hasKey . "matchers")) -}}
+{{- fail (printf "prometheus.matchers is set, but the backend %v of recommender.config has no matchers and the same address, so the recommender would read the series of every cluster: write matchers there, too" .name) -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 {{- $needs := include "tidewatch.recommender.needs" . | fromYaml -}}
 {{- if and (not $needs.lease.enabled) (gt (int $settings.replicas) 1) -}}

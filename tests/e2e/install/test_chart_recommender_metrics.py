@@ -9,9 +9,10 @@ import pytest
 import yaml
 
 from recommender.configuration.reading import read_configuration
-from tests.helm.chart import NAMESPACE, Object, Release, component_of, render
+from tests.helm.chart import NAMESPACE, HelmError, Object, Release, component_of, render
 from tests.helm.notes import notes
 from tests.helm.recommenders import (
+    BACKENDS,
     COUNTED,
     EACH,
     LINEAR,
@@ -173,6 +174,22 @@ def test_a_configuration_with_queries_and_without_a_prometheus_gets_the_chart_s(
 )
 def test_notes_say_which_prometheus_the_recommender_asks(config: object, said: str, tmp_path: Path) -> None:
     assert said in notes({**with_recommender(config), "adapter": {"enabled": False}}, tmp_path)
+
+
+@pytest.mark.parametrize("matchers", ['cluster="a"', ""])
+def test_backends_stay_as_they_are_beside_the_chart_s_prometheus(matchers: str) -> None:
+    config = configuration(EACH | {"backend": "fleet"}, prometheus=BACKENDS)
+    release = render(with_recommender(config, prometheus={"url": "http://other:9090", "matchers": matchers}))
+    assert yaml.safe_load(release.one("ConfigMap", NAME)["data"]["recommender.yaml"]) == config
+
+
+def test_a_backend_that_is_the_chart_s_prometheus_needs_its_matchers() -> None:
+    chart = {"url": "http://prometheus:9090/", "matchers": 'cluster="a"'}
+    config = configuration(LINEAR, prometheus=BACKENDS)
+    with pytest.raises(HelmError, match=r"the backend local of recommender\.config has no matchers"):
+        render(with_recommender(config, prometheus=chart))
+    local, fleet = BACKENDS
+    render(with_recommender(config | {"prometheus": [local | {"matchers": 'cluster="a"'}, fleet]}, prometheus=chart))
 
 
 def test_notes_say_nothing_of_it_where_no_prometheus_is_needed(tmp_path: Path) -> None:
