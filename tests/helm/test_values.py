@@ -61,7 +61,7 @@ def leaves(value: object, schema: dict[str, Any], path: str = "") -> Iterator[tu
 def test_every_value_is_in_the_schema_and_every_property_of_the_schema_is_a_value() -> None:
     # What an issuer is referred to by, what Helm hands in, a limit of the scheduler, and what is within a rule has no
     # default.
-    optional = {"global", "nodes.scheduler.resources.limits"}
+    optional = {"global", "enabled", "nodes.scheduler.resources.limits"}
     optional |= {*(f"certificates.certManager.issuerRef.{key}" for key in ("group", "kind", "name"))}
     found = [one for one in leaves(default_values(), SCHEMA) if not one[0].startswith("rules.resource.")]
     assert len(found) > 60

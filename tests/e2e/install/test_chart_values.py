@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import shutil
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
@@ -11,6 +12,9 @@ from tests.e2e.install.chart_values import nodes, recommender
 from tests.helm.cases import CA, RULE, resource_rules
 from tests.helm.chart import CHART, HelmError, helm, render
 from tests.helm.recommenders import configuration
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a value that does not exist": ({"prometheus": {"uri": "http://x"}}, "additional properties 'uri' not allowed"),
@@ -305,3 +309,22 @@ def test_labels_that_are_null_are_none() -> None:
 
 def test_as_a_part_of_another_chart_it_takes_what_helm_hands_in() -> None:
     assert render({"global": {"imageRegistry": "x"}}).objects == render().objects
+
+
+def test_a_chart_that_has_it_as_a_part_may_turn_it_off_as_usual(tmp_path: Path) -> None:
+    """With `condition: tidewatch.enabled` Helm hands in the key. Alone, the chart would not heed it."""
+    (tmp_path / "charts").mkdir()
+    shutil.copytree(CHART, tmp_path / "charts" / "tidewatch")
+    about = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    part = {"name": about["name"], "version": about["version"], "repository": "", "condition": "tidewatch.enabled"}
+    whole = {"apiVersion": "v2", "name": "platform", "version": "1.0.0", "dependencies": [part]}
+    (tmp_path / "Chart.yaml").write_text(yaml.safe_dump(whole))
+
+    def kinds(enabled: str) -> set[str]:
+        printed = helm("template", "platform", str(tmp_path), f"--set=tidewatch.enabled={enabled}")
+        return {one["kind"] for one in yaml.safe_load_all(printed) if one}
+
+    assert "Deployment" in kinds("true")
+    assert kinds("false") == set()
+    with pytest.raises(HelmError, match="at '/enabled'"):
+        render({"enabled": False})
