@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from adapter.foundation.documents.tree import nearest
 from adapter.foundation.service.flags.parsing import exit_for_usage
-from adapter.foundation.service.flags.table import ENVIRONMENT_PREFIX, CommandFlags, variable_of
+from adapter.foundation.service.flags.table import ENVIRONMENT_PREFIX, CommandFlags, Flag, variable_of
 from adapter.foundation.service.runtime.garbage_collector import collect_rarely
 from adapter.foundation.service.runtime.printing import run_until_interrupted, run_until_nobody_reads
 
@@ -48,7 +48,7 @@ def run_program(program: Program, arguments: Sequence[str], environment: Mutable
     """Run a command line; raises SystemExit if the exit status is not 0.
 
     Variables that set only flags of the program's other commands are removed from the environment, so that another
-    command can be run by hand in the pod of one command.
+    command can be run by hand in the pod of one command. Commands whose packages are not installed do not count.
     """
     name, *rest = arguments or ["--help"]
     if name in {"--help", "-h", "help"}:
@@ -110,5 +110,13 @@ def _variables_of_others(program: Program, flags: CommandFlags, environment: Map
     unknown = [name for name in environment if name.startswith(ENVIRONMENT_PREFIX) and name not in known]
     if not unknown:
         return []
-    others = {variable_of(flag) for name in program.commands for flag in program.load(name).flags.flags}
+    others = {variable_of(flag) for name in program.commands for flag in _flags_if_installed(program, name)}
     return [name for name in unknown if name in others]
+
+
+def _flags_if_installed(program: Program, name: str) -> Sequence[Flag]:
+    """Return the flags of a command; none if this installation lacks a package that the command needs."""
+    try:
+        return program.load(name).flags.flags
+    except ModuleNotFoundError:
+        return ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -129,3 +130,19 @@ def test_a_variable_that_only_shares_the_prefix_with_others_is_not_taken_for_one
     environment = {"TIDEWATCH_FLAG_FOO": "a"}
     with pytest.raises(UsageError, match="unknown environment variable TIDEWATCH_FLAG_FOO: see --help for the flags"):
         run_program(program_of([], environment), ["check"], environment)
+
+
+@pytest.mark.parametrize("variable", ["TIDEWATCH_FLAG_SERVE_ONLI", "TIDEWATCH_FLAG_ABSENT_ONLY"])
+def test_a_variable_that_cannot_be_looked_up_in_a_command_without_its_packages_is_an_error(variable: str) -> None:
+    environment = {variable: "a", "TIDEWATCH_FLAG_SERVE_ONLY": "b"}
+    whole = program_of([], environment)
+
+    def load(name: str) -> ProgramCommand:
+        if name == "absent":
+            raise ModuleNotFoundError("No module named 'numpy'", name="numpy")
+        return whole.load(name)
+
+    program = replace(whole, commands={"absent": "", **whole.commands}, load=load)
+    with pytest.raises(UsageError, match=f"unknown environment variable {variable}"):
+        run_program(program, ["check"], environment)
+    assert environment == {variable: "a"}
