@@ -93,16 +93,25 @@ class _Container:
     """The requests that count for the node; while a resize in place is not done, they differ from `requests`."""
 
 
-def pod_resources(spec: PodSpecResources) -> PodResources:
-    """Return the resources of a pod. Raises PodResourcesError for a quantity that cannot be read or is negative."""
-    containers = [_container("spec.containers", one) for one in spec.containers]
-    inits = [_container("spec.initContainers", one) for one in spec.init_containers]
+def pod_resources(spec: PodSpecResources, *, is_admitted: bool = True) -> PodResources:
+    """Return the resources of a pod. Raises PodResourcesError for a quantity that cannot be read or is negative.
+
+    A spec that is not admitted, such as that of a template, requests its limits where it states no request: the API
+    server writes that into each pod (`SetDefaults_Pod`), but not into templates.
+    """
+    containers = [_container("spec.containers", one, is_admitted=is_admitted) for one in spec.containers]
+    inits = [_container("spec.initContainers", one, is_admitted=is_admitted) for one in spec.init_containers]
     overhead = _nanos("spec.overhead", spec.overhead)
     pod_requests = _pod_level("spec.resources.requests", spec.requests)
     counted = _largest_readable(spec.counted) if spec.counted else None
     if counted is not None:
         pod_requests = {name: counted.get(name, 0) for name in pod_requests}
     pod_limits = _pod_level("spec.resources.limits", spec.limits)
+    if pod_limits and not is_admitted:
+        needs = _total_need(
+            [one.requests for one in containers], [(one.requests, one.restarts_always) for one in inits]
+        )
+        pod_requests = pod_limits | {name: needs[name] for name in _MISSING_NANOS if name in needs} | pod_requests
     asked, started = [one.counted for one in containers], [(one.counted, one.restarts_always) for one in inits]
     requests = _total_need(asked, started) | pod_requests
     missing = {name: nanos for name, nanos in _MISSING_NANOS.items() if not pod_requests or name not in requests}
@@ -132,9 +141,10 @@ def units_of(resource: str, quantity: Quantity) -> int:
     return _unit(resource, quantity.nanos)
 
 
-def _container(where: str, spec: ContainerSpec) -> _Container:
+def _container(where: str, spec: ContainerSpec, *, is_admitted: bool) -> _Container:
     place = f"{where}[{spec.name}].resources"
     requests, limits = _nanos(f"{place}.requests", spec.requests), _nanos(f"{place}.limits", spec.limits)
+    requests = requests if is_admitted else limits | requests
     counted = _largest_readable(spec.counted) if spec.counted else None
     return _Container(requests, limits, spec.restarts_always, requests if counted is None else counted)
 

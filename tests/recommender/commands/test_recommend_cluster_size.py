@@ -227,6 +227,19 @@ def test_pods_are_added_from_a_file(arguments: list[str], capsys: pytest.Capture
     assert group(item(arguments, capsys, "--add-pods", str(path)), "a")["recommended"] == 8
 
 
+def test_added_pods_that_state_limits_alone_request_these(
+    arguments: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "more.json"
+    written = {"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": "shop", "name": "train"}}
+    pods = [written | {"spec": {"containers": [{"name": "c", "resources": {"limits": {"cpu": "4"}}}]}}]
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": pods}))
+
+    more = item(arguments, capsys, "--add-pods", str(path))
+
+    assert group(more, "a")["recommended"] == group(item(arguments, capsys), "a")["recommended"] + 1
+
+
 @pytest.mark.parametrize(
     ("more", "message"),
     [

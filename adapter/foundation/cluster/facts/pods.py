@@ -134,7 +134,9 @@ def _shared_resources(
             dict(requests),
             dict(limits),
             tuple(map(dict, counted)),
-        )
+        ),
+        # Pods of the API server have these requests already; templates and pods that somebody has written do not.
+        is_admitted=False,
     )
 
 

@@ -150,6 +150,45 @@ def test_overhead_is_no_limit_where_there_is_none_and_limits_are_raised_to_reque
     assert raised_limits(found, "memory") == 0
 
 
+LIMITED = ContainerSpec("c", {}, {"cpu": "2", "nvidia.com/gpu": "1"})
+NOT_ADMITTED = {
+    "limits of containers": (PodSpecResources((LIMITED, container("1"))), {"cpu": 3000, "nvidia.com/gpu": 1}),
+    "limits of an init container": (
+        PodSpecResources((container("1"),), (LIMITED,)),
+        {"cpu": 2000, "nvidia.com/gpu": 1},
+    ),
+    "a request beside a limit": (PodSpecResources((ContainerSpec("c", {"cpu": "0"}, {"cpu": "2"}),)), {"cpu": 0}),
+    "limits of the pod": (
+        PodSpecResources((container(),), overhead={"cpu": "1"}, limits={"cpu": "2", "memory": "1Ki"}),
+        {"cpu": 3000, "memory": 1024},
+    ),
+    "limits of the pod beside requests of containers": (
+        PodSpecResources((container("1"), LIMITED), limits={"cpu": "8", "memory": "1Ki"}),
+        {"cpu": 3000, "memory": 1024, "nvidia.com/gpu": 1},
+    ),
+    "limits of the pod beside its requests": (
+        PodSpecResources((container("1"),), requests={"cpu": "4"}, limits={"cpu": "8", "memory": "1Ki"}),
+        {"cpu": 4000, "memory": 1024},
+    ),
+    "huge pages, which have no other request than their limit": (
+        PodSpecResources((ContainerSpec("c", {"hugepages-2Mi": "2Mi"}),), limits={"hugepages-2Mi": "4Mi"}),
+        {"hugepages-2Mi": 4 * MI},
+    ),
+}
+
+
+@pytest.mark.parametrize(("spec", "expected"), NOT_ADMITTED.values(), ids=NOT_ADMITTED.keys())
+def test_what_is_not_admitted_yet_requests_its_limits_where_it_states_no_request(
+    spec: PodSpecResources, expected: dict[str, int]
+) -> None:
+    assert pod_resources(spec, is_admitted=False).requests == expected
+
+
+def test_a_limit_that_cannot_be_read_is_named_as_a_limit() -> None:
+    with pytest.raises(PodResourcesError, match=r"limits\.memory: '1GB'"):
+        pod_resources(PodSpecResources((ContainerSpec("c", {}, {"memory": "1GB"}),)), is_admitted=False)
+
+
 def counted(*lists: dict[str, str | int | float], always: bool = False) -> ContainerSpec:
     return ContainerSpec("c", {"cpu": "1"}, {"cpu": "4"}, always, lists)
 

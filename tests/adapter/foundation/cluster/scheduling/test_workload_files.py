@@ -38,6 +38,23 @@ def test_a_workload_states_its_size_and_its_template(kind: str, tmp_path: Path) 
     assert template.facts.scheduling == PodScheduling(node_selector=(("a", "b"),))
 
 
+@pytest.mark.parametrize(
+    ("resources", "requests"),
+    [
+        ({"limits": {"cpu": "2", "nvidia.com/gpu": "1"}}, {"cpu": 2000, "nvidia.com/gpu": 1}),
+        ({"limits": {"cpu": "2", "memory": "1Ki"}, "requests": {"cpu": "1"}}, {"cpu": 1000, "memory": 1024}),
+        ({"limits": {"cpu": "2"}, "requests": {"cpu": "0"}}, {"cpu": 0}),
+    ],
+)
+def test_a_template_requests_what_its_pods_will_request_by_their_limits(
+    resources: Json, requests: Mapping[str, int], tmp_path: Path
+) -> None:
+    content = workload("Deployment", "web", containers=[{"name": "c", "resources": resources}])
+    template = workloads_of(state(tmp_path, content))["Deployment", "web"].template
+    assert template is not None
+    assert template.resources.requests == requests
+
+
 def test_a_job_has_its_parallelism_and_a_daemon_set_no_size(tmp_path: Path) -> None:
     job = workload("Job", "sum")
     job["spec"]["parallelism"] = 4
