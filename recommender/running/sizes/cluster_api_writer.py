@@ -15,6 +15,7 @@ from adapter.foundation.objects.resources import ResolveResource, UnknownResourc
 from adapter.foundation.service.runtime.logs import fields
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, NotFoundError
 from recommender.decisions.record import TargetReference
+from recommender.kinds.cluster_size.model.groups import limits_problem
 from recommender.kinds.cluster_size.node_groups.cluster_api.removals import (
     DELETE_MARK,
     OWN_MARK,
@@ -206,12 +207,11 @@ def _refusal(wish: Wish, group: _Group) -> str:
         bounds = bounds_of(group.document)
     except ScalableError as error:
         return str(error)
-    problem = write_problem(group.document, group.cluster)
-    if problem:
-        return problem
-    if not bounds.min_size <= wish.replicas <= bounds.max_size:
-        return f"{wish.replicas} is outside of its limits, which are {bounds.min_size} to {bounds.max_size}"
-    return _removal_refusal(wish, group)
+    return (
+        write_problem(group.document, group.cluster)
+        or limits_problem(wish.replicas, group.size, bounds.min_size, bounds.max_size)
+        or _removal_refusal(wish, group)
+    )
 
 
 def _removal_refusal(wish: Wish, group: _Group) -> str:

@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.sources.kubernetes.errors import FencedError
+from recommender.kinds.cluster_size.model.groups import limits_problem
 from recommender.kinds.cluster_size.node_groups.plugin_host import ProviderUnreachableError
 from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginError, PluginGroup
 from recommender.kinds.cluster_size.node_groups.protocol import OutcomeUnknownError, WritableNodeGroup
@@ -160,8 +161,9 @@ def _refusal(wish: Wish, group: PluginGroup) -> str:
         return group.problem
     if wish.known_size not in {None, group.target_size}:
         return f"its size is now {group.target_size}, but {wish.replicas} was decided at {wish.known_size}"
-    if not group.min_size <= wish.replicas <= group.max_size and not _approaches(wish.replicas, group):
-        return f"{wish.replicas} is outside of its limits, which are {group.min_size} to {group.max_size}"
+    outside = limits_problem(wish.replicas, group.target_size, group.min_size, group.max_size)
+    if outside:
+        return outside
     takes_back = not (wish.node_removals or wish.machines)
     if wish.replicas < group.target_size and takes_back and wish.replicas < len(group.instances):
         return (
@@ -169,8 +171,3 @@ def _refusal(wish: Wish, group: PluginGroup) -> str:
             "have not come"
         )
     return ""
-
-
-def _approaches(size: int, group: PluginGroup) -> bool:
-    """Return whether a size below the minimum is nearer to the minimum than the present size is."""
-    return group.target_size < size < group.min_size

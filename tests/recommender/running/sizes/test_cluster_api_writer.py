@@ -42,8 +42,8 @@ REFUSALS: list[tuple[Callable[[SizeWorld], object], str]] = [
         "6 is outside of its limits, which are 1 to 5",
     ),
     (
-        lambda world: world.annotate(MACHINE_DEPLOYMENTS, "workers", **{MIN: "7"}),
-        "6 is outside of its limits, which are 7 to 10",
+        lambda world: world.annotate(MACHINE_DEPLOYMENTS, "workers", **{MIN: "5", MAX: "5"}),
+        "6 is outside of its limits, which are 5 to 5",
     ),
     (lambda world: world.annotate(MACHINE_DEPLOYMENTS, "workers", **{MIN: "x"}), "write a whole number"),
     (lambda world: world.annotate(MACHINE_DEPLOYMENTS, "workers", **{"cluster.x-k8s.io/paused": ""}), "it is paused"),
@@ -176,6 +176,30 @@ def test_a_removal_stops_at_the_minimum() -> None:
     world.annotate(MACHINE_DEPLOYMENTS, "workers", **{MIN: "4"})
     assert world.resize(3, removal(2)).result is ScaleResult.REFUSED
     assert (world.size, world.marked) == (4, [])
+
+
+def test_a_group_above_its_maximum_loses_nodes() -> None:
+    world = SizeWorld()
+    world.annotate(MACHINE_DEPLOYMENTS, "workers", **{MAX: "2"})
+    assert world.resize(3, removal(2)).result is ScaleResult.OK
+    assert (world.size, world.marked) == (3, ["m2"])
+    assert world.resize(5).message == "5 is outside of its limits, which are 1 to 2"
+
+
+def test_a_group_above_its_maximum_loses_nodes_that_never_came() -> None:
+    world = SizeWorld()
+    world.annotate(MACHINE_DEPLOYMENTS, "workers", **{MAX: "1"})
+    world.change(MACHINE_DEPLOYMENTS, "capi", "workers", lambda one: one["status"].update(readyReplicas=2))
+    assert world.resize(2).result is ScaleResult.OK
+    assert world.size == 2
+
+
+def test_a_group_below_its_minimum_grows_towards_it() -> None:
+    world = SizeWorld()
+    world.annotate(MACHINE_DEPLOYMENTS, "workers", **{MIN: "7"})
+    assert world.resize(3, removal(2)).message == "3 is outside of its limits, which are 7 to 10"
+    assert world.resize(6).result is ScaleResult.OK
+    assert world.size == 6
 
 
 def test_the_machines_of_a_pool_cannot_be_chosen() -> None:

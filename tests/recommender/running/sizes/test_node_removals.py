@@ -35,6 +35,15 @@ def test_a_node_is_cordoned_drained_and_then_deleted() -> None:
     assert world.is_usable("n1")
 
 
+def test_a_group_above_its_maximum_loses_nodes() -> None:
+    world = ProviderWorld()
+    world.group.machines.append("x:///3")
+    world.group.answers["max_size"] = 1
+    assert world.resize(2, "n2").result is ScaleResult.OK
+    world.later(10)
+    assert world.group.changes == [("delete", ["n2"])]
+
+
 def test_a_node_with_a_mark_is_not_marked_again() -> None:
     world = ProviderWorld()
     world.resize(1, "n2")

@@ -64,6 +64,14 @@ def test_a_group_below_its_minimum_grows_towards_it() -> None:
     assert world.resize(3).result is ScaleResult.OK
 
 
+def test_a_group_above_its_maximum_loses_nodes_that_never_came() -> None:
+    world = ProviderWorld()
+    world.group.answers |= {"target_size": 5, "max_size": 1}
+    assert world.resize(3, known=5).result is ScaleResult.OK
+    assert world.group.changes == [("decrease", -2)]
+    assert world.resize(6, known=3).message == "6 is outside of its limits, which are 0 to 1"
+
+
 def _raise_unknown_outcome() -> None:
     raise OutcomeUnknownError("NodeGroupIncreaseSize: DEADLINE_EXCEEDED")
 
