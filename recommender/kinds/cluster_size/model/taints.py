@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from adapter.foundation.cluster.values.state import Taint
+    from adapter.foundation.cluster.values.state import ClusterNode, Taint
 
 TO_BE_DELETED_TAINT: Final = "ToBeDeletedByClusterAutoscaler"
 """The taint of a node that an autoscaler is removing; kube-proxy and cloud controllers send it no new connections."""
@@ -42,6 +42,11 @@ _STATE_TAINTS: Final = frozenset(
     }
 )
 _STATE_PREFIX: Final = "status-taint.cluster-autoscaler.kubernetes.io/"
+
+
+def is_leaving(node: ClusterNode) -> bool:
+    """Return whether a node is being deleted, or its taint says that an autoscaler is removing it."""
+    return node.is_terminating or any(taint.key == TO_BE_DELETED_TAINT for taint in node.taints)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from recommender.kinds.cluster_size.model.groups import (
     size_problem,
 )
 from recommender.kinds.cluster_size.model.size_settings import EXTERNAL_GRPC, provider_name
+from recommender.kinds.cluster_size.model.taints import is_leaving
 from recommender.kinds.cluster_size.node_groups.cluster_api.groups import cluster_api_groups, needed_kinds
 from recommender.kinds.cluster_size.node_groups.discovery_facts import NO_TEMPLATE, Discovered, discovery_facts_of
 from recommender.kinds.cluster_size.node_groups.other_autoscalers import (
@@ -61,7 +62,7 @@ def _static_groups(stated: Iterable[StaticGroup], world: DiscoveryFacts, seen: S
                 price=one.price,
                 options=one.options or GroupOptions(),
                 autoscaler=karpenter_of(members, world.nodes) or _in_charge(seen, one.name),
-                deleting=tuple(name for name in members if world.nodes[name].is_terminating),
+                deleting=tuple(name for name in members if is_leaving(world.nodes[name])),
                 problem="" if template else f"{NO_TEMPLATE}: write template.cpu and template.memory",
             )
         )
@@ -103,7 +104,7 @@ def label_groups(stated: LabelGroups, world: DiscoveryFacts, seen: SeenAutoscale
                 template=template,
                 price=stated.prices.get(value),
                 autoscaler=karpenter_of(names, world.nodes) or (seen.name if seen else _UNKNOWN_AUTOSCALER),
-                deleting=tuple(name for name in names if world.nodes[name].is_terminating),
+                deleting=tuple(name for name in names if is_leaving(world.nodes[name])),
                 problem="" if template else NO_TEMPLATE,
             )
         )

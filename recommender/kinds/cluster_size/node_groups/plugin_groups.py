@@ -10,7 +10,7 @@ from adapter.foundation.objects.grouping import grouped
 from adapter.foundation.reports.counts import listed
 from adapter.foundation.sources.kubernetes.errors import trimmed
 from recommender.kinds.cluster_size.model.groups import NodeGroup
-from recommender.kinds.cluster_size.model.taints import TO_BE_DELETED_TAINT
+from recommender.kinds.cluster_size.model.taints import is_leaving
 from recommender.kinds.cluster_size.node_groups.discovery_facts import NO_TEMPLATE, Discovered
 from recommender.kinds.cluster_size.node_groups.machines_without_nodes import compare_machines
 from recommender.kinds.cluster_size.node_groups.other_autoscalers import karpenter_of
@@ -118,8 +118,7 @@ def _failures(one: PluginGroup, members: tuple[str, ...], world: DiscoveryFacts)
 
 
 def _is_going(node: ClusterNode, going: set[str]) -> bool:
-    is_marked = any(taint.key == TO_BE_DELETED_TAINT for taint in node.taints)
-    return node.is_terminating or node.provider_id in going or is_marked
+    return is_leaving(node) or node.provider_id in going
 
 
 def _template_node(group: str, node: ClusterNode) -> ClusterNode:

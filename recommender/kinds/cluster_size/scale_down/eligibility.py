@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from recommender.kinds.cluster_size.model.taints import TO_BE_DELETED_TAINT
+from recommender.kinds.cluster_size.model.taints import is_leaving
 from recommender.kinds.cluster_size.scale_down.pod_kinds import SCALE_DOWN_DISABLED
 from recommender.kinds.cluster_size.scale_down.reasons import KeepReason, percent_of
 from recommender.kinds.cluster_size.scale_down.utilization import (
@@ -35,9 +35,7 @@ class Eligibility:
 
 def is_being_deleted(node: ClusterNode, group: NodeGroup | None) -> bool:
     """Return whether the node is being deleted already."""
-    if node.is_terminating or (group is not None and node.name in group.deleting):
-        return True
-    return bool(node.taints) and any(taint.key == TO_BE_DELETED_TAINT for taint in node.taints)
+    return is_leaving(node) or (group is not None and node.name in group.deleting)
 
 
 def eligibility(

@@ -59,6 +59,21 @@ def group_of(
     return group
 
 
+@pytest.mark.parametrize(
+    "sources",
+    [NodeGroupSources(static=(static(),)), NodeGroupSources(by_label=LabelGroups("pool"))],
+    ids=["static", "byLabel"],
+)
+def test_nodes_that_an_autoscaler_removes_are_being_deleted(sources: NodeGroupSources) -> None:
+    nodes = (
+        node("n1", labels=POOL_A),
+        node("n2", labels=POOL_A, taints=["ToBeDeletedByClusterAutoscaler=1:NoSchedule"]),
+        node("n3", labels=POOL_A, is_terminating=True),
+    )
+    (group,) = node_groups(sources, state(nodes=nodes), 1000.0).groups
+    assert (group.deleting, group.sure_size) == (("n2", "n3"), 1)
+
+
 def test_a_static_group_is_what_the_configuration_states() -> None:
     stated = static(
         selector="pool=a,disk in (ssd)",
