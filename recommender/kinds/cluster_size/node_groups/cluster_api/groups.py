@@ -177,10 +177,17 @@ def _group(one: JsonObject, read: _Read, stated: ClusterApiGroups, world: Discov
         disputed = f"the node {node_name} is claimed by {claimants}, and it is not known to which of them it belongs"
         return replace(group, template=template, problem=f"{disputed}: delete the Machine that is not its own")
     if members.foreign and not members.nodes:
-        foreign = f"its Machines are nodes of another cluster, such as {min(members.foreign)}"
-        return replace(group, template=template, problem=f"{foreign}: set clusterAPI.clusterName")
+        return replace(group, template=template, problem=_foreign_problem(min(members.foreign), stated, world))
     missing = "" if template else f"{NO_TEMPLATE}: add the annotations {CPU_ANNOTATION} and {MEMORY_ANNOTATION}"
     return replace(group, template=template, problem=missing)
+
+
+def _foreign_problem(node: str, stated: ClusterApiGroups, world: DiscoveryFacts) -> str:
+    """Return the problem of a group of whose Machines none has a node here. One of them names the given node."""
+    if node in world.nodes:
+        return f"its Machines are nodes of another cluster, such as {node}: set clusterAPI.clusterName"
+    other = "" if stated.cluster_name else ", or set clusterAPI.clusterName if they belong to another cluster"
+    return f"its Machines have nodes that do not exist, such as {node}: delete Machines whose nodes are gone{other}"
 
 
 def _leaving(members: Members, size: int) -> set[str]:

@@ -31,6 +31,20 @@ def test_nodes_of_another_cluster_are_not_taken_for_its_own_by_their_names() -> 
     assert group.problem == "its Machines are nodes of another cluster, such as n1: set clusterAPI.clusterName"
 
 
+@pytest.mark.parametrize(
+    ("cluster_name", "other"),
+    [("", ", or set clusterAPI.clusterName if they belong to another cluster"), ("prod", "")],
+)
+def test_machines_whose_nodes_are_gone_are_not_taken_for_those_of_another_cluster(
+    cluster_name: str, other: str
+) -> None:
+    owned, machines = machines_of("workers", "n1")
+    stated = ClusterApiGroups(("capi",), cluster_name)
+    group = only(found(scalable(), owned, *machines, stated=stated, nodes=(node("n2"),)))
+    gone = "its Machines have nodes that do not exist, such as n1: delete Machines whose nodes are gone"
+    assert group.problem == f"{gone}{other}"
+
+
 EVIL = {"annotations": {MIN: "0", MAX: "100"}}
 PROVIDED = (node("n1", provider_id="aws:///a/i-1"), node("n2", provider_id="aws:///a/i-2"))
 
