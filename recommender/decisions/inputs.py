@@ -93,6 +93,8 @@ class Inputs:
     """Pods that do not exist but that a what-if question adds; only cluster sizes use them."""
     displaced_pods: Mapping[tuple[str, str], str] = field(default_factory=dict)
     """The node of each pod whose node a what-if question removes, by the pod's namespace and name."""
+    cluster_with_removed_nodes: ClusterState | None = None
+    """The cluster with the nodes that a what-if question removes and with their pods; None if it removes none."""
     own: Mapping[str, object] = field(default_factory=dict)
     """Facts that are gathered for a single recommendation, by its name, in a form that its kind knows."""
     decided: Mapping[str, tuple[Record, ...]] = field(default_factory=dict)

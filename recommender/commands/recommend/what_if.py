@@ -78,7 +78,13 @@ def with_assumptions(configuration: Configuration, inputs: Inputs, question: Wha
     )
     return (
         replace(configuration, recommendations=recommendations),
-        replace(inputs, cluster=found.cluster, assumed_pods=found.pods, displaced_pods=found.displaced),
+        replace(
+            inputs,
+            cluster=found.cluster,
+            assumed_pods=found.pods,
+            displaced_pods=found.displaced,
+            cluster_with_removed_nodes=found.with_removed_nodes,
+        ),
     )
 
 

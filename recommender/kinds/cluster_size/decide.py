@@ -19,13 +19,16 @@ from recommender.kinds.cluster_size.model.memory import remembered
 from recommender.kinds.cluster_size.model.size_facts import SizeFacts
 from recommender.kinds.cluster_size.node_groups.discover import node_groups
 from recommender.kinds.cluster_size.requested_sizes import believed_sizes, settled_writes
+from recommender.kinds.cluster_size.what_if.removed_nodes import node_names, without_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from adapter.foundation.cluster.values.state import ClusterState
     from recommender.decisions.inputs import Inputs
     from recommender.decisions.memory import Memory
     from recommender.decisions.policy_settings import RecommendationPolicy
+    from recommender.kinds.cluster_size.model.groups import NodeGroups
     from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory
     from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
 
@@ -49,7 +52,7 @@ class Sizing:
             known = known_cluster(cluster, policy.stale_after_seconds, now)
         except InputMissingError as error:
             raise InputMissingError(str(error), kept=_kept_value(before, facts.last, str(error))) from error
-        groups = node_groups(settings.node_groups, known.cluster, now, facts.providers, settings.passing_taints)
+        groups = self._groups(inputs, known.cluster, facts, now)
         before = with_absence(before, memory.last, known.confirmed, policy.stale_after_seconds)
         before = settled_writes(before, groups, facts.writes, now, policy.stale_after_seconds, known.confirmed)
         before = with_failed_removals(before, known.cluster, now)
@@ -68,6 +71,17 @@ class Sizing:
         answer = replace(answer, steps=(*future.steps, *answer.steps))
         context = SizeContext(known, situation, settings, future, before)
         return Calculation(GroupSizes(answer, context), known.confirmed, known=known_of(cluster, memory.known))
+
+    def _groups(self, inputs: Inputs, cluster: ClusterState, facts: SizeFacts, now: float) -> NodeGroups:
+        """Return the node groups, without the nodes that a what-if question removes."""
+        stated, passing = self.settings.node_groups, self.settings.passing_taints
+        before = inputs.cluster_with_removed_nodes
+        if before is None:
+            return node_groups(stated, cluster, now, facts.providers, passing)
+        found = node_groups(
+            stated, replace(cluster, nodes=before.nodes, pods=before.pods), now, facts.providers, passing
+        )
+        return without_nodes(found, node_names(before) - node_names(cluster))
 
 
 def _kept_value(memory: ClusterSizeMemory, last: ClusterSizeAnswer | None, reason: str) -> KeptValue:

@@ -14,6 +14,7 @@ from recommender.commands.main import main
 from recommender.kinds.cluster_size.node_groups import plugin_host
 from recommender.kinds.cluster_size.node_groups.protocol import ENTRY_POINTS
 from tests.recommender.configuration.files import entry, whole
+from tests.recommender.kinds.cluster_size.node_groups.cluster_api_objects import MAX, MIN, machines_of, scalable
 from tests.recommender.kinds.cluster_size.node_groups.example_provider import ExampleProvider, example
 
 if TYPE_CHECKING:
@@ -198,6 +199,59 @@ def test_a_pod_of_a_removed_node_that_fits_nowhere_is_told_from_those_that_are_p
     lines = capsys.readouterr().out.splitlines()
     assert "    shop/huge-77-9: from b0 to no node, as NO NODE FOR says" in lines
     assert "    4 pods of shop/huge: needs 64 cpu; the most on a new node is 8 (b)" in lines
+
+
+OWNED, MACHINES = machines_of("workers", "a0", "a1")
+REMOVED = {
+    "of a group of Cluster API at its maximum": (
+        "clusterSize: {nodeGroups: {clusterAPI: {namespaces: [capi]}}}",
+        [scalable(annotations={MIN: "1", MAX: "2"}), OWNED, *MACHINES],
+        ["a1"],
+        (1, 2),
+    ),
+    "of a group of Cluster API, all of them": (
+        "clusterSize: {nodeGroups: {clusterAPI: {namespaces: [capi]}}}",
+        [scalable(annotations={MIN: "0", MAX: "5"}), OWNED, *MACHINES],
+        ["a0", "a1"],
+        (0, 2),
+    ),
+    "of a group without a template, all of them": (
+        "clusterSize: {nodeGroups: [{name: a, max: 2, selector: {pool: a}}]}",
+        [],
+        ["a0", "a1"],
+        (0, 2),
+    ),
+}
+
+
+@pytest.mark.parametrize(("groups", "more", "removed", "sizes"), REMOVED.values(), ids=REMOVED.keys())
+def test_a_group_whose_nodes_are_removed_is_smaller_and_can_grow_again(
+    groups: str,
+    more: list[Json],
+    removed: list[str],
+    sizes: tuple[int, int],
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    agent = pod("agent-a", "agent", "2", on="a0")
+    agent["metadata"]["namespace"] = "kube-system"
+    agent["metadata"]["ownerReferences"][0]["kind"] = "DaemonSet"
+    objects = [
+        *(node(f"a{number}", "a", "4") for number in range(2)),
+        *(pod(f"web-5d4f-{number}", "web-5d4f", "2", on=f"a{number}") for number in range(2)),
+        agent,
+        workload("ReplicaSet", "web-5d4f", 2),
+        *more,
+    ]
+    (tmp_path / "r.yaml").write_text(whole(entry("workers", kind=groups)))
+    (tmp_path / "c.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    arguments = ["recommend", f"--config={tmp_path / 'r.yaml'}", f"--cluster={tmp_path / 'c.json'}"]
+
+    found = item(arguments, capsys, *(f"--without-node={name}" for name in removed))
+
+    [its] = found["node_groups"]
+    assert (its["current"], its["recommended"], found["unschedulable"]) == (*sizes, [])
+    assert {each["moved_from"] for each in found["places"]} == set(removed)
 
 
 @pytest.mark.parametrize("more", [(), ("--without-node=a2",)])

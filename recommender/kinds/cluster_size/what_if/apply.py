@@ -42,12 +42,13 @@ def assumed(cluster: ClusterState, question: WhatIf) -> Assumed:
         pods += added
         notes.append(f"{count_of(len(added), 'pod')} of --add-pods")
     displaced: dict[tuple[str, str], str] = {}
+    before = cluster if question.without_nodes else None
     for name in dict.fromkeys(question.without_nodes):
         if isinstance(cluster.pods, Observed):
             displaced |= {(pod.namespace, pod.name): name for pod in cluster.pods.value if pod.node == name}
         cluster = _without_node(cluster, name)
         notes.append(f"node {name} is removed, and its pods need another node")
-    return Assumed(cluster, tuple(pods), displaced, tuple(notes))
+    return Assumed(cluster, tuple(pods), displaced, before, tuple(notes))
 
 
 def _without_node(cluster: ClusterState, name: str) -> ClusterState:

@@ -61,6 +61,8 @@ class Assumed:
     """The pods that do not exist."""
     displaced: Mapping[tuple[str, str], str] = field(default_factory=dict)
     """The removed node on which each of these pods ran, by namespace and name of the pod."""
+    with_removed_nodes: ClusterState | None = None
+    """The cluster as it is before nodes are removed; None if none is."""
     notes: tuple[str, ...] = ()
     """The assumptions, one sentence each."""
 
