@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from adapter.foundation.cluster.values.state import Observed, Unknown
 from recommender.decisions.calculation import Calculation, InputMissingError
 from recommender.decisions.replicas import Replicas
-from recommender.decisions.texts.times import oldest
-from recommender.kinds.predictive.policy.bounds import active_override
+from recommender.decisions.texts.times import check_age, oldest
+from recommender.kinds.predictive.policy.bounds import active_override, scheduled_bound
 from recommender.kinds.predictive.policy.load_situation import LoadForecast, LoadSituation
 from recommender.kinds.predictive.policy.memory import remembered
 from recommender.kinds.predictive.policy.sizing import size_of
@@ -33,12 +33,15 @@ def calculate_predictive(
     name: str,
     target: TargetReference | None = None,
     targets: tuple[TargetReference, ...] = (),
+    stale_after_seconds: float = 60.0,
 ) -> Calculate:
     """Return the calculation of a recommendation, or, with `forEach`, of one of its targets.
 
-    Until an earlier decision is remembered, the present size of `targets` is used.
+    Until an earlier decision is remembered, the present size of `targets` is used. Inputs older than
+    `stale_after_seconds` count as unknown.
     """
-    return _Predicting(settings, name, target, targets if target is None else (target,)).calculate
+    own = targets if target is None else (target,)
+    return _Predicting(settings, name, target, own, stale_after_seconds).calculate
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +50,17 @@ class _Predicting:
     name: str
     target: TargetReference | None
     targets: tuple[TargetReference, ...]
+    stale_after_seconds: float
 
     def calculate(self, inputs: Inputs, memory: Memory, now: float) -> Calculation:
         """Return the size with its steps; raises InputMissingError or CalculationError."""
         observed = self._load(inputs)
         if isinstance(observed, Unknown):
             return self._without_load(observed, inputs, memory, now)
+        confirmed = oldest((observed.time, self._gate_time(inputs, observed.time)), now)
+        problem = check_age("an input is", confirmed, now, self.stale_after_seconds)
+        if problem:
+            return self._without_load(Unknown(problem), inputs, memory, now)
         load = observed.value
         sized = size_of(self.settings, self._situation(load, inputs, memory), remembered(memory.own), now)
         if sized.replicas is None:
@@ -61,7 +69,6 @@ class _Predicting:
         seen = {"load": prediction.load.now}
         if prediction.load.predicted is not None:
             seen["predicted"] = prediction.load.predicted
-        confirmed = oldest((observed.time, self._gate_time(inputs, observed.time)), now)
         calculation = self._calculation(sized, sized.replicas, confirmed)
         return replace(calculation, inputs=seen, details=prediction)
 
@@ -70,15 +77,23 @@ class _Predicting:
         return loads if isinstance(loads, Unknown) else loads.get(self.target, _WITHOUT_SERIES)
 
     def _without_load(self, unknown: Unknown, inputs: Inputs, memory: Memory, now: float) -> Calculation:
-        """Return the size of an active override, which needs no load; raise InputMissingError if there is none."""
-        if active_override(self.settings, now) is None:
-            raise InputMissingError(unknown.reason, is_refused=unknown.is_refused)
-        situation = LoadSituation(load=None, current_replicas=self._current(inputs), last_replicas=_last(memory))
+        """Return the size of an active override or schedule, which need no load.
+
+        Raises InputMissingError if there is neither, or if the schedule requests less than the last or present size:
+        how much of that is still needed is unknown.
+        """
+        missing = InputMissingError(unknown.reason, is_refused=unknown.is_refused)
+        override, scheduled = active_override(self.settings, now), scheduled_bound(self.settings.schedules, now)
+        if override is None and scheduled is None:
+            raise missing
+        current = self._current(inputs)
+        situation = LoadSituation(load=None, current_replicas=current, last_replicas=_last(memory))
         sized = size_of(self.settings, situation, remembered(memory.own), now)
-        if sized.replicas is None:
-            raise InputMissingError(unknown.reason, is_refused=unknown.is_refused)
+        is_scheduled = scheduled is not None and sized.replicas == scheduled.replicas >= (current or 0)
+        if sized.replicas is None or not (override or is_scheduled):
+            raise missing
         calculation = self._calculation(replace(sized, hold=""), sized.replicas, now)
-        return replace(calculation, note=f"its load is unknown: {unknown.reason}")
+        return replace(calculation, note=f"its load is not used: {unknown.reason}")
 
     def _missing(self, hold: str, inputs: Inputs) -> InputMissingError:
         """Return the error that explains why there is no size, including a failure of the `freezeUnless` query."""

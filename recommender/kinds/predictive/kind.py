@@ -111,7 +111,8 @@ class PredictiveKind(RecommendationKind[PredictiveSettings]):
     ) -> Callable[[TargetReference | None], Calculate]:
         """Return the calculation of the recommendation, or, with `forEach`, of one of its targets."""
         policy, settings = recommendation.policy, recommendation.subject
-        return lambda target: calculate_predictive(settings, policy.name, target, policy.targets)
+        stale_after_seconds = policy.stale_after_seconds
+        return lambda target: calculate_predictive(settings, policy.name, target, policy.targets, stale_after_seconds)
 
     def samples(self, records: Iterable[Record]) -> Mapping[str, Samples]:
         """Return loads, forecasts and models."""

@@ -15,7 +15,13 @@ from recommender.decisions.memory import LastValue, Memory
 from recommender.decisions.policy_settings import RecommendationPolicy
 from recommender.decisions.record import Status, TargetReference
 from recommender.kinds.predictive.calculate import calculate_predictive
-from recommender.kinds.predictive.predictive_settings import Connections, Override, PredictiveSettings, ScaleDown
+from recommender.kinds.predictive.predictive_settings import (
+    Connections,
+    Override,
+    PredictiveSettings,
+    ScaleDown,
+    Schedule,
+)
 
 NOW = 1_000_000.0
 GATEWAY = TargetReference("apps/v1", "Deployment", "chat", "gateway")
@@ -75,6 +81,42 @@ def test_a_size_that_is_set_by_hand_needs_no_load() -> None:
     found = calculate_predictive(overridden, "chat")(inputs(Unknown("Prometheus is away")), Memory(), NOW)
     assert (found.replicas, found.confirmed) == (7, NOW)
     assert "Prometheus is away" in found.note
+
+
+@pytest.mark.parametrize("gate", [NOW, NOW - 90])
+def test_a_size_that_is_set_by_hand_holds_while_an_input_is_too_old(gate: float) -> None:
+    overridden = settings(override=Override(7, NOW + 60), freeze_unless="up")
+    old = replace(load(100.0), time=NOW - 90)
+    given = inputs(old if gate == NOW else load(100.0), queries={"up": Observed(1.0, gate)})
+    policy, memory = RecommendationPolicy("chat", "predictive"), Memory(last=LastValue(20, NOW - 300, NOW - 300))
+    found = decide(policy, calculate_predictive(overridden, "chat"), given, memory, NOW).record
+    assert (found.status, found.replicas, found.details) == (Status.OK, 7, None)
+    assert "an input is 90 s old" in found.message
+
+
+ALWAYS = Schedule("* * * * *", "UTC", 3600.0, 12)
+UNUSABLE = [Unknown("Prometheus is away"), replace(load(100.0), time=NOW - 90)]
+
+
+@pytest.mark.parametrize("unusable", UNUSABLE)
+def test_a_schedule_raises_the_size_while_the_load_is_unknown(unusable: Observed[LoadInput] | Unknown) -> None:
+    policy, known = RecommendationPolicy("chat", "predictive"), {GATEWAY: Observed(TargetState(5), NOW)}
+    calculate = calculate_predictive(settings(schedules=(ALWAYS,)), "chat", targets=(GATEWAY,))
+    memory = Memory(last=LastValue(5, NOW - 300, NOW - 300))
+    for _ in range(2):
+        decision = decide(policy, calculate, inputs(unusable, targets=known), memory, NOW)
+        found, memory = decision.record, decision.memory
+        assert (found.status, found.replicas) == (Status.OK, 12)
+        assert found.message.startswith("its load is not used")
+
+
+@pytest.mark.parametrize(("last", "present"), [(20, 5), (5, 20), (None, None)])
+def test_a_schedule_is_no_size_where_more_may_be_needed(last: int | None, present: int | None) -> None:
+    known = {} if present is None else {GATEWAY: Observed(TargetState(present), NOW)}
+    memory = Memory() if last is None else Memory(last=LastValue(last, NOW, NOW))
+    calculate = calculate_predictive(settings(schedules=(ALWAYS,)), "chat", targets=(GATEWAY,))
+    with pytest.raises(InputMissingError, match="Prometheus is away"):
+        calculate(inputs(Unknown("Prometheus is away"), targets=known), memory, NOW)
 
 
 def test_each_target_of_for_each_has_the_load_of_its_own_series() -> None:
