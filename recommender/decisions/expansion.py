@@ -48,15 +48,14 @@ class ListedTargets:
     """The targets of one poll."""
 
     reasons: Mapping[TargetReference, str]
-    """The listed targets in order, each with the reason why its load is unknown; empty if it is known."""
+    """The listed targets in order, each with the reason if its series has ended; empty if it has one, or if nothing is
+    known about any series."""
     remembered: Mapping[TargetReference, Memory]
     """The memories of targets that are not listed but may come back."""
     problem: str = ""
     """The problem of the recommendation as a whole; empty if there is none."""
     is_error: bool = False
     """Whether somebody must change the configuration because of the problem."""
-    is_refused: bool = False
-    """Whether no load is known because Prometheus refuses the query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +81,15 @@ def listed_targets(
         # While nothing is known about any target, the most recently confirmed one shows when the outage began.
         began = max((_confirmed_at(memory, now) for memory in by_target.values()), default=-math.inf)
         unknown = {
-            target: loads.reason
+            target: ""
             for target, memory in _sort_targets(by_target)
             if began - _confirmed_at(memory, now) < LISTED_SECONDS
         }
         hidden = {target: memory for target, memory in by_target.items() if target not in unknown}
         problem = "" if unknown else loads.reason
-        return ListedTargets(unknown, hidden, problem, is_error=loads.is_refused, is_refused=loads.is_refused)
+        return ListedTargets(unknown, hidden, problem, is_error=loads.is_refused)
     series = _by_preference(loads, by_target)
-    found = {target: _reason(loads[target]) for target in series[:max_targets]}
+    found = dict.fromkeys(series[:max_targets], "")
     ended = {target: memory for target, memory in _sort_targets(by_target) if target not in found}
     room = max(0, max_targets - len(found))
     since = {target: now - _confirmed_at(memory, now) for target, memory in ended.items()}
@@ -139,10 +138,6 @@ def _sort_targets(by_target: Mapping[TargetReference, Memory]) -> list[tuple[Tar
     return sorted(by_target.items(), key=lambda item: _place(item[0]))
 
 
-def _reason(load: object) -> str:
-    return load.reason if isinstance(load, Unknown) else ""
-
-
 @dataclass(slots=True)
 class Expansion:
     """Decides the targets of one recommendation. Not thread-safe.
@@ -165,7 +160,7 @@ class Expansion:
         decisions = tuple(
             self._decide_target(
                 target,
-                _missing(reason, listed) if reason else None,
+                _missing(reason) if reason else None,
                 inputs,
                 memory.by_target.get(target, _NOTHING),
                 now,
@@ -209,8 +204,8 @@ class Expansion:
         return decision
 
 
-def _missing(reason: str, listed: ListedTargets) -> Calculate:
+def _missing(reason: str) -> Calculate:
     def calculate(_inputs: Inputs, _memory: Memory, _now: float) -> Calculation:
-        raise InputMissingError(reason, is_refused=listed.is_refused)
+        raise InputMissingError(reason)
 
     return calculate

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapter.foundation.cluster.values.state import Observed, Unknown
-from recommender.decisions.calculation import Calculation
+from recommender.decisions.calculation import Calculation, InputMissingError
 from recommender.decisions.expansion import EachTarget, ExpandedDecision, Expansion, listed_targets
 from recommender.decisions.inputs import Inputs
 from recommender.decisions.loads.load_inputs import LoadInput
@@ -41,9 +41,9 @@ def remembered(replicas: int, age: float) -> Memory:
 def one_replica_for_each_unit(of: TargetReference | None) -> Calculate:
     def calculate(inputs: Inputs, _memory: Memory, _now: float) -> Calculation:
         loads = inputs.loads["chat"]
-        assert not isinstance(loads, Unknown)
-        found = loads[of]
-        assert isinstance(found, Observed)
+        found = loads if isinstance(loads, Unknown) else loads[of]
+        if isinstance(found, Unknown):
+            raise InputMissingError(found.reason, is_refused=found.is_refused)
         if found.value.prediction.load.now < 0:
             raise ZeroDivisionError("one by nothing")
         return Calculation(Replicas(int(found.value.prediction.load.now)), found.time)
@@ -123,6 +123,22 @@ def test_a_load_of_which_nothing_is_known_leaves_every_target_as_the_rules_say()
     found = decided(Unknown("Prometheus does not answer"), memories)
     assert shown(found) == {"fresh": ("held", 3), "old": ("stale", None)}
     assert found.memory.by_target == memories
+
+
+@pytest.mark.parametrize(
+    ("loads", "sizes"),
+    [
+        (Unknown("Prometheus does not answer"), {"a": ("ok", 9), "gone": ("ok", 9)}),
+        ({target("a"): Unknown("a sample is NaN")}, {"a": ("ok", 9), "gone": ("held", 4)}),
+    ],
+)
+def test_a_calculation_that_needs_no_load_decides_unless_the_series_has_ended(
+    loads: LoadInputs | Unknown, sizes: dict[str, tuple[str, int]]
+) -> None:
+    memory = Memory(by_target={target("a"): remembered(3, 30.0), target("gone"): remembered(4, 30.0)})
+    expansion = Expansion(POLICY, EachTarget(lambda _: lambda _inputs, _memory, now: Calculation(Replicas(9), now)))
+    listed = listed_targets(loads, memory.by_target, 10, NOW)
+    assert shown(expansion.decided(listed, Inputs(loads={"chat": loads}), memory, NOW, {})) == sizes
 
 
 def test_a_target_that_a_wrong_clock_has_dated_far_ahead_hides_no_other_one() -> None:

@@ -48,6 +48,19 @@ def always(replicas: int) -> Calculate:
     return lambda _inputs, memory, now: Calculation(Replicas(replicas), now, memory.own)
 
 
+def while_known(target: TargetReference | None) -> Calculate:
+    """Return a calculation of 3 replicas for a target of `chat` whose load is known."""
+
+    def calculate(inputs: Inputs, memory: Memory, now: float) -> Calculation:
+        loads = inputs.loads["chat"]
+        found = loads if isinstance(loads, Unknown) else loads[target]
+        if isinstance(found, Unknown):
+            raise InputMissingError(found.reason)
+        return Calculation(Replicas(3), now, memory.own)
+
+    return calculate
+
+
 def noted(note: str, nodes: int) -> Calculate:
     """Return a calculation of 3 replicas whose explanation changes with the number of nodes."""
     step = Step("linear/nodes", 3, f"ceil({nodes} / 16)")
@@ -346,7 +359,7 @@ def test_with_for_each_every_target_is_decided_and_remembered(caplog: pytest.Log
     caplog.set_level("INFO")
     targets = [TargetReference("apps/v1", "Deployment", "shop", name) for name in ("a", "b")]
     world = World({"chat": always(3), "one": always(4)})
-    world.for_each = {"chat": EachTarget(lambda _: always(3))}
+    world.for_each = {"chat": EachTarget(while_known)}
     world.loads = {"chat": {targets[0]: Unknown("no forecast yet"), targets[1]: known_load()}}
     runner, latest = world.runner()
     runner.poll()
