@@ -169,7 +169,7 @@ class TargetLookups:
         return Observed(state, now)
 
     def _of_object(self, target: TargetReference, path: str) -> TargetState | None:
-        """Return the state of the object; None if it may not be read or does not state its size."""
+        """Return the state of the object; None if it may not be read."""
         if self._clock.monotonic() < self._scale_only_until.get(target, 0.0):
             return None
         try:
@@ -187,7 +187,8 @@ class TargetLookups:
         try:
             return target_state_of(scaled_object_of(document))
         except NoReplicasError:
-            return None
+            # Only the scale knows where its kind has the size; pauses and rollouts are those of the object.
+            return target_state_of(scaled_object_of(document, self._of_scale(target, path).replicas))
 
     def _of_scale(self, target: TargetReference, path: str) -> TargetState:
         try:

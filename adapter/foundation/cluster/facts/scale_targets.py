@@ -145,8 +145,11 @@ def group_of(api_version: str) -> str:
     return api_version.rpartition("/")[0]
 
 
-def scaled_object_of(document: Mapping[str, Any]) -> ScaledObject:
-    """Return what a document from the API server states. Raises FactError (NoReplicasError if it states no size)."""
+def scaled_object_of(document: Mapping[str, Any], size: int | None = None) -> ScaledObject:
+    """Return what a document from the API server states. Raises FactError (NoReplicasError if it states no size).
+
+    `size` is the size that its scale subresource states, for a kind that has it elsewhere than in `spec.replicas`.
+    """
     kind = document.get("kind")
     kind = kind if isinstance(kind, str) else ""
     try:
@@ -155,7 +158,10 @@ def scaled_object_of(document: Mapping[str, Any]) -> ScaledObject:
         status = converted(document.get("status"), _ScaledStatus | None)
     except msgspec.ValidationError as error:
         raise FactError(f"{kind}: the size cannot be read: {error}") from error
-    return _scaled_object(kind, metadata, spec or _ScaledSpec(), status or _ScaledStatus())
+    stated = spec or _ScaledSpec()
+    if size is not None:
+        stated.replicas = size
+    return _scaled_object(kind, metadata, stated, status or _ScaledStatus())
 
 
 def scaled_object(form: ScaledForm) -> ScaledObject:

@@ -18,6 +18,7 @@ from adapter.foundation.sources.kubernetes.errors import (
     ServerError,
     ThrottledError,
 )
+from adapter.foundation.sources.kubernetes.writing import Reply
 from adapter.foundation.time.clock import Clock
 from recommender.decisions.inputs import TargetState
 from recommender.decisions.record import TargetReference
@@ -140,6 +141,30 @@ def test_a_kind_that_keeps_its_size_elsewhere_is_asked_for_its_scale() -> None:
     world.objects.change(MACHINE_DEPLOYMENTS, "shop", "pool", lambda one: one["spec"].update(replicas=True))
     assert isinstance(world.of(pool), Unknown)
     assert world.paths[-1].endswith("/machinedeployments/pool/scale")
+
+
+class Databases:
+    """An API server with an object whose kind has its size in `spec.instances`."""
+
+    def get(self, path: str, *, seconds: float) -> Reply:  # noqa: ARG002 - as the protocol has it
+        metadata = {"name": "orders", "annotations": {"tidewatch.io/paused": "down"}, "generation": 2}
+        if path.endswith("/scale"):
+            return Reply({"kind": "Scale", "metadata": {"name": "orders"}, "spec": {"replicas": 3}})
+        return Reply(
+            {
+                "kind": "Database",
+                "metadata": metadata,
+                "spec": {"instances": 3},
+                "status": {"observedGeneration": 1, "replicas": 3},
+            }
+        )
+
+
+def test_a_kind_that_keeps_its_size_elsewhere_can_be_paused_and_rolled_out() -> None:
+    databases = Resource("db.example.com", "v1", "databases", "database", "Database", True)  # noqa: FBT003
+    lookups = TargetLookups(Databases(), lambda _group, _name: databases, clock=Clock(lambda: 0.0, lambda: 1000.0))
+    orders = TargetReference("db.example.com/v1", "Database", "shop", "orders")
+    assert lookups.look([orders])[orders] == Observed(TargetState(3, 0, True, "down", ()), 1000.0)  # noqa: FBT003
 
 
 @pytest.mark.parametrize("target", [replace(WEB, kind="Gateway"), replace(WEB, api_version="v1")])
