@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
@@ -28,6 +28,18 @@ class PodName:
     def __str__(self) -> str:
         """Return the namespace and name: `shop/web-0`."""
         return f"{self.namespace}/{self.name}"
+
+
+def unbound(pod: ClusterPod) -> ClusterPod:
+    """Return a pod as another one without a node would replace it.
+
+    A pod may be nominated for a node that it did not get, since Kubernetes keeps the nomination before 1.34. The pod
+    that replaces it is not.
+    """
+    facts = pod.facts
+    if facts is not None and facts.nominated_node:
+        facts = replace(facts, nominated_node="")
+    return replace(pod, node="", facts=facts)
 
 
 class PlaceKind(Enum):

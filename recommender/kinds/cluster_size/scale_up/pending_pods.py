@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.constraints import NO_CONSTRAINTS
 from adapter.foundation.objects.durations import DurationError, parse_go_duration
 from adapter.foundation.objects.grouping import grouped
 from recommender.kinds.cluster_size.model.answer import UnschedulablePods
-from recommender.kinds.cluster_size.model.pod_places import pod_name
+from recommender.kinds.cluster_size.model.pod_places import pod_name, unbound
 from recommender.kinds.cluster_size.scale_down.pod_kinds import is_daemon_set_pod, is_mirror_pod
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def pending_pods(situation: ClusterSituation, settings: ClusterSizeSettings) -> 
             waiting.append(pod)
         elif not is_daemon_set_pod(pod):
             unimportant.append((pod, f"its priority of {pod.priority} {_EXPENDABLE}"))
-    moved = [replace(pod, node="") for pod in drained]
+    moved = [unbound(pod) for pod in drained]
     once, repeated = _each_once([*waiting, *situation.future_pods], situation.pods)
     taken, refused = _that_count(once, settings.scheduler_names)
     left_out = left_out_pods([*refused, *unimportant, *((pod, _REPEATED) for pod in repeated)])

@@ -9,6 +9,7 @@ from adapter.foundation.cluster.values.state import Observed, Unknown
 from adapter.foundation.documents.tree import nearest
 from adapter.foundation.reports.counts import count_of
 from recommender.kinds.cluster_size.future.workload_pods import copies, pods_by_workload, workload_key
+from recommender.kinds.cluster_size.model.pod_places import unbound
 from recommender.kinds.cluster_size.node_groups.daemon_sets import comes_with_the_node
 from recommender.kinds.cluster_size.what_if.model import MOST_REPLICAS, Assumed, WhatIfError
 
@@ -75,7 +76,7 @@ def _moves(pod: ClusterPod) -> bool:
 
 
 def _unbound(pod: ClusterPod) -> ClusterPod:
-    return replace(pod, node="", phase="Pending", bound_at=None, ended_at=None, is_terminating=False)
+    return replace(unbound(pod), phase="Pending", bound_at=None, ended_at=None, is_terminating=False)
 
 
 def _added_pods(cluster: ClusterState, question: WhatIf, others: Iterable[ClusterPod]) -> list[ClusterPod]:

@@ -170,6 +170,15 @@ def test_a_pod_for_which_others_are_evicted_needs_no_further_node(
     assert answer.fitting_pods == (0 if needed else 1)
 
 
+def test_the_pod_that_replaces_one_of_a_node_that_goes_is_nominated_for_no_node() -> None:
+    # Before 1.34, Kubernetes keeps the nomination of a pod that got another node.
+    moved = nominated(pod("p", "3", node="n0", controller="web"), "n1")
+    full = pod("full", "3", node="n1", controller="web")
+    its = replace(group("a", size=2, nodes=("n0", "n1")), deleting=("n0",))
+    answer = decided(situation([its], nodes=[node("n0"), node("n1")], pods=[moved, full]))
+    assert answer.increases == {"a": 1}
+
+
 def test_pods_of_any_scheduler_get_nodes_unless_the_schedulers_are_listed() -> None:
     theirs = pod("theirs", scheduling=PodScheduling(scheduler_name="volcano"))
     its = situation([group("a")], pods=[theirs])

@@ -75,6 +75,17 @@ def test_fewer_pods_take_pending_ones_first_and_then_the_newest(replicas: int, l
     assert found.pods == ()
 
 
+def test_the_pod_of_a_removed_node_is_nominated_for_no_node() -> None:
+    former = web("web-d", "n1")
+    assert former.facts is not None
+    former = replace(former, facts=replace(former.facts, nominated_node="n2"))
+    found = assumed(replace(CLUSTER, pods=Observed((former,), 5.0)), WhatIf(without_nodes=("n1",))).cluster.pods
+    assert isinstance(found, Observed)
+    [moved] = found.value
+    assert moved.facts is not None
+    assert (moved.node, moved.facts.nominated_node) == ("", "")
+
+
 def test_the_workload_counts_as_scaled() -> None:
     found = assumed(CLUSTER, WhatIf((Assumption("shop", "web", 7),))).cluster.workloads
 
