@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from adapter.foundation.objects.selectors import parse_selector
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from adapter.foundation.objects.resources import Resource
 
@@ -73,6 +73,20 @@ class Store:
             gone = self._objects[resource].pop((namespace, name))
             last = {**gone, "metadata": {**gone["metadata"], "resourceVersion": str(self.version)}}
             self._tell(Change(self.version, resource, "DELETED", last, gone))
+
+    def backup(self) -> Callable[[], None]:
+        """Return what restores the present state, whose next changes then have versions that were used before."""
+        with self.changed:
+            version, compacted, history = self.version, self._compacted, list(self._history)
+            objects = {resource: dict(found) for resource, found in self._objects.items()}
+
+        def restore() -> None:
+            with self.changed:
+                self.version, self._compacted, self._history = version, compacted, list(history)
+                self._objects = {resource: dict(found) for resource, found in objects.items()}
+                self._snapshots.clear()
+
+        return restore
 
     def compact(self) -> None:
         with self.changed:

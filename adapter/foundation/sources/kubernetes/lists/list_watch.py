@@ -25,6 +25,13 @@ NO_VERSIONS = frozenset({"", "0"})
 """Values that name no version: a watch from one of them starts at an arbitrary state and misses earlier deletions."""
 
 
+def precedes(version: str, other: str) -> bool:
+    """Return whether a resourceVersion is older than another one. False if they are not numbers, as etcd's are."""
+    are_numbers = all(each.isascii() and each.isdigit() for each in (version, other))
+    # They have no leading zeros, and may have thousands of digits, which Python refuses to convert.
+    return are_numbers and (len(version), version) < (len(other), other)
+
+
 @dataclass(frozen=True, slots=True)
 class AcceptHeaders:
     """The `Accept` headers of a list and of a watch."""

@@ -10,7 +10,7 @@ import logging
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from adapter.foundation.sources.kubernetes.errors import ExpiredError, SilentError, StatusError, UnexpectedResponseError
-from adapter.foundation.sources.kubernetes.lists.items import ItemsError, JsonList
+from adapter.foundation.sources.kubernetes.lists.items import ItemsError, JsonList, ListHead, decode_json
 from adapter.foundation.sources.kubernetes.lists.list_checks import Confirmation, Doubt, refuse_other_kind
 from adapter.foundation.sources.kubernetes.lists.list_watch import NO_VERSIONS, ListWatch, WatchSettings
 from adapter.foundation.sources.kubernetes.lists.streamed_list import (
@@ -94,6 +94,15 @@ class CollectionList(Generic[T]):
             logger.info("list of %s expired before its last page, starting again", self._resource.qualified)
             return self._read_pages()
 
+    def newest_version(self) -> str:
+        """Return the resourceVersion that a list would have now, from a list of one object. Raises KubernetesError."""
+        try:
+            head = decode_json(self._body(self._list_watch.list_query(1)), ListHead)
+        except ItemsError as error:
+            raise self._not_a_list(error) from error
+        refuse_other_kind(self._path, self._resource, head, metadata_alone=self._list_watch.metadata_alone)
+        return head.metadata.resource_version
+
     def _read_pages(self) -> str:
         replacement = self._objects.begin_list()
         query = self._list_watch.list_query(self._settings.page_size)
@@ -163,7 +172,10 @@ class CollectionList(Generic[T]):
             for items in page.batches(self._settings.pace):
                 yield from items
         except ItemsError as error:
-            raise UnexpectedResponseError(f"GET {self._path}: not a list of objects: {error}") from error
+            raise self._not_a_list(error) from error
+
+    def _not_a_list(self, error: ItemsError) -> UnexpectedResponseError:
+        return UnexpectedResponseError(f"GET {self._path}: not a list of objects: {error}")
 
     def _refuse_endless(self, asked: set[str], token: str) -> None:
         """Record a continue token; raises UnexpectedResponseError for a repeated token or too many pages."""
@@ -177,6 +189,8 @@ class CollectionList(Generic[T]):
             )
 
     def _page(self, query: Mapping[str, str]) -> JsonList[T]:
+        return JsonList(self._body(query), self._objects.form, unreadable=self._objects.left_out.from_list)
+
+    def _body(self, query: Mapping[str, str]) -> bytes:
         with self._reader.open(query, self._list_watch.accept.of_list) as answer:
-            body = answer.whole(_LIST_SECONDS, _LARGEST_PAGE_BYTES)
-        return JsonList(body, self._objects.form, unreadable=self._objects.left_out.from_list)
+            return answer.whole(_LIST_SECONDS, _LARGEST_PAGE_BYTES)

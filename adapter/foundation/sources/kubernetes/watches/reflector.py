@@ -5,6 +5,10 @@ resourceVersion of a list (`collection_list`) reports every later change; bookma
 changes. If the version has been compacted (410), the objects are listed again. A list is never older than what is
 known, so a deleted object does not reappear.
 
+While the server was away, its data may have been replaced by those of a backup. A watch from a version that is still to
+come is accepted, and reports nothing until the server reaches that version. So after a failure, the present version is
+read first; if it is older than the known one, the objects are listed again.
+
 While the server cannot be reached, the store keeps its objects: `synced` remains true, and a metric shows when the
 server was last heard. The same holds for a short time if the server refuses the kind: kube-apiserver answers 403 to
 everybody, and 404 for kinds of CustomResourceDefinitions, from its first connection until it has read its roles and
@@ -30,6 +34,7 @@ from adapter.foundation.sources.kubernetes.errors import (
     UnauthorizedError,
     UnreachableError,
 )
+from adapter.foundation.sources.kubernetes.lists.list_watch import precedes
 from adapter.foundation.sources.kubernetes.watches.collection_list import CollectionList
 from adapter.foundation.sources.kubernetes.watches.stored_objects import StoredObjects
 from adapter.foundation.sources.kubernetes.watches.streams import CollectionReader, in_rounds, lines_of, when_set
@@ -79,6 +84,8 @@ class Reflector(Generic[T]):
         self._objects = StoredObjects(list_watch, form, store, settings)
         self._list = CollectionList(self._reader, list_watch, self._objects, settings, doubt)
         self._version: str | None = None
+        self._was_away = False
+        """Whether the server failed or could not be reached, and its present version has not been read since."""
         self._synced = False
         self._stood_since: float | None = None
         self._failure: KubernetesError | None = None
@@ -136,8 +143,9 @@ class Reflector(Generic[T]):
     def _round(self, backoff: Backoff) -> float:
         """List if necessary, then watch for one window. Return how many seconds to wait before the next round."""
         self._stood_since = None
-        if self._version is None or not self._settings.resumes or self._list.due_seconds == 0:
+        if self._version is None or self._must_list(self._version):
             self._version = self._list.read()
+            self._was_away = False
             self._now_synced()
         changed = self._watch(self._version)
         stood = self._stood_seconds()
@@ -146,12 +154,27 @@ class Reflector(Generic[T]):
         # If a watch ends at once and without an event, the server is in trouble, although it reports no error.
         return backoff.delay() if stood < _TOO_SHORT_SECONDS and not changed else 0.0
 
+    def _must_list(self, version: str) -> bool:
+        """Return whether a watch may not resume from the version. Raises KubernetesError."""
+        if not self._settings.resumes or self._list.due_seconds == 0:
+            return True
+        if not self._was_away:
+            return False
+        newest = self._list.newest_version()
+        self._was_away = False
+        if not precedes(newest, version):
+            return False
+        message = "%s: the server is at version %s, before %s, as after a restore from a backup: listing again"
+        logger.warning(message, self.resource.qualified, newest, version)
+        return True
+
     def _note_failure(self, error: KubernetesError, backoff: Backoff) -> float:
         """Record the failure, decide whether to list again, and return how many seconds to wait."""
         if self._stood_seconds() >= self._settings.healthy_seconds:
             backoff.reset()
         if not _resumable(error, backoff.failures):
             self._version = None
+        self._was_away = self._was_away or isinstance(error, (UnreachableError, ServerError))
         self._settings.telemetry.failed(self.resource.qualified, type(error).__name__)
         level = (
             logging.DEBUG if type(error) is type(self._failure) or isinstance(error, ExpiredError) else logging.WARNING

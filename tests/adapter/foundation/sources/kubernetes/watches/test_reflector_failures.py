@@ -16,6 +16,7 @@ from adapter.foundation.sources.kubernetes.errors import (
     UnreachableError,
 )
 from adapter.foundation.sources.kubernetes.kubernetes_telemetry import WatchMetrics, WatchTelemetry
+from adapter.foundation.sources.kubernetes.lists.list_watch import precedes
 from adapter.foundation.sources.kubernetes.watches import collection_list
 from adapter.foundation.sources.object_index import ObjectIndex
 from adapter.foundation.time.backoff import Backoff
@@ -201,8 +202,39 @@ def test_what_is_known_outlives_the_server_and_is_brought_up_to_date_when_it_is_
     server.start()
     until(lambda: pods(reflector) == ("web-01",))
     until(lambda: reflector.failure is None)
-    # The version was still known, so the watch went on and nothing was listed again.
-    assert len(server.asked("list", "pods")) == 1
+    # The version was still known, so the watch went on. Nothing was listed again; only the present version was read.
+    assert [asked.query["limit"] for asked in server.asked("list", "pods")] == ["2", "1"]
+
+
+def test_a_server_that_was_restored_from_a_backup_is_listed_again(
+    server: FakeApiServer, start: Callable[..., MetadataReflector], caplog: pytest.LogCaptureFixture
+) -> None:
+    fill(server, 1)
+    restore = server.store.backup()
+    for name in ("lost-0", "lost-1", "lost-2"):
+        server.put("pods", "shop", name)
+    reflector = start()
+    until(lambda: server.watching("pods"))
+    assert pods(reflector) == ("lost-0", "lost-1", "lost-2", "web-00")
+    server.stop()
+    until(lambda: isinstance(reflector.failure, UnreachableError))
+    restore()
+    server.put("pods", "shop", "new")
+    server.start()
+    until(lambda: pods(reflector) == ("new", "web-00"))
+    until(lambda: server.watching("pods"))
+    server.put("pods", "shop", "later")
+    until(lambda: pods(reflector) == ("later", "new", "web-00"))
+    (message,) = [message for message in caplog.messages if "as after a restore from a backup" in message]
+    assert message.startswith("pods: the server is at version 1002, before 1004")
+
+
+@pytest.mark.parametrize(
+    ("version", "other", "expected"),
+    [("9", "10", True), ("10", "9", False), ("10", "10", False), ("", "10", False), ("a", "b", False)],
+)
+def test_versions_are_compared_as_numbers(version: str, other: str, expected: bool) -> None:  # noqa: FBT001 - a table
+    assert precedes(version, other) is expected
 
 
 @pytest.mark.parametrize(("code", "asked", "seconds"), [(429, "7", 7.0), (503, "300", 32.0)])
