@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Protocol
 from adapter.foundation.cluster.watch.facts import ReflectingKind
 from adapter.foundation.objects.resources import Resource, UnknownResourceError
 from adapter.foundation.sources.kubernetes.discovery import KindDiscovery
-from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError
+from adapter.foundation.sources.kubernetes.errors import (
+    ForbiddenError,
+    KubernetesError,
+    NotFoundError,
+    UnexpectedResponseError,
+    UnreachableError,
+)
 from adapter.foundation.sources.kubernetes.watches.streams import when_set
 
 if TYPE_CHECKING:
@@ -44,15 +50,35 @@ class ServedKinds:
         self._has_asked = False
 
     def resource(self, kind: ObjectKind) -> Resource:
-        """Return the kind in its preferred version. Raises KubernetesError and UnknownResourceError."""
+        """Return the kind in its preferred version.
+
+        Raises UnknownResourceError if the server does not have the kind, and KubernetesError if that is not known.
+        """
         with self._lock:
             if not self._has_asked:
-                self._discovery.refresh()
+                self._refresh()
                 self._has_asked = True
-        found = self._discovery.resource(kind.group, kind.resource)
+        try:
+            found = self._discovery.resource(kind.group, kind.resource)
+        except UnknownResourceError as error:
+            self._refuse_silence(kind, error)
+            raise
         if found.group != kind.group:
             raise UnknownResourceError(f"the API server has no {kind.resource} in the API group {kind.group}")
         return found
+
+    def _refresh(self) -> None:
+        try:
+            self._discovery.refresh()
+        except NotFoundError as error:
+            # Every API server has these documents. A gateway that has no server at the moment does not.
+            raise UnexpectedResponseError(str(error)) from error
+
+    def _refuse_silence(self, kind: ObjectKind, error: UnknownResourceError) -> None:
+        """Raise UnreachableError if the server of the kind's group does not answer, so that its kinds are not known."""
+        failing = [each for each in self._discovery.failing if each.partition("/")[0] == kind.group]
+        if failing:
+            raise UnreachableError(f"the server of {failing[0]} does not answer") from error
 
     def forget(self) -> None:
         """Ask the server again at the next look-up, since a version may have been removed."""
@@ -108,10 +134,15 @@ class ServedReflector:
 
     @property
     def refusal(self) -> ForbiddenError | NotFoundError | None:
-        """Why the server refuses this kind (NotFoundError if it is not installed); None if it does not."""
+        """Why the server refuses this kind (NotFoundError if it is not installed); None if it does not.
+
+        A list or a watch that is not found does not show that: a gateway answers so to everything while it has no
+        server. What is known stays until the look-up that follows, which says what is installed.
+        """
         if isinstance(self._failure, NotFoundError):
             return self._failure
-        return self._inner.refusal if self._inner else None
+        refusal = self._inner.refusal if self._inner else None
+        return refusal if isinstance(refusal, ForbiddenError) else None
 
     def run(self, stop: Event) -> None:
         """Watch until `stop` is set; the version is looked up again when it is no longer served."""
