@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import queue
 import threading
 from dataclasses import dataclass, field
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from threading import Event
 
     from adapter.foundation.sources.kubernetes.watches.cluster import StartTask
+
+_log = logging.getLogger(__name__)
 
 _LOOK_SECONDS = 1.0
 """How long a task without work may take to notice that the process is stopping."""
@@ -45,10 +48,23 @@ class TaskPool:
         self._waiting.put(work)
         with self._lock:
             self._unfinished += 1
-            number = self._tasks + 1 if self._unfinished > self._tasks else 0
-            self._tasks = max(self._tasks, number)
-        if number:
-            self._start(f"{self._name} {number}", self._serve)
+        self.start_missing()
+
+    def start_missing(self) -> None:
+        """Start the tasks that waiting work needs. Without a thread for them it waits until this is called again."""
+        while True:
+            with self._lock:
+                if self._unfinished <= self._tasks:
+                    return
+                self._tasks += 1
+                number = self._tasks
+            try:
+                self._start(f"{self._name} {number}", self._serve)
+            except RuntimeError as error:
+                with self._lock:
+                    self._tasks -= 1
+                _log.debug("%s %d could not be started: %s", self._name, number, error)
+                return
 
     def _serve(self, stop: Event) -> None:
         while not stop.is_set():

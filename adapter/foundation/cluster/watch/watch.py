@@ -158,6 +158,7 @@ class ClusterWatch:
         After each change, it takes a tenth of a second to list tens of thousands of pods. Callers that ask often should
         leave the pods out and use `placed_pods`.
         """
+        self._tasks.start_missing()
         now = self._watches
         plan = now.plan
         state = ClusterState()

@@ -83,6 +83,8 @@ class Tasks:
     ) -> None:
         """Call the action at once and then every `every_seconds`, measured from start to start; calls never overlap.
 
+        Raises RuntimeError, as `running` does, if no thread can be started.
+
         If the action `reads_only`, a call may be abandoned when the process ends.
         """
 
@@ -134,9 +136,10 @@ class Tasks:
         task = _Task(name, self._events, self._clock, self._backoff(), reads_only=reads_only)
         # A daemon thread, because a task that ignores the stop must not keep the process from exiting.
         task.thread = threading.Thread(target=self._supervise, args=(task, passes), name=name, daemon=True)
-        self._tasks = [*self._tasks, task]
         self._events.added(name, task.overdue)
+        # Raises RuntimeError if there are no threads left. A thread that has not started cannot be waited for.
         task.thread.start()
+        self._tasks = [*self._tasks, task]
 
     def _supervise(self, task: _Task, passes: Callable[[_Task], None]) -> None:
         while not self.stopping.requested:

@@ -12,6 +12,7 @@ from tests.adapter.foundation.sources.kubernetes.conftest import Tasks
 from tests.support.waiting import until
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from threading import Event
 
 
@@ -61,3 +62,24 @@ def test_work_that_fails_continues_with_the_next_attempt_of_its_task() -> None:
     until(lambda: job.began == 2)
     tasks.end()
     assert job.ended.is_set()
+
+
+def test_work_for_which_no_thread_could_be_started_runs_once_one_can_be() -> None:
+    tasks, threads = Tasks(), [RuntimeError("can't start new thread")]
+
+    def start(name: str, run: Callable[[Event], None]) -> None:
+        if threads:
+            raise threads.pop()
+        tasks.start(name, run)
+
+    pool = TaskPool(start, "watch")
+    first, second = Job(), Job()
+    pool.run(first.work)
+    assert not first.began
+    pool.start_missing()
+    until(lambda: first.began)
+    pool.run(second.work)
+    until(lambda: second.began)
+    pool.start_missing()
+    assert tasks.names == ["watch 1", "watch 2"]
+    tasks.end()

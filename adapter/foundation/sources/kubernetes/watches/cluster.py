@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from adapter.foundation.sources.kubernetes.client import KubernetesClient
 
 StartTask: TypeAlias = "Callable[[str, Callable[[Event], None]], None]"
-"""Starts a function, which runs until its event is set, as a named task of the process. Thread-safe."""
+"""Starts a function, which runs until its event is set, as a named task of the process. Thread-safe.
+
+Raises RuntimeError if no thread can be started.
+"""
 
 PODS = find_resource(BUILT_IN, "", "pods")
 
@@ -95,15 +98,22 @@ class ClusterObjects:
         return objects
 
     def _watch(self, resource: Resource) -> _Watched:
-        """Return the reflector and the index of the kind; create and start them if there are none."""
+        """Return the reflector and the index of the kind; create and start them if there are none.
+
+        Raises ObjectsNotSyncedError if no thread can be started.
+        """
         with self._lock:
             found = self._watched.get(resource)
             if found is not None:
                 return found
             index = ObjectIndex()
             reflector = Reflector(self._client, ListWatch(resource), PartialObjectMetadata, index, self._settings)
+            try:
+                self._start(f"watch {resource.qualified}", reflector.run)
+            except RuntimeError as error:
+                # There are no threads left. The next call tries again.
+                raise ObjectsNotSyncedError(f"{resource.qualified}: they cannot be watched: {error}") from error
             watched = self._watched[resource] = _Watched(reflector, index)
-        self._start(f"watch {resource.qualified}", reflector.run)
         return watched
 
 

@@ -182,3 +182,16 @@ def test_a_task_that_does_not_end_is_named_and_left(events: Recorded) -> None:
     tasks.running("good", lambda stop: work(stop.wait))
     assert tasks.stop(0.2) == ("stuck",)
     release.set()
+
+
+def test_a_task_that_gets_no_thread_is_an_error_and_does_not_disturb_the_end(
+    tasks: Tasks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(RuntimeError, match="new thread"):
+            tasks.running("work", lambda _: None)
+    assert tasks.stop(1.0) == ()

@@ -21,7 +21,8 @@ from tests.support.fake_apiserver import FakeApiServer, Fault
 from tests.support.waiting import until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from threading import Event
 
     from adapter.foundation.sources.kubernetes.client import KubernetesClient
     from tests.adapter.foundation.sources.kubernetes.conftest import Tasks
@@ -197,3 +198,21 @@ def test_a_kind_that_the_cluster_does_not_have(cluster: ClusterObjects) -> None:
     widgets = Resource("shop.example", "v1", "widgets", "widget", "Widget", namespaced=True)
     until(lambda: isinstance(failure_of(cluster, widgets), ObjectsNotServedError))
     assert "does not serve widgets in version v1 of the API group shop.example" in str(failure_of(cluster, widgets))
+
+
+def test_a_kind_whose_watch_could_not_be_started_is_watched_at_the_next_request(
+    server: FakeApiServer, client: KubernetesClient, tasks: Tasks
+) -> None:
+    server.put("deployments", "shop", "web")
+    threads: list[RuntimeError] = []
+
+    def start(name: str, run: Callable[[Event], None]) -> None:
+        if threads:
+            raise threads.pop()
+        tasks.start(name, run)
+
+    cluster = ClusterObjects(client, start, settings(refused_seconds=0.1))
+    threads.append(RuntimeError("can't start new thread"))
+    assert "can't start new thread" in str(failure_of(cluster, DEPLOYMENTS))
+    until(lambda: failure_of(cluster, DEPLOYMENTS) is None)
+    assert cluster.names(DEPLOYMENTS, "shop", EVERYTHING) == ("web",)
