@@ -57,6 +57,8 @@ MakeWorker: TypeAlias = Callable[[WorkerContext], WsgiApp]
 
 LOST_WORKER_SECONDS = 60
 """A worker whose poller thread has not reported for this long is killed and restarted."""
+LATE_SECONDS = 10.0
+"""An arbiter that has not looked at its worker for this long stood still itself, since it looks once a second."""
 STEADY_SECONDS = 60.0
 """A worker that lived this long is replaced at once, and any other one after a wait that doubles each time."""
 LONGEST_RESTART_WAIT = 30.0
@@ -186,6 +188,8 @@ class ServerArbiter(Arbiter):
         self._end_signal = signal.SIGTERM
         self._spawned_at = 0.0
         self._spawn_after = 0.0
+        self._looked_at = time.monotonic()
+        self._judges_from = 0.0
         self._restarts = Backoff(1.0, LONGEST_RESTART_WAIT, jitter_ratio=0.0)
 
     def init_signals(self) -> None:
@@ -205,6 +209,18 @@ class ServerArbiter(Arbiter):
         if now >= self._spawn_after:
             self._spawned_at = now
             super().spawn_workers()
+
+    def murder_workers(self) -> None:
+        """Kill a worker that has not reported for too long.
+
+        If everything stood still, as in a container that was paused, the worker first gets time to report.
+        """
+        now = time.monotonic()
+        if now - self._looked_at >= LATE_SECONDS:
+            self._judges_from = now + LATE_SECONDS
+        self._looked_at = now
+        if now >= self._judges_from:
+            super().murder_workers()
 
     def reap_workers(self) -> None:
         """Handle the end of a worker; raises HaltServer if the worker could not start."""

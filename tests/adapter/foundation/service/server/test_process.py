@@ -7,10 +7,13 @@ import os
 import re
 import signal
 import socket
+import time
 from pathlib import Path
 
 import pytest
+from gunicorn.arbiter import Arbiter
 
+from adapter.foundation.service.server.process import ServerArbiter
 from adapter.foundation.service.server.worker_exits import SIGNALS
 from tests.adapter.foundation.service.servers import (
     PATIENCE,
@@ -231,3 +234,14 @@ def test_the_plain_port_tells_about_the_process(server: Server) -> None:
     ):
         assert name in metrics
     assert server.plain("/readyz/serving") == (200, "ok")
+
+
+def test_after_everything_stood_still_the_worker_gets_time_to_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, judged = 1000.0, []
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    monkeypatch.setattr(Arbiter, "murder_workers", lambda _: judged.append(now))
+    arbiter = ServerArbiter.__new__(ServerArbiter)
+    arbiter._looked_at, arbiter._judges_from = now, 0.0
+    for now in (1001.0, 1002.0, 1902.0, 1903.0, 1911.9, 1912.0, 1913.0):  # noqa: B007 - the clock reads it
+        arbiter.murder_workers()
+    assert judged == [1001.0, 1002.0, 1912.0, 1913.0]
