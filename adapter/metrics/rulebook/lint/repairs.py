@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.documents.load import DocumentError, load_documents, problems_within
 
@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from adapter.metrics.rulebook.findings import Finding
+
+_BEFORE: Final = frozenset({"", "'", '"', "\ufeff"})
+"""What may precede the text at the place of a finding: a quotation mark, or the byte order mark of the file."""
 
 
 def repaired(text: str, findings: Iterable[Finding]) -> tuple[str, tuple[Finding, ...]]:
@@ -50,7 +53,8 @@ def _mend_line(line: str, finding: Finding) -> str | None:
         return None
     head, rest = line[: finding.column - 1], line[finding.column - 1 :]
     before, found, behind = rest.partition(repair.old)
-    if not found:
+    # Further on, the same text is another key or value.
+    if not found or before not in _BEFORE:
         return None
     if repair.new:
         return f"{head}{before}{repair.new}{behind}"

@@ -40,6 +40,32 @@ def test_what_looks_otherwise_is_left_to_its_author() -> None:
     assert repaired(text, found) == (text, ())
 
 
+def test_a_key_further_on_is_not_taken_for_one_in_quotes() -> None:
+    text = '"resource": {overrides: {pod: {resource: pod}}}\n'
+
+    assert repaired(text, [finding(1, 1, Repair("resource:", "resources:"))]) == (text, ())
+
+
+def test_a_finding_that_is_there_twice_is_repaired_once() -> None:
+    found = finding(1, 1, Repair("resource:", "resources:"))
+
+    mended, done = repaired("resource: {overrides: {pod: {resource: pod}}}\n", [found, found])
+
+    assert (mended, done) == ("resources: {overrides: {pod: {resource: pod}}}\n", (found,))
+
+
+def test_a_value_in_quotes_is_repaired_within_them() -> None:
+    mended, _ = repaired("as: '$1_x'\n", [finding(1, 5, Repair("$1_x", "${1}_x"))])
+
+    assert mended == "as: '${1}_x'\n"
+
+
+def test_a_file_with_a_byte_order_mark_is_repaired_too() -> None:
+    mended, _ = repaired("\ufeffrulez: []\n", [finding(1, 1, Repair("rulez:", "rules:"))])
+
+    assert mended == "\ufeffrules: []\n"
+
+
 def test_a_repair_that_would_break_the_file_is_not_made() -> None:
     text = "a: {b: $1_x}\n"
 
