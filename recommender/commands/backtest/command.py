@@ -30,6 +30,7 @@ from recommender.child_processes.parent import Children
 from recommender.commands.backtest.flags import BACKTEST
 from recommender.commands.backtest.load import read_load
 from recommender.commands.configuration_file import configuration_or_exit
+from recommender.commands.output_files import check_output_file, check_picture
 from recommender.commands.program import METRICS_PREFIX, PROGRAM
 from recommender.kinds.predictive.models.table import MODELS
 from recommender.kinds.predictive.policy.arithmetic import MOST_REPLICAS
@@ -55,21 +56,14 @@ def backtest(arguments: Sequence[str]) -> NoReturn:
     configure_logs_by(values)
     configuration = configuration_or_exit(values, for_backtest=True)[1] if values.path("config") else None
     try:
-        _check_outputs(values)
+        check_output_file(values, "series")
+        check_picture(values)
         report = _replay(values, configuration, _settings(values, configuration))
         _print(values, report)
         _write(values, report)
     except (UsageError, BacktestError) as error:
         exit_for_usage(PROGRAM, str(error))
     sys.exit(0)
-
-
-def _check_outputs(values: FlagValues) -> None:
-    """Refuse output files that cannot be written, before the replay, which takes minutes, begins."""
-    for name in ("series", "plot"):
-        path = values.path(name)
-        if path is not None and (path.is_dir() or not path.parent.is_dir()):
-            raise UsageError(f"--{name}: {path} cannot be written: name a file in a folder that exists")
 
 
 def _write(values: FlagValues, report: BacktestReport) -> None:

@@ -17,6 +17,7 @@ from adapter.foundation.service.runtime.garbage_collector import rare_collection
 from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError
 from recommender.backtest.progress import ProgressLine
 from recommender.commands.configuration_file import configuration_or_exit
+from recommender.commands.output_files import check_picture
 from recommender.commands.program import PROGRAM
 from recommender.commands.replay.chosen_settings import chosen_settings
 from recommender.commands.replay.flags import REPLAY
@@ -40,9 +41,6 @@ if TYPE_CHECKING:
 
 
 _LONGEST_STARTUP_SECONDS: Final = 86_400.0
-_PICTURES: Final = (".png", ".svg")
-
-
 _MOST_INTERRUPTIONS: Final = 60.0
 """The highest rate of interruptions that is accepted, per node and hour."""
 
@@ -70,13 +68,7 @@ def _check_flags(values: FlagValues) -> None:
     """Refuse a missing configuration, and a picture that cannot be written, before a replay that takes minutes."""
     if values.path("config") is None:
         raise UsageError("--config is missing: write the configuration file whose clusterSize is replayed")
-    path = values.path("plot")
-    if path is None:
-        return
-    if path.suffix.lower() not in _PICTURES:
-        raise UsageError(f"--plot: {path} cannot be written: its name must end with {' or '.join(_PICTURES)}")
-    if path.is_dir() or not path.parent.is_dir():
-        raise UsageError(f"--plot: {path} cannot be written: name a file in a folder that exists")
+    check_picture(values)
 
 
 def _report(values: FlagValues, configuration: Configuration, settings: ClusterSizeSettings) -> ReplayReport:

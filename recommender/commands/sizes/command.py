@@ -34,6 +34,7 @@ from adapter.foundation.sources.prometheus.errors import (
     shortened,
 )
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
+from recommender.commands.output_files import check_picture
 from recommender.commands.program import PROGRAM
 from recommender.commands.sizes.flags import SIZES, history_seconds, size_settings
 from recommender.commands.sizes.size_backtest import SHORTEST_SECONDS, SizeBacktest, backtest_sizes
@@ -128,10 +129,8 @@ def _check(values: FlagValues) -> None:
     """Raise UsageError for flags that cannot be combined."""
     if "prometheus-url" not in values.given:
         raise UsageError("--prometheus-url is missing: write the address of Prometheus, such as http://prometheus:9090")
-    plot = values.path("plot")
-    if plot is not None and (plot.is_dir() or not plot.parent.is_dir()):
-        raise UsageError(f"--plot: {plot} cannot be written: name a file in a folder that exists")
-    if plot is not None and not values.text("workload"):
+    check_picture(values)
+    if values.path("plot") is not None and not values.text("workload"):
         raise UsageError("--plot needs --workload NAMESPACE/NAME: a picture shows one workload")
     if not values.boolean("backtest"):
         return

@@ -170,6 +170,8 @@ def test_steps_in_which_nothing_could_be_scaled_are_refused(tmp_path: Path, caps
         (["--trace", "TRACE", "--recommendation", "chat"], "--recommendation needs --config"),
         (["--trace", "TRACE", "--start", "2026-01-01T00:00:00Z"], "--trace and --start cannot be combined"),
         (["--trace", "TRACE", "--plot", "/no/such/folder/x.png"], "--plot: /no/such/folder/x.png cannot be written"),
+        (["--trace", "TRACE", "--plot", "x.2"], "--plot: x.2 cannot be written: its name must end with .png or .svg"),
+        (["--trace", "TRACE", "--plot", "report"], "--plot: report cannot be written: its name must end with .png"),
         (["--trace", "TRACE", "--query", "sum(x)"], "--trace and --query cannot be combined"),
         (["--trace", "TRACE", "--last", "14d"], "--trace and --last cannot be combined"),
         (["--trace", "TRACE", "--example"], "--trace and --example cannot be combined"),

@@ -318,6 +318,10 @@ def test_a_store_without_containers_ends_with_1(url: str, run: Run) -> None:
         (("--prometheus-url", "http://127.0.0.1:1", "--margin", "0.15"), "such as 15%"),
         (("--prometheus-url", "http://127.0.0.1:1", "--workload", "web"), "shop/web"),
         (("--prometheus-url", "http://127.0.0.1:1", "--plot", "x.png"), "--plot needs --workload"),
+        (
+            ("--prometheus-url", "http://127.0.0.1:1", "--workload", "a/b", "--plot", "web"),
+            "must end with .png or .svg",
+        ),
         (("--prometheus-url", "http://127.0.0.1:1", "--namespace", 'a"}'), "not the name of a namespace"),
         (("--prometheus-url", "http://127.0.0.1:1", "--end", "soon"), "--end"),
     ],

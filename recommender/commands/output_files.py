@@ -1,0 +1,30 @@
+"""Refuses files that cannot be written before the work begins, which may take minutes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.service.flags.parsing import UsageError
+
+if TYPE_CHECKING:
+    from adapter.foundation.service.flags.table import FlagValues
+
+_PICTURES: Final = (".png", ".svg")
+
+
+def check_output_file(values: FlagValues, name: str) -> None:
+    """Raise UsageError if the flag names a file that cannot be written."""
+    path = values.path(name)
+    if path is not None and (path.is_dir() or not path.parent.is_dir()):
+        raise UsageError(f"--{name}: {path} cannot be written: name a file in a folder that exists")
+
+
+def check_picture(values: FlagValues) -> None:
+    """Raise UsageError if `--plot` names a file that cannot be written, or that is no picture.
+
+    To a name without an ending, the library would add one.
+    """
+    path = values.path("plot")
+    if path is not None and path.suffix.lower() not in _PICTURES:
+        raise UsageError(f"--plot: {path} cannot be written: its name must end with {' or '.join(_PICTURES)}")
+    check_output_file(values, "plot")
