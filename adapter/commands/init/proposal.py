@@ -6,6 +6,7 @@ import json
 import math
 from collections import defaultdict
 from dataclasses import dataclass
+from itertools import chain, count
 from typing import TYPE_CHECKING, Final
 
 from adapter.commands.init.rules_text import amount, rules_text, unused_text, value_text
@@ -150,5 +151,8 @@ def file_names(workloads: Iterable[LikelyWorkload]) -> dict[LikelyWorkload, str]
         name = workload.name if len(namesakes) == 1 else f"{workload.namespace}.{workload.name}"
         if len({(other.namespace, other.name) for other in namesakes}) < len(namesakes):
             name = f"{workload.namespace}.{workload.name}.{workload.kind.lower()}"
-        names[workload] = f"hpa-{name}.yaml"
+        # A name may contain a dot: `a.web` is also `web` of the namespace `a`.
+        taken = set(names.values())
+        numbered = (f"hpa-{name}{suffix}.yaml" for suffix in chain([""], map("-{}".format, count(2))))
+        names[workload] = next(each for each in numbered if each not in taken)
     return names

@@ -96,6 +96,12 @@ def test_files_of_namesakes_have_names_of_their_own() -> None:
     assert list(file_names(workloads).values()) == ["hpa-a.web.yaml", "hpa-b.web.yaml", "hpa-db.yaml"]
 
 
+def test_a_workload_with_a_dot_in_its_name_has_a_file_of_its_own() -> None:
+    places = (("a", "web"), ("b", "web"), ("x", "a.web"), ("y", "a.web-2"))
+    names = file_names(LikelyWorkload(namespace, "Deployment", name) for namespace, name in places)
+    assert list(names.values()) == ["hpa-a.web.yaml", "hpa-b.web.yaml", "hpa-a.web-2.yaml", "hpa-a.web-2-2.yaml"]
+
+
 @given(st.floats(min_value=0.001, max_value=1e12))
 def test_a_target_is_never_below_the_average_and_close_to_it(average: float) -> None:
     assert average <= target_of(average) <= average * 1.1 + 0.002
