@@ -63,7 +63,9 @@ class RuleSearch:
         metrics = [trace.metric for trace in found if trace.metric] or list(self._static(rules, wanted))
         metrics = metrics or unnamed_usage(rulebook.resource, question)
         if not metrics:
-            raise _no_rule(progress, rulebook, found, names)
+            others = (rule for rule in rulebook.rules if rule not in rules)
+            elsewhere = next(self._static(others, WantedMetric(question.name)), None)
+            raise _no_rule(progress, rulebook, found, names, elsewhere)
         return chosen(progress, metrics)
 
     def _near(self, progress: Progress, rule: Rule, shapes: SeriesShapes, names: set[str]) -> SeriesShapes:
@@ -202,7 +204,10 @@ def _refused_for(rulebook: Rulebook, question: Question) -> tuple[Closeness, Ref
     return refused_for([refusal(rule) for rule in rules[:MOST_RULES]], question.name)
 
 
-def _no_rule(progress: Progress, rulebook: Rulebook, found: list[Trace], names: set[str]) -> Answered:
+def _no_rule(
+    progress: Progress, rulebook: Rulebook, found: list[Trace], names: set[str], elsewhere: Metric | None
+) -> Answered:
+    """Return the answer that no rule provides the metric; `elsewhere` is the one of this name in the other API."""
     for trace in found:
         progress.note("rule", Outcome.NO, f"{place(trace.rule)}: {trace.obstacle}")
     metric = shown(progress.question)
@@ -221,6 +226,9 @@ def _no_rule(progress: Progress, rulebook: Rulebook, found: list[Trace], names: 
     if not progress.sees_all:
         fix = "try again when Prometheus answers the look-ups that failed"
         return progress.end("rule", ExplanationVerdict.ERROR, f"it is not known whether a rule provides {metric}", fix)
+    if elsewhere is not None:
+        cause = f"no rule provides {metric}: {place(elsewhere.rule)} provides {_another(elsewhere)}"
+        return progress.end("rule", ExplanationVerdict.NO_VALUE, cause, _how(elsewhere))
     near = difflib.get_close_matches(progress.question.name, sorted(names), n=3)
     hint = f"did you mean {', '.join(near)}?" if near else "check whether Prometheus has such a series at all"
     return progress.end(
@@ -240,5 +248,13 @@ def _beside(other: Metric, metric: Metric) -> str:
     """Return how the other metric relates to the explained one."""
     if (other.rule.api, other.qualified) == (metric.rule.api, metric.qualified):
         return "the same metric; the last rule in the files wins"
+    return f"{_another(other)}: {_how(other)}"
+
+
+def _another(other: Metric) -> str:
+    return f"the {other.rule.api} metric {other.qualified}, which is another"
+
+
+def _how(other: Metric) -> str:
     how = f"ask for {other.qualified}" if other.resource else "ask with --api=external"
-    return f"the {other.rule.api} metric {other.qualified}, which is another: {how} to explain that one"
+    return f"{how} to explain that one"

@@ -107,6 +107,39 @@ def test_a_metric_of_the_other_api_is_no_rival() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("question", "cause", "fix"),
+    [
+        (
+            Question("queue", resource=resolve("", "pods"), namespace="shop"),
+            "no rule provides pods/queue: externalRules[0] (rules.yaml:7) provides the external metric queue",
+            "ask with --api=external to explain that one",
+        ),
+        (
+            Question("depth", api=Api.EXTERNAL, namespace="shop"),
+            "no rule provides depth: rules[0] (rules.yaml:3) provides the custom metric pods/depth",
+            "ask for pods/depth to explain that one",
+        ),
+    ],
+    ids=["external", "custom"],
+)
+def test_a_metric_that_only_the_other_api_has_is_named(question: Question, cause: str, fix: str) -> None:
+    rules = """
+rules:
+- seriesQuery: 'depth{namespace!="",pod!=""}'
+  resources: {overrides: {namespace: {resource: namespace}, pod: {resource: pod}}}
+  metricsQuery: 'sum by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>})'
+externalRules:
+- seriesQuery: 'queue'
+  resources: {namespaced: false}
+  metricsQuery: 'sum (<<.Series>>{<<.LabelMatchers>>})'
+"""
+    found = explained_by(rules, question)
+
+    assert (found.verdict, found.fix) == (ExplanationVerdict.NO_VALUE, fix)
+    assert found.cause == f"{cause}, which is another"
+
+
 def test_what_is_missing_from_a_cut_answer_is_not_called_absent() -> None:
     whole = explained(Question("unheard_of"), [DEPTH])
     cut = explained(Question("unheard_of"), [DEPTH], warnings=("results truncated due to limit",))
