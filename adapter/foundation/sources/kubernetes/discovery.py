@@ -84,10 +84,11 @@ class KindDiscovery:
 
         Since an unknown kind may be new, the server is asked about it, unless it was asked a moment ago.
         """
+        known = self._known
         try:
             return self._resolve(group, name)
         except UnknownResourceError:
-            if not self._refresh_if_due():
+            if not self._refresh_if_due(known):
                 raise
         return self._resolve(group, name)
 
@@ -115,14 +116,13 @@ class KindDiscovery:
             found = resolved[asked] = find_resource(self._known.resources, group, name)
         return found
 
-    def _refresh_if_due(self) -> bool:
-        """Ask the server if it was not asked recently; return whether new kinds may be known."""
-        known = self._known
+    def _refresh_if_due(self, known: _Known) -> bool:
+        """Ask the server if it was not asked recently; return whether there may be other kinds than the known ones."""
         if not self._lock.acquire(timeout=_PATIENCE_SECONDS):
             return False
         try:
             if self._known is not known:
-                # Another thread asked while this one was waiting for the lock.
+                # Another thread has asked since the look-up.
                 return True
             if self._tried_at is not None and self._clock() - self._tried_at < self._retry_seconds:
                 return False

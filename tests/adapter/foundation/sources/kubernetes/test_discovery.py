@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapter.foundation.objects.resources import BUILT_IN, Resource, UnknownResourceError, find_resource
+from adapter.foundation.sources.kubernetes import discovery as kind_discovery
 from adapter.foundation.sources.kubernetes.discovery import KindDiscovery
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, UnexpectedResponseError
 from adapter.foundation.sources.kubernetes.groups import discover
@@ -13,6 +14,8 @@ from tests.support.fake_apiserver import FakeApiServer, Fault
 from tests.support.waiting import until
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from adapter.foundation.sources.kubernetes.client import KubernetesClient
 
     from .conftest import Tasks
@@ -166,3 +169,20 @@ def test_many_who_ask_for_an_unknown_name_cause_one_request(server: FakeApiServe
         thread.join(10.0)
     assert found == [WIDGETS] * 8
     assert len(server.requests) == 2
+
+
+def test_a_kind_that_another_thread_finds_just_after_a_look_up_is_known(
+    server: FakeApiServer, client: KubernetesClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.define(WIDGETS)
+    discovery = KindDiscovery(client)
+
+    def find(resources: Iterable[Resource], group: str, name: str) -> Resource:
+        try:
+            return find_resource(resources, group, name)
+        except UnknownResourceError:
+            discovery.refresh()  # As another thread does it before this one has the lock.
+            raise
+
+    monkeypatch.setattr(kind_discovery, "find_resource", find)
+    assert discovery.resource("", "widgets") == WIDGETS
