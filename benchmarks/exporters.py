@@ -1,7 +1,8 @@
 """A process with scrape targets for a whole fleet, cheap to scrape: `python -m benchmarks.exporters PLAN`.
 
-The text of gauges is written once. A counter's value is its rate times the time, in whole seconds, and is exposed with
-the timestamp of that second, so its rate is known to the last digit however late a scrape is.
+The text of gauges does not change. A counter's value is its rate times the time, in whole seconds, so its rate is known
+to the last digit however late a scrape is. All samples have the timestamp of that second: a scrape that fails on a busy
+machine does not end their series.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Target:
     def text(self, now: float) -> bytes:
         """Return the exposition at a time in Unix seconds."""
         second = int(now)
-        pieces = [self._gauges]
+        pieces = [self._gauges.replace(b"\n", b" %d\n" % (1000 * second))]
         for rate, series in self._counters:
             end = b" %d %d\n" % (rate * (second - _EPOCH), 1000 * second)
             pieces += [end.join(series), end]

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from benchmarks.series_stage import SeriesStage
     from benchmarks.watched_adapter import Second
 
-SETTINGS = Settings(series=1, seconds=2.0, starts=1, scrape_seconds=1)
+SETTINGS = Settings(series=1, seconds=4.0, starts=1, scrape_seconds=1)
 SAID = io.StringIO()
 QUIET = Progress("test", SAID)
 
@@ -94,7 +94,7 @@ def test_every_phase_is_answered_without_an_error(stage: SeriesStage) -> None:
     rows = {str(row["phase"]): row for row in (*undisturbed(stage, SETTINGS, QUIET), relisting(stage, SETTINGS, QUIET))}
     assert list(rows) == ["quiet", "quiet-prometheus-busy", "relists"]
     for row in rows.values():
-        assert (row["errors"], row["value_requests"], row["list_requests"]) == (0, 400, 20), (row, SAID.getvalue())
+        assert (row["errors"], row["value_requests"], row["list_requests"]) == (0, 800, 40), (row, SAID.getvalue())
         assert all(
             isinstance(row[f"{what}_{which}_ms"], float) for what in ("value", "list") for which in ("p99", "max")
         )
