@@ -92,7 +92,7 @@ class Predictor:
         targets = list(loads)
         known = np.zeros(len(targets)) if history is None else history.known_seconds(targets, now)
         chosen = {
-            target: _usable(_in_use(need, learned, target), float(seconds), learned)
+            target: _usable(_in_use(need, learned, target), float(seconds), learned, target)
             for target, seconds in zip(targets, known, strict=True)
         }
         wanted: dict[str, dict[Target, float]] = defaultdict(dict)
@@ -187,14 +187,14 @@ def _in_use(need: LoadNeed, learned: Learned | None, target: Target) -> SeriesVe
     return verdict_on(str(settings.model), "it is configured", ratio)
 
 
-def _usable(in_use: SeriesVerdict, known_seconds: float, learned: Learned | None) -> SeriesVerdict:
+def _usable(in_use: SeriesVerdict, known_seconds: float, learned: Learned | None, target: Target) -> SeriesVerdict:
     """Return the part of the choice that can act now, and why that is not the whole choice.
 
     Headroom replaces a model without enough history. A model without a fit, as after a restart, is replaced by the
     other models of the blend, which have also been better than headroom of the same cost, or by headroom if none of
     them can act.
     """
-    lacking = {part.model: _lacks(part.model, known_seconds, learned) for part in in_use.blend.parts}
+    lacking = {part.model: _lacks(part.model, known_seconds, learned, target) for part in in_use.blend.parts}
     if not any(lacking.values()):
         return in_use
     parts = tuple(part for part in in_use.blend.parts if not lacking[part.model])
@@ -213,15 +213,19 @@ def _has_history(name: str, known_seconds: float) -> bool:
     return name in _BY_NAME and not lacks_history(_BY_NAME[name], known_seconds)
 
 
-def _lacks(name: str, known_seconds: float, learned: Learned | None) -> str:
-    """Return why a model cannot act; empty if it can."""
+def _lacks(name: str, known_seconds: float, learned: Learned | None, target: Target) -> str:
+    """Return why a model cannot act on a target; empty if it can."""
     model = _BY_NAME.get(name)
     if model is None:
         return f"{name} is not known to this program"
     if lack := lacks_history(model, known_seconds):
         return f"{name} {lack}"
-    if model.fit is no_fit or (learned is not None and learned.has(name)):
+    if model.fit is no_fit:
         return ""
+    if learned is not None and learned.has(name):
+        # A target that has appeared since the fit has no parameters in it.
+        is_fitted = name in POOLED or target in learned.targets
+        return "" if is_fitted else f"{name} is fitted to this target with the next fit"
     problem = learned.problems.get(name) if learned is not None else None
     state = f"could not be fitted: {problem}" if problem else "is being fitted for the first time"
     return f"{name} {state}"

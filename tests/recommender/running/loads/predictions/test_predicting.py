@@ -10,7 +10,9 @@ import pytest
 
 from recommender.kinds.predictive.choice.blend import Blend, Part
 from recommender.kinds.predictive.learning import SeriesVerdict
-from recommender.kinds.predictive.predictive_settings import ModelName
+from recommender.kinds.predictive.many_series import SharedFit
+from recommender.kinds.predictive.models.holt_winters import HOLT_WINTERS
+from recommender.kinds.predictive.predictive_settings import ForEach, ModelName
 from recommender.kinds.predictive.simulation.bill import Bill
 from recommender.running.loads.histories.load_histories import TargetHistory
 from recommender.running.loads.histories.target_loads import target_of
@@ -180,6 +182,24 @@ def test_models_that_can_act_take_the_part_of_one_whose_fit_a_restart_has_lost()
     assert found.model == "linear"
     assert found.model_reason == "quantile is being fitted for the first time"
     assert found.load.predicted == pytest.approx(expected.load.predicted)
+
+
+def test_a_target_that_has_appeared_since_the_fit_takes_no_forecast_from_the_others() -> None:
+    few = ForEach("namespace", "deployment", max_targets=24)
+    wanted = need("load", model=ModelName.HOLT_WINTERS, for_each=few, history_seconds=4 * 3600.0, season_seconds=3600.0)
+    old, new = (target_of({"namespace": "shop", "deployment": name}, few) for name in ("old", "new"))
+    history, now = rising(wanted, minutes=180, targets=(old, new))
+    delays = DelayMeter().delays(wanted)
+    task = task_of(wanted, delays)
+    fit = SharedFit((0,), (HOLT_WINTERS.fit(history.history((old,), now), task),))
+    learned_models = LearnedModels()
+    learned_models.put(wanted, Learned(task, (old,), shared={"holt-winters": fit}))
+    found = Predictor(learned_models).predictions(wanted, delays, history, {old: 2800.0, new: 2800.0}, now)
+
+    assert found[old].model == "holt-winters"
+    assert found[new].model == "headroom"
+    assert found[new].model_reason == "holt-winters is fitted to this target with the next fit"
+    assert found[new].load.predicted == pytest.approx(1.1 * 2800)
 
 
 def test_headroom_takes_the_part_of_a_model_without_history_beside_one_that_can_act() -> None:
