@@ -272,8 +272,9 @@ class Learner:
         limits = ChildLimits(seconds=FIT_SECONDS * (1 + len(learned.targets)))
         found = self._services.compared(self._log, need, "", caught_up, terms, past, trials, limits=limits)
         if found is None:
-            if self._services.models.get(need) is None:
-                self._services.models.put(need, learned)
+            # The former choice acts on, and the next comparison is one of these trials: without them it would take back
+            # what was chosen and proven.
+            self._services.models.put(need, learned)
             return
         since, verdicts = found
         whole = [continued(trial, part, past) for trial, part in zip(trials, since, strict=True)]

@@ -34,6 +34,7 @@ from tests.recommender.running.loads.learning.learning_world import (
     HEAVY,
     LIGHT,
     STEP,
+    VERDICT,
     NotStored,
     World,
     daily,
@@ -256,3 +257,19 @@ def test_children_fit_what_a_process_of_its_own_can_load() -> None:
 @pytest.mark.parametrize(("recommendations", "seconds"), [(1, 600.0), (10, 600.0), (20, 1200.0), (1000, 3600.0)])
 def test_few_recommendations_choose_their_models_more_often(recommendations: int, seconds: float) -> None:
     assert catch_up_seconds(recommendations) == seconds
+
+
+def test_a_comparison_that_fails_after_a_restart_loses_neither_the_trials_nor_what_was_proven() -> None:
+    world = World(daily(AUTO, 1), is_choice_skipped=True, failing={"choice"})
+    chosen = replace(VERDICT, proof=SeriesProof(("linear",), b""))
+    world.learned_models.put(AUTO, Learned(task_of(AUTO, DelayMeter().delays(AUTO)), verdicts={None: chosen}))
+    world.learner.step()
+    world.failing.clear()
+    world.clocks.pass_seconds(600.0)
+    assert world.learner.step()
+
+    assert world.proofs == [(chosen.proof,), (chosen.proof,)]
+    learned = world.learned_models.get(AUTO)
+    assert learned is not None
+    assert learned.verdicts == {None: VERDICT}
+    assert learned.has("linear")
