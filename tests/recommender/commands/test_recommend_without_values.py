@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ from recommender.decisions.record import Status
 from recommender.running.queries.query_values import QueryValues
 from tests.recommender.commands.test_recommend import World, run
 from tests.recommender.configuration.files import entry, whole
+from tests.support import forked
 from tests.support.cluster_objects import node_object
 from tests.support.object_apiserver import ObjectApiServer
 from tests.support.raw_server import answering, raw_server
@@ -124,23 +124,17 @@ def test_one_entry_without_a_value_is_enough(world: World, capsys: pytest.Captur
 
 
 @pytest.mark.parametrize(("flags", "levels"), [([], set()), (["--v=0"], {"INFO"}), (["--log-level=info"], {"INFO"})])
-def test_watches_are_silent_on_a_terminal(
-    world: World,
-    tmp_path: Path,
-    flags: list[str],
-    levels: set[str],
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
+def test_watches_are_silent_on_a_terminal(world: World, tmp_path: Path, flags: list[str], levels: set[str]) -> None:
     config = world.write(whole(entry("a")), [])[1]
-    root = logging.getLogger()
-    before = root.handlers[:], root.level
-    try:
-        with ObjectApiServer() as server:
-            kubeconfig = server.kubeconfig(tmp_path / "kubeconfig")
-            _, _, err = run(["recommend", config, f"--kubeconfig={kubeconfig}", *flags], capsys)
-    finally:
-        root.handlers[:], level = before
-        root.setLevel(level)
-    assert {line.split()[1] for line in err.splitlines()} == levels
+    with ObjectApiServer() as server:
+        kubeconfig = server.kubeconfig(tmp_path / "kubeconfig")
+        # A process of its own: watches of a run in this one go on, and log that their server is gone.
+        ended = forked.run(
+            "recommend",
+            config,
+            f"--kubeconfig={kubeconfig}",
+            *flags,
+            environment={"no_proxy": "127.0.0.1"},
+            program=forked.RECOMMENDER,
+        )
+    assert {line.split()[1] for line in ended.error.splitlines()} == levels
