@@ -26,6 +26,9 @@ _COUNTED_CHARACTERS = 1024
 """A request counts once more for each group of so many characters of its selectors. In memory, a selector takes ten
 times its length, so that one request could be as large as a thousand ordinary ones."""
 
+_KEPT_AGES = 2
+"""Multiple of the longest age of an answer for which a request that is not repeated stays while Prometheus is away."""
+
 
 class Paces:
     """The period of a query that answers many requests: half of the shortest interval at which one is repeated.
@@ -152,6 +155,7 @@ class Demand:
     def __init__(self, settings: ReadingSettings) -> None:
         self._ttl_seconds = settings.demand_ttl_seconds
         self._once_seconds = min(settings.once_asked_ttl_seconds, settings.demand_ttl_seconds)
+        self._max_answer_age_seconds = settings.max_answer_age_seconds
         self._bound_per_namespace = settings.max_demand_per_namespace
         self._bound = settings.max_demand
         self._entries: dict[DemandedRequest, DemandEntry] = {}
@@ -195,8 +199,19 @@ class Demand:
             del self._by_namespace[request.namespace]
 
     def expired(self, entry: DemandEntry, now: float) -> bool:
-        """Return whether the request was last repeated so long ago that it must be forgotten."""
-        return now > entry.arrivals.stands_until(self._once_seconds, self._ttl_seconds)
+        """Return whether the request was last repeated so long ago that it must be forgotten.
+
+        It is not while Prometheus may have been away since then: an asker that pauses, as while another replica takes
+        over, still gets the last good answer, and once that is too old, its age.
+        """
+        stands_until = entry.arrivals.stands_until(self._once_seconds, self._ttl_seconds)
+        if now <= stands_until:
+            return False
+        reading = entry.scope.query.reading
+        if reading is None or now > entry.arrivals.last + self._ttl_seconds:
+            return True
+        answered = reading.evaluated.monotonic
+        return answered >= stands_until or now > answered + _KEPT_AGES * self._max_answer_age_seconds
 
     def holds(self, entry: DemandEntry) -> bool:
         """Return whether the entry is still in demand."""

@@ -6,9 +6,10 @@ import math
 import pytest
 
 from adapter.foundation.objects.selectors import EVERYTHING, parse_selector
+from adapter.foundation.sources.prometheus.errors import PrometheusUnreachableError
 from adapter.metrics.readings.answers import ByName, BySelector
 from adapter.metrics.readings.asking.demand import Paces, longest_period, period_for
-from adapter.metrics.readings.errors import NoSampleError, TooMuchDemandError
+from adapter.metrics.readings.errors import AnswerTooOldError, NoSampleError, TooMuchDemandError
 from adapter.metrics.readings.readings_settings import ReadingSettings
 from adapter.metrics.readings.retries import retry_after
 from tests.adapter.metrics.readings.asking.test_request_intervals import arrivals_at
@@ -158,6 +159,58 @@ def test_an_asker_that_stops_is_forgotten_after_four_of_its_intervals() -> None:
     house.pass_time(60)
 
     assert len(prometheus.asked) == before
+    assert house.counter("tidewatch_adapter_demanded_metrics") == 0
+
+
+@pytest.mark.parametrize("interval", [0.25, 1.0, 5.0])
+@pytest.mark.parametrize("asked_before_the_end", [0, 1, 3])
+def test_an_asker_that_pauses_while_prometheus_is_away_is_served_until_the_answer_is_too_old(
+    interval: float, asked_before_the_end: int
+) -> None:
+    """A client asked four times a second, was held up for a second, and was then told that Prometheus is away."""
+    away = False
+    gone = PrometheusUnreachableError("up", "Connection refused")
+    prometheus = ScriptedPrometheus(answer=lambda _query: gone if away else PODS)
+    house = make_house(prometheus)
+    metric = house.pods("http_rps")
+    for _ in range(8):
+        house.readings.objects(metric, "shop", ByName("web-0"), EVERYTHING)
+        house.pass_time(interval)
+    house.pass_time(asked_before_the_end * interval)
+    away = True
+    house.pass_time(50)
+
+    assert house.readings.objects(metric, "shop", ByName("web-0"), EVERYTHING).values == (("web-0", 1.0),)
+    house.pass_time(30)
+    with pytest.raises(AnswerTooOldError, match=r"Connection refused; the last good answer is 8\d s old"):
+        house.readings.objects(metric, "shop", ByName("web-0"), EVERYTHING)
+
+
+def test_what_nobody_asks_for_is_forgotten_while_prometheus_is_away() -> None:
+    away = False
+    gone = PrometheusUnreachableError("up", "Connection refused")
+    prometheus = ScriptedPrometheus(answer=lambda _query: gone if away else PODS)
+    house = make_house(prometheus)
+    for _ in range(8):
+        house.readings.objects(house.pods("http_rps"), "shop", ByName("web-0"), EVERYTHING)
+        house.pass_time(1)
+    away = True
+    house.pass_time(130)
+
+    assert house.counter("tidewatch_adapter_demanded_metrics") == 0
+
+
+def test_an_answer_is_kept_for_no_longer_than_the_longest_time_of_a_request() -> None:
+    away = False
+    gone = PrometheusUnreachableError("up", "Connection refused")
+    prometheus = ScriptedPrometheus(answer=lambda _query: gone if away else PODS)
+    house = make_house(prometheus, settings=ReadingSettings(demand_ttl_seconds=20))
+    for _ in range(8):
+        house.readings.objects(house.pods("http_rps"), "shop", ByName("web-0"), EVERYTHING)
+        house.pass_time(1)
+    away = True
+    house.pass_time(26)
+
     assert house.counter("tidewatch_adapter_demanded_metrics") == 0
 
 
