@@ -242,6 +242,8 @@ class Metric:
     """The Prometheus label that contains the namespace; None if no namespace restricts the query."""
     container_label: str | None = None
     """The Prometheus label that contains the container's name; only set for the usage of pods."""
+    narrowing_label: str | None = None
+    """The Prometheus label that contains the namespace of the series, if it describes cluster-scoped objects."""
     narrowed: bool = False
     """Whether it describes cluster-scoped objects by the series of one namespace."""
 

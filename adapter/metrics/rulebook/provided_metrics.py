@@ -136,7 +136,8 @@ def metrics_by_name(rule: Rule, shapes: SeriesShapes, resolve: ResolveResource) 
     objects = _Objects(rule, resolve)
     for series in shapes.names():
         name = api_name(rule, series)
-        yield () if name is None else tuple(_metrics(rule, series, name, objects.of(shapes.labels(series))))
+        labels = shapes.labels(series)
+        yield () if name is None else tuple(_metrics(rule, series, name, labels, objects))
 
 
 def static_metrics(rule: Rule, resolve: ResolveResource) -> list[Metric]:
@@ -153,7 +154,7 @@ def static_metrics(rule: Rule, resolve: ResolveResource) -> list[Metric]:
     if selection.name is None or name is None or not is_metric_name(selection.name):
         return []
     labels = ({label for label, _ in rule.resources.overrides} | selection.present) - selection.absent
-    return list(_metrics(rule, selection.name, name, _Objects(rule, resolve).of(labels)))
+    return list(_metrics(rule, selection.name, name, labels, _Objects(rule, resolve)))
 
 
 def api_name(rule: Rule, series: str) -> str | None:
@@ -216,7 +217,7 @@ class _Objects:
             seen.add(resource.qualified)
             preferred = self._mapping.label_of(resource, telling)
             chosen = preferred if preferred is not None and preferred in telling else label
-            yield _ObjectLabels(chosen, resource, namespace_label if resource.namespaced else None)
+            yield _ObjectLabels(chosen, resource, namespace_label)
 
     def _resource_of(self, label: str) -> Resource | None:
         if label not in self._resources:
@@ -224,10 +225,13 @@ class _Objects:
         return self._resources[label]
 
 
-def _metrics(rule: Rule, series: str, name: str, objects: Iterable[_ObjectLabels]) -> Iterator[Metric]:
+def _metrics(rule: Rule, series: str, name: str, labels: AbstractSet[str], objects: _Objects) -> Iterator[Metric]:
     if rule.api is Api.EXTERNAL:
-        namespace_label = rule.resources.namespace_label() if rule.namespaced else None
+        namespace_label = rule.resources.namespace_label(labels) if rule.namespaced else None
         yield Metric(rule, name, series, None, None, namespace_label)
         return
-    for label, resource, namespace_label in objects:
-        yield Metric(rule, name, series, resource, label, namespace_label)
+    for label, resource, namespace_label in objects.of(labels):
+        if resource.namespaced:
+            yield Metric(rule, name, series, resource, label, namespace_label)
+        else:
+            yield Metric(rule, name, series, resource, label, None, narrowing_label=namespace_label)

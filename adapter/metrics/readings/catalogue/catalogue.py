@@ -99,7 +99,7 @@ def narrowed(metric: Metric) -> Metric | None:
     is granted by namespace there, so series of other namespaces must not count; prometheus-adapter restricts the query
     in the same way.
     """
-    label = metric.rule.resources.namespace_label()
+    label = metric.narrowing_label
     if label is None or metric.resource is None or metric.resource.qualified == _NAMESPACES:
         return None
     return replace(metric, namespace_label=label, narrowed=True)

@@ -65,9 +65,10 @@ KINDS = (PODS, NAMESPACES, NODES, VOLUMES, DEPLOYMENTS, INGRESSES, BRANDS)
 
 
 def custom_metric(name: str, resource: Resource = PODS, series: str = "") -> Metric:
-    rule = _rule(Api.CUSTOM)
-    namespace_label = "namespace" if resource.namespaced else None
-    return Metric(rule, name, series or name, resource, resource.singular, namespace_label)
+    rule, label = _rule(Api.CUSTOM), "namespace"
+    if resource.namespaced:
+        return Metric(rule, name, series or name, resource, resource.singular, label)
+    return Metric(rule, name, series or name, resource, resource.singular, None, narrowing_label=label)
 
 
 def external_metric(name: str, namespace_label: str | None = "namespace") -> Metric:

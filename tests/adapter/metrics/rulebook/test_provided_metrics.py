@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapter.metrics.readings.catalogue.catalogue import narrowed
 from adapter.metrics.rulebook.provided_metrics import SeriesShapes, metrics_by_name, static_metrics
 from tests.support.metrics import merge_metrics, metrics_of
 
@@ -108,6 +109,29 @@ def test_of_two_labels_for_one_resource_the_first_that_the_series_has_is_used(
         ("namespaces/b", "ns", None),
         ("pods/b", "pod", "ns"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        pytest.param(["namespace"], "namespace", id="only the second"),
+        pytest.param(["namespace", "ns"], "ns", id="both"),
+        pytest.param([], "ns", id="none"),
+    ],
+)
+def test_of_two_labels_for_the_namespace_the_first_that_the_series_has_restricts_every_metric(
+    labels: list[str], expected: str, rule: Callable[..., Rule], resolve: ResolveResource
+) -> None:
+    two = "{overrides: {ns: {resource: namespace}, namespace: {resource: namespace}, node: {resource: node}}}"
+    (external,) = metrics_of(rule("externalRules", resources=two), [series("a", *labels)], resolve)
+    found = metrics_of(rule(resources=two), [series("a", "node", *labels)], resolve)
+    (of_nodes,) = [metric for metric in found if metric.qualified == "nodes/a"]
+    within = narrowed(of_nodes)
+
+    assert external.namespace_label == expected
+    assert of_nodes.namespace_label is None
+    assert within is not None
+    assert within.namespace_label == expected
 
 
 def test_namespaced_kinds_without_a_namespace_label_are_not_served(
