@@ -148,7 +148,7 @@ class StatusWriter:
         # Whether each can wait, the negative seconds since its last write, its key, the object and its status.
         due = []
         for key, (about, status) in self._waiting.items():
-            written = self._written.get(key)
+            written = self._written_to(about)
             urgent = written is None or is_urgent(written.status, status)
             since = float("inf") if written is None else self._clock.monotonic() - written.time
             least = _RETRY_SECONDS if written is not None and written.failed else 0.0 if urgent else CALM_SECONDS
@@ -197,8 +197,8 @@ class StatusWriter:
             present = known.get(key)
             if present is None or present.uid != about.uid:
                 continue
-            written = self._written.get(key)
-            before = written.status if written is not None and written.uid == about.uid else present.status
+            written = self._written_to(about)
+            before = present.status if written is None else written.status
             former = replace(about, status=before)
             if (refusal := admission.refusals.get(key)) is not None:
                 status = refused_status(former, refusal, now)
@@ -210,6 +210,11 @@ class StatusWriter:
             if failed or status != before:
                 found[key] = former, status
         return found
+
+    def _written_to(self, about: RecommendationObject) -> _Written | None:
+        """Return the last write to this very object; a former object of the same name does not count."""
+        written = self._written.get(about.key)
+        return written if written is not None and written.uid == about.uid else None
 
     def _write(self, about: RecommendationObject, status: dict[str, Any]) -> None:
         failed = self._apply(about, status) is not _Outcome.WRITTEN

@@ -144,6 +144,20 @@ def test_an_object_that_is_gone_or_another_one_gets_no_status() -> None:
     assert world.poll(RECORD) == 0
 
 
+@pytest.mark.parametrize("failure", [None, error(ConflictError, 409)], ids=["written", "lost"])
+def test_the_status_of_an_object_that_was_made_anew_does_not_wait_for_that_of_the_former_one(
+    failure: Exception | None,
+) -> None:
+    world = World()
+    world.fails = failure
+    world.poll(RECORD)
+    world.fails = None
+    anew = replace(made(), uid="another")
+    world.known = world.objects = {"shop/web": anew}
+    assert world.poll(RECORD, after=1.0) == 1
+    assert world.calls[-1][1]["metadata"]["uid"] == "another"
+
+
 def test_after_a_change_the_records_of_before_say_nothing_but_refusals_do() -> None:
     world = World(objects={"shop/web": made(), "team/a": made("team/a")})
     world.writer.publish(Publication(leads=True, records=(RECORD,)))
