@@ -40,7 +40,7 @@ from recommender.outputs.resize_documents import (
     resized,
     resized_pods,
 )
-from recommender.outputs.resize_quotas import limit_range_refusal, needs_room_first, quota_refusal
+from recommender.outputs.resize_quotas import limit_range_refusal, needs_room_first, quota_refusal, with_defaults
 from recommender.outputs.scale_documents import uid_of
 from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.target_paths import target_path
@@ -157,8 +157,9 @@ class ResizeAttempt:
     def _refuse_forbidden(self, namespace: str, before: dict[str, Any], after: dict[str, Any]) -> None:
         """Raise _RefusedError if the namespace forbids pods of the changed template: the rollout would stall."""
         core, spec = f"/api/v1/namespaces/{namespace}", before["spec"]
-        old, new = (each["spec"]["template"]["spec"]["containers"] for each in (before, after))
-        reason = limit_range_refusal(new, self._items(f"{core}/limitranges", "LimitRange"))
+        ranges = self._items(f"{core}/limitranges", "LimitRange")
+        old, new = (with_defaults(each["spec"]["template"]["spec"], ranges) for each in (before, after))
+        reason = limit_range_refusal(new, ranges)
         if not reason:
             scheduled = (before.get("status") or {}).get("desiredNumberScheduled")
             pods = int((scheduled if before.get("kind") == "DaemonSet" else spec.get("replicas", 1)) or 0)

@@ -7,37 +7,66 @@ those of the Kubernetes admission plugins LimitRanger and ResourceQuota, for CPU
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from adapter.foundation.objects.quantities import Quantity, parse_quantity
 
 _RESOURCES: Final = ("cpu", "memory")
 _SECTIONS: Final = ("requests", "limits")
+_INIT: Final = "initContainers"
 _NONE: Final = Quantity(0)
 
 
-def limit_range_refusal(containers: Sequence[Mapping[str, Any]], ranges: Iterable[Mapping[str, Any]]) -> str:
-    """Return why a LimitRange forbids a pod with these containers; empty if none does. Raises QuantityError."""
-    for each in ranges:
-        for item in (each.get("spec") or {}).get("limits") or ():
-            kind = item.get("type")
-            if kind not in {"Container", "Pod"}:
-                continue
-            named = [(f"container {found.get('name')}", (found,)) for found in containers]
-            for what, members in named if kind == "Container" else [("the pod", tuple(containers))]:
-                for problem in _problems_of_range(members, item):
-                    name = (each.get("metadata") or {}).get("name")
-                    return f"{what} would have {problem}, which LimitRange {name} forbids: change it, or min or max"
+def with_defaults(spec: Mapping[str, Any], ranges: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the spec of a template with the requests and limits that its pods get when they are created.
+
+    A request defaults to the limit of its container; what is missing then comes from LimitRanges.
+    """
+    limits: dict[str, object] = {}
+    requests: dict[str, object] = {}
+    for item in (item for _, item in _items_of(ranges) if item["type"] == "Container"):
+        # As the API server completes a LimitRange.
+        most = {**(item.get("max") or {}), **(item.get("default") or {})}
+        least = {**(item.get("min") or {}), **most, **(item.get("defaultRequest") or {})}
+        limits, requests = {**most, **limits}, {**least, **requests}
+
+    def completed(container: Mapping[str, Any]) -> dict[str, Any]:
+        resources = container.get("resources") or {}
+        own = resources.get("limits") or {}
+        stated = {**requests, **own, **(resources.get("requests") or {})}
+        return {**container, "resources": {"limits": {**limits, **own}, "requests": stated}}
+
+    return {**spec} | {key: [completed(each) for each in spec.get(key) or ()] for key in ("containers", _INIT)}
+
+
+def limit_range_refusal(spec: Mapping[str, Any], ranges: Iterable[Mapping[str, Any]]) -> str:
+    """Return why a LimitRange forbids a pod with this spec; empty if none does. Raises QuantityError."""
+    for name, item in _items_of(ranges):
+        is_pod = item["type"] == "Pod"
+        parts = [spec] if is_pod else [*spec["containers"], *(spec.get(_INIT) or ())]
+        for part in parts:
+            what = "the pod" if is_pod else f"container {part.get('name')}"
+            for problem in _problems_of_range(part, item, _amount_of_pod if is_pod else _stated):
+                return f"{what} would have {problem}, which LimitRange {name} forbids: change it, or min or max"
     return ""
 
 
-def _problems_of_range(members: Sequence[Mapping[str, Any]], item: Mapping[str, Any]) -> Iterator[str]:
-    # A maximum is the default limit of a container that states none.
-    defaults = {**(item.get("max") or {}), **(item.get("default") or {})} if item.get("type") == "Container" else {}
+def _items_of(ranges: Iterable[Mapping[str, Any]]) -> Iterator[tuple[object, Mapping[str, Any]]]:
+    """Yield the limits on containers and pods, each with the name of its LimitRange."""
+    for each in ranges:
+        for item in (each.get("spec") or {}).get("limits") or ():
+            if item.get("type") in {"Container", "Pod"}:
+                yield (each.get("metadata") or {}).get("name"), item
+
+
+def _problems_of_range(
+    part: Mapping[str, Any],
+    item: Mapping[str, Any],
+    amount_of: Callable[[Mapping[str, Any], str, str], Quantity | None],
+) -> Iterator[str]:
     for resource in _RESOURCES:
-        request = _sum(members, "requests", resource, {})
-        limit = _sum(members, "limits", resource, defaults)
+        request, limit = (amount_of(part, section, resource) for section in _SECTIONS)
         most, least = _bound(item, "max", resource), _bound(item, "min", resource)
         ratio = _bound(item, "maxLimitRequestRatio", resource)
         for section, amount in (("request", request), ("limit", limit)):
@@ -47,21 +76,22 @@ def _problems_of_range(members: Sequence[Mapping[str, Any]], item: Mapping[str, 
                 yield f"a {section} of {amount} {resource}, less than {least}"
         if request is None or limit is None:
             continue
-        if limit < request:
+        # The limit of a pod is that of the containers that have one.
+        if limit < request and item["type"] == "Container":
             yield f"a request of {request} {resource}, more than its limit of {limit}"
         if ratio is not None and ratio.nanos * request.nanos < limit.nanos * 10**9:
             yield f"a limit of {limit} {resource} with a request of {request}, more than {ratio} times as much"
 
 
 def quota_refusal(
-    before: Sequence[Mapping[str, Any]],
-    after: Sequence[Mapping[str, Any]],
+    before: Mapping[str, Any],
+    after: Mapping[str, Any],
     pods: int,
     quotas: Iterable[Mapping[str, Any]],
     *,
     needs_room_first: bool,
 ) -> str:
-    """Return why a ResourceQuota forbids a change of the containers of `pods` pods; empty if none forbids it.
+    """Return why a ResourceQuota forbids a change of the specs of `pods` pods; empty if none forbids it.
 
     `needs_room_first` states whether the rollout creates a new pod before it deletes an old one (see the function of
     this name). Quotas with scopes are ignored, since it is not known here whether they apply to these pods. Raises
@@ -75,7 +105,7 @@ def quota_refusal(
             section, resource = _section_and_resource(key)
             if not resource:
                 continue
-            old, new = (_sum(those, section, resource, {}) or _NONE for those in (before, after))
+            old, new = (_amount_of_pod(spec, section, resource) or _NONE for spec in (before, after))
             used = parse_quantity(str((status.get("used") or {}).get(key, "0")))
             added = max((new.nanos - old.nanos) * pods, new.nanos if needs_room_first and pods else 0)
             if added > 0 and used.nanos + added > parse_quantity(str(hard)).nanos:
@@ -120,20 +150,30 @@ def _bound(item: Mapping[str, Any], name: str, resource: str) -> Quantity | None
     return None if found is None else parse_quantity(str(found))
 
 
-def _sum(
-    members: Sequence[Mapping[str, Any]], section: str, resource: str, defaults: Mapping[str, object]
-) -> Quantity | None:
-    """Return the sum of the amounts of the containers; None if a container has neither an amount nor a default.
+def _amount_of_pod(spec: Mapping[str, Any], section: str, resource: str) -> Quantity | None:
+    """Return what a pod requests, or is limited to, in total; None if nothing is stated.
 
-    A request defaults to the limit of its container, and a limit to the one in `defaults`.
+    That is what the pod as a whole states, or else the larger of the sum over its containers and sidecars, and the peak
+    during its initialisation, when each init container runs beside the sidecars before it.
     """
-    total = _NONE
-    for each in members:
-        resources = each.get("resources") or {}
-        found = (resources.get(section) or {}).get(resource)
-        if found is None:
-            found = (resources.get("limits") or {}).get(resource) if section == "requests" else defaults.get(resource)
-        if found is None:
-            return None
-        total += parse_quantity(str(found))
-    return total
+    whole = _stated(spec, section, resource)
+    if whole is not None:
+        return whole
+    sidecars = _NONE
+    amounts = [_stated(each, section, resource) for each in spec["containers"]]
+    peaks = []
+    for each in spec.get(_INIT) or ():
+        found = _stated(each, section, resource)
+        if each.get("restartPolicy") == "Always":
+            amounts.append(found)
+            sidecars += found or _NONE
+        elif found is not None:
+            peaks.append(sidecars + found)
+    known = [each for each in amounts if each is not None]
+    return max([sum(known, _NONE), *peaks]) if known or peaks else None
+
+
+def _stated(part: Mapping[str, Any], section: str, resource: str) -> Quantity | None:
+    """Return what the resources of a container, or of a pod as a whole, state; None if they do not."""
+    found = ((part.get("resources") or {}).get(section) or {}).get(resource)
+    return None if found is None else parse_quantity(str(found))

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from recommender.outputs.resize_quotas import limit_range_refusal, needs_room_first, quota_refusal
+from recommender.outputs.resize_quotas import limit_range_refusal, needs_room_first, quota_refusal, with_defaults
 
 
 def container(requests: dict[str, str], limits: dict[str, str] | None = None) -> dict[str, Any]:
@@ -13,6 +13,23 @@ def container(requests: dict[str, str], limits: dict[str, str] | None = None) ->
 
 def limit_range(**item: Any) -> dict[str, Any]:  # noqa: ANN401 - fields of the item
     return {"metadata": {"name": "l"}, "spec": {"limits": [{"type": "Container"} | item]}}
+
+
+def refusal_of_range(containers: list[dict[str, Any]], *inits: dict[str, Any], **item: Any) -> str:  # noqa: ANN401 - fields of the item
+    ranges = [limit_range(**item)]
+    spec = {"containers": containers} | ({"initContainers": list(inits)} if inits else {})
+    return limit_range_refusal(with_defaults(spec, ranges), ranges)
+
+
+def refusal_of_quota(
+    before: list[dict[str, Any]],
+    after: list[dict[str, Any]],
+    quota: dict[str, Any],
+    *ranges: dict[str, Any],
+    needs_room: bool,
+) -> str:
+    old, new = (with_defaults({"containers": each}, ranges) for each in (before, after))
+    return quota_refusal(old, new, 3, [quota], needs_room_first=needs_room)
 
 
 CPU = container({"cpu": "500m"}, {"cpu": "1"})
@@ -36,14 +53,72 @@ MEMORY = container({"memory": "600Mi"})
         ([CPU, CPU], {"type": "Pod", "max": {"cpu": "1500m"}}, "the pod would have a limit of 2 cpu"),
         ([CPU], {"type": "PersistentVolumeClaim", "max": {"storage": "1Gi"}}, ""),
         ([{"name": "app"}], {"min": {"cpu": "1"}}, ""),
+        # A container without a limit takes none of the others from the sum, and adds only its request.
+        ([CPU, {"name": "b"}], {"type": "Pod", "max": {"cpu": "800m"}}, "the pod would have a limit of 1 cpu"),
+        ([CPU, container({"cpu": "700m"})], {"type": "Pod", "max": {"cpu": "1200m"}}, ""),
+        ([CPU, {"name": "b"}], {"default": {"cpu": "2"}, "max": {"cpu": "1"}}, "container b would have a request of 2"),
     ],
 )
 def test_a_limit_range_forbids_what_admission_would(
     containers: list[dict[str, Any]], item: dict[str, Any], expected: str
 ) -> None:
-    found = limit_range_refusal(containers, [limit_range(**item)])
+    found = refusal_of_range(containers, **item)
     assert expected in found
     assert bool(found) is bool(expected)
+
+
+SIDECAR = container({"cpu": "300m"}) | {"restartPolicy": "Always"}
+
+
+@pytest.mark.parametrize(
+    ("inits", "most", "expected"),
+    [
+        ([SIDECAR], "800m", ""),
+        ([SIDECAR], "700m", "the pod would have a request of 800m cpu"),
+        # Before the containers start, and beside the sidecars that were started before it.
+        ([container({"cpu": "600m"})], "600m", ""),
+        ([SIDECAR, container({"cpu": "600m"})], "800m", "the pod would have a request of 900m cpu"),
+        ([container({"cpu": "600m"}), SIDECAR], "800m", ""),
+    ],
+)
+def test_a_limit_range_counts_init_containers_and_sidecars(
+    inits: list[dict[str, Any]], most: str, expected: str
+) -> None:
+    found = refusal_of_range([container({"cpu": "500m"})], *inits, type="Pod", max={"cpu": most})
+    assert expected in found
+    assert bool(found) is bool(expected)
+
+
+@pytest.mark.parametrize(
+    ("item", "before", "cores", "is_refused"),
+    [
+        # The other container gets its request from the LimitRange: 3 pods of 1100m have 700m left of 4 cores.
+        ({"defaultRequest": {"cpu": "100m"}}, {"cpu": "1"}, "2", True),
+        ({"defaultRequest": {"cpu": "100m"}}, {"cpu": "1"}, "1200m", False),
+        ({"default": {"cpu": "100m"}}, {"cpu": "1"}, "2", True),
+        # So does the container that is resized: there is nothing more.
+        ({"defaultRequest": {"cpu": "550m"}}, {}, "550m", False),
+        ({"defaultRequest": {"cpu": "550m"}}, {}, "800m", True),
+    ],
+)
+def test_a_quota_counts_what_a_limit_range_adds_to_pods(
+    item: dict[str, Any],
+    before: dict[str, str],
+    cores: str,
+    is_refused: bool,  # noqa: FBT001 - a column of the table
+) -> None:
+    quota = {"spec": {"hard": {"requests.cpu": "4"}}, "status": {"used": {"requests.cpu": "3300m"}}}
+    old, new, other = container(before), container({"cpu": cores}), {"name": "other"}
+    found = refusal_of_quota([old, other], [new, other], quota, limit_range(**item), needs_room=False)
+    assert bool(found) is is_refused
+
+
+def test_what_a_pod_states_as_a_whole_is_what_a_quota_counts() -> None:
+    quota = {"spec": {"hard": {"requests.cpu": "4"}}, "status": {"used": {"requests.cpu": "4"}}}
+    whole = {"resources": {"requests": {"cpu": "1"}}}
+    old, new = ({"containers": [container({"cpu": cores})]} for cores in ("100m", "500m"))
+    assert quota_refusal(old, new, 3, [quota], needs_room_first=False)
+    assert not quota_refusal(old | whole, new | whole, 3, [quota], needs_room_first=False)
 
 
 @pytest.mark.parametrize(
@@ -67,9 +142,9 @@ def test_a_quota_forbids_what_its_pods_would_need_together(
 ) -> None:
     quota = {"metadata": {"name": "q"}, "spec": {"hard": hard}, "status": {"used": used}}
     before, after = [container({"cpu": "1"})], [container({"cpu": "2"})]
-    assert bool(quota_refusal(before, after, 3, [quota], needs_room_first=needs_room)) is is_refused
+    assert bool(refusal_of_quota(before, after, quota, needs_room=needs_room)) is is_refused
     scoped = quota | {"spec": {"hard": hard, "scopes": ["BestEffort"]}}
-    assert not quota_refusal(before, after, 3, [scoped], needs_room_first=needs_room)
+    assert not refusal_of_quota(before, after, scoped, needs_room=needs_room)
 
 
 @pytest.mark.parametrize(
@@ -82,9 +157,7 @@ def test_a_rollout_that_creates_before_it_deletes_needs_room_beside_the_old_pods
     is_refused: bool,  # noqa: FBT001 - likewise
 ) -> None:
     quota = {"spec": {"hard": {"cpu": "3400m"}}, "status": {"used": {"cpu": "3"}}}
-    found = quota_refusal(
-        [container({"cpu": "1"})], [container({"cpu": cores})], 3, [quota], needs_room_first=needs_room
-    )
+    found = refusal_of_quota([container({"cpu": "1"})], [container({"cpu": cores})], quota, needs_room=needs_room)
     assert bool(found) is is_refused
 
 
