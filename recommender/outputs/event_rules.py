@@ -12,6 +12,7 @@ from recommender.decisions.texts.record_texts import (
     change_text,
     event_text,
     recommended_text,
+    refusal_text,
     replicas_text,
 )
 from recommender.decisions.texts.times import rfc3339
@@ -49,7 +50,9 @@ def events_of_record(before: Record | None, after: Record) -> tuple[TargetEvent,
     for outcome in after.targets:
         last, replicas = earlier.get(outcome.target), outcome.recommended_replicas
         if outcome.action is TargetAction.REFUSED:
-            found.append(TargetEvent(outcome.target, "ScaleRefused", event_text(after, outcome), is_warning=True))
+            # Sizes of containers come without a number of replicas.
+            reason = "ResizeRefused" if replicas is None else "ScaleRefused"
+            found.append(TargetEvent(outcome.target, reason, event_text(after, outcome), is_warning=True))
         elif outcome.action is not TargetAction.SCALE and last != replicas and None not in {last, replicas}:
             text = change_text(after.name, last, recommended_text(outcome), after.message)
             found.append(TargetEvent(outcome.target, "RecommendationChanged", text))
@@ -74,7 +77,7 @@ def _event_of_resize(outcome: ScaleOutcome) -> TargetEvent | None:
     if outcome.result is ScaleResult.OK:
         return TargetEvent(wish.target, "Resized", about_text(wish.recommendation, outcome.message))
     if outcome.result is ScaleResult.REFUSED:
-        text = about_text(wish.recommendation, f"not resized: {outcome.message}")
+        text = about_text(wish.recommendation, refusal_text(None, outcome.message))
         return TargetEvent(wish.target, "ResizeRefused", text, is_warning=True)
     return None
 

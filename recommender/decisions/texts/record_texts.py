@@ -55,9 +55,13 @@ def size_change_text(before: int | None, after: str) -> str:
     return f"from {'unknown' if before is None else before} to {after}"
 
 
-def refusal_text(value: str, message: str) -> str:
-    """Return why a target does not get its size: `not scaled to 11 replicas: …`."""
-    return f"not scaled to {value}: {message}"
+def refusal_text(replicas: int | None, message: str) -> str:
+    """Return why a target does not get its size: `not scaled to 11 replicas: …`.
+
+    Without replicas, it does not get the requests of its containers: `not resized: …`.
+    """
+    what = "not resized" if replicas is None else f"not scaled to {replicas_text(replicas)}"
+    return f"{what}: {message}"
 
 
 def message_with_notes(parts: Iterable[str], notes: Sequence[str]) -> str:
@@ -81,10 +85,9 @@ def message_without_notes(record: Record, notes: Sequence[str]) -> str:
 
 def event_text(record: Record, outcome: TargetOutcome) -> str:
     """Return the message of an event on a target: the action on it, and the reason."""
-    value = recommended_text(outcome)
     if outcome.action is TargetAction.REFUSED:
-        return about_text(record.name, refusal_text(value, outcome.message))
-    return change_text(record.name, outcome.current_replicas, value, record.message)
+        return about_text(record.name, refusal_text(outcome.recommended_replicas, outcome.message))
+    return change_text(record.name, outcome.current_replicas, recommended_text(outcome), record.message)
 
 
 def recommended_text(outcome: TargetOutcome) -> str:

@@ -144,8 +144,7 @@ def _action_sentence(target: Mapping[str, Any]) -> str:
     """Return what is done with the target, in the words of its events, its conditions and the page."""
     action = next((one for one in TargetAction if one.value == target["action"]), None)
     if action is TargetAction.REFUSED:
-        value = target["recommended_replicas"]
-        text = refusal_text("no value" if value is None else replicas_text(value), target["message"])
+        text = refusal_text(target["recommended_replicas"], target["message"])
     else:
         known = target["action"] if action is None else ACTION_TEXTS[action]
         text = f"{known}: {target['message']}" if target["message"] else known

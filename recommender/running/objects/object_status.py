@@ -9,7 +9,7 @@ from recommender.configuration.objects.definition import REFUSED
 from recommender.decisions.policy_settings import Output, RecommendationPolicy
 from recommender.decisions.record import Record, Status, TargetAction, TargetOutcome
 from recommender.decisions.summary import summary_of, worst_first
-from recommender.decisions.texts.record_texts import ACTION_TEXTS, recommended_text, refusal_text
+from recommender.decisions.texts.record_texts import ACTION_TEXTS, refusal_text
 from recommender.decisions.texts.times import rfc3339
 from recommender.kinds.table import kind_named
 
@@ -109,7 +109,7 @@ def _acting(
         return ACTING, False, "NoValue", message
     refused = next((each for each in outcomes if each.action is TargetAction.REFUSED), None)
     if refused is not None:
-        return ACTING, False, "TargetOwned", refusal_text(recommended_text(refused), refused.message)
+        return ACTING, False, "TargetOwned", refusal_text(refused.recommended_replicas, refused.message)
     if Output.SCALE not in policy.outputs:
         return ACTING, True, "Published", ACTION_TEXTS[TargetAction.METRIC]
     if status is Status.HELD:

@@ -12,7 +12,7 @@ from recommender.decisions.record import Record, Status, TargetAction, TargetOut
 from recommender.outputs.event_rules import TargetEvent, event_document, event_of_scale_call, events_of_record
 from recommender.outputs.events import EventWriter
 from recommender.outputs.scale_results import ScaleResult
-from recommender.outputs.wishes import Wish
+from recommender.outputs.wishes import Resizing, Wish
 from recommender.outputs.write_attempt import ScaleOutcome
 from tests.recommender.decisions.world import sized
 from tests.support.apiserver_kinds import EVENTS
@@ -215,6 +215,16 @@ def test_a_refusal_has_a_warning_that_names_the_owner() -> None:
         "recommendation web: not scaled to 5 replicas: HorizontalPodAutoscaler shop/web scales it already"
     )
     assert event_document(event, "", 1.0, "x")["type"] == "Warning"
+
+
+def test_a_refused_resize_has_one_warning_whether_the_writer_or_the_record_tells_of_it() -> None:
+    reason = "VerticalPodAutoscaler shop/web writes its requests: set its updateMode to Off, or remove resize"
+    refused = TargetOutcome(WEB, None, TargetAction.REFUSED, "VerticalPodAutoscaler shop/web", reason)
+    (event,) = events_of_record(None, replace(sized(RECORD, None), targets=(refused,)))
+    assert event == TargetEvent(WEB, "ResizeRefused", f"recommendation web: not resized: {reason}", is_warning=True)
+    resizing = Resizing((), 0.1, in_place=True, up=True, down=True, managers=())
+    wish = Wish("web", WEB, 0, 60.0, "why", resizing=resizing)
+    assert event_of_scale_call(ScaleOutcome(wish, ScaleResult.REFUSED, message=reason)) == event
 
 
 def test_a_scale_call_that_changed_the_size_has_an_event() -> None:
