@@ -33,6 +33,7 @@ from recommender.decisions.targets.vertical_autoscalers import (
 from recommender.outputs.resize_documents import (
     changes_quality_of_service,
     controlled,
+    infeasible_resize,
     is_rolling_out,
     is_running,
     labels_of_selector,
@@ -116,7 +117,12 @@ class ResizeAttempt:
         documents = self._changed_template(wish, workload, resizing, path) if len(able) < len(pods) else {}
         if documents:
             return documents, _ROLLED_OUT
-        return self._resized_pods(wish.target.namespace, able, resizing), "pods resized in place"
+        documents = self._resized_pods(wish.target.namespace, able, resizing)
+        # The API server takes what a node can never do, such as other CPUs for a pod that has some for itself.
+        infeasible = "" if documents else infeasible_resize(able)
+        if infeasible:
+            raise _RefusedError(f"{infeasible}: change max, or set inPlace to false")
+        return documents, "pods resized in place"
 
     def _changed_template(
         self, wish: Wish, workload: dict[str, Any], resizing: Resizing, path: str

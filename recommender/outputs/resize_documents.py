@@ -166,6 +166,16 @@ def resized_pods(pods: Sequence[Mapping[str, Any]], resizing: Resizing, turn: in
     return [{**pod, "spec": {**pod["spec"], "containers": containers}} for pod, containers in changed]
 
 
+def infeasible_resize(pods: Iterable[Mapping[str, Any]]) -> str:
+    """Return why a node never carries out the resize that one of the pods waits for; empty if there is no such pod."""
+    for pod in pods:
+        for each in (pod.get("status") or {}).get("conditions") or ():
+            if (each.get("type"), each.get("reason")) == ("PodResizePending", "Infeasible") and _is_seen(pod):
+                reason = each.get("message") or "its node cannot do the resize"
+                return f"pod {pod['metadata']['name']} keeps its former size: {reason}"
+    return ""
+
+
 def changes_quality_of_service(pod: Mapping[str, Any], resizing: Resizing) -> bool:
     """Return whether the resizing would change the quality-of-service class of a pod.
 
@@ -208,9 +218,13 @@ def _restarts(before: Iterable[Mapping[str, Any]], after: Iterable[Mapping[str, 
 
 def _is_settled(pod: Mapping[str, Any]) -> bool:
     """Return whether a pod is ready and the kubelet has finished the last change of the pod."""
+    return _is_seen(pod) and _has_condition(pod, "Ready") and not _has_condition(pod, "PodResizeInProgress")
+
+
+def _is_seen(pod: Mapping[str, Any]) -> bool:
+    """Return whether the kubelet has seen the last change of the pod, as far as the pod states that."""
     generation = (pod.get("metadata") or {}).get("generation") or 0
-    has_seen_it = (pod.get("status") or {}).get("observedGeneration", generation) >= generation
-    return has_seen_it and _has_condition(pod, "Ready") and not _has_condition(pod, "PodResizeInProgress")
+    return bool((pod.get("status") or {}).get("observedGeneration", generation) >= generation)
 
 
 def _has_condition(pod: Mapping[str, Any], name: str) -> bool:

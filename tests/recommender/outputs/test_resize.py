@@ -165,6 +165,41 @@ def test_containers_that_restart_when_resized_do_so_in_one_pod_at_a_time(
     assert at.written.keys() == {f"{PODS}/{name}/resize" for name in written}
 
 
+def pending(document: dict[str, Any], reason: str, **generations: int) -> dict[str, Any]:
+    condition = {"type": "PodResizePending", "status": "True", "reason": reason, "message": "not enough capacity: cpu"}
+    document["status"] |= {"conditions": [{"type": "Ready", "status": "True"}, condition]}
+    if generations:
+        document["metadata"] |= {"generation": generations["wanted"]}
+        document["status"] |= {"observedGeneration": generations["seen"]}
+    return document
+
+
+HALF_A_CORE = {"resources": {"requests": {"cpu": "500m"}}}
+
+
+@pytest.mark.parametrize(
+    ("pods", "expected"),
+    [
+        ((pod("a", **HALF_A_CORE), pending(pod("b", **HALF_A_CORE), "Infeasible")), ScaleResult.REFUSED),
+        ((pending(pod("b", **HALF_A_CORE), "Infeasible", wanted=2, seen=2),), ScaleResult.REFUSED),
+        # The kubelet tries again when other pods have ended.
+        ((pending(pod("b", **HALF_A_CORE), "Deferred"),), ScaleResult.UNCHANGED),
+        # That was another request.
+        ((pending(pod("b", **HALF_A_CORE), "Infeasible", wanted=2, seen=1),), ScaleResult.UNCHANGED),
+        ((pending(pod("b"), "Infeasible"),), ScaleResult.OK),
+    ],
+    ids=["infeasible", "seen", "deferred", "not seen yet", "of another size"],
+)
+def test_a_resize_that_the_kubelet_will_not_carry_out_is_refused(
+    pods: tuple[dict[str, Any], ...], expected: ScaleResult
+) -> None:
+    outcome = resize(server("StatefulSet", *copy.deepcopy(pods)))
+    assert outcome.result is expected, outcome.message
+    assert ("pod b keeps its former size: not enough capacity: cpu" in outcome.message) is (
+        expected is ScaleResult.REFUSED
+    )
+
+
 @pytest.mark.parametrize(
     ("refused", "good", "changes"),
     [(60, 60, {}), (250, 70, {}), (3, 4, RESTARTS)],
