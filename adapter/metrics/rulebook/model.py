@@ -244,6 +244,8 @@ class Metric:
     """The Prometheus label that contains the container's name; only set for the usage of pods."""
     narrowing_label: str | None = None
     """The Prometheus label that contains the namespace of the series, if it describes cluster-scoped objects."""
+    assumes_labels: bool = False
+    """Whether its series may have other labels of its rule than these, which is not known before they are looked up."""
     narrowed: bool = False
     """Whether it describes cluster-scoped objects by the series of one namespace."""
 

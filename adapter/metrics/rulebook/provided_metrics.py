@@ -7,7 +7,8 @@ labels the series of a name have. `SeriesShapes` keeps only these while answers 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from adapter.foundation.promql.quoting import is_label_name, is_metric_name
 from adapter.foundation.promql.tree_parser import UnreadableQueryError
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from adapter.foundation.objects.resources import ResolveResource, Resource
+
+K = TypeVar("K")
 
 _NAME = "__name__"
 _BYTES_BESIDE_TEXT = 120
@@ -144,7 +147,8 @@ def static_metrics(rule: Rule, resolve: ResolveResource) -> list[Metric]:
     """Return the metrics that the rule provides from a series whose name is written in its `seriesQuery`.
 
     They are served before their series exists, since otherwise nothing could scale from zero. The labels of the series
-    are not known yet, so its objects are those of all overrides, and of the labels that the selector requires.
+    are not known yet, so its objects are those of all overrides, and of the labels that the selector requires. Of
+    several labels for one kind, the first is assumed.
     """
     try:
         selection = parse_series_query(rule.series_query)
@@ -154,7 +158,17 @@ def static_metrics(rule: Rule, resolve: ResolveResource) -> list[Metric]:
     if selection.name is None or name is None or not is_metric_name(selection.name):
         return []
     labels = ({label for label, _ in rule.resources.overrides} | selection.present) - selection.absent
-    return list(_metrics(rule, selection.name, name, labels, _Objects(rule, resolve)))
+    objects = _Objects(rule, resolve)
+    doubtful = objects.with_rivals(labels) - selection.present
+    metrics = _metrics(rule, selection.name, name, labels, objects)
+    return [replace(metric, assumes_labels=not doubtful.isdisjoint(_labels_of(metric))) for metric in metrics]
+
+
+def without_assumptions(metrics: dict[K, Metric]) -> dict[K, Metric]:
+    """Return metrics that a rule spells out, once its series are known; the same object if they assume no labels."""
+    if not any(metric.assumes_labels for metric in metrics.values()):
+        return metrics
+    return {key: replace(metric, assumes_labels=False) for key, metric in metrics.items()}
 
 
 def api_name(rule: Rule, series: str) -> str | None:
@@ -200,6 +214,12 @@ class _Objects:
             known = self._known[labels] = self._of_telling(labels)
         return known
 
+    def with_rivals(self, labels: AbstractSet[str]) -> frozenset[str]:
+        """Return the labels that contain the names of the same kind of object as another one of the labels."""
+        kinds = {label: found.qualified for label in labels if (found := self._resource_of(label)) is not None}
+        numbers = Counter(kinds.values())
+        return frozenset(label for label, kind in kinds.items() if numbers[kind] > 1)
+
     def _of_telling(self, labels: AbstractSet[str]) -> tuple[_ObjectLabels, ...]:
         telling = frozenset(label for label in labels if self._resource_of(label))
         known = self._known.get(telling)
@@ -223,6 +243,11 @@ class _Objects:
         if label not in self._resources:
             self._resources[label] = self._mapping.resource_of(label, self._resolve) if is_label_name(label) else None
         return self._resources[label]
+
+
+def _labels_of(metric: Metric) -> Iterator[str]:
+    labels = (metric.object_label, metric.namespace_label, metric.narrowing_label)
+    return (label for label in labels if label is not None)
 
 
 def _metrics(rule: Rule, series: str, name: str, labels: AbstractSet[str], objects: _Objects) -> Iterator[Metric]:

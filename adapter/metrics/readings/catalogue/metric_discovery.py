@@ -25,7 +25,13 @@ from adapter.foundation.sources.prometheus.errors import (
     shortened,
 )
 from adapter.metrics.readings.catalogue.catalogue import same_rule
-from adapter.metrics.rulebook.provided_metrics import SeriesShapes, metrics_by_name, namespace_labels, static_metrics
+from adapter.metrics.rulebook.provided_metrics import (
+    SeriesShapes,
+    metrics_by_name,
+    namespace_labels,
+    static_metrics,
+    without_assumptions,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -47,7 +53,7 @@ class DiscoveredRule:
 
     rule: Rule
     static: dict[MetricId, Metric]
-    """Metrics that the rule spells out: served whether series exist or not."""
+    """Metrics that the rule spells out: served whether series exist or not. After a look-up, they assume no labels."""
     found: dict[MetricId, Metric] = field(default_factory=dict)
     vanished_at: dict[MetricId, float] = field(default_factory=dict)
     """When the series of a metric in `found` were first missing, in monotonic seconds."""
@@ -59,6 +65,10 @@ class DiscoveredRule:
     """Whether Prometheus has answered others in between."""
     succeeded_at: float | None = None
     """Unix seconds of the last look-up that succeeded."""
+
+    def serves_others(self, former: DiscoveredRule) -> bool:
+        """Return whether a look-up has changed the metrics of the rule since a former state."""
+        return self.found is not former.found or self.static is not former.static
 
 
 class LookUpKey(NamedTuple):
@@ -176,7 +186,7 @@ class SeriesDiscovery:
         """
         asked = result.key
         taken = tuple(self.taken(result, each) if look_up_key(each.rule) == asked else each for each in states)
-        return taken, any(new.found is not old.found for new, old in zip(taken, states, strict=True))
+        return taken, any(new.serves_others(old) for new, old in zip(taken, states, strict=True))
 
     def taken(self, result: LookUpResult, known: DiscoveredRule) -> DiscoveredRule:
         """Return the state of a rule with the result of a look-up of its series; the given state stays unchanged."""
@@ -193,7 +203,8 @@ class SeriesDiscovery:
             # A reload in between made another rule of the same query: the next look-up serves that one.
             if rule is state.rule:
                 all_came = result.failure is None
-                state.looked_up = state.looked_up or all_came
+                if all_came and not state.looked_up:
+                    state.looked_up, state.static = True, without_assumptions(state.static)
                 state.succeeded_at = self._clock.wall() if all_came else state.succeeded_at
                 self._renew(state, found, all_came=all_came)
         return state

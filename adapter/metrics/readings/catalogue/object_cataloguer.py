@@ -271,4 +271,4 @@ def _differs(one: ObjectState, other: ObjectState) -> bool:
     if one.discovered is None or other.discovered is None:
         return one != other
     has_failed = one.discovered.failure is None, other.discovered.failure is None
-    return one.series != other.series or one.discovered.found is not other.discovered.found or len({*has_failed}) > 1
+    return one.series != other.series or one.discovered.serves_others(other.discovered) or len({*has_failed}) > 1

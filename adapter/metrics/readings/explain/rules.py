@@ -7,6 +7,7 @@ Prometheus does.
 from __future__ import annotations
 
 import difflib
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.selectors import EVERYTHING
@@ -24,7 +25,7 @@ from adapter.metrics.rulebook.provided_metrics import SeriesShapes, namespace_la
 from adapter.metrics.rulebook.reload.refused_misses import refusal, refused_for, refused_of_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from adapter.metrics.readings.reading_sources import ReadingSources
 
@@ -60,11 +61,11 @@ class RuleSearch:
                 progress.sees_all = False
                 continue
             found += traces(rule, self._near(progress, rule, shapes, names), wanted, self._resolve)
-        metrics = [trace.metric for trace in found if trace.metric] or list(self._static(rules, wanted))
+        metrics = [trace.metric for trace in found if trace.metric] or list(self._static(rules, wanted, looked_up))
         metrics = metrics or unnamed_usage(rulebook.resource, question)
         if not metrics:
             others = (rule for rule in rulebook.rules if rule not in rules)
-            elsewhere = next(self._static(others, WantedMetric(question.name)), None)
+            elsewhere = next(self._static(others, WantedMetric(question.name), looked_up), None)
             raise _no_rule(progress, rulebook, found, names, elsewhere)
         return chosen(progress, metrics)
 
@@ -90,12 +91,18 @@ class RuleSearch:
                     names.update((served_as,) if passes(rule, series) else ())
         return near
 
-    def _static(self, rules: Iterable[Rule], wanted: WantedMetric) -> Iterator[Metric]:
-        """Yield the metrics that rules spell out, whose series need not exist."""
+    def _static(
+        self,
+        rules: Iterable[Rule],
+        wanted: WantedMetric,
+        looked_up: Mapping[LookUpKey, SeriesShapes | PrometheusError],
+    ) -> Iterator[Metric]:
+        """Yield the metrics that rules spell out, whose series need not exist; some rules have been looked up."""
         for rule in rules:
             metric = wanted.among(static_metrics(rule, self._resolve))
             if metric is not None:
-                yield metric
+                is_known = isinstance(looked_up.get(look_up_key(rule)), SeriesShapes)
+                yield replace(metric, assumes_labels=False) if is_known else metric
 
     def _shapes(
         self, progress: Progress, rule: Rule, known: dict[LookUpKey, SeriesShapes | PrometheusError]

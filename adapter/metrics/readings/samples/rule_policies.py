@@ -52,6 +52,8 @@ class Asking:
     """How long Prometheus uses the last sample of a series as its value."""
     ranges_seconds: float = 0.0
     """The longest range that the rule's query looks over."""
+    assumes_labels: bool = False
+    """Whether the series may have other labels of the rule than those that the query names."""
     allow_foreign: bool = False
     """Whether samples that carry another namespace are accepted."""
 
@@ -59,7 +61,9 @@ class Asking:
 def asking_of(metric: Metric, age: float, settings: ReadingSettings) -> Asking:
     """Return the request for a reading of a metric; `age` is that of the reading, in seconds."""
     rule, allow = metric.rule, allows_foreign(metric, settings)
-    return Asking(rule.policy, age, settings.look_back_seconds, rule.ranges_seconds, allow)
+    return Asking(
+        rule.policy, age, settings.look_back_seconds, rule.ranges_seconds, metric.assumes_labels, allow_foreign=allow
+    )
 
 
 def allows_foreign(metric: Metric, settings: ReadingSettings) -> bool:
@@ -91,6 +95,7 @@ def objects_answer(
         if stand_in is not None:
             if isinstance(which, ByName) and not exists(which.name):
                 raise NoSampleError(f"there is no object {which.name!r}, so the onNoData value is not served for it")
+            _refuse_assumed(asking)
             _refuse_unmade(asking, reading, namespace, names)
             _refuse_unsteady(asking, reading.steady_seconds)
             return ObjectsAnswer(tuple((name, stand_in) for name in names), evaluated_at, (STANDS_IN,), window)
@@ -130,6 +135,7 @@ def external_answer(
             raise SampleTooOldError(f"{reason}{held if is_gone else ''}")
     if rows or policy.no_data_value is None or not reading.has_no_data(namespace, selector):
         return ExternalAnswer(rows, evaluated_at, (BELOW_ZERO,) if _falls_below_zero(rows) else (), window)
+    _refuse_assumed(asking)
     if reading.sample_age(namespace, selector) is not None and not reading.rows(namespace, selector):
         raise NoDataUncertainError(_unmade("the metric"))
     _refuse_unsteady(asking, reading.steady_seconds)
@@ -151,6 +157,15 @@ def _refuse_aged(
         sample_age = reading.sample_age(namespace, name)
         if limit is not None and sample_age is not None and _is_too_old(sample_age, age, limit):
             raise SampleTooOldError(_too_old_reason(repr(name), sample_age, age, limit))
+
+
+def _refuse_assumed(asking: Asking) -> None:
+    """Raise NoDataUncertainError if there may be data under other labels of the rule."""
+    if asking.assumes_labels:
+        raise NoDataUncertainError(
+            "Prometheus has no data under the first of several labels, and which of the rule's labels its series have "
+            "is not known before they have been looked up"
+        )
 
 
 def _refuse_unmade(asking: Asking, reading: ObjectReading, namespace: str | None, names: Iterable[str]) -> None:

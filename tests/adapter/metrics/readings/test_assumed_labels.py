@@ -1,0 +1,89 @@
+"""Metrics whose rule has several labels for one kind of object, while their series have not been looked up yet."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.foundation.objects.selectors import EVERYTHING
+from adapter.foundation.sources.prometheus.errors import QueryRefusedError
+from adapter.metrics.readings.answers import ByName
+from adapter.metrics.readings.errors import NoDataUncertainError
+from tests.support.readings import House, Reply, ScriptedPrometheus, make_house, reply
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SERIES = {"__name__": "load", "namespace": "shop", "pod": "web-0"}
+
+
+def rules(query: str = "load") -> str:
+    return f"""
+rules:
+- seriesQuery: '{query}'
+  resources:
+    overrides: {{namespace: {{resource: namespace}}, pod_name: {{resource: pod}}, pod: {{resource: pod}}}}
+  metricsQuery: 'sum by (<<.GroupBy>>) (<<.Series>>{{<<.LabelMatchers>>}})'
+  onNoData: 0
+externalRules:
+- seriesQuery: '{query}'
+  resources: {{overrides: {{ns: {{resource: namespace}}, namespace: {{resource: namespace}}}}}}
+  metricsQuery: 'sum(<<.Series>>{{<<.LabelMatchers>>}})'
+  onNoData: 0
+"""
+
+
+def busy(query: str) -> Reply:
+    """Answer as a Prometheus whose series have the labels `namespace` and `pod`."""
+    if "pod_name" in query or "ns=" in query or "ns!=" in query:
+        return reply()
+    return reply(({"namespace": "shop", "pod": "web-0"}, "80"))
+
+
+def refused(selector: str) -> QueryRefusedError:
+    return QueryRefusedError(selector, "execution", "too many series")
+
+
+def pods(house: House) -> float:
+    ((_, value),) = house.readings.objects(house.pods("load"), "shop", ByName("web-0"), EVERYTHING).values
+    return value
+
+
+def external(house: House) -> float:
+    (row,) = house.readings.external(house.external("load"), "shop", EVERYTHING).rows
+    return row.value
+
+
+ASKING = pytest.mark.parametrize("ask", [pods, external])
+
+
+@ASKING
+def test_nothing_stands_for_no_data_before_the_labels_of_the_series_are_known(ask: Callable[[House], float]) -> None:
+    prometheus = ScriptedPrometheus(busy, refused)
+    house = make_house(prometheus, rules=rules())
+    house.readings.run_due()
+    for _ in range(3):
+        with pytest.raises(NoDataUncertainError, match="which of the rule's labels its series have"):
+            ask(house)
+        house.pass_time(30)
+
+    prometheus.series_answer = lambda _: [SERIES]
+    house.pass_time(70)
+
+    assert ask(house) == 80.0
+
+
+@ASKING
+def test_once_no_series_were_found_the_value_stands_for_no_data(ask: Callable[[House], float]) -> None:
+    house = make_house(ScriptedPrometheus(lambda _: reply()), rules=rules())
+    house.readings.run_due()
+
+    assert ask(house) == 0.0
+
+
+def test_a_label_that_the_selector_requires_is_known() -> None:
+    house = make_house(ScriptedPrometheus(lambda _: reply(), refused), rules=rules('load{pod_name!=""}'))
+    house.readings.run_due()
+
+    assert pods(house) == 0.0
