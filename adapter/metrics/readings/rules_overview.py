@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.sources.prometheus.backends.backend import Backend
     from adapter.metrics.readings.asking.queries import QueryGroup
-    from adapter.metrics.readings.catalogue.metric_discovery import DiscoveredRule
+    from adapter.metrics.readings.catalogue.discovered_rule import DiscoveredRule
     from adapter.metrics.rulebook.model import ResourceRules, Rule, Rulebook
 
 

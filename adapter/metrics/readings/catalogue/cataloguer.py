@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.sources.prometheus.backends.backend import Backend
     from adapter.foundation.time.clock import Clock
-    from adapter.metrics.readings.catalogue.metric_discovery import DiscoveredRule
+    from adapter.metrics.readings.catalogue.discovered_rule import DiscoveredRule
     from adapter.metrics.readings.reading_sources import ReadingSources
     from adapter.metrics.rulebook.model import Rulebook
 

@@ -11,7 +11,7 @@ but not how much memory it needs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -25,6 +25,7 @@ from adapter.foundation.sources.prometheus.errors import (
     shortened,
 )
 from adapter.metrics.readings.catalogue.catalogue import same_rule
+from adapter.metrics.readings.catalogue.discovered_rule import DiscoveredRule
 from adapter.metrics.rulebook.provided_metrics import (
     SeriesShapes,
     metrics_by_name,
@@ -38,37 +39,12 @@ if TYPE_CHECKING:
 
     from adapter.foundation.sources.prometheus.queries.budget import Prometheus
     from adapter.foundation.time.pace import Pace
+    from adapter.metrics.readings.catalogue.discovered_rule import MetricId
     from adapter.metrics.readings.reading_sources import ReadingSources
     from adapter.metrics.rulebook.model import Metric, Retained, Rule, Rulebook
 
-MetricId = tuple[str, str, bool]
-
 _FIRST_PAUSE_SECONDS = 0.001
 """Pause between slices of a rule's first look-up; the rule's metrics are missing until it ends."""
-
-
-@dataclass(slots=True)
-class DiscoveredRule:
-    """The known series and metrics of one rule."""
-
-    rule: Rule
-    static: dict[MetricId, Metric]
-    """Metrics that the rule spells out: served whether series exist or not. After a look-up, they assume no labels."""
-    found: dict[MetricId, Metric] = field(default_factory=dict)
-    vanished_at: dict[MetricId, float] = field(default_factory=dict)
-    """When the series of a metric in `found` were first missing, in monotonic seconds."""
-    looked_up: bool = False
-    failure: str | None = None
-    unreachable_since: float | None = None
-    """The time, in Unix seconds, since which its look-ups have failed because Prometheus could not be asked."""
-    fails_alone: bool = False
-    """Whether Prometheus has answered others in between."""
-    succeeded_at: float | None = None
-    """Unix seconds of the last look-up that succeeded."""
-
-    def serves_others(self, former: DiscoveredRule) -> bool:
-        """Return whether a look-up has changed the metrics of the rule since a former state."""
-        return self.found is not former.found or self.static is not former.static
 
 
 class LookUpKey(NamedTuple):
@@ -216,8 +192,8 @@ class SeriesDiscovery:
         name from one that has series. Among each kind, the last rule in the files wins, but a refused rule whose last
         good version is in use (`retained`, by id) leaves the name to any newer rule.
         """
-        yield from _in_order([(state.rule.id, state.static) for state in states], retained)
-        yield from _in_order([(state.rule.id, state.found) for state in states], retained)
+        yield from _in_order(states, lambda state: state.static.values(), retained)
+        yield from _in_order(states, DiscoveredRule.found_in_order, retained)
 
     def prepare_rule(self, rule: Rule, before: list[DiscoveredRule]) -> DiscoveredRule:
         """Return the state of a rule, with the metrics of an equal rule, which is removed from `before`."""
@@ -282,15 +258,17 @@ def what_is_missing(shapes: SeriesShapes, warnings: Sequence[str]) -> str | None
 
 
 def _in_order(
-    rules: Sequence[tuple[str, Mapping[MetricId, Metric]]], retained: Mapping[str, Retained]
+    states: Sequence[DiscoveredRule],
+    metrics_of: Callable[[DiscoveredRule], Iterable[Metric]],
+    retained: Mapping[str, Retained],
 ) -> Iterator[Metric]:
-    for rule_id, metrics in rules:
-        held = retained.get(rule_id)
+    for state in states:
+        held = retained.get(state.rule.id)
         taken: set[tuple[str, bool]] = set()
         if held is not None:
-            newer = (metric for other_id, others in rules if other_id in held.newer for metric in others.values())
+            newer = (metric for other in states if other.rule.id in held.newer for metric in metrics_of(other))
             taken = {(metric.qualified, metric.namespaced) for metric in newer}
-        yield from (metric for metric in metrics.values() if (metric.qualified, metric.namespaced) not in taken)
+        yield from (metric for metric in metrics_of(state) if (metric.qualified, metric.namespaced) not in taken)
 
 
 def _by_id(metrics: Iterable[Metric]) -> dict[MetricId, Metric]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from adapter.foundation.time.pace import Pace
-    from adapter.metrics.readings.catalogue.metric_discovery import DiscoveredRule
+    from adapter.metrics.readings.catalogue.discovered_rule import DiscoveredRule
     from adapter.metrics.readings.readings_settings import ReadingSettings
     from adapter.metrics.rulebook.model import Metric
     from adapter.metrics.rulebook.objects.rule_object import RuleObject
@@ -113,8 +113,8 @@ def _metrics(state: ObjectState) -> Iterator[Metric]:
     """Yield the metrics that an object can serve within its namespace; those with series after those without."""
     if state.discovered is None:
         return
-    for metrics in (state.discovered.static, state.discovered.found):
-        for metric in metrics.values():
+    for metrics in (state.discovered.static.values(), state.discovered.found_in_order()):
+        for metric in metrics:
             if len(metric.name) <= _LONGEST_NAME and _is_in_namespaces(metric):
                 yield metric
 

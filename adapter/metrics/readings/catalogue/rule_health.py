@@ -28,7 +28,7 @@ from adapter.metrics.rulebook.reload.last_good import says
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from adapter.metrics.readings.catalogue.metric_discovery import DiscoveredRule
+    from adapter.metrics.readings.catalogue.discovered_rule import DiscoveredRule
     from adapter.metrics.readings.failure import Failure
 
 _log = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.metrics.readings.catalogue.metric_discovery import DiscoveredRule
+from adapter.metrics.readings.catalogue.discovered_rule import DiscoveredRule
 from adapter.metrics.readings.rules_overview import last_answer, overview, rules_in_force
 from tests.support.readings import rulebook_of
 

@@ -1,0 +1,48 @@
+"""What is known of one rule: the metrics that it spells out, and those whose series were found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from adapter.metrics.rulebook.model import Metric, Rule
+
+MetricId = tuple[str, str, bool]
+
+
+@dataclass(slots=True)
+class DiscoveredRule:
+    """The known series and metrics of one rule."""
+
+    rule: Rule
+    static: dict[MetricId, Metric]
+    """Metrics that the rule spells out: served whether series exist or not. After a look-up, they assume no labels."""
+    found: dict[MetricId, Metric] = field(default_factory=dict)
+    vanished_at: dict[MetricId, float] = field(default_factory=dict)
+    """When the series of a metric in `found` were first missing, in monotonic seconds."""
+    looked_up: bool = False
+    failure: str | None = None
+    unreachable_since: float | None = None
+    """The time, in Unix seconds, since which its look-ups have failed because Prometheus could not be asked."""
+    fails_alone: bool = False
+    """Whether Prometheus has answered others in between."""
+    succeeded_at: float | None = None
+    """Unix seconds of the last look-up that succeeded."""
+
+    def serves_others(self, former: DiscoveredRule) -> bool:
+        """Return whether a look-up has changed the metrics of the rule since a former state."""
+        if self.found is not former.found or self.static is not former.static:
+            return True
+        return self.vanished_at.keys() != former.vanished_at.keys()
+
+    def found_in_order(self) -> Iterator[Metric]:
+        """Yield the metrics in `found`, the last of several with the same name being the one to serve.
+
+        A metric whose series vanished leaves its name to one whose series are there, as after an upgrade that renames
+        them.
+        """
+        yield from (self.found[key] for key in self.vanished_at if key in self.found)
+        yield from (metric for key, metric in self.found.items() if key not in self.vanished_at)

@@ -1,0 +1,53 @@
+"""Series that are renamed, as by an upgrade, while a rule gives the old and the new one the same name in the API."""
+
+from __future__ import annotations
+
+import pytest
+
+from adapter.foundation.objects.selectors import EVERYTHING
+from adapter.metrics.readings.answers import ByName
+from adapter.metrics.readings.readings_settings import ReadingSettings
+from tests.support.readings import House, Reply, ScriptedPrometheus, make_house, reply
+
+OLD, NEW = "http_requests", "http_requests_total"
+RULES = """
+rules:
+- seriesQuery: '{__name__=~"^http_requests(_total)?$"}'
+  name: {matches: "^(http_requests).*$", as: "$1"}
+  resources: {overrides: {namespace: {resource: namespace}, pod: {resource: pod}}}
+  metricsQuery: 'sum by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>})'
+  onNoData: 0
+"""
+
+
+def value_of(house: House) -> float:
+    ((_, value),) = house.readings.objects(house.pods(OLD), "shop", ByName("web-0"), EVERYTHING).values
+    return value
+
+
+@pytest.mark.parametrize("during", [(OLD, NEW), (NEW, OLD)])
+def test_a_series_that_is_gone_does_not_keep_the_name_from_one_that_is_there(during: tuple[str, ...]) -> None:
+    """The last one has the name; a metric whose series vanished stays only where nothing else has its name."""
+    there = set(during)
+
+    def answer(query: str) -> Reply:
+        name = NEW if NEW in query else OLD
+        return reply(({"namespace": "shop", "pod": "web-0"}, "80")) if name in there else reply()
+
+    def series(selector: str) -> list[dict[str, str]]:
+        assert selector
+        return [{"__name__": name, "namespace": "shop", "pod": "web-0"} for name in during if name in there]
+
+    house = make_house(ScriptedPrometheus(answer, series), rules=RULES, settings=ReadingSettings())
+    house.readings.run_due()
+    assert value_of(house) == 80.0
+
+    for gone in (OLD, NEW, OLD):
+        there.clear()
+        there.add(OLD if gone == NEW else NEW)
+        house.pass_time(70)
+        assert value_of(house) == 80.0, f"{gone} is gone"
+
+    there.clear()
+    house.pass_time(70)
+    assert house.pods(OLD).series in during, "a paused job does not take the metric from the API"
