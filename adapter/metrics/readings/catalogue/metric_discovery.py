@@ -223,12 +223,14 @@ class SeriesDiscovery:
         If that changes nothing, `found` stays the same object.
         """
         renewed: dict[MetricId, Metric] = {}
+        last: dict[tuple[str, bool], MetricId] = {}
         changed = False
         # In a part of the series, another label may seem to contain the namespace, so it does not change a complete
         # result.
         came = _same_or_new(state, found, keeps_known=state.looked_up and not all_came)
         for part in self.pace.timed(chain(self._kept_metrics(state, found, all_came=all_came), came)):
-            renewed.update(part)
+            for key, metric in part:
+                _put(renewed, last, key, metric)
             changed = changed or any(state.found.get(key) is not metric for key, metric in part)
         if changed or len(renewed) != len(state.found):
             state.found = renewed
@@ -269,6 +271,23 @@ def _in_order(
             newer = (metric for other in states if other.rule.id in held.newer for metric in metrics_of(other))
             taken = {(metric.qualified, metric.namespaced) for metric in newer}
         yield from (metric for metric in metrics_of(state) if (metric.qualified, metric.namespaced) not in taken)
+
+
+def _put(
+    metrics: dict[MetricId, Metric], last: dict[tuple[str, bool], MetricId], key: MetricId, metric: Metric
+) -> None:
+    """Add a metric; of several with the same name, that of the last series by name stays behind the others.
+
+    Prometheus lists series in an order of its own, and all replicas of the adapter must serve the same one. `last` has
+    that metric's key by name and scope.
+    """
+    qualified, series, namespaced = key
+    metrics[key] = metric
+    other = last.setdefault((qualified, namespaced), key)
+    if series < other[1]:
+        metrics[other] = metrics.pop(other)
+    else:
+        last[qualified, namespaced] = key
 
 
 def _by_id(metrics: Iterable[Metric]) -> dict[MetricId, Metric]:

@@ -51,3 +51,16 @@ def test_a_series_that_is_gone_does_not_keep_the_name_from_one_that_is_there(dur
     there.clear()
     house.pass_time(70)
     assert house.pods(OLD).series in during, "a paused job does not take the metric from the API"
+
+
+@pytest.mark.parametrize("listed", [(OLD, NEW), (NEW, OLD), (OLD, f"{OLD}_a", NEW), (NEW, f"{OLD}_a", OLD)])
+def test_every_process_gives_the_name_to_the_same_series(listed: tuple[str, ...]) -> None:
+    """Prometheus lists series in an order of its own, and the replicas of the adapter start at different times."""
+    rules = RULES.replace("(_total)?$", ".*$")
+    prometheus = ScriptedPrometheus(
+        series_answer=lambda _: [{"__name__": name, "namespace": "shop", "pod": "web-0"} for name in listed]
+    )
+    house = make_house(prometheus, rules=rules, settings=ReadingSettings())
+    house.readings.run_due()
+
+    assert house.pods(OLD).series == NEW
