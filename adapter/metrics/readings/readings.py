@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, cast
 
 from adapter.foundation.time.clock import Clock
@@ -35,6 +36,7 @@ from adapter.metrics.readings.reading_sources import ReadingSources
 from adapter.metrics.readings.readings_settings import ReadingSettings
 from adapter.metrics.readings.refreshing.refresh_assembly import new_refresh_loop
 from adapter.metrics.readings.rules_overview import overview
+from adapter.metrics.readings.samples.rule_policies import unknown_age_warnings
 from adapter.metrics.readings.samples.silent_series import SilentSeries
 from adapter.metrics.rulebook.model import Metric, RefusedRule, Rulebook
 
@@ -247,7 +249,8 @@ class Readings:
         return self._clock.monotonic() + self._settings.first_answer_wait_seconds
 
     def _prepare(self, rulebook: Rulebook) -> None:
-        for warning in long_refresh_warnings(rulebook.rules, self._settings):
+        rules, settings = rulebook.rules, self._settings
+        for warning in chain(long_refresh_warnings(rules, settings), unknown_age_warnings(rules, settings)):
             _log.warning("%s", warning)
         own = (rule for rule in rulebook.rules if rule.backend is None)
         self._uptime.wanted |= any(rule.policy.no_data_value is not None for rule in own)

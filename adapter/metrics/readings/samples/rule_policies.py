@@ -13,6 +13,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.quantities import milli_of
+from adapter.foundation.promql.reach import LOOK_BACK_SECONDS
 from adapter.metrics.readings.answers import ByName, BySelector, ExternalAnswer, ObjectsAnswer
 from adapter.metrics.readings.errors import (
     ForeignNamespaceError,
@@ -23,14 +24,16 @@ from adapter.metrics.readings.errors import (
 from adapter.metrics.readings.prometheus_uptime import may_stand_in
 from adapter.metrics.readings.samples.object_reading import Dropped, Fault, ObjectReading
 from adapter.metrics.rulebook.model import ForeignNamespaces, Metric, Policy
+from adapter.metrics.rulebook.plans.reach import ranges_of
 from adapter.metrics.rulebook.requests import Row
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from adapter.foundation.objects.selectors import Selector
     from adapter.metrics.readings.readings_settings import ReadingSettings
     from adapter.metrics.readings.samples.external_reading import ExternalReading
+    from adapter.metrics.rulebook.model import Rule
 
 STANDS_IN = "Prometheus has no data: the rule's onNoData value is served instead"
 BELOW_ZERO = (
@@ -72,6 +75,21 @@ def allows_foreign(metric: Metric, settings: ReadingSettings) -> bool:
     # An external rule that does not use the request gives everybody what its author wrote.
     is_fixed = metric.resource is None and not metric.rule.metrics_query.uses_request
     return said is ForeignNamespaces.ALLOW or (said is None and (is_fixed or settings.allow_foreign_namespaces))
+
+
+def unknown_age_warnings(rules: Iterable[Rule], settings: ReadingSettings) -> Iterator[str]:
+    """Yield a warning for each rule whose `maxSampleAge` does not see all samples, since the look-back is short.
+
+    A rule file is read without knowing the look-back, so it is judged by the default one.
+    """
+    look_back = settings.look_back_seconds
+    for rule in rules if look_back < LOOK_BACK_SECONDS else ():
+        if rule.times_query is not None and (ranges := ranges_of(rule.metrics_query)) > look_back:
+            yield (
+                f"{rule.place}: its query looks over {ranges:g} s, but Prometheus tells the times of samples for "
+                f"{look_back:g} s (--prometheus-look-back): between the two, `maxSampleAge` does not see that a series "
+                "is silent; shorten the range"
+            )
 
 
 def objects_answer(

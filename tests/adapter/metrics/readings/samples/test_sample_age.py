@@ -18,6 +18,7 @@ from adapter.metrics.readings.errors import (
     ReadingError,
     SampleTooOldError,
 )
+from adapter.metrics.readings.readings_settings import ReadingSettings
 from adapter.metrics.rulebook.requests import Row
 from tests.adapter.metrics.readings.samples.policies_world import (
     DOWN,
@@ -72,6 +73,30 @@ class TestSampleAge:
         with pytest.raises(SampleTooOldError, match=said):
             ask(house)
         assert house.counter("tidewatch_adapter_dropped_samples_total", reason="stale") == 1
+
+    @pytest.mark.parametrize(
+        ("look_back", "range_text", "warnings"),
+        [
+            pytest.param(300.0, "5m", 0, id="as long as the default look-back"),
+            pytest.param(60.0, "5m", 1, id="longer than the look-back"),
+            pytest.param(60.0, "1m", 0, id="as long as the look-back"),
+            pytest.param(60.0, "", 0, id="no range"),
+        ],
+    )
+    def test_a_range_beyond_a_shorter_look_back_is_logged(
+        self, look_back: float, range_text: str, warnings: int, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """A series that was silent for longer has no time any more, although its samples still count."""
+        text = rules("maxSampleAge: 30s")
+        if range_text:
+            text = text.replace(
+                "(<<.Series>>{<<.LabelMatchers>>})", f"(rate(<<.Series>>{{<<.LabelMatchers>>}}[{range_text}]))"
+            )
+        make_house(ScriptedPrometheus(), rules=text, settings=ReadingSettings(look_back_seconds=look_back))
+
+        said = "rules[0] (rules.yaml:3): its query looks over 300 s, but Prometheus tells the times of samples for 60 s"
+        assert caplog.text.count(said) == warnings
+        assert "rules[1]" not in caplog.text
 
     def test_in_a_list_it_is_left_out_with_a_warning(self) -> None:
         prometheus = told(reply(pod("web-0", "1"), pod("web-1", "2")), reply(at("web-0", 130), at("web-1", 1)))
