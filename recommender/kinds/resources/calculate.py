@@ -93,25 +93,26 @@ class UsageCalculation:
 def _requests_of(record: SizeRecord) -> dict[str, RequestSize]:
     found = {CPU: record.cpu, MEMORY: record.memory}
     return {
-        resource: RequestSize(_careful_target(record, size), size.lower, size.upper, size.request)
+        resource: RequestSize(_careful_target(record, resource, size), size.lower, size.upper, size.request)
         for resource, size in found.items()
         if size is not None
     }
 
 
-def _careful_target(record: SizeRecord, size: ResourceSize) -> int:
+def _careful_target(record: SizeRecord, resource: str, size: ResourceSize) -> int:
     """Return the target; with less than a day of history, a request is not lowered below the upper bound.
 
     That bound is high while little is known, because the busy hours of the workload may still be to come.
     """
-    if size.request is None or record.history_seconds >= SURE_HISTORY_SECONDS:
+    seconds = record.history_seconds if resource == CPU else min(record.history_seconds, record.memory_history_seconds)
+    if size.request is None or seconds >= SURE_HISTORY_SECONDS:
         return size.target
     return max(size.target, min(size.request, size.upper))
 
 
 def _is_kept_high(record: SizeRecord) -> bool:
-    known = (size for size in (record.cpu, record.memory) if size is not None)
-    return any(_careful_target(record, size) != size.target for size in known)
+    sizes = {CPU: record.cpu, MEMORY: record.memory}
+    return any(size and _careful_target(record, resource, size) != size.target for resource, size in sizes.items())
 
 
 def _inputs(sized: list[SizeRecord]) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -57,3 +58,6 @@ class SizeRecord:
     """Pod-days on which the container was killed because it was out of memory."""
     cpu: ResourceSize | None
     memory: ResourceSize | None
+    memory_history_seconds: float = math.inf
+    """For how long memory has certainly been measured, if that is less than a day; otherwise `history_seconds`, or
+    more."""

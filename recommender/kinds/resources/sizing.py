@@ -21,6 +21,7 @@ from recommender.kinds.resources.bounds import (
     memory_after_oom,
     minimum_of,
 )
+from recommender.kinds.resources.histograms import DAY_SECONDS
 from recommender.kinds.resources.size_record import ResourceSize, SizeRecord, SizeStatus
 from recommender.kinds.resources.workloads import CPU, MEMORY, ClusterFacts, PodContainer, SizedWorkload
 
@@ -73,6 +74,18 @@ def peaks_after_kills(
     return raised
 
 
+def memory_lifespans(cpu: CollectedCpu, memory: MemoryPeaks, lifespans: FloatArray) -> FloatArray:
+    """Return for how long the memory of each row has been measured: `lifespans`, which are those of CPU, if it may be.
+
+    Otherwise, memory has certainly been measured since the end of the first day with a peak. That only matters if it is
+    less than a day. It is at least an hour, or a bound that follows from it would be no number of bytes.
+    """
+    first = memory.first_days(cpu.rows)
+    sure = cpu.last - (cpu.end - first * DAY_SECONDS)
+    is_short = (first >= 0) & (sure < DAY_SECONDS) & (cpu.first < cpu.end - (first + 1) * DAY_SECONDS)
+    return np.where(is_short, np.minimum(np.maximum(sure, SHORTEST_HISTORY_SECONDS), lifespans), lifespans)
+
+
 def size_records(
     cpu: CollectedCpu,
     memory: MemoryPeaks,
@@ -87,13 +100,17 @@ def size_records(
     containers = Counter(name.workload for name in rows.names)
     counts = np.array([containers[name.workload] for name in rows.names], dtype=np.int64)
     lifespans = np.maximum(cpu.last - cpu.first + options.rate_seconds, 0.0)
-    confidence = np.maximum(confidences(lifespans, cpu.samples.astype(np.float64), options.step_seconds), 1e-9)
+    samples = cpu.samples.astype(np.float64)
+    of_memory = memory_lifespans(cpu, memory, lifespans)
+    confidence, memory_confidence = (
+        np.maximum(confidences(each, samples, options.step_seconds), 1e-9) for each in (lifespans, of_memory)
+    )
     settings = options.settings
     bounds = {
         CPU: bounds_of(cpu.histograms, confidence, settings, minimum_of(POD_MINIMUM_CORES, counts)),
         MEMORY: bounds_of(
             memory.histograms(rows),
-            confidence,
+            memory_confidence,
             settings,
             minimum_of(POD_MINIMUM_BYTES, counts),
             memory.swings(rows) if settings.percentile is None else None,
@@ -102,7 +119,7 @@ def size_records(
     return [
         _record(
             name, pods[row], facts, options, {resource: (found, row) for resource, found in bounds.items()},
-            (float(lifespans[row]), int(cpu.samples[row])),
+            (float(lifespans[row]), float(of_memory[row]), int(cpu.samples[row])),
         )
         for row, name in enumerate(rows.names)
     ]  # fmt: skip
@@ -128,9 +145,9 @@ def _record(
     facts: ClusterFacts,
     options: SizingOptions,
     bounds: Mapping[str, tuple[RequestBounds, int]],
-    history: tuple[float, int],
+    history: tuple[float, float, int],
 ) -> SizeRecord:
-    seconds, samples = history
+    seconds, memory_seconds, samples = history
     problem = _problem(bounds, seconds, samples)
     held = "" if options.also_with_hpa else _reason_to_hold(facts, name.workload)
     sizes = {} if problem else {
@@ -148,6 +165,7 @@ def _record(
         oom_kills=pods.oom_kills,
         cpu=sizes.get(CPU),
         memory=sizes.get(MEMORY),
+        memory_history_seconds=memory_seconds,
     )
 
 

@@ -119,6 +119,16 @@ class MemoryPeaks:
             )
         return found
 
+    def first_days(self, rows: ContainerRows) -> IntArray:
+        """Return the first day with a peak of each row, counted back from the last one; -1 without a peak."""
+        found = np.full(len(rows.names), -1, dtype=np.int64)
+        places = np.array([rows.places.get(pod, -1) for pod in self.pods], dtype=np.int64)
+        known = np.isfinite(self.peaks) & (places >= 0)
+        first = self.peaks.shape[0] - 1 - known[::-1].argmax(axis=0)
+        has_peak = known.any(axis=0)
+        np.maximum.at(found, places[has_peak], first[has_peak])
+        return found
+
     def swings(self, rows: ContainerRows) -> FloatArray:
         """Return how much the largest peak of each row differs from one day to the next, as a ratio.
 

@@ -286,6 +286,12 @@ def test_what_little_is_known_of_is_lowered_with_care(used: int, history_seconds
     assert ("less than a day" in record.message) is (history_seconds < 86_400)
 
 
+def test_memory_that_is_known_for_less_time_than_cpu_is_lowered_with_care() -> None:
+    [record] = decided(plan(), inputs({WEB: usage(memory_history_seconds=3600.0)}))
+    assert requests(record) == {"cpu": "300m", "memory": "800Mi"}
+    assert "less than a day" in record.message
+
+
 @pytest.mark.parametrize(
     ("usage_keys", "percentile_ratio", "margin_ratio", "detail"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -13,6 +14,9 @@ from recommender.kinds.resources.usage import CollectedCpu, ContainerRows, Usage
 from recommender.kinds.resources.workloads import MEMORY, ClusterFacts, PodContainer, SizedWorkload, WorkloadContainer
 from recommender.running.usage import target_usage
 from recommender.running.usage.target_usage import KnownUsage, UsagePart
+
+if TYPE_CHECKING:
+    from recommender.kinds.resources.size_record import SizeRecord
 
 DAY = 86_400.0
 PART = 1200.0
@@ -80,3 +84,44 @@ def test_of_too_many_pods_in_a_day_those_that_ended_first_are_dropped(monkeypatc
         lives.cpu.rows = ContainerRows((WEB,), {POD: 0, job: 0})
         usage.add(replace(lives, peaks={POD: GIBIBYTE, job: GIBIBYTE}, kills=frozenset()))
     assert {pod.pod for pod in usage.peaks} == {"web-1", "job-4"}
+
+
+def usage_of_days(peaks: tuple[float | None, ...], *, last: float = DAY) -> SizeRecord:
+    """Return the size of a container with CPU on each day, and memory on the days with a peak; `last` ends the last."""
+    usage = KnownUsage.empty(9)
+    for day, peak in enumerate(peaks):
+        seconds = last if day == len(peaks) - 1 else DAY
+        end = day * DAY + seconds
+        rows = ContainerRows((WEB,), {POD: 0})
+        cpu = CollectedCpu.empty(rows, 1, end)
+        times = np.arange(day * DAY + 300.0, end + 1.0, 300.0)
+        cpu.add(0, [UsageSamples(POD, times, np.full(len(times), 0.1))])
+        known = {} if peak is None else {POD: peak}
+        usage.add(UsagePart(day * DAY, end, cpu, known, frozenset(), frozenset({POD}), ClusterFacts()))
+    (record,) = usage.sizes(SizingOptions(SizeSettings(has_interval=False)))
+    return record
+
+
+@pytest.mark.parametrize(
+    ("peaks", "last", "is_short"),
+    [
+        ((None,) * 7 + (GIBIBYTE,), 7200.0, True),
+        ((None,) * 6 + (GIBIBYTE,) * 2, 7200.0, True),
+        ((None,) * 5 + (GIBIBYTE,) * 3, 7200.0, False),
+        ((GIBIBYTE,) * 8, 7200.0, False),
+        ((GIBIBYTE,) * 12, 7200.0, False),
+        ((GIBIBYTE, None, GIBIBYTE), 7200.0, False),
+        ((GIBIBYTE,) * 2, 300.0, False),
+    ],
+    ids=["today", "since yesterday", "a whole day", "always", "longer than is kept", "a gap", "as long as CPU"],
+)
+def test_memory_that_is_measured_for_less_than_a_day_is_not_as_sure_as_cpu(
+    peaks: tuple[float | None, ...],
+    last: float,
+    is_short: bool,  # noqa: FBT001 - a column of the table
+) -> None:
+    record = usage_of_days(peaks, last=last)
+    assert record.memory is not None
+    assert (record.memory_history_seconds < DAY) is is_short
+    assert (record.memory.upper > 5 * record.memory.target) is is_short
+    assert record.history_seconds >= DAY
