@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from recommender.configuration.changes import unchanged_names
@@ -13,11 +13,12 @@ from recommender.kinds.table import kind_named
 from recommender.outputs.event_rules import events_of_record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.decisions.inputs import WriteRefusal
     from recommender.decisions.loop import Decision
+    from recommender.decisions.memory import Memory
     from recommender.outputs.event_limits import EventLimits
     from recommender.outputs.event_rules import TargetEvent
     from recommender.outputs.events import EventWriter
@@ -76,12 +77,7 @@ class ClusterEffects:
         due: dict[str, list[tuple[Record, float]]] = {}
         for decision in decisions:
             if decision.record.name in scaling:
-                last = decision.memory.last
-                # The limit follows from the age of the inputs: no call is based on data that is older than staleAfter,
-                # even if polls stop.
-                since = now if last is None else min(now, last.confirmed)
-                found = due.setdefault(decision.record.name, [])
-                found.append((decision.record, since + configuration.stale_after_seconds))
+                due.setdefault(decision.record.name, []).extend(_dated(decision, now, configuration))
         for name, dated in due.items():
             self._writer.decided(name, dated)
         if self._size_writers is not None:
@@ -151,6 +147,25 @@ class ClusterEffects:
 
     def _is_permitted(self, limits: EventLimits, recommendation: str, event: TargetEvent) -> bool:
         return not self._events.suppresses(event) and limits.permits(recommendation)
+
+
+def _dated(decision: Decision, now: float, configuration: Configuration) -> Iterator[tuple[Record, float]]:
+    """Yield the record and the time until which its calls may be sent; for several targets, that of each by itself.
+
+    The limit follows from the age of the inputs: no call is based on data that is older than staleAfter, even if polls
+    stop. Of several targets, one may have had no value for longer than that.
+    """
+
+    def until(memory: Memory) -> float:
+        since = now if memory.last is None else min(now, memory.last.confirmed)
+        return since + configuration.stale_after_seconds
+
+    record, memory = decision.record, decision.memory
+    if not memory.by_target:
+        yield record, until(memory)
+        return
+    for outcome in record.targets:
+        yield replace(record, targets=(outcome,)), until(memory.by_target.get(outcome.target, memory))
 
 
 def of_file(records: Iterable[Record]) -> list[Record]:

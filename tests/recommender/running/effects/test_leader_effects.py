@@ -9,6 +9,7 @@ import pytest
 
 from adapter.foundation.time.clock import Clock
 from recommender.configuration.recommender_configuration import Configuration
+from recommender.decisions.calculation import Calculation, InputMissingError
 from recommender.decisions.inputs import TargetState
 from recommender.decisions.loop import decide
 from recommender.decisions.memory import Memory
@@ -19,6 +20,7 @@ from recommender.kinds.proportional.parameters import ProportionalSettings
 from recommender.outputs.event_limits import EventLimits
 from recommender.outputs.event_rules import TargetEvent
 from recommender.outputs.events import EventWriter
+from recommender.outputs.wishes import wishes_of
 from recommender.running.effects.leader_effects import ClusterEffects
 from tests.recommender.decisions.world import DNS, NOW, WEB, asks_for, inputs, manager, policy
 from tests.recommender.outputs.scale_world import DB, World
@@ -28,6 +30,7 @@ from tests.support.apiserver_objects import Direct, ObjectStore
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
+    from recommender.decisions.inputs import Inputs
     from recommender.decisions.record import Record
 
 
@@ -64,6 +67,36 @@ def test_a_scale_call_is_not_sent_on_inputs_older_than_stale_after() -> None:
     configuration = Configuration(recommendations=(Recommendation(policy(), ProportionalSettings()),))
     effects.act(configuration, [decision], NOW)
     assert outputs.valid_until == [NOW + 10.0]
+
+
+@dataclass
+class Dated(Outputs):
+    """Records until when the call for each target may be sent."""
+
+    until: dict[TargetReference, float] = field(default_factory=dict)
+
+    def decided(self, _recommendation: str, decided: Iterable[tuple[Record, float]]) -> None:
+        self.until = {wish.target: wish.valid_until for record, until in decided for wish in wishes_of(record, until)}
+
+
+def test_a_target_that_has_had_no_value_for_long_keeps_no_call_for_another_one_from_being_sent() -> None:
+    outputs = Dated()
+    effects = ClusterEffects(outputs, outputs, outputs)  # type: ignore[arg-type]
+    both = policy(targets=(DNS, WEB))
+    configuration = Configuration(recommendations=(Recommendation(both, ProportionalSettings()),))
+
+    def calculate(known: Inputs, memory: Memory, now: float) -> Calculation:
+        """Return a size for WEB alone after a while, as a schedule does that is below the present size of DNS."""
+        if now > NOW and DNS in known.targets:
+            raise InputMissingError("its load is not known")
+        return asks_for(5, confirmed=now)(known, memory, now)
+
+    memory = Memory()
+    for now in (NOW, NOW + 3600.0):
+        decision = decide(both, calculate, inputs(others={WEB: TargetState(3)}, time=now), memory, now)
+        effects.act(configuration, [decision], now)
+        memory = decision.memory
+    assert outputs.until == {WEB: NOW + 3600.0 + configuration.stale_after_seconds}
 
 
 @dataclass
