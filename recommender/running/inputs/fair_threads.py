@@ -28,11 +28,20 @@ class FairThreads:
         self._waiting: dict[str, deque[Callable[[], None]]] = {}
         """Payers in the order of their turns."""
         self._busy: defaultdict[str, int] = defaultdict(int)
+        self._lacks_thread = False
+        """Whether work waits in the threads' queue because none could be started for it."""
 
     def submit(self, payer: str, work: Callable[[], None]) -> None:
-        """Run the work on one of the threads, when it is the payer's turn."""
+        """Run the work on one of the threads, when it is the payer's turn.
+
+        Raises RuntimeError if no thread can be started; the work then waits for the next call.
+        """
         with self._lock:
             self._waiting.setdefault(payer, deque()).append(work)
+            if self._lacks_thread:
+                # Otherwise, a payer whose work waits for a thread would never get one.
+                self._threads.submit(lambda: None)
+                self._lacks_thread = False
             self._begin()
 
     def _begin(self) -> None:
@@ -48,7 +57,11 @@ class FairThreads:
                 self._waiting[payer] = works
             self._busy[payer] += 1
             self._free -= 1
-            self._threads.submit(partial(self._run, payer, work))
+            try:
+                self._threads.submit(partial(self._run, payer, work))
+            except RuntimeError:
+                self._lacks_thread = True
+                raise
 
     def _run(self, payer: str, work: Callable[[], None]) -> None:
         try:

@@ -219,7 +219,12 @@ class _Parallel(Generic[K, T]):
                 pending = None
             if pending is None:
                 under_way = self._under_way[key] = _PendingLookUp[T](threading.Event(), self._late)
-                self._submit(key, payer(key), partial(self._run, key, under_way))
+                try:
+                    self._submit(key, payer(key), partial(self._run, key, under_way))
+                except RuntimeError as error:
+                    # The system cannot start another thread at present: the next poll sends the look-up again.
+                    under_way.result = Unknown(f"the look-up has not been sent: {error}")
+                    under_way.done.set()
 
     def _submit(self, key: K, namespace: str, work: Callable[[], None]) -> None:
         threads = self._threads(key)
@@ -257,6 +262,9 @@ class _Parallel(Generic[K, T]):
         return found
 
     def _run(self, key: K, under_way: _PendingLookUp[T]) -> None:
+        if under_way.done.is_set():
+            # It got no thread in time, and a later poll has sent it again.
+            return
         started = self._clock()
         try:
             under_way.result = self._look_up(key)

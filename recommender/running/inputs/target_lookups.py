@@ -104,7 +104,13 @@ class TargetLookups:
             self._running.update(new)
         for target in new:
             threads = self._slow_threads if target in self._slow else self._threads
-            threads.submit(partial(self._look_up, target))
+            try:
+                threads.submit(partial(self._look_up, target))
+            except RuntimeError as error:
+                # The system cannot start another thread at present: the next call looks the target up again.
+                with self._ended:
+                    self._running.discard(target)
+                    self._found[target] = Unknown(f"{target}: the look-up has not been sent: {error}", is_awaited=True)
         with self._ended:
             self._ended.wait_for(lambda: all(target in self._found for target in wanted), self._seconds)
             found = self._found
@@ -145,6 +151,10 @@ class TargetLookups:
         return self._uids.get(target, "")
 
     def _look_up(self, target: TargetReference) -> None:
+        with self._ended:
+            if target not in self._running:
+                # It got no thread in time, and a later call has looked the target up.
+                return
         found: Found = Unknown("the look-up failed with an internal error: see the log")
         try:
             found = self._state(target)

@@ -12,6 +12,7 @@ from adapter.foundation.cluster.values.state import ClusterState, Observed, Unkn
 from adapter.foundation.service.runtime.threads import DaemonThreads
 from recommender.configuration.needs import AskedQuery
 from recommender.kinds.predictive.predictive_settings import PredictiveSettings
+from recommender.running.inputs.fair_threads import FairThreads
 from recommender.running.inputs.input_gathering import Gatherer, InputSources, LookUps, LookUpThreads
 from recommender.running.loads.load_needs import LoadNeed
 
@@ -73,6 +74,29 @@ def test_a_lookup_is_not_sent_again_while_it_is_under_way(queries: Queries) -> N
 
     assert queries.asked.count("slow") == 1
     assert queries.asked.count("quick") == 3
+
+
+def no_thread(_thread: threading.Thread) -> None:
+    raise RuntimeError("can't start new thread")
+
+
+@pytest.mark.parametrize("payer", ["", "shop"], ids=["of the file", "of an object"])
+def test_a_lookup_that_gets_no_thread_is_sent_once_in_the_next_poll(
+    queries: Queries, monkeypatch: pytest.MonkeyPatch, payer: str
+) -> None:
+    threads = DaemonThreads("query", 2)
+    fair = FairThreads("query of objects", 2, 1)
+    starts = LookUpThreads(threads.submit, threads.submit, fair.submit)
+    under_test = Gatherer(InputSources(ClusterState, queries, unused, lambda _: {}), starts, starts)
+    quick = AskedQuery("quick")
+    wanted = LookUps(queries=frozenset({quick}), payers={quick: payer})
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", no_thread)
+        for _ in range(2):
+            found = under_test.gather(wanted, SOON).queries["quick"]
+            assert found == Unknown("the look-up has not been sent: can't start new thread")
+    assert under_test.gather(wanted, SOON).queries["quick"] == Observed(5.0, 1.0)
+    assert queries.asked == ["quick"]
 
 
 def test_an_answer_that_was_late_counts_in_the_next_poll(queries: Queries) -> None:

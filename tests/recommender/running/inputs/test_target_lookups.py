@@ -75,6 +75,24 @@ def test_a_target_is_known_with_its_time_and_its_uid() -> None:
     assert world.lookups.uid(WEB) == ""
 
 
+def test_a_target_whose_look_up_gets_no_thread_is_looked_up_once_in_the_next_poll(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def no_thread(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    world = World()
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", no_thread)
+        for _ in range(2):
+            found = world.of()
+            assert isinstance(found, Unknown)
+            assert "can't start new thread" in found.reason
+            assert found.is_awaited
+    assert world.of() == Observed(WHOLE, 1000.0)
+    assert len(world.paths) == 1
+
+
 def test_a_target_that_does_not_exist_is_known_to_be_absent() -> None:
     assert World().of(replace(WEB, name="none")) == Observed(None, 1000.0)
 
