@@ -35,8 +35,9 @@ def decided_status(
 ) -> dict[str, Any]:
     """Return the status of an object that takes effect, from its records; with `forEach`, there are several records."""
     summary = summary_of(records)
-    single = records[0] if records[0].each is None else None
-    worst = worst_first(records, MOST_TARGETS)
+    # The first of several may be about the recommendation as a whole, such as that it has too many targets.
+    single = records[0] if records[0].each is None and len(records) == 1 else None
+    worst = worst_first((record for record in records if record.targets), MOST_TARGETS)
     message = single.message if single else summary.example or f"{len(records)} targets"
     status = summary.worst
     has_value = any(record.has_value for record in records)

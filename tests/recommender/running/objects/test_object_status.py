@@ -114,6 +114,12 @@ def test_the_targets_of_series_are_summed_up() -> None:
     ]
     status = decided_status(made(), POLICY, records, NOW)
     assert (status["value"], status["now"], len(status["targets"])) == (90, 60, 20)
+    # That some are left out says nothing about the others.
+    left_out = Record(RECORD.name, RECORD.type, NOW, Status.ERROR, "3 of 33 targets are left out: forEach.max is 30")
+    status = decided_status(made(), POLICY, [left_out, *records], NOW)
+    assert (status["value"], status["now"], len(status["targets"])) == (90, 60, 20)
+    assert (status["status"], status["message"]) == ("error", f"{RECORD.name}: {left_out.message}")
+    assert decided_status(made(), POLICY, [left_out], NOW)["message"] == left_out.message
 
 
 @pytest.mark.parametrize(
