@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from recommender.decisions.record import Record, TargetAction, TargetReference
@@ -37,6 +37,8 @@ class TargetEvent:
     """The reason in CamelCase, as `kubectl describe` shows it."""
     message: str
     is_warning: bool = False
+    uid: str = field(default="", compare=False)
+    """The UID of the target, if whoever made the event has read the target; otherwise empty."""
 
 
 def events_of_record(before: Record | None, after: Record) -> tuple[TargetEvent, ...]:
@@ -61,9 +63,13 @@ def events_of_record(before: Record | None, after: Record) -> tuple[TargetEvent,
 
 def event_of_scale_call(outcome: ScaleOutcome) -> TargetEvent | None:
     """Return the event for a scale call; None if there is nothing to report: no change, and no refused resize."""
+    found = _event_of_resize(outcome) if outcome.wish.resizing is not None else _event_of_size(outcome)
+    # Not every target that is written is looked up by decisions, and `kubectl describe` shows no event without a UID.
+    return found and replace(found, uid=outcome.uid)
+
+
+def _event_of_size(outcome: ScaleOutcome) -> TargetEvent | None:
     wish = outcome.wish
-    if wish.resizing is not None:
-        return _event_of_resize(outcome)
     if outcome.result is not ScaleResult.OK:
         return None
     if wish.withdraws:

@@ -124,7 +124,7 @@ class EventWriter:
 
     def _write(self, event: TargetEvent) -> None:
         namespace = namespace_of_events(event.target)
-        document = event_document(event, self._uid(event.target), self._clock.wall(), secrets.token_hex(8))
+        document = event_document(event, event.uid or self._uid(event.target), self._clock.wall(), secrets.token_hex(8))
         now = self._clock.monotonic()
         try:
             self._objects.create(f"/api/v1/namespaces/{namespace}/events", document, seconds=_CALL_SECONDS)

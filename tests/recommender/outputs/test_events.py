@@ -92,6 +92,19 @@ def test_an_event_is_written_where_kubectl_describe_looks_for_it() -> None:
     }
 
 
+def test_the_event_of_an_attempt_is_of_the_object_that_the_attempt_has_read() -> None:
+    world = World()
+    resizing = Resizing((), 0.1, in_place=True, up=True, down=True, managers=())
+    wishes = (Wish("web", WEB, 5, 60.0), Wish("web", WEB, 0, 60.0, resizing=resizing))
+    for wish, result in ((wishes[0], ScaleResult.OK), (wishes[1], ScaleResult.OK), (wishes[1], ScaleResult.REFUSED)):
+        event = event_of_scale_call(ScaleOutcome(wish, result, 3, uid="of-the-answer"))
+        assert event is not None
+        world.add(event)
+        # The same event of a decision is a repetition, although that does not know the UID.
+        world.add(replace(event, uid=""))
+    assert [each["involvedObject"]["uid"] for each in world.written] == ["of-the-answer"] * 3
+
+
 @pytest.mark.parametrize(
     "event",
     [
