@@ -24,6 +24,8 @@ class PodName:
     name: str
     owner: str = field(default="", compare=False)
     """The workload of the pod; empty if no controller owns it."""
+    uid: str = field(default="", compare=False)
+    """The UID of the pod, for its events."""
 
     def __str__(self) -> str:
         """Return the namespace and name: `shop/web-0`."""
@@ -127,7 +129,7 @@ def deployment_of(pod: ClusterPod) -> str:
 def pod_name(pod: ClusterPod) -> PodName:
     """Return the name of a pod, with its workload."""
     owner = deployment_of(pod) or ("" if pod.controller is None else pod.controller.name)
-    return PodName(pod.namespace, pod.name, owner)
+    return PodName(pod.namespace, pod.name, owner, pod.uid)
 
 
 def pod_names(pods: Iterable[ClusterPod]) -> tuple[PodName, ...]:

@@ -55,7 +55,7 @@ def _new_pods(name: str, before: ClusterSizeAnswer | None, after: ClusterSizeAns
         more = f" (and {count_of(len(alike.pods) - 1, 'pod')} like it)" if len(alike.pods) > 1 else ""
         what = "no node is added for this pod" if alike.reason else "no node group can hold this pod"
         text = f"recommendation {name}: {what}{more}: {_reasons(alike)}"
-        yield TargetEvent(target, "NoNodeGroupFits", text, is_warning=True)
+        yield TargetEvent(target, "NoNodeGroupFits", text, is_warning=True, uid=pod.uid)
 
 
 def _reasons(alike: UnschedulablePods) -> str:

@@ -7,8 +7,9 @@ from dataclasses import replace
 from recommender.decisions.record import Record, Status
 from recommender.kinds.cluster_size.model.answer import ClusterSizeAnswer, GroupSize, UnschedulablePods, answer_of
 from recommender.kinds.cluster_size.model.groups import ScalableReference
-from recommender.kinds.cluster_size.model.pod_places import PodName
+from recommender.kinds.cluster_size.model.pod_places import PodName, pod_names
 from recommender.kinds.cluster_size.shown.events import events_of_sizes
+from tests.recommender.kinds.cluster_size.builders import pod
 
 WORKERS = ScalableReference("cluster.x-k8s.io/v1beta1", "machinedeployments", "MachineDeployment", "capi", "workers")
 
@@ -37,6 +38,13 @@ def test_a_size_that_changes_is_an_event_where_an_object_holds_it() -> None:
 
 def test_nothing_has_changed_at_the_start() -> None:
     assert list(events_of_sizes(None, record(5))) == []
+
+
+def test_the_event_of_a_pod_names_its_uid_without_which_kubectl_describe_does_not_show_it() -> None:
+    waiting = pod_names([pod("x")])
+    answer = ClusterSizeAnswer((), unschedulable=(UnschedulablePods(waiting, {"a": "Insufficient cpu"}),))
+    [event] = events_of_sizes(None, replace(record(3), details=answer))
+    assert event.uid == pod("x").uid
 
 
 def test_pods_that_no_group_can_hold_have_one_event_for_all_that_are_alike() -> None:
