@@ -262,7 +262,7 @@ class NodeRemovals:
         name = text(node, "metadata", "name")
         self._states.recovered(name, "the removal of the node goes on", node=name)
         message = f"recommendation {mark.recommendation}: node {name} of {mark.group} is deleted"
-        self._parts.announce(TargetEvent(TargetReference("v1", "Node", "", name), "NodeRemoved", message))
+        self._parts.announce(_event(node, "NodeRemoved", message))
         accepted = msgspec.structs.replace(mark, accepted=True)
         self._parts.writes.replace(_path(name), marked(node, accepted), self._parts.fence)
 
@@ -272,9 +272,12 @@ class NodeRemovals:
         self._parts.writes.replace(_path(name), unmarked(node, self._parts.clock.wall()), self._parts.fence)
         self._states.failed(name, f"the node is not removed, and takes pods again: {reason}", node=name)
         message = f"the node is not removed, and takes pods again: {reason}"
-        self._parts.announce(
-            TargetEvent(TargetReference("v1", "Node", "", name), "RemovalFailed", message, is_warning=True)
-        )
+        self._parts.announce(replace(_event(node, "RemovalFailed", message), is_warning=True))
+
+
+def _event(node: Mapping[str, Any], reason: str, message: str) -> TargetEvent:
+    target = TargetReference("v1", "Node", "", text(node, "metadata", "name"))
+    return TargetEvent(target, reason, message, uid=text(node, "metadata", "uid"))
 
 
 def _remedy(node: str) -> str:

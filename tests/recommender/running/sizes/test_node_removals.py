@@ -91,6 +91,7 @@ def test_a_budget_is_obeyed_and_the_node_is_used_again_in_the_end() -> None:
     assert (world.group.changes, world.api.evicted) == ([], [])
     [event] = world.events
     assert (event.reason, event.is_warning) == ("RemovalFailed", True)
+    assert event.uid == world.api.nodes["n2"]["metadata"]["uid"]
     assert "the disruption budget web" in event.message
     notes = world.api.nodes["n2"]["metadata"]["annotations"]
     assert notes["own"] == "1"
