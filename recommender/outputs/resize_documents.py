@@ -170,7 +170,8 @@ def infeasible_resize(pods: Iterable[Mapping[str, Any]]) -> str:
     """Return why a node never carries out the resize that one of the pods waits for; empty if there is no such pod."""
     for pod in pods:
         for each in (pod.get("status") or {}).get("conditions") or ():
-            if (each.get("type"), each.get("reason")) == ("PodResizePending", "Infeasible") and _is_seen(pod):
+            facts = (each.get("type"), each.get("status"), each.get("reason"))
+            if facts == ("PodResizePending", "True", "Infeasible") and _is_seen(pod):
                 reason = each.get("message") or "its node cannot do the resize"
                 return f"pod {pod['metadata']['name']} keeps its former size: {reason}"
     return ""
