@@ -67,6 +67,8 @@ class Prediction:
     """The budget of the operator, as a share like `cost_above_load_ratio`; None if the quantile decides."""
     timezone: str = "UTC"
     """The time zone in which days and weeks of the load repeat."""
+    before_growth_limit: float | None = None
+    """The forecast before `maxGrowth` capped it; None if it was not."""
 
 
 def forecast_of(record: Record) -> Prediction | None:

@@ -151,7 +151,10 @@ def _forecast(load: LoadInput) -> LoadForecast | None:
     if predicted.predicted is None:
         return None
     median = predicted.quantiles.get("0.5", predicted.predicted)
-    return LoadForecast(median, predicted.predicted, load.prediction.model, bound=load.prediction.bound)
+    # The size has a step of its own for `maxGrowth`, which always allows a replica.
+    before = load.prediction.before_growth_limit
+    upper = predicted.predicted if before is None else before
+    return LoadForecast(median, upper, load.prediction.model, bound=load.prediction.bound)
 
 
 def _last(memory: Memory) -> int | None:

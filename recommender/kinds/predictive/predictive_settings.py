@@ -189,6 +189,14 @@ class PredictiveSettings:
         """The factor by which times are multiplied so that a season takes a day."""
         return _DAY_SECONDS / self.season_seconds
 
+    def growth_limit(self, model: str) -> float | None:
+        """Return how many times the present load a prediction may be while this model leads; None without a limit.
+
+        Models that `auto` mixes are limited individually.
+        """
+        default = TREND_GROWTH if model in TREND_MODELS and self.model is not ModelName.AUTO else None
+        return self.max_growth if self.max_growth is not None else default
+
 
 def predictive_settings(recommendations: Iterable[Recommendation]) -> dict[str, PredictiveSettings]:
     """Return the settings of predictive recommendations by name."""

@@ -10,7 +10,7 @@ from recommender.decisions.record import Step
 from recommender.kinds.predictive.policy.arithmetic import MOST_REPLICAS, known, replicas_for
 from recommender.kinds.predictive.policy.free_slots import count_slots, pods_for
 from recommender.kinds.predictive.policy.size_steps import SizeTrail
-from recommender.kinds.predictive.predictive_settings import TREND_GROWTH, TREND_MODELS, ModelName
+from recommender.kinds.predictive.predictive_settings import ModelName
 
 if TYPE_CHECKING:
     from recommender.kinds.predictive.policy.free_slots import Slots
@@ -95,9 +95,7 @@ class _Growth:
 
 def _highest_growth(settings: PredictiveSettings, model: str, load: float, per_replica: float) -> _Growth | None:
     """Return the largest forecast that `maxGrowth` permits; None without a limit."""
-    # Models that `auto` mixes are limited individually.
-    default = TREND_GROWTH if model in TREND_MODELS and settings.model is not ModelName.AUTO else None
-    growth = settings.max_growth if settings.max_growth is not None else default
+    growth = settings.growth_limit(model)
     if growth is None:
         return None
     # From nearly 0, any growth is a large ratio, so one replica is always allowed.

@@ -28,11 +28,14 @@ class ModelForecast:
 
 @dataclass(frozen=True, slots=True)
 class ForecastLimit:
-    """The bound of every forecast for a target."""
+    """The limits of the prediction for a target."""
 
     load: float
+    """The bound of every forecast, and of all of them together."""
     largest: float
     """The largest load of the history."""
+    growth: float = math.inf
+    """What `maxGrowth` allows."""
 
 
 def prediction_of(
@@ -46,16 +49,19 @@ def prediction_of(
     """Return the prediction for one target at the time `at`. Plain headroom replaces a model without a forecast.
 
     The prediction is never less than the present load: an HPA that has no other metric would remove pods that are in
-    use. Neither one model nor the whole blend may exceed the limit.
+    use. Neither one model nor the whole blend may exceed the limits.
     """
     model, reason = verdict.model, verdict.reason
     if verdict.blend.parts and not any(_has_forecast(values) for values in said.values()):
         model, reason = ModelName.HEADROOM.value, _without_forecast(verdict)
     most = math.inf if limit is None else limit.load
     asked, raw = _blended_load(verdict, said, load, task, most), _blended_load(verdict, said, load, task, math.inf)
-    upper = min(asked, most)
+    bounded = min(asked, most)
+    # Without the key, only a model that follows a trend is limited, and not the headroom that replaces it.
+    is_limited = limit is not None and (task.max_growth is not None or model == verdict.model)
+    upper = min(bounded, limit.growth) if limit is not None and is_limited else bounded
     bound = None
-    if limit is not None and upper < raw:
+    if limit is not None and bounded < raw:
         cut = tuple(sorted(name for name, each in said.items() if each is not None and each.upper > most))
         bound = ForecastBound(raw, limit.largest, task.max_over_history, cut or (model,))
     leading = said.get(verdict.model)
@@ -72,6 +78,7 @@ def prediction_of(
         None if verdict.bill is None else verdict.bill.as_headroom_ratio,
         task.budget_ratio,
         task.clock.timezone,
+        bounded if upper < bounded else None,
     )
 
 

@@ -19,10 +19,10 @@ from recommender.kinds.predictive.forecast import no_fit
 from recommender.kinds.predictive.learning import SeriesVerdict, verdict_on
 from recommender.kinds.predictive.models.table import MODELS
 from recommender.kinds.predictive.predictive_settings import ModelName
-from recommender.kinds.predictive.upper_bound import forecast_limit
 from recommender.running.loads.histories.sample_times import FEW_SERIES, nearest_index
 from recommender.running.loads.learned.forecast_tasks import task_of
-from recommender.running.loads.predictions.blending import ForecastLimit, ModelForecast, prediction_of
+from recommender.running.loads.predictions.blending import ModelForecast, prediction_of
+from recommender.running.loads.predictions.forecast_limits import KnownLoads, limits_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -102,7 +102,7 @@ class Predictor:
         said = {
             name: self._forecasts_unless_failed(_BY_NAME[name], basis, some) for name, some in sorted(wanted.items())
         }
-        limits = _limits(said, chosen, basis, loads)
+        limits = limits_of(need.settings, task, KnownLoads(history, now, loads), said, chosen)
         return {
             target: prediction_of(
                 chosen[target],
@@ -261,33 +261,3 @@ def _recent_seconds(task: ForecastTask, step_seconds: float) -> float:
     """Return how far back a model without a fit looks: to its recent errors, and the samples before the first error."""
     ahead = task.lead_seconds + task.window_seconds + 10 * step_seconds
     return max(TRAILING_SECONDS, 2 * COUNTED_ERRORS * step_seconds) + 5 * ahead
-
-
-def _limits(
-    said: Mapping[str, Mapping[Target, ModelForecast]],
-    chosen: Mapping[Target, SeriesVerdict],
-    basis: _Basis,
-    loads: Mapping[Target, float],
-) -> dict[Target, ForecastLimit]:
-    """Return the limits of those targets whose forecasts may exceed their limits."""
-    # The history is searched only for forecasts far above the present load, which is part of it.
-    high = {target for target, verdict in chosen.items() if _may_be_high(verdict, loads[target], basis.task)}
-    for values in said.values():
-        high |= {target for target, each in values.items() if each.upper > basis.task.max_over_history * loads[target]}
-    if basis.history is None or not high:
-        return {}
-    targets = sorted(high, key=str)
-    present = np.array([loads[target] for target in targets])
-    largest = np.fmax(basis.history.largest(targets, basis.now), present)
-    limits = forecast_limit(largest, present, basis.task)
-    return {
-        target: ForecastLimit(float(limit), float(most))
-        for target, most, limit in zip(targets, largest, limits, strict=True)
-    }
-
-
-def _may_be_high(verdict: SeriesVerdict, load: float, task: ForecastTask) -> bool:
-    """Return whether a blend may exceed the bound although none of its forecasts does."""
-    return bool(load) and (
-        1 + verdict.blend.headroom_ratio > task.max_over_history or any(p.scale > 1 for p in verdict.blend.parts)
-    )

@@ -51,6 +51,21 @@ def test_the_predicted_load_decides_while_it_is_larger_than_the_present_one() ->
     assert found.details.model == "quantile"
 
 
+def test_a_growth_that_was_limited_has_its_step_in_the_record() -> None:
+    found = load(40.0, 48.0)
+    prediction = replace(found.value.prediction, before_growth_limit=390.0)
+    given = Observed(LoadInput(prediction), found.time)
+    size = calculate_predictive(settings(max_growth=1.2), "chat")(inputs(given), Memory(), NOW)
+
+    assert [(each.step, each.value) for each in size.steps] == [
+        ("quantile/forecast", 4),
+        ("maxGrowth", 1),
+        ("reactive/load", 1),
+        ("largest", 1),
+    ]
+    assert size.inputs == {"load": 40.0, "predicted": 48.0}
+
+
 def test_a_forecast_below_the_present_load_shrinks_nothing() -> None:
     found = calculate_predictive(settings(), "chat")(inputs(load(850.0, 100.0)), Memory(), NOW)
     assert (found.replicas, found.binding) == (9, "reactive/load")

@@ -221,6 +221,38 @@ def test_all_parts_together_are_bounded_as_each_of_them_is() -> None:
     assert "linear" in found.bound.models
 
 
+@pytest.mark.parametrize(("load", "most"), [(2800.0, 1.05 * 2800), (100.0, 1.05 * 2485.0)])
+def test_all_parts_together_grow_no_more_than_each_of_them_may(load: float, most: float) -> None:
+    """A single quiet sample hardly lowers the limit, since the mean of the last minutes counts then."""
+    wanted = need("load", model=ModelName.AUTO, history_seconds=3600.0, max_growth=1.05)
+    found = predicted(wanted, learned_blend(wanted, Part("linear", 0.9, 3.0)), load)
+
+    assert found.load.predicted == found.load.quantiles["0.95"]
+    assert found.load.predicted == pytest.approx(most, rel=0.01)
+    assert found.before_growth_limit is not None
+    assert found.before_growth_limit > most
+
+
+def test_headroom_of_a_large_bill_grows_no_more_than_is_written() -> None:
+    wanted = need("load", model=ModelName.AUTO, history_seconds=3600.0, max_growth=1.2)
+
+    assert predicted(wanted, learned_blend(wanted)).load.predicted == pytest.approx(1.2 * 2800)
+
+
+def test_the_default_growth_limits_a_trend_that_is_configured_but_not_headroom() -> None:
+    wanted = need("load", model=ModelName.LINEAR, history_seconds=3600.0, headroom_ratio=1.5, max_over_history=10.0)
+    history, now = rising(wanted)
+    delays = DelayMeter().delays(wanted)
+    learned_models = learned_blend(wanted, Part("linear", 1.0, 30.0))
+    found = Predictor(learned_models).predictions(wanted, delays, history, {None: 1000.0}, now)[None]
+    without = Predictor(learned_models).predictions(wanted, delays, None, {None: 1000.0}, now)[None]
+
+    assert found.load.predicted == pytest.approx(2 * 2575)
+    assert without.model == "headroom"
+    assert without.load.predicted is not None
+    assert without.load.predicted > 2500
+
+
 def test_what_was_learned_for_another_model_or_time_zone_does_not_act() -> None:
     wanted = need("load", model=ModelName.AUTO, history_seconds=3600.0)
     learned_models = LearnedModels()

@@ -1,0 +1,85 @@
+"""The limits of the predictions of a poll, for the targets whose predictions may exceed them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recommender.kinds.predictive.current_forecast import with_present
+from recommender.kinds.predictive.models.load_at_origin import LEVEL_SECONDS, growth_limits
+from recommender.kinds.predictive.upper_bound import forecast_limit
+from recommender.running.loads.predictions.blending import ForecastLimit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from recommender.kinds.predictive.arrays import FloatArray
+    from recommender.kinds.predictive.forecast import ForecastTask
+    from recommender.kinds.predictive.learning import SeriesVerdict
+    from recommender.kinds.predictive.predictive_settings import PredictiveSettings
+    from recommender.running.loads.histories.load_histories import TargetHistory
+    from recommender.running.loads.histories.target_loads import Target
+    from recommender.running.loads.predictions.blending import ModelForecast
+
+
+@dataclass(frozen=True, slots=True)
+class KnownLoads:
+    """What is known of the loads of a poll."""
+
+    history: TargetHistory | None
+    now: float
+    """When the loads were observed."""
+    loads: Mapping[Target, float]
+    """The observed loads, which the history need not have yet."""
+
+
+def limits_of(
+    settings: PredictiveSettings,
+    task: ForecastTask,
+    past: KnownLoads,
+    said: Mapping[str, Mapping[Target, ModelForecast]],
+    chosen: Mapping[Target, SeriesVerdict],
+) -> dict[Target, ForecastLimit]:
+    """Return the limits of those targets whose predictions may exceed them.
+
+    `said` are the forecasts by model and target, and `chosen` what acts for each target.
+    """
+    # The history is searched only for forecasts far above the present load, which is part of it.
+    growths = {target: settings.growth_limit(verdict.model) for target, verdict in chosen.items()}
+    ratios = {target: min(task.max_over_history, growth or math.inf) for target, growth in growths.items()}
+    high = {target for target, verdict in chosen.items() if _may_be_high(verdict, past.loads[target], ratios[target])}
+    for values in said.values():
+        high |= {target for target, each in values.items() if each.upper > ratios[target] * past.loads[target]}
+    if past.history is None or not high:
+        return {}
+    targets = sorted(high, key=str)
+    present = np.array([past.loads[target] for target in targets])
+    largest = np.fmax(past.history.largest(targets, past.now), present)
+    limits = forecast_limit(largest, present, task)
+    levels = _levels(past.history, targets, present, past.now, task)
+    return {
+        target: ForecastLimit(
+            float(limit), float(most), math.inf if (growth := growths[target]) is None else growth * level
+        )
+        for target, most, limit, level in zip(targets, largest, limits, levels.tolist(), strict=True)
+    }
+
+
+def _may_be_high(verdict: SeriesVerdict, load: float, ratio: float) -> bool:
+    """Return whether a blend may exceed this multiple of the load although none of its forecasts does."""
+    return bool(load) and (
+        1 + verdict.blend.headroom_ratio > ratio or any(part.scale > 1 for part in verdict.blend.parts)
+    )
+
+
+def _levels(
+    history: TargetHistory, targets: Sequence[Target], present: FloatArray, now: float, task: ForecastTask
+) -> FloatArray:
+    """Return the present loads, by which `maxGrowth` is measured: the last sample, or the mean of the last minutes."""
+    past = with_present(history.history(targets, now, LEVEL_SECONDS), present)
+    found = growth_limits(past, np.array([past.steps - 1], dtype=np.int64), 1.0, task.lead_seconds)
+    assert found is not None, "a growth is given"
+    return found[:, 0]
