@@ -36,6 +36,14 @@ def without_nodes(groups: NodeGroups, removed: Collection[str]) -> NodeGroups:
 
 def _smaller_group(group: NodeGroup, removed: Collection[str]) -> NodeGroup:
     nodes = tuple(node for node in group.nodes if node not in removed)
-    gone = len(group.nodes) - len(nodes)
     deleting = tuple(node for node in group.deleting if node not in removed)
-    return replace(group, target_size=max(0, group.target_size - gone), nodes=nodes, deleting=deleting)
+    gone, left = len(group.nodes) - len(nodes), len(group.deleting) - len(deleting)
+    # The size may no longer count nodes that are being deleted.
+    uncounted = min(left, max(0, len(group.nodes) - group.target_size))
+    return replace(
+        group,
+        target_size=max(0, group.target_size - gone + uncounted),
+        nodes=nodes,
+        deleting=deleting,
+        joined=max(0, group.joined - gone + left),
+    )
