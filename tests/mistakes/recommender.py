@@ -334,5 +334,13 @@ RECOMMENDER: Final = (
         "--assume, --without-node and --add-pods",
         {"r.yaml": HEAD + LINEAR + TARGET, "c.json": CLUSTER},
     ),
+    Mistake(
+        "a what-if whose node groups cannot be read",
+        "recommend --config r.yaml --cluster c.json --without-node b1",
+        "r.yaml:5",
+        "the key 'maxSize' is not known",
+        "did you mean 'max'?",
+        {"r.yaml": HEAD + GROUPS.replace("max:", "maxSize:"), "c.json": CLUSTER},
+    ),
     Mistake("a wrong flag", "recommend --confg r.yaml", "--confg", "unknown flag", "did you mean --config?"),
 )

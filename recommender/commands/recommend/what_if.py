@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from recommender.decisions.inputs import Inputs
 
 _GROUP: Final = "What if"
+_KIND: Final = "clusterSize"
 _ADDED: Final = ClusterNeeds(pods=True, scheduling=True)
 
 WHAT_IF_FLAGS: Final = in_group(
@@ -54,8 +55,15 @@ def what_if_of(values: FlagValues, configuration: Configuration) -> WhatIf:
         raise UsageError(f"--assume: {error}") from error
     question = WhatIf(assumptions, values.texts("without-node"), pods, workloads)
     if question.asks and not cluster_size_settings(configuration.recommendations):
-        raise UsageError("--assume, --without-node and --add-pods need a recommendation with clusterSize")
+        needed = f"--assume, --without-node and --add-pods need a recommendation with {_KIND}"
+        raise UsageError(f"{needed}{_refusal(configuration)}")
     return question
+
+
+def _refusal(configuration: Configuration) -> str:
+    """Return why the entry of that kind cannot be used; empty if there is none."""
+    problems = (each.problems[0] for each in configuration.refused if each.type == _KIND)
+    return next((f", and that of the file cannot be used: {problem}" for problem in problems), "")
 
 
 def with_assumptions(configuration: Configuration, inputs: Inputs, question: WhatIf) -> tuple[Configuration, Inputs]:
