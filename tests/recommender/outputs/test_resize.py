@@ -165,8 +165,8 @@ def test_containers_that_restart_when_resized_do_so_in_one_pod_at_a_time(
     assert at.written.keys() == {f"{PODS}/{name}/resize" for name in written}
 
 
-def pending(document: dict[str, Any], reason: str, **generations: int) -> dict[str, Any]:
-    condition = {"type": "PodResizePending", "status": "True", "reason": reason, "message": "not enough capacity: cpu"}
+def pending(document: dict[str, Any], reason: str, status: str = "True", **generations: int) -> dict[str, Any]:
+    condition = {"type": "PodResizePending", "status": status, "reason": reason, "message": "not enough capacity: cpu"}
     document["status"] |= {"conditions": [{"type": "Ready", "status": "True"}, condition]}
     if generations:
         document["metadata"] |= {"generation": generations["wanted"]}
@@ -186,9 +186,10 @@ HALF_A_CORE = {"resources": {"requests": {"cpu": "500m"}}}
         ((pending(pod("b", **HALF_A_CORE), "Deferred"),), ScaleResult.UNCHANGED),
         # That was another request.
         ((pending(pod("b", **HALF_A_CORE), "Infeasible", wanted=2, seen=1),), ScaleResult.UNCHANGED),
+        ((pending(pod("b", **HALF_A_CORE), "Infeasible", "False"),), ScaleResult.UNCHANGED),
         ((pending(pod("b"), "Infeasible"),), ScaleResult.OK),
     ],
-    ids=["infeasible", "seen", "deferred", "not seen yet", "of another size"],
+    ids=["infeasible", "seen", "deferred", "not seen yet", "has ended", "of another size"],
 )
 def test_a_resize_that_the_kubelet_will_not_carry_out_is_refused(
     pods: tuple[dict[str, Any], ...], expected: ScaleResult

@@ -1,4 +1,4 @@
-"""What is known of one rule: the metrics that it spells out, and those whose series were found."""
+"""The state of one rule: the metrics that it spells out, and those whose series were found."""
 
 from __future__ import annotations
 

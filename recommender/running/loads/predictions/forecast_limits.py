@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class KnownLoads:
-    """What is known of the loads of a poll."""
+    """The loads of a poll, and their history."""
 
     history: TargetHistory | None
     now: float

@@ -167,7 +167,7 @@ def test_an_asker_that_stops_is_forgotten_after_four_of_its_intervals() -> None:
 def test_an_asker_that_pauses_while_prometheus_is_away_is_served_until_the_answer_is_too_old(
     interval: float, asked_before_the_end: int
 ) -> None:
-    """A client asked four times a second, was held up for a second, and was then told that Prometheus is away."""
+    """One that asks four times a second and pauses for a second must not lose an answer that can still be served."""
     away = False
     gone = PrometheusUnreachableError("up", "Connection refused")
     prometheus = ScriptedPrometheus(answer=lambda _query: gone if away else PODS)
@@ -186,30 +186,23 @@ def test_an_asker_that_pauses_while_prometheus_is_away_is_served_until_the_answe
         house.readings.objects(metric, "shop", ByName("web-0"), EVERYTHING)
 
 
-def test_what_nobody_asks_for_is_forgotten_while_prometheus_is_away() -> None:
+@pytest.mark.parametrize(
+    ("settings", "seconds"),
+    [
+        pytest.param(ReadingSettings(), 130, id="twice the longest age of an answer"),
+        pytest.param(ReadingSettings(demand_ttl_seconds=20), 26, id="the longest time of a request"),
+    ],
+)
+def test_what_nobody_asks_for_is_forgotten_while_prometheus_is_away(settings: ReadingSettings, seconds: float) -> None:
     away = False
     gone = PrometheusUnreachableError("up", "Connection refused")
     prometheus = ScriptedPrometheus(answer=lambda _query: gone if away else PODS)
-    house = make_house(prometheus)
+    house = make_house(prometheus, settings=settings)
     for _ in range(8):
         house.readings.objects(house.pods("http_rps"), "shop", ByName("web-0"), EVERYTHING)
         house.pass_time(1)
     away = True
-    house.pass_time(130)
-
-    assert house.counter("tidewatch_adapter_demanded_metrics") == 0
-
-
-def test_an_answer_is_kept_for_no_longer_than_the_longest_time_of_a_request() -> None:
-    away = False
-    gone = PrometheusUnreachableError("up", "Connection refused")
-    prometheus = ScriptedPrometheus(answer=lambda _query: gone if away else PODS)
-    house = make_house(prometheus, settings=ReadingSettings(demand_ttl_seconds=20))
-    for _ in range(8):
-        house.readings.objects(house.pods("http_rps"), "shop", ByName("web-0"), EVERYTHING)
-        house.pass_time(1)
-    away = True
-    house.pass_time(26)
+    house.pass_time(seconds)
 
     assert house.counter("tidewatch_adapter_demanded_metrics") == 0
 

@@ -1,0 +1,96 @@
+"""Optional kinds that a server or a gateway says it does not have, from a scripted API server."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.foundation.cluster.values.state import ClusterNeeds, ObjectKind, Observed, Unknown
+from adapter.foundation.cluster.watch.watch import ClusterWatch
+from adapter.foundation.objects.resources import Resource
+from tests.adapter.foundation.cluster.test_watch import settings
+from tests.support.fake_apiserver import Fault
+from tests.support.waiting import until
+
+if TYPE_CHECKING:
+    from adapter.foundation.sources.kubernetes.client import KubernetesClient
+    from tests.adapter.foundation.sources.kubernetes.conftest import Tasks
+    from tests.support.fake_apiserver import FakeApiServer
+
+
+SCALED_OBJECTS = Resource("keda.sh", "v1alpha1", "scaledobjects", "scaledobject", "ScaledObject", namespaced=True)
+OPTIONAL = ObjectKind("keda.sh", "scaledobjects", "ScaledObject", is_optional=True)
+
+
+class Waits:
+    """Waits whose long ones, between two look-ups of a kind, are recorded and end when the test says so."""
+
+    def __init__(self) -> None:
+        self.asked: list[float] = []
+        self._turns = threading.Semaphore(0)
+
+    def __call__(self, stop: threading.Event, seconds: float) -> bool:
+        if seconds < 20.0:
+            return stop.wait(0.01)
+        self.asked.append(seconds)
+        while not stop.is_set() and not self._turns.acquire(timeout=0.05):
+            pass
+        return stop.is_set()
+
+    def end(self) -> None:
+        self._turns.release()
+
+
+@pytest.mark.parametrize("is_served", [True, False])
+def test_what_is_known_of_a_kind_that_is_not_found_stays_until_discovery_lacks_it(
+    server: FakeApiServer, client: KubernetesClient, tasks: Tasks, *, is_served: bool
+) -> None:
+    server.define(SCALED_OBJECTS)
+    server.store.put(SCALED_OBJECTS, "shop", "web", {})
+    waits = Waits()
+    watch = ClusterWatch(client, ClusterNeeds(objects=frozenset({OPTIONAL})), tasks.start, settings(wait=waits))
+    until(lambda: server.watching("scaledobjects") == 1)
+    known = watch.state().objects[OPTIONAL]
+    assert isinstance(known, Observed)
+    assert len(known.value) == 1
+
+    # A gateway without a server may answer so, to whatever it is asked.
+    server.faults += [Fault("watch", "status", code=404), Fault("discover", "status", code=404)]
+    server.stop()
+    server.start()
+    for looks in (1, 2):
+        until(lambda: len(waits.asked) == looks)  # noqa: B023 - called at once
+        assert watch.state().objects[OPTIONAL] == known
+        if looks == 1:
+            waits.end()
+    assert waits.asked == [30.0, 30.0]
+
+    if is_served:
+        server.store.put(SCALED_OBJECTS, "shop", "api", {})
+        waits.end()
+        until(lambda: isinstance(now := watch.state().objects[OPTIONAL], Observed) and len(now.value) == 2)
+        return
+    server.resources.remove(SCALED_OBJECTS)
+    waits.end()
+    until(lambda: len(waits.asked) == 3)
+    found = watch.state().objects[OPTIONAL]
+    assert isinstance(found, Unknown)
+    assert found.is_absent
+    assert waits.asked[-1] == 300.0
+
+
+def test_an_optional_kind_whose_group_does_not_answer_is_not_absent(
+    server: FakeApiServer, client: KubernetesClient, tasks: Tasks
+) -> None:
+    server.define(SCALED_OBJECTS)
+    server.stale.add("keda.sh")
+    waits = Waits()
+    watch = ClusterWatch(client, ClusterNeeds(objects=frozenset({OPTIONAL})), tasks.start, settings(wait=waits))
+    until(lambda: len(waits.asked) == 1)
+    found = watch.state().objects[OPTIONAL]
+    assert isinstance(found, Unknown)
+    assert not found.is_absent
+    assert "keda.sh/v1alpha1" in found.reason
+    assert waits.asked == [30.0]
