@@ -80,21 +80,26 @@ def _movable(peak: Peak, prices: Mapping[str, float], rules: DrainRules) -> Iter
 
 
 def _replacements(nodes: Sequence[_PricedNode], groups: Sequence[NodeGroup], most: int) -> Iterator[Consolidation]:
-    """Yield the cheapest replacement of the nodes by at most `most` machines of one shape, if any saves something."""
+    """Yield the cheapest replacement of the nodes by at most `most` machines of one shape, if any saves something.
+
+    Of replacements that cost the same, it is the one with the fewest machines. Only machines of which so few could
+    hold the pods by their resources, and at a lower cost than the best ones before, are packed: packing takes longest.
+    """
     paid = sum(node.price for node in nodes)
     pods = [pod for node in nodes for pod in node.pods]
-    cheaper = [group for group in groups if (group.price or 0.0) < paid]
+    cheaper = sorted((group for group in groups if (group.price or 0.0) < paid), key=lambda group: group.price or 0.0)
     if not pods or not cheaper:
         return
-    best: Consolidation | None = None
+    best: NodeGroup | None = None
+    least = (paid * (1 - _LEAST_SAVED_RATIO), 0)
     demand = demand_of(pods, cheaper)
     for option, group in enumerate(cheaper):
-        lowest = demand.lowest_cost((option,), [each.price or 0.0 for each in cheaper]) if most > 1 else (0.0, ())
-        held = None if lowest is None or lowest[0] >= paid else packed(demand, (group,), [1.0] * len(demand.pods), {})
+        price, fewest = group.price or 0.0, demand.fewest_machines(option)
+        if fewest is None or fewest > most or (fewest * price, fewest) >= least:
+            continue
+        held = packed(demand, (group,), [1.0] * len(demand.pods), {})
         count = most + 1 if held is None else held.counts[group.name]
-        saved = paid - count * (group.price or 0.0)
-        if count <= most and saved > _LEAST_SAVED_RATIO * paid and (best is None or saved > best.saved_per_hour):
-            names = tuple(node.name for node in nodes)
-            best = Consolidation(names, group.name, count, len(pods), saved)
+        if count <= most and (count * price, count) < least:
+            best, least = group, (count * price, count)
     if best is not None:
-        yield best
+        yield Consolidation(tuple(node.name for node in nodes), best.name, least[1], len(pods), paid - least[0])

@@ -70,6 +70,17 @@ class PackingDemand:
     free: tuple[Mapping[str, int], ...]
     """The free amounts of each empty machine."""
 
+    def fewest_machines(self, option: int) -> int | None:
+        """Return a lower bound of the machines of one shape that hold the pods; None if some pod fits on none."""
+        free = self.free[option]
+        requested: Counter[str] = Counter()
+        for one in self.rooms:
+            if option not in one.rooms:
+                return None
+            requested.update({name: one.count * amount for name, amount in one.requests.items()})
+        needed = (-(-amount // free[name]) for name, amount in requested.items() if amount)
+        return max(needed, default=1)
+
     def lowest_cost(self, options: Sequence[int], prices: Sequence[float]) -> tuple[float, tuple[float, ...]] | None:
         """Return a lower bound of the cost with these machines, and the shadow price of a pod of each shape.
 

@@ -274,6 +274,31 @@ def test_nodes_that_cost_as_much_together_as_a_machine_are_not_replaced_by_it() 
     assert consolidations(Peak(START, nodes, pods), {"n0": 0.1, "n1": 0.2}, [group], rules) == ()
 
 
+@pytest.mark.parametrize(
+    ("prices", "expected"),
+    [
+        pytest.param({"small": 0.3, "large": 0.7}, ("small", 2), id="two small ones cost less"),
+        pytest.param({"small": 0.3, "large": 0.5}, ("large", 1), id="one large one costs less"),
+        pytest.param({"small": 0.3, "large": 0.6}, ("large", 1), id="both cost the same, so the fewest machines"),
+        pytest.param({"small": 0.5, "large": 1.0}, None, id="nothing saves anything"),
+    ],
+)
+def test_a_node_is_replaced_by_the_cheapest_machines_that_hold_its_pods(
+    prices: dict[str, float], expected: tuple[str, int] | None
+) -> None:
+    catalogue = [
+        f"- {{name: {name}, price: {prices[name]}, template: {{cpu: {cores}, memory: 16Gi}}}}\n"
+        for name, cores in (("small", 2), ("large", 4))
+    ]
+    groups = groups_of(HEAD + "".join(catalogue))
+    assert groups[0].template is not None
+    node = replace(groups[0].template.node, name="n0")
+    pods = tuple(replace(pod(number, 1500, 512), node="n0", phase="Running") for number in range(2))
+    rules = DrainRules(ScaleDownSettings(), (), RemainingDisruptions(()), START, CONTROLLERS)
+    found = consolidations(Peak(START, (node,), pods), {"n0": 1.0}, groups, rules)
+    assert [(one.shape, one.count) for one in found] == ([] if expected is None else [expected])
+
+
 def test_a_price_that_is_all_but_nothing_is_packed_like_any_other() -> None:
     groups = [replace(group, price=5e-324 if group.name == "small" else group.price) for group in groups_of()]
     found = chosen(history(tuple(pod(number, 700, 1500) for number in range(9))), groups, 2)
