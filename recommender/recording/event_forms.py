@@ -149,7 +149,7 @@ def pod_kind_form(number: int, pod: ClusterPod) -> PodKindForm:
         "Always" if facts is None else facts.restart_policy,
         of.local_volumes,
         "" if facts is None else facts.owner_problem or facts.problem,
-        bool(of.affinity or of.anti_affinity or of.spread or of.host_ports or of.claims),
+        bool(of.affinity or of.anti_affinity or of.spread or of.host_ports or of.claims or of.resource_claims),
     )
 
 

@@ -28,6 +28,9 @@ _PODS: Final = "pods"
 _VOLUMES: Final = (
     "The volumes of {} are not looked at: zones, and how many volumes a machine can attach, may need more machines."
 )
+_DEVICES: Final = (
+    "Left out, with all pods on them: {} with pods that have ResourceClaims, since a catalogue states no devices."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,23 +95,31 @@ def history_of_now(
 ) -> History:
     """Return the present as the only peak; pods on nodes outside all groups are left out, since they stay there.
 
-    Claims are left out, as a recording does: machines of a catalogue are in no zone, so none could use a volume.
+    So are nodes that have a pod with ResourceClaims, with all their pods: a catalogue states no devices. Claims of
+    volumes are left out, as a recording does: machines of a catalogue are in no zone, so none could use a volume.
     """
     alive = [pod for pod in pods if not pod.has_ended and not pod.is_terminating]
-    found = [pod for pod in alive if not pod.node or pod.node in group_of]
+    staying = {pod.node for pod in alive if pod.node in group_of and _has_devices(pod)}
+    found = [pod for pod in alive if not pod.node or (pod.node in group_of and pod.node not in staying)]
     inside = [_without_claims(pod) for pod in found]
     needed = tuple(pod for pod in inside if not stays_with_node(pod))
-    there = tuple(node for node in nodes if node.name in group_of)
+    there = tuple(node for node in nodes if node.name in group_of and node.name not in staying)
     with_claims = sum(map(_has_claims, found))
-    notes = (_VOLUMES.format(count_of(with_claims, "pod")),) if with_claims else ()
+    notes = [_VOLUMES.format(count_of(with_claims, "pod"))] if with_claims else []
+    if staying:
+        notes.append(_DEVICES.format(count_of(len(staying), "node")))
     return History(
         "the present cluster",
         (Peak(now, there, needed),),
         tuple(pod for pod in needed if pod.node),
         daemons_of(inside),
-        notes,
+        tuple(notes),
         tuple(pod for pod in needed if not pod.node),
     )
+
+
+def _has_devices(pod: ClusterPod) -> bool:
+    return pod.facts is not None and bool(pod.facts.scheduling.resource_claims) and not stays_with_node(pod)
 
 
 def _has_claims(pod: ClusterPod) -> bool:

@@ -282,6 +282,18 @@ def test_pods_without_requests_are_counted_in_a_note(tmp_path: Path) -> None:
     assert read_recording(tmp_path).notes == ("Without requests for CPU and memory, 1 of 2 pods take no room.",)
 
 
+@pytest.mark.parametrize(
+    "scheduling",
+    [PodScheduling(claims=("data-db-0",)), PodScheduling(resource_claims=("gpu",))],
+    ids=["of a volume", "of devices"],
+)
+def test_pods_whose_claims_are_not_recorded_are_counted_in_a_note(tmp_path: Path, scheduling: PodScheduling) -> None:
+    pods = [pod("db-0", "2", node="n1", scheduling=scheduling), pod("web-1", "2", node="n1")]
+    write(tmp_path, [(START, [node("n1")], pods), (START + 60, [node("n1")], pods)])
+    (note,) = read_recording(tmp_path).notes
+    assert "1 pod had, are not recorded" in note
+
+
 def test_recording_of_a_clock_that_was_wrong_is_replayed_in_part_or_not_at_all(tmp_path: Path) -> None:
     for start in (60.0, START):
         write(tmp_path, [(start, [node("n1")], []), (start + 60, [node("n1")], [])])

@@ -175,6 +175,23 @@ def test_pods_with_volumes_are_packed_like_others_and_the_notes_say_so() -> None
     assert note.startswith("The volumes of 1 pod are not looked at")
 
 
+def test_nodes_with_pods_that_have_resource_claims_are_left_out_and_the_notes_say_so() -> None:
+    trainer = pod(0, 1000, 1024)
+    assert trainer.facts is not None
+    scheduling = replace(trainer.facts.scheduling, resource_claims=("gpu",))
+    trainer = replace(trainer, node="n1", facts=replace(trainer.facts, scheduling=scheduling))
+    others = tuple(replace(pod(number, 1000, 1024), node=f"n{number}") for number in (1, 2))
+    (group, *_) = groups_of()
+    assert group.template is not None
+    nodes = tuple(replace(group.template.node, name=name) for name in ("n1", "n2"))
+    now = history_of_now(nodes, (trainer, *others), {"n1": "a", "n2": "a"}, START)
+    (peak,) = now.peaks
+    assert [node.name for node in peak.nodes] == ["n2"]
+    assert peak.pods == now.kinds == others[1:]
+    (note,) = now.notes
+    assert note.startswith("Left out, with all pods on them: 1 node ")
+
+
 @pytest.mark.parametrize("count", [1, 2])
 def test_pending_pods_that_fit_nowhere_do_not_hide_the_machines_for_all_others(count: int) -> None:
     stuck = tuple(pod(number, 100, 100, {"gpu": "yes"}) for number in range(1, count + 1))
