@@ -17,6 +17,7 @@ from recommender.backtest.replayed_policies import HPA, ReplayedPolicy, auto_pol
 from recommender.backtest.report import Actuator, BacktestReport, PolicyResult, TraceFacts
 from recommender.backtest.reports.verdict import verdict
 from recommender.backtest.shortage_by_budget import BUDGET_RATIOS, Choosing, shortage_by_budget
+from recommender.kinds.predictive.choice.auto import configured_capacity
 from recommender.kinds.predictive.choice.blend import room_of
 from recommender.kinds.predictive.cycle_length import stretched_fleet, stretched_history, stretched_task
 from recommender.kinds.predictive.history import LoadHistory, of_one_series
@@ -97,7 +98,10 @@ def run_backtest(
     policies = [
         headroom_policy(load, options.settings.headroom_ratio, fleet),
         _hpa(load, fleet, options.actuator),
-        *(model_policy(run, load, task, fleet) for run in runs.runs),
+        *(
+            model_policy(run, configured_capacity(run.name, seen, run.forecasts.upper, sought)[0], task, fleet)
+            for run in runs.runs
+        ),
         auto_policy(auto.capacity, task, fleet),
     ]
     is_scale = options.actuator is Actuator.SCALE

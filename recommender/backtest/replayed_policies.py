@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from recommender.backtest.report import FitCounts
-from recommender.kinds.predictive.choice.auto import capacity_of
 from recommender.kinds.predictive.simulation.serving import FleetSettings, desired_replicas
 
 if TYPE_CHECKING:
@@ -45,14 +44,10 @@ def headroom_policy(load: FloatArray, ratio: float, settings: FleetSettings) -> 
     return ReplayedPolicy(f"{HEADROOM}:{100 * ratio:g}%", sizes, parameters={"headroom_ratio": ratio})
 
 
-def model_policy(run: ModelRun, load: FloatArray, task: ForecastTask, settings: FleetSettings) -> ReplayedPolicy:
-    """Return the policy of a model, which follows the model's upper forecast, but at least the present load.
-
-    While the model has no forecast yet, plain headroom replaces it.
-    """
-    upper = run.forecasts.upper[0]
-    sizes = desired_replicas(capacity_of(load, upper, task.headroom_ratio), settings.load_per_replica)
-    return ReplayedPolicy(model_policy_name(run.name), sizes, upper, _parameters(task), run.fits)
+def model_policy(run: ModelRun, capacity: FloatArray, task: ForecastTask, settings: FleetSettings) -> ReplayedPolicy:
+    """Return the policy of a model from the capacity that the model requests if it is configured."""
+    sizes = desired_replicas(capacity, settings.load_per_replica)
+    return ReplayedPolicy(model_policy_name(run.name), sizes, capacity, _parameters(task), run.fits)
 
 
 def auto_policy(capacity: FloatArray, task: ForecastTask, settings: FleetSettings) -> ReplayedPolicy:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recommender.kinds.predictive.choice.auto import PlayedChoices, capacity_of, choice_limits
+from recommender.kinds.predictive.choice.auto import PlayedChoices, choice_limits, configured_capacity
 from recommender.kinds.predictive.choice.blend import Blend, Part
 from recommender.kinds.predictive.choice.options import DEFAULT_OPTIONS
 from recommender.kinds.predictive.current_forecast import duration_text
@@ -143,8 +143,9 @@ def verdicts(terms: JudgingTerms, history: LoadHistory, trials: Sequence[ModelTr
                 verdict = _verdict_of_auto(choice, load, played.capacity[series], fleet)
             else:
                 forecast = forecasts.get(terms.configured)
-                upper = None if forecast is None else forecast.upper[series]
-                verdict = _verdict_on_configured(terms, choice, load, upper)
+                one = LoadHistory(block.start_seconds, block.step_seconds, load[np.newaxis])
+                upper = np.full(one.values.shape, np.nan) if forecast is None else forecast.upper[[series]]
+                verdict = _verdict_on_configured(terms, choice, one, upper)
             found.append(replace(verdict, proof=proof))
     return tuple(found)
 
@@ -203,11 +204,12 @@ def _verdict_of_auto(
 
 
 def _verdict_on_configured(
-    terms: JudgingTerms, choice: ModelChoice, load: FloatArray, upper: FloatArray | None
+    terms: JudgingTerms, choice: ModelChoice, history: LoadHistory, upper: FloatArray
 ) -> SeriesVerdict:
+    """Return the verdict on a history of one series; the forecasts of the configured model have its shape."""
     configured, task, fleet = terms.configured, terms.task, terms.fleet
     ratio = 0.0 if configured == ModelName.REACTIVE else task.headroom_ratio
-    capacity = capacity_of(load, load * (1 + ratio) if upper is None else upper, task.headroom_ratio)
+    load, capacity = history.values[0], configured_capacity(configured, history, upper, task)[0]
     return replace(
         verdict_on(configured, _configured_reason(choice.record(configured)), ratio),
         bill=bill_of(load, capacity, fleet),

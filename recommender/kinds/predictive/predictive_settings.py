@@ -194,8 +194,13 @@ class PredictiveSettings:
 
         Models that `auto` mixes are limited individually.
         """
-        default = TREND_GROWTH if model in TREND_MODELS and self.model is not ModelName.AUTO else None
-        return self.max_growth if self.max_growth is not None else default
+        return self.max_growth if self.model is ModelName.AUTO else configured_growth(model, self.max_growth)
+
+
+def configured_growth(model: str, max_growth: float | None) -> float | None:
+    """Return how many times the present load the prediction of a configured model may be; None without a limit."""
+    default = TREND_GROWTH if model in TREND_MODELS else None
+    return default if max_growth is None else max_growth
 
 
 def predictive_settings(recommendations: Iterable[Recommendation]) -> dict[str, PredictiveSettings]:

@@ -12,7 +12,7 @@ from recommender.backtest.options import BacktestOptions
 from recommender.backtest.report import Actuator
 from recommender.backtest.reports.document import backtest_document
 from recommender.backtest.reports.table import report_text, sentence
-from recommender.kinds.predictive.forecast import Forecasts, ForecastTask, Model
+from recommender.kinds.predictive.forecast import Forecasts, ForecastTask, Model, no_fit
 from recommender.kinds.predictive.predictive_settings import PredictiveSettings
 from tests.recommender.backtest.replays import BUDGETS, FEW, LIGHT, ONE_BUDGET, daily_load, replayed
 
@@ -184,6 +184,25 @@ def failing_fit(_history: LoadHistory, _task: ForecastTask) -> object:
 def present(_parameters: object, history: LoadHistory, origins: IntArray, _task: ForecastTask) -> Forecasts:
     found: FloatArray = history.values[:, origins]
     return Forecasts(found, found)
+
+
+@pytest.mark.parametrize(
+    ("name", "written", "most"), [("holt-winters", None, 2.0), ("seasonal", None, 3.0), ("seasonal", 1.2, 1.2)]
+)
+def test_a_model_grows_as_far_as_it_may_where_it_is_configured(name: str, written: float | None, most: float) -> None:
+    """By default, `maxGrowth` limits models that follow a trend, but not those that `auto` mixes."""
+
+    def soaring(_none: object, history: LoadHistory, origins: IntArray, _task: ForecastTask) -> Forecasts:
+        found: FloatArray = 3 * history.values[:, origins]
+        return Forecasts(found, found)
+
+    settings = PredictiveSettings(max_growth=written, max_over_history=100.0)
+    model = Model(name, 0.0, no_fit, soaring)
+    report = replayed(daily_load(300), BacktestOptions(settings), models=[*FEW, model])
+    predicted = report.policy(f"model:{name}").predicted
+    assert predicted is not None
+    # Plain headroom acts before the first forecast.
+    np.testing.assert_allclose(predicted[1:] / report.load[1:], most)
 
 
 def test_limits_of_the_configuration_hold() -> None:

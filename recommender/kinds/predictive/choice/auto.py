@@ -20,7 +20,7 @@ from recommender.kinds.predictive.choice.options import DEFAULT_OPTIONS, ChoiceO
 from recommender.kinds.predictive.choice.records import AutoRun, ChoiceReason, ModelChoice, ModelRecord
 from recommender.kinds.predictive.choice.shortage_sums import COST, TAU, Period, ShortageScales
 from recommender.kinds.predictive.models.load_at_origin import growth_limits
-from recommender.kinds.predictive.predictive_settings import ModelName
+from recommender.kinds.predictive.predictive_settings import ModelName, configured_growth
 from recommender.kinds.predictive.simulation.bill import Bill
 from recommender.kinds.predictive.upper_bound import forecast_limits
 
@@ -148,6 +148,21 @@ def choice_limits(history: LoadHistory, task: ForecastTask) -> FloatArray:
 def capacity_of(load: FloatArray, upper: FloatArray, headroom_ratio: float) -> FloatArray:
     """Return the capacity that a model requests: the larger of load and forecast; plain headroom without a forecast."""
     return np.where(np.isnan(upper), load * (1 + headroom_ratio), np.fmax(load, upper))
+
+
+def configured_capacity(model: str, history: LoadHistory, upper: FloatArray, task: ForecastTask) -> FloatArray:
+    """Return the capacity that `run` requests with this model in the configuration, shape (series, steps).
+
+    `upper` are its forecasts. The default of `maxGrowth` does not limit the headroom that replaces a missing one.
+    """
+    ratio = 0.0 if model == ModelName.REACTIVE else task.headroom_ratio
+    capacity = capacity_of(history.values, upper, ratio)
+    growth = configured_growth(model, task.max_growth)
+    limits = growth_limits(history, np.arange(history.steps, dtype=np.int64), growth, task.lead_seconds)
+    if limits is None:
+        return capacity
+    is_limited = ~np.isnan(upper) | (task.max_growth is not None)
+    return np.where(is_limited, np.minimum(capacity, limits), capacity)
 
 
 _DOUBT_STEPS: Final = 2.0

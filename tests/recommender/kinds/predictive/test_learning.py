@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from recommender.kinds.predictive.history import LoadHistory
-from recommender.kinds.predictive.learning import JudgingTerms, caught_up, continued, forecasts_since, tried
+from recommender.kinds.predictive.learning import (
+    JudgingTerms,
+    ModelTrial,
+    caught_up,
+    continued,
+    forecasts_since,
+    step_number,
+    tried,
+    verdicts,
+)
 from recommender.kinds.predictive.predictive_settings import ModelName
 from recommender.kinds.predictive.simulation.serving import FleetSettings
 from tests.support.load import TASK
@@ -45,3 +55,13 @@ def test_what_is_returned_of_trials_does_not_grow_with_the_history() -> None:
         assert len(verdicts) == 2
         sizes.append(len(pickle.dumps((since, verdicts))))
     assert max(sizes) < 2 * min(sizes) < load(4.0).values.nbytes
+
+
+def test_the_record_of_a_configured_model_keeps_to_the_growth_that_it_may_have() -> None:
+    history = load(4.0, series=1)
+    soaring = ModelTrial("holt-winters", None, step_number(history), 3 * history.values)
+    for written, most in ((None, 2.0), (1.5, 1.5), (3.0, 3.0)):
+        terms = JudgingTerms(ModelName.HOLT_WINTERS, replace(TASK, max_growth=written), FLEET)
+        (verdict,) = verdicts(terms, history, [soaring])
+        assert verdict.bill is not None
+        assert verdict.bill.as_headroom_ratio == pytest.approx(most - 1, abs=0.02)

@@ -6,10 +6,13 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
+from recommender.kinds.predictive.choice.auto import configured_capacity
 from recommender.kinds.predictive.choice.blend import Blend, Part
-from recommender.kinds.predictive.learning import SeriesVerdict
+from recommender.kinds.predictive.current_forecast import with_present
+from recommender.kinds.predictive.learning import SeriesVerdict, verdict_on
 from recommender.kinds.predictive.many_series import SharedFit
 from recommender.kinds.predictive.models.holt_winters import HOLT_WINTERS
 from recommender.kinds.predictive.predictive_settings import ForEach, ModelName
@@ -19,7 +22,9 @@ from recommender.running.loads.histories.target_loads import target_of
 from recommender.running.loads.learned.forecast_tasks import task_of
 from recommender.running.loads.learned.model_choices import Learned, LearnedModels
 from recommender.running.loads.predictions import predicting
+from recommender.running.loads.predictions.blending import ModelForecast, prediction_of
 from recommender.running.loads.predictions.delay_measurement import DelayMeter
+from recommender.running.loads.predictions.forecast_limits import KnownLoads, limits_of
 from recommender.running.loads.predictions.predicting import Predictor
 from tests.recommender.running.loads.load_world import FOR_EACH, need
 
@@ -27,7 +32,6 @@ if TYPE_CHECKING:
     from recommender.decisions.loads.prediction import Prediction
     from recommender.running.loads.histories.target_loads import Target
     from recommender.running.loads.load_needs import LoadNeed
-    from recommender.running.loads.predictions.blending import ModelForecast
 
 START = 1_700_000_000.0
 STEP = 10.0
@@ -251,6 +255,27 @@ def test_the_default_growth_limits_a_trend_that_is_configured_but_not_headroom()
     assert without.model == "headroom"
     assert without.load.predicted is not None
     assert without.load.predicted > 2500
+
+
+@pytest.mark.parametrize("upper", [9000.0, 1200.0, math.nan])
+@pytest.mark.parametrize("written", [None, 1.05, 3.0])
+@pytest.mark.parametrize("model", ["reactive", "headroom", "seasonal", "percentile", "linear", "holt-winters"])
+def test_a_configured_model_predicts_the_capacity_of_its_backtest(
+    model: str, written: float | None, upper: float
+) -> None:
+    wanted = need("load", model=ModelName(model), history_seconds=3600.0, max_growth=written, max_over_history=10.0)
+    history, now = rising(wanted)
+    task = task_of(wanted, DelayMeter().delays(wanted))
+    verdict = verdict_on(model, "it is configured", 0.0 if model == "reactive" else 0.1)
+    said = {part.model: {None: ModelForecast(upper, upper)} for part in verdict.blend.parts}
+    limits = limits_of(wanted.settings, task, KnownLoads(history, now, {None: 1000.0}), said, {None: verdict})
+    found = prediction_of(
+        verdict, {name: each[None] for name, each in said.items()}, limits.get(None), 1000.0, task, now
+    )
+
+    past = with_present(history.history((None,), now), np.array([1000.0]))
+    forecasts = np.full(past.values.shape, upper if said else math.nan)
+    assert found.load.predicted == pytest.approx(configured_capacity(model, past, forecasts, task)[0, -1])
 
 
 def test_what_was_learned_for_another_model_or_time_zone_does_not_act() -> None:
