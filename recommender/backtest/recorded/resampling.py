@@ -67,7 +67,21 @@ def resampled(trace: RecordedLoad, step_seconds: float | None, missing: Missing)
     grid = _fine_grid(trace, fine, missing)
     if step > fine * (1 + _ALMOST):
         grid = _coarse(grid, step)
-    return of_one_series(grid.start, grid.step, grid.values)
+    return _without_unknown_ends(of_one_series(grid.start, grid.step, grid.values))
+
+
+def _without_unknown_ends(history: LoadHistory) -> LoadHistory:
+    """Return the steps from the first known one to the last.
+
+    Otherwise all known steps could lie in the warm-up, so that nothing is judged, and models would seem to have had a
+    history.
+    """
+    known = np.flatnonzero(~np.isnan(history.values[0]))
+    if not len(known):
+        return history
+    first = int(known[0])
+    start = history.start_seconds + first * history.step_seconds
+    return LoadHistory(start, history.step_seconds, history.values[:, first : known[-1] + 1])
 
 
 def median_step(trace: RecordedLoad) -> float | None:
