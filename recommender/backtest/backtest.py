@@ -91,7 +91,7 @@ def run_backtest(
     task = task_for(options.startup_seconds, history.step_seconds, options.settings, options.down_window_seconds)
     share, stretch = _FORECASTS_SHARE[options.actuator], options.settings.stretch
     seen, sought = stretched_history(history, stretch), stretched_task(task, stretch)
-    runs = run_models(models, seen, sought, children, lambda done, what: show(share * done, what))
+    runs = run_models(models, seen, sought, children, lambda done, what: show(share * done, what), stretch)
     forecasts = {run.name: run.forecasts for run in runs.runs}
     choosing = Choosing(seen, forecasts, sought, stretched_fleet(fleet, stretch))
     auto = choosing.run(options.settings.budget_ratio)
@@ -122,7 +122,7 @@ def run_backtest(
     given = replace(given, cost_above_load_ratio=bill, regret=regret)
     return BacktestReport(
         actuator=options.actuator,
-        trace=_trace_facts(trace, history, judged),
+        trace=_trace_facts(trace, history, judged, options.settings.season_seconds),
         fleet_settings=fleet,
         policies=results,
         frontier=points,
@@ -135,7 +135,7 @@ def run_backtest(
     )
 
 
-def _trace_facts(trace: RecordedLoad, history: LoadHistory, judged: BoolArray) -> TraceFacts:
+def _trace_facts(trace: RecordedLoad, history: LoadHistory, judged: BoolArray, season_seconds: float) -> TraceFacts:
     return TraceFacts(
         source=trace.source,
         start=history.start_seconds,
@@ -144,6 +144,7 @@ def _trace_facts(trace: RecordedLoad, history: LoadHistory, judged: BoolArray) -
         samples=len(trace.times),
         judged_steps=int((judged & ~np.isnan(history.values[0])).sum()),
         warm_up_seconds=float((~judged).sum() * history.step_seconds),
+        season_seconds=season_seconds,
     )
 
 

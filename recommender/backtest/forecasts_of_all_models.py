@@ -111,8 +111,12 @@ def run_models(
     task: ForecastTask,
     children: Children,
     show: Callable[[float, str], None],
+    stretch: float = 1.0,
 ) -> ModelRuns:
-    """Return the rolling forecasts of each model that has enough history for at least one."""
+    """Return the rolling forecasts of each model that has enough history for at least one.
+
+    The times of history and task were multiplied by `stretch`.
+    """
     runs, notes, done = [], [], 0.0
     whole = sum(map(_weight, models))
     for model in models:
@@ -126,7 +130,7 @@ def run_models(
         forecasts = rolling_forecasts(model, history, task, options, fits.run, report)
         done += _weight(model)
         if np.isnan(forecasts.upper).all():
-            notes.append(_lacking(model, history, fits.counts))
+            notes.append(_lacking(model, history, fits.counts, stretch))
         else:
             runs.append(ModelRun(model.name, forecasts, fits.counts))
     return ModelRuns(tuple(runs), tuple(notes))
@@ -136,12 +140,12 @@ def _weight(model: Model) -> float:
     return _HEAVY if model.is_heavy else 1.0
 
 
-def _lacking(model: Model, history: LoadHistory, fits: FitCounts) -> str:
+def _lacking(model: Model, history: LoadHistory, fits: FitCounts, stretch: float) -> str:
     if history.span_seconds <= model.least_history_seconds:
-        return (
-            f"{model.name} does not take part: it needs {duration_text(model.least_history_seconds)} of history, "
-            f"and the trace has {duration_text(history.span_seconds)}"
-        )
+        # A rounding error would turn 14 days into 13.9.
+        times = (round(each / stretch, 3) for each in (model.least_history_seconds, history.span_seconds))
+        needed, known = map(duration_text, times)
+        return f"{model.name} does not take part: it needs {needed} of history, and the trace has {known}"
     if fits.last_failure:
         return f"{model.name} does not take part: none of its fits succeeded; the last failure: {fits.last_failure}"
     return f"{model.name} does not take part: it has no forecast for this trace"

@@ -40,6 +40,8 @@ class TraceFacts:
     samples: int
     judged_steps: int
     warm_up_seconds: float
+    season_seconds: float
+    """How long one cycle of the load takes, by the configuration."""
 
 
 @dataclass(frozen=True, slots=True)

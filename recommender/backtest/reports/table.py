@@ -24,7 +24,7 @@ _HEADER: Final = (
 )
 _AS_FACTOR: Final = 2.0
 """The ratio from which a multiple is easier to read than a percentage."""
-_LEAST_SECONDS: Final = 2 * 86400.0
+_LEAST_SEASONS: Final = 2
 _GAP: Final = "  "
 _BOLD: Final = "\x1b[1m{}\x1b[0m"
 
@@ -48,9 +48,12 @@ def report_text(report: BacktestReport, *, colour: bool = False) -> str:
 
 def _shortness(report: BacktestReport) -> Iterator[str]:
     """Yield a warning if the load covers too little time for the verdict to mean much."""
-    seconds = report.trace.end - report.trace.start
-    if seconds < _LEAST_SECONDS:
-        yield f"The load covers {duration_text(seconds)} only, and most models need 2 days: repeat this with more."
+    seconds, least = report.trace.end - report.trace.start, _LEAST_SEASONS * report.trace.season_seconds
+    if seconds < least:
+        yield (
+            f"The load covers {duration_text(seconds)} only, and most models need {duration_text(least)}: repeat this "
+            "with more."
+        )
 
 
 def sentence(report: BacktestReport) -> str:

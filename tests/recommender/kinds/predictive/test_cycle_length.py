@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recommender.backtest.options import BacktestOptions
+from recommender.backtest.reports.table import report_text
 from recommender.kinds.predictive.cycle_length import stretched_fleet, stretched_history, stretched_task
 from recommender.kinds.predictive.history import DAY_SECONDS, of_one_series
 from recommender.kinds.predictive.models.table import model_named
@@ -59,6 +60,35 @@ def test_models_that_need_days_take_part_in_a_backtest_of_minutes() -> None:
     assert "model:seasonal" in {each.name for each in report.policies}
     assert report.trace.warm_up_seconds == pytest.approx(360.0)
     assert report.verdict.cost_above_load_ratio is not None
+
+
+@pytest.mark.parametrize(
+    ("season_seconds", "days", "warned", "noted"),
+    [
+        (3600.0, 0.5, None, None),
+        (
+            3600.0,
+            0.075,
+            "The load covers 1.7 h only, and most models need 2 h",
+            "needs 2 h of history, and the trace has 1.8 h",
+        ),
+        (
+            7 * DAY_SECONDS,
+            10.0,
+            "The load covers 9.9 days only, and most models need 14 days",
+            "needs 14 days of history, and the trace has 10 days",
+        ),
+    ],
+)
+def test_what_a_short_load_lacks_is_said_in_its_own_time(
+    season_seconds: float, days: float, warned: str | None, noted: str | None
+) -> None:
+    options = BacktestOptions(PredictiveSettings(season_seconds=season_seconds))
+    steps = 240 if days > 1 else round(days * 1440)
+    report = replayed(daily_load(steps), options, step_seconds=days * DAY_SECONDS / steps, models=MODELS)
+    text = report_text(report)
+    assert (warned in text) if warned else ("most models need" not in text)
+    assert (noted in text) if noted else ("does not take part" not in text)
 
 
 def backtest_without_season() -> BacktestReport:
