@@ -154,7 +154,7 @@ def _forecast(load: LoadInput) -> LoadForecast | None:
     # The size has a step of its own for `maxGrowth`, which always allows a replica.
     before = load.prediction.before_growth_limit
     upper = predicted.predicted if before is None else before
-    return LoadForecast(median, upper, load.prediction.model, bound=load.prediction.bound)
+    return LoadForecast(median, upper, load.prediction.model, load.prediction.bound, limited=predicted.predicted)
 
 
 def _last(memory: Memory) -> int | None:

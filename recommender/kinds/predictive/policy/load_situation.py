@@ -22,6 +22,9 @@ class LoadForecast:
     """The model as the configuration spells it, such as `holt-winters`."""
     bound: ForecastBound | None = None
     """How `upper` was capped; None if it was not."""
+    limited: float | None = None
+    """`upper` as it is published: within `maxGrowth` of the load or of its mean in the last minutes, whichever is
+    larger; None if that mean is unknown."""
 
 
 @dataclass(frozen=True, slots=True)

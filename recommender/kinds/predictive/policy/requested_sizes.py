@@ -57,7 +57,8 @@ def _from_load(
         if upper > bound.ratio * bound.largest:
             why = f"at most the load {load:.10g} with its headroom"
         steps.append(Step("bound", replicas_for(upper, per_replica), why))
-    highest = _highest_growth(settings, model, load, per_replica)
+    limited = None if situation.forecast is None else situation.forecast.limited
+    highest = _highest_growth(settings.growth_limit(model), load, limited, per_replica)
     if highest is not None and upper > highest.amount:
         upper = highest.amount
         if (capped := replicas_for(upper, per_replica)) != steps[-1].value:
@@ -93,13 +94,18 @@ class _Growth:
     detail: str
 
 
-def _highest_growth(settings: PredictiveSettings, model: str, load: float, per_replica: float) -> _Growth | None:
-    """Return the largest forecast that `maxGrowth` permits; None without a limit."""
-    growth = settings.growth_limit(model)
+def _highest_growth(growth: float | None, load: float, limited: float | None, per_replica: float) -> _Growth | None:
+    """Return the largest forecast that a growth permits; None without a limit.
+
+    The size is for no less than the published forecast, `limited`, which a single quiet sample hardly lowers.
+    """
     if growth is None:
         return None
+    amount, detail = load * growth, f"at most {growth:.6g} times the load {load:.10g}"
+    if limited is not None and limited > amount:
+        amount, detail = limited, f"at most {growth:.6g} times the mean load of the last minutes"
     # From nearly 0, any growth is a large ratio, so one replica is always allowed.
-    return _Growth(max(load * growth, per_replica), f"at most {growth:.6g} times the load {load:.10g}")
+    return _Growth(max(amount, per_replica), detail)
 
 
 def _slots(settings: PredictiveSettings, situation: LoadSituation) -> Slots | None:

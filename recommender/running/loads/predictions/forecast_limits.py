@@ -50,10 +50,19 @@ def limits_of(
     # The history is searched only for forecasts far above the present load, which is part of it.
     growths = {target: settings.growth_limit(verdict.model) for target, verdict in chosen.items()}
     ratios = {target: min(task.max_over_history, growth or math.inf) for target, growth in growths.items()}
-    high = {target for target, verdict in chosen.items() if _may_be_high(verdict, past.loads[target], ratios[target])}
+    high = {
+        target
+        for target, verdict in chosen.items()
+        if _may_be_high(verdict, past.loads[target], ratios[target], task.headroom_ratio)
+    }
     for values in said.values():
         high |= {target for target, each in values.items() if each.upper > ratios[target] * past.loads[target]}
-    if past.history is None or not high:
+    if past.history is None:
+        return {
+            target: ForecastLimit(math.inf, past.loads[target], _allowed(growths[target], past.loads[target]))
+            for target in high
+        }
+    if not high:
         return {}
     targets = sorted(high, key=str)
     present = np.array([past.loads[target] for target in targets])
@@ -61,17 +70,23 @@ def limits_of(
     limits = forecast_limit(largest, present, task)
     levels = _levels(past.history, targets, present, past.now, task)
     return {
-        target: ForecastLimit(
-            float(limit), float(most), math.inf if (growth := growths[target]) is None else growth * level
-        )
+        target: ForecastLimit(float(limit), float(most), _allowed(growths[target], level))
         for target, most, limit, level in zip(targets, largest, limits, levels.tolist(), strict=True)
     }
 
 
-def _may_be_high(verdict: SeriesVerdict, load: float, ratio: float) -> bool:
-    """Return whether a blend may exceed this multiple of the load although none of its forecasts does."""
+def _allowed(growth: float | None, level: float) -> float:
+    return math.inf if growth is None else growth * level
+
+
+def _may_be_high(verdict: SeriesVerdict, load: float, ratio: float, missing_ratio: float) -> bool:
+    """Return whether a blend may exceed this multiple of the load although none of its forecasts does.
+
+    `missing_ratio` is the room of a model without a forecast.
+    """
     return bool(load) and (
-        1 + verdict.blend.headroom_ratio > ratio or any(part.scale > 1 for part in verdict.blend.parts)
+        1 + max(verdict.blend.headroom_ratio, missing_ratio) > ratio
+        or any(part.scale > 1 for part in verdict.blend.parts)
     )
 
 

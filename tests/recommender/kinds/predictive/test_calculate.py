@@ -66,6 +66,39 @@ def test_a_growth_that_was_limited_has_its_step_in_the_record() -> None:
     assert size.inputs == {"load": 40.0, "predicted": 48.0}
 
 
+@pytest.mark.parametrize(
+    ("published", "before", "steps"),
+    [
+        (
+            1470.0,
+            1600.0,
+            [
+                ("quantile/forecast", 16, "ceil(1600 / 100), in 120 s"),
+                ("maxGrowth", 15, "at most 1.5 times the mean load of the last minutes"),
+            ],
+        ),
+        (1300.0, None, [("quantile/forecast", 13, "ceil(1300 / 100), in 120 s")]),
+        (
+            900.0,
+            1600.0,
+            [
+                ("quantile/forecast", 16, "ceil(1600 / 100), in 120 s"),
+                ("maxGrowth", 9, "at most 1.5 times the load 600"),
+            ],
+        ),
+    ],
+)
+def test_a_quiet_sample_lowers_the_size_no_further_than_the_published_forecast(
+    published: float, before: float | None, steps: list[tuple[str, int, str]]
+) -> None:
+    found = load(600.0, published)
+    given = Observed(LoadInput(replace(found.value.prediction, before_growth_limit=before)), found.time)
+    size = calculate_predictive(settings(max_growth=1.5), "chat")(inputs(given), Memory(), NOW)
+
+    assert [(each.step, each.value, each.detail) for each in size.steps[:-2]] == steps
+    assert size.replicas == steps[-1][1]
+
+
 def test_a_forecast_below_the_present_load_shrinks_nothing() -> None:
     found = calculate_predictive(settings(), "chat")(inputs(load(850.0, 100.0)), Memory(), NOW)
     assert (found.replicas, found.binding) == (9, "reactive/load")

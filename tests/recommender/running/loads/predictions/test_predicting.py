@@ -243,6 +243,20 @@ def test_headroom_of_a_large_bill_grows_no_more_than_is_written() -> None:
     assert predicted(wanted, learned_blend(wanted)).load.predicted == pytest.approx(1.2 * 2800)
 
 
+def test_the_written_growth_limits_headroom_that_stands_in_before_any_history_and_in_a_blend() -> None:
+    wanted = need("load", model=ModelName.AUTO, history_seconds=3600.0, max_growth=1.05)
+    delays = DelayMeter().delays(wanted)
+    blend = Blend(0.01, (Part("seasonal", 1.0, 1.0),))
+    verdict = SeriesVerdict("seasonal", "it was best", blend)
+    task = task_of(wanted, delays)
+    said: dict[str, dict[Target, ModelForecast]] = {"seasonal": {None: ModelForecast(math.nan, math.nan)}}
+    history, now = rising(wanted)
+    for past in (None, history):
+        limits = limits_of(wanted.settings, task, KnownLoads(past, now, {None: 2800.0}), said, {None: verdict})
+        found = prediction_of(verdict, {"seasonal": said["seasonal"][None]}, limits.get(None), 2800.0, task, now)
+        assert found.load.predicted == pytest.approx(1.05 * 2800)
+
+
 def test_the_default_growth_limits_a_trend_that_is_configured_but_not_headroom() -> None:
     wanted = need("load", model=ModelName.LINEAR, history_seconds=3600.0, headroom_ratio=1.5, max_over_history=10.0)
     history, now = rising(wanted)
@@ -267,7 +281,9 @@ def test_a_configured_model_predicts_the_capacity_of_its_backtest(
     history, now = rising(wanted)
     task = task_of(wanted, DelayMeter().delays(wanted))
     verdict = verdict_on(model, "it is configured", 0.0 if model == "reactive" else 0.1)
-    said = {part.model: {None: ModelForecast(upper, upper)} for part in verdict.blend.parts}
+    said: dict[str, dict[Target, ModelForecast]] = {
+        part.model: {None: ModelForecast(upper, upper)} for part in verdict.blend.parts
+    }
     limits = limits_of(wanted.settings, task, KnownLoads(history, now, {None: 1000.0}), said, {None: verdict})
     found = prediction_of(
         verdict, {name: each[None] for name, each in said.items()}, limits.get(None), 1000.0, task, now
