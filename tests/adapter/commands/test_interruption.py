@@ -1,4 +1,4 @@
-"""Ctrl-C ends commands that a person waits for."""
+"""Ctrl-C and SIGTERM end commands that wait for a server."""
 
 from __future__ import annotations
 
@@ -72,3 +72,43 @@ def test_ctrl_c_ends_a_command_with_one_line(
     finally:
         process.kill()
     assert (process.returncode, out, err) == (130, "", f"tidewatch-{program}: interrupted\n")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (
+            "serve --config RULES --prometheus-url URL --lister-kubeconfig KUBECONFIG --cert-dir CERTIFICATES "
+            "--serving-secret a/b --service a/s --apiservice v1beta1.custom.metrics.k8s.io"
+        ),
+        "doctor --kubeconfig KUBECONFIG",
+    ],
+)
+def test_sigterm_ends_process_1_while_it_waits_for_the_api_server(
+    tmp_path: Path, silent: socket.socket, arguments: str
+) -> None:
+    # The kernel delivers no signal to process 1 that it has no handler for, so 143 is from a handler: else it is -15.
+    url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+    (tmp_path / "rules.yaml").write_text("rules: []\n")
+    (tmp_path / "kubeconfig").write_text(
+        "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\n"
+        f"users: [{{name: u, user: {{}}}}]\nclusters: [{{name: c, cluster: {{server: '{url}'}}}}]\n"
+    )
+    words = {"RULES": "rules.yaml", "URL": url, "KUBECONFIG": "kubeconfig", "CERTIFICATES": "certificates"}
+    command = "import os; os.getpid = lambda: 1; from adapter.commands.main import main; main()"
+    with subprocess.Popen(
+        [sys.executable, "-c", command, *(words.get(word, word) for word in arguments.split())],
+        cwd=tmp_path,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+    ) as process:
+        try:
+            silent.settimeout(60.0)
+            connection, _ = silent.accept()
+            with connection:
+                process.terminate()
+                status = process.wait(timeout=60.0)
+        finally:
+            process.kill()
+    assert status == 143

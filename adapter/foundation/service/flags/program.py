@@ -13,7 +13,7 @@ from adapter.foundation.documents.tree import nearest
 from adapter.foundation.service.flags.parsing import exit_for_usage
 from adapter.foundation.service.flags.table import ENVIRONMENT_PREFIX, CommandFlags, Flag, variable_of
 from adapter.foundation.service.runtime.garbage_collector import collect_rarely
-from adapter.foundation.service.runtime.printing import run_until_interrupted, run_until_nobody_reads
+from adapter.foundation.service.runtime.printing import end_at_sigterm, run_until_interrupted, run_until_nobody_reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,7 @@ class Program:
 
 def run_command_line(program: Program, arguments: Sequence[str] | None) -> None:
     """Run a command line (by default that of the process); raises SystemExit if the exit status is not 0."""
+    end_at_sigterm()
     run = partial(run_program, program, sys.argv[1:] if arguments is None else arguments, os.environ)
     run_until_interrupted(program.name, partial(run_until_nobody_reads, program.name, run))
 

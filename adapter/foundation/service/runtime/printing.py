@@ -1,4 +1,4 @@
-"""Ends of commands: Ctrl-C, a reader that stops early (as with `| head -1`), and a stdout that is closed or full."""
+"""Ends of commands: Ctrl-C, SIGTERM, a reader that stops early (as with `| head -1`), and a closed or full stdout."""
 
 from __future__ import annotations
 
@@ -79,6 +79,18 @@ def _end(status: int) -> NoReturn:
 
 INTERRUPTED = 128 + signal.SIGINT
 """The exit status that a shell reports for a program that was ended by SIGINT."""
+TERMINATED = 128 + signal.SIGTERM
+"""The exit status that a shell reports for a program that was ended by SIGTERM."""
+
+
+def end_at_sigterm() -> None:
+    """Let SIGTERM end this process even if it is process 1 of a container.
+
+    The kernel ends every other process that has no handler, but does not deliver such a signal to process 1. Servers
+    replace the handler once they can end in order, and until then they may wait for the API server.
+    """
+    if os.getpid() == 1:
+        signal.signal(signal.SIGTERM, lambda *_: os._exit(TERMINATED))
 
 
 def run_until_interrupted(program: str, run: Callable[[], None]) -> None:
