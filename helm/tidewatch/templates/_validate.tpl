@@ -8,6 +8,7 @@
 {{- fail (printf "the names of Services must begin with a letter, and those of the release %s would not: set fullnameOverride" .Release.Name) -}}
 {{- end -}}
 {{- include "tidewatch.validateArguments" . -}}
+{{- include "tidewatch.validateAccounts" . -}}
 {{- if .Values.recommender.enabled }}{{ include "tidewatch.validateRecommender" . }}{{ end -}}
 {{- include "tidewatch.validateNodes" . -}}
 {{- if and $rules.existing (or (and (kindIs "slice" $rules.shipped) $rules.shipped) $rules.default $rules.custom $rules.external $rules.resource $rules.prometheus) -}}
@@ -56,6 +57,27 @@
 {{- if hasKey $flag.values $name -}}
 {{- fail (printf "%s: the chart sets --%s itself: set %s instead" $key $name (get $flag.values $name)) -}}
 {{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Components may share a service account, but only one may create it: Helm would fail in the middle of the installation. */}}
+{{- define "tidewatch.validateAccounts" -}}
+{{- $nodes := .Values.nodes -}}
+{{- $accounts := list
+    (list "serviceAccount" .Values.adapter.enabled .Values.serviceAccount.create (include "tidewatch.serviceAccount" .))
+    (list "recommender.serviceAccount" .Values.recommender.enabled .Values.recommender.serviceAccount.create (include "tidewatch.recommender.serviceAccount" .))
+    (list "nodes.serviceAccount" $nodes.enabled $nodes.serviceAccount.create (include "tidewatch.nodes.serviceAccount" .))
+    (list "nodes.scheduler.serviceAccount" $nodes.scheduler.enabled $nodes.scheduler.serviceAccount.create (include "tidewatch.scheduler.serviceAccount" .))
+-}}
+{{- $creators := dict -}}
+{{- range $accounts -}}
+{{- $key := index . 0 -}}{{- $name := index . 3 -}}
+{{- if and (index . 1) (index . 2) -}}
+{{- with get $creators $name -}}
+{{- fail (printf "%s and %s would both create %s: set %s.create=false, or give each a name of its own" . $key $name $key) -}}
+{{- end -}}
+{{- $_ := set $creators $name $key -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

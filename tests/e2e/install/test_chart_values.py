@@ -197,6 +197,14 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "an extender that counts for nothing": (nodes(scheduler={"weight": 0}), "/nodes/scheduler/weight': minimum"),
     "an address that is a name": (nodes(service={"clusterIP": "tidewatch"}), "/nodes/service/clusterIP'"),
     "one port for two things": ({"listenPort": 9180}, "listenPort and metrics.port are both 9180"),
+    "one service account that two components would create": (
+        recommender(configuration(), serviceAccount={"name": "robot"}) | {"serviceAccount": {"name": "robot"}},
+        "serviceAccount and recommender.serviceAccount would both create robot",
+    ),
+    "the service account of another component": (
+        nodes(serviceAccount={"name": "tidewatch-adapter"}),
+        "serviceAccount and nodes.serviceAccount would both create tidewatch-adapter",
+    ),
     "all kinds of objects": (
         {"rbac": {"objectKinds": [{"apiGroups": ["apps"], "resources": ["*"]}]}},
         "rbac.objectKinds: the adapter must not read Secrets or all kinds",
