@@ -17,19 +17,14 @@ from __future__ import annotations
 import logging
 import os
 import resource
-import signal
 import sys
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from gunicorn.app.base import BaseApplication
 from gunicorn.arbiter import Arbiter
-from gunicorn.errors import HaltServer
-from gunicorn.glogging import Logger
-from gunicorn.sock import TCP6Socket, TCPSocket
 
 from adapter.foundation.files.kept_contents import KeptContents
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage
@@ -38,10 +33,10 @@ from adapter.foundation.service.runtime.garbage_collector import settle_collecto
 from adapter.foundation.service.runtime.heap import settle_heap
 from adapter.foundation.service.runtime.logs import fields
 from adapter.foundation.service.server.addresses import Address, address_of, listening_socket
+from adapter.foundation.service.server.arbiter import ServerArbiter, ServerLogger
 from adapter.foundation.service.server.context import WorkerContext
 from adapter.foundation.service.server.tls import ServerTls
 from adapter.foundation.service.server.worker_exits import WorkerExits
-from adapter.foundation.time.backoff import Backoff
 
 if TYPE_CHECKING:
     import socket
@@ -57,16 +52,9 @@ MakeWorker: TypeAlias = Callable[[WorkerContext], WsgiApp]
 
 LOST_WORKER_SECONDS = 60
 """A worker whose poller thread has not reported for this long is killed and restarted."""
-LATE_SECONDS = 10.0
-"""An arbiter that has not looked at its worker for this long stood still itself, since it looks once a second."""
-STEADY_SECONDS = 60.0
-"""A worker that lived this long is replaced at once, and any other one after a wait that doubles each time."""
-LONGEST_RESTART_WAIT = 30.0
 SWITCH_SECONDS = 0.0005
 """Python's switch interval: how soon a waiting thread gets the interpreter from one that computes. With the default of
 5 ms, the 99th percentile of requests doubled while 250,000 values were refreshed."""
-_EXIT_STATUSES: Final = {Arbiter.WORKER_BOOT_ERROR: 1, Arbiter.APP_LOAD_ERROR: 2}
-"""The exit status of the process for that of a worker that could not start. Gunicorn ends with such a worker."""
 SPARE_DESCRIPTORS = 256
 """File descriptors reserved for everything but client connections: health checks, Prometheus, the cluster and files."""
 
@@ -95,7 +83,7 @@ def serve_forever(options: ServerOptions, make_worker: MakeWorker) -> NoReturn:
     for name in ("GUNICORN_PID", "GUNICORN_FD"):
         os.environ.pop(name, None)
     application = ServerApplication(options, make_worker, address_of(listener), plain, tls)
-    ServerArbiter(application, listener).run()
+    ServerArbiter(application, listener, application.exits, options.end_seconds).run()
     raise AssertionError("gunicorn's arbiter raises SystemExit")
 
 
@@ -159,122 +147,6 @@ class ServerApplication(BaseApplication):
         sys.stderr.write(f"{self.options.program}: {message}\n")
         sys.stderr.flush()
         sys.exit(status)
-
-
-class ServerLogger(Logger):
-    """Sends gunicorn's messages through the process's logs; there is no access log."""
-
-    def setup(self, cfg: Config) -> None:
-        """Do nothing, because `logs.configure_logs` sets handlers and levels."""
-        self.cfg = cfg
-        self._access_log_enabled = False
-        self.error_log.propagate = True
-
-    def error(self, msg: str, *args: object, **kwargs: Any) -> None:  # noqa: ANN401 - handed through to logging
-        """Log an error, unless it says that a worker could not start, since the worker has printed the reason."""
-        if not args or args[-1] not in _EXIT_STATUSES:
-            self.error_log.error(msg, *args, **kwargs)
-
-
-class ServerArbiter(Arbiter):
-    """Keeps one worker alive, and shuts it down in order."""
-
-    def __init__(self, app: ServerApplication, listener: socket.socket) -> None:
-        super().__init__(app)
-        self._options = app.options
-        self._exits = app.exits
-        kind = TCP6Socket if listener.family.name == "AF_INET6" else TCPSocket
-        self.LISTENERS = [kind(listener.getsockname(), self.cfg, self.log, fd=listener.detach())]
-        self._end_signal = signal.SIGTERM
-        self._spawned_at = 0.0
-        self._spawn_after = 0.0
-        self._looked_at = time.monotonic()
-        self._judges_from = 0.0
-        self._restarts = Backoff(1.0, LONGEST_RESTART_WAIT, jitter_ratio=0.0)
-
-    def init_signals(self) -> None:
-        """Handle the signals that end the process, and a worker's exit. SIGHUP is ignored: files are polled."""
-        super().init_signals()
-        for name in ("HUP", "TTIN", "TTOU", "USR1", "USR2", "WINCH"):
-            signal.signal(getattr(signal, f"SIG{name}"), signal.SIG_IGN)
-
-    def handle_int(self) -> NoReturn:
-        """SIGINT: shut down without the delay, since a person is waiting."""
-        self._end_signal = signal.SIGUSR1
-        raise StopIteration
-
-    def spawn_workers(self) -> None:
-        """Start the worker, unless the last one ended soon after its start."""
-        now = time.monotonic()
-        if now >= self._spawn_after:
-            self._spawned_at = now
-            super().spawn_workers()
-
-    def murder_workers(self) -> None:
-        """Kill a worker that has not reported for too long.
-
-        If everything stood still, as in a container that was paused, the worker first gets time to report.
-        """
-        now = time.monotonic()
-        if now - self._looked_at >= LATE_SECONDS:
-            self._judges_from = now + LATE_SECONDS
-        self._looked_at = now
-        if now >= self._judges_from:
-            super().murder_workers()
-
-    def reap_workers(self) -> None:
-        """Handle the end of a worker; raises HaltServer if the worker could not start."""
-        before = len(self.WORKERS)
-        self._exits.note(self.WORKERS)
-        super().reap_workers()
-        if len(self.WORKERS) < before:
-            now = time.monotonic()
-            wait = restart_wait(self._restarts, now - self._spawned_at)
-            self._spawn_after = now + wait
-            if self.LISTENERS:
-                _log.warning("the worker died and will be restarted", extra=fields(after_seconds=wait))
-
-    def stop(self, graceful: bool = True) -> None:  # noqa: FBT001, FBT002 - gunicorn's signature
-        """Shut down the worker in order; each further signal makes it skip a phase."""
-        for listener in self.LISTENERS:
-            listener.close()
-        self.LISTENERS = []
-        self.kill_workers(self._end_signal if graceful else signal.SIGQUIT)
-        limit = time.monotonic() + self._options.end_seconds
-        try:
-            while self.WORKERS and time.monotonic() < limit:
-                self._wait_for_end()
-            if self.WORKERS:
-                self.kill_workers(signal.SIGKILL)
-                self.wait_for_signals(timeout=1.0)
-                self.reap_workers()
-        except HaltServer as e:
-            _log.debug("the worker ended before it had started: %s", e)
-
-    def halt(self, reason: str | None = None, exit_status: int = 0) -> NoReturn:
-        """Exit; if the worker could not start, it has printed the reason."""
-        _log.debug("the arbiter exits", extra=fields(reason=reason))
-        self.stop()
-        sys.exit(_EXIT_STATUSES.get(exit_status, exit_status))
-
-    def _wait_for_end(self) -> None:
-        signals = self.wait_for_signals(timeout=1.0)
-        self.reap_workers()
-        if signal.SIGQUIT in signals:
-            self.kill_workers(signal.SIGQUIT)
-        elif {signal.SIGTERM, signal.SIGINT}.intersection(signals):
-            self.kill_workers(signal.SIGUSR1)
-        else:
-            # Send the signal again for a worker that was being forked; other workers ignore the repetition.
-            self.kill_workers(signal.SIGTERM)
-
-
-def restart_wait(restarts: Backoff, lived_seconds: float) -> float:
-    """Return the seconds to wait before the worker is restarted, given its lifetime and the earlier restarts."""
-    if lived_seconds >= STEADY_SECONDS:
-        restarts.reset()
-        return 0.0
-    return restarts.delay()
 
 
 def _settings(options: ServerOptions) -> dict[str, object]:

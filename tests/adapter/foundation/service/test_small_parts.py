@@ -11,7 +11,8 @@ import pytest
 from adapter.foundation.service.runtime.errors import StartError
 from adapter.foundation.service.runtime.health import Health, HealthCheck, render_health
 from adapter.foundation.service.server.addresses import Address, address_of, listening_socket, parse_address
-from adapter.foundation.service.server.process import LONGEST_RESTART_WAIT, connections_within, restart_wait
+from adapter.foundation.service.server.arbiter import LONGEST_RESTART_WAIT, restart_wait
+from adapter.foundation.service.server.process import connections_within
 from adapter.foundation.service.server.server_settings import ConnectionLimits
 from adapter.foundation.service.server.shutdown_phases import Ending, Phase
 from adapter.foundation.service.server.tls import WEAK_SUITES, ChosenSuites, chosen_suites

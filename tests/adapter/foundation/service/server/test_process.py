@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from gunicorn.arbiter import Arbiter
 
-from adapter.foundation.service.server.process import ServerArbiter
+from adapter.foundation.service.server.arbiter import ServerArbiter
 from adapter.foundation.service.server.worker_exits import SIGNALS
 from tests.adapter.foundation.service.servers import (
     PATIENCE,
