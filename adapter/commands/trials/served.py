@@ -16,7 +16,7 @@ from adapter.foundation.sources.prometheus.errors import (
     QueryRefusedError,
 )
 from adapter.foundation.time.pace import UNPACED
-from adapter.metrics.readings.catalogue.metric_discovery import LookUpKey, look_up_key, what_is_missing
+from adapter.metrics.readings.catalogue.series_look_ups import LookUpKey, look_up_key, what_is_missing
 from adapter.metrics.rulebook.findings import Code, Finding, Severity
 from adapter.metrics.rulebook.plans import plan_of, planned_query
 from adapter.metrics.rulebook.plans.sample_age import times_of

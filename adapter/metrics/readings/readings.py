@@ -4,7 +4,7 @@ Requests determine what is queried; the queries are refreshed in the background,
 the newest answer. Only the first request of its kind waits for Prometheus. This class puts the parts together:
 
     request ──> QueryScheduler ──> entry ──> query ──> reading ──> answer
-    run_due ──> RefreshLoop ──> threads of the process ──> Refresher, SeriesDiscovery ──> Prometheus
+    run_due ──> RefreshLoop ──> threads of the process ──> Refresher, SeriesLookUps ──> Prometheus
 """
 
 from __future__ import annotations

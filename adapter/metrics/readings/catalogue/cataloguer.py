@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from adapter.foundation.service.runtime.threads import DaemonThreads
 from adapter.foundation.time.due_queue import DueQueue
 from adapter.metrics.readings.catalogue.catalogue import Catalogue
-from adapter.metrics.readings.catalogue.metric_discovery import LookUpKey, LookUpResult, SeriesDiscovery, look_up_key
+from adapter.metrics.readings.catalogue.metric_discovery import SeriesDiscovery
+from adapter.metrics.readings.catalogue.series_look_ups import LookUpKey, LookUpResult, SeriesLookUps, look_up_key
 from adapter.metrics.readings.retries import retry_after
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class Cataloguer:
     """
 
     def __init__(self, sources: ReadingSources, rulebook: Rulebook) -> None:
+        self._look_ups = SeriesLookUps(sources)
         self._discovery = SeriesDiscovery(sources)
         self._settings = sources.settings
         self._clock = sources.clock
@@ -149,7 +151,7 @@ class Cataloguer:
     def _result_of(self, key: LookUpKey, states: Iterable[DiscoveredRule], timeout_seconds: float) -> LookUpResult:
         asking = [state for state in states if look_up_key(state.rule) == key]
         try:
-            return self._discovery.look_up(key, asking, timeout_seconds)
+            return self._look_ups.look_up(key, asking, timeout_seconds)
         except Exception as error:  # noqa: BLE001 - see below
             # The one place where a fault in one rule's look-up is kept from all others.
             _log.exception("looking up %s failed: internal error", key.series_query)

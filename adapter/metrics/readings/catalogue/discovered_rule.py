@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from adapter.metrics.rulebook.model import Metric, Rule
 
@@ -46,3 +46,8 @@ class DiscoveredRule:
         """
         yield from (self.found[key] for key in self.vanished_at if key in self.found)
         yield from (metric for key, metric in self.found.items() if key not in self.vanished_at)
+
+
+def by_id(metrics: Iterable[Metric]) -> dict[MetricId, Metric]:
+    """Return the metrics by what identifies them."""
+    return {(metric.qualified, metric.series, metric.namespaced): metric for metric in metrics}

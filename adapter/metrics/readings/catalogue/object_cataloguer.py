@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.time.due_queue import DueQueue
 from adapter.metrics.readings.catalogue.catalogue import Catalogue
-from adapter.metrics.readings.catalogue.metric_discovery import LookUpKey, LookUpResult, SeriesDiscovery, look_up_key
+from adapter.metrics.readings.catalogue.metric_discovery import SeriesDiscovery
 from adapter.metrics.readings.catalogue.object_catalogues import (
     NamespaceObjects,
     ObjectState,
     namespace_objects,
     oldest,
 )
+from adapter.metrics.readings.catalogue.series_look_ups import LookUpKey, LookUpResult, SeriesLookUps, look_up_key
 from adapter.metrics.readings.retries import retry_after
 from adapter.metrics.rulebook.provided_metrics import SeriesShapes
 
@@ -56,7 +57,8 @@ class ObjectCataloguer:
         They should not share the process's record of Prometheus's uptime: an owner's selector that is too slow says
         nothing about Prometheus.
         """
-        self._discovery = SeriesDiscovery(sources, _shapes_of_owner)
+        self._look_ups = SeriesLookUps(sources, _shapes_of_owner)
+        self._discovery = SeriesDiscovery(sources)
         self._settings = sources.settings
         self._clock = sources.clock
         self._lock = threading.Lock()
@@ -148,7 +150,7 @@ class ObjectCataloguer:
                 discovered = state.discovered
                 rule = discovered.rule
                 seconds = self._settings.object_look_up_deadline_seconds
-                result = self._discovery.look_up(look_up_key(discovered.rule), (discovered,), seconds)
+                result = self._look_ups.look_up(look_up_key(discovered.rule), (discovered,), seconds)
         except Exception:  # noqa: BLE001 - see below
             # The one place where a fault in one object's look-up is kept from all others.
             _log.exception("looking up the series of MetricRule %s/%s failed: internal error", namespace, name)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.selectors import EVERYTHING
 from adapter.foundation.sources.prometheus.errors import PrometheusError, PrometheusTimeoutError
-from adapter.metrics.readings.catalogue.metric_discovery import LookUpKey, look_up_key, what_is_missing
+from adapter.metrics.readings.catalogue.series_look_ups import LookUpKey, look_up_key, what_is_missing
 from adapter.metrics.readings.explain.explanation import ExplanationVerdict, Outcome, Question
 from adapter.metrics.readings.explain.explanation_progress import Answered, Progress, place, shown
 from adapter.metrics.readings.public_reasons import without_series

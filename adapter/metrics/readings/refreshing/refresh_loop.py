@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from adapter.metrics.readings.asking.queries import Query
     from adapter.metrics.readings.asking.query_scheduler import QueryScheduler
     from adapter.metrics.readings.catalogue.cataloguer import Cataloguer
-    from adapter.metrics.readings.catalogue.metric_discovery import LookUpKey
     from adapter.metrics.readings.catalogue.object_cataloguer import ObjectCataloguer
+    from adapter.metrics.readings.catalogue.series_look_ups import LookUpKey
     from adapter.metrics.readings.reading_sources import ReadingSources
     from adapter.metrics.readings.refreshing.cross_check import CrossCheck
     from adapter.metrics.readings.refreshing.refreshers import Refreshers

@@ -1,0 +1,135 @@
+"""Looks up the series of rules in Prometheus, and makes the metrics that the rules provide from them.
+
+Each rule is looked up by itself, so that one that fails does not affect others. Rules with the same series query and
+Prometheus share a look-up.
+
+Answers are reduced to names and labels while they arrive, so the size of Prometheus decides how long a look-up takes,
+but not how much memory it needs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from adapter.foundation.sources.prometheus.backends.backend import Backend, attributed
+from adapter.foundation.sources.prometheus.errors import (
+    ERRORS_OF_SERVER,
+    AuthenticationRefusedError,
+    PrometheusError,
+    PrometheusUnreachableError,
+    UnexpectedAnswerError,
+    shortened,
+)
+from adapter.metrics.readings.catalogue.discovered_rule import by_id
+from adapter.metrics.rulebook.provided_metrics import SeriesShapes, metrics_by_name, namespace_labels
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Sequence
+
+    from adapter.foundation.sources.prometheus.queries.budget import Prometheus
+    from adapter.foundation.time.pace import Pace
+    from adapter.metrics.readings.catalogue.discovered_rule import DiscoveredRule, MetricId
+    from adapter.metrics.readings.reading_sources import ReadingSources
+    from adapter.metrics.rulebook.model import Metric, Rule
+
+_FIRST_PAUSE_SECONDS = 0.001
+"""Pause between slices of a rule's first look-up; the rule's metrics are missing until it ends."""
+
+
+class LookUpKey(NamedTuple):
+    """Identifies a look-up of series, which all rules with the same key share."""
+
+    series_query: str
+    backend: Backend | None = None
+    """The Prometheus that is asked; None for that of the flags."""
+
+
+def look_up_key(rule: Rule) -> LookUpKey:
+    """Return what is looked up for a rule."""
+    return LookUpKey(rule.series_query, rule.backend)
+
+
+@dataclass(frozen=True, slots=True)
+class LookUpResult:
+    """The result of a look-up: metrics by rule, the reason for having none, or both for a partial answer."""
+
+    key: LookUpKey
+    metrics: tuple[tuple[Rule, dict[MetricId, Metric]], ...] = ()
+    failure: str | None = None
+    """Why there may be more series, so that missing ones need not have vanished."""
+    unreachable: bool = False
+    """Whether nothing answered, or the credentials were refused, so that an early retry costs nothing."""
+    of_source: bool = False
+    """Whether Prometheus could not be asked, so that the rules need not be at fault."""
+    answered_at: float | None = None
+    """Unix seconds of the last answer that Prometheus gave before the look-up; None if it was away then."""
+    series: int = 0
+    """Number of series in the answer."""
+
+
+def shapes_of_all(labels: Collection[str]) -> SeriesShapes:
+    """Return the collector for the series of all namespaces; `labels` contain the namespace."""
+    return SeriesShapes(namespace_labels=labels)
+
+
+class SeriesLookUps:
+    """Looks up the series of rules. Changes nothing, and may be used on any thread."""
+
+    def __init__(
+        self, sources: ReadingSources, shapes: Callable[[Collection[str]], SeriesShapes] = shapes_of_all
+    ) -> None:
+        """`shapes` makes the collector for the series of one look-up, given the labels that contain their namespace."""
+        self._new_shapes = shapes
+        self._backends = sources.backends
+        self._resolve = sources.objects.resource
+        self._settings = sources.settings
+        self._clock = sources.clock
+        self._pace = sources.pace
+        self._first_pace = self._pace.with_pause(_FIRST_PAUSE_SECONDS)
+
+    def look_up(self, key: LookUpKey, states: Iterable[DiscoveredRule], timeout_seconds: float) -> LookUpResult:
+        """Ask for the series and return the metrics that each of these rules provides from them."""
+        source = self._backends.of(key.backend)
+        asking = tuple(states)
+        pace = self._pace if all(state.looked_up for state in asking) else self._first_pace
+        shapes = self._new_shapes(namespace_labels(state.rule for state in asking))
+        unreachable = of_source = False
+        answered_at = source.uptime.last_answer()
+        began = self._clock.monotonic()
+        try:
+            failure = self._fold(source.prometheus, key.series_query, timeout_seconds, shapes, pace)
+            source.uptime.answered()
+        except PrometheusError as error:
+            source.uptime.failed(error, began)
+            failure, of_source = attributed(key.backend, str(error)), isinstance(error, ERRORS_OF_SERVER)
+            unreachable = isinstance(error, PrometheusUnreachableError | AuthenticationRefusedError)
+            if isinstance(error, UnexpectedAnswerError) or not shapes:
+                return LookUpResult(key, (), failure, unreachable, of_source, answered_at)
+        metrics = tuple((state.rule, self._metrics_of(state.rule, shapes, pace)) for state in asking)
+        return LookUpResult(key, metrics, failure, unreachable, of_source, answered_at, shapes.series)
+
+    def _fold(
+        self, prometheus: Prometheus, series_query: str, timeout_seconds: float, shapes: SeriesShapes, pace: Pace
+    ) -> str | None:
+        """Put the series into the shapes; return why some may be missing. Raises PrometheusError."""
+        start = self._clock.wall() - self._settings.metrics_max_age_seconds
+        answer = prometheus.series(series_query, start=start, timeout_seconds=timeout_seconds)
+        for series in answer.batches(pace):
+            shapes.add(series)
+        return what_is_missing(shapes, answer.warnings)
+
+    def _metrics_of(self, rule: Rule, shapes: SeriesShapes, pace: Pace) -> dict[MetricId, Metric]:
+        """Return the metrics that the rule provides from the series, made a few names at a time."""
+        found: dict[MetricId, Metric] = {}
+        for part in pace.timed(metrics_by_name(rule, shapes, self._resolve)):
+            for metrics in part:
+                found.update(by_id(metrics))
+        return found
+
+
+def what_is_missing(shapes: SeriesShapes, warnings: Sequence[str]) -> str | None:
+    """Return why there may be more series than those that were read; None if all arrived."""
+    if shapes.left_out:
+        return f"it has too many names or labels, {shapes.left_out:,} series are left out: narrow the query"
+    return f"Prometheus warns: {shortened(warnings[0])}" if warnings else None
