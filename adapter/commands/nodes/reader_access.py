@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from adapter.foundation.files.credential_files import CredentialFiles, token_of
+from adapter.foundation.service.server.connections.bodies import BodyPlan
 from adapter.foundation.web.http import Request, Response
 from adapter.nodes.model.answers import API_VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable, Sequence
     from pathlib import Path
 
     from adapter.commands.nodes.client_certificate import ClientCertificate
-    from adapter.foundation.service.server.connections.bodies import Head
+    from adapter.foundation.service.server.connections.bodies import Head, PlanBody
     from adapter.foundation.web.routes import Admit, Route
 
 QUERY_PATH: Final = "/api/v1/query"
@@ -66,6 +67,30 @@ def protected(
     is configured, `/scheduler` is open, but accepts only smaller bodies.
     """
     return tuple(_protected_route(route, token, certificate, open_paths) for route in routes)
+
+
+def plan_by_routes(routes: Sequence[Route], *, reserved_below: str) -> PlanBody:
+    """Return a plan for bodies, by which only callers that a frequent route admits may send it bodies.
+
+    Requests for paths below `reserved_below` get one of the reserved threads; without a client certificate, only those
+    with small bodies do. For all other requests the plan is None, and an ordinary request thread decides.
+    """
+    by_path = {route.path: route for route in routes if route.is_frequent and route.largest_body_bytes}
+
+    def plan(head: Head) -> BodyPlan | None:
+        path, _, query = head.target.partition("?")
+        route = by_path.get(path)
+        if route is None or (route.methods and head.method not in route.methods):
+            return None
+        request = Request(head.method, path, query, head.headers, head.peer_chain)
+        if route.admit is not None and route.admit(request) is not None:
+            return None
+        largest = route.largest_body_bytes
+        if not path.startswith(reserved_below):
+            return BodyPlan(largest)
+        return BodyPlan(largest, largest if head.peer_chain else min(largest, LARGEST_STRANGERS_BODY_BYTES))
+
+    return plan
 
 
 def _protected_route(

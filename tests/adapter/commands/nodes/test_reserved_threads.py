@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.commands.nodes.reader_access import LARGEST_STRANGERS_BODY_BYTES, SCHEDULER, BearerToken
-from adapter.commands.nodes.worker import plan_by_routes
+from adapter.commands.nodes.reader_access import LARGEST_STRANGERS_BODY_BYTES, SCHEDULER, BearerToken, plan_by_routes
 from adapter.foundation.service.server.connections.bodies import Head
 from adapter.foundation.service.server.connections.connection import Connection
 from adapter.foundation.web.routes import Route
