@@ -41,10 +41,10 @@ from adapter.nodes.queries.query_steps import (
 )
 from adapter.nodes.queries.range_matrix import MatrixReader
 from adapter.nodes.queries.refresh_results import RefreshResult
-from adapter.nodes.queries.sample_grid_joining import answered_steps, joined, without_nodes
+from adapter.nodes.queries.sample_grid_joining import answered_steps, grids_to_join, joined, without_nodes
 from adapter.nodes.queries.survey_schedule import KeptSurvey
 from adapter.nodes.windows.day import known_slots
-from adapter.nodes.windows.grid import aligned, kept_columns, not_after, regrid
+from adapter.nodes.windows.grid import aligned, kept_columns
 from adapter.nodes.windows.week import known_quarters
 
 if TYPE_CHECKING:
@@ -228,17 +228,10 @@ class SampleRefresher:
         self, now: float, samples: SampleSet | None, nodes: tuple[ClusterNode, ...] | None
     ) -> dict[LoadResource, SampleGrid]:
         """Return the grids to start from, and note the steps that they have."""
-        grids = {} if samples is None else {r: not_after(grid, now) for r, grid in samples.grids.items()}
-        # Samples on other steps, such as from a file of another version, cannot be joined with later ones.
-        grids = {
-            r: grid for r, grid in grids.items() if grid.step_seconds == STEP_SECONDS and not grid.end % STEP_SECONDS
-        }
+        grids = {} if samples is None else grids_to_join(samples.grids, now, nodes)
         for past in (self._day, self._week):
             past.follow_clock(now)
         knows_nodes = bool(nodes)
-        if nodes is not None:
-            names = tuple(sorted(node.name for node in nodes))
-            grids = {resource: regrid(grid, names) for resource, grid in grids.items()}
         if self._knew_nodes is not None and knows_nodes != self._knew_nodes:
             # All nodes have other names, are gone or are back: the samples of all steps are requested again.
             for progress in self._progress.values():

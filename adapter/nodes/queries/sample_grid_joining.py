@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adapter.nodes.windows.grid import column_times, join, regrid, rows_of
+from adapter.nodes.queries.expressions import STEP_SECONDS
+from adapter.nodes.windows.grid import column_times, join, not_after, regrid, rows_of
 from adapter.nodes.windows.node_rows import SeriesRows, grid_of_series
 
 if TYPE_CHECKING:
@@ -21,6 +22,22 @@ if TYPE_CHECKING:
     from adapter.nodes.names.mapping import SeriesMapper
     from adapter.nodes.queries.answer_rows import AnswerRows
     from adapter.nodes.queries.query_steps import QueryPiece
+
+
+def grids_to_join(
+    grids: Mapping[LoadResource, SampleGrid], now: float, nodes: tuple[ClusterNode, ...] | None
+) -> dict[LoadResource, SampleGrid]:
+    """Return the grids with which later samples can be joined, without steps after now (Unix seconds).
+
+    With Node objects, they have exactly those nodes.
+    """
+    kept = {resource: not_after(grid, now) for resource, grid in grids.items()}
+    # Samples on other steps, such as from a file of another version, cannot be joined with later ones.
+    kept = {r: grid for r, grid in kept.items() if grid.step_seconds == STEP_SECONDS and not grid.end % STEP_SECONDS}
+    if nodes is None:
+        return kept
+    names = tuple(sorted(node.name for node in nodes))
+    return {resource: regrid(grid, names) for resource, grid in kept.items()}
 
 
 def answered_steps(grid: SampleGrid) -> set[int]:
