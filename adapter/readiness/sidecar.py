@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.service.runtime.logs import fields
 from adapter.foundation.service.runtime.tasks import Tasks
 from adapter.foundation.service.server.addresses import Address, address_of, listening_socket
-from adapter.foundation.service.server.plain_port.plain_server import PlainAnswer, PlainServer
+from adapter.foundation.service.server.plain_port.plain_answers import PlainAnswer
+from adapter.foundation.service.server.plain_port.plain_server import PlainServer
 from adapter.foundation.web.metric_text import METRICS_TYPE, family, label, sample
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from adapter.foundation.options.clients import prometheus_client
 from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.service.runtime.process_telemetry import exposition
 from adapter.foundation.service.server.plain_port.paced_text import PacedText
-from adapter.foundation.service.server.plain_port.plain_server import PlainAnswer
+from adapter.foundation.service.server.plain_port.plain_answers import PlainAnswer
 from adapter.foundation.sources.kubernetes.kubernetes_telemetry import WatchMetrics
 from adapter.foundation.time.clock import Clock
 from adapter.foundation.time.pace import Pace

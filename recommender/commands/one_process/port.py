@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.service.runtime.logs import fields
 from adapter.foundation.service.server.addresses import address_of
-from adapter.foundation.service.server.plain_port.plain_server import HEALTH_AND_METRICS, PlainAnswer, PlainServer
+from adapter.foundation.service.server.plain_port.plain_answers import HEALTH_AND_METRICS, PlainAnswer
+from adapter.foundation.service.server.plain_port.plain_server import PlainServer
 
 if TYPE_CHECKING:
     import socket

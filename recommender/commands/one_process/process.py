@@ -14,7 +14,7 @@ from adapter.foundation.service.runtime.health import Health
 from adapter.foundation.service.runtime.logs import fields
 from adapter.foundation.service.runtime.process_telemetry import TaskMetrics, exposition, new_registry
 from adapter.foundation.service.runtime.tasks import Tasks
-from adapter.foundation.service.server.plain_port.plain_server import PlainAnswer
+from adapter.foundation.service.server.plain_port.plain_answers import PlainAnswer
 from adapter.foundation.web.metric_text import METRICS_TYPE
 from recommender.commands.one_process.port import LAST_POLL, Port
 from recommender.commands.program import METRICS_PREFIX

@@ -12,7 +12,7 @@ from adapter.foundation.options.version import program_version
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from adapter.foundation.service.runtime.errors import StartError
 from adapter.foundation.service.server.addresses import listening_socket
-from adapter.foundation.service.server.plain_port.plain_server import PlainAnswer
+from adapter.foundation.service.server.plain_port.plain_answers import PlainAnswer
 from recommender.commands.one_process.port import Port
 from recommender.commands.one_process.start import ENDINGS, refuse, run_to_the_end
 from recommender.commands.pod_nanny.flags import POD_NANNY

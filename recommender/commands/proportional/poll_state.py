@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from adapter.foundation.service.server.plain_port.plain_server import PlainAnswer
+from adapter.foundation.service.server.plain_port.plain_answers import PlainAnswer
 from recommender.decisions.record import Record, Status, TargetAction, TargetReference
 from recommender.outputs.scale_results import ScaleResult
 

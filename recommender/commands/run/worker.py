@@ -11,7 +11,7 @@ from adapter.foundation.files.file_contents import FilesError
 from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.service.runtime.logs import fields
 from adapter.foundation.service.runtime.threads import DaemonThreads
-from adapter.foundation.service.server.plain_port.plain_server import PlainAnswer
+from adapter.foundation.service.server.plain_port.plain_answers import PlainAnswer
 from adapter.foundation.sources.kubernetes.kubernetes_telemetry import WatchMetrics
 from adapter.foundation.time.clock import Clock
 from adapter.foundation.time.pace import Pace

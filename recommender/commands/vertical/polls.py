@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.service.runtime.garbage_collector import settle_collector
 from adapter.foundation.service.runtime.logs import StateLog
-from adapter.foundation.service.server.plain_port.plain_server import PlainAnswer
+from adapter.foundation.service.server.plain_port.plain_answers import PlainAnswer
 from adapter.foundation.web.metric_text import family, label, sample
 
 if TYPE_CHECKING:

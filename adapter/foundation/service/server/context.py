@@ -23,7 +23,8 @@ from adapter.foundation.service.runtime.process_telemetry import (
 from adapter.foundation.service.runtime.tasks import Tasks
 from adapter.foundation.service.server.addresses import Address, address_of
 from adapter.foundation.service.server.plain_port.paced_text import PacedText
-from adapter.foundation.service.server.plain_port.plain_server import HEALTH_AND_METRICS, PlainAnswer, PlainServer
+from adapter.foundation.service.server.plain_port.plain_answers import HEALTH_AND_METRICS, PlainAnswer
+from adapter.foundation.service.server.plain_port.plain_server import PlainServer
 
 if TYPE_CHECKING:
     import socket

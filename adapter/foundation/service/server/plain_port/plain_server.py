@@ -16,13 +16,16 @@ import threading
 import time
 from collections import deque
 from contextlib import suppress
-from dataclasses import dataclass
-from http import HTTPStatus
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
-from adapter.foundation.files.gzip_format import text_bytes
 from adapter.foundation.service.server.addresses import NO_ROOM
 from adapter.foundation.service.server.connections.client_addresses import address_key
+from adapter.foundation.service.server.plain_port.plain_answers import (
+    HEALTH_AND_METRICS,
+    Answer,
+    PlainAnswer,
+    PlainAnswers,
+)
 from adapter.foundation.service.server.plain_port.visitors import (
     Visitor,
     held_bytes,
@@ -51,27 +54,8 @@ DEADLINE = 5.0
 """Seconds from accept to the last byte of the answer, not counting the time in which the answer is built."""
 LONGEST_MAKING = 60.0
 """Seconds for which a reader of metrics waits for the text."""
-HEALTH_AND_METRICS = ("/metrics", "/livez", "/readyz")
-"""Paths that every program serves."""
 _LONGEST_WAIT = 0.5
 _ACCEPT_PAUSE = 0.2
-
-
-@dataclass(frozen=True, slots=True)
-class PlainAnswer:
-    """Status, body and content type of an answer."""
-
-    status: int
-    body: bytes
-    content_type: str = "text/plain; charset=utf-8"
-    headers: tuple[tuple[str, str], ...] = ()
-    """Headers in addition to those that every answer has."""
-    further: Pieces = ()
-    """Further pieces of the body, after `body`."""
-
-
-Answer: TypeAlias = "Callable[[str, str], PlainAnswer | None]"
-"""Returns the answer for a path and a query, or None if the path is unknown. Never waits."""
 
 
 class PlainServer:
@@ -90,14 +74,12 @@ class PlainServer:
     ) -> None:
         """`metrics` is the text of `/metrics`; without it, `answer` is asked for that path too.
 
-        `allows_host` decides under which names browsers may reach the server.
+        The answer to an unknown path names `paths`, and `allows_host` decides under which names browsers may reach the
+        server.
         """
-        self._allows_host = allows_host
         self._listener = listener
-        self._answer = answer
+        self._answers = PlainAnswers(answer, paths, allows_host, leaves_out_metrics=metrics is not None)
         self._metrics = metrics
-        self._paths = paths
-        """Paths that the answer to an unknown path names."""
         self._deadline = deadline_seconds
         self._most_bytes = most_bytes
         self._poller = selectors.DefaultSelector()
@@ -186,7 +168,7 @@ class PlainServer:
 
     def _respond(self, visitor: Visitor) -> None:
         """Answer a complete head, or request the metrics for it. Raises OSError."""
-        answer = self._answer_to(visitor)
+        answer = self._answers.to(visitor)
         if answer is not None:
             self._begin(visitor, answer)
             return
@@ -225,7 +207,7 @@ class PlainServer:
 
     def _begin(self, visitor: Visitor, answer: PlainAnswer) -> None:
         """Begin to send an answer. Raises OSError."""
-        visitor.answer(_head_of(answer), (answer.body, *answer.further) if visitor.wants_body else ())
+        visitor.answer(answer.head(), (answer.body, *answer.further) if visitor.wants_body else ())
         self._poller.modify(visitor.sock, selectors.EVENT_WRITE, visitor)
         if visitor.write():
             self._close(visitor)
@@ -267,43 +249,3 @@ class PlainServer:
         visitor.answer(b"", ())
         with suppress(OSError):
             visitor.sock.close()
-
-    def _answer_to(self, visitor: Visitor) -> PlainAnswer | None:
-        """Return the answer; None for the metrics, which another thread builds."""
-        parts = bytes(visitor.inbox).split(b"\r\n", 1)[0].decode("latin-1").split(" ")
-        if len(parts) != 3 or not parts[2].startswith("HTTP/1.") or not parts[1].startswith("/"):
-            return PlainAnswer(400, b"this is not an HTTP request\n")
-        method, target, _ = parts
-        visitor.wants_body = method != "HEAD"
-        if method not in {"GET", "HEAD"}:
-            return PlainAnswer(405, b"only GET and HEAD are allowed here\n", headers=(("Allow", "GET, HEAD"),))
-        if not all(map(self._allows_host, _hosts_of(bytes(visitor.inbox)))):
-            return PlainAnswer(421, b"this server is not known by that name\n")
-        path, _, query = target.partition("?")
-        if path == "/metrics" and self._metrics is not None:
-            return None
-        try:
-            return self._answer(path, query) or self._not_found()
-        except Exception:  # noqa: BLE001 - the loop: one answer that fails must not end metrics and health
-            _log.exception("%s could not be answered", path)
-            return PlainAnswer(500, b"internal error\n")
-
-    def _not_found(self) -> PlainAnswer:
-        *others, last = self._paths()
-        return PlainAnswer(404, f"there are {', '.join(others)} and {last} here\n".encode())
-
-
-def _hosts_of(head: bytes) -> list[str]:
-    """Return the values of the header Host."""
-    lines = (line.partition(b":") for line in head.split(b"\r\n")[1:])
-    return [value.decode("latin-1").strip() for name, _, value in lines if name.strip().lower() == b"host"]
-
-
-def _head_of(answer: PlainAnswer) -> bytes:
-    more_headers = "".join(f"{name}: {value}\r\n" for name, value in answer.headers)
-    head = (
-        f"HTTP/1.1 {answer.status} {HTTPStatus(answer.status).phrase}\r\nContent-Type: {answer.content_type}\r\n"
-        f"X-Content-Type-Options: nosniff\r\nConnection: close\r\n{more_headers}"
-        f"Content-Length: {text_bytes((answer.body, *answer.further))}\r\n\r\n"
-    )
-    return head.encode("latin-1")

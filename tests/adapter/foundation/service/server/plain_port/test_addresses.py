@@ -11,12 +11,8 @@ import pytest
 
 from adapter.foundation.service.server.addresses import Address, address_of, listening_socket
 from adapter.foundation.service.server.plain_port.paced_text import PacedText
-from adapter.foundation.service.server.plain_port.plain_server import (
-    MOST_CONNECTIONS,
-    MOST_READERS,
-    PlainAnswer,
-    PlainServer,
-)
+from adapter.foundation.service.server.plain_port.plain_answers import PlainAnswer
+from adapter.foundation.service.server.plain_port.plain_server import MOST_CONNECTIONS, MOST_READERS, PlainServer
 from tests.adapter.foundation.service.servers import ask, connect
 
 if TYPE_CHECKING:

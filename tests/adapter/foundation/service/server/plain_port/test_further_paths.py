@@ -10,7 +10,7 @@ import pytest
 
 from adapter.foundation.service.server.addresses import Address, listening_socket
 from adapter.foundation.service.server.context import WorkerContext
-from adapter.foundation.service.server.plain_port.plain_server import PlainAnswer
+from adapter.foundation.service.server.plain_port.plain_answers import PlainAnswer
 from adapter.foundation.service.server.server_settings import ServerOptions
 
 if TYPE_CHECKING:

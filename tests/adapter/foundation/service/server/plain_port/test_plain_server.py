@@ -12,12 +12,8 @@ import pytest
 from adapter.foundation.files.gzip_format import PackedText, packed
 from adapter.foundation.service.server.addresses import Address, address_of, listening_socket
 from adapter.foundation.service.server.plain_port.paced_text import LONGEST_PAUSE_SECONDS, PacedText
-from adapter.foundation.service.server.plain_port.plain_server import (
-    MOST_CONNECTIONS,
-    MOST_READERS,
-    PlainAnswer,
-    PlainServer,
-)
+from adapter.foundation.service.server.plain_port.plain_answers import PlainAnswer
+from adapter.foundation.service.server.plain_port.plain_server import MOST_CONNECTIONS, MOST_READERS, PlainServer
 from adapter.foundation.service.server.plain_port.visitors import LARGEST_HEAD, Visitor, held_bytes
 from tests.adapter.foundation.service.servers import ask, connect, is_closed
 from tests.support.waiting import until

@@ -14,7 +14,8 @@ import pytest
 
 from adapter.foundation.service.server.addresses import Address, address_of, listening_socket
 from adapter.foundation.service.server.plain_port.paced_text import PacedText
-from adapter.foundation.service.server.plain_port.plain_server import _ACCEPT_PAUSE, PlainAnswer, PlainServer
+from adapter.foundation.service.server.plain_port.plain_answers import PlainAnswer
+from adapter.foundation.service.server.plain_port.plain_server import _ACCEPT_PAUSE, PlainServer
 from adapter.foundation.service.server.plain_port.visitors import Visitor
 from tests.adapter.foundation.service.servers import ask, connect, is_closed
 from tests.support.waiting import until
