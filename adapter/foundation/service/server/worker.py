@@ -1,7 +1,7 @@
 """gunicorn's threaded worker, changed so that slow clients cannot occupy a thread.
 
 In the stock worker, request threads perform handshakes, read heads and write answers, so a few silent clients stop the
-service. Here the poller thread does this for all connections (`connections`), with a total deadline for each stage. The
+service. Here the poller thread does this for all connections (`advancing`), with a total deadline for each stage. The
 request threads get complete heads, and leave what a socket does not accept of an answer in an outbox (`outgoing`). If
 there are too many connections, those that linger after their answer are closed first, then unfinished ones, then the
 slowest readers, then the longest idle ones.
@@ -17,25 +17,19 @@ Written against gunicorn 27.0.1, whose request handling, thread pool and signals
 
 from __future__ import annotations
 
-import logging
 import selectors
 import signal
-import ssl
 import time
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from adapter.foundation.service.server.accepting import TURN_SECONDS, AcceptingWorker
+from adapter.foundation.service.server.accepting import TURN_SECONDS
+from adapter.foundation.service.server.advancing import AdvancingWorker
 from adapter.foundation.service.server.connections.connection import Connection
 from adapter.foundation.service.server.connections.limited_work import OTHERS_SHARE, LimitedWork
 from adapter.foundation.service.server.connections.stages import Stage
 from adapter.foundation.service.server.connections.waiting_room import WaitingRoom
 from adapter.foundation.service.server.shutdown_phases import Phase
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
-
-_log = logging.getLogger(__name__)
 
 MOST_PER_TURN = {Stage.IDLE: 32, Stage.HEAD: 32, Stage.BODY: 8, Stage.SEND: 16, Stage.LINGER: 8}
 """Most connections of each stage to advance before other connections get a turn."""
@@ -43,7 +37,7 @@ LONGEST_WAIT = 1.0
 """Seconds between two reports to the arbiter that the worker is alive."""
 
 
-class TidewatchWorker(AcceptingWorker):
+class TidewatchWorker(AdvancingWorker):
     """Polls all waiting connections in the main thread; see the module."""
 
     poller: selectors.BaseSelector
@@ -134,21 +128,6 @@ class TidewatchWorker(AcceptingWorker):
             for stage in (Stage.HEAD, Stage.BODY):
                 self._room.shorten(stage, LONGEST_WAIT)
 
-    def finish_request(self, conn: Connection, fs: Future[bool]) -> None:
-        """Take a connection back from a request thread."""
-        self._in_request -= 1
-        self._threads.finished(conn)
-        self._bodies.release(conn)
-        conn.is_kept = not (fs.cancelled() or fs.exception()) and fs.result()
-        if conn.fault:
-            self.dropped[conn.fault] += 1
-        if conn.outbox.bodies:
-            conn.outbox.newly_read()  # The required rate applies to what is read from now on.
-            self._put(conn, Stage.SEND, selectors.EVENT_WRITE)
-            self._make_room_for_answers()
-        else:
-            self._continue_connection(conn)
-
     def open_connections(self) -> dict[str, int]:
         """Return the number of connections by stage."""
         waiting = {stage.name.lower(): count for stage, count in self._room.counts().items()}
@@ -208,94 +187,3 @@ class TidewatchWorker(AcceptingWorker):
                 # An earlier connection of this turn may have caused it to be closed.
                 if conn.stage is stage:
                     self._advance(conn)
-
-    def _advance(self, conn: Connection) -> None:
-        try:
-            self._step(conn)
-        except ssl.SSLWantReadError:
-            self._poll_for(conn, selectors.EVENT_READ)
-        except ssl.SSLWantWriteError:
-            self._poll_for(conn, selectors.EVENT_WRITE)
-        except BlockingIOError:
-            pass
-        except EOFError:
-            self._drop(conn)
-        except OSError as e:
-            self._give_up(conn, e)
-        except Exception:  # noqa: BLE001 - the loop of all connections: whatever one of them causes ends that one alone
-            _log.exception("a connection failed unexpectedly")
-            self._drop(conn, "unforeseen")
-
-    def _step(self, conn: Connection) -> None:
-        if conn.stage is Stage.HANDSHAKE:
-            self._shake_hands(conn)
-        if conn.stage in {Stage.HEAD, Stage.IDLE}:
-            self._read(conn)
-        elif conn.stage is Stage.BODY:
-            self._receive(conn)
-        elif conn.stage is Stage.SEND:
-            self._send(conn)
-        elif conn.stage is Stage.LINGER and not conn.discard():
-            self._drop(conn)
-
-    def _read(self, conn: Connection) -> None:
-        if conn.head_is_whole() or conn.read_head():
-            self._submit_unless_busy(conn)
-            return
-        if conn.head_is_too_large:
-            self._refuse(conn, 431, "Request Header Fields Too Large", "head_too_large")
-            return
-        if conn.stage is Stage.IDLE:
-            self._room.put(conn, Stage.HEAD)
-        heads = self._room.heads.of(conn)
-        heads.note(conn)
-        while (largest := heads.one_too_many()) is not None:
-            self._refuse(largest, 431, "Request Header Fields Too Large", "heads_crowded_out")
-
-    def _send(self, conn: Connection) -> None:
-        """Send a portion of the unsent answer; the next request is read only after the last portion."""
-        if conn.outbox.step():
-            self._held.release(conn.outbox)
-            self._continue_connection(conn)
-        else:
-            self._room.poll(conn, selectors.EVENT_WRITE)
-
-    def _continue_connection(self, conn: Connection) -> None:
-        """Continue with the next request of a connection whose answer has been passed to the kernel."""
-        if not conn.is_kept or self._phase >= Phase.DRAINING:
-            self._say_goodbye(conn)
-            return
-        conn.end_request()
-        conn.steps = 0
-        if conn.next_is_sent():
-            self._submit_unless_busy(conn)
-        else:
-            self._put(conn, Stage.HEAD if conn.head else Stage.IDLE)
-
-    def _receive(self, conn: Connection) -> None:
-        """Receive a portion of a body, and drop the largest body if all of them together take too much memory."""
-        try:
-            is_whole = conn.read_body()
-        finally:
-            self._bodies.note(conn)
-            while (largest := self._bodies.one_too_many(self._room.all(Stage.BODY))) is not None:
-                self._refuse(largest, 503, "Service Unavailable", "bodies_crowded_out")
-        if is_whole and conn.stage is Stage.BODY:
-            self._submit(conn)
-
-    def _submit_unless_busy(self, conn: Connection) -> None:
-        context = self.app.context
-        conn.judge_head(context.admit_head)
-        if context.plan_body is not None and conn.expect_body(context.plan_body):
-            self._room.put(conn, Stage.BODY)
-            self._advance(conn)
-        elif 0 < self._limits.most_requests <= self._in_request and not conn.asks_for_health:
-            self._refuse(conn, 429, "Too Many Requests", "too_many_requests")
-        else:
-            self._submit(conn)
-
-    def _submit(self, conn: Connection) -> None:
-        self._room.take(conn)
-        conn.stage = Stage.REQUEST
-        self._in_request += 1
-        self.enqueue_req(conn)
