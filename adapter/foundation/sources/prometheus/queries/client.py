@@ -2,16 +2,16 @@
 
 A caller that needs an answer within 2 s gains nothing from a second attempt after 4 s, and an overloaded Prometheus
 does not recover under twice the load; background refreshes are repeated anyway. There are two exceptions, which cost
-nothing: `POST` falls back to `GET` if a proxy refuses it (once, then this is remembered), and a request on a connection
-that the server has just closed is sent again on a new one (`transport`).
+nothing: `POST` falls back to `GET` if a proxy refuses it (once, then `sending` remembers this), and a request on a
+connection that the server has just closed is sent again on a new one (`transport`).
 """
 
 from __future__ import annotations
 
 import math
 import time
-from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
 from adapter.foundation.sources.deadlines import Deadline, DeadlinePassedError
@@ -19,7 +19,6 @@ from adapter.foundation.sources.prometheus.answers.answer_elements import (
     INSTANT_LIMITS,
     SERIES_LIMITS,
     AnswerLimits,
-    ElementGuard,
 )
 from adapter.foundation.sources.prometheus.answers.decoding import InstantAnswer, SeriesAnswer, read_instant
 from adapter.foundation.sources.prometheus.answers.matrices import MATRIX
@@ -31,42 +30,27 @@ from adapter.foundation.sources.prometheus.answers.ranges import (
     RangeReader,
     range_parts,
 )
-from adapter.foundation.sources.prometheus.answers.slicing import SERIES, VECTOR, Shape
-from adapter.foundation.sources.prometheus.errors import PrometheusError, PrometheusTimeoutError, UnexpectedAnswerError
+from adapter.foundation.sources.prometheus.answers.slicing import SERIES, VECTOR
+from adapter.foundation.sources.prometheus.errors import PrometheusTimeoutError, UnexpectedAnswerError
 from adapter.foundation.sources.prometheus.queries.clocks import refuse_other_time
 from adapter.foundation.sources.prometheus.queries.runtime import Started, ask_started
+from adapter.foundation.sources.prometheus.queries.sending import QuerySender, SentQuery
 from adapter.foundation.sources.prometheus.queries.server_time import TIME_LIMITS, TIME_QUERY, ServerTime, stated_time
-from adapter.foundation.sources.prometheus.transport.requests import ApiRequest
 from adapter.foundation.sources.prometheus.transport.server import Server
 from adapter.foundation.time.pace import UNPACED, Pace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings, Verb
+    from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
     from adapter.foundation.sources.prometheus.prometheus_telemetry import QueryTelemetry
-    from adapter.foundation.sources.prometheus.transport.http_answers import HttpAnswer, OpenAnswer
+    from adapter.foundation.sources.prometheus.transport.http_answers import HttpAnswer
 
 SCRAPED_BEFORE = "count(count_over_time(up[1h]))"
 """A query that is evaluated at the time of the server's start; empty if nothing was scraped in the hour before."""
 _QUERY_PATH = "/api/v1/query"
 _RANGE_PATH = "/api/v1/query_range"
 _SERIES_PATH = "/api/v1/series"
-_POST_REFUSED = frozenset({405, 501})
-
-
-@dataclass(frozen=True, slots=True)
-class _Question:
-    """One query that is being sent."""
-
-    asked: str
-    """Expression or selector, for messages."""
-    kind: str
-    path: str
-    parameters: tuple[tuple[str, str], ...]
-    shape: Shape
-    limits: AnswerLimits
-    deadline: Deadline
 
 
 class PrometheusClient:
@@ -86,10 +70,9 @@ class PrometheusClient:
         `clock` returns Unix seconds, the evaluation time of queries.
         """
         self._server = Server(settings)
-        self._verb: Verb = settings.verb
+        self._sender = QuerySender(self._server, settings.verb, telemetry, pace)
         self._scraped_before: tuple[float, bool] | None = None
         """The start time of the server, and whether anything had been scraped before it."""
-        self._telemetry = telemetry
         self._pace = pace
         self._clock = clock
         self._server_time = ServerTime(self._ask_time, clock)
@@ -112,8 +95,8 @@ class PrometheusClient:
         """
         evaluated_at = float(math.floor(self._clock())) if at is None else round(at, 3)
         parameters = (("query", query), ("time", _timestamp(evaluated_at)), ("timeout", f"{timeout_seconds:.3f}"))
-        question = _Question(query, "instant", _QUERY_PATH, parameters, VECTOR, limits, Deadline(timeout_seconds))
-        with self._count_result(question):
+        question = SentQuery(query, "instant", _QUERY_PATH, parameters, VECTOR, limits, Deadline(timeout_seconds))
+        with self._sender.counted(question):
             answer = self._ask_current(question)
             return read_instant(query, answer.body, evaluated_at=evaluated_at, limits=limits, pace=self._pace)
 
@@ -173,8 +156,8 @@ class PrometheusClient:
                 ("timeout", f"{left:.3f}"),
             )
             elements = AnswerLimits(limits.max_bytes, limits.max_series)
-            question = _Question(query, "range", _RANGE_PATH, parameters, MATRIX, elements, deadline)
-            with self._count_result(question):
+            question = SentQuery(query, "range", _RANGE_PATH, parameters, MATRIX, elements, deadline)
+            with self._sender.counted(question):
                 answer = self._ask_current(question)
                 reader.add(part, answer.body)
                 # The next part may have to wait until this one is released.
@@ -197,7 +180,7 @@ class PrometheusClient:
         """
         most = limits.max_samples if limit is None else limit
         parameters = (("match[]", selector), ("start", _timestamp(start)), ("limit", str(most)))
-        question = _Question(selector, "series", _SERIES_PATH, parameters, SERIES, limits, Deadline(timeout_seconds))
+        question = SentQuery(selector, "series", _SERIES_PATH, parameters, SERIES, limits, Deadline(timeout_seconds))
         return SeriesAnswer(selector, lambda: self._stream_answer(question), limits)
 
     def started(self, timeout_seconds: float) -> Started:
@@ -224,34 +207,15 @@ class PrometheusClient:
         self._server.close()
 
     @contextmanager
-    def _count_result(self, question: _Question) -> Iterator[None]:
-        began = time.monotonic()
-        result = "ok"
-        try:
-            yield
-        except PrometheusError as e:
-            result = e.result
-            raise
-        finally:
-            if self._telemetry is not None:
-                self._telemetry.queried(
-                    kind=question.kind,
-                    path=question.path,
-                    server=self.address,
-                    result=result,
-                    seconds=time.monotonic() - began,
-                )
-
-    @contextmanager
-    def _stream_answer(self, question: _Question) -> Iterator[Iterable[bytes]]:
-        with self._count_result(question), self._success(question) as answer:
+    def _stream_answer(self, question: SentQuery) -> Iterator[Iterable[bytes]]:
+        with self._sender.counted(question), self._sender.success(question) as answer:
             # The own time of a server that is ahead need not be asked: with our time, it names all series, and more.
             refuse_other_time(question.asked, answer.headers, self._clock())
             yield answer
 
-    def _ask_current(self, question: _Question) -> HttpAnswer:
+    def _ask_current(self, question: SentQuery) -> HttpAnswer:
         """Return the answer if it is a success, and if the server's clock agrees with ours."""
-        answer = self._ask(question)
+        answer = self._sender.ask(question)
         refuse_other_time(question.asked, answer.headers, self._clock())
         self._server_time.refuse_if_ahead(question.asked, question.deadline)
         return answer
@@ -259,43 +223,9 @@ class PrometheusClient:
     def _ask_time(self, timeout_seconds: float) -> float:
         parameters = (("query", TIME_QUERY), ("timeout", f"{timeout_seconds:.3f}"))
         deadline = Deadline(timeout_seconds)
-        question = _Question(TIME_QUERY, "clock", _QUERY_PATH, parameters, VECTOR, TIME_LIMITS, deadline)
-        with self._count_result(question):
-            return stated_time(self._ask(question).body)
-
-    def _ask(self, question: _Question) -> HttpAnswer:
-        """Return the answer if it is a success."""
-        with self._success(question) as answer:
-            return answer.whole()
-
-    @contextmanager
-    def _success(self, question: _Question) -> Iterator[OpenAnswer]:
-        """Yield the answer if it is a success."""
-        # While this answer was on its way, another query may have learnt that POST is refused.
-        verb = self._verb
-        with ExitStack() as stack:
-            answer = stack.enter_context(self._open_answer(question, verb))
-            if answer.status in _POST_REFUSED and verb == "POST":
-                answer.beginning()
-                stack.close()
-                self._verb = "GET"
-                answer = stack.enter_context(self._open_answer(question, "GET"))
-            if not answer.is_success:
-                refusal = answer.beginning()
-                # Only after an answer without an error is the connection used for the next request.
-                stack.close()
-                self._server.success(question.asked, refusal)
-            yield answer
-
-    def _open_answer(self, question: _Question, verb: Verb) -> AbstractContextManager[OpenAnswer]:
-        request = ApiRequest(
-            question.path,
-            question.parameters,
-            verb=verb,
-            max_bytes=question.limits.max_bytes,
-            watch=ElementGuard(question.asked, question.shape, question.limits, self._pace),
-        )
-        return self._server.opened(question.asked, request, question.deadline)
+        question = SentQuery(TIME_QUERY, "clock", _QUERY_PATH, parameters, VECTOR, TIME_LIMITS, deadline)
+        with self._sender.counted(question):
+            return stated_time(self._sender.ask(question).body)
 
 
 def _timestamp(seconds: float) -> str:
