@@ -6,13 +6,13 @@ Without that output, nothing acts on these sizes, not even a brake.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from msgspec.structs import replace as changed
 
 from adapter.foundation.objects.quantities import Format, parse_quantity, quantity_text
 from recommender.decisions.calculation import Calculate, Calculation, DecisionContext, SettledValue
-from recommender.decisions.constraints.brakes import MAX_CHANGES, MAX_STEP, PAUSED, ChangeStop
+from recommender.decisions.constraints.brakes import MAX_STEP, ChangeStop
 from recommender.decisions.record import Step
 from recommender.decisions.targets.vertical_autoscalers import notes_on_sizes
 from recommender.kinds.proportional.calculate import calculate_proportional
@@ -20,7 +20,7 @@ from recommender.kinds.proportional.memory import ProportionalMemory, remembered
 from recommender.kinds.proportional.sizes import ContainerResources, ContainerSizes
 from recommender.kinds.resizing.autoscalers import held_by_autoscalers
 from recommender.kinds.resizing.request_writes import WantedSizes, resize_outcomes, sized_target, writes_of
-from recommender.kinds.resizing.size_brakes import amount_when_stopped, amount_within_step
+from recommender.kinds.resizing.size_brakes import BrakedSizes, amount_when_stopped, amount_within_step
 from recommender.outputs.wishes import RequestedSize
 
 if TYPE_CHECKING:
@@ -69,35 +69,23 @@ def calculate_written_sizes(policy: RecommendationPolicy, settings: Proportional
         if not isinstance(found.details, ContainerSizes):
             return found
         held = {} if settings.also_with_hpa else held_by_autoscalers(policy, target, inputs, now)
-        sizes = WrittenSizes(_amounts(found.details.by_container), settings.resize, remembered(found.own), held)
+        sizes = WrittenSizes(_amounts(found.details.by_container), settings.resize, remembered(found.own), held=held)
         return replace(found, value=sizes, details=None)
 
     return calculated
 
 
 @dataclass(frozen=True, slots=True)
-class WrittenSizes:
-    """Sizes of containers on their way through the brakes."""
+class WrittenSizes(BrakedSizes):
+    """Sizes that follow the cluster."""
 
-    replicas: ClassVar[None] = None
     amounts: Mapping[_Place, _Amount]
     resize: ResizeSettings
     before: ProportionalMemory
-    held: Mapping[str, str]
-    """The reasons why sizes stay unchanged, by resource."""
-    steps: tuple[Step, ...] = ()
-    holds: tuple[str, ...] = ()
-    may_grow: bool = True
-    """False if a pause forbids larger sizes, whatever the present sizes are."""
-    may_shrink: bool = True
 
     def kept_text(self, _situation: Situation) -> str:
         """Return a text that says what is kept."""
         return "the sizes are kept"
-
-    def above_rollouts(self, _situation: Situation) -> WrittenSizes:
-        """Return the sizes as they are: a rollout does not change the cluster's size."""
-        return self
 
     def within_step(self, step: MaxStep, _situation: Situation) -> WrittenSizes:
         """Limit the difference of each size from the last one, if there is one."""
@@ -117,13 +105,7 @@ class WrittenSizes:
         found = self._with_amounts(
             lambda amount, base: amount_when_stopped(amount, base, stop), stop.name, stop.sentence
         )
-        if stop.name == PAUSED:
-            grows, shrinks = self.may_grow and not stop.up, self.may_shrink and not stop.down
-            found = replace(found, may_grow=grows, may_shrink=shrinks)
-        if found.amounts == self.amounts and not (stop.up and stop.down):
-            return found
-        hold = f"{stop.sentence}, until {stop.until}" if stop.name == MAX_CHANGES else stop.sentence
-        return replace(found, holds=(*self.holds, hold))
+        return found.held_by(stop, has_kept_any=found.amounts != self.amounts)
 
     def settled(self, context: DecisionContext) -> SettledValue:
         """Leave requests unchanged if an HPA divides usage by them, and return the value with what is to be written."""

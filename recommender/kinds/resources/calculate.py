@@ -52,7 +52,7 @@ class UsageCalculation:
         raised = [f"{each.container}: {each.message}" for each in sized if each.message]
         raised += [f"{each.container}: {_FEW_DAYS}" for each in sized if _is_kept_high(each)]
         return Calculation(
-            ContainerRequests(requests, self.settings, remembered(memory.own), self._held(usage, inputs, now)),
+            ContainerRequests(requests, self.settings, remembered(memory.own), held=self._held(usage, inputs, now)),
             # Whether the usage is recent enough has been judged here.
             confirmed=now,
             inputs=_inputs(sized),

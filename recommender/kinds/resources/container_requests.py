@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, ClassVar, Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.objects.quantities import Format, quantity_text
 from recommender.decisions.calculation import DecisionContext, SettledValue
-from recommender.decisions.constraints.brakes import MAX_CHANGES, MAX_STEP, PAUSED, ChangeStop
+from recommender.decisions.constraints.brakes import MAX_STEP, ChangeStop
 from recommender.decisions.record import Step
 from recommender.decisions.targets.vertical_autoscalers import notes_on_sizes
 from recommender.kinds.resizing.request_writes import WantedSizes, resize_outcomes, writes_of
-from recommender.kinds.resizing.size_brakes import amount_when_stopped, amount_within_step
+from recommender.kinds.resizing.size_brakes import BrakedSizes, amount_when_stopped, amount_within_step
 from recommender.kinds.resources.resources_memory import ResourcesMemory
 from recommender.kinds.resources.workloads import CPU, MEMORY
 from recommender.outputs.resize_documents import is_worth_a_write
@@ -59,28 +59,16 @@ class RequestSizes:
 
 
 @dataclass(frozen=True, slots=True)
-class ContainerRequests:
-    """Requests on their way through the brakes."""
+class ContainerRequests(BrakedSizes):
+    """Requests that follow the usage."""
 
-    replicas: ClassVar[None] = None
     requests: Requests
     settings: ResourcesSettings
     before: ResourcesMemory
-    held: Mapping[str, str] = field(default_factory=dict)
-    """The reasons why requests stay unchanged, by resource."""
-    steps: tuple[Step, ...] = ()
-    holds: tuple[str, ...] = ()
-    may_grow: bool = True
-    """False if a pause forbids larger requests, whatever the present requests are."""
-    may_shrink: bool = True
 
     def kept_text(self, _situation: Situation) -> str:
         """Return a text that says what is kept."""
         return "the requests are kept"
-
-    def above_rollouts(self, _situation: Situation) -> ContainerRequests:
-        """Return the requests unchanged: a rollout does not change the usage."""
-        return self
 
     def within_step(self, step: MaxStep, _situation: Situation) -> ContainerRequests:
         """Limit each request's difference from the last one, or from the present one if there is no last one."""
@@ -101,13 +89,7 @@ class ContainerRequests:
             return amount_when_stopped(size.target, self._base(container, resource, size), stop)
 
         found = self._with_targets(kept, stop.name, stop.sentence)
-        if stop.name == PAUSED:
-            paused = replace(self, may_grow=self.may_grow and not stop.up, may_shrink=self.may_shrink and not stop.down)
-            found = paused if found is self else replace(found, may_grow=paused.may_grow, may_shrink=paused.may_shrink)
-        if found.requests is self.requests and not (stop.up and stop.down):
-            return found
-        hold = f"{stop.sentence}, until {stop.until}" if stop.name == MAX_CHANGES else stop.sentence
-        return replace(found, holds=(*self.holds, hold))
+        return found.held_by(stop, has_kept_any=found is not self)
 
     def settled(self, context: DecisionContext) -> SettledValue:
         """Enforce `min` and `max` after the brakes, and leave requests unchanged if an HPA divides usage by them."""
