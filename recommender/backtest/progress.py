@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
-from typing import Final, TextIO
+from typing import Final
 
 _EACH_SECONDS: Final = 0.2
 _EARLY_SECONDS: Final = 2.0
@@ -15,20 +14,19 @@ _BAR: Final = 24
 
 
 class ProgressLine:
-    """Shows progress if the stream is a terminal, and nothing otherwise."""
+    """Shows progress if stderr is a terminal, and nothing otherwise."""
 
-    def __init__(self, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic) -> None:
-        """`stream` is stderr by default, because stdout contains only the report."""
-        self._stream = stream or sys.stderr
+    def __init__(self) -> None:
+        # Not stdout, which contains only the report.
+        self._stream = sys.stderr
         self._is_terminal = self._stream.isatty()
-        self._clock = clock
-        self._began = clock()
+        self._began = time.monotonic()
         self._shown_at = -_EACH_SECONDS
         self._is_visible = False
 
     def show(self, share: float, what: str) -> None:
         """Show that this share of the work, 0 to 1, is done, and what is being done."""
-        now = self._clock() - self._began
+        now = time.monotonic() - self._began
         if not self._is_terminal or now - self._shown_at < _EACH_SECONDS:
             return
         self._shown_at = now

@@ -23,9 +23,7 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -48,30 +46,14 @@ def since_boot() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
-@dataclass(frozen=True, slots=True)
-class LeaseEffects:
-    """The effects of an elector other than requests to the API server."""
-
-    clock: Callable[[], float] = since_boot
-    wall: Callable[[], datetime] = lambda: datetime.now(UTC)
-    share: Callable[[], float] = random.random
-
-
 class LeaseElector:
     """One candidate for leadership. `is_leader`, `may_write` and `release` may be called from any thread."""
 
-    def __init__(
-        self,
-        objects: GetsAndWrites,
-        settings: LeaseSettings,
-        events: LeaseEvents | None = None,
-        effects: LeaseEffects = LeaseEffects(),
-    ) -> None:
+    def __init__(self, objects: GetsAndWrites, settings: LeaseSettings, events: LeaseEvents | None = None) -> None:
         """Create an elector that does not lead. It sends no request before `run` is called."""
         self._objects = objects
         self._settings = settings
         self._events = events or LeaseEvents()
-        self._effects = effects
         self._standing = Standing(settings.identity, settings.timing)
         self._told_leading = False
         self._told_holder: str | None = None
@@ -83,14 +65,14 @@ class LeaseElector:
 
     def is_leader(self) -> bool:
         """Return whether this process leads now by its own clock. No request to the API server is needed."""
-        return not self._over.is_set() and self._standing.leads(self._effects.clock())
+        return not self._over.is_set() and self._standing.leads(since_boot())
 
     def may_write(self, seconds: float) -> bool:
         """Return whether this process may begin a write that takes this many seconds.
 
         It may if it leads, and if no other process can become the leader in that time.
         """
-        return not self._over.is_set() and self._standing.may_write(self._effects.clock(), seconds)
+        return not self._over.is_set() and self._standing.may_write(since_boot(), seconds)
 
     def holder(self) -> str:
         """Return the last known holder of the Lease; empty if there is none."""
@@ -113,7 +95,7 @@ class LeaseElector:
         depends on the leadership is in progress.
         """
         self._over.set()
-        end = self._effects.clock() + seconds
+        end = since_boot() + seconds
         if not self._turn.acquire(timeout=max(0.0, seconds)):
             _log.warning("the Lease is not released: a request is still under way", extra=self._fields())
             return False
@@ -128,10 +110,10 @@ class LeaseElector:
     def _try_release(self, end: float) -> bool:
         # The first attempt uses the known version, the second one reads it again.
         for _ in range(2):
-            write = self._standing.released(self._effects.wall())
+            write = self._standing.released(datetime.now(UTC))
             if write is None:
                 self._perform(Read(), self._seconds_left(end))
-                write = self._standing.released(self._effects.wall())
+                write = self._standing.released(datetime.now(UTC))
             if write is None:
                 return True
             with suppress(StatusError):
@@ -142,15 +124,15 @@ class LeaseElector:
         return False
 
     def _seconds_left(self, end: float) -> float:
-        return max(_LEAST_SECONDS, end - self._effects.clock())
+        return max(_LEAST_SECONDS, end - since_boot())
 
     def _round(self) -> None:
         """Read or renew the Lease, as client-go's tryAcquireOrRenew does; read it at most once."""
-        self._standing = self._standing.begun(self._effects.clock())
+        self._standing = self._standing.begun(since_boot())
         self._wait_at_least = 0.0
         has_read = False
         while True:
-            action = self._standing.next_action(self._effects.clock(), self._effects.wall())
+            action = self._standing.next_action(since_boot(), datetime.now(UTC))
             if isinstance(action, Wait):
                 # The Lease has been read, so a further failure is another one.
                 self._told_failure = ""
@@ -171,20 +153,19 @@ class LeaseElector:
 
     def _request_seconds(self) -> float:
         """Return the time limit of a request in seconds. No request outlasts the leadership, so a loss is noticed."""
-        now, until = self._effects.clock(), self._standing.leads_until
+        now, until = since_boot(), self._standing.leads_until
         most = self._settings.timing.request_seconds
         return most if until is None or until <= now else max(_LEAST_SECONDS, min(most, until - now))
 
     def _perform(self, action: Read | Create | Write, seconds: float) -> None:
-        settings, effects = self._settings, self._effects
-        sent_at = effects.clock()
+        settings, sent_at = self._settings, since_boot()
         match action:
             case Read():
                 try:
                     found = self._objects.get(settings.path, seconds=seconds).document
                 except NotFoundError:
                     found = None
-                self._standing = self._standing.observed(found, effects.clock())
+                self._standing = self._standing.observed(found, since_boot())
                 return
             case Create(record):
                 lease = self._objects.create(
@@ -199,7 +180,7 @@ class LeaseElector:
                 )
             case Write():
                 lease = self._objects.replace(settings.path, action.document(), self._fence(seconds))
-        self._standing = self._standing.wrote(lease, sent_at, effects.clock())
+        self._standing = self._standing.wrote(lease, sent_at, since_boot())
         if not self._over.is_set() and self._standing.leads_until is not None:
             self._events.renewed(self._standing.leads_until)
 
@@ -235,10 +216,11 @@ class LeaseElector:
         self._told_holder = holder
 
     def _sleep(self, stop: threading.Event) -> None:
-        now, standing = self._effects.clock(), self._standing
+        now, standing = since_boot(), self._standing
         # A server, or a gateway before it, may ask for minutes. As with client-go, that costs one renew deadline.
         asked = min(self._wait_at_least, self._settings.timing.renew_deadline_seconds)
-        delay = max(asked, standing.seconds_to_next_round(now, self._effects.share()))
+        share = random.random()  # noqa: S311 - spreads candidates, hides nothing
+        delay = max(asked, standing.seconds_to_next_round(now, share))
         if standing.leads(now) and standing.leads_until is not None:
             delay = min(delay, standing.leads_until - now)
         # After a stop without a release, the leadership expires.

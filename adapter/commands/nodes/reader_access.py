@@ -15,7 +15,7 @@ from adapter.foundation.web.http import Request, Response
 from adapter.nodes.model.answers import API_VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable
     from pathlib import Path
 
     from adapter.commands.nodes.client_certificate import ClientCertificate
@@ -69,10 +69,10 @@ def protected(
     return tuple(_protected_route(route, token, certificate, open_paths) for route in routes)
 
 
-def plan_by_routes(routes: Sequence[Route], *, reserved_below: str) -> PlanBody:
+def plan_by_routes(routes: Iterable[Route]) -> PlanBody:
     """Return a plan for bodies, by which only callers that a frequent route admits may send it bodies.
 
-    Requests for paths below `reserved_below` get one of the reserved threads; without a client certificate, only those
+    Requests for paths below `/scheduler/` get one of the reserved threads; without a client certificate, only those
     with small bodies do. For all other requests the plan is None, and an ordinary request thread decides.
     """
     by_path = {route.path: route for route in routes if route.is_frequent and route.largest_body_bytes}
@@ -86,7 +86,7 @@ def plan_by_routes(routes: Sequence[Route], *, reserved_below: str) -> PlanBody:
         if route.admit is not None and route.admit(request) is not None:
             return None
         largest = route.largest_body_bytes
-        if not path.startswith(reserved_below):
+        if not path.startswith(SCHEDULER):
             return BodyPlan(largest)
         return BodyPlan(largest, largest if head.peer_chain else min(largest, LARGEST_STRANGERS_BODY_BYTES))
 

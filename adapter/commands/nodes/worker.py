@@ -14,7 +14,6 @@ from adapter.commands.nodes.extender_telemetry import ExtenderMetrics
 from adapter.commands.nodes.nodes_settings import COMMON_THREADS, METRICS_PREFIX, NodesSettings
 from adapter.commands.nodes.reader_access import (
     OPEN_PATHS,
-    SCHEDULER,
     WATCHER_PATHS,
     plan_by_routes,
     protected,
@@ -78,7 +77,7 @@ def make_worker(settings: NodesSettings, context: WorkerContext) -> WsgiApp:
         context.add_path("/healthz", lambda query: _plain_health(context, query))
     open_paths = (*OPEN_PATHS, *WATCHER_PATHS) if settings.has_open_watcher else OPEN_PATHS
     routes = protected(answers.routes(), settings.token, _client_certificate(settings), open_paths)
-    context.plan_body = plan_by_routes(routes, reserved_below=SCHEDULER)
+    context.plan_body = plan_by_routes(routes)
     context.admit_head = None if settings.token is None else settings.token.is_in
     own_metrics = PacedText(lambda: [exposition(context.registry)], burst_seconds=_OWN_METRICS_BURST_SECONDS)
     own_metrics.start()

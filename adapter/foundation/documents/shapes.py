@@ -77,10 +77,10 @@ class Scalar(Generic[T]):
             message = f"{shortened(node.value)!r} is not {self.name}"
             raise DocumentError(node.problem(message, self.fix)) from None
 
-    def then(self, make: Callable[[T], R], written: Callable[[R], object] = str) -> Scalar[R]:
+    def then(self, make: Callable[[T], R]) -> Scalar[R]:
         """Return the shape of what `make` returns for the value; `make` may raise ValueError."""
         parse = self.parse
-        return Scalar(self.name, self.fix, lambda text: make(parse(text)), self.schema, written, self.unquoted)
+        return Scalar(self.name, self.fix, lambda text: make(parse(text)), self.schema, unquoted=self.unquoted)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,14 +21,12 @@ class Check:
     look: Callable[[], Sequence[Line]]
 
 
-def run_checks(
-    checks: Sequence[Check], seconds: float = CHECK_SECONDS, clock: Callable[[], float] = time.monotonic
-) -> list[Line]:
+def run_checks(checks: Sequence[Check], seconds: float = CHECK_SECONDS) -> list[Line]:
     """Return the lines of all checks in their order; for a check that does not end in time, a line says so."""
     runs = [_Run(check) for check in checks]
-    end = clock() + seconds
+    end = time.monotonic() + seconds
     for run in runs:
-        run.thread.join(max(0.0, end - clock()))
+        run.thread.join(max(0.0, end - time.monotonic()))
     return [line for run in runs for line in run.lines(seconds)]
 
 

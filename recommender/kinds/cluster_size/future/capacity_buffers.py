@@ -81,8 +81,6 @@ class BufferChunks:
 
     replicas: int
     """The number of chunks to write."""
-    granted: int
-    """How many chunks the buffer's controller grants, which a percentage may increase and limits may reduce."""
     detail: str
     """The calculation, in one sentence."""
 
@@ -101,7 +99,7 @@ def buffer_chunks(stated: BufferSettings, cluster: ClusterState, pods: Sequence[
     detail = f"{replicas} chunks request as much as {len(pods)} future pods"
     if granted < replicas:
         detail += f"; the limits of CapacityBuffer {stated.namespace}/{stated.name} allow {granted}"
-    return BufferChunks(replicas, granted, detail)
+    return BufferChunks(replicas, detail)
 
 
 def _limits(buffer: JsonObject) -> Mapping[str, int]:

@@ -81,10 +81,10 @@ def simulate(
 
 
 def new_simulator(
-    snapshot: Snapshot, destinations: Sequence[str], disruptions: RemainingDisruptions, most_checks: int = MOST_CHECKS
+    snapshot: Snapshot, destinations: Sequence[str], disruptions: RemainingDisruptions
 ) -> RemovalSimulator:
     """Return a simulator without any results yet."""
-    return RemovalSimulator(snapshot, PodPlaces(snapshot, destinations, most_checks), disruptions)
+    return RemovalSimulator(snapshot, PodPlaces(snapshot, destinations, MOST_CHECKS), disruptions)
 
 
 def _most_unneeded(situation: ClusterSituation, settings: ScaleDownSettings) -> int | None:

@@ -39,18 +39,14 @@ NOT_JUDGED = frozenset({ModelName.AUTO, ModelName.HEADROOM, ModelName.REACTIVE})
 
 
 def run_auto(
-    history: LoadHistory,
-    forecasts: Mapping[str, Forecasts],
-    task: ForecastTask,
-    fleet: FleetSettings,
-    options: ChoiceOptions = DEFAULT_OPTIONS,
+    history: LoadHistory, forecasts: Mapping[str, Forecasts], task: ForecastTask, fleet: FleetSettings
 ) -> AutoRun:
     """Return capacity, leading model and decisions for every step of one series.
 
     `forecasts` maps each model's name to its rolling forecasts of the same steps, of shape (1, steps), with NaN where
     the model took no part. Shortage and cost are simulated with `fleet`.
     """
-    played = PlayedChoices(history, forecasts, task, fleet, options=options)
+    played = PlayedChoices(history, forecasts, task, fleet)
     leaders = played.leaders[:, 0]
     changes = np.flatnonzero(np.diff(leaders, prepend=-1))
     decisions = played.choices(0, sorted({*changes.tolist(), len(leaders) - 1}))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.commands.nodes.reader_access import LARGEST_STRANGERS_BODY_BYTES, SCHEDULER, BearerToken, plan_by_routes
+from adapter.commands.nodes.reader_access import LARGEST_STRANGERS_BODY_BYTES, BearerToken, plan_by_routes
 from adapter.foundation.service.server.connections.bodies import Head
 from adapter.foundation.service.server.connections.connection import Connection
 from adapter.foundation.web.routes import Route
@@ -34,7 +34,7 @@ def _answer(_request: Request) -> Response:
 )
 def test_large_bodies_of_strangers_get_no_reserved_thread(path: str, chain: tuple[bytes, ...], reserved: int) -> None:
     routes = [Route(one, _answer, ("POST",), LARGEST, is_frequent=True) for one in ("/scheduler/filter", "/other")]
-    plan = plan_by_routes(routes, reserved_below=SCHEDULER)(Head("POST", path, (), chain))
+    plan = plan_by_routes(routes)(Head("POST", path, (), chain))
     assert plan is not None
     assert (plan.largest_bytes, plan.largest_reserved_bytes) == (LARGEST, reserved)
 

@@ -133,15 +133,10 @@ class _Owner:
 class ExternalGrpcProvider:
     """The groups of one provider. Not thread-safe."""
 
-    def __init__(
-        self,
-        settings: ExternalGrpcGroups,
-        channel: ProviderChannel | None = None,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, settings: ExternalGrpcGroups, clock: Callable[[], float] = time.monotonic) -> None:
         """Store the settings and prepare the channel; nothing is connected yet."""
         self._settings = settings
-        self._channel = channel or ProviderChannel(settings)
+        self._channel = ProviderChannel(settings)
         self._clock = clock
         self._slow = SlowFacts(settings, self._channel, clock)
         self._late = _LateGroups(settings, self._channel, clock)
