@@ -21,7 +21,7 @@ from recommender.kinds.predictive.simulation.equal_cost import measured_at_cost
 from recommender.kinds.predictive.simulation.frontier import compare, frontier, reaching
 from recommender.kinds.predictive.simulation.measures import measure
 from recommender.kinds.predictive.simulation.serving import desired_replicas, needed_replicas, simulate
-from recommender.kinds.predictive.tasks import task_for
+from recommender.kinds.predictive.tasks import down_window_seconds, task_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -62,7 +62,7 @@ def replayed(
     options = BacktestOptions(startup_seconds=startup_seconds)
     load, fleet = history.values[0], fleet_settings(history, options)
     judged = np.arange(history.steps) >= warm_up_steps(history, options)
-    task = task_for(startup_seconds, history.step_seconds, options.settings, options.down_window_seconds)
+    task = task_for(startup_seconds, history.step_seconds, options.settings, down_window_seconds(options.settings))
     forecasts = {
         model.name: rolling_forecasts(model, history, task, RollingOptions(), fits.run)
         if kept is None

@@ -34,7 +34,7 @@ from recommender.kinds.predictive.simulation.scale_down_limits import ScaleDownL
 from recommender.kinds.predictive.simulation.serving import FleetSettings, desired_replicas, largest_of_window, simulate
 from recommender.kinds.predictive.simulation.session_option import parse_sessions
 from recommender.kinds.predictive.suggested_limit import suggested_max_replicas
-from recommender.kinds.predictive.tasks import task_for
+from recommender.kinds.predictive.tasks import down_window_seconds, task_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -88,7 +88,9 @@ def run_backtest(
     load = history.values[0]
     fleet = fleet_settings(history, options)
     judged = np.arange(history.steps) >= warm_up_steps(history, options)
-    task = task_for(options.startup_seconds, history.step_seconds, options.settings, options.down_window_seconds)
+    task = task_for(
+        options.startup_seconds, history.step_seconds, options.settings, down_window_seconds(options.settings)
+    )
     share, stretch = _FORECASTS_SHARE[options.actuator], options.settings.stretch
     seen, sought = stretched_history(history, stretch), stretched_task(task, stretch)
     runs = run_models(models, seen, sought, children, lambda done, what: show(share * done, what), stretch)
@@ -174,7 +176,7 @@ def fleet_settings(history: LoadHistory, options: BacktestOptions) -> FleetSetti
         load_per_replica=options.load_per_replica or default_load_per_replica(history.values[0]),
         min_replicas=options.min_replicas,
         max_replicas=options.settings.max_replicas,
-        down_window_seconds=options.down_window_seconds,
+        down_window_seconds=down_window_seconds(options.settings),
     )
 
 

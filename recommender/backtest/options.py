@@ -8,7 +8,6 @@ from typing import Final
 from recommender.backtest.report import Actuator
 from recommender.kinds.predictive.history import DAY_SECONDS
 from recommender.kinds.predictive.predictive_settings import PredictiveSettings
-from recommender.kinds.predictive.tasks import DOWN_WINDOW_SECONDS
 
 DEFAULT_STARTUP_SECONDS: Final = 180.0
 DEFAULT_WARM_UP_SECONDS: Final = 8 * DAY_SECONDS
@@ -40,9 +39,3 @@ class BacktestOptions:
         if written:
             return settings.min_replicas
         return min(DEFAULT_MIN_REPLICAS, settings.max_replicas or DEFAULT_MIN_REPLICAS)
-
-    @property
-    def down_window_seconds(self) -> float:
-        """Return for how long capacity stays at or above what was requested."""
-        scale_down = self.settings.scale_down
-        return DOWN_WINDOW_SECONDS if scale_down is None else scale_down.window_seconds

@@ -30,6 +30,11 @@ class LoadHistory:
         return int(self.values.shape[1])
 
     @property
+    def first(self) -> int:
+        """Return the number of the first step, counted from the Unix epoch."""
+        return round(self.start_seconds / self.step_seconds)
+
+    @property
     def span_seconds(self) -> float:
         """Return how much time the steps cover."""
         return self.steps * self.step_seconds

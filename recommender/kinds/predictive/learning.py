@@ -100,12 +100,12 @@ def tried(model_name: str, history: LoadHistory, task: ForecastTask) -> ModelTri
     skipped = replayed_from(history)
     forecasts = rolling_forecasts(model, history, task, RollingOptions(first_step=skipped))
     parameters = None if model.fit is no_fit else model.fit(history, task)
-    return ModelTrial(model_name, parameters, step_number(history) + skipped, forecasts.upper[:, skipped:])
+    return ModelTrial(model_name, parameters, history.first + skipped, forecasts.upper[:, skipped:])
 
 
 def forecasts_since(trial: ModelTrial, history: LoadHistory, task: ForecastTask) -> FloatArray:
     """Return the upper forecasts since a trial's end, made with the parameters in use; shape (series, steps)."""
-    begin = trial.first + trial.upper.shape[1] - step_number(history)
+    begin = trial.first + trial.upper.shape[1] - history.first
     origins = np.arange(max(0, begin), history.steps, dtype=np.int64)
     if not len(origins):
         return np.empty((len(trial.upper), 0))
@@ -263,7 +263,7 @@ def _measures_text(measures: Measures) -> str:
 def _align_forecasts(trial: ModelTrial, history: LoadHistory) -> FloatArray:
     """Return the trial's forecasts for the steps of a history; NaN where the trial has none."""
     found = np.full(history.values.shape, np.nan)
-    offset = trial.first - step_number(history)
+    offset = trial.first - history.first
     begin, end = max(0, offset), min(history.steps, offset + trial.upper.shape[1])
     if end > begin:
         found[:, begin:end] = trial.upper[:, begin - offset : end - offset]
@@ -273,8 +273,3 @@ def _align_forecasts(trial: ModelTrial, history: LoadHistory) -> FloatArray:
 def replayed_from(history: LoadHistory) -> int:
     """Return the first step of a history that records cover."""
     return max(0, history.steps - int(REPLAYED_SECONDS / history.step_seconds))
-
-
-def step_number(history: LoadHistory) -> int:
-    """Return the number of the first step, counted from the Unix epoch."""
-    return round(history.start_seconds / history.step_seconds)

@@ -20,7 +20,6 @@ from recommender.kinds.predictive.learning import (
     JudgingTerms,
     ModelTrial,
     replayed_from,
-    step_number,
     verdicts,
 )
 from recommender.kinds.predictive.models.table import model_named
@@ -78,7 +77,7 @@ def _fits(names: Sequence[str], history: LoadHistory, task: ForecastTask, first:
         model = model_named(name)
         if model.fit not in made:
             starts = [*refit_steps(model, history, RollingOptions(first_step=first)).tolist(), history.steps]
-            fits = [(step_number(history) + each, model.fit(history.until(each), task)) for each in starts]
+            fits = [(history.first + each, model.fit(history.until(each), task)) for each in starts]
             known = [(number, parameters) for number, parameters in fits if parameters is not None]
             made[model.fit] = SharedFit(tuple(each[0] for each in known), tuple(each[1] for each in known))
         if made[model.fit].fits:
@@ -147,7 +146,7 @@ def _alike(history: LoadHistory) -> Iterator[tuple[int, IntArray]]:
 
 def _trial_of(model: Model, fit: SharedFit | None, history: LoadHistory, task: ForecastTask) -> ModelTrial:
     """Return the forecasts that a model would have made in the last days, from the fits that were made then."""
-    skipped, start = replayed_from(history), step_number(history)
+    skipped, start = replayed_from(history), history.first
 
     def known_then(_model: Model, past: LoadHistory, _task: ForecastTask) -> Any:  # noqa: ANN401 - each model has its own parameters
         return None if fit is None else fit.known_at(start + past.steps)

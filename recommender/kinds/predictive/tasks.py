@@ -13,6 +13,11 @@ if TYPE_CHECKING:
 DOWN_WINDOW_SECONDS = 300.0
 
 
+def down_window_seconds(settings: PredictiveSettings) -> float:
+    """Return for how long capacity stays at or above what was requested."""
+    return DOWN_WINDOW_SECONDS if settings.scale_down is None else settings.scale_down.window_seconds
+
+
 def task_for(
     startup_seconds: float,
     step_seconds: float,

@@ -42,7 +42,7 @@ def coarse_grid(history: LoadHistory, most_bins_a_day: int, most_days: float) ->
     steps_a_day = DAY_SECONDS / history.step_seconds
     steps_per_bin = max(1, int(np.ceil(steps_a_day / most_bins_a_day - 1e-9)))
     bins_a_day = max(1, round(steps_a_day / steps_per_bin))
-    begin = _first_step(history) + max(0, history.steps - round(most_days * steps_a_day))
+    begin = history.first + max(0, history.steps - round(most_days * steps_a_day))
     return CoarseGrid(steps_per_bin, -(-begin // steps_per_bin), bins_a_day, history.step_seconds)
 
 
@@ -52,7 +52,7 @@ def binned(history: LoadHistory, grid: CoarseGrid) -> FloatArray:
     NaN where less than half is known, and for bins that are not over. Bins before the history are NaN.
     """
     size = grid.steps_per_bin
-    begin = grid.first_bin * size - _first_step(history)
+    begin = grid.first_bin * size - history.first
     values = history.values[:, max(0, begin) :]
     bins = max(0, -(-(values.shape[1] + max(0, -begin)) // size))
     padded = np.full((len(values), (bins + 1) * size), np.nan)
@@ -70,7 +70,7 @@ def binned(history: LoadHistory, grid: CoarseGrid) -> FloatArray:
 
 def whole_bins(history: LoadHistory, grid: CoarseGrid) -> FloatArray:
     """Return the mean load of the bins of phase 0 that are over, shape (series, bins)."""
-    bins = (_first_step(history) + history.steps) // grid.steps_per_bin - grid.first_bin
+    bins = (history.first + history.steps) // grid.steps_per_bin - grid.first_bin
     return binned(history, grid)[: max(0, bins), :, 0].T
 
 
@@ -100,7 +100,7 @@ def at_origins(points: FloatArray, history: LoadHistory, grid: CoarseGrid, origi
 
     `points` has the shape (bins, series, phases), and the result has the shape (series, origins).
     """
-    starts = _first_step(history) + origins - (grid.steps_per_bin - 1) - grid.first_bin * grid.steps_per_bin
+    starts = history.first + origins - (grid.steps_per_bin - 1) - grid.first_bin * grid.steps_per_bin
     bins, phases = np.divmod(np.maximum(starts, 0), grid.steps_per_bin)
     found: FloatArray = points[bins, :, phases].T
     return np.where(starts >= 0, found, np.nan)
@@ -137,7 +137,3 @@ def filled(values: FloatArray, bins_a_day: int) -> FloatArray:
     for index in np.flatnonzero(np.isnan(result)):
         result[index] = result[index - bins_a_day] if index >= bins_a_day else result[index - 1]
     return result
-
-
-def _first_step(history: LoadHistory) -> int:
-    return round(history.start_seconds / history.step_seconds)

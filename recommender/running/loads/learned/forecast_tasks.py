@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from recommender.kinds.predictive.cycle_length import stretched_fleet, stretched_task
 from recommender.kinds.predictive.simulation.serving import FleetSettings
-from recommender.kinds.predictive.tasks import DOWN_WINDOW_SECONDS, task_for
+from recommender.kinds.predictive.tasks import down_window_seconds, task_for
 
 if TYPE_CHECKING:
     from recommender.decisions.loads.control_delays import ControlDelays
@@ -22,7 +22,7 @@ def task_of(need: LoadNeed, delays: ControlDelays) -> ForecastTask:
     The task is in the time of the models, in which a season takes a day.
     """
     startup_seconds = (need.settings.horizon_seconds or 0.0) + delays.scrape.seconds + delays.hpa_sync.seconds
-    task = task_for(startup_seconds, delays.refresh.seconds, need.settings, _down_window_seconds(need))
+    task = task_for(startup_seconds, delays.refresh.seconds, need.settings, down_window_seconds(need.settings))
     return stretched_task(task, need.settings.stretch)
 
 
@@ -45,11 +45,6 @@ def fleet_of(need: LoadNeed, task: ForecastTask, step_seconds: float) -> FleetSe
         load_per_replica=settings.load_per_replica or 1.0,
         min_replicas=settings.min_replicas,
         max_replicas=settings.max_replicas,
-        down_window_seconds=_down_window_seconds(need),
+        down_window_seconds=down_window_seconds(need.settings),
     )
     return stretched_fleet(fleet, settings.stretch)
-
-
-def _down_window_seconds(need: LoadNeed) -> float:
-    scale_down = need.settings.scale_down
-    return DOWN_WINDOW_SECONDS if scale_down is None else scale_down.window_seconds

@@ -15,7 +15,6 @@ from recommender.kinds.predictive.learning import (
     caught_up,
     continued,
     forecasts_since,
-    step_number,
     tried,
     verdicts,
 )
@@ -59,7 +58,7 @@ def test_what_is_returned_of_trials_does_not_grow_with_the_history() -> None:
 
 def test_the_record_of_a_configured_model_keeps_to_the_growth_that_it_may_have() -> None:
     history = load(4.0, series=1)
-    soaring = ModelTrial("holt-winters", None, step_number(history), 3 * history.values)
+    soaring = ModelTrial("holt-winters", None, history.first, 3 * history.values)
     for written, most in ((None, 2.0), (1.5, 1.5), (3.0, 3.0)):
         terms = JudgingTerms(ModelName.HOLT_WINTERS, replace(TASK, max_growth=written), FLEET)
         (verdict,) = verdicts(terms, history, [soaring])
