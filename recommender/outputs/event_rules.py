@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from adapter.foundation.reports.counts import count_of
 from recommender.decisions.record import Record, TargetAction, TargetReference
 from recommender.decisions.texts.record_texts import (
     about_text,
@@ -13,7 +14,6 @@ from recommender.decisions.texts.record_texts import (
     event_text,
     recommended_text,
     refusal_text,
-    replicas_text,
 )
 from recommender.decisions.texts.times import rfc3339
 from recommender.outputs.scale_results import ScaleResult
@@ -74,7 +74,7 @@ def _event_of_size(outcome: ScaleOutcome) -> TargetEvent | None:
         return None
     if wish.withdraws:
         return TargetEvent(wish.target, "Withdrawn", about_text(wish.recommendation, wish.reason))
-    text = change_text(wish.recommendation, outcome.before, replicas_text(wish.replicas), wish.reason)
+    text = change_text(wish.recommendation, outcome.before, count_of(wish.replicas, "replica"), wish.reason)
     return TargetEvent(wish.target, "Scaled", text)
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
+from adapter.foundation.reports.counts import count_of
 from adapter.foundation.reports.terminal_escaping import printable
 from recommender.decisions.loads.prediction import forecast_of
 from recommender.decisions.record import Record, Status, TargetAction
 from recommender.decisions.summary import WORST_FIRST, summary_of, worst_first
 from recommender.decisions.texts.columns import GAP, columns, wrapped
-from recommender.decisions.texts.record_texts import replicas_text, shown
+from recommender.decisions.texts.record_texts import shown
 from recommender.kinds.table import kind_named
 
 _COLOURS: Final = {Status.OK: "32", Status.HELD: "33", Status.STALE: "31", Status.ERROR: "31"}
@@ -58,7 +59,7 @@ def _summary_row(group: Sequence[Record]) -> tuple[str, str, str, str]:
     first, summary = group[0], summary_of(group)
     if first.each is None:
         return first.name, first.status.value, value_text(first), first.binding or "-"
-    value = _value_of_targets(group) if summary.replicas is None else replicas_text(summary.replicas)
+    value = _value_of_targets(group) if summary.replicas is None else count_of(summary.replicas, "replica")
     counts = ", ".join(
         f"{summary.counts[status]} {status.value}" for status in WORST_FIRST if summary.counts.get(status)
     )
@@ -163,7 +164,7 @@ def _explained_lines(record: Record, width: int | None, paint: Callable[[str, st
 def value_text(record: Record) -> str:
     """Return the value: `11 replicas`, `sizes of 2 containers`, or `no value`."""
     if record.replicas is not None:
-        return replicas_text(record.replicas)
+        return count_of(record.replicas, "replica")
     kind = kind_named(record.type)
     return (kind.value_text(record) if kind is not None else "") or "no value"
 

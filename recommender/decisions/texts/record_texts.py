@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
+from adapter.foundation.reports.counts import count_of
 from recommender.decisions.record import Record, TargetAction, TargetOutcome
 
 ACTION_TEXTS: Final[Mapping[TargetAction, str]] = MappingProxyType(
@@ -34,11 +35,6 @@ _TOLERANCE: Final = 2e-6
 """A calculated lower bound may be below the exact bound by a relative error of up to 1e-6."""
 
 
-def replicas_text(replicas: int) -> str:
-    """Return text such as `11 replicas` or `1 replica`."""
-    return f"{replicas} replica{'' if replicas == 1 else 's'}"
-
-
 def about_text(recommendation: str, text: str) -> str:
     """Return the text with the recommendation it is about, since several may name a target: `recommendation dns: …`."""
     return f"recommendation {recommendation}: {text}"
@@ -60,7 +56,7 @@ def refusal_text(replicas: int | None, message: str) -> str:
 
     Without replicas, it does not get the requests of its containers: `not resized: …`.
     """
-    what = "not resized" if replicas is None else f"not scaled to {replicas_text(replicas)}"
+    what = "not resized" if replicas is None else f"not scaled to {count_of(replicas, 'replica')}"
     return f"{what}: {message}"
 
 
@@ -92,7 +88,7 @@ def event_text(record: Record, outcome: TargetOutcome) -> str:
 
 def recommended_text(outcome: TargetOutcome) -> str:
     """Return the size of a target: `11 replicas`, or `no value`."""
-    return "no value" if outcome.recommended_replicas is None else replicas_text(outcome.recommended_replicas)
+    return "no value" if outcome.recommended_replicas is None else count_of(outcome.recommended_replicas, "replica")
 
 
 def log_fields(record: Record, further: Mapping[str, object] = MappingProxyType({})) -> dict[str, object]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.hpa import HpaHistory, PastRecommendation, ScaleEvent, evaluate
 from adapter.foundation.hpa.behaviour import LimitReason
 from adapter.foundation.hpa.rules import ScalingRules, SelectPolicy
+from adapter.foundation.reports.counts import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,12 +47,14 @@ class NextSync:
     def sentence(self) -> str:
         """The next change, in one sentence."""
         current, desired = self.free.current, self.free.desired
+        stays = f"It stays at {count_of(current, 'replica')}"
         if desired == current:
-            return f"It stays at {_replicas(current)}: {_why_unchanged(self.spec, self.free)}"
+            return f"{stays}: {_why_unchanged(self.spec, self.free)}"
         if self.is_certain:
-            return f"The next sync scales from {current} to {_replicas(desired)}{_limit_of(self.spec, self.free)}"
+            wanted = count_of(desired, "replica")
+            return f"The next sync scales from {current} to {wanted}{_limit_of(self.spec, self.free)}"
         return (
-            f"It stays at {_replicas(current)} for now: the metrics ask for {desired}, but the stabilization window or "
+            f"{stays} for now: the metrics ask for {desired}, but the stabilization window or "
             f"a policy may hold that back for up to {self.wait_seconds:g} s"
         )
 
@@ -142,7 +145,3 @@ def _of_policies(key: str, rules: ScalingRules) -> str:
     if rules.select is SelectPolicy.DISABLED:
         return f"behavior.{key} has selectPolicy Disabled"
     return f"the policies of behavior.{key} allow no more now"
-
-
-def _replicas(count: int) -> str:
-    return f"{count} replica{'' if count == 1 else 's'}"

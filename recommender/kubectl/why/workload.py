@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from adapter.foundation.reports.counts import count_of
 from adapter.foundation.sources.kubernetes.access_rights import AccessRight
 from recommender.decisions.record import TargetAction
-from recommender.decisions.texts.record_texts import ACTION_TEXTS, refusal_text, replicas_text, size_change_text
+from recommender.decisions.texts.record_texts import ACTION_TEXTS, refusal_text, size_change_text
 from recommender.kubectl.reader import NotRead, Reader, namespaced
 from recommender.kubectl.recommendations import Recommendations, unread_of
 from recommender.kubectl.report import Report, ReportSection
@@ -125,7 +126,7 @@ def recommendation_section(item: Mapping[str, Any], target: Mapping[str, Any]) -
     if recommended is None:
         lines.append("It has no value.")
     else:
-        present, wanted = target["current_replicas"], replicas_text(recommended)
+        present, wanted = target["current_replicas"], count_of(recommended, "replica")
         lines.append(
             f"Recommended: {wanted}, as now."
             if present == recommended
