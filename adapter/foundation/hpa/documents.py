@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import datetime
 from typing import Any, Final
 
 from adapter.foundation.hpa.pods import Pod, PodPhase, Readiness
@@ -28,6 +27,7 @@ from adapter.foundation.hpa.spec import (
     Value,
 )
 from adapter.foundation.objects.quantities import parse_quantity
+from adapter.foundation.time.timestamps import seconds_of
 
 _NANO: Final = 1e9
 _RESOURCE_KINDS: Final = {"Resource": "resource", "ContainerResource": "containerResource"}
@@ -62,7 +62,7 @@ def pod_of(pod: Mapping[str, Any]) -> Pod:
         metadata["name"],
         PodPhase(status.get("phase", "Pending")),
         deleted="deletionTimestamp" in metadata,
-        started_at=_seconds(status.get("startTime")),
+        started_at=seconds_of(status.get("startTime")),
         readiness=None if ready is None else _readiness(ready),
         requests_milli=dict(_requests(pod.get("spec") or {})),
     )
@@ -110,7 +110,7 @@ def _rules(found: Mapping[str, Any]) -> ScalingRules:
 
 def _readiness(condition: Mapping[str, Any]) -> Readiness:
     ready = {"True": True, "False": False}.get(condition["status"])
-    return Readiness(ready, _seconds(condition.get("lastTransitionTime")) or 0.0)
+    return Readiness(ready, seconds_of(condition.get("lastTransitionTime")) or 0.0)
 
 
 def _requests(spec: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
@@ -133,7 +133,3 @@ def _requests(spec: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
 def _requests_of(found: Mapping[str, Any]) -> tuple[str, dict[str, int]]:
     requests = (found.get("resources") or {}).get("requests") or {}
     return found.get("name", ""), {resource: milli(amount) for resource, amount in requests.items()}
-
-
-def _seconds(moment: str | None) -> float | None:
-    return datetime.fromisoformat(moment).timestamp() if moment else None

@@ -33,6 +33,11 @@ class KubernetesObject(Protocol):
         ...
 
 
+def object_key(item: KubernetesObject) -> tuple[str, str]:
+    """Return the namespace, empty for kinds without namespaces, and the name."""
+    return item.metadata.namespace or "", item.metadata.name
+
+
 T = TypeVar("T", bound=KubernetesObject)
 T_contra = TypeVar("T_contra", bound=KubernetesObject, contravariant=True)
 C = TypeVar("C")

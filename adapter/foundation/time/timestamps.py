@@ -9,3 +9,8 @@ from datetime import UTC, datetime
 def rfc3339(unix_seconds: float) -> str:
     """Return a time in UTC with whole seconds, such as `2026-11-21T06:00:00Z`."""
     return datetime.fromtimestamp(math.floor(unix_seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def seconds_of(moment: str | None) -> float | None:
+    """Return a time of the Kubernetes API in seconds since the Unix epoch; None without one."""
+    return datetime.fromisoformat(moment).timestamp() if moment else None

@@ -10,11 +10,12 @@ import math
 import re
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Any, Final, NamedTuple
 
 from adapter.foundation.documents.tree import shortened
 from adapter.foundation.objects.selectors import Selector, SelectorError, parse_selector
 from recommender.decisions.record import TargetReference
+from recommender.kinds.proportional.go_json import no_constant
 
 _KINDS: Final = {
     "deployment": ("apps/v1", "Deployment"),
@@ -89,7 +90,7 @@ def read_default_params(text: str) -> dict[str, str]:
     sorted keys.
     """
     try:
-        parsed = json.loads(text, parse_int=_number, parse_float=_number, parse_constant=_no_constant)
+        parsed = json.loads(text, parse_int=_number, parse_float=_number, parse_constant=no_constant)
         if parsed is None or isinstance(parsed, dict):
             return {_well_formed(mode): _go_json(value) for mode, value in (parsed or {}).items()}
     except (ValueError, RecursionError) as e:
@@ -113,10 +114,6 @@ def _number(text: str) -> float:
     if math.isinf(value):
         raise ValueError(f"{shortened(text)} is out of range")
     return value
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a JSON number")
 
 
 def _go_json(value: Any) -> str:  # noqa: ANN401 - a value of JSON

@@ -35,7 +35,7 @@ def parse_go_json(text: str) -> Json:
     """Return the value of a text. Raises GoJsonError."""
     try:
         parsed: Json = json.loads(
-            text, object_pairs_hook=_object, parse_int=JsonNumber, parse_float=JsonNumber, parse_constant=_no_constant
+            text, object_pairs_hook=_object, parse_int=JsonNumber, parse_float=JsonNumber, parse_constant=no_constant
         )
     except RecursionError as e:
         raise GoJsonError("the JSON is nested too deeply: flatten it") from e
@@ -73,5 +73,6 @@ def _object(pairs: list[tuple[str, Any]]) -> JsonObject:
     )
 
 
-def _no_constant(name: str) -> NoReturn:
+def no_constant(name: str) -> NoReturn:
+    """Refuse `NaN` and `Infinity`, which Python reads; raises ValueError."""
     raise ValueError(f"{name} is not a JSON number")

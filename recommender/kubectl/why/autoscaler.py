@@ -13,13 +13,14 @@ from adapter.foundation.objects.resources import ResolveResource, UnknownResourc
 from adapter.foundation.reports.counts import listed
 from adapter.foundation.sources.kubernetes.access_rights import AccessRight
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
+from adapter.foundation.time.timestamps import seconds_of
 from adapter.metrics.readings.explain.explanation import Explanation
 from recommender.decisions.texts.times import rfc3339
 from recommender.kubectl.reader import NotRead, Reader, namespaced
 from recommender.kubectl.report import Report, ReportSection
 from recommender.kubectl.why.next_sync import NextSync, next_sync
 from recommender.kubectl.why.observed import RESOURCE, AskedMetric, MetricsApis
-from recommender.kubectl.why.relative_times import ago, seconds_of
+from recommender.kubectl.why.relative_times import ago
 
 GROUP: Final = "autoscaling"
 PLURAL: Final = "horizontalpodautoscalers"

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from adapter.foundation.sources.kubernetes.access_rights import AccessRight
+from adapter.foundation.time.timestamps import seconds_of
 from recommender.kubectl.reader import NotRead, Reader, namespaced
 from recommender.kubectl.report import ReportSection
-from recommender.kubectl.why.relative_times import ago, seconds_of
+from recommender.kubectl.why.relative_times import ago
 
 _MOST: Final = 8
 

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Final
 
 _UNITS: Final = ((86_400, "d"), (3600, "h"), (60, "min"))
-
-
-def seconds_of(moment: str | None) -> float | None:
-    """Return a time of the API in seconds since the Unix epoch; None without one."""
-    return datetime.fromisoformat(moment).timestamp() if moment else None
 
 
 def ago(moment: float, now: float) -> str:

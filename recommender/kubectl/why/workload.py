@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.reports.counts import count_of
 from adapter.foundation.sources.kubernetes.access_rights import AccessRight
+from adapter.foundation.time.timestamps import seconds_of
 from recommender.decisions.record import TargetAction
 from recommender.decisions.texts.record_texts import ACTION_TEXTS, refusal_text, size_change_text
 from recommender.kubectl.reader import NotRead, Reader, namespaced
@@ -13,7 +14,7 @@ from recommender.kubectl.recommendations import Recommendations, unread_of
 from recommender.kubectl.report import Report, ReportSection
 from recommender.kubectl.why.autoscaler import GROUP, PLURAL
 from recommender.kubectl.why.events import events_of, events_section
-from recommender.kubectl.why.relative_times import ago, seconds_of
+from recommender.kubectl.why.relative_times import ago
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 import numpy as np
 
+from adapter.foundation.files.credential_files import reason_of
 from adapter.foundation.files.file_contents import opened_regular
 from adapter.foundation.files.replaced_file import replacing
 from adapter.foundation.objects.decoders import decoder_of
@@ -84,8 +85,7 @@ class UsageFiles:
         except FileNotFoundError:
             return None
         except (OSError, UsageFileError) as error:
-            problem = error.strerror or str(error) if isinstance(error, OSError) else str(error)
-            about = fields(recommendation=need.name, file=str(path), problem=problem)
+            about = fields(recommendation=need.name, file=str(path), problem=reason_of(error))
             _log.warning("stored usage is not used: it is read from Prometheus again", extra=about)
             return None
 

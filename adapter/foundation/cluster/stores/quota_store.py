@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from adapter.foundation.cluster.stores.oldest_objects import Key, ObjectIdentity, OldestObjects
-from adapter.foundation.sources.stores import CollectedList, KubernetesObject
+from adapter.foundation.sources.stores import CollectedList, KubernetesObject, object_key
 
 F = TypeVar("F", bound=KubernetesObject)
 V = TypeVar("V")
@@ -119,7 +119,7 @@ class QuotaStore(Generic[F, V]):
 
     def put(self, item: F) -> None:
         """Add or update an object; delete it if `convert` says that it no longer counts."""
-        key = _key(item)
+        key = object_key(item)
         entry = self._convert(item, self.value(key))
         if entry is None:
             self.remove(*key)
@@ -133,7 +133,7 @@ class QuotaStore(Generic[F, V]):
 
     def _add(self, objects: OldestObjects[V], item: F) -> None:
         """Add an object of a list, unless it does not count."""
-        entry = self._convert(item, self.value(_key(item)))
+        entry = self._convert(item, self.value(object_key(item)))
         if entry is not None:
             objects.put(entry.identity, entry.value, is_told=entry.is_told)
 
@@ -161,7 +161,3 @@ class QuotaStore(Generic[F, V]):
             after = self._objects.values.get(key)
         if before != after:
             self._changed([ObjectChange(key, before, after)])
-
-
-def _key(item: KubernetesObject) -> Key:
-    return item.metadata.namespace or "", item.metadata.name

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from adapter.foundation.cluster.facts.objects import FactError, autoscaler_of, node_of
 from adapter.foundation.cluster.facts.pod_selectors import pod_selector_of, selector_place
-from adapter.foundation.sources.stores import KubernetesObject
+from adapter.foundation.sources.stores import KubernetesObject, object_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -82,7 +82,7 @@ class ValueStore(Generic[F, V]):
 
     def put(self, item: F) -> None:
         """Add an object, or update it."""
-        key = _key(item)
+        key = object_key(item)
         try:
             value = self._convert(item)
         except FactError as error:
@@ -112,7 +112,7 @@ class ValueStore(Generic[F, V]):
 
     def converted(self, item: F) -> tuple[_Key, V | None, str]:
         """Return the key of a listed object, its value (the known one if equal; None if unusable), and any problem."""
-        key = _key(item)
+        key = object_key(item)
         try:
             value = self._convert(item)
         except FactError as error:
@@ -190,7 +190,3 @@ def selector_store(kind: str, changed: Callable[[], None]) -> ValueStore[Selecti
         return pod_selector_of(kind, form)
 
     return ValueStore(convert, selector_place, changed)
-
-
-def _key(item: KubernetesObject) -> _Key:
-    return item.metadata.namespace or "", item.metadata.name

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from adapter.foundation.sources.prometheus.errors import PrometheusError
     from adapter.metrics.readings.explain.explanation import ExplainedValue, Question
-    from adapter.metrics.rulebook.model import Rule
 
 _log = logging.getLogger(__name__)
 
@@ -98,11 +97,6 @@ class Progress:
         """Record the last step, and return the exception to raise."""
         self.note(step, Outcome.ERROR if verdict is ExplanationVerdict.ERROR else Outcome.NO, cause)
         return Answered(verdict, cause, fix)
-
-
-def place(rule: Rule) -> str:
-    """Return the rule with its place, for people to find it."""
-    return rule.place
 
 
 def shown(question: Question) -> str:

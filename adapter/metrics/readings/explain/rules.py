@@ -14,7 +14,7 @@ from adapter.foundation.objects.selectors import EVERYTHING
 from adapter.foundation.sources.prometheus.errors import PrometheusError, PrometheusTimeoutError
 from adapter.metrics.readings.catalogue.series_look_ups import LookUpKey, look_up_key, what_is_missing
 from adapter.metrics.readings.explain.explanation import ExplanationVerdict, Outcome, Question
-from adapter.metrics.readings.explain.explanation_progress import Answered, Progress, place, shown
+from adapter.metrics.readings.explain.explanation_progress import Answered, Progress, shown
 from adapter.metrics.readings.public_reasons import without_series
 from adapter.metrics.rulebook.derivation import Trace, WantedMetric, passes, traces
 from adapter.metrics.rulebook.findings import Severity
@@ -56,7 +56,7 @@ class RuleSearch:
         for rule in rules:
             shapes = self._shapes(progress, rule, looked_up)
             if isinstance(shapes, PrometheusError):
-                text = f"{place(rule)}: its series cannot be looked up: {progress.reason(shapes)}"
+                text = f"{rule.place}: its series cannot be looked up: {progress.reason(shapes)}"
                 progress.note("series", Outcome.ERROR, text)
                 progress.sees_all = False
                 continue
@@ -78,9 +78,7 @@ class RuleSearch:
         near, name = SeriesShapes(), progress.question.name
         for part in self._sources.pace.slices(shapes.names()):
             if progress.seconds_to_look_up() <= 0:
-                progress.note(
-                    "series", Outcome.ERROR, f"{place(rule)}: its series are too many to look through in time"
-                )
+                progress.note("series", Outcome.ERROR, f"{rule.place}: its series are too many to look through in time")
                 progress.sees_all = False
                 break
             for series in part:
@@ -127,7 +125,7 @@ class RuleSearch:
         if missing := what_is_missing(shapes, answer.warnings):
             text = missing if progress.to_owner else without_series(missing)
             progress.note(
-                "series", Outcome.INFO, f"{place(rule)}: Prometheus returned only a part of its series: {text}"
+                "series", Outcome.INFO, f"{rule.place}: Prometheus returned only a part of its series: {text}"
             )
             progress.sees_all = False
         return shapes
@@ -142,9 +140,9 @@ def chosen(progress: Progress, metrics: list[Metric]) -> Metric:
     progress.rule = metric.rule.id
     source = f" from the series {metric.series}" if metric.series else ""
     asked = "" if metric.rule.backend is None else f", and asks the backend {metric.rule.backend.name}"
-    progress.note("rule", Outcome.OK, f"{place(metric.rule)} provides {metric.qualified}{source}{asked}")
+    progress.note("rule", Outcome.OK, f"{metric.rule.place} provides {metric.qualified}{source}{asked}")
     for other in {other.rule.id: other for other in metrics if other.rule is not metric.rule}.values():
-        progress.note("rule", Outcome.INFO, f"{place(other.rule)} provides {_beside(other, metric)}")
+        progress.note("rule", Outcome.INFO, f"{other.rule.place} provides {_beside(other, metric)}")
     return metric
 
 
@@ -216,7 +214,7 @@ def _no_rule(
 ) -> Answered:
     """Return the answer that no rule provides the metric; `elsewhere` is the one of this name in the other API."""
     for trace in found:
-        progress.note("rule", Outcome.NO, f"{place(trace.rule)}: {trace.obstacle}")
+        progress.note("rule", Outcome.NO, f"{trace.rule.place}: {trace.obstacle}")
     metric = shown(progress.question)
     refused = _refused_for(rulebook, progress.question)
     if refused is not None and (refused[0] is Closeness.EXACT or not found):
@@ -228,13 +226,13 @@ def _no_rule(
         )
     if found:
         first = found[0]
-        cause = f"no rule provides {metric}: {place(first.rule)}: {first.obstacle}"
+        cause = f"no rule provides {metric}: {first.rule.place}: {first.obstacle}"
         return Answered(ExplanationVerdict.NO_VALUE, cause, "change that rule")
     if not progress.sees_all:
         fix = "try again when Prometheus answers the look-ups that failed"
         return progress.end("rule", ExplanationVerdict.ERROR, f"it is not known whether a rule provides {metric}", fix)
     if elsewhere is not None:
-        cause = f"no rule provides {metric}: {place(elsewhere.rule)} provides {_another(elsewhere)}"
+        cause = f"no rule provides {metric}: {elsewhere.rule.place} provides {_another(elsewhere)}"
         return progress.end("rule", ExplanationVerdict.NO_VALUE, cause, _how(elsewhere))
     near = difflib.get_close_matches(progress.question.name, sorted(names), n=3)
     hint = f"did you mean {', '.join(near)}?" if near else "check whether Prometheus has such a series at all"

@@ -66,21 +66,21 @@ def _finding(place: Place, key: str) -> Finding:
 
 
 def _has_no_source(query: str) -> bool:
-    try:
-        selectors = list(_selectors(parse_query(query)))
-    except UnreadableQueryError:
-        # The rule reader has already reported this.
-        return False
-    return not all(any(map(_says_whose, each.matchers)) for each in selectors)
+    return not all(any(map(_says_whose, each.matchers)) for each in _selectors_of(query))
 
 
 def _is_open(query: str) -> bool:
+    return any(
+        any(map(_is_ours, each.matchers)) and not any(map(_says_whose, each.matchers)) for each in _selectors_of(query)
+    )
+
+
+def _selectors_of(query: str) -> list[SelectorNode]:
     try:
-        selectors = list(_selectors(parse_query(query)))
+        return list(_selectors(parse_query(query)))
     except UnreadableQueryError:
         # The rule reader has already reported this.
-        return False
-    return any(any(map(_is_ours, each.matchers)) and not any(map(_says_whose, each.matchers)) for each in selectors)
+        return []
 
 
 def _selectors(node: Node) -> Iterator[SelectorNode]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 import msgspec
 import numpy as np
 
+from adapter.foundation.files.credential_files import reason_of
 from adapter.foundation.files.file_contents import opened_regular
 from adapter.foundation.files.replaced_file import replacing
 from adapter.foundation.objects.decoders import decoder_of
@@ -90,8 +91,7 @@ class LoadFiles:
         except FileNotFoundError:
             return False
         except (OSError, LoadFileError) as error:
-            problem = error.strerror or str(error) if isinstance(error, OSError) else str(error)
-            about = fields(recommendation=history.need.name, file=str(path), problem=problem)
+            about = fields(recommendation=history.need.name, file=str(path), problem=reason_of(error))
             _log.warning("a stored history of a load is not used: it is downloaded again", extra=about)
             return False
         return True
