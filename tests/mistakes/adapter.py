@@ -128,6 +128,14 @@ ADAPTER: Final = (
         GOOD,
     ),
     Mistake(
+        "one port for two things",
+        "serve --config rules.yaml --prometheus-url {down} --objects . --cert-dir c --secure-port 9180",
+        ":9180",
+        "cannot listen on 0.0.0.0:9180 for requests, and on :9180 for metrics and health",
+        "give each a port of its own",
+        GOOD,
+    ),
+    Mistake(
         "a certificate without its key",
         "serve --config rules.yaml --tls-cert-file c.pem",
         "--tls-cert-file",

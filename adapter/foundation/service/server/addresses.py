@@ -75,6 +75,15 @@ def address_of(listener: socket.socket) -> Address:
     return Address(host, port)
 
 
+def overlap(one: Address, other: Address) -> bool:
+    """Return whether only one socket can listen on the two addresses, since their ports are the same.
+
+    A wildcard host includes every other one. Port 0 is another port each time.
+    """
+    hosts = {one.host, other.host}
+    return one.port == other.port != 0 and (len(hosts) == 1 or bool(hosts & _WILDCARDS))
+
+
 def _bound_socket(address: Address) -> socket.socket:
     if address.host in _WILDCARDS:
         if socket.has_dualstack_ipv6():

@@ -32,7 +32,7 @@ from adapter.foundation.service.runtime.errors import StartError
 from adapter.foundation.service.runtime.garbage_collector import settle_collector
 from adapter.foundation.service.runtime.heap import settle_heap
 from adapter.foundation.service.runtime.logs import fields
-from adapter.foundation.service.server.addresses import Address, address_of, listening_socket
+from adapter.foundation.service.server.addresses import Address, address_of, listening_socket, overlap
 from adapter.foundation.service.server.arbiter import ServerArbiter, ServerLogger
 from adapter.foundation.service.server.context import WorkerContext
 from adapter.foundation.service.server.tls import ServerTls
@@ -70,6 +70,10 @@ def serve_forever(options: ServerOptions, make_worker: MakeWorker) -> NoReturn:
     """
     descriptors = _raise_descriptor_limit(options.connections.most + SPARE_DESCRIPTORS)
     options = replace(options, connections=connections_within(options.connections, descriptors))
+    if options.plain_address and overlap(options.address, options.plain_address):
+        # Otherwise, the message would blame another process.
+        both = f"{options.address} for requests, and on {options.plain_address} for metrics and health"
+        exit_for_usage(options.program, f"cannot listen on {both}: give each a port of its own")
     try:
         listener = listening_socket(options.address)
         plain = listening_socket(options.plain_address) if options.plain_address else None

@@ -10,7 +10,7 @@ import pytest
 
 from adapter.foundation.service.runtime.errors import StartError
 from adapter.foundation.service.runtime.health import Health, HealthCheck, render_health
-from adapter.foundation.service.server.addresses import Address, address_of, listening_socket, parse_address
+from adapter.foundation.service.server.addresses import Address, address_of, listening_socket, overlap, parse_address
 from adapter.foundation.service.server.arbiter import LONGEST_RESTART_WAIT, restart_wait
 from adapter.foundation.service.server.process import connections_within
 from adapter.foundation.service.server.server_settings import ConnectionLimits
@@ -40,6 +40,22 @@ def test_addresses_are_read_and_written(text: str, address: Address) -> None:
 def test_what_is_no_address_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="write"):
         parse_address(text)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_shared"),
+    [
+        (":9180", ":9180", True),
+        ("127.0.0.1:9180", "127.0.0.1:9180", True),
+        ("127.0.0.1:9180", "0.0.0.0:9180", True),
+        ("[::]:9180", "127.0.0.1:9180", True),
+        (":9180", ":9181", False),
+        ("127.0.0.1:9180", "127.0.0.2:9180", False),
+        (":0", ":0", False),
+    ],
+)
+def test_only_one_socket_listens_on_addresses_that_overlap(one: str, other: str, *, is_shared: bool) -> None:
+    assert overlap(parse_address(one), parse_address(other)) is is_shared
 
 
 @pytest.mark.parametrize("host", ["", "0.0.0.0", "::"])
