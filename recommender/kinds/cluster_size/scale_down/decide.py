@@ -85,7 +85,8 @@ def scale_down(
         advice=_advice(situation, snapshot, rules, found, (kept, going, prices, _growing_groups(situation, scaled)))
         if situation.explains and not waiting.hold
         else (),
-        unneeded_since=since,
+        # Nodes that fail together mostly come back together: afterwards, each gets its whole time again.
+        unneeded_since={} if scaled.hold else since,
         unremovable_until=_unremovable_until(situation, sequence),
         new_nodes=confirmed.nodes,
         hold=str(waiting.hold) if waiting.hold else "",

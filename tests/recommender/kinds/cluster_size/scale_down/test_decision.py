@@ -85,6 +85,17 @@ def test_a_timer_stands_still_while_nothing_is_known_of_the_cluster(until: float
     assert "unneeded for 10m1s" in again.removals[0].reason
 
 
+def test_timers_begin_anew_after_a_time_in_which_too_many_nodes_were_not_ready() -> None:
+    world = replace(empty(1, since=None), nodes=(node("n00", conditions={"Ready": "Unknown"}),))
+    held = world.decide(ScaleUp({}, hold="6 of 10 nodes are not ready"))
+    for _ in range(3):
+        world = world.after(10 * MINUTE, held)
+        held = world.decide(ScaleUp({}, hold="6 of 10 nodes are not ready"))
+    healthy = world.after(MINUTE, held)
+    assert waits(healthy.decide()) == {"n00": "NotUnreadyLongEnough"}
+    assert due(healthy.after(20 * MINUTE + 1, healthy.decide()).decide()) == ["n00"]
+
+
 def test_a_timer_from_the_future_counts_from_now() -> None:
     decision = empty(1, since=-3600.0).decide()
     assert decision.unneeded_since == {"n00": NOW}
