@@ -49,6 +49,23 @@ def test_what_differs_is_named(one: dict[str, str], other: dict[str, str], said:
     assert difference(template(labels=one), template(labels=other)) == said
 
 
+@pytest.mark.parametrize(
+    "label",
+    [
+        "topology.k8s.aws/zone-id",
+        "aksEngineVersion",
+        "creationSource",
+        "poolName",
+        "resourceNameSuffix",
+        "kubernetes.azure.com/consolidated-additional-properties",
+        "kubernetes.azure.com/node-image-version",
+    ],
+)
+def test_labels_in_which_clouds_tell_zones_and_pools_apart_do_not_matter(label: str) -> None:
+    assert not difference(template(labels={label: "use1-az1"}), template(labels={label: "use1-az2"}))
+    assert not difference(template(labels={label: "use1-az1"}), template())
+
+
 def test_a_resource_that_one_node_lacks_is_named() -> None:
     assert difference(template(extended={"nvidia.com/gpu": "1"}), template()) == (
         "only one of them has capacity nvidia.com/gpu"
