@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from recommender.kinds.cluster_size.expanders.expander_context import Kept, names
 from recommender.kinds.cluster_size.limits.amounts import capacity_of
+from recommender.kinds.cluster_size.model.resources import is_gpu
 from recommender.kinds.cluster_size.model.size_settings import CORES, MEMORY
 
 if TYPE_CHECKING:
@@ -106,7 +107,9 @@ def _offer(option: ExpansionOption, price: float, unit_price: float, context: Ex
 
 def has_gpu(amounts: Mapping[str, int]) -> bool:
     """Return whether there are GPUs among the resources, such as `nvidia.com/gpu` or `gpu.intel.com/i915`."""
-    return any(amount > 0 and ("/gpu" in name or name.startswith("gpu.")) for name, amount in amounts.items())
+    return any(
+        amount > 0 and (is_gpu(name) or "/gpu" in name or name.startswith("gpu.")) for name, amount in amounts.items()
+    )
 
 
 def _capacity(option: ExpansionOption) -> dict[str, int]:

@@ -22,12 +22,13 @@ _GPU_LABELS: Final = frozenset(
 """Labels of nodes with GPUs, whether or not these can be allocated yet (`GPULabel()` of the providers)."""
 _FALSE: Final = frozenset({"", "false", "none"})
 _GPU_SUFFIX: Final = "/gpu"
+_OTHER_GPUS: Final = frozenset({"habana.ai/gaudi", "microsoft.com/directx"})
 _GPU_PREFIXES: Final = ("nvidia.com/mig-", "gpu.intel.com/")
 
 
 def is_gpu(resource: str) -> bool:
     """Return whether a resource stands for GPUs or parts of GPUs."""
-    return resource.endswith(_GPU_SUFFIX) or resource.startswith(_GPU_PREFIXES)
+    return resource.endswith(_GPU_SUFFIX) or resource.startswith(_GPU_PREFIXES) or resource in _OTHER_GPUS
 
 
 def has_gpu_label(node: ClusterNode, further: str = "") -> bool:

@@ -114,8 +114,9 @@ def test_price_prefers_the_cheaper_of_equal_groups() -> None:
     assert cheapest([dear, cheap], CONTEXT).options == (cheap,)
 
 
-def test_price_takes_nodes_with_gpus_only_where_nothing_else_holds_the_pods() -> None:
-    gpu = option(group("gpu", price=0.1, node_template=template(extended={"nvidia.com/gpu": "1"})), 1, 4)
+@pytest.mark.parametrize("resource", ["nvidia.com/gpu", "gpu.intel.com/xe", "habana.ai/gaudi"])
+def test_price_takes_nodes_with_gpus_only_where_nothing_else_holds_the_pods(resource: str) -> None:
+    gpu = option(group("gpu", price=0.1, node_template=template(extended={resource: "1"})), 1, 4)
     plain = option(group("plain", price=1.0), 1, 4)
     assert cheapest([gpu, plain], CONTEXT).options == (plain,)
     assert cheapest([gpu], CONTEXT).options == (gpu,)

@@ -72,6 +72,14 @@ def test_a_label_that_states_gpus_is_enough() -> None:
     assert "its GPUs, which its labels state" in starting_nodes(its, settings())["n"]
 
 
+def test_a_labelled_node_with_gpus_of_another_maker_has_started() -> None:
+    labelled = node(
+        "n", labels={"cluster-api/accelerator": "gaudi"}, extended={"habana.ai/gaudi": "8"}, created=NOW - 60
+    )
+    its = situation([group("a", nodes=("n",), node_template=NodeTemplate(labelled))], nodes=[labelled])
+    assert not starting_nodes(its, settings())
+
+
 @pytest.mark.parametrize(
     ("age", "absence", "is_starting"),
     [(899, 0, True), (900, 0, False), (1000, 101, True), (1000, 100, False)],

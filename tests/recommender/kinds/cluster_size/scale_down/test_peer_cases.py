@@ -224,12 +224,24 @@ def test_an_option_of_a_group_replaces_the_setting_for_all() -> None:
 
 @pytest.mark.parametrize(
     ("resource", "offered", "expected"),
-    [("nvidia.com/gpu", "0", 0.0), ("nvidia.com/mig-1g.5gb", "4", 0.5), ("example.com/licence", "4", 0.75)],
+    [
+        ("nvidia.com/gpu", "0", 0.0),
+        ("nvidia.com/mig-1g.5gb", "4", 0.5),
+        ("habana.ai/gaudi", "4", 0.5),
+        ("microsoft.com/directx", "4", 0.5),
+        ("example.com/licence", "4", 0.75),
+    ],
 )
 def test_a_node_with_gpus_is_judged_by_them_alone(resource: str, offered: str, expected: float) -> None:
     one = node("n", extended={resource: "4"}, allocatable={resource: offered})
     busy = pod("p", "3", node="n", extended={resource: "2"})
     assert node_utilization(Snapshot([one], [busy]).nodes["n"], UtilizationOptions(NOW)).ratio == expected
+
+
+def test_the_gpus_of_a_labelled_node_count_whoever_makes_them() -> None:
+    one = node("n", labels={"cluster-api/accelerator": "gaudi"}, extended={"habana.ai/gaudi": "8"})
+    busy = pod("p", "1", node="n", extended={"habana.ai/gaudi": "8"})
+    assert node_utilization(Snapshot([one], [busy]).nodes["n"], UtilizationOptions(NOW)).ratio == 1.0
 
 
 @pytest.mark.parametrize(
