@@ -32,6 +32,7 @@ _TAINTS: Final = f"{_PREFIX}taints"
 _RESOURCES: Final = {CPU_ANNOTATION: "cpu", MEMORY_ANNOTATION: "memory", _DISK: "ephemeral-storage"}
 _PROPAGATED_DOMAINS: Final = ("node-role.kubernetes.io", "node-restriction.kubernetes.io", "node.cluster.x-k8s.io")
 """The domains whose labels Cluster API copies from Machines to their nodes, subdomains included."""
+_NOTHING: Final = frozenset({"", "0"})
 _EFFECTS: Final = frozenset({"NoSchedule", "PreferNoSchedule", "NoExecute"})
 
 
@@ -58,7 +59,7 @@ def infrastructure_of(one: JsonObject) -> InfrastructureReference | None:
 def states_capacity(one: JsonObject) -> bool:
     """Return whether the annotations alone state the capacity of a node of the group."""
     annotations = texts(one, "metadata", "annotations")
-    return CPU_ANNOTATION in annotations and MEMORY_ANNOTATION in annotations
+    return all(annotations.get(key, "") not in _NOTHING for key in (CPU_ANNOTATION, MEMORY_ANNOTATION))
 
 
 def node_from_zero(one: JsonObject, infrastructure: JsonObject | None) -> ClusterNode | None:
@@ -71,12 +72,16 @@ def node_from_zero(one: JsonObject, infrastructure: JsonObject | None) -> Cluste
     capacity = dict(
         _quantities("status.capacity of the infrastructure template", section(template, "status", "capacity"))
     )
-    capacity |= _quantities(
-        "the annotation", {_RESOURCES[key]: annotations[key] for key in _RESOURCES if key in annotations}
-    )
-    capacity[PODS] = _quantity(_MAX_PODS, annotations[_MAX_PODS]) if _MAX_PODS in annotations else DEFAULT_PODS
-    if _GPU_TYPE in annotations and _GPU_COUNT in annotations:
-        capacity[annotations[_GPU_TYPE]] = _quantity(_GPU_COUNT, annotations[_GPU_COUNT])
+    keys = {**_RESOURCES, _MAX_PODS: PODS}
+    if annotations.get(_GPU_TYPE):
+        keys[_GPU_COUNT] = annotations[_GPU_TYPE]
+    # As in Cluster Autoscaler, an empty text or an amount of 0 states nothing, such as what a chart leaves empty.
+    stated = {
+        resource: _quantity(f"the annotation {key.removeprefix(_PREFIX)}", annotations[key])
+        for key, resource in keys.items()
+        if annotations.get(key)
+    }
+    capacity |= {PODS: DEFAULT_PODS} | {resource: amount for resource, amount in stated.items() if amount.nanos}
     if not {"cpu", "memory"} <= capacity.keys():
         return None
     labels = _labels(one, template, annotations.get(_LABELS, ""))

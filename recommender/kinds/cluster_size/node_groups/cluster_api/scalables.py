@@ -65,13 +65,18 @@ def is_opted_in(one: JsonObject) -> bool:
 
 
 def bounds_of(one: JsonObject) -> SizeBounds:
-    """Return the limits of a group. Raises ScalableError unless both annotations are numbers in ascending order."""
+    """Return the limits of a group. Raises ScalableError unless both annotations are numbers in ascending order.
+
+    A maximum of 0 says that the object is no node group, as in Cluster Autoscaler, and not that all nodes may go.
+    """
     annotations = texts(one, "metadata", "annotations")
     low, high = (_bound_annotation(annotations, key) for key in (MIN_SIZE, MAX_SIZE))
     if high < low:
         raise ScalableError(
             f"the annotation {MAX_SIZE} is {high}, which is less than the minimum of {low}: correct one"
         )
+    if high == 0:
+        raise ScalableError(f"the annotation {MAX_SIZE} is 0, so its size is left alone: write the largest size")
     return SizeBounds(low, high)
 
 

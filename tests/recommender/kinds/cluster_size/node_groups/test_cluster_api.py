@@ -123,6 +123,7 @@ def test_an_object_without_annotations_is_no_group() -> None:
         ({MIN: "-1", MAX: "3"}, f"the annotation {MIN} is '-1'"),
         ({MIN: "٣", MAX: "3"}, f"the annotation {MIN} is '٣'"),
         ({MIN: "4", MAX: "3"}, f"the annotation {MAX} is 3, which is less than the minimum of 4"),
+        ({MIN: "0", MAX: "0"}, f"the annotation {MAX} is 0"),
     ],
 )
 def test_annotations_that_cannot_be_used_leave_the_group_out_by_name(annotations: dict[str, str], problem: str) -> None:

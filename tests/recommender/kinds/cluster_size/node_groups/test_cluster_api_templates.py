@@ -61,6 +61,26 @@ def test_annotations_win_over_the_infrastructure_template() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("nothing", ["", "0"])
+def test_amounts_of_nothing_are_not_stated(nothing: str) -> None:
+    annotations = {
+        **FROM_ZERO,
+        f"{CAPACITY}maxPods": nothing,
+        f"{CAPACITY}ephemeral-disk": nothing,
+        f"{CAPACITY}gpu-count": nothing,
+    }
+    template = only(found(scalable(replicas=0, annotations=annotations))).template
+    assert template is not None
+    assert {key: str(value) for key, value in template.node.allocatable.items()} == {
+        "cpu": "16", "memory": "128G", "pods": "110",
+    }  # fmt: skip
+    unstated = {**BOUNDS, f"{CAPACITY}cpu": nothing, f"{CAPACITY}memory": "1Gi"}
+    assert only(found(scalable(replicas=0, annotations=unstated))).problem.startswith("it has no ready node")
+    from_template = only(found(scalable(replicas=0, annotations=unstated), INFRASTRUCTURE)).template
+    assert from_template is not None
+    assert str(from_template.node.allocatable["cpu"]) == "8"
+
+
 @pytest.mark.parametrize(
     ("extra", "problem"),
     [
