@@ -43,6 +43,10 @@ daemonset-eviction-for-occupied-nodes daemonset-eviction-for-empty-nodes cordon-
 max-bulk-soft-taint-count max-bulk-soft-taint-time frequent-loops-enabled parallel-scale-up pod-injection-limit
 write-status-configmap leader-elect max-inactivity max-failing-time address cloud-provider
 blocking-system-pod-distruption-timeout ignore-daemonsets-utilization ignore-mirror-pods-utilization
+memory-difference-ratio max-allocatable-difference-ratio max-free-difference-ratio drain-priority-config
+node-deletion-candidate-ttl salvo-scale-up scale-from-unschedulable force-ds capacity-quotas-enabled
+enable-dynamic-resource-allocation enable-csi-node-aware-scheduling enable-provisioning-requests
+enable-graceful-degradation kubeconfig namespace status-config-map-name cluster-name max-startup-time
 """
 """Flags of Cluster Autoscaler, from its FAQ and `pkg/config/flags/flags.go`."""
 
