@@ -42,12 +42,12 @@ class SharedFits:
     """The fits to one load, each made once: models share parameters, as do start-up times with equally many steps."""
 
     def __init__(self) -> None:
-        self._made: dict[tuple[Fit, int, int, int], Any] = {}
+        self._made: dict[tuple[Fit, int, int, int, int], Any] = {}
 
     def run(self, model: Model, history: LoadHistory, task: ForecastTask) -> Any:  # noqa: ANN401 - each model has its own parameters
-        """Return the parameters of a model that is fitted to a beginning of the load."""
+        """Return the parameters of a model that is fitted to a part of the load."""
         step = history.step_seconds
-        key = (model.fit, history.steps, task.lead_steps(step), task.window_steps(step))
+        key = (model.fit, history.first, history.steps, task.lead_steps(step), task.window_steps(step))
         if key not in self._made:
             self._made[key] = model.fit(history, task)
         return self._made[key]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from adapter.foundation.objects.durations import format_duration
 from recommender.backtest.forecasts_of_all_models import run_models
 from recommender.backtest.hpa_actuator import through_hpa
 from recommender.backtest.hpa_rule import hpa_desired
@@ -133,7 +134,12 @@ def run_backtest(
         rival=act(_headroom(load, given.comparison.cost_as_headroom_ratio, fleet)),
         history=history,
         judged=judged,
-        notes=(*_reading_notes(trace), *_limit_notes(load, options, fleet), *runs.notes),
+        notes=(
+            *_reading_notes(trace),
+            *_history_notes(history, options),
+            *_limit_notes(load, options, fleet),
+            *runs.notes,
+        ),
     )
 
 
@@ -152,6 +158,15 @@ def _trace_facts(trace: RecordedLoad, history: LoadHistory, judged: BoolArray, s
 
 def _reading_notes(trace: RecordedLoad) -> tuple[str, ...]:
     return (f"{trace.repeated:,} rows share their time with another row: their mean is used",) if trace.repeated else ()
+
+
+def _history_notes(history: LoadHistory, options: BacktestOptions) -> tuple[str, ...]:
+    """Return a note on how much of the trace a forecast uses, if that is not all of it."""
+    kept = options.settings.history_seconds
+    if history.span_seconds - history.step_seconds <= kept:
+        # `--last 14d` has a step at both ends.
+        return ()
+    return (f"Each forecast uses the {format_duration(kept)} before it, as in `run`: `history` changes it.",)
 
 
 def _limit_notes(load: FloatArray, options: BacktestOptions, fleet: FleetSettings) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from recommender.backtest.report import FitCounts
 from recommender.child_processes.child_errors import ChildError
 from recommender.child_processes.parent import ChildLimits, Children
 from recommender.kinds.predictive.current_forecast import duration_text
-from recommender.kinds.predictive.rolling_forecasts import RollingOptions, refit_steps, rolling_forecasts
+from recommender.kinds.predictive.rolling_forecasts import RollingOptions, known_before, refit_steps, rolling_forecasts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,7 +31,7 @@ _FITS_AT_ONCE: Final = 8
 
 def _fit_each(model: Model, history: LoadHistory, starts: Sequence[int], task: ForecastTask) -> list[Any]:
     """Return the parameters of a fit to the data known at each of the `starts`. Runs in a child process."""
-    return [model.fit(history.until(start), task) for start in starts]
+    return [model.fit(known_before(history, start, task), task) for start in starts]
 
 
 class _CountedFits:
@@ -53,7 +53,7 @@ class _CountedFits:
         if not model.is_heavy:
             self._count(failed=False)
             return model.fit(history, task)
-        start = history.steps
+        start = history.first + history.steps - self._history.first
         if start not in self._ahead and start not in self._alone:
             self._fit_ahead(model, start, task)
         if start in self._ahead:
@@ -69,11 +69,13 @@ class _CountedFits:
 
     def _fit_ahead(self, model: Model, start: int, task: ForecastTask) -> None:
         """Let a child make this fit and the next ones; if the child fails, mark them all to be made one by one."""
-        later = [int(step) for step in refit_steps(model, self._history, self._options) if step >= start]
+        later = [int(step) for step in refit_steps(model, self._history, task, self._options) if step >= start]
         starts = later[:_FITS_AT_ONCE]
-        known = self._history.until(starts[-1])
+        # A child gets only what its fits take.
+        oldest = start - known_before(self._history, start, task).steps
+        known, ends = self._history.between(oldest, starts[-1]), [each - oldest for each in starts]
         try:
-            found = self._children.run(model.name, _fit_each, (model, known, starts, task), self._limits)
+            found = self._children.run(model.name, _fit_each, (model, known, ends, task), self._limits)
         except ChildError:
             self._alone.update(starts)
         else:
@@ -130,7 +132,7 @@ def run_models(
         forecasts = rolling_forecasts(model, history, task, options, fits.run, report)
         done += _weight(model)
         if np.isnan(forecasts.upper).all():
-            notes.append(_lacking(model, history, fits.counts, stretch))
+            notes.append(_lacking(model, history, task, fits.counts, stretch))
         else:
             runs.append(ModelRun(model.name, forecasts, fits.counts))
     return ModelRuns(tuple(runs), tuple(notes))
@@ -140,12 +142,16 @@ def _weight(model: Model) -> float:
     return _HEAVY if model.is_heavy else 1.0
 
 
-def _lacking(model: Model, history: LoadHistory, fits: FitCounts, stretch: float) -> str:
-    if history.span_seconds <= model.least_history_seconds:
+def _lacking(model: Model, history: LoadHistory, task: ForecastTask, fits: FitCounts, stretch: float) -> str:
+    def text(seconds: float) -> str:
         # A rounding error would turn 14 days into 13.9.
-        times = (round(each / stretch, 3) for each in (model.least_history_seconds, history.span_seconds))
-        needed, known = map(duration_text, times)
-        return f"{model.name} does not take part: it needs {needed} of history, and the trace has {known}"
+        return duration_text(round(seconds / stretch, 3))
+
+    needed = f"{model.name} does not take part: it needs {text(model.least_history_seconds)} of history, and"
+    if history.span_seconds <= model.least_history_seconds:
+        return f"{needed} the trace has {text(history.span_seconds)}"
+    if task.history_seconds < model.least_history_seconds:
+        return f"{needed} `history` is {text(task.history_seconds)}"
     if fits.last_failure:
         return f"{model.name} does not take part: none of its fits succeeded; the last failure: {fits.last_failure}"
     return f"{model.name} does not take part: it has no forecast for this trace"

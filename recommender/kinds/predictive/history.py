@@ -43,6 +43,10 @@ class LoadHistory:
         """Return the first steps up to this number, which were known at that time. The array is shared, not copied."""
         return LoadHistory(self.start_seconds, self.step_seconds, self.values[:, :steps])
 
+    def between(self, first: int, end: int) -> LoadHistory:
+        """Return the steps from `first` on, before `end`. The array is shared, not copied."""
+        return LoadHistory(self.start_seconds + first * self.step_seconds, self.step_seconds, self.values[:, first:end])
+
     def times(self) -> FloatArray:
         """Return the time of each step, in seconds since the Unix epoch; shape (steps,)."""
         return self.times_of(np.arange(self.steps, dtype=np.int64))

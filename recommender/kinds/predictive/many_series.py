@@ -76,7 +76,7 @@ def _fits(names: Sequence[str], history: LoadHistory, task: ForecastTask, first:
     for name in names:
         model = model_named(name)
         if model.fit not in made:
-            starts = [*refit_steps(model, history, RollingOptions(first_step=first)).tolist(), history.steps]
+            starts = [*refit_steps(model, history, task, RollingOptions(first_step=first)).tolist(), history.steps]
             fits = [(history.first + each, model.fit(history.until(each), task)) for each in starts]
             known = [(number, parameters) for number, parameters in fits if parameters is not None]
             made[model.fit] = SharedFit(tuple(each[0] for each in known), tuple(each[1] for each in known))
@@ -146,10 +146,10 @@ def _alike(history: LoadHistory) -> Iterator[tuple[int, IntArray]]:
 
 def _trial_of(model: Model, fit: SharedFit | None, history: LoadHistory, task: ForecastTask) -> ModelTrial:
     """Return the forecasts that a model would have made in the last days, from the fits that were made then."""
-    skipped, start = replayed_from(history), history.first
+    skipped = replayed_from(history)
 
     def known_then(_model: Model, past: LoadHistory, _task: ForecastTask) -> Any:  # noqa: ANN401 - each model has its own parameters
-        return None if fit is None else fit.known_at(start + past.steps)
+        return None if fit is None else fit.known_at(past.first + past.steps)
 
     found = rolling_forecasts(model, history, task, RollingOptions(first_step=skipped), known_then)
-    return ModelTrial(model.name, None, start + skipped, found.upper[:, skipped:])
+    return ModelTrial(model.name, None, history.first + skipped, found.upper[:, skipped:])

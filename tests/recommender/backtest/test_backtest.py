@@ -93,6 +93,29 @@ def test_models_with_too_little_history_take_no_part_and_say_what_they_lack() ->
     assert any("seasonal does not take part: it needs 2 days of history, and" in note for note in report.notes)
 
 
+def test_models_that_need_more_than_the_configured_history_take_no_part_as_in_run() -> None:
+    settings = PredictiveSettings(history_seconds=36 * 3600.0)
+    report = replayed(daily_load(4 * 144), BacktestOptions(settings=settings))
+    assert "model:percentile" in [policy.name for policy in report.policies]
+    assert "model:seasonal" not in [policy.name for policy in report.policies]
+    assert "seasonal does not take part: it needs 2 days of history, and `history` is 1.5 days" in report.notes
+
+
+@pytest.mark.parametrize(
+    ("settings", "history"),
+    [
+        (PredictiveSettings(history_seconds=2 * 86_400.0), "2d"),
+        (PredictiveSettings(history_seconds=4 * 86_400.0), ""),
+        (PredictiveSettings(history_seconds=3 * 86_400.0, season_seconds=2 * 3600.0), "3d"),
+    ],
+)
+def test_a_note_says_that_a_longer_trace_is_used_by_its_newest_part(settings: PredictiveSettings, history: str) -> None:
+    report = replayed(daily_load(4 * 144), BacktestOptions(settings=settings), models=FEW)
+    said = [note for note in report.notes if "`history`" in note]
+    note = f"Each forecast uses the {history} before it, as in `run`: `history` changes it."
+    assert said == ([note] if history else [])
+
+
 @pytest.mark.parametrize(("days", "warm_up_days"), [(20, 8), (10, 5), (1, 0.5)])
 def test_the_warm_up_is_at_most_half_of_the_trace(days: int, warm_up_days: float) -> None:
     report = replayed(daily_load(days * 24, 3600.0), step_seconds=3600.0, models=FEW)
@@ -175,6 +198,29 @@ def test_a_fit_that_fails_keeps_the_last_parameters_and_is_counted() -> None:
     broken = Model("broken", 86_400.0, failing_fit, present, is_heavy=True)
     report = replayed(daily_load(24 * 2, 3600.0), step_seconds=3600.0, models=[*FEW, broken])
     assert any("broken does not take part: none of its fits succeeded" in note for note in report.notes)
+
+
+def test_a_child_fits_to_the_configured_history_before_each_fit() -> None:
+    """A child makes several fits in a row, and some of them later than the history reaches back."""
+    measuring = Model("measuring", 86_400.0, mean_of_past, promised, is_heavy=True)
+    load = np.arange(24.0 * 20)
+    settings = PredictiveSettings(history_seconds=5 * 86_400.0, max_over_history=100.0, max_growth=100.0)
+    report = replayed(load, BacktestOptions(settings), step_seconds=3600.0, models=[*FEW, measuring])
+    policy = report.policy("model:measuring")
+    assert policy.predicted is not None
+    assert policy.fits.done == len(range(24, 480, 48))
+    for start in range(24, 480, 48):
+        kept = load[max(0, start - 120) : start]
+        assert policy.predicted[start] == 10 * load[start] + kept.mean()
+
+
+def mean_of_past(history: LoadHistory, _task: ForecastTask) -> float:
+    return float(history.values.mean())
+
+
+def promised(parameters: float, history: LoadHistory, origins: IntArray, _task: ForecastTask) -> Forecasts:
+    found: FloatArray = 10 * history.values[:, origins] + parameters
+    return Forecasts(found, found)
 
 
 def failing_fit(_history: LoadHistory, _task: ForecastTask) -> object:

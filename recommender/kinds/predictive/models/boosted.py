@@ -1,4 +1,4 @@
-"""One quantile of the future load by gradient boosting on the whole past, without calibration afterwards.
+"""One quantile of the future load by gradient boosting on the whole history, without calibration afterwards.
 
 The fitted value is the logarithm of the target relative to the present level, on features without a unit (`features`).
 `quantile` sees two weeks and calibrates itself on days that it has not seen; this model sees everything and trusts its
