@@ -12,7 +12,7 @@ from recommender.backtest.backtest import fleet_settings, warm_up_steps
 from recommender.backtest.options import BacktestOptions
 from recommender.backtest.regret import regret_of, shortage_of
 from recommender.backtest.report import PolicyResult, Regret
-from recommender.kinds.predictive.choice.auto import run_auto
+from recommender.kinds.predictive.choice.auto import choice_limits, run_auto
 from recommender.kinds.predictive.choice.blend import room_of
 from recommender.kinds.predictive.models.table import MODELS
 from recommender.kinds.predictive.rolling_forecasts import RollingOptions, rolling_forecasts
@@ -84,7 +84,15 @@ def replayed(
         judged=judged,
         auto=comparison,
         above_load_ratio=above_load_ratio(load, judged, hours, fleet),
-        regret=regret_of(PolicyResult("auto", measures, comparison, acting), rooms, load, judged, fleet, points),
+        regret=regret_of(
+            PolicyResult("auto", measures, comparison, acting),
+            rooms,
+            choice_limits(history, task)[0],
+            load,
+            judged,
+            fleet,
+            points,
+        ),
         rivals={
             name: shortage_of(compare(measured_at_cost(load, capacity - load, hours, judged, fleet), points))
             for name, capacity in rival_capacities(history, task).items()

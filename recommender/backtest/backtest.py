@@ -18,7 +18,7 @@ from recommender.backtest.replayed_policies import HPA, ReplayedPolicy, auto_pol
 from recommender.backtest.report import Actuator, BacktestReport, PolicyResult, TraceFacts
 from recommender.backtest.reports.verdict import verdict
 from recommender.backtest.shortage_by_budget import BUDGET_RATIOS, Choosing, shortage_by_budget
-from recommender.kinds.predictive.choice.auto import configured_capacity
+from recommender.kinds.predictive.choice.auto import choice_limits, configured_capacity
 from recommender.kinds.predictive.choice.blend import room_of
 from recommender.kinds.predictive.cycle_length import stretched_fleet, stretched_history, stretched_task
 from recommender.kinds.predictive.history import LoadHistory, of_one_series
@@ -121,7 +121,7 @@ def run_backtest(
     regret = None
     if is_scale and limits is None:
         rooms = {run.name: room_of(load, run.forecasts.upper[0], task.headroom_ratio) for run in runs.runs}
-        regret = regret_of(results[-1], rooms, load, judged, fleet, points)
+        regret = regret_of(results[-1], rooms, choice_limits(seen, sought)[0], load, judged, fleet, points)
     given = replace(given, cost_above_load_ratio=bill, regret=regret)
     return BacktestReport(
         actuator=options.actuator,

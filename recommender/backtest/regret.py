@@ -27,6 +27,7 @@ def shortage_of(comparison: Comparison) -> float:
 def regret_of(
     auto: PolicyResult,
     rooms: Mapping[str, FloatArray],
+    limits: FloatArray,
     load: FloatArray,
     judged: BoolArray,
     fleet: FleetSettings,
@@ -34,12 +35,13 @@ def regret_of(
 ) -> Regret:
     """Return how `auto` compares with the best single model in hindsight.
 
-    `rooms` is the capacity above the load that each model requested, and `points` is the frontier of plain headroom.
+    `rooms` is the capacity above the load that each model requested, `limits` the largest capacity that any of them may
+    request, however much it is scaled, and `points` the frontier of plain headroom.
     """
     best, least = HEADROOM, 1.0
     for name, room in rooms.items():
         if name not in NOT_JUDGED:
-            held = measured_at_cost(load, room, auto.measures.replica_hours, judged, fleet)
+            held = measured_at_cost(load, room, auto.measures.replica_hours, judged, fleet, limits)
             if (found := shortage_of(compare(held, points))) < least:
                 best, least = name, found
     return Regret(best, least, shortage_of(auto.comparison) - least)

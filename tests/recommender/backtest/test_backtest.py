@@ -13,6 +13,7 @@ from recommender.backtest.report import Actuator
 from recommender.backtest.reports.document import backtest_document
 from recommender.backtest.reports.table import report_text, sentence
 from recommender.kinds.predictive.forecast import Forecasts, ForecastTask, Model, no_fit
+from recommender.kinds.predictive.models.load_at_origin import limited
 from recommender.kinds.predictive.predictive_settings import PredictiveSettings
 from tests.recommender.backtest.replays import BUDGETS, FEW, LIGHT, ONE_BUDGET, daily_load, replayed
 
@@ -192,6 +193,24 @@ def test_a_forecast_that_knows_is_better_than_headroom_and_is_best_in_hindsight(
     assert versus < 0.5
     assert report.verdict.best == "model:prophet"
     assert report.verdict.use == "model:prophet"
+
+
+def test_the_best_in_hindsight_keeps_to_the_limits_that_hold_for_auto() -> None:
+    """Its room is scaled to the cost of auto, but not beyond what a forecast may ask for."""
+    hours = np.arange(24 * 6 * 4)
+    load = 100.0 + hours / 10
+    load[hours % 36 == 35] *= 1.5 + hours[hours % 36 == 35] / 1000
+
+    def prophecy(_none: object, history: LoadHistory, origins: IntArray, task: ForecastTask) -> Forecasts:
+        ahead = np.array([load[at : at + 4].max() for at in origins])[np.newaxis, :]
+        return limited(Forecasts(ahead, ahead), history, origins, task.max_growth, task.lead_seconds)
+
+    prophet = Model("prophet", 0.0, no_fit, prophecy)
+    options = BacktestOptions(PredictiveSettings(max_growth=1.1), startup_seconds=600.0, load_per_replica=1.0)
+    regret = replayed(load, options, models=[*FEW, prophet]).verdict.regret
+    assert regret is not None
+    # It saves what headroom spends between the peaks, and covers no peak.
+    assert 0.9 < regret.best_shortage < 1.0
 
 
 def test_a_fit_that_fails_keeps_the_last_parameters_and_is_counted() -> None:

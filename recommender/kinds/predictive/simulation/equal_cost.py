@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from recommender.kinds.predictive.simulation.measures import measure
 from recommender.kinds.predictive.simulation.serving import desired_replicas, simulate
 
@@ -17,16 +19,23 @@ _HALVINGS: Final = 16
 
 
 def measured_at_cost(
-    load: FloatArray, room: FloatArray, replica_hours: float, judged: BoolArray, fleet: FleetSettings
+    load: FloatArray,
+    room: FloatArray,
+    replica_hours: float,
+    judged: BoolArray,
+    fleet: FleetSettings,
+    limits: FloatArray | None = None,
 ) -> Measures:
     """Return the measures of `load + scale x room`, at the scale from 0 to 16 that costs this many replica-hours.
 
-    If the load costs more even without any room, its measures without room are returned. Arrays have the shape
-    (steps,).
+    If the load costs more even without any room, its measures without room are returned. `limits` are the largest
+    capacity that may be requested, None for any. Arrays have the shape (steps,).
     """
 
     def at(scale: float) -> Measures:
-        run = simulate(desired_replicas(load + scale * room, fleet.load_per_replica), fleet)
+        capacity = load + scale * room
+        asked = capacity if limits is None else np.minimum(capacity, limits)
+        run = simulate(desired_replicas(asked, fleet.load_per_replica), fleet)
         return measure(load, run, judged, fleet)
 
     low, high = 0.0, LARGEST_SCALE
