@@ -11,7 +11,7 @@ import numpy as np
 from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError, with_repair
 from adapter.foundation.sources.prometheus.queries.connection import range_values
 from recommender.backtest.errors import BacktestError
-from recommender.backtest.recorded.range_cache import CachedSteps, RangeCache
+from recommender.backtest.recorded.range_cache import UNKNOWN, CachedSteps, RangeCache
 from recommender.backtest.recorded.resampling import MOST_STEPS
 from recommender.backtest.recorded.trace_file import RecordedLoad
 from recommender.decisions.texts.times import rfc3339
@@ -65,7 +65,7 @@ def read_range(
         parts.append(_chunk(asked, cache, chunk, (begin, until), now))
     values = np.concatenate(parts)
     times = step * np.arange(first, end, dtype=np.float64)
-    known = ~np.isnan(values)
+    known = np.isfinite(values)
     if not known.any():
         raise BacktestError(
             f"{asked.source}: the query has no value from {rfc3339(asked.start)} to "
@@ -73,7 +73,9 @@ def read_range(
         )
     # Steps without a value at both ends carry no information.
     kept = slice(int(np.argmax(known)), len(known) - int(np.argmax(known[::-1])))
-    return RecordedLoad(asked.source, times[kept], values[kept])
+    values = values[kept]
+    is_sample = ~np.isnan(values)
+    return RecordedLoad(asked.source, times[kept], np.where(np.isfinite(values), values, np.nan), is_sample=is_sample)
 
 
 def _require_steps(asked: LoadRange, steps: int) -> None:
@@ -128,7 +130,7 @@ def _query_range(asked: LoadRange, begin: int, end: int) -> FloatArray:
             raise BacktestError(f"{asked.source}: the answer has values outside the range that was asked for")
         if math.isfinite(value):
             _require_load(asked, at, value)
-            values[round(at / step) - begin] = value
+        values[round(at / step) - begin] = value if math.isfinite(value) else UNKNOWN
     return values
 
 

@@ -7,6 +7,7 @@ damaged file held is queried again. The folder keeps the files that were used la
 from __future__ import annotations
 
 import logging
+import math
 import os
 import re
 import stat
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-_FORMAT: Final = "2"
+_FORMAT: Final = "3"
+UNKNOWN: Final = math.inf
+"""The value of a step whose sample is infinite or not a number. A step without a sample is NaN."""
 _DIGEST_BYTES: Final = 32
 _LARGEST_BYTES: Final = 1 << 30
 """The limit of a file's size, far more than a chunk of the shortest steps takes."""
@@ -49,7 +52,7 @@ class CachedSteps:
     first: int
     """The number of the first step since the Unix epoch."""
     values: FloatArray
-    """The values; NaN where Prometheus has none."""
+    """The values; NaN where Prometheus has none, and `UNKNOWN` where it has one that cannot be a load."""
 
     @property
     def end(self) -> int:

@@ -100,9 +100,12 @@ def _fine_grid(trace: RecordedLoad, step: float, missing: Missing) -> _Grid:
             f"{trace.source}: the samples span {count:,.0f} of their median steps of {step:g} s, more than "
             f"{_MOST_FINE_STEPS:,}: check the first and the last time, or cut the trace"
         )
-    values = _means(places.astype(np.int64), trace.values, int(count))
+    places = places.astype(np.int64)
+    values = _means(places, trace.values, int(count))
     if missing is Missing.ZERO:
-        values = np.where(np.isnan(values), 0.0, values)
+        # A sample whose value is unknown does not say that there was no load.
+        sampled = places if trace.is_sample is None else places[trace.is_sample]
+        values[np.bincount(sampled, minlength=int(count)) == 0] = 0.0
     return _Grid(float(trace.times[0]), step, values)
 
 

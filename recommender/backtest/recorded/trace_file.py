@@ -52,6 +52,8 @@ class RecordedLoad:
     """The load, never negative; NaN where it is unknown."""
     repeated: int = 0
     """Rows that share their time with another row."""
+    is_sample: BoolArray | None = None
+    """Whether there is a sample at each of the times, even one whose value is unknown; None if there always is."""
 
 
 def read_trace(path: Path) -> RecordedLoad:

@@ -81,7 +81,7 @@ BACKTEST: Final = CommandFlags(
             "missing",
             one_of(*(each.value for each in Missing)),
             "How to treat a step without a sample: gap, the load is unknown and the step is not judged; zero, "
-            "there was no load.",
+            "there was no load. A sample whose value is empty or NaN is unknown either way.",
             default=Missing.GAP.value,
         ),
         Flag(

@@ -65,6 +65,17 @@ def test_a_real_prometheus_gives_the_load_at_each_step(url: str, tmp_path: Path)
     assert found.source == f"{url}: last_over_time(load[30s])"
 
 
+def test_a_value_that_is_no_number_is_unknown_and_a_step_without_a_value_has_no_sample(
+    url: str, tmp_path: Path
+) -> None:
+    what = asked(url, "0 * last_over_time(load[30s]) / (last_over_time(load[30s]) - 5)", 2, 12)
+    for _ in ("from Prometheus", "from the cache"):
+        found = read_range(what, cache_of(tmp_path, what), NOW)
+        assert [at for at in range(11) if np.isnan(found.values[at])] == [3, 5, 6], "a division by 0, and no sample"
+        assert found.is_sample is not None
+        assert [at for at in range(11) if not found.is_sample[at]] == [5, 6]
+
+
 @pytest.mark.parametrize(
     ("query", "message"),
     [

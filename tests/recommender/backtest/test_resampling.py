@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from recommender.backtest.errors import BacktestError
 from recommender.backtest.recorded.resampling import Missing, resampled
-from recommender.backtest.recorded.trace_file import of_samples
+from recommender.backtest.recorded.trace_file import RecordedLoad, of_samples
 
 if TYPE_CHECKING:
     from recommender.kinds.predictive.arrays import FloatArray
@@ -38,7 +38,10 @@ def grid(
         ({0: NAN, 60: NAN, 120: 4, 180: NAN, 240: 5, 300: NAN}, None, Missing.GAP, (120, 60, [4, NAN, 5])),
         ({0: NAN, 60: NAN, 120: NAN, 180: 4, 240: 5}, 120.0, Missing.GAP, (120, 120, [4])),
         ({0: 1, 60: 3, 120: NAN, 180: NAN}, 120.0, Missing.GAP, (0, 120, [2])),
-        ({0: NAN, 60: 2, 120: NAN}, None, Missing.ZERO, (0, 60, [0, 2, 0])),
+        # A sample whose value is unknown is not missing.
+        ({0: 1, 60: NAN, 120: 4, 240: 5}, None, Missing.ZERO, (0, 60, [1, NAN, 4, 0, 5])),
+        ({0: NAN, 60: 2, 120: NAN}, None, Missing.ZERO, (60, 60, [2])),
+        ({0: NAN, 60: NAN, 120: 2, 180: NAN, 240: 5}, 120.0, Missing.ZERO, (120, 120, [2])),
         ({0: 1, 62: 2, 118: 3, 180: 4}, None, Missing.GAP, (0, 62, [1, 2, 3, 4])),
         ({7: 5}, None, Missing.GAP, (7, 60, [5])),
         ({7: 5}, 10.0, Missing.GAP, (7, 10, [5])),
@@ -55,6 +58,15 @@ def test_samples_become_a_grid(
     start, found_step, values = grid(samples, step, missing)
     assert (start, found_step) == expected[:2]
     np.testing.assert_array_equal(values, expected[2])
+
+
+def test_a_time_without_a_sample_can_be_part_of_a_load() -> None:
+    """As in the answer to a range query, which has each step of the range."""
+    values, times = np.array([1.0, NAN, NAN, 4.0]), 60.0 * np.arange(4, dtype=np.float64)
+    trace = RecordedLoad("http://prometheus: load", times, values, is_sample=np.array([True, True, False, True]))
+    np.testing.assert_array_equal(resampled(trace, None, Missing.ZERO).values[0], [1, NAN, 0, 4])
+    np.testing.assert_array_equal(resampled(trace, None, Missing.GAP).values[0], values)
+    np.testing.assert_array_equal(resampled(trace, 120.0, Missing.ZERO).values[0], [1, 2])
 
 
 @pytest.mark.parametrize(
