@@ -56,12 +56,18 @@ class PolicyOutcome:
     """What happened to spot machines; None if none can be interrupted."""
 
 
+def hours_of_days(start: float, end: float) -> FloatArray:
+    """Return how many hours of each day a recording covers; all days but the last one are whole."""
+    days = max(1, int(np.ceil((end - start) / DAY_SECONDS)))
+    return np.asarray(np.minimum(DAY_SECONDS, end - start - DAY_SECONDS * np.arange(days)) / _HOUR_SECONDS)
+
+
 class Account:
     """Counts what happens during a replay."""
 
     def __init__(self, start: float, end: float, prices: Mapping[str, float]) -> None:
         self._start, self._end = start, end
-        self._days = max(1, int(np.ceil((end - start) / DAY_SECONDS)))
+        self._days = len(hours_of_days(start, end))
         self._prices = prices
         self._since: dict[int, tuple[float, str]] = {}
         self._spans: dict[str, FloatArray] = defaultdict(lambda: np.zeros(self._days))

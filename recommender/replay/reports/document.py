@@ -8,8 +8,10 @@ import numpy as np
 
 from adapter.foundation.reports.documents import four_digits
 from recommender.decisions.texts.times import rfc3339
+from recommender.replay.policy_outcome import hours_of_days
 
 if TYPE_CHECKING:
+    from recommender.kinds.predictive.arrays import FloatArray
     from recommender.replay.policy_outcome import PolicyOutcome, SpotOutcome
     from recommender.replay.reports.forecast_worth import ForecastWorth
     from recommender.replay.reports.report import ReplayReport
@@ -21,13 +23,14 @@ def replay_document(report: ReplayReport) -> dict[str, Any]:
     """Return the report as plain values."""
     verdict = report.verdict
     low, high = verdict.interval or (None, None)
+    hours = hours_of_days(report.start, report.end)
     return {
         "kind": KIND,
         "source": report.source,
         "start": rfc3339(report.start),
         "end": rfc3339(report.end),
-        "recorded": _outcome(report.recorded) | {"evictions": None},
-        "policies": [_outcome(one) for one in report.policies],
+        "recorded": _outcome(report.recorded, hours) | {"evictions": None},
+        "policies": [_outcome(one, hours) for one in report.policies],
         "verdict": {
             "use": verdict.use,
             "saves_ratio": four_digits(verdict.saves_ratio),
@@ -62,7 +65,7 @@ def _spot(spot: SpotOutcome) -> dict[str, Any]:
     }
 
 
-def _outcome(one: PolicyOutcome) -> dict[str, Any]:
+def _outcome(one: PolicyOutcome, hours: FloatArray) -> dict[str, Any]:
     p50, p99, longest = pending_quantiles(one)
     return {
         "name": one.name,
@@ -77,7 +80,7 @@ def _outcome(one: PolicyOutcome) -> dict[str, Any]:
         "evictions": int(one.evictions.sum()),
         "changes": one.changes,
         "unplaced_pods": one.unplaced,
-        "nodes_by_day": [round(float(hours) / 24, 2) for hours in one.node_hours],
+        "nodes_by_day": [round(float(nodes), 2) for nodes in one.node_hours / hours],
         "spot": None if one.spot is None else _spot(one.spot),
     }
 

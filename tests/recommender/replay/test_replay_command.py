@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
@@ -69,6 +70,15 @@ def test_recording_is_replayed_with_every_policy(
         assert policy["unplaced_pods"] == 0
         assert sum(policy["nodes_by_day"]) * 24 == pytest.approx(policy["node_hours"], rel=0.01)
     assert plot.read_text().startswith("<?xml")
+
+
+@pytest.mark.parametrize("days", [0.1, 1.25])
+def test_the_mean_number_of_nodes_on_the_last_day_is_over_what_is_recorded_of_it(
+    capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path, days: float
+) -> None:
+    folder = record(made_past(PastPlan(days=days, nodes=3)), tmp_path / "recording", every=240.0)
+    document = replayed(capsys, "--config", config, "--recording", folder)
+    assert document["recorded"]["nodes_by_day"] == [3.0] * math.ceil(days)
 
 
 def test_text_begins_with_the_verdict(capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path) -> None:
