@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 _LONGEST_NAME: Final = 63
 _LONGEST_STARTUP_SECONDS: Final = 3600.0
 """A pod that became ready later than this had probably been ready before, and lost its readiness for a while."""
+
+_PLAIN: Final = re.compile(r"[a-z][a-z0-9-]*")
+"""Names that need no quotes, unless they are words that YAML reads as something other than text."""
+_WORDS: Final = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +93,7 @@ def predictive_draft(load: WorkloadLoad, name: str, per_replica: Deduced | None,
     else:
         notes.append(f"horizon: {startup.reason}.")
     lines = (
-        f"- name: {name}",
+        f"- name: {_name_text(name)}",
         "  predictive:",
         f"    load: {json.dumps(load.query)}",
         f"    loadPerReplica: {'' if per_replica is None else per_replica.value}".rstrip(),
@@ -110,7 +115,7 @@ def addon_draft(found: SizedAddon, name: str) -> Draft:
     most = found.addon.most
     limits = f"min: {found.replicas}" + (f", max: {most}" if most is not None and most >= found.replicas else "")
     lines = (
-        f"- name: {name}",
+        f"- name: {_name_text(name)}",
         "  proportional:",
         f"    linear: {{{found.addon.ratios}, {limits}}}",
         _target(workload),
@@ -127,7 +132,7 @@ def nodes_draft(label: str, labelled: int, nodes: int, name: str) -> Draft:
         "Write min and max of your groups, which default to 0 and 1000.",
     )
     lines = (
-        f"- name: {name}",
+        f"- name: {_name_text(name)}",
         "  clusterSize:",
         f"    nodeGroups: {{byLabel: {{key: {json.dumps(label)}}}}}",
         "  outputs: [metric]",
@@ -148,6 +153,11 @@ def entry_name(workload: LikelyWorkload, taken: Collection[str], names: Mapping[
         if name not in taken:
             return name
     raise AssertionError(wanted)
+
+
+def _name_text(name: str) -> str:
+    """Return the name of an entry as a text of YAML, which `null`, `1e3` and `2026-01-01` are not without quotes."""
+    return name if _PLAIN.fullmatch(name) and name not in _WORDS else json.dumps(name)
 
 
 def _target(workload: LikelyWorkload) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,10 +13,11 @@ from adapter.foundation.exporters.pod_names import LikelyWorkload
 from adapter.foundation.objects.names import is_namespace_name
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
 from recommender.commands.init.addons import ADDONS, SizedAddon, addons_of, node_group_label
-from recommender.commands.init.configuration_text import prometheus_lines
+from recommender.commands.init.configuration_text import configuration_text, prometheus_lines
 from recommender.commands.init.drafts import Draft, MissingFact, addon_draft, entry_name, horizon
 from recommender.commands.init.seen_cluster import SeenCluster
 from recommender.commands.init.terminal_answers import answered
+from recommender.configuration.reading import read_configuration
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,6 +57,25 @@ def test_each_entry_has_a_name_of_its_own_that_the_reader_takes(names: list[str]
 
     assert len(set(taken)) == len(taken)
     assert all(map(is_namespace_name, taken))
+
+
+@pytest.mark.parametrize(
+    "name", ["null", "true", "no", "y", "off", "1", "012", "1e3", "0x1f", "0b1", "0o7", "2026-01-01", "3scale", "web-1"]
+)
+def test_a_name_stays_a_text_whatever_yaml_would_take_it_for(name: str) -> None:
+    workload = LikelyWorkload("shop", "Deployment", name)
+    draft = addon_draft(SizedAddon(ADDONS[0], workload, 2), entry_name(workload, [], {name: 1}))
+    text = configuration_text((), ("prometheus:", "  url: http://prometheus"), (draft,), {}, ())
+
+    (entry,) = yaml.safe_load(text)["recommendations"]
+    assert (entry["name"], entry["targets"][0]["name"]) == (name, name)
+    assert [each.policy.name for each in read_configuration(text, "recommender.yaml").recommendations] == [name]
+
+
+def test_names_that_need_no_quotes_have_none() -> None:
+    workload = LikelyWorkload("shop", "Deployment", "web-2")
+
+    assert addon_draft(SizedAddon(ADDONS[0], workload, 2), "web-2").lines[0] == "- name: web-2"
 
 
 def test_answers_complete_an_entry() -> None:
