@@ -116,7 +116,8 @@ def token_of(path: Path) -> str:
 
 def secret_of(path: Path, largest_bytes: int = LARGEST_BYTES) -> str:
     """Return the only line of a file, stripped of white space. Raises OSError and ValueError (see `reason_of`)."""
-    secret = read_regular(path, largest_bytes).decode().strip()
+    # Some editors begin a file with a byte order mark.
+    secret = read_regular(path, largest_bytes).decode("utf-8-sig").strip()
     if not secret:
         raise ValueError("it is empty")
     if not secret.isprintable():

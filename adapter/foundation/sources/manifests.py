@@ -8,7 +8,8 @@ Struct, by the same decoder whether it comes from JSON, from YAML or from a watc
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -40,12 +41,15 @@ if TYPE_CHECKING:
 
     from adapter.foundation.time.pace import Pace
 
+_Body = TypeVar("_Body", bound="Document")
+
 
 def read_manifests(body: bytes, *, is_json: bool, pace: Pace) -> Iterator[list[Manifest]]:
     """Yield the metadata of a file's objects in order, part by part. May raise ManifestError at any point.
 
     Process each part before requesting the next, since its processing belongs to the slice in which it was read.
     """
+    body = _in_utf8(body)
     for part in _checked_batches(_json(body, pace) if is_json else _yaml(body, {}, pace)):
         yield [found.manifest for found in part]
 
@@ -58,9 +62,25 @@ def read_objects(
     If `leave_out` is given, an object that cannot be read is passed to it. Only JSON may be mapped into memory.
     """
     reader = _ObjectReader(forms, leave_out)
+    body = _in_utf8(body)
     if is_json:
         return _checked_batches(_whole_json(body, reader, pace), leave_out)
     return _checked_batches(_yaml(bytes(body), forms, pace, leave_out), leave_out)
+
+
+def _in_utf8(body: _Body) -> _Body | bytes:
+    """Return the text of a file in UTF-8, without the byte order mark that says how it is encoded.
+
+    Windows PowerShell writes what kubectl prints in UTF-16. Raises ManifestError.
+    """
+    if body[: len(BOM_UTF8)] == BOM_UTF8:
+        return body[len(BOM_UTF8) :]
+    if body[: len(BOM_UTF16_LE)] not in {BOM_UTF16_LE, BOM_UTF16_BE}:
+        return body
+    try:
+        return bytes(body).decode("utf-16").encode()
+    except UnicodeDecodeError as error:
+        raise ManifestError(f"not UTF-16: {error.reason}") from error
 
 
 def _checked_batches(

@@ -8,6 +8,7 @@ any describe a cluster without any.
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from operator import itemgetter
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -163,7 +164,9 @@ def state_of(contents: Contents, needs: ClusterNeeds, time: float, where: Path) 
 
 
 def _is_json(path: Path, body: bytes) -> bool:
-    return path.suffix == ".json" or (path.suffix not in {".yaml", ".yml"} and body[:_FIRST_BYTES].lstrip()[:1] == b"{")
+    if path.suffix in {".json", ".yaml", ".yml"}:
+        return path.suffix == ".json"
+    return body[:_FIRST_BYTES].removeprefix(BOM_UTF8).lstrip()[:1] == b"{"
 
 
 def _missing(kind: str, where: Path) -> Unknown:

@@ -79,6 +79,13 @@ def test_looks_at_what_is_refused_load_it_once_a_second_and_a_change_at_once() -
     assert loads[3:] == ["worse"]
 
 
+@pytest.mark.parametrize("content", [b"token", b"token\r\n", b"\xef\xbb\xbftoken\r\n"])
+def test_line_ends_and_a_byte_order_mark_are_no_part_of_a_token(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "token"
+    path.write_bytes(content)
+    assert token_of(path) == "token"
+
+
 @pytest.mark.parametrize("content", ["", "a\nb", "a\x00b", "tokén", "日本"])
 def test_a_token_that_no_header_can_carry_is_refused_and_not_shown(tmp_path: Path, content: str) -> None:
     path = tmp_path / "token"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.foundation.cluster.files.reading import ClusterFilesError, read_contents, state_of
+from adapter.foundation.cluster.files.reading import ClusterFilesError, read_contents, read_file, state_of
 from adapter.foundation.cluster.values.state import ClusterState, LeftOut
 from tests.adapter.foundation.cluster.scheduling.objects import claim, workload
 from tests.adapter.foundation.cluster.scheduling.states import NEEDS, NODE, NOW, node_of, pods_of, state
@@ -15,7 +15,10 @@ from tests.adapter.foundation.cluster.test_files import written
 from tests.support.cluster_objects import Json, list_object, node_object, pod_object
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+    from adapter.foundation.cluster.files.contents import Contents
 
 
 def reasons(state: ClusterState) -> list[str]:
@@ -125,8 +128,8 @@ def test_items_that_are_no_objects_are_left_out(tmp_path: Path) -> None:
         pytest.param(b"null", "Expected `object`, got `null`", id="null"),
         pytest.param(json.dumps([NODE]).encode(), "Expected `object`, got `array`", id="items-without-a-list"),
         pytest.param(b"Warning: v1 is old\n" + json.dumps(NODE).encode(), "JSON is malformed", id="a-line-before"),
-        pytest.param(b"\xef\xbb\xbf" + json.dumps(list_object(NODE)).encode(), "JSON is malformed", id="marked"),
-        pytest.param(json.dumps(list_object(NODE)).encode("utf-16"), "JSON is malformed", id="utf-16"),
+        pytest.param(json.dumps(list_object(NODE)).encode("utf-16-le"), "JSON is malformed", id="utf-16-unmarked"),
+        pytest.param(json.dumps(NODE).encode("utf-16")[:-1], "not UTF-16: truncated data", id="utf-16-cut"),
         pytest.param(json.dumps(NODE).encode()[:-9], "Input data was truncated", id="cut"),
     ],
 )
@@ -135,6 +138,23 @@ def test_json_that_is_no_object_is_refused(body: bytes, reason: str, tmp_path: P
     path.write_bytes(body)
     with pytest.raises(ClusterFilesError, match=reason):
         read_contents(path, needs=NEEDS)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize("name", ["all.json", "all.yaml", "all"])
+@pytest.mark.parametrize(
+    "read", [read_contents, lambda path, needs: read_file(path, needs=needs)], ids=["once", "followed"]
+)
+def test_a_byte_order_mark_says_how_a_file_is_encoded(
+    read: Callable[..., Contents], name: str, newline: str, encoding: str, tmp_path: Path
+) -> None:
+    """As Windows PowerShell writes what kubectl prints, if it is redirected to a file."""
+    path, text = tmp_path / name, json.dumps(list_object(NODE, pod_object("a"), pod_object("b")), indent=2)
+    path.write_bytes(text.replace("\n", newline).encode(encoding))
+    found = state_of(read(path, needs=NEEDS), NEEDS, NOW, path)
+    assert list(pods_of(found)) == ["a", "b"]
+    assert found.left_out == ()
 
 
 def test_broken_objects_refuse_a_file_where_scheduling_is_not_needed(tmp_path: Path) -> None:

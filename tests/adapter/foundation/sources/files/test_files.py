@@ -179,6 +179,15 @@ def test_a_file_that_is_replaced_by_one_of_the_same_size_and_time_is_read(folder
     assert folder.pods() == ("b",)
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("name", ["a.json", "a.yaml"])
+def test_a_byte_order_mark_says_how_a_file_is_encoded(folder: Folder, name: str, encoding: str) -> None:
+    folder.write(name, pod("a"))
+    path = folder.path / name
+    path.write_bytes(path.read_bytes().decode().encode(encoding))
+    assert folder.pods() == ("a",)
+
+
 def test_a_file_that_did_not_change_is_not_read_again(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     folder.write("a.json", pod("a"))
     assert folder.pods() == ("a",)
@@ -195,6 +204,8 @@ BROKEN = {
     "bad JSON": ("a.json", b'{\n"kind": "Pod",\n"metadata" {}}', "a.json:3: JSON is malformed: expected ':'"),
     "bad item": ("a.json", b'{"items": [\n{"kind": "Pod"},\n{"kind" 1}\n]}', "a.json:3: JSON is malformed"),
     "JSON, not UTF-8": ("a.json", b'{"kind": "\xff"}', "a.json: not UTF-8"),
+    "JSON, cut UTF-16": ("a.json", b"\xff\xfe{", "a.json: not UTF-16: truncated data"),
+    "YAML, cut UTF-16": ("a.yaml", b"\xff\xfe{", "a.yaml: not UTF-16: truncated data"),
     "a JSON list": ("a.json", b"[]", "a.json: Expected `object`, got `array`"),
     "deep JSON": ("a.json", b'{"spec": ' + b"[" * 100_000, "a.json: nested too deeply"),
     "bad YAML": ("a.yaml", b"kind: Pod\nmetadata: {name: a\n", "a.yaml:3: not YAML: did not find expected"),
