@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.service.runtime.logs import StateLog
 from recommender.child_processes.child_errors import ChildClosedError, ChildError
 from recommender.child_processes.parent import ChildLimits
+from recommender.kinds.predictive.forecast import no_fit
 from recommender.kinds.predictive.learning import LEAST_HISTORY_SECONDS, ModelTrial, caught_up, continued, tried
 from recommender.kinds.predictive.many_series import newest_fits
 from recommender.kinds.predictive.predictive_settings import MOST_FITTED_TARGETS
@@ -152,20 +153,24 @@ class Learner:
             learns_anew_for(history), began, began, has_problems=True, models=names, task=task
         )
         before = self._with_fits(need, self._services.models.get(need), targets, past, task)
-        kept = dict(before.trials) if before is not None and before.targets == targets and before.task == task else {}
+        former = before or Learned(task)
+        if (former.targets, former.task) != (targets, task):
+            former = Learned(task)
         trials: dict[str, ModelTrial] = {}
         problems: dict[str, str] = {}
         for model in models:
             try:
-                trials[model.name] = self._trial_of(need.name, model, past, task)
+                trials[model.name] = self._trial_of(need.name, model, past, former)
             except ChildError as error:
                 problems[model.name] = str(error)
-                if model.name in kept:
-                    trials[model.name] = kept[model.name]
+                if model.name in former.trials:
+                    trials[model.name] = former.trials[model.name]
         verdicts = (
             {} if before is None else {each: before.verdicts[each] for each in targets if each in before.verdicts}
         )
-        learned = Learned(task, targets, trials, verdicts=verdicts, problems=problems)
+        # A fit that was made again after a restart serves until there is a trial.
+        shared = {name: fit for name, fit in former.shared.items() if name in problems}
+        learned = Learned(task, targets, trials, shared, verdicts, problems)
         ended = self._services.clock.monotonic()
         self._states[need.name] = _State(learns_anew_for(history), ended, ended, bool(problems), names, task)
         self._judge(history, need, learned, past)
@@ -244,14 +249,14 @@ class Learner:
             self._services.models.put(need, learned)
         return learned
 
-    def _trial_of(self, name: str, model: Model, past: LoadHistory, task: ForecastTask) -> ModelTrial:
-        """Return the trial of a model. Raises ChildError."""
+    def _trial_of(self, name: str, model: Model, past: LoadHistory, former: Learned) -> ModelTrial:
+        """Return the trial of a model, for the task of what is in use so far (`former`). Raises ChildError."""
         series = 1 if model.name in POOLED else len(past.values)
         seconds = min(LONGEST_CHILD_SECONDS, FIT_SECONDS * _FITS_A_TRIAL * series)
         result, key = "ok", f"{name} {model.name}"
         try:
             found: ModelTrial = self._services.run_child(
-                model.name, tried, (model.name, past, task), ChildLimits(seconds=seconds)
+                model.name, tried, (model.name, past, former.task), ChildLimits(seconds=seconds)
             )
         except ChildClosedError:
             result = ChildClosedError.outcome
@@ -259,7 +264,7 @@ class Learner:
         except ChildError as error:
             result = error.outcome
             message = f"recommendation {name}: {model.name} could not be fitted: {error}"
-            self._log.failed(key, f"{message}: its last good parameters stay in use", level=logging.WARNING)
+            self._log.failed(key, f"{message}: {_without_trial(model, former)}", level=logging.WARNING)
             raise
         finally:
             self._services.telemetry.learned(name, model.name, result)
@@ -281,6 +286,14 @@ class Learner:
         learned = with_verdicts(need, learned, whole, verdicts)
         self._services.models.put(need, learned)
         self._services.store.save(need, learned)
+
+
+def _without_trial(model: Model, former: Learned) -> str:
+    """Return what a model goes on with if it could not be tried again."""
+    known = former.has(model.name)
+    if model.fit is no_fit:
+        return "its last record stays in use" if known else "it has no record until it is tried again"
+    return "its last good parameters stay in use" if known else "it takes no part until it is fitted"
 
 
 def _tried_again_after(state: _State) -> float:

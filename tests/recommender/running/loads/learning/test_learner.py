@@ -254,6 +254,49 @@ def test_children_fit_what_a_process_of_its_own_can_load() -> None:
     assert learned.verdicts[None].model == "seasonal"
 
 
+@pytest.mark.parametrize(
+    ("model", "is_fitted", "consequence"),
+    [
+        ("holt-winters", True, "its last good parameters stay in use"),
+        ("holt-winters", False, "it takes no part until it is fitted"),
+        ("seasonal", True, "its last record stays in use"),
+        ("seasonal", False, "it has no record until it is tried again"),
+    ],
+)
+def test_the_log_says_what_a_model_that_cannot_be_fitted_goes_on_with(
+    model: str, consequence: str, caplog: pytest.LogCaptureFixture, *, is_fitted: bool
+) -> None:
+    configured = replace(AUTO, settings=replace(AUTO.settings, model=ModelName(model)))
+    world = World(daily(configured, 4), is_choice_skipped=True)
+    world.answers = {model: lambda past: ModelTrial(model, object(), 0, np.full(past.values.shape, np.nan))}
+    if is_fitted:
+        world.learner.step()
+    world.failing = {model}
+    world.clocks.monotonic += 2 * DAY
+    world.learner.step()
+
+    (message,) = caplog.messages
+    assert message.endswith(f"{model}: killed after 60 s: {consequence}")
+
+
+def test_a_trial_that_fails_after_a_restart_leaves_the_fit_in_use_that_was_made_again() -> None:
+    configured = replace(AUTO, settings=replace(AUTO.settings, model=ModelName.HOLT_WINTERS))
+    chosen = SeriesVerdict("holt-winters", "it is configured", Blend(0.1, (Part("holt-winters", 1.0, 1.0),)))
+    world = World(daily(configured, 4), failing={"holt-winters"})
+    task = task_of(configured, DelayMeter().delays(configured))
+    world.learned_models.put(configured, Learned(task, verdicts={None: chosen}))
+    world.learner.step()
+
+    assert world.ran == ["restart", "holt-winters", "choice"]
+    learned = world.learned_models.get(configured)
+    assert learned is not None
+    assert "killed after 60 s" in learned.problems["holt-winters"]
+    assert learned.has("holt-winters")
+    delays = DelayMeter().delays(configured)
+    found = Predictor(world.learned_models).predictions(configured, delays, world.history, {None: 100.0}, END)[None]
+    assert found.model == "holt-winters"
+
+
 @pytest.mark.parametrize(("recommendations", "seconds"), [(1, 600.0), (10, 600.0), (20, 1200.0), (1000, 3600.0)])
 def test_few_recommendations_choose_their_models_more_often(recommendations: int, seconds: float) -> None:
     assert catch_up_seconds(recommendations) == seconds
