@@ -19,6 +19,7 @@ _EVERYTHING: Final[dict[str, Any]] = {
     "config": CONFIGURATION,
     "nodeMetrics": ["cpu", "gpu"],
     "extraArguments": ["--tls-min-version=VersionTLS13"],
+    "shutdownDelaySeconds": 40,
     "service": {"clusterIP": "10.96.0.20", "annotations": {"note": "1"}},
     "tls": {"secret": "serving", "clientCASecret": "clients"},
     "token": {"secret": "bearer", "key": "t"},

@@ -256,6 +256,7 @@ _VALUES: Final[dict[str, dict[str, Any]]] = {
         "recommender": {
             "page": {"bindAddress": "0.0.0.0"},
             "extraArguments": ["--dry-run"],
+            "shutdownDelaySeconds": 40,
             "podLabels": {"team": "platform", "app.kubernetes.io/component": "other"},
             "podAnnotations": {"note": "1"},
             "extraVolumes": [{"name": "more", "emptyDir": {}}],

@@ -13,6 +13,7 @@
 - nodes
 - --port={{ $settings.port }}
 - --plain-bind-address=:{{ $settings.metricsPort }}
+- --shutdown-delay={{ $settings.shutdownDelaySeconds }}s
 - --refresh-interval={{ $settings.refreshInterval }}
 - --node-metrics={{ join "," $settings.nodeMetrics }}
 - --state=/state/nodes.bin

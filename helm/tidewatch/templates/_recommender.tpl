@@ -100,6 +100,7 @@ mapping is refused elsewhere.
 - {{ printf "--bind-address=%s" .page.bindAddress | quote }}
 - --port={{ .page.port }}
 - --plain-bind-address=:{{ .metricsPort }}
+- --shutdown-delay={{ .shutdownDelaySeconds }}s
 {{- end }}
 {{- with include "tidewatch.recommender.hosts" . }}
 - {{ printf "--allowed-hosts=%s" . | quote }}

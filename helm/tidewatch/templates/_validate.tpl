@@ -48,8 +48,8 @@
 {{- define "tidewatch.validateArguments" -}}
 {{- $flags := dict
     "extraArguments" (dict "given" .Values.extraArguments "values" (dict "secure-port" "listenPort" "plain-bind-address" "metrics.port" "shutdown-delay" "shutdownDelaySeconds"))
-    "recommender.extraArguments" (dict "given" .Values.recommender.extraArguments "values" (dict "config" "recommender.config" "port" "recommender.page.port" "bind-address" "recommender.page.bindAddress" "plain-bind-address" "recommender.metricsPort"))
-    "nodes.extraArguments" (dict "given" .Values.nodes.extraArguments "values" (dict "scheduling-config" "nodes.config" "port" "nodes.port" "plain-bind-address" "nodes.metricsPort"))
+    "recommender.extraArguments" (dict "given" .Values.recommender.extraArguments "values" (dict "config" "recommender.config" "port" "recommender.page.port" "bind-address" "recommender.page.bindAddress" "plain-bind-address" "recommender.metricsPort" "shutdown-delay" "recommender.shutdownDelaySeconds"))
+    "nodes.extraArguments" (dict "given" .Values.nodes.extraArguments "values" (dict "scheduling-config" "nodes.config" "port" "nodes.port" "plain-bind-address" "nodes.metricsPort" "shutdown-delay" "nodes.shutdownDelaySeconds"))
 -}}
 {{- range $key, $flag := $flags -}}
 {{- range $flag.given -}}

@@ -45,6 +45,14 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         recommender(configuration(), extraArguments=["--config=/x"]),
         "recommender.extraArguments: the chart sets --config itself: set recommender.config instead",
     ),
+    "an end of the recommender that nobody waits for": (
+        recommender(configuration(), extraArguments=["--shutdown-delay=30s"]),
+        "recommender.extraArguments: the chart sets --shutdown-delay itself: set recommender.shutdownDelaySeconds instead",
+    ),
+    "an end of the loads that nobody waits for": (
+        {"nodes": {"enabled": True, "extraArguments": ["--shutdown-delay=30s"]}},
+        "nodes.extraArguments: the chart sets --shutdown-delay itself: set nodes.shutdownDelaySeconds instead",
+    ),
     "a section that is taken away": ({"rules": None}, "missing property 'rules'"),
     "an unknown key of the resource rules": ({"rules": {"resource": {"gpu": {}}}}, "'gpu' not allowed"),
     "resource metrics without rules": (
