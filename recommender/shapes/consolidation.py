@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from recommender.kinds.cluster_size.node_groups.daemon_sets import stays_with_node
 from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
 from recommender.kinds.cluster_size.scale_down.simulated_removal import Unremovable, drain_plan
-from recommender.shapes.packing import demand_of, packed
+from recommender.shapes.packing import demand_of, fewest_machines, holds_each, packed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -50,6 +50,17 @@ class _PricedNode:
     pods: tuple[ClusterPod, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Machine:
+    group: NodeGroup
+    free: Mapping[str, int]
+    """The free amounts of an empty one."""
+
+    @property
+    def price(self) -> float:
+        return self.group.price or 0.0
+
+
 def consolidations(
     peak: Peak, prices: Mapping[str, float], groups: Sequence[NodeGroup], rules: DrainRules
 ) -> tuple[Consolidation, ...]:
@@ -58,8 +69,10 @@ def consolidations(
     `prices` has the prices of present nodes by name. Nodes with a pod that must not be moved are kept.
     """
     nodes = sorted(_movable(peak, prices, rules), key=lambda one: (len(one.pods) / one.price, one.name))
-    found = [one for node in nodes for one in _replacements((node,), groups, 2)]
-    found += [one for pair in combinations(nodes[:_MOST_NODES], 2) for one in _replacements(pair, groups, 1)]
+    machines = [_Machine(group, free) for group, free in zip(groups, demand_of((), groups).free, strict=True)]
+    machines.sort(key=lambda one: one.price)
+    found = [one for node in nodes for one in _replacements((node,), machines, 2)]
+    found += [one for pair in combinations(nodes[:_MOST_NODES], 2) for one in _replacements(pair, machines, 1)]
     found.sort(key=lambda one: (-one.saved_per_eviction, one.nodes))
     taken: set[str] = set()
     chosen = []
@@ -79,23 +92,26 @@ def _movable(peak: Peak, prices: Mapping[str, float], rules: DrainRules) -> Iter
             yield _PricedNode(name, max(prices[name], _LEAST_PRICE), pods)
 
 
-def _replacements(nodes: Sequence[_PricedNode], groups: Sequence[NodeGroup], most: int) -> Iterator[Consolidation]:
+def _replacements(nodes: Sequence[_PricedNode], machines: Sequence[_Machine], most: int) -> Iterator[Consolidation]:
     """Yield the cheapest replacement of the nodes by at most `most` machines of one shape, if any saves something.
 
     Of replacements that cost the same, it is the one with the fewest machines. Only machines of which so few could
-    hold the pods by their resources, and at a lower cost than the best ones before, are packed: packing takes longest.
+    hold the pods by their resources, and at a lower cost than the best ones before, are packed: that takes longest.
+    `machines` are ordered by price.
     """
     paid = sum(node.price for node in nodes)
     pods = [pod for node in nodes for pod in node.pods]
-    cheaper = sorted((group for group in groups if (group.price or 0.0) < paid), key=lambda group: group.price or 0.0)
-    if not pods or not cheaper:
+    if not pods:
         return
     best: NodeGroup | None = None
     least = (paid * (1 - _LEAST_SAVED_RATIO), 0)
-    demand = demand_of(pods, cheaper)
-    for option, group in enumerate(cheaper):
-        price, fewest = group.price or 0.0, demand.fewest_machines(option)
-        if fewest is None or fewest > most or (fewest * price, fewest) >= least:
+    demand = demand_of(pods, ())
+    requested = demand.requested()
+    for machine in machines:
+        if machine.price >= paid:
+            break
+        group, price, fewest = machine.group, machine.price, fewest_machines(requested, machine.free)
+        if fewest is None or fewest > most or (fewest * price, fewest) >= least or not holds_each(demand, group):
             continue
         held = packed(demand, (group,), [1.0] * len(demand.pods), {})
         count = most + 1 if held is None else held.counts[group.name]

@@ -70,16 +70,12 @@ class PackingDemand:
     free: tuple[Mapping[str, int], ...]
     """The free amounts of each empty machine."""
 
-    def fewest_machines(self, option: int) -> int | None:
-        """Return a lower bound of the machines of one shape that hold the pods; None if some pod fits on none."""
-        free = self.free[option]
+    def requested(self) -> Mapping[str, int]:
+        """Return what all pods together request, with their number."""
         requested: Counter[str] = Counter()
         for one in self.rooms:
-            if option not in one.rooms:
-                return None
             requested.update({name: one.count * amount for name, amount in one.requests.items()})
-        needed = (-(-amount // free[name]) for name, amount in requested.items() if amount)
-        return max(needed, default=1)
+        return requested
 
     def lowest_cost(self, options: Sequence[int], prices: Sequence[float]) -> tuple[float, tuple[float, ...]] | None:
         """Return a lower bound of the cost with these machines, and the shadow price of a pod of each shape.
@@ -109,6 +105,28 @@ def demand_of(pods: Iterable[ClusterPod], groups: Sequence[NodeGroup]) -> Packin
     gathered = [PodGroup(shape, tuple(each)) for shape, each in by_shape.items()]
     rooms, free = packing_demands(gathered, [_template(group) for group in groups], snapshot)
     return PackingDemand(snapshot, {shape: tuple(each) for shape, each in by_shape.items()}, tuple(rooms), tuple(free))
+
+
+def fewest_machines(requested: Mapping[str, int], free: Mapping[str, int]) -> int | None:
+    """Return a lower bound of the machines that hold what pods request, each with these free amounts.
+
+    None if machines lack a resource altogether.
+    """
+    fewest = 1
+    for name, amount in requested.items():
+        if amount:
+            room = free.get(name, 0)
+            if room <= 0:
+                return None
+            fewest = max(fewest, -(-amount // room))
+    return fewest
+
+
+def holds_each(demand: PackingDemand, group: NodeGroup) -> bool:
+    """Return whether an empty machine of a group holds a pod of each shape; otherwise, it can hold no packing."""
+    gathered = [PodGroup(shape, pods) for shape, pods in demand.pods.items()]
+    rooms, _ = packing_demands(gathered, [_template(group)], demand.snapshot)
+    return all(one.rooms for one in rooms)
 
 
 def packed(

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapter.foundation.cluster.values.constraints import NO_CONSTRAINTS
+from adapter.foundation.cluster.values.constraints import (
+    HOSTNAME_LABEL,
+    NO_CONSTRAINTS,
+    HostPort,
+    PodTerm,
+    SpreadConstraint,
+    Toleration,
+)
 from adapter.foundation.documents.tree import DocumentError
+from adapter.foundation.objects.selectors import parse_selector
 from benchmarks.made_past import START, PastPlan, made_past
 from recommender.kinds.cluster_size.model.size_settings import ScaleDownSettings
 from recommender.kinds.cluster_size.predicates.filters import PodFilter
@@ -19,15 +28,17 @@ from recommender.kinds.cluster_size.scale_down.disruptions import RemainingDisru
 from recommender.kinds.cluster_size.scale_down.drainability import DrainRules
 from recommender.recording.recording import RecordedPod
 from recommender.replay.cluster.situations import CONTROLLERS
+from recommender.shapes import consolidation
 from recommender.shapes.catalogue import MOST_SHAPES, candidate, read_catalogue
 from recommender.shapes.choice import MachineChoice, NoChoice, chosen, with_pods_that_fit
-from recommender.shapes.consolidation import consolidations
+from recommender.shapes.consolidation import Consolidation, consolidations
 from recommender.shapes.document import shapes_message
+from recommender.shapes.packing import demand_of, packed
 from recommender.shapes.peaks import History, Peak, history_of_now, history_of_recording
 from recommender.shapes.report import ShapeCount, ShapeReport, best_offers
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from adapter.foundation.cluster.values.pods import ClusterPod
     from adapter.foundation.cluster.values.state import ClusterNode
@@ -314,6 +325,88 @@ def test_a_node_is_replaced_by_the_cheapest_machines_that_hold_its_pods(
     rules = DrainRules(ScaleDownSettings(), (), RemainingDisruptions(()), START, CONTROLLERS)
     found = consolidations(Peak(START, (node,), pods), {"n0": 1.0}, groups, rules)
     assert [(one.shape, one.count) for one in found] == ([] if expected is None else [expected])
+
+
+APP = parse_selector("app=web")
+SCHEDULING = (
+    NO_CONSTRAINTS,
+    NO_CONSTRAINTS,
+    replace(NO_CONSTRAINTS, node_selector=(("disk", "nvme"),)),
+    replace(NO_CONSTRAINTS, tolerations=(Toleration(operator="Exists"),)),
+    replace(NO_CONSTRAINTS, host_ports=(HostPort("TCP", "0.0.0.0", 80),)),
+    *(
+        replace(NO_CONSTRAINTS, anti_affinity=(PodTerm(key, APP, frozenset({"shop"})),))
+        for key in (HOSTNAME_LABEL, "zone")
+    ),
+    replace(NO_CONSTRAINTS, affinity=(PodTerm(HOSTNAME_LABEL, APP, frozenset({"shop"})),)),
+    replace(NO_CONSTRAINTS, spread=(SpreadConstraint("zone", 1, APP),)),
+)
+OFFERS = HEAD + "".join(
+    f"- {{name: {name}, price: {price}, template: {{cpu: {cores}, memory: {memory}Gi, pods: {pods}, "
+    f"labels: {{{labels}}}, taints: [{taint}]}}}}\n"
+    for name, price, cores, memory, pods, labels, taint in (
+        ("tiny", 0.05, 1, 2, 4, "zone: a", ""),
+        ("small", 0.1, 2, 4, 8, "zone: a", ""),
+        ("lean", 0.09, 2, 2, 4, "zone: b", ""),
+        ("tainted", 0.08, 4, 8, 110, "zone: b", "'a=b:NoSchedule'"),
+        ("disks", 0.15, 2, 8, 12, "disk: nvme", ""),
+        ("same", 0.2, 4, 8, 16, "zone: a", ""),
+        ("equal", 0.2, 4, 8, 16, "zone: b", ""),
+        ("large", 0.4, 8, 32, 110, "disk: nvme", ""),
+    )
+)
+
+
+@st.composite
+def clusters(draw: st.DrawFn) -> tuple[Peak, dict[str, float]]:
+    """Return nodes with pods, and their prices."""
+    groups = groups_of(OFFERS)
+    nodes, prices = [], {}
+    pods: list[ClusterPod] = []
+    for at in range(draw(st.integers(1, 5))):
+        group, name = draw(st.sampled_from(groups)), f"n{at}"
+        assert group.template is not None
+        nodes.append(replace(group.template.node, name=name))
+        prices[name] = draw(st.sampled_from([group.price or 0.0, 0.1, 0.3, 1.0]))
+        for _ in range(draw(st.integers(0, 6))):
+            made = pod(len(pods), draw(st.sampled_from([0, 100, 500, 1500])), draw(st.sampled_from([0, 256, 1500])))
+            assert made.facts is not None
+            facts = replace(made.facts, scheduling=draw(st.sampled_from(SCHEDULING)))
+            labels = draw(st.sampled_from([{"app": "web"}, {}]))
+            pods.append(replace(made, node=name, phase="Running", facts=facts, labels=labels))
+    return Peak(START, tuple(nodes), tuple(pods)), prices
+
+
+@given(cluster=clusters(), has_daemon=st.booleans())
+@settings(max_examples=150, deadline=None)
+def test_machines_that_are_not_judged_would_not_have_been_named(
+    cluster: tuple[Peak, dict[str, float]], *, has_daemon: bool
+) -> None:
+    """Judging every machine for every node gives the same answer."""
+    peak, prices = cluster
+    groups = groups_of(OFFERS, (daemon(),) if has_daemon else ())
+    rules = DrainRules(ScaleDownSettings(), (), RemainingDisruptions(()), START, CONTROLLERS)
+    found = consolidations(peak, prices, groups, rules)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(consolidation, "_replacements", partial(_of_all, groups))
+        assert found == consolidations(peak, prices, groups, rules)
+
+
+def _of_all(groups: list[NodeGroup], nodes: Any, _machines: object, most: int) -> Iterator[Consolidation]:  # noqa: ANN401 - private
+    paid = sum(node.price for node in nodes)
+    pods = [pod for node in nodes for pod in node.pods]
+    cheaper = sorted((group for group in groups if (group.price or 0.0) < paid), key=lambda group: group.price or 0.0)
+    best, least = "", (paid * (1 - 1e-9), 0)
+    demand = demand_of(pods, cheaper)
+    for option, group in enumerate(cheaper if pods else ()):
+        if not all(option in one.rooms for one in demand.rooms):
+            continue
+        held = packed(demand, (group,), [1.0] * len(demand.pods), {})
+        count = most + 1 if held is None else held.counts[group.name]
+        if count <= most and (count * (group.price or 0.0), count) < least:
+            best, least = group.name, (count * (group.price or 0.0), count)
+    if best:
+        yield Consolidation(tuple(node.name for node in nodes), best, least[1], len(pods), paid - least[0])
 
 
 def test_a_price_that_is_all_but_nothing_is_packed_like_any_other() -> None:
