@@ -91,6 +91,8 @@ class NodeState(Enum):
     CORDONED = "cordoned"
     STARTING = "starting"
     DELETING = "being deleted"
+    TAINTED = "tainted"
+    """It is Ready, and keeps a taint that nodes have only while they start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,7 @@ class UnavailableNode:
     """The group of the node; empty if it belongs to none."""
     state: NodeState
     detail: str = ""
-    """The condition that a starting node waits for; empty for other nodes."""
+    """The condition that a starting node waits for, or the taint that a node keeps; empty for other nodes."""
 
 
 @dataclass(frozen=True, slots=True)

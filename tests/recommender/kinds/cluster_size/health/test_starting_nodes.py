@@ -9,8 +9,10 @@ import pytest
 
 from adapter.foundation.cluster.values.state import ClusterState, Observed
 from recommender.kinds.cluster_size.health.starting_nodes import starting_nodes
+from recommender.kinds.cluster_size.health.unavailable_nodes import unavailable_nodes
 from recommender.kinds.cluster_size.model.groups import NodeTemplate
 from recommender.kinds.cluster_size.model.memory import Absence, ClusterSizeMemory
+from recommender.kinds.cluster_size.model.pod_places import NodeState
 from recommender.kinds.cluster_size.model.size_settings import LabelGroups, NodeGroupSources, TrustedDaemonSets
 from recommender.kinds.cluster_size.model.taints import PassingTaints
 from recommender.kinds.cluster_size.node_groups.discover import node_groups
@@ -116,3 +118,37 @@ def test_no_template_has_a_taint_that_passes() -> None:
     (found,) = node_groups(NodeGroupSources(by_label=LabelGroups("pool")), state, NOW, passing=OWN).groups
     assert found.template is not None
     assert [taint.key for taint in found.template.node.taints] == ["dedicated"]
+
+
+@pytest.mark.parametrize(
+    ("taints", "age", "state"),
+    [
+        (["node.cilium.io/agent-not-ready:NoExecute"], 60, NodeState.STARTING),
+        (["node.cilium.io/agent-not-ready:NoExecute"], 3600, NodeState.TAINTED),
+        (["example.com/warming-up=1:NoSchedule"], 3600, NodeState.TAINTED),
+        (["node.kubernetes.io/disk-pressure:NoSchedule"], 3600, NodeState.TAINTED),
+        (["node.cilium.io/agent-not-ready:PreferNoSchedule"], 3600, None),
+        (["example.com/degraded:NoSchedule", "dedicated=web:NoSchedule"], 3600, None),
+        ([], 3600, None),
+    ],
+)
+def test_a_ready_node_that_keeps_a_startup_taint_is_named_among_those_that_take_no_pods(
+    taints: list[str], age: float, state: NodeState | None
+) -> None:
+    """It looks idle otherwise, as one that is merely not needed."""
+    its = situation([group("a", nodes=("n",))], nodes=[node("n", taints=taints, created=NOW - age)])
+    found = unavailable_nodes(its, settings(passing_taints=OWN))
+    assert [one.state for one in found] == ([] if state is None else [state])
+    if state is NodeState.TAINTED:
+        key = taints[0].partition(":")[0].partition("=")[0]
+        assert found[0].detail == f"it has the start-up taint {key}, and is older than maxNodeProvisionTime"
+
+
+def test_what_is_more_lasting_than_a_taint_is_named_instead_of_it() -> None:
+    kept = ["node.cilium.io/agent-not-ready:NoExecute"]
+    nodes = [
+        node("cordoned", taints=kept, created=NOW - 3600, unschedulable=True),
+        node("down", taints=kept, created=NOW - 3600, conditions={}),
+    ]
+    its = situation([group("a", nodes=("cordoned", "down"))], nodes=nodes)
+    assert [one.state for one in unavailable_nodes(its, settings())] == [NodeState.CORDONED, NodeState.NOT_READY]
