@@ -92,6 +92,16 @@ class KindDiscovery:
                 raise
         return self._resolve(group, name)
 
+    def served(self, resource: Resource, *, ask: bool = False) -> Resource:
+        """Return a resource in the version that the server prefers; the same one if the server does not have the kind.
+
+        With `ask`, the server is asked first, unless it was asked a moment ago. Never raises.
+        """
+        if ask:
+            self._refresh_if_due(self._known)
+        same = (one for one in self._known.resources if (one.group, one.plural) == (resource.group, resource.plural))
+        return next(same, resource)
+
     def refresh(self) -> None:
         """Ask the server for its kinds. If that raises KubernetesError, the known kinds stay."""
         with self._lock:
@@ -128,7 +138,9 @@ class KindDiscovery:
                 return False
             self._refresh()
         except KubernetesError as error:
-            logger.warning("API discovery for an unknown resource failed; the known kinds stay in use: %s", error)
+            logger.warning(
+                "API discovery for an unknown resource or version failed; the known kinds stay in use: %s", error
+            )
             return False
         finally:
             self._lock.release()

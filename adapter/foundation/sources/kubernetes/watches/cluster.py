@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
-from adapter.foundation.objects.metadata import PartialObjectMetadata
 from adapter.foundation.objects.resources import BUILT_IN, Resource, find_resource
 from adapter.foundation.sources.kubernetes.discovery import KindDiscovery
 from adapter.foundation.sources.kubernetes.errors import ForbiddenError, NotFoundError
-from adapter.foundation.sources.kubernetes.lists.list_watch import ListWatch, WatchSettings
-from adapter.foundation.sources.kubernetes.watches.reflector import Reflector
-from adapter.foundation.sources.object_index import ObjectIndex
+from adapter.foundation.sources.kubernetes.lists.list_watch import WatchSettings
+from adapter.foundation.sources.kubernetes.watches.kind_watch import KindWatch
 from adapter.foundation.sources.objects import ObjectsForbiddenError, ObjectsNotServedError, ObjectsNotSyncedError
 
 if TYPE_CHECKING:
@@ -20,6 +18,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.objects.selectors import Selector
     from adapter.foundation.sources.kubernetes.client import KubernetesClient
+    from adapter.foundation.sources.object_index import ObjectIndex
 
 StartTask: TypeAlias = "Callable[[str, Callable[[Event], None]], None]"
 """Starts a function, which runs until its event is set, as a named task of the process. Thread-safe.
@@ -30,11 +29,6 @@ Raises RuntimeError if no thread can be started.
 PODS = find_resource(BUILT_IN, "", "pods")
 
 
-class _Watched(NamedTuple):
-    reflector: Reflector[PartialObjectMetadata]
-    objects: ObjectIndex
-
-
 class ClusterObjects:
     """An `ObjectSource` for a cluster. Thread-safe."""
 
@@ -43,8 +37,9 @@ class ClusterObjects:
         self._client = client
         self._start = start
         self._settings = settings or WatchSettings()
-        self._discovery = KindDiscovery(client, pace=self._settings.pace)
-        self._watched: dict[Resource, _Watched] = {}
+        self._discovery = KindDiscovery(client, pace=self._settings.pace, clock=self._settings.clock)
+        self._watched: dict[str, KindWatch] = {}
+        """The watches by `Resource.qualified`: each kind has one, whichever version is asked for."""
         self._lock = threading.Lock()
         start("discovery", self._discovery.run)
         self._watch(PODS)
@@ -73,47 +68,47 @@ class ClusterObjects:
 
     def synced(self, resource: Resource) -> bool:
         """Return whether the first list of the kind is complete; False for a kind that is not watched. Never raises."""
-        watched = self._watched.get(resource)
+        watched = self._watched.get(resource.qualified)
         return watched is not None and watched.reflector.synced
 
     def await_first_list(self, resource: Resource, seconds: float) -> None:
         """Wait until the first list of the kind is complete or has failed, for at most this many seconds."""
-        watched = self._watched.get(resource)
+        watched = self._watched.get(resource.qualified)
         if watched is not None:
             watched.reflector.tried.wait(seconds)
 
     def unreadable(self, resource: Resource, namespace: str | None) -> int:
         """Return how many objects of the namespace (None: of all) cannot be read and are left out. Never raises."""
-        watched = self._watched.get(resource)
+        watched = self._watched.get(resource.qualified)
         return 0 if watched is None else watched.reflector.unreadable(namespace)
 
     def _index(self, resource: Resource) -> ObjectIndex:
-        reflector, objects = self._watched.get(resource) or self._watch(resource)
+        watched = self._watched.get(resource.qualified) or self._watch(resource)
+        reflector = watched.reflector
         # Objects that may no longer be read become outdated, so they are no longer served.
         if (refusal := reflector.refusal) is not None:
             _refuse(reflector.resource, refusal)
         if not reflector.synced:
             reason = f": {reflector.failure}" if reflector.failure else ""
             raise ObjectsNotSyncedError(f"{resource.qualified}: the first list has not arrived yet{reason}")
-        return objects
+        return watched.objects
 
-    def _watch(self, resource: Resource) -> _Watched:
-        """Return the reflector and the index of the kind; create and start them if there are none.
+    def _watch(self, resource: Resource) -> KindWatch:
+        """Return the watch of the kind; create and start it if there is none.
 
         Raises ObjectsNotSyncedError if no thread can be started.
         """
         with self._lock:
-            found = self._watched.get(resource)
+            found = self._watched.get(resource.qualified)
             if found is not None:
                 return found
-            index = ObjectIndex()
-            reflector = Reflector(self._client, ListWatch(resource), PartialObjectMetadata, index, self._settings)
+            watched = KindWatch(self._client, self._discovery, resource, self._settings)
             try:
-                self._start(f"watch {resource.qualified}", reflector.run)
+                self._start(f"watch {resource.qualified}", watched.run)
             except RuntimeError as error:
                 # There are no threads left. The next call tries again.
                 raise ObjectsNotSyncedError(f"{resource.qualified}: they cannot be watched: {error}") from error
-            watched = self._watched[resource] = _Watched(reflector, index)
+            self._watched[resource.qualified] = watched
         return watched
 
 

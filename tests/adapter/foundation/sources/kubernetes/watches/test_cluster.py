@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,7 +22,7 @@ from tests.support.fake_apiserver import FakeApiServer, Fault
 from tests.support.waiting import until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
     from threading import Event
 
     from adapter.foundation.sources.kubernetes.client import KubernetesClient
@@ -198,6 +199,77 @@ def test_a_kind_that_the_cluster_does_not_have(cluster: ClusterObjects) -> None:
     widgets = Resource("shop.example", "v1", "widgets", "widget", "Widget", namespaced=True)
     until(lambda: isinstance(failure_of(cluster, widgets), ObjectsNotServedError))
     assert "does not serve widgets in version v1 of the API group shop.example" in str(failure_of(cluster, widgets))
+
+
+WIDGETS_BETA = Resource("shop.example", "v1beta1", "widgets", "widget", "Widget", namespaced=True)
+WIDGETS = replace(WIDGETS_BETA, version="v1")
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def later(self) -> bool:
+        """Pass a minute: long enough that the server is asked for its kinds again. Return False."""
+        self.now += 60.0
+        return False
+
+
+def names_of(cluster: ClusterObjects, resource: Resource) -> Collection[str] | None:
+    """Return the names of the objects in the namespace shop; None while they are not available."""
+    try:
+        return cluster.names(resource, "shop", EVERYTHING)
+    except ObjectsError:
+        return None
+
+
+def serve_instead(server: FakeApiServer, before: Resource, now: Resource | None, clock: Clock) -> None:
+    """Serve a kind in another version, as after an upgrade of its CustomResourceDefinition; or no longer, if None."""
+    server.resources.remove(before)
+    if now is not None:
+        server.define(now)
+    server.expire_watches()
+    clock.later()
+
+
+def test_a_kind_that_is_served_in_another_version_is_watched_on(
+    server: FakeApiServer, client: KubernetesClient, tasks: Tasks
+) -> None:
+    clock = Clock()
+    server.define(WIDGETS_BETA)
+    server.put("widgets", "shop", "a")
+    cluster = ClusterObjects(client, tasks.start, replace(settings(refused_seconds=0.1), clock=clock))
+    until(lambda: failure_of(cluster, WIDGETS_BETA) is None)
+    until(lambda: server.watching("widgets"))
+
+    serve_instead(server, WIDGETS_BETA, WIDGETS, clock)
+    server.put("widgets", "shop", "b")
+    # Rules name the version that was served when they were read.
+    until(
+        lambda: failure_of(cluster, WIDGETS_BETA) is None and cluster.names(WIDGETS_BETA, "shop", EVERYTHING) == ("b",)
+    )
+    assert cluster.names(WIDGETS, "shop", EVERYTHING) == ("b",)
+    assert tasks.names.count("watch widgets.shop.example") == 1, "one watch, whichever version a rule names"
+    until(lambda: server.watching("widgets") == 1)
+
+
+def test_a_kind_that_was_removed_is_watched_in_the_version_in_which_it_comes_back(
+    server: FakeApiServer, client: KubernetesClient, tasks: Tasks
+) -> None:
+    clock = Clock()
+    server.define(WIDGETS_BETA)
+    cluster = ClusterObjects(client, tasks.start, replace(settings(refused_seconds=0.1), clock=clock))
+    until(lambda: failure_of(cluster, WIDGETS_BETA) is None)
+    until(lambda: server.watching("widgets"))
+
+    serve_instead(server, WIDGETS_BETA, None, clock)
+    until(lambda: isinstance(failure_of(cluster, WIDGETS_BETA), ObjectsNotServedError) or clock.later())
+    server.define(WIDGETS)
+    server.put("widgets", "shop", "b")
+    until(lambda: names_of(cluster, WIDGETS_BETA) == ("b",) or clock.later())
 
 
 def test_a_kind_whose_watch_could_not_be_started_is_watched_at_the_next_request(
