@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
@@ -46,40 +47,67 @@ class LoadTelemetry:
             ("recommendation", "model"),
             registry=registry,
         )
-        self._left_out_of: set[str] = set()
+        self._lock = threading.Lock()
+        self._kept: frozenset[str] | None = None
+        """The recommendations in use; None before the first call of `keep`. Work for others may still end, and is not
+        counted: nothing would remove its series."""
+        self._seen: set[str] = set()
+        """The recommendations that may have series."""
 
     def series_left_out(self, recommendation: str, count: int) -> None:
         """Show how many series of the last answer belong to no target."""
-        self._left_out_of.add(recommendation)
-        self._left_out.labels(recommendation).set(count)
+        with self._lock:
+            if self._is_kept(recommendation):
+                self._left_out.labels(recommendation).set(count)
 
     def forecast_bounded(self, recommendation: str, model: str) -> None:
         """Count a forecast that was capped."""
-        self._bounded.labels(recommendation, model).inc()
+        with self._lock:
+            if self._is_kept(recommendation):
+                self._bounded.labels(recommendation, model).inc()
 
     def downloaded(self, recommendation: str, result: str) -> None:
         """Count a request for a piece of a history."""
-        self._downloads.labels(recommendation, result).inc()
+        with self._lock:
+            if self._is_kept(recommendation):
+                self._downloads.labels(recommendation, result).inc()
 
     def learned(self, recommendation: str, model: str, result: str) -> None:
         """Count a trial of a model, or, as model `choice`, a choice among models."""
-        self._trials.labels(recommendation, model, result).inc()
+        with self._lock:
+            if self._is_kept(recommendation):
+                self._trials.labels(recommendation, model, result).inc()
 
     def covered(self, recommendation: str, coverage: Coverage) -> None:
         """Show how much of a history is available."""
-        self._samples.labels(recommendation).set(coverage.samples)
-        self._targets.labels(recommendation).set(coverage.targets)
-        self._seconds.labels(recommendation).set(coverage.seconds)
-        self._lacking.labels(recommendation).set(coverage.lacking_seconds)
+        with self._lock:
+            if not self._is_kept(recommendation):
+                return
+            self._samples.labels(recommendation).set(coverage.samples)
+            self._targets.labels(recommendation).set(coverage.targets)
+            self._seconds.labels(recommendation).set(coverage.seconds)
+            self._lacking.labels(recommendation).set(coverage.lacking_seconds)
 
     def keep(self, recommendations: Collection[str]) -> None:
-        """Forget all but these recommendations, even those removed before their history began or during a query."""
-        for gone in self._left_out_of - set(recommendations):
-            self.removed(gone)
+        """Forget all but these recommendations, and count nothing of others from now on."""
+        with self._lock:
+            self._kept = frozenset(recommendations)
+            for gone in self._seen - self._kept:
+                self._remove(gone)
 
     def removed(self, recommendation: str) -> None:
-        """Forget a recommendation that is no longer configured."""
-        self._left_out_of.discard(recommendation)
+        """Forget what was shown of a recommendation, which may begin anew."""
+        with self._lock:
+            self._remove(recommendation)
+
+    def _is_kept(self, recommendation: str) -> bool:
+        if self._kept is not None and recommendation not in self._kept:
+            return False
+        self._seen.add(recommendation)
+        return True
+
+    def _remove(self, recommendation: str) -> None:
+        self._seen.discard(recommendation)
         gauges = (self._samples, self._targets, self._seconds, self._lacking, self._left_out)
         for family in (*gauges, self._downloads, self._bounded, self._trials):
             family.remove_by_labels({"recommendation": recommendation})

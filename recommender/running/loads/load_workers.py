@@ -59,8 +59,9 @@ class RunningLoadService:
     def use(self, needs: frozenset[LoadNeed]) -> None:
         """Follow the loads that a configuration needs, and forget all others."""
         names = {need.name for need in needs}
-        self.histories.use(needs)
+        # First, so that nothing of a new recommendation is left uncounted.
         self._telemetry.keep(names)
+        self.histories.use(needs)
         self.learned_models.keep(names)
         self._predictor.keep(names)
         self._delays.keep(names)

@@ -61,6 +61,8 @@ class HistoryKeeper:
         self._clock = clock
         self._downloads = Downloads(client, telemetry.downloaded, clock.monotonic, clock.wall)
         self._lock = threading.Lock()
+        self._used: Mapping[str, LoadNeed] | None = None
+        """The loads in use, by recommendation; None before the first call of `use`."""
         self._histories: dict[str, TargetHistory] = {}
         self._first: dict[str, tuple[LoadNeed, Mapping[Target, float], float]] = {}
         """The newest loads of recommendations that have no history yet."""
@@ -72,6 +74,7 @@ class HistoryKeeper:
         """Keep the histories of these loads, and forget all others."""
         by_name = {need.name: need for need in needs}
         with self._lock:
+            self._used = by_name
             gone = [name for name, each in self._histories.items() if not _is_of(each, by_name.get(name))]
             for name in gone:
                 del self._histories[name]
@@ -84,6 +87,9 @@ class HistoryKeeper:
     def note(self, need: LoadNeed, values: Mapping[Target, float], time: float) -> None:
         """Take the loads of one poll; never waits for a disk or for Prometheus."""
         with self._lock:
+            if not self._is_used(need):
+                # The recommendation was removed or changed while its query was under way.
+                return
             history = self._histories.get(need.name)
             if history is None or not _is_of(history, need):
                 self._first[need.name] = (need, values, time)
@@ -111,10 +117,16 @@ class HistoryKeeper:
     def work(self, is_stopping: Callable[[], bool] = lambda: False) -> None:
         """Begin new histories, download a piece of each, and store those that are due."""
         self._begin()
-        self._downloads.keep({history.need.name for history in self.all()})
+        names = {history.need.name for history in self.all()}
+        self._downloads.keep(names)
+        self._saved = {name: time for name, time in self._saved.items() if name in names}
+        self._shown = {name: time for name, time in self._shown.items() if name in names}
         for history in self.all():
             if is_stopping():
                 return
+            if self.get(history.need) is not history:
+                # It was removed or replaced during the work for the others; its file must not come back.
+                continue
             name = history.need.name
             try:
                 self._keep(history)
@@ -123,6 +135,13 @@ class HistoryKeeper:
                 self._states.failed(name, message, problem=f"{type(error).__name__}: {error}")
             else:
                 self._states.recovered(name, f"the history of {name} is kept again")
+
+    def _is_used(self, need: LoadNeed) -> bool:
+        """Return whether the history of a load is wanted. The lock is held."""
+        if self._used is None:
+            return True
+        used = self._used.get(need.name)
+        return used is not None and _asked_by(used) == _asked_by(need)
 
     def _keep(self, history: TargetHistory) -> None:
         goes_on = self._downloads.step(history)
@@ -139,7 +158,8 @@ class HistoryKeeper:
             self._saved[need.name] = self._clock.monotonic() if self._files.restore(history) else -math.inf
             history.note(values, time)
             with self._lock:
-                self._histories[need.name] = history
+                if self._is_used(need):
+                    self._histories[need.name] = history
         # With many more targets than at the start, the memory suffices only for a coarser grid.
         for history in self.all():
             self._coarsen(history)

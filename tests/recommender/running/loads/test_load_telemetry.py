@@ -33,3 +33,22 @@ def test_a_recommendation_that_is_removed_leaves_no_series_and_takes_none_of_oth
     telemetry.removed("chat")
     telemetry.removed("never seen")
     assert recommendations(registry) == {"feed": 9}
+
+
+def test_what_ends_after_its_recommendation_was_removed_leaves_no_series() -> None:
+    registry = CollectorRegistry()
+    telemetry = LoadTelemetry(registry)
+    telemetry.keep({"chat", "feed"})
+    telemetry.downloaded("chat", "ok")
+    telemetry.downloaded("feed", "ok")
+    telemetry.keep({"feed"})
+    # A download takes up to a minute, and a trial of a model several.
+    telemetry.covered("chat", Coverage(samples=3, targets=1, seconds=30.0, lacking_seconds=0.0))
+    telemetry.series_left_out("chat", 1)
+    telemetry.downloaded("chat", "timeout")
+    telemetry.learned("chat", "seasonal", "ok")
+    telemetry.forecast_bounded("chat", "trend")
+    assert recommendations(registry) == {"feed": 1}
+    telemetry.keep({"chat", "feed"})
+    telemetry.downloaded("chat", "ok")
+    assert recommendations(registry) == {"chat": 1, "feed": 1}
