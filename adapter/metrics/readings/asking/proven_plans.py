@@ -15,13 +15,15 @@ class ProvenPlans:
 
     def __init__(self) -> None:
         self._plans: dict[tuple[object, ...], Plan] = {}
+        self._users: Counter[tuple[object, ...]] = Counter()
+        """Number of groups of requests by plan; those of objects with different selectors share one."""
         self._distrusted: dict[tuple[object, ...], str] = {}
         """The distrusted metrics by identity, each with its rule's label value."""
         self._remarks: list[Remark] = []
 
     def plan(self, metric: Metric, labels: frozenset[str]) -> Plan:
-        """Return the plan for requests that select by these labels; it is proven once."""
-        key = (*identity_of(metric), labels)
+        """Return the plan for requests that select by these labels; it is proven once while somebody uses it."""
+        key = _key(metric, labels)
         plan = self._plans.get(key)
         if plan is None:
             plan = self._plans[key] = plan_of(metric, labels)
@@ -32,9 +34,20 @@ class ProvenPlans:
             self._remarks.append(Remark(level, text))
         return plan
 
-    def drop(self, key: tuple[object, ...]) -> None:
-        """Forget the plan for a metric's identity and labels; do nothing if it is unknown."""
-        self._plans.pop(key, None)
+    def use(self, metric: Metric, labels: frozenset[str]) -> None:
+        """Note that one more group of requests uses the plan."""
+        self._users[_key(metric, labels)] += 1
+
+    def release(self, metric: Metric, labels: frozenset[str]) -> None:
+        """Note that a group no longer uses the plan, and forget a plan without users.
+
+        Askers choose the labels, and metrics come and go with the series and objects that make them.
+        """
+        key = _key(metric, labels)
+        self._users[key] -= 1
+        if self._users[key] <= 0:
+            del self._users[key]
+            self._plans.pop(key, None)
 
     def distrust(self, metric: Metric) -> None:
         """Note that a wider plan of the metric gave other values than its exact query."""
@@ -56,6 +69,7 @@ class ProvenPlans:
     def forget(self) -> None:
         """Forget all plans, and which metrics are distrusted."""
         self._plans.clear()
+        self._users.clear()
         self._distrusted.clear()
 
 
@@ -73,3 +87,7 @@ def identity_of(metric: Metric) -> tuple[object, ...]:
         metric.rule.times_query,
         metric.rule.backend,
     )
+
+
+def _key(metric: Metric, labels: frozenset[str]) -> tuple[object, ...]:
+    return (*identity_of(metric), labels)

@@ -76,8 +76,7 @@ class Planner:
                     query.groups.discard(group)
         if not group.asking and self._groups.get(group.key) is group:
             del self._groups[group.key]
-            # Askers choose the labels of their selectors, so the record of a label is removed with its last user.
-            self._plans.drop(group.key)
+            self._plans.release(group.metric, _labels(request))
         elif not group.retired:
             self._adjust(group, request.selector, now)
 
@@ -182,13 +181,18 @@ class Planner:
         return list(self._groups.values())
 
     def _bind(self, metric: Metric, request: DemandedRequest, now: float, former: Query | None) -> QueryScope:
-        group = self._group_of(metric, request)
+        group, labels = self._group_of(metric, request), _labels(request)
+        is_new = group.key not in self._groups
+        if is_new:
+            self._plans.use(metric, labels)
         group.asking[request.namespace] += 1
         try:
             self._adjust(group, request.selector, now)
             scope = group.scopes.get(request.namespace) or self._scope(group, request, now)
         except RenderError:
             group.leave(request.namespace, None)
+            if is_new:
+                self._plans.release(metric, labels)
             raise
         self._groups[group.key] = group
         scope.wanted.bound_at = now
@@ -222,8 +226,7 @@ class Planner:
         group = self._groups.get(key)
         if group is None:
             refused = set(_WIDER) if self.distrusts(metric) else set[PlanKind]()
-            labels = request.selector.keys if request.which is None else frozenset()
-            group = QueryGroup(key, metric, self._plans.plan(metric, labels), refused)
+            group = QueryGroup(key, metric, self._plans.plan(metric, _labels(request)), refused)
         group.metric = metric
         return group
 
@@ -287,6 +290,11 @@ class Planner:
             query.payers.add(request.namespace)
         query.bound_at = now
         return query
+
+
+def _labels(request: DemandedRequest) -> frozenset[str]:
+    """Return the labels that a request selects rows by; none for objects, whose selector is part of the query."""
+    return request.selector.keys if request.which is None else frozenset()
 
 
 def _index(query: Query, selector: Selector) -> None:

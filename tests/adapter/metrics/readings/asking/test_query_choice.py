@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -301,6 +302,19 @@ def test_what_was_learnt_about_the_labels_of_selectors_is_forgotten_with_the_las
 
     planner = house.readings._scheduler.state.planner
     assert (planner._plans._plans, planner._groups) == ({}, {})
+
+
+def test_plans_of_metrics_that_come_and_go_are_forgotten_with_the_last_who_asked_for_them() -> None:
+    house = make_house(ScriptedPrometheus(answer=answer_as_asked), objects=OBJECTS)
+    metric, plans = house.pods("http_rps"), house.readings._scheduler.state.planner._plans
+    for number in range(30):
+        # As objects of the kind MetricRule do whose names are those of short-lived jobs.
+        present = replace(metric, rule=replace(metric.rule, id=f"MetricRule ns0/job-{number}"))
+        for selector in (EVERYTHING, parse_selector("code=200")):
+            house.readings.objects(present, "ns0", WEB, selector)
+        assert len(plans._plans) == 1, "requests with several selectors share a plan"
+    house.pass_time(620, step=5)
+    assert plans._plans == {}
 
 
 @pytest.mark.parametrize("namespaces", [NAMESPACES[:2], NAMESPACES], ids=["of each namespace", "of all namespaces"])
