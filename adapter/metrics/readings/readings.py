@@ -232,6 +232,8 @@ class Readings:
         if any(value is not None for value in values_for_no_data):
             self._uptime.wanted = True
         self._rule_objects.replace(objects, are_all=are_all)
+        if are_all:
+            self._scheduler.state.keep_objects([each.rule for each in objects if each.rule is not None])
 
     def run_due(self) -> float:
         """Start what is due, without waiting for it; return the seconds until something is due again, at most five."""

@@ -20,7 +20,7 @@ from adapter.metrics.readings.asking.query_outcomes import QueryOutcomes, Ration
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from adapter.foundation.sources.prometheus.backends.backend import Backend
     from adapter.foundation.time.clock import Clock
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from adapter.metrics.readings.catalogue.rule_health import RuleHealthLog
     from adapter.metrics.readings.readings_settings import ReadingSettings
     from adapter.metrics.readings.readings_telemetry import ReadingsTelemetry
-    from adapter.metrics.rulebook.model import Metric
+    from adapter.metrics.rulebook.model import Metric, Rule
 
 _log = logging.getLogger(__name__)
 
@@ -112,6 +112,11 @@ class AskingState:
         """Return, by rule id, how many metrics are queried exactly because their plan gave other values."""
         with self.lock:
             return self.planner.distrusted_rules()
+
+    def keep_objects(self, rules: Collection[Rule]) -> None:
+        """Trust the plans of MetricRule objects again, except those of these rules."""
+        with self.lock:
+            self.planner.keep_objects(rules)
 
     def groups(self) -> list[QueryGroup]:
         """Return the groups of requests, by metric and selector."""

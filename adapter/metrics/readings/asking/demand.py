@@ -129,6 +129,11 @@ class DemandedRequest(NamedTuple):
     """The metric's selector."""
 
     @property
+    def row_labels(self) -> frozenset[str]:
+        """The labels by which it selects rows; none for objects, whose selector is a part of the query."""
+        return self.selector.keys if self.which is None else frozenset()
+
+    @property
     def counts_as(self) -> int:
         """As how many requests it counts."""
         of_objects = 0 if self.which is None or isinstance(self.which, ByName) else len(self.which.selector.text)

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
+from typing import TYPE_CHECKING
 
 from adapter.metrics.readings.asking.effects import Remark
 from adapter.metrics.rulebook.model import Metric, Plan, PlanKind
 from adapter.metrics.rulebook.plans import plan_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from adapter.metrics.rulebook.model import Rule
 
 
 class ProvenPlans:
@@ -17,8 +23,8 @@ class ProvenPlans:
         self._plans: dict[tuple[object, ...], Plan] = {}
         self._users: Counter[tuple[object, ...]] = Counter()
         """Number of groups of requests by plan; those of objects with different selectors share one."""
-        self._distrusted: dict[tuple[object, ...], str] = {}
-        """The distrusted metrics by identity, each with its rule's label value."""
+        self._distrusted: dict[tuple[object, ...], Rule] = {}
+        """The distrusted metrics by identity, each with its rule."""
         self._remarks: list[Remark] = []
 
     def plan(self, metric: Metric, labels: frozenset[str]) -> Plan:
@@ -51,7 +57,7 @@ class ProvenPlans:
 
     def distrust(self, metric: Metric) -> None:
         """Note that a wider plan of the metric gave other values than its exact query."""
-        self._distrusted[identity_of(metric)] = metric.rule.label_value
+        self._distrusted[identity_of(metric)] = metric.rule
 
     def distrusts(self, metric: Metric) -> bool:
         """Return whether a wider plan of the metric gave other values."""
@@ -59,7 +65,20 @@ class ProvenPlans:
 
     def distrusted_rules(self) -> Counter[str]:
         """Return the number of distrusted metrics of each rule, by its id."""
-        return Counter(self._distrusted.values())
+        return Counter(rule.label_value for rule in self._distrusted.values())
+
+    def keep_objects(self, rules: Iterable[Rule]) -> None:
+        """Forget which metrics of MetricRule objects are distrusted, except those of these rules.
+
+        A changed object is to its metrics what a reload is to those of the files.
+        """
+        if self._distrusted:
+            kept = {(rule.id, rule.metrics_query.text) for rule in rules}
+            self._distrusted = {
+                key: rule
+                for key, rule in self._distrusted.items()
+                if rule.confinement is None or (rule.id, rule.metrics_query.text) in kept
+            }
 
     def take_remarks(self) -> list[Remark]:
         """Return what should be logged about plans since the last call."""

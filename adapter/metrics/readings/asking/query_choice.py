@@ -25,10 +25,11 @@ from adapter.metrics.rulebook.requests import Asked
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from adapter.foundation.sources.prometheus.backends.backend import Backend
     from adapter.metrics.readings.readings_settings import ReadingSettings
+    from adapter.metrics.rulebook.model import Rule
 
 _MOST_INDEXED = 16
 """Limit on the labels by which the rows of an external metric are indexed with each refresh; a request does it for
@@ -76,7 +77,7 @@ class Planner:
                     query.groups.discard(group)
         if not group.asking and self._groups.get(group.key) is group:
             del self._groups[group.key]
-            self._plans.release(group.metric, _labels(request))
+            self._plans.release(group.metric, request.row_labels)
         elif not group.retired:
             self._adjust(group, request.selector, now)
 
@@ -139,6 +140,10 @@ class Planner:
         """Return the number of distrusted metrics of each rule, by its id."""
         return self._plans.distrusted_rules()
 
+    def keep_objects(self, rules: Iterable[Rule]) -> None:
+        """Trust the metrics of MetricRule objects again, except those of these rules."""
+        self._plans.keep_objects(rules)
+
     def forget(self) -> None:
         """Start again after a reload: prove plans again and forget refusals. Queries keep their readings."""
         for group in self._groups.values():
@@ -181,9 +186,8 @@ class Planner:
         return list(self._groups.values())
 
     def _bind(self, metric: Metric, request: DemandedRequest, now: float, former: Query | None) -> QueryScope:
-        group, labels = self._group_of(metric, request), _labels(request)
-        is_new = group.key not in self._groups
-        if is_new:
+        group, labels = self._group_of(metric, request), request.row_labels
+        if is_new := group.key not in self._groups:
             self._plans.use(metric, labels)
         group.asking[request.namespace] += 1
         try:
@@ -226,7 +230,7 @@ class Planner:
         group = self._groups.get(key)
         if group is None:
             refused = set(_WIDER) if self.distrusts(metric) else set[PlanKind]()
-            group = QueryGroup(key, metric, self._plans.plan(metric, _labels(request)), refused)
+            group = QueryGroup(key, metric, self._plans.plan(metric, request.row_labels), refused)
         group.metric = metric
         return group
 
@@ -290,11 +294,6 @@ class Planner:
             query.payers.add(request.namespace)
         query.bound_at = now
         return query
-
-
-def _labels(request: DemandedRequest) -> frozenset[str]:
-    """Return the labels that a request selects rows by; none for objects, whose selector is part of the query."""
-    return request.selector.keys if request.which is None else frozenset()
 
 
 def _index(query: Query, selector: Selector) -> None:

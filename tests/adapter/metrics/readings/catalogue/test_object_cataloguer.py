@@ -321,3 +321,22 @@ def test_an_object_that_is_corrected_during_its_look_up_does_not_get_the_failure
 
     assert [each.failure for each in served.house.readings.rule_objects()["shop"].look_ups] == [None]
     assert served.verdicts()["shop/queue"].metrics == ("jobs_waiting",)
+
+
+def test_a_distrusted_plan_is_no_longer_told_once_its_object_is_corrected_or_gone() -> None:
+    served = Served()
+    readings, distrusted = served.house.readings, "tidewatch_adapter_rule_plan_distrusted"
+    other = rule_object(QUEUE, "bank/queue")
+    corrected = spec_with(QUEUE, metricsQuery="max(<<.Series>>{<<.LabelMatchers>>})")
+    for change in ((rule_object(corrected, "shop/queue"), other), (other,)):
+        served.put(rule_object(QUEUE, "shop/queue"), other)
+        for namespace in ("shop", "bank"):
+            metric = readings.catalogue_of(namespace).find_external("jobs_waiting")
+            assert metric is not None
+            readings.external(metric, namespace, EVERYTHING)
+            (group,) = [each for each in readings._scheduler.state.groups() if each.metric is metric]
+            readings._scheduler.distrust(group, "the answers differ")
+        served.put(rule_object(QUEUE, "shop/queue"), other)
+        assert served.house.counter(distrusted, rule="MetricRule") == 2, "no object has changed"
+        served.put(*change)
+        assert served.house.counter(distrusted, rule="MetricRule") == 1
