@@ -13,7 +13,6 @@ that of its status, does not affect the answer.
 
 from __future__ import annotations
 
-import sys
 import threading
 from bisect import bisect_left, insort
 from itertools import chain
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from adapter.foundation.objects.bounded_cache import MEBIBYTE, bytes_of
 from adapter.foundation.objects.selectors import Operator, Requirement, Selector
+from adapter.foundation.objects.shared_texts import shared_text
 from adapter.foundation.sources.stores import CollectedList
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class _Space:
         return [group for value in requirement.values for group in by_value.get(value, ())]
 
     def _new_group(self, identity: tuple[str, ...]) -> _Group:
-        identity = tuple(map(sys.intern, identity))
+        identity = tuple(map(shared_text, identity))
         group = _Group(identity, dict(zip(identity[::2], identity[1::2], strict=True)))
         self.groups[identity] = group
         for key, by_value in self.by_label.items():

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
+from adapter.foundation.objects.shared_texts import shared_text
 from adapter.nodes.exporters.claims import exporter_text
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.queries.expressions import ADVANCE, BUSY, IDLE, NEWEST, PART_LABEL, RATIO, RESETS
@@ -82,7 +82,7 @@ def layout_of(
     return SeriesLayout(
         digest,
         # The answers of all resources have the same labels, and nearly all rows have the same job.
-        tuple({name: sys.intern(value) for name, value in key} for key in keys),
+        tuple({name: shared_text(value) for name, value in key} for key in keys),
         {name: np.array([part.get(key, -1) for key in keys], dtype=np.intp) for name, part in parts.items()},
     )
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from adapter.foundation.objects.shared_texts import shared_text
 from adapter.nodes.exporters.claims import ClaimRefusal, ExporterClaim, Owner, Ownership, Past, Source, source_of
 from adapter.nodes.exporters.judged_claims import judge_claims
 from adapter.nodes.queries.expressions import IDENTITY_LABELS
@@ -68,7 +68,7 @@ def claimants_of(mapped: MappedRows, labels: tuple[Mapping[str, str], ...], mapp
         sources.append(shared.setdefault(source, source))
         texts = (*(one.get(name, "") for name in IDENTITY_LABELS), *(value for _, value in source))
         # The answers of all resources have the same exporters.
-        exporters.append(sys.intern("\0".join(texts)))
+        exporters.append(shared_text("\0".join(texts)))
     own = tuple(mapper.is_own(labels[row], node) for row, node in zip(rows, nodes, strict=True))
     return Claimants(tuple(rows), nodes, tuple(sources), tuple(exporters), own)
 

@@ -14,6 +14,7 @@ from adapter.foundation.documents.tree import shortened
 from adapter.foundation.objects.bounded_cache import MEBIBYTE, bounded_cache
 from adapter.foundation.objects.integers import INT32_MAX, INT64_MAX
 from adapter.foundation.objects.quantities import Quantity, QuantityError, parse_quantity
+from adapter.foundation.objects.shared_texts import shared_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,7 +50,7 @@ def node_of(form: NodeForm) -> ClusterNode:
     name, spec, status = form.metadata.name, form.spec, form.status
     return ClusterNode(
         name=name,
-        labels=_interned_labels(form.metadata.labels or {}),
+        labels=_shared_texts(form.metadata.labels or {}),
         taints=tuple(map(taint_of, (spec.taints or ()) if spec else ())),
         unschedulable=bool(spec and spec.unschedulable),
         conditions=condition_statuses((status.conditions or []) if status else []),
@@ -76,7 +77,7 @@ def autoscaler_of(form: AutoscalerForm) -> Autoscaler:
     return Autoscaler(
         namespace=namespace,
         name=metadata.name,
-        labels=_interned_labels(metadata.labels or {}),
+        labels=_shared_texts(metadata.labels or {}),
         target_api_version=spec.target.api_version,
         target_kind=spec.target.kind,
         target_name=spec.target.name,
@@ -92,7 +93,7 @@ def autoscaler_of(form: AutoscalerForm) -> Autoscaler:
 def service_of(form: SliceForm) -> str:
     """Return the name of the Service that a slice belongs to, or `/NAME` of the slice if it belongs to none."""
     service = (form.metadata.labels or {}).get(SERVICE_LABEL)
-    return sys.intern(service) if service else f"/{form.metadata.name}"
+    return shared_text(service) if service else f"/{form.metadata.name}"
 
 
 def ready_addresses(form: SliceForm) -> tuple[str, ...]:
@@ -124,8 +125,8 @@ def taint_of(form: TaintForm) -> Taint:
     return Taint(form.key, form.value or "", form.effect)
 
 
-def _interned_labels(labels: Mapping[str, str]) -> dict[str, str]:
-    return {sys.intern(key): sys.intern(value) for key, value in labels.items()}
+def _shared_texts(labels: Mapping[str, str]) -> dict[str, str]:
+    return {shared_text(key): shared_text(value) for key, value in labels.items()}
 
 
 def condition_statuses(forms: list[ConditionForm]) -> Mapping[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from typing import Final
 
@@ -14,6 +13,7 @@ from adapter.foundation.cluster.values.state import PodSelector
 from adapter.foundation.objects.decoders import decoder_of
 from adapter.foundation.objects.requirements import Operator, Requirement, SelectorError
 from adapter.foundation.objects.selectors import Selector
+from adapter.foundation.objects.shared_texts import shared_text
 
 SELECTING_KINDS: Final = {
     "Service": "",
@@ -44,13 +44,13 @@ def pod_selector_of(kind: str, form: SelectingForm) -> PodSelector | None:
     metadata, spec = form.metadata, form.spec
     if spec is not None and spec.replicas == 0 and kind != "Service":
         return None
-    namespace = sys.intern(metadata.namespace or "default")
+    namespace = shared_text(metadata.namespace or "default")
     raw = spec.selector if spec else msgspec.Raw()
     try:
         text = str(Selector(tuple(_requirements(kind, raw)))) if raw else ""
     except (msgspec.DecodeError, UnicodeDecodeError, SelectorError) as error:
         raise FactError(f"{kind} {namespace}/{metadata.name}: spec.selector: {error}") from error
-    return PodSelector(kind, namespace, metadata.name, metadata.uid, sys.intern(text))
+    return PodSelector(kind, namespace, metadata.name, metadata.uid, shared_text(text))
 
 
 def selector_place(selector: PodSelector) -> str:

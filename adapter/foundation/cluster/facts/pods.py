@@ -17,6 +17,7 @@ from adapter.foundation.objects.pod_requests import (
     PodSpecResources,
     pod_resources,
 )
+from adapter.foundation.objects.shared_texts import shared_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,10 +55,10 @@ def pod_of(
     node = (spec.node if spec else None) or ""
     phase = (form.status.phase if form.status else None) or ""
     return ClusterPod(
-        namespace=sys.intern(namespace),
+        namespace=shared_text(namespace),
         name=metadata.name,
         uid=metadata.uid,
-        node=sys.intern(node),
+        node=shared_text(node),
         labels=shared_labels(tuple((metadata.labels or {}).items())),
         controller=controller_of(metadata.owners),
         phase=sys.intern(phase),
@@ -148,7 +149,7 @@ def _container_spec(key: _ContainerKey) -> ContainerSpec:
 @bounded_cache(_SHARED_BYTES)
 def shared_labels(pairs: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
     """Return the labels as a mapping; equal labels yield the same object."""
-    return {sys.intern(key): sys.intern(value) for key, value in pairs}
+    return {shared_text(key): shared_text(value) for key, value in pairs}
 
 
 def controller_of(owners: list[OwnerForm] | None) -> ControllerReference | None:

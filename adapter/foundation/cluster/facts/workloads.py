@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -17,6 +16,7 @@ from adapter.foundation.cluster.values.constraints import TaintEffect, Toleratio
 from adapter.foundation.cluster.values.pods import WORKLOAD_GROUPS
 from adapter.foundation.cluster.values.workloads import DisruptionBudget, WorkloadFacts
 from adapter.foundation.objects.selectors import EVERYTHING
+from adapter.foundation.objects.shared_texts import shared_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -150,7 +150,7 @@ def _with_template(record: WorkloadRecord, raw: bytes) -> WorkloadRecord:
     if workload.kind == "DaemonSet":
         pod = _daemon(pod, uses_host_network=form.spec.host_network is True)
     containers = form.spec.containers if workload.kind in _NAMED_IMAGES else None
-    images = tuple(sys.intern(one.image) for one in containers or ())
+    images = tuple(shared_text(one.image) for one in containers or ())
     return replace(
         record,
         workload=replace(workload, template=pod, images=images),
