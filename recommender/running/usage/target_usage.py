@@ -1,7 +1,8 @@
 """The growing usage of the targets of one recommendation: histograms and peaks by day of UTC.
 
 Usage is added in parts, each of which lies in one day. Usage that is older than the history is dropped when a day
-begins. The number of rows is bounded: there are at most `MOST_CONTAINERS` histograms and `MOST_PODS` peaks per day.
+begins, and that of ended containers sooner if their places are needed. The number of rows is bounded: there are at most
+`MOST_CONTAINERS` histograms and `MOST_PODS` peaks per day.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from recommender.kinds.resources.usage import MOST_BYTES, CollectedCpu, Containe
 from recommender.kinds.resources.workloads import MEMORY, ClusterFacts, PodContainer, SizedWorkload, WorkloadContainer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from recommender.kinds.resources.histograms import FloatArray
     from recommender.kinds.resources.size_record import SizeRecord
@@ -203,8 +204,22 @@ class KnownUsage:
         self.peaks = {pod: peaks for pod, peaks in self.peaks.items() if pod in places}
         self.kills = [{pod: kill for pod, kill in day.items() if pod in places} for day in self.kills]
 
+    def _make_room(self, present: Collection[WorkloadContainer]) -> None:
+        """Forget ended containers if they and the present ones are too many: those of each namespace that ended first.
+
+        Otherwise workloads whose names are new ones each day would take the places of those that run.
+        """
+        names, there = self.cpu.rows.names, set(present)
+        ended = [row for row, name in enumerate(names) if name not in there]
+        room = max(0, MOST_CONTAINERS - len(there))
+        if len(ended) > room:
+            ended.sort(key=lambda row: -self.cpu.last[row])
+            gone = set(in_rounds(ended, lambda row: names[row].workload.namespace)[room:])
+            self._keep_rows(np.array([row for row in range(len(names)) if row not in gone], dtype=np.int64))
+
     def _with_room(self, rows: ContainerRows) -> dict[WorkloadContainer, int]:
         """Return the row of each name; new names get new rows as long as there is room, the namespaces in turn."""
+        self._make_room(rows.names)
         known = {name: row for row, name in enumerate(self.cpu.rows.names)}
         new = [name for name in rows.names if name not in known]
         self.left_out = max(0, len(known) + len(new) - MOST_CONTAINERS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from recommender.kinds.resources.usage import CollectedCpu, ContainerRows
@@ -23,8 +24,10 @@ def containers(*places: str) -> tuple[WorkloadContainer, ...]:
     )
 
 
-def part(*places: str) -> UsagePart:
+def part(*places: str, last: float = -math.inf) -> UsagePart:
+    """Return a part with these containers, whose last samples are of the time `last`."""
     cpu = CollectedCpu.empty(ContainerRows(containers(*places), {}), 1, END)
+    cpu.last[:] = last
     return UsagePart(END - 3600.0, END, cpu, {}, frozenset(), frozenset(), ClusterFacts())
 
 
@@ -36,3 +39,24 @@ def test_a_namespace_with_many_new_containers_leaves_places_for_others(monkeypat
 
     assert set(usage.cpu.rows.names) >= {*containers("aaa/known", "shop/web")}
     assert (len(usage.cpu.rows.names), usage.left_out) == (3, 4)
+
+
+def test_containers_that_have_ended_leave_their_places_to_those_that_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(target_usage, "MOST_CONTAINERS", 3)
+    usage = KnownUsage.empty(2)
+    usage.add(part("aaa/x0", "aaa/x1", "shop/web"))
+    usage.add(part("shop/web", "shop/api", "shop/queue"))
+
+    assert set(usage.cpu.rows.names) == {*containers("shop/web", "shop/api", "shop/queue")}
+    assert usage.left_out == 0
+
+
+def test_of_ended_containers_the_newest_of_each_namespace_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(target_usage, "MOST_CONTAINERS", 4)
+    usage = KnownUsage.empty(2)
+    usage.add(part("shop/nightly", last=END - 3000.0))
+    usage.add(part("aaa/x0", last=END - 2000.0))
+    usage.add(part("aaa/x1", "aaa/x2", last=END - 1000.0))
+    usage.add(part("aaa/x3", "shop/web", last=END))
+
+    assert set(usage.cpu.rows.names) == {*containers("aaa/x3", "shop/web", "shop/nightly", "aaa/x1")}
