@@ -44,8 +44,16 @@ class DiscoveredRule:
         A metric whose series vanished leaves its name to one whose series are there, as after an upgrade that renames
         them.
         """
-        yield from (self.found[key] for key in self.vanished_at if key in self.found)
-        yield from (metric for key, metric in self.found.items() if key not in self.vanished_at)
+        yield from self.vanished()
+        yield from self.present()
+
+    def vanished(self) -> Iterator[Metric]:
+        """Yield the metrics in `found` whose series vanished."""
+        return (self.found[key] for key in self.vanished_at if key in self.found)
+
+    def present(self) -> Iterator[Metric]:
+        """Yield the metrics in `found` whose series are there."""
+        return (metric for key, metric in self.found.items() if key not in self.vanished_at)
 
 
 def by_id(metrics: Iterable[Metric]) -> dict[MetricId, Metric]:

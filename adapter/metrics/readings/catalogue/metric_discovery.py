@@ -84,12 +84,14 @@ class SeriesDiscovery:
     def metrics(self, states: Sequence[DiscoveredRule], retained: Mapping[str, Retained]) -> Iterator[Metric]:
         """Yield all metrics in an order in which the last of several with the same name is the one to serve.
 
-        Those whose series exist come after all that are only spelled out: a rule for future series does not take the
-        name from one that has series. Among each kind, the last rule in the files wins, but a refused rule whose last
-        good version is in use (`retained`, by id) leaves the name to any newer rule.
+        Those whose series exist come after all whose series vanished, and these after all that are only spelled out: a
+        rule for future or former series does not take the name from one that has series. Among each kind, the last rule
+        in the files wins, but a refused rule whose last good version is in use (`retained`, by id) leaves the name to
+        any newer rule.
         """
         yield from _in_order(states, lambda state: state.static.values(), retained)
-        yield from _in_order(states, DiscoveredRule.found_in_order, retained)
+        yield from _in_order(states, DiscoveredRule.vanished, retained)
+        yield from _in_order(states, DiscoveredRule.present, retained)
 
     def prepare_rule(self, rule: Rule, before: list[DiscoveredRule]) -> DiscoveredRule:
         """Return the state of a rule, with the metrics of an equal rule, which is removed from `before`."""

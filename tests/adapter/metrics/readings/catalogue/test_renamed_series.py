@@ -53,6 +53,43 @@ def test_a_series_that_is_gone_does_not_keep_the_name_from_one_that_is_there(dur
     assert house.pods(OLD).series in during, "a paused job does not take the metric from the API"
 
 
+def test_a_series_that_is_gone_does_not_keep_the_name_from_one_of_another_rule() -> None:
+    """The last rule has the name only while it has series; with those of the first alone, the first has it."""
+    rule = """
+- seriesQuery: '{__name__=~"^%s$"}'
+  name: {as: rps}
+  resources: {overrides: {namespace: {resource: namespace}, pod: {resource: pod}}}
+  metricsQuery: 'sum by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>})'
+  onNoData: 0
+"""
+    there = {OLD, NEW}
+
+    def answer(query: str) -> Reply:
+        name = NEW if NEW in query else OLD
+        return reply(({"namespace": "shop", "pod": "web-0"}, "80")) if name in there else reply()
+
+    def series(selector: str) -> list[dict[str, str]]:
+        return [{"__name__": name, "namespace": "shop", "pod": "web-0"} for name in there if f"^{name}$" in selector]
+
+    prometheus = ScriptedPrometheus(answer, series)
+    house = make_house(prometheus, rules=f"rules:{rule % NEW}{rule % OLD}", settings=ReadingSettings())
+    house.readings.run_due()
+    assert house.pods("rps").series == OLD
+
+    there.remove(OLD)
+    house.pass_time(70)
+    ((_, value),) = house.readings.objects(house.pods("rps"), "shop", ByName("web-0"), EVERYTHING).values
+    assert (house.pods("rps").series, value) == (NEW, 80.0)
+
+    there.add(OLD)
+    house.pass_time(70)
+    assert house.pods("rps").series == OLD
+
+    there.clear()
+    house.pass_time(70)
+    assert house.pods("rps").series == OLD, "while neither has series, the last rule has the name"
+
+
 @pytest.mark.parametrize("listed", [(OLD, NEW), (NEW, OLD), (OLD, f"{OLD}_a", NEW), (NEW, f"{OLD}_a", OLD)])
 def test_every_process_gives_the_name_to_the_same_series(listed: tuple[str, ...]) -> None:
     """Prometheus lists series in an order of its own, and the replicas of the adapter start at different times."""
