@@ -38,6 +38,8 @@ _KEPT_CHARACTERS: Final = 64
 """Longer strings are replaced before parsing: they do not affect a query's structure, and many queries then look alike.
 """
 _STANDS_FOR_LONG: Final = '"x"'
+_ENDS_FOR_SOME: Final = "\\`"
+"""The end of a string for Prometheus. For VictoriaMetrics, the string goes on, so that the next one is not a string."""
 _CACHED_QUERIES: Final = 4096
 _LONGEST_CHARACTERS: Final = 32_768
 """Longest query whose expressions are proven one by one, which takes a few seconds at most."""
@@ -82,6 +84,8 @@ class Matchers:
         if "\r" in query:
             raise UnreadableQueryError("it has a carriage return, which ends a comment only for some parsers")
         tokens = tokens_of(query)
+        if any(token.kind is TokenKind.TEXT and token.text.endswith(_ENDS_FOR_SOME) for token in tokens):
+            raise UnreadableQueryError(r"it has a string that ends with \`, which only some parsers take for its end")
         shortened = _shorten_strings(query, tokens)
         if why_too_large(shortened) and len(shortened) <= _LONGEST_CHARACTERS:
             return "or".join(map(self._in_expression, _expressions_of(query, tokens)))

@@ -44,6 +44,10 @@ def test_each_selector_gets_the_matchers(query: str, narrowed: str) -> None:
     [
         pytest.param("info(x)", id="a function that reads other series than are written"),
         pytest.param("x # a\r + y", id="a comment that ends for Prometheus alone"),
+        pytest.param(
+            f'{{`{"a" * 70}\\`!="",`="z"}} or y # {"a" * 70}`!=""}}', id="a string that ends for Prometheus alone"
+        ),
+        pytest.param("x{a=`b\\`}", id="a short string that ends for Prometheus alone"),
         pytest.param("x +", id="no expression"),
         pytest.param("x{", id="a brace that is not closed"),
         pytest.param("x @ -5", id="a time at which the parser gives up"),
