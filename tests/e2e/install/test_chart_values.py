@@ -47,7 +47,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "an end of the recommender that nobody waits for": (
         recommender(configuration(), extraArguments=["--shutdown-delay=30s"]),
-        "recommender.extraArguments: the chart sets --shutdown-delay itself: set recommender.shutdownDelaySeconds instead",
+        (
+            "recommender.extraArguments: the chart sets --shutdown-delay itself: "
+            "set recommender.shutdownDelaySeconds instead"
+        ),
     ),
     "an end of the loads that nobody waits for": (
         {"nodes": {"enabled": True, "extraArguments": ["--shutdown-delay=30s"]}},
