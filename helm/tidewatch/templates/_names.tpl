@@ -111,10 +111,15 @@ ServiceMonitor
 {{- .Values.nodes.existingConfig | default (include "tidewatch.nodes" .) -}}
 {{- end -}}
 
-{{/* The Secret of the serving certificate. */}}
+{{/*
+The Secret of the serving certificate. That of cert-manager has a name of its own: it stays when its Certificate is deleted, and its type is
+immutable, so it would keep Helm from going back to a certificate of the adapter's own.
+*/}}
 {{- define "tidewatch.servingSecret" -}}
 {{- if eq .Values.certificates.mode "given" -}}
 {{ .Values.certificates.given.secret }}
+{{- else if eq .Values.certificates.mode "certManager" -}}
+{{ include "tidewatch.adapter" . }}-tls
 {{- else -}}
 {{ include "tidewatch.adapter" . }}-serving
 {{- end -}}

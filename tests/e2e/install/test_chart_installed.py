@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from tests.e2e.controlplane.cluster import Cluster
 
 REGISTERED = "/apis/apiregistration.k8s.io/v1/apiservices"
+CERT_MANAGER = "cert-manager.io"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 APIS = ("v1beta1.custom.metrics.k8s.io", "v1beta1.external.metrics.k8s.io", "v1beta2.custom.metrics.k8s.io")
 
 ALL_CASES = (
@@ -94,3 +97,60 @@ def test_an_api_that_another_release_has_is_refused_with_its_name(cluster: Clust
             helm("install", "second", str(CHART), *options, kubeconfig=cluster.kubeconfig)
         owner = f"the service {namespace}/{NAME}, of the Helm release {namespace}/tidewatch"
         assert f"v1beta1.custom.metrics.k8s.io belongs to {owner}" in str(refused.value)
+
+
+def definition(kind: str) -> dict[str, Any]:
+    """Return a definition of a kind of cert-manager that takes every field."""
+    plural = f"{kind.lower()}s"
+    names = {"kind": kind, "listKind": f"{kind}List", "plural": plural, "singular": kind.lower()}
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{CERT_MANAGER}"},
+        "spec": {
+            "group": CERT_MANAGER,
+            "scope": "Namespaced",
+            "names": names,
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
+        },
+    }
+
+
+@contextmanager
+def kinds_of_cert_manager(cluster: Cluster, namespace: str) -> Iterator[None]:
+    """Install the kinds of cert-manager, without the program, and remove them after the block."""
+    definitions = [definition("Certificate"), definition("Issuer")]
+    cluster.apply(*definitions)
+    try:
+        for one in definitions:
+            path = f"/apis/{CERT_MANAGER}/v1/namespaces/{namespace}/{one['spec']['names']['plural']}"
+            cluster.wait_for(f"the kind {one['spec']['names']['kind']}", partial(cluster.client.find, path))
+        yield
+    finally:
+        for one in definitions:
+            cluster.client.delete(f"{DEFINITIONS}/{one['metadata']['name']}")
+
+
+def test_a_release_can_go_back_from_cert_manager_to_its_own_certificate(cluster: Cluster, namespace: str) -> None:
+    secrets = f"/api/v1/namespaces/{namespace}/secrets"
+    with kinds_of_cert_manager(cluster, namespace), installed(cluster, namespace):
+        upgrade(cluster, namespace, {"certificates": {"mode": "certManager"}})
+        path = f"/apis/{CERT_MANAGER}/v1/namespaces/{namespace}/certificates"
+        for certificate in cluster.client.get(path)["items"]:
+            # As cert-manager makes it. It keeps the Secret of a Certificate that is deleted.
+            name = certificate["spec"]["secretName"]
+            cluster.apply(
+                {
+                    "apiVersion": "v1",
+                    "kind": "Secret",
+                    "metadata": {"name": name, "namespace": namespace},
+                    "type": "kubernetes.io/tls",
+                    "data": {"ca.crt": "", "tls.crt": "", "tls.key": ""},
+                }
+            )
+        helm("rollback", "tidewatch", "1", "--namespace", namespace, kubeconfig=cluster.kubeconfig)
+        note = {"tidewatch.io/serving-certificate": "self-made"}
+        assert cluster.client.get(f"{secrets}/{NAME}-serving")["metadata"]["annotations"].items() >= note.items()
+        upgrade(cluster, namespace, {"certificates": {"mode": "certManager"}})
+        upgrade(cluster, namespace)

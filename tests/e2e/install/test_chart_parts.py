@@ -169,15 +169,15 @@ def test_a_given_ca_is_what_the_api_server_verifies_by() -> None:
 
 def test_cert_manager_signs_the_name_that_the_api_server_verifies() -> None:
     release = rendered("cert-manager")
-    serving = release.one("Certificate", f"{NAME}-serving")
+    serving = release.one("Certificate", f"{NAME}-tls")
     assert serving["spec"]["dnsNames"] == [f"{NAME}.{NAMESPACE}.svc"]
     assert "server auth" in serving["spec"]["usages"]
-    authority = release.one("Certificate", f"{NAME}-serving-ca")
+    authority = release.one("Certificate", f"{NAME}-tls-ca")
     issuer = release.one("Issuer", serving["spec"]["issuerRef"]["name"])
     assert issuer["spec"] == {"ca": {"secretName": authority["spec"]["secretName"]}}
     assert release.one("Issuer", authority["spec"]["issuerRef"]["name"])["spec"] == {"selfSigned": {}}
     notes = [one["metadata"]["annotations"] for one in release.all("APIService")]
-    assert notes == [{"cert-manager.io/inject-ca-from": f"{NAMESPACE}/{NAME}-serving"}] * 3
+    assert notes == [{"cert-manager.io/inject-ca-from": f"{NAMESPACE}/{NAME}-tls"}] * 3
 
 
 def test_an_issuer_of_the_company_s_is_used_as_it_is() -> None:
