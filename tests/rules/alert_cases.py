@@ -30,6 +30,7 @@ from tests.rules.alert_series import (
     STANDBY,
     STATE_FILE,
     UNMAPPED,
+    VALUES_ANSWERED,
     active,
     ages,
     backend_queries,
@@ -70,9 +71,24 @@ def case(alert: str, series: dict[str, str], minute: int, *, fires: bool, **labe
 
 
 CASES = (
-    case("TidewatchAdapterErrors", {requests("200"): "0+900x60", requests("504"): "0+100x60"}, 20, fires=True),
-    case("TidewatchAdapterErrors", {requests("200"): "0+900x60", requests("504"): "0+100x60"}, 5, fires=False),
-    case("TidewatchAdapterErrors", {requests("200"): "0+990x60", requests("404"): "0+500x60"}, 20, fires=False),
+    case("TidewatchAdapterErrors", {VALUES_ANSWERED: "0+900x60", requests("504"): "0+100x60"}, 20, fires=True),
+    case("TidewatchAdapterErrors", {VALUES_ANSWERED: "0+900x60", requests("504"): "0+100x60"}, 5, fires=False),
+    case("TidewatchAdapterErrors", {VALUES_ANSWERED: "0+990x60", requests("404"): "0+500x60"}, 20, fires=False),
+    # All requests of one HPA fail, among the checks of three API servers and the probes of two kubelets.
+    case(
+        "TidewatchAdapterErrors",
+        {
+            requests("503"): "0+4x60",
+            requests("200"): "0+120x60",
+            requests("200", "other"): "0+36x60",
+            VALUES_ANSWERED: "0x60",
+        },
+        20,
+        fires=True,
+    ),
+    # A new replica is not ready yet.
+    case("TidewatchAdapterErrors", {VALUES_ANSWERED: "0+4x60", requests("503", "other"): "0+12x60"}, 20, fires=False),
+    case("TidewatchAdapterErrors", {VALUES_ANSWERED: "4x60", requests("503"): "7x60"}, 20, fires=False),
     case("TidewatchRuleFailing", {RULES_FAILING: "1x60", RULES_OK: "9x60"}, 15, fires=True),
     case("TidewatchRuleFailing", {RULES_FAILING: "0x60", RULES_OK: "9x60"}, 15, fires=False),
     case("TidewatchRuleFailing", {RULES_FAILING: "1x8 0x60"}, 15, fires=False),

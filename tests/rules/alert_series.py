@@ -6,8 +6,11 @@ POD = 'namespace="monitoring",job="tidewatch",instance="a"'
 OTHER_POD = 'namespace="monitoring",job="tidewatch",instance="b"'
 
 
-def requests(code: str) -> str:
-    return f'tidewatch_adapter_requests_total{{{POD},code="{code}"}}'
+def requests(code: str, group: str = "custom.metrics.k8s.io") -> str:
+    return f'tidewatch_adapter_requests_total{{{POD},group="{group}",verb="GET",code="{code}"}}'
+
+
+VALUES_ANSWERED = f"tidewatch_adapter_answer_age_seconds_count{{{POD}}}"
 
 
 def status(name: str) -> str:

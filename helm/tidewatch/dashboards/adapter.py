@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _PREFIX: Final = "tidewatch_adapter"
 _REQUESTS: Final = f"{_PREFIX}_requests_total"
+_OF_APIS: Final = f'{SCRAPED},group!="other"'
+"""The matchers of requests to the metrics APIs. All others, most of which are probes of kubelets, are of no group."""
 _VALID_UNTIL: Final = f"{_PREFIX}_serving_certificate_not_after_timestamp_seconds"
 _RUNNING: Final = f"count(tidewatch_build_info{{{SCRAPED}}})"
 _RULE_FILES: Final = {0: ("refused", "red"), 1: ("in force", "green")}
@@ -36,16 +38,17 @@ def dashboard() -> models.Dashboard:
 
 
 def _now() -> Row:
-    requests = f"sum(rate({_REQUESTS}{{{SCRAPED}}}[5m]))"
-    errors = f'sum(rate({_REQUESTS}{{{SCRAPED},code=~"5.."}}[5m])) or vector(0)'
+    # API servers check the APIServices more often than a few HPAs ask, so only answers with values count beside errors.
+    answers = f"sum(rate({_PREFIX}_answer_age_seconds_count{{{SCRAPED}}}[5m]))"
+    errors = f'(sum(rate({_REQUESTS}{{{_OF_APIS},code=~"5.."}}[5m])) or vector(0))'
     failing = f'{_PREFIX}_rules{{{SCRAPED},state!="ok"}}'
     return Row(
         "Now",
         (
             stat(
                 "Errors",
-                "The part of requests of the last five minutes that got a 5xx. HPAs keep their size on 5xx.",
-                query(f"({errors}) / ({requests} > 0)"),
+                "The part of requests for values in the last five minutes that got a 5xx. HPAs keep their size on 5xx.",
+                query(f"{errors} / (({errors} + {answers}) > 0)"),
                 (0.001, "orange"),
                 (0.05, "red"),
                 unit=units.PercentUnit,
@@ -100,7 +103,7 @@ def _requests() -> Row:
             chart(
                 "Requests by code",
                 "Requests to the metrics APIs by HTTP status. HPAs keep their size on 5xx.",
-                rate(_REQUESTS, "code"),
+                rate(_REQUESTS, "code", _OF_APIS),
                 unit=units.RequestsPerSecond,
                 alert="TidewatchAdapterErrors",
             ),
