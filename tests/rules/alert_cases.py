@@ -37,6 +37,7 @@ from tests.rules.alert_series import (
     basis,
     calls,
     certificate,
+    every_minutes,
     exits,
     extender_calls,
     extender_durations,
@@ -195,6 +196,43 @@ CASES = (
         20,
         fires=True,
         backend="--prometheus-url",
+    ),
+    # Programs that ask every ten minutes, or every half an hour.
+    *(
+        case(
+            "TidewatchPrometheusNotAnswering",
+            {queries("ok"): "9x200", queries("unreachable"): every_minutes(apart, 20, 9)},
+            95,
+            fires=True,
+        )
+        for apart in (10, 30)
+    ),
+    case(
+        "TidewatchPrometheusNotAnswering",
+        {queries("ok"): every_minutes(10, 5, 15), queries("timeout"): every_minutes(30, 10, 4)},
+        95,
+        fires=False,
+    ),
+    case(
+        "TidewatchPrometheusNotAnswering",
+        {queries("ok"): every_minutes(10, 105, 3), queries("timeout"): every_minutes(10, 5, 10)},
+        107,
+        fires=False,
+    ),
+    case("TidewatchPrometheusNotAnswering", {queries("timeout"): every_minutes(95, 5, 1)}, 50, fires=False),
+    # The leader, which had no answer for an hour, is another one now, which has.
+    case(
+        "TidewatchPrometheusNotAnswering",
+        {queries("timeout"): "0+1x70 70x60", queries("ok", OTHER_POD): "0x70 0+1x60"},
+        80,
+        fires=False,
+    ),
+    # A backend that was away for more than an hour is no longer configured.
+    case(
+        "TidewatchPrometheusNotAnswering",
+        {backend_queries("local", "ok"): "0+9x120", backend_queries("fleet", "unreachable"): "0+1x80 stale"},
+        90,
+        fires=False,
     ),
     case("TidewatchReloadRefused", {RELOADED: "0x60"}, 10, fires=True),
     case("TidewatchReloadRefused", {RECOMMENDER_RELOADED: "0x60"}, 10, fires=True),

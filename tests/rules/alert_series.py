@@ -48,6 +48,11 @@ def backend_queries(backend: str, result: str, program: str = "recommender") -> 
     return f"tidewatch_{program}_prometheus_backend_queries_total{{{labels}}}"
 
 
+def every_minutes(apart: int, first: int, times: int) -> str:
+    """Return a counter, by minutes, that grows by 1 so many times, so many minutes apart, after `first` minutes."""
+    return " ".join([f"0x{first - 1}", *(f"{number + 1}x{apart - 1}" for number in range(times))])
+
+
 RULES_FAILING = f'tidewatch_adapter_rules{{{POD},state="failing"}}'
 RULES_OK = f'tidewatch_adapter_rules{{{POD},state="ok"}}'
 
