@@ -112,6 +112,11 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
     "a generic rule, such as a default one": (
         "tests/adapter/metrics/rulebook/test_provided_metrics.py::test_only_a_rule_that_names_them_serves_series_of_tidewatch",
     ),
+    "a series whose name must be in quotes": (
+        "tests/adapter/metrics/rulebook/test_provided_metrics.py::test_a_series_whose_name_needs_quotes_is_served_by_a_query_that_has_them",
+        "tests/adapter/metrics/rulebook/test_provided_metrics.py::test_a_series_whose_name_needs_quotes_is_passed_by_where_the_query_has_none",
+        "tests/adapter/metrics/rulebook/test_provided_metrics.py::test_a_series_whose_name_cannot_stand_in_a_query_is_passed_by",
+    ),
     "two labels for one kind": (f"{_CASES}/kinds.py::TWO_LABELS",),
     "an external rule that is namespaced": (
         "tests/adapter/metrics/rulebook/parsing/test_parse.py::test_an_external_rule_needs_a_namespace_label_or_none_at_all",

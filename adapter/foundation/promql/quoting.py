@@ -9,6 +9,7 @@ import re
 
 _LABEL_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*", re.ASCII)
 _METRIC_NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*", re.ASCII)
+_QUOTED_METRIC_NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:./-]*", re.ASCII)
 _SHORT = {
     '"': '\\"',
     "\\": "\\\\",
@@ -32,6 +33,14 @@ def is_label_name(text: str) -> bool:
 def is_metric_name(text: str) -> bool:
     """Return whether the text can be the name of a metric in a query without quotes."""
     return _METRIC_NAME.fullmatch(text) is not None
+
+
+def is_quoted_metric_name(text: str) -> bool:
+    """Return whether the text can be the name of a metric between quotes: it may have the signs of OpenTelemetry, too.
+
+    Prometheus also stores names with other characters. Exporters choose them, and some could end a string.
+    """
+    return _QUOTED_METRIC_NAME.fullmatch(text) is not None
 
 
 def go_quoted(text: str) -> str:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from adapter.foundation.promql.quoting import is_quoted_metric_name
 from adapter.metrics.rulebook.lint.examples import distance_from_pods
 from adapter.metrics.rulebook.model import Api, Metric, Rule
-from adapter.metrics.rulebook.provided_metrics import SeriesShapes, metrics_by_name
+from adapter.metrics.rulebook.provided_metrics import SeriesShapes, can_query, metrics_by_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -79,7 +80,7 @@ def _trace(rule: Rule, series: str, made: Iterable[Metric], labels: Iterable[str
 
 
 def naming_obstacle(rule: Rule, series: str) -> str | None:
-    """Return the filter or pattern that excludes a series, or the name it gets instead; None if it keeps its name."""
+    """Return what excludes a series by its name, or the name it gets instead; None if it keeps its name."""
     for series_filter in rule.series_filters:
         if not series_filter.passes(series):
             key = "is" if series_filter.wanted else "isNot"
@@ -87,13 +88,17 @@ def naming_obstacle(rule: Rule, series: str) -> str | None:
     name = rule.naming.name_for(series)
     if name is None:
         return f"its `name.matches` {rule.naming.pattern.text!r} does not match the series {series}"
+    if not can_query(rule, series):
+        if not is_quoted_metric_name(series):
+            return f"the name of the series {series} cannot be written in a query"
+        return f'its `metricsQuery` lacks quotes around the series {series}: write {{"<<.Series>>",<<.LabelMatchers>>}}'
     return None if name == series else f"it serves the series {series} as {name!r}"
 
 
 def _obstacle(
     rule: Rule, series: str, name: str | None, made: tuple[Metric, ...], labels: list[str], wanted: WantedMetric
 ) -> str:
-    if name != wanted.name or not passes(rule, series):
+    if name != wanted.name or not passes(rule, series) or not can_query(rule, series):
         return naming_obstacle(rule, series) or f"it serves the series {series} as {name!r}"
     kinds = sorted(metric.resource.qualified for metric in made if metric.resource)
     if kinds:

@@ -10,11 +10,12 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from adapter.foundation.promql.quoting import is_label_name, is_metric_name
+from adapter.foundation.promql.quoting import is_label_name, is_metric_name, is_quoted_metric_name
 from adapter.foundation.promql.tree_parser import UnreadableQueryError
 from adapter.metrics.rulebook.model import Api, Metric, Rule
 from adapter.metrics.rulebook.own_series import serves
 from adapter.metrics.rulebook.series_query import NotASelectorError, parse_series_query
+from adapter.metrics.rulebook.templates.template import quotes_series
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -82,7 +83,7 @@ class SeriesShapes:
     def _extend(self, series: Mapping[str, str]) -> None:
         name = series.get(_NAME, "")
         # A series without a name, or with one that cannot be written in a query, could not be queried.
-        if is_metric_name(name):
+        if is_quoted_metric_name(name):
             known = self._labels.get(name)
             taken = self._begin(name, series) if known is None else self._add(name, known, series)
             self.left_out += not taken
@@ -155,7 +156,7 @@ def static_metrics(rule: Rule, resolve: ResolveResource) -> list[Metric]:
     except (NotASelectorError, UnreadableQueryError):
         return []
     name = None if selection.name is None else api_name(rule, selection.name)
-    if selection.name is None or name is None or not is_metric_name(selection.name):
+    if selection.name is None or name is None:
         return []
     labels = ({label for label, _ in rule.resources.overrides} | selection.present) - selection.absent
     objects = _Objects(rule, resolve)
@@ -174,14 +175,23 @@ def without_assumptions(metrics: dict[K, Metric]) -> dict[K, Metric]:
 def api_name(rule: Rule, series: str) -> str | None:
     """Return the name of a series in the API; None if the rule does not serve the series.
 
-    A series whose name could not be requested (empty, or with a slash) is not served, either.
+    A series whose name could not be requested (empty, or with a slash) is not served, either, nor one whose name needs
+    quotes that the rule's query lacks.
     """
-    if not serves(rule, series):
+    if not serves(rule, series) or not can_query(rule, series):
         return None
     if not all(series_filter.passes(series) for series_filter in rule.series_filters):
         return None
     name = rule.naming.name_for(series)
     return name if name and "/" not in name else None
+
+
+def can_query(rule: Rule, series: str) -> bool:
+    """Return whether the rule's query may contain the name of a series: some names need quotes that it may lack."""
+    if is_metric_name(series):
+        return True
+    queries = (rule.metrics_query, rule.times_query)
+    return is_quoted_metric_name(series) and all(query is None or quotes_series(query) for query in queries)
 
 
 class _ObjectLabels(NamedTuple):

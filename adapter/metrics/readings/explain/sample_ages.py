@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from adapter.foundation.promql.quoting import is_metric_name
 from adapter.foundation.sources.prometheus.errors import PrometheusError
 from adapter.metrics.readings.explain.explanation import ExplainedValue, Question
 from adapter.metrics.rulebook.templates.matchers import (
@@ -86,4 +87,8 @@ def timestamps_query(metric: Metric, names: Sequence[str] | None, question: Ques
         by = f" by ({metric.object_label})"
         label = metric.object_label
         matchers.append(names_matcher(label, names) if names else presence_matcher(label))
-    return f"max{by} (timestamp({metric.series}{{{','.join(map(str, matchers))}}}))"
+    name = metric.series
+    if not is_metric_name(name):
+        matchers.insert(0, value_matcher("__name__", name))
+        name = ""
+    return f"max{by} (timestamp({name}{{{','.join(map(str, matchers))}}}))"

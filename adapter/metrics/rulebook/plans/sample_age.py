@@ -25,6 +25,7 @@ from adapter.metrics.rulebook.templates.template import (
     QueryTemplate,
     TemplateError,
     parse_query_template,
+    quotes_series,
     template_arguments,
 )
 
@@ -56,7 +57,8 @@ def times_template(query: QueryTemplate, api: Api) -> QueryTemplate:
             f"it uses samples that are up to {oldest:g} s old, but times are known only for samples of the last "
             f"{LOOK_BACK_SECONDS:g} s (Prometheus's look-back)"
         )
-    times = [f"timestamp({_selector_template(selector)})" for selector in selectors]
+    quoted = quotes_series(query)
+    times = [f"timestamp({_selector_template(selector, quoted=quoted)})" for selector in selectors]
     if len(times) > 1:
         times = [f'label_replace({each}, "{_PART}", "{number}", "", "")' for number, each in enumerate(times)]
     text = " or ".join(times)
@@ -123,19 +125,20 @@ def _is_elsewhere(timing: str) -> bool:
     return "offset" in timing or "@" in timing
 
 
-def _selector_template(selector: SelectorNode) -> str:
-    """Return the selector as a template."""
+def _selector_template(selector: SelectorNode, *, quoted: bool) -> str:
+    """Return the selector as a template; `quoted` means that the name of the rule's series is between quotes."""
     name = next(
         (matcher.value for matcher in selector.matchers if (matcher.label, matcher.operator) == (_NAME, "=")), ""
     )
-    bare = "<<.Series>>" if name == _SERIES else name if is_metric_name(name) else ""
+    bare = name if is_metric_name(name) and not (quoted and name == _SERIES) else ""
     fixed = [
         f"{matcher.label if is_label_name(matcher.label) else go_quoted(matcher.label)}"
         f"{matcher.operator}{go_quoted(matcher.value)}"
         for matcher in selector.matchers
         if not bare or matcher != TreeMatcher(_NAME, "=", name)
     ]
-    return f"{bare}{{{','.join([*fixed, '<<.LabelMatchers>>'])}}}"
+    # The made-up name is in no other matcher.
+    return f"{bare}{{{','.join([*fixed, '<<.LabelMatchers>>'])}}}".replace(_SERIES, "<<.Series>>")
 
 
 def _check_template(text: str, selectors: list[SelectorNode]) -> QueryTemplate:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from adapter.foundation.objects.bounded_cache import MEBIBYTE, bounded_cache
+from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
 from adapter.metrics.rulebook.gotemplate import Struct, TemplateError, execute_traced, joined, parse_template, tainted
 from adapter.metrics.rulebook.gotemplate.nodes import Action, Field, Node, Text
 from adapter.metrics.rulebook.templates.argument_escaping import PlacingError, placed
@@ -26,11 +28,15 @@ __all__ = [
     "TemplateArguments",
     "TemplateError",
     "parse_query_template",
+    "quotes_series",
     "template_arguments",
 ]
 
 _NAME = "metrics-query"
 """Name of the whole template, as in prometheus-adapter: `<<template "metrics-query" .>>` would execute it."""
+_SERIES = "Series"
+_IN_QUOTES_ONLY = "made.up"
+"""Name of a series that a query can only contain between quotes."""
 _PLAIN_FIELDS = frozenset({("Series",), ("LabelMatchers",), ("GroupBy",)})
 
 
@@ -90,6 +96,21 @@ def parse_query_template(text: str) -> QueryTemplate:
     """Return the parsed template. Raises TemplateError."""
     template = parse_template(text, _NAME)
     return QueryTemplate(text, template.fields, all(map(_is_plain, template.nodes)), template)
+
+
+def quotes_series(query: QueryTemplate) -> bool:
+    """Return whether `.Series` is only between quotes, as in `{"<<.Series>>",<<.LabelMatchers>>}`, or nowhere."""
+    return _SERIES not in query.fields or (query.is_plain and _is_quoted(query.text))
+
+
+@bounded_cache(MEBIBYTE)
+def _is_quoted(text: str) -> bool:
+    arguments = TemplateArguments(_IN_QUOTES_ONLY, 'made_up="x"', {}, ("made_up",))
+    try:
+        parse_query(parse_query_template(text).render(arguments))
+    except (TemplateError, PlacingError, UnreadableQueryError):
+        return False
+    return True
 
 
 def _struct(data: TemplateArguments) -> Struct:

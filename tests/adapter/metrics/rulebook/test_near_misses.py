@@ -52,6 +52,11 @@ def missed(name: str) -> NearMiss | None:
         ("odd", "rules[3]", "its `name.matches` '^even' does not match the series odd"),
         ("only_is", "rules[4]", "its filter `is: ^never` drops the series only_is"),
         ("anything", "rules[0]", None),
+        (
+            "http.requests",
+            "rules[0]",
+            'its `metricsQuery` lacks quotes around the series http.requests: write {"<<.Series>>",<<.LabelMatchers>>}',
+        ),
         ("container_cpu", None, None),
     ],
 )

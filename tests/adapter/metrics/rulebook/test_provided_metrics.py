@@ -8,8 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapter.foundation.objects.selectors import EVERYTHING
 from adapter.metrics.readings.catalogue.catalogue import narrowed
+from adapter.metrics.readings.explain.explanation import Question
+from adapter.metrics.readings.explain.sample_ages import timestamps_query
+from adapter.metrics.rulebook.model import PlanKind
+from adapter.metrics.rulebook.plans import plan_of, planned_query
+from adapter.metrics.rulebook.plans.sample_age import times_of
 from adapter.metrics.rulebook.provided_metrics import SeriesShapes, metrics_by_name, static_metrics
+from adapter.metrics.rulebook.requests import Asked
 from tests.support.metrics import merge_metrics, metrics_of
 
 if TYPE_CHECKING:
@@ -88,11 +95,85 @@ def test_a_name_with_a_slash_is_passed_by(rule: Callable[..., Rule], resolve: Re
     assert [metric.name for metric in found] == ["a"]
 
 
-@pytest.mark.parametrize("name", ["", "my.metric", "x} or up{", "é", "a b"])
+BARE = "'<<.Series>>{<<.LabelMatchers>>}'"
+QUOTED = """'sum by (<<.GroupBy>>) ({"<<.Series>>",<<.LabelMatchers>>})'"""
+
+
+@pytest.mark.parametrize("query", [BARE, QUOTED, "up{<<.LabelMatchers>>}"])
+@pytest.mark.parametrize("name", ["", "x} or up{", 'a"b', "a\\b", "a'b", "é", "a b", "1a"])
 def test_a_series_whose_name_cannot_stand_in_a_query_is_passed_by(
-    name: str, rule: Callable[..., Rule], resolve: ResolveResource
+    name: str, query: str, rule: Callable[..., Rule], resolve: ResolveResource
 ) -> None:
-    assert metrics_of(rule(), [series(name, "pod")], resolve) == []
+    assert metrics_of(rule(metricsQuery=query), [series(name, "pod")], resolve) == []
+
+
+BARE_IN_A_BRANCH = (
+    """'<<if .GroupBy>>{"<<.Series>>",<<.LabelMatchers>>}<<else>><<.Series>>{<<.LabelMatchers>>}<<end>>'"""
+)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [BARE, """'{"<<.Series>>",<<.LabelMatchers>>} / <<.Series>>{<<.LabelMatchers>>}'""", BARE_IN_A_BRANCH],
+)
+@pytest.mark.parametrize("name", ["my.metric", "my-metric"])
+def test_a_series_whose_name_needs_quotes_is_passed_by_where_the_query_has_none(
+    name: str, query: str, rule: Callable[..., Rule], resolve: ResolveResource
+) -> None:
+    """Without quotes, the last name would be a difference of two other metrics."""
+    assert metrics_of(rule(metricsQuery=query), [series(name, "pod")], resolve) == []
+    assert not static_metrics(rule(seriesQuery=f"""'{{"{name}"}}'""", metricsQuery=query), resolve)
+
+
+@pytest.mark.parametrize("name", ["http.server.requests", "my-metric", "a:b.c_d"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        QUOTED,
+        """'{__name__="<<.Series>>",<<.LabelMatchers>>}'""",
+        """'{"other.name",<<.LabelMatchers>>}'""",
+        """'{<<.LabelMatchers>>,"<<.Series>>"} offset 1m'""",
+    ],
+)
+def test_a_series_whose_name_needs_quotes_is_served_by_a_query_that_has_them(
+    name: str, query: str, rule: Callable[..., Rule], resolve: ResolveResource
+) -> None:
+    spelled_out = rule(seriesQuery=f"""'{{"{name}",namespace!="",pod!=""}}'""", metricsQuery=query)
+    found = metrics_of(spelled_out, [series(name, "namespace", "pod")], resolve)
+    assert [(metric.qualified, metric.series) for metric in found] == [
+        (f"namespaces/{name}", name),
+        (f"pods/{name}", name),
+    ]
+    assert f"pods/{name}" in {metric.qualified for metric in static_metrics(spelled_out, resolve)}
+
+
+def test_a_name_in_quotes_is_queried_in_quotes(rule: Callable[..., Rule], resolve: ResolveResource) -> None:
+    quoting = rule(seriesQuery="""'{__name__=~"http[.].*"}'""", metricsQuery=QUOTED)
+    _, pods = metrics_of(quoting, [series("http.requests", "namespace", "pod")], resolve)
+    asked = Asked("shop", ("web-0",), EVERYTHING)
+    assert plan_of(pods).kind is PlanKind.WIDE
+    assert planned_query(pods, asked, PlanKind.EXACT).text == (
+        'sum by (pod) ({"http.requests",namespace="shop",pod="web-0"})'
+    )
+    assert planned_query(pods, asked, PlanKind.WIDE).text == (
+        'sum by (namespace,pod) ({"http.requests",namespace!="",pod!=""})'
+    )
+
+
+def test_a_limit_of_the_age_is_also_checked_by_the_name_in_quotes(
+    rule: Callable[..., Rule], resolve: ResolveResource
+) -> None:
+    limited = rule(seriesQuery="""'{__name__=~"http[.].*"}'""", metricsQuery=QUOTED, maxSampleAge="1m")
+    _, pods = metrics_of(limited, [series("http.requests", "namespace", "pod")], resolve)
+    times = times_of(pods)
+    assert times is not None
+    assert planned_query(times, Asked("shop", ("web-0",), EVERYTHING), PlanKind.EXACT).text == (
+        'min by (pod) (timestamp({__name__="http.requests",namespace="shop",pod="web-0"}))'
+    )
+    question = Question("http.requests", resource=pods.resource, namespace="shop")
+    assert timestamps_query(pods, ["web-0"], question) == (
+        'max by (pod) (timestamp({__name__="http.requests",namespace="shop",pod="web-0"}))'
+    )
 
 
 def test_of_two_labels_for_one_resource_the_first_that_the_series_has_is_used(
@@ -159,7 +240,8 @@ def test_an_external_rule_makes_one_metric_for_each_name(rule: Callable[..., Rul
         ("rps", TEMPLATE, []),
         ('\'rps{pod!="",service=~".+",job=~".*"}\'', TEMPLATE, ["pods/rps", "services/rps"]),
         ('\'{__name__=~"rps",pod!=""}\'', OVERRIDES, []),
-        ("'{\"my.metric\"}'", OVERRIDES, []),
+        ("'{\"my.metric\"}'", OVERRIDES, ["namespaces/my.metric", "nodes/my.metric", "pods/my.metric"]),
+        ("'{\"my metric\"}'", OVERRIDES, []),
         ("'rps{'", OVERRIDES, []),
     ],
 )

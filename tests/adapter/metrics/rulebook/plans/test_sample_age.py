@@ -45,6 +45,8 @@ def part(name: str, number: int) -> str:
         ('{__name__=~"a|b",<<.LabelMatchers>>}', 'timestamp({__name__=~"a|b",<<.LabelMatchers>>})'),
         ('{"my.metric","my.label"="1",<<.LabelMatchers>>}',
          'timestamp({__name__="my.metric","my.label"="1",<<.LabelMatchers>>})'),
+        ('{"<<.Series>>",a="1",<<.LabelMatchers>>}',
+         'timestamp({__name__="<<.Series>>",a="1",<<.LabelMatchers>>})'),
         ("histogram_quantile(0.9, sum by (le, <<.GroupBy>>) (rate(x_bucket{<<.LabelMatchers>>}[2m])))",
          "timestamp(x_bucket{<<.LabelMatchers>>})"),
         # What one selector selects anyway needs not be asked for twice.
