@@ -117,6 +117,12 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
         "tests/adapter/metrics/rulebook/test_provided_metrics.py::test_a_series_whose_name_needs_quotes_is_passed_by_where_the_query_has_none",
         "tests/adapter/metrics/rulebook/test_provided_metrics.py::test_a_series_whose_name_cannot_stand_in_a_query_is_passed_by",
     ),
+    "a rule without `containerLabel`": (
+        "tests/adapter/metrics/rulebook/parsing/test_resource_rules.py::test_what_a_rule_cannot_tell_of_one_kind_does_not_harm_the_other",
+    ),
+    "without `window`": (
+        "tests/adapter/metrics/rulebook/parsing/test_resource_rules.py::test_the_window_is_a_minute_where_no_other_is_given",
+    ),
     "two labels for one kind": (f"{_CASES}/kinds.py::TWO_LABELS",),
     "an external rule that is namespaced": (
         "tests/adapter/metrics/rulebook/parsing/test_parse.py::test_an_external_rule_needs_a_namespace_label_or_none_at_all",
