@@ -255,6 +255,9 @@ CASES = (
     case("TidewatchCertificateNearItsEnd", certificate(-30, 60), 70, fires=False),
     case("TidewatchCertificateNearItsEnd", certificate(-0.2, 0.8), 70, fires=False),
     case("TidewatchCertificateNearItsEnd", certificate(-0.8, 0.2), 70, fires=True),
+    # A life of two hours, a quarter of an hour before its end.
+    case("TidewatchCertificateNearItsEnd", certificate(-4.5 / 72, 1.5 / 72), 15, fires=True),
+    case("TidewatchCertificateNearItsEnd", certificate(-4.5 / 72, 1.5 / 72), 5, fires=False),
     case("TidewatchCredentialsRefused", {CREDENTIALS: "1x60"}, 20, fires=True, credentials="CA bundle (/ca.crt)"),
     case("TidewatchCredentialsRefused", {CREDENTIALS: "0x5 1x3 0x60"}, 20, fires=False),
     case("TidewatchWatchSilent", {HEARD: "0x60"}, 20, fires=True, resource="pods"),
@@ -384,8 +387,15 @@ CASES = (
     case("TidewatchNodeSeriesRefused", {REFUSED: "0x5 2x60"}, 25, fires=True),
     case("TidewatchNodeSeriesRefused", {REFUSED: "0x60", UNMAPPED: "3x60"}, 25, fires=False),
     case("TidewatchNodeSeriesRefused", {REFUSED: "2x10 0x60"}, 25, fires=False),
-    case("TidewatchScoresWithoutMetrics", {basis("requests"): "1x60"}, 15, fires=True, basis="requests"),
-    case("TidewatchScoresWithoutMetrics", {basis("none"): "1x60"}, 15, fires=True, basis="none"),
+    case("TidewatchScoresWithoutMetrics", {basis("requests"): "1x60"}, 15, fires=True),
+    case("TidewatchScoresWithoutMetrics", {basis("none"): "1x60"}, 15, fires=True),
+    # After five minutes without metrics, the basis `none` becomes `requests`: it is the same outage.
+    case(
+        "TidewatchScoresWithoutMetrics",
+        {basis("metrics"): "1x1 0x60", basis("none"): "0x1 1x4 0x60", basis("requests"): "0x6 1x60"},
+        13,
+        fires=True,
+    ),
     case(
         "TidewatchScoresWithoutMetrics",
         {basis("metrics"): "1x60", basis("none"): "0x60", basis("requests"): "0x60"},
