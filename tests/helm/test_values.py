@@ -88,6 +88,50 @@ def test_a_value_that_does_not_exist_is_an_error_everywhere() -> None:
     assert not [path for path, schema in found.items() if "properties" in schema and schema["additionalProperties"]]
 
 
+NULL_IS_MEANT = {
+    "certificates.certManager.duration",
+    "certificates.certManager.renewBefore",
+    "image.pullPolicy",
+    "metrics.podMonitor.interval",
+    "metrics.serviceMonitor.interval",
+    "nodes.priorityClassName",
+    "nodes.replicas",
+    "nodes.scheduler.priorityClassName",
+    "nodes.scheduler.replicas",
+    "nodes.stateSizeLimit",
+    "priorityClassName",
+    "prometheus.port",
+    "recommender.priorityClassName",
+    "recommender.replicas",
+    "recommender.stateSizeLimit",
+    "replicas",
+    "runAsUser",
+}
+"""Values without which the chart leaves something to Kubernetes, cert-manager, the Prometheus operator or the URL."""
+
+
+def missable(values: dict[str, Any], schema: dict[str, Any], path: str = "") -> Iterator[str]:
+    """Yield the path of each group, and of each value other than false, an empty text and a list, that may be null."""
+    for key, value in values.items():
+        below = f"{path}.{key}".strip(".")
+        known = resolved(schema["properties"][key])
+        is_group = isinstance(value, dict) and bool(value) and "properties" in known
+        if key == "resources" or not (is_group or isinstance(value, bool | int | str)):
+            # What is Kubernetes' own or free in form; without it, there is none.
+            continue
+        if value not in (False, "") and key not in schema.get("required", ()):
+            yield below
+        if is_group:
+            yield from missable(value, known, below)
+
+
+def test_what_the_chart_cannot_do_without_is_not_taken_away_with_null() -> None:
+    """Helm removes a default that is overridden with null, and lacks new ones with `--reuse-values`."""
+    assert set(missable(default_values(), SCHEMA)) == NULL_IS_MEANT
+    # The notes and the rules that ship are about it.
+    assert "enabled" in SCHEMA["properties"]["recommender"]["required"]
+
+
 def test_every_value_has_one_line_that_explains_it() -> None:
     lines = (CHART / "values.yaml").read_text().splitlines()
     keys = [index for index, line in enumerate(lines) if re.match(r" *[A-Za-z0-9]+:", line)]

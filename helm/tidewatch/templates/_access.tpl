@@ -47,7 +47,7 @@ made anew if its names have changed. Each certificate has a CA of its own, whose
 */}}
 {{- define "tidewatch.nodes.access" -}}
 {{- if not (hasKey .Values "_access") -}}
-{{- $addresses := prepend (without (list .Values.nodes.service.clusterIP) "") "127.0.0.1" -}}
+{{- $addresses := compact (list "127.0.0.1" .Values.nodes.service.clusterIP) -}}
 {{- $names := include "tidewatch.nodes.names" . | fromYamlArray -}}
 {{- $made := dict -}}
 {{- if include "tidewatch.nodes.makesServing" . -}}

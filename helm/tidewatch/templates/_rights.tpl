@@ -112,7 +112,7 @@
 
 {{/* The rights other than those on the Lease, as a YAML mapping of namespace (`/`: the whole cluster) to the rules of its role. */}}
 {{- define "tidewatch.recommender.rights" -}}
-{{- $plurals := .Values.recommender.rbac.plurals -}}
+{{- $plurals := .Values.recommender.rbac.plurals | default dict -}}
 {{- $needs := include "tidewatch.recommender.needs" . | fromYaml -}}
 {{- $rights := dict -}}
 {{- $keep := list "get" "update" "patch" -}}{{- $watch := list "list" "watch" -}}

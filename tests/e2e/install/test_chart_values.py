@@ -206,6 +206,8 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "windows of an unknown resource": (nodes(nodeMetrics=["energy"]), "/nodes/nodeMetrics/0': value must be one of"),
     "an extender that counts for nothing": (nodes(scheduler={"weight": 0}), "/nodes/scheduler/weight': minimum"),
+    "an API that an empty value would open": (nodes(closed=None), "at '/nodes': missing property 'closed'"),
+    "a port that is null": ({"listenPort": None}, "at '': missing property 'listenPort'"),
     "an address that is a name": (nodes(service={"clusterIP": "tidewatch"}), "/nodes/service/clusterIP'"),
     "one port for two things": ({"listenPort": 9180}, "listenPort and metrics.port are both 9180"),
     "one service account that two components would create": (
@@ -324,6 +326,13 @@ def test_a_release_whose_services_could_not_exist_is_refused() -> None:
 
 def test_labels_that_are_null_are_none() -> None:
     assert render({"podLabels": None}).pod == render().pod
+
+
+def test_an_address_and_plurals_that_are_null_are_none() -> None:
+    assert "clusterIP" not in render(nodes(service={"clusterIP": None})).one("Service", "tidewatch-nodes")["spec"]
+    values = recommender(configuration())
+    unnamed = recommender(configuration(), rbac={"plurals": None})
+    assert render(unnamed).all("Role") == render(values).all("Role")
 
 
 def test_as_a_part_of_another_chart_it_takes_what_helm_hands_in() -> None:
