@@ -212,6 +212,9 @@
 {{- if and $scheduler.enabled (eq $scheduler.name "default-scheduler") -}}
 {{- fail "nodes.scheduler.name is default-scheduler, so two schedulers would place the same pods: choose another name, or change the configuration of the default scheduler instead (docs/nodes.md)" -}}
 {{- end -}}
+{{- if and $scheduler.enabled (hasSuffix ":" (include "tidewatch.scheduler.image" .)) -}}
+{{- fail (printf "nodes.scheduler.image.tag: Helm was told the cluster's version as %s, and the tags of images have a patch version too: set it to the version of the server that `kubectl version` prints" .Capabilities.KubeVersion.Version) -}}
+{{- end -}}
 {{- if and $scheduler.enabled $scheduler.rbac.create -}}
 {{- with include "tidewatch.otherRelease" (list $ (lookup "rbac.authorization.k8s.io/v1" "ClusterRoleBinding" "" (include "tidewatch.scheduler.binding" $))) -}}
 {{- fail (printf "pods with schedulerName: %s are placed by the second scheduler of the Helm release %s: set nodes.scheduler.name to another name" $scheduler.name .) -}}

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from tests.e2e.install.nodes_release import NAME, SCHEDULER, SHIPPED, of_component
-from tests.helm.chart import NAMESPACE, render
+from tests.helm.chart import NAMESPACE, HelmError, render
 from tests.helm.nodes import NODE_CASES
 from tests.helm.nodes import rendered_nodes as rendered
 from tests.support.serving import Trust
@@ -86,6 +86,16 @@ def test_the_second_scheduler_is_of_the_cluster_s_version_unless_a_tag_is_given(
     assert images["everything"] == "registry.k8s.io/kube-scheduler:v1.36.3"
     provider = render(NODE_CASES["a second scheduler"], "--kube-version", "v1.31.4-gke.1372000")
     assert provider.scheduler["containers"][0]["image"] == "registry.k8s.io/kube-scheduler:v1.31.4"
+
+
+def test_a_version_of_the_cluster_without_a_patch_version_is_no_tag() -> None:
+    """Argo CD may tell Helm such a version. An image without a tag would only fail in the pods."""
+    with pytest.raises(
+        HelmError, match=r"nodes\.scheduler\.image\.tag: Helm was told the cluster's version as v1\.31,"
+    ):
+        render(NODE_CASES["a second scheduler"], "--kube-version", "1.31")
+    tagged = {"nodes": {"enabled": True, "scheduler": {"enabled": True, "image": {"tag": "v1.31.4"}}}}
+    assert render(tagged, "--kube-version", "1.31").scheduler["containers"][0]["image"].endswith(":v1.31.4")
 
 
 @pytest.mark.parametrize("case", [None, "a second scheduler", "a second scheduler that is open"])
