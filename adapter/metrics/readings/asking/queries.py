@@ -37,6 +37,11 @@ if TYPE_CHECKING:
 Reading: TypeAlias = "ObjectReading | ExternalReading"
 
 
+_MOST_INDEXED = 16
+"""Limit on the labels by which the rows of an external metric are indexed with each refresh; a request does it for
+others."""
+
+
 class Lane(Enum):
     """Classes of queries by their duration."""
 
@@ -141,6 +146,12 @@ class Query:
     def kind(self) -> PlanKind:
         """How widely the query asks: for all requests, for one namespace, or exactly."""
         return self.key.planned.kind
+
+    def index_by(self, selector: Selector) -> None:
+        """Let the rows of an external metric be indexed by the labels of a selector, as far as there is room."""
+        if self.metric.resource is None:
+            room = _MOST_INDEXED - len(self.labels)
+            self.labels |= set(sorted(selector.keys - self.labels)[:room])
 
     def askers(self) -> Iterator[str | None]:
         """Yield the namespaces that ask for it; a namespace may occur twice."""

@@ -31,10 +31,6 @@ if TYPE_CHECKING:
     from adapter.metrics.readings.readings_settings import ReadingSettings
     from adapter.metrics.rulebook.model import Rule
 
-_MOST_INDEXED = 16
-"""Limit on the labels by which the rows of an external metric are indexed with each refresh; a request does it for
-others."""
-
 _WIDER = frozenset({PlanKind.WIDE, PlanKind.NAMESPACE})
 
 _ANY_NAME = "any"
@@ -111,7 +107,7 @@ class Planner:
     def trial(self, group: QueryGroup, request: DemandedRequest, kind: PlanKind) -> Query:
         """Return the query of a wider plan, which does not answer requests yet. Raises RenderError."""
         query = Query(self._key(kind, group, request), group.metric, request.selector, 0.0)
-        _index(query, request.selector)
+        query.index_by(request.selector)
         return query
 
     def restore(self, group: QueryGroup, place: Place, selector: Selector, now: float) -> None:
@@ -288,16 +284,9 @@ class Planner:
         query.metric = metric
         # Not shortened by a reload, during which the other rules are not bound yet; each answer keeps to its own rule.
         query.hold_silent_seconds = max(query.hold_silent_seconds, metric.rule.policy.hold_silent_seconds)
-        _index(query, request.selector)
+        query.index_by(request.selector)
         query.groups.add(group)
         if kind is PlanKind.EXACT:
             query.payers.add(request.namespace)
         query.bound_at = now
         return query
-
-
-def _index(query: Query, selector: Selector) -> None:
-    """Let the rows of an external metric be indexed by the labels of a selector, as far as there is room."""
-    if query.metric.resource is None:
-        room = _MOST_INDEXED - len(query.labels)
-        query.labels |= set(sorted(selector.keys - query.labels)[:room])
