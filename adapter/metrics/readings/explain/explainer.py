@@ -41,7 +41,10 @@ _log = logging.getLogger(__name__)
 _LOOK_AT_NAMES = "check whether it runs, and whether its name and the namespace are right"
 _FIXES: Mapping[type[ReadingError], tuple[str, str]] = {
     QueryRefusedByPrometheusError: ("query", "change the rule's metricsQuery so that Prometheus can answer it"),
-    SourceSlowError: ("query", "make the query cheaper, for example with a recording rule"),
+    SourceSlowError: (
+        "query",
+        "check whether Prometheus answers other queries; if it does, make this one cheaper, as by a recording rule",
+    ),
     SourceUnreachableError: ("query", "check whether Prometheus runs, and its address and credentials"),
     UnanswerableSelectorError: ("query", "change the request or the rule"),
     ObjectsNotKnownError: ("objects", "check the rights to list and watch them"),

@@ -257,7 +257,11 @@ ONLY_EXACT = {"__name__": "only_exact_total", "namespace": "shop", "pod": "web-0
 
 
 def explained_by(
-    rules: str, question: Question, *, answer: Reply | None = None, objects: MadeUpObjects | None = None
+    rules: str,
+    question: Question,
+    *,
+    answer: Reply | PrometheusTimeoutError | None = None,
+    objects: MadeUpObjects | None = None,
 ) -> Explanation:
     """Return what a command says by itself about rules that may be refused."""
     explainer = Explainer(
@@ -270,6 +274,14 @@ def explained_by(
         )
     )
     return explainer.explain(question, parse_rulebook([load_documents(rules, "rules.yaml")], resolve))
+
+
+def test_a_prometheus_that_does_not_answer_in_time_is_not_taken_for_an_expensive_query_alone() -> None:
+    late = PrometheusTimeoutError("q", "it did not answer in time")
+    found = explained_by(RULES, Question("depth", resource=resolve("", "pods"), namespace="shop"), answer=late)
+
+    assert found.verdict is ExplanationVerdict.ERROR
+    assert found.fix.startswith("check whether Prometheus answers other queries; if it does, make this one cheaper")
 
 
 @pytest.mark.parametrize("resource", [None, resolve("", "pods")])
