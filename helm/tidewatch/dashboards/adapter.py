@@ -10,7 +10,7 @@ from grafana_foundation_sdk.models import units
 from helm.tidewatch.dashboards.annotations import reloads
 from helm.tidewatch.dashboards.panels import Row, chart, counts, stat, states
 from helm.tidewatch.dashboards.panels import dashboard as dashboard_of
-from helm.tidewatch.dashboards.queries import SCRAPED, age, gauge, quantile, quantiles, query, rate
+from helm.tidewatch.dashboards.queries import SCRAPED, gauge, quantile, quantiles, query, rate
 from helm.tidewatch.dashboards.variables import choices
 
 if TYPE_CHECKING:
@@ -21,7 +21,13 @@ _REQUESTS: Final = f"{_PREFIX}_requests_total"
 _OF_APIS: Final = f'{SCRAPED},group!="other"'
 """The matchers of requests to the metrics APIs. All others, most of which are probes of kubelets, are of no group."""
 _VALID_UNTIL: Final = f"{_PREFIX}_serving_certificate_not_after_timestamp_seconds"
+_HEARD: Final = f"{_PREFIX}_watch_last_heard_timestamp_seconds{{{SCRAPED}}}"
 _RUNNING: Final = f"count(tidewatch_build_info{{{SCRAPED}}})"
+_IN_FORCE: Final = (
+    f"{_PREFIX}_config_last_reload_successful{{{SCRAPED}}}"
+    f" and on (namespace, job, instance) {_PREFIX}_demanded_metrics{{{SCRAPED}}}"
+)
+"""Whether the rule files are in force; `tidewatch-adapter nodes` has a metric of the same name."""
 _RULE_FILES: Final = {0: ("refused", "red"), 1: ("in force", "green")}
 
 
@@ -64,7 +70,7 @@ def _now() -> Row:
             stat(
                 "Configuration",
                 "Whether everything in the rule files is in force on all replicas.",
-                query(f"min({_PREFIX}_config_last_reload_successful{{{SCRAPED}}})"),
+                query(f"min({_IN_FORCE})"),
                 names=_RULE_FILES,
                 alert="TidewatchReloadRefused",
             ),
@@ -79,8 +85,9 @@ def _now() -> Row:
             ).no_value("no requests"),
             stat(
                 "Silent watches",
-                "How long ago the API server last sent something about the kind of objects that is silent for longest.",
-                query(f"max(time() - max by (resource) ({_PREFIX}_watch_last_heard_timestamp_seconds{{{SCRAPED}}}))"),
+                "How long ago the API server last sent something about the kind of objects that is silent for longest, "
+                "to the replica that hears least.",
+                query(f"time() - min({_HEARD})"),
                 (300, "red"),
                 unit=units.Seconds,
                 alert="TidewatchWatchSilent",
@@ -131,7 +138,7 @@ def _rules() -> Row:
             states(
                 "Rule files",
                 "Whether everything in the rule files is in force, by replica.",
-                gauge(f"{_PREFIX}_config_last_reload_successful", "instance", "min"),
+                query(f"min by (instance) ({_IN_FORCE})", "{{instance}}"),
                 _RULE_FILES,
                 alert="TidewatchReloadRefused",
             ),
@@ -195,8 +202,9 @@ def _cluster() -> Row:
         (
             chart(
                 "Silence of watches",
-                "How long ago the API server last sent something about each kind of objects.",
-                age(f"{_PREFIX}_watch_last_heard_timestamp_seconds", "resource"),
+                "How long ago the API server last sent something about each kind of objects, to the replica that hears "
+                "least.",
+                query(f"time() - min by (resource) ({_HEARD})", "{{resource}}"),
                 unit=units.Seconds,
                 alert="TidewatchWatchSilent",
             ),
@@ -208,7 +216,7 @@ def _cluster() -> Row:
             ),
             chart(
                 "Time left of the serving certificate",
-                "How long the certificate is valid that the adapter keeps (certificates.mode: self).",
+                "How long the certificate is still valid, by replica. Whoever made it has to renew it before its end.",
                 query(f"min by (instance) ({_VALID_UNTIL}{{{SCRAPED}}}) - time()", "{{instance}}"),
                 unit=units.Seconds,
                 alert="TidewatchCertificateNearItsEnd",

@@ -12,7 +12,7 @@ from grafana_foundation_sdk.models import heatmap, units, xychart
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
 from helm.tidewatch.dashboards.panels import Row, chart, link, panel
-from helm.tidewatch.dashboards.queries import SCRAPED, query
+from helm.tidewatch.dashboards.queries import SCRAPED, count, query
 
 if TYPE_CHECKING:
     from grafana_foundation_sdk.builders.dashboard import DashboardLink
@@ -37,7 +37,7 @@ def _band(lower_percent: int) -> Dataquery:
     upper_percent = lower_percent + _BAND_PERCENT
     above = f" > {lower_percent / 100:g}" if lower_percent else ""
     below = f" <= {upper_percent / 100:g}" if upper_percent < 100 else ""
-    return query(f"count({_of_nodes('avg')}{above}{below}) or vector(0)", f"{lower_percent} to {upper_percent}%")
+    return count(f"{_of_nodes('avg')}{above}{below}", _of_nodes("avg"), f"{lower_percent} to {upper_percent}%")
 
 
 def loads() -> Row:

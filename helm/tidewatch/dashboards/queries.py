@@ -58,9 +58,9 @@ def age(metric: str, by: str, matchers: str = SCRAPED) -> Dataquery:
     return query(f"time() - max by ({by}) ({metric}{{{matchers}}})", _legend(by))
 
 
-def count(of: str, among: str) -> Dataquery:
+def count(of: str, among: str, legend: str = "") -> Dataquery:
     """Return the number of series, which may be 0; nothing if no series of `among` is scraped."""
-    return query(f"count({of}) or 0 * count({among})")
+    return query(f"count({of}) or 0 * count({among})", legend)
 
 
 def worst_status(by: str, matchers: str) -> str:
