@@ -95,12 +95,17 @@ def rows_of(
     scrape_seconds: Mapping[str, float],
     *,
     is_overridden: bool = False,
+    usual_sums: Floats | None = None,
 ) -> AnswerRows:
-    """Return the rows of an answer. `scrape_seconds` are the known scrape intervals (`Survey.scrape_seconds`)."""
+    """Return the rows of an answer. `scrape_seconds` are the known scrape intervals (`Survey.scrape_seconds`).
+
+    `usual_sums` are what the modes of each row's CPUs usually add up to, NaN where that is not known yet; without them
+    it is taken from this answer, which must be of many steps.
+    """
     # An infinite value is not a utilisation.
     samples = np.where(np.isfinite(samples), samples, np.nan)
     times = np.array(piece.times, dtype=np.float64)
-    values, accounted = _values(layout, samples)
+    values, accounted = _values(layout, samples, usual_sums)
     if resource is not LoadResource.GPU and resource is not LoadResource.MEMORY and not is_overridden:
         values = _without_jitter(values)
     scraped = layout.part(NEWEST, samples)
@@ -128,20 +133,34 @@ def rows_of(
     )
 
 
-def _values(layout: SeriesLayout, samples: Floats) -> tuple[Floats, Floats]:
-    """Return the utilisation of each row, and the sum of all modes of its CPUs (NaN if unknown)."""
-    ratio, idle, busy = (layout.part(name, samples) for name in (RATIO, IDLE, BUSY))
+def accounted_of(layout: SeriesLayout, samples: Floats) -> Floats:
+    """Return the sum of all modes of each row's CPUs, in CPU seconds per second; NaN where it is not known."""
     with np.errstate(over="ignore"):
-        accounted = idle + busy
-    usual = row_medians(accounted)
+        return layout.part(IDLE, samples) + layout.part(BUSY, samples)
+
+
+def _values(layout: SeriesLayout, samples: Floats, usual: Floats | None) -> tuple[Floats, Floats]:
+    """Return the utilisation of each row, and the sum of all modes of its CPUs (NaN if unknown)."""
+    ratio, idle = layout.part(RATIO, samples), layout.part(IDLE, samples)
+    accounted = accounted_of(layout, samples)
+    if usual is None:
+        usual = row_medians(accounted)
     # This is judged by row: after a reset or a late scrape the sum differs, but the share of idle is still right.
     # No share is known of a sum beyond the largest number.
     shared = (accounted > 0) & np.isfinite(accounted)
-    all_modes = ((usual >= _LEAST_ACCOUNTED) & (usual <= _MOST_ACCOUNTED))[:, None] & shared
+    is_young = np.isnan(usual)[:, None]
+    complete = np.where(is_young, _is_complete(accounted), _is_complete(usual)[:, None])
+    all_modes = complete & shared
     measured = 1 - np.divide(idle, accounted, out=idle.copy(), where=all_modes)
-    # Counters that stand still say nothing.
-    measured = np.where(accounted == 0, np.nan, measured)
+    # Counters that stand still say nothing. Nor does a sum that differs before it is known which one is usual: either
+    # modes are missing, or the rates cover only a part of their range.
+    measured = np.where((accounted == 0) | (is_young & shared & ~complete), np.nan, measured)
     return np.where(np.isnan(ratio), measured, ratio), np.fmax(accounted, layout.part(ADVANCE, samples))
+
+
+def _is_complete(sums: Floats) -> NDArray[np.bool_]:
+    found: NDArray[np.bool_] = (sums >= _LEAST_ACCOUNTED) & (sums <= _MOST_ACCOUNTED)
+    return found
 
 
 def _without_jitter(values: Floats) -> Floats:

@@ -19,6 +19,7 @@ from adapter.nodes.queries.answer_rows import AnswerRows, SeriesLayout, layout_o
 from adapter.nodes.queries.counted_rows import Claimants, CountedRows, ExporterRegister, claimants_of
 from adapter.nodes.queries.query_steps import MOST_POINTS, QueryPiece
 from adapter.nodes.queries.sample_grid_joining import MappedRows, mapped_rows
+from adapter.nodes.queries.usual_sums import UsualSums
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,6 +53,8 @@ class ResourceProgress:
     """Which exporter measures each node; None before the first answer."""
     layout: SeriesLayout | None = None
     """The layout of the last answer."""
+    usual_sums: UsualSums = field(default_factory=UsualSums)
+    """What the modes of CPUs add up to in the last answers."""
     mapped: tuple[SeriesLayout, SeriesMapper, MappedRows, Claimants] | None = None
     """The mapped rows of the last answer and their claimants, preceded by the layout and mapper that they come from."""
 

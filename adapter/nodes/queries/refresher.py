@@ -279,7 +279,15 @@ class SampleRefresher:
         progress.left_out = answer.left_out
         layout = progress.read_layout(resource, query, answer.names, self._pace)
         scrape_seconds = self._survey.last.scrape_seconds
-        rows = rows_of(resource, layout, answer.values, piece, scrape_seconds, is_overridden=query.is_overridden)
+        rows = rows_of(
+            resource,
+            layout,
+            answer.values,
+            piece,
+            scrape_seconds,
+            is_overridden=query.is_overridden,
+            usual_sums=progress.usual_sums.with_answer(layout, answer.values, piece.times),
+        )
         counted = progress.count_rows(layout, rows, piece, mapping, self._survey.past(resource))
         self._moved |= counted.moved
         older = grids.get(resource)
