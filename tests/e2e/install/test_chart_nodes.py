@@ -77,6 +77,7 @@ def test_the_program_is_told_what_the_values_say() -> None:
         "--prometheus-url": "http://prometheus.default.svc:9090",
         "--log-format": "json",
         "--log-level": "info",
+        "--shutdown-delay": "5s",
     }
     assert flags(rendered("open")) == plain
     made = plain | {
