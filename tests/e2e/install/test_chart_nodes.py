@@ -90,6 +90,7 @@ def test_the_program_is_told_what_the_values_say() -> None:
     assert flags(rendered("loads")) == made
     assert flags(rendered("open to Trimaran")) == made | {"--open-watcher": ""}
     assert flags(rendered("everything")) == plain | {
+        "--shutdown-delay": "40s",
         "--node-metrics": "cpu,gpu",
         "--prometheus-token-file": "/etc/tidewatch/prometheus/token",
         "--tls-cert-file": "/etc/tidewatch/serving/tls.crt",
