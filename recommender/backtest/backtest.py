@@ -134,12 +134,7 @@ def run_backtest(
         rival=act(_headroom(load, given.comparison.cost_as_headroom_ratio, fleet)),
         history=history,
         judged=judged,
-        notes=(
-            *_reading_notes(trace),
-            *_history_notes(history, options),
-            *_limit_notes(load, options, fleet),
-            *runs.notes,
-        ),
+        notes=_notes(trace, history, options, fleet) + runs.notes,
     )
 
 
@@ -153,6 +148,17 @@ def _trace_facts(trace: RecordedLoad, history: LoadHistory, judged: BoolArray, s
         judged_steps=int((judged & ~np.isnan(history.values[0])).sum()),
         warm_up_seconds=float((~judged).sum() * history.step_seconds),
         season_seconds=season_seconds,
+    )
+
+
+def _notes(
+    trace: RecordedLoad, history: LoadHistory, options: BacktestOptions, fleet: FleetSettings
+) -> tuple[str, ...]:
+    """Return what the user should know about the trace and the options."""
+    return (
+        *_reading_notes(trace),
+        *_history_notes(history, options),
+        *_limit_notes(history.values[0], options, fleet),
     )
 
 

@@ -1,4 +1,4 @@
-"""What the modes of each CPU usually add up to, by which exporters that leave out modes are told from others.
+"""The usual sum of the modes of each CPU, which shows whether an exporter leaves out modes.
 
 A refresh asks for a few steps only. After an outage of Prometheus, rates cover a part of their range in all of them,
 and a late scrape makes all of them too large or too small: in these steps alone, an exporter with all modes looks like
