@@ -220,9 +220,11 @@ class BoardKeeper:
         with self._lock:
             if generation != self._generation:
                 return
-            self._basis = self._basis.after(loads, self._parts.clock.monotonic())
-            self._parts.metrics.basis(self._basis.basis)
             facts, hotspots = self._current_facts(asked_with), self._settings.hotspots
+            are_requests_known = facts.nodes is not None and facts.pods is not None
+            now = self._parts.clock.monotonic()
+            self._basis = self._basis.after(loads, now, are_requests_known=are_requests_known)
+            self._parts.metrics.basis(self._basis.basis)
             board, heat = self._board(facts, loads), advance(self._published.heat, loads, hotspots, refresh.moved)
             names = [node.name for node in hot_nodes(board, heat, hotspots)]
             hot = hot_text(names, crowded_replicas(board, names))
@@ -259,6 +261,7 @@ class BoardKeeper:
             pods.by_namespace,
             self._selectors_of(facts).daemon_sets,
             are_nodes_known=facts.nodes is not None,
+            are_pods_known=facts.pods is not None,
         )
 
     def _columns(self, facts: NodeFacts, loads: LoadSnapshot | None) -> NodeColumns:

@@ -26,7 +26,8 @@ _NUMBER: Final = re.compile(r"[0-9][0-9.]*")
 """A number in a message. Messages that differ only in numbers are not news: each query has its own time limit."""
 
 BASIS_TEXTS: Final = {
-    "none": "no node has usable metrics: for five minutes all nodes get the middle score, then best fit by requests",
+    "none": "no node has usable metrics: for five minutes all nodes get the middle score, then best fit by requests "
+    "if nodes and pods are known",
     "requests": "no node has had usable metrics for five minutes: scores rest on the requests of pods",
 }
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 ScoreBasis: TypeAlias = Literal["metrics", "none", "requests"]
 """The basis of scores: `metrics` while any node has usable metrics; otherwise `none` for five minutes, with which all
-nodes get the middle score, and after that `requests` (best fit)."""
+nodes get the middle score, and after that `requests` (best fit), if nodes and pods are known."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,6 +37,8 @@ class Board:
     """UIDs of all DaemonSets; empty if they are not known."""
     are_nodes_known: bool = True
     """Whether Node objects are known, and so the capacities of nodes. Without them, nothing can be scored."""
+    are_pods_known: bool = True
+    """Whether pods are known, and so what is left of nodes. Without them, only loads can be scored."""
 
 
 REQUESTS_AFTER_SECONDS: Final = 300.0
@@ -57,12 +59,16 @@ class BasisState:
     without_since: float | None
     """Since when no node has had usable metrics, in seconds of a monotonic clock; None while some node has them."""
 
-    def after(self, loads: LoadSnapshot | None, now: float) -> BasisState:
-        """Return the state after these loads; `now` is a time of the same clock."""
+    def after(self, loads: LoadSnapshot | None, now: float, *, are_requests_known: bool = True) -> BasisState:
+        """Return the state after these loads; `now` is a time of the same clock.
+
+        While it is not known what pods request of nodes, scores cannot rest on that either.
+        """
         if has_usable_metrics(loads):
             return BasisState("metrics", None)
         since = now if self.without_since is None else self.without_since
-        return BasisState("requests" if now - since >= REQUESTS_AFTER_SECONDS else "none", since)
+        is_due = are_requests_known and now - since >= REQUESTS_AFTER_SECONDS
+        return BasisState("requests" if is_due else "none", since)
 
 
 def basis_at_start(now: float) -> BasisState:

@@ -57,6 +57,22 @@ METRIC_POLICIES: Final = frozenset(
 )
 """Policies that score nothing without metrics; the others score requests and counts."""
 
+POD_POLICIES: Final = frozenset(
+    {
+        PolicyName.LOW_RISK_OVERCOMMITMENT,
+        PolicyName.SELECTOR_SPREAD,
+        PolicyName.MOST_ALLOCATED,
+        PolicyName.REQUESTED_TO_CAPACITY_RATIO,
+        PolicyName.GPU_PACKING,
+        PolicyName.GPU_FRAGMENTATION,
+    }
+)
+"""Policies that score nothing without the pods of nodes: each node would count as empty."""
+
+_NO_PODS: Final = (
+    "Pods are not known, nor what they request: their first list has not arrived, or list and watch must be allowed"
+)
+
 
 def score_nodes(policy: PolicySettings, pod: PendingPod, board: Board, rows: Rows) -> PolicyScores:
     """Return the scores of one policy for the nodes at the rows of the board's columns; -1 stands for an unknown node.
@@ -100,8 +116,12 @@ def _known_scores(policy: PolicySettings, pod: PendingPod, board: Board, rows: R
     if policy.name in METRIC_POLICIES:
         if board.basis == "none":
             return PolicyScores(np.full(len(rows), np.nan), lambda _: "no node has usable metrics yet")
+        if board.basis == "requests" and not board.are_pods_known:
+            return PolicyScores(np.full(len(rows), np.nan), lambda _: f"there are no metrics, and {_NO_PODS}")
         if board.basis == "requests":
             return best_fit.score(pod, board.columns, rows)
+    if policy.name in POD_POLICIES and not board.are_pods_known:
+        return PolicyScores(np.full(len(rows), np.nan), lambda _: _NO_PODS)
     return POLICIES[policy.name](pod, board, rows, policy.args)
 
 

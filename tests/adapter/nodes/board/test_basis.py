@@ -57,3 +57,10 @@ def test_scores_rest_on_requests_after_five_minutes_without_metrics(
         state = state.after(loads, now)
     assert state.basis == expected
     assert REQUESTS_AFTER_SECONDS == 300.0
+
+
+def test_scores_rest_on_nothing_while_neither_metrics_nor_requests_are_known() -> None:
+    state = basis_at_start(0.0).after(None, 300.0, are_requests_known=False)
+    assert state.basis == "none"
+    assert state.after(snapshot({"a": 0.5}), 301.0, are_requests_known=False).basis == "metrics"
+    assert state.after(None, 301.0).basis == "requests"

@@ -12,10 +12,12 @@ from adapter.foundation.cluster.values.placed_pods import placed
 from adapter.foundation.files.gzip_format import joined
 from adapter.nodes.board.cluster_facts import NodeFacts
 from adapter.nodes.hotspots.exposition import hot_text
+from adapter.nodes.model.columns import PendingPod
 from adapter.nodes.model.loads import LoadResource, UnmappedSeries
 from adapter.nodes.model.samples import SampleSet
 from adapter.nodes.model.scheduling_settings import (
     FilterSettings,
+    GpuPackingArgs,
     HotspotSettings,
     PolicyName,
     PolicySettings,
@@ -24,6 +26,7 @@ from adapter.nodes.model.scheduling_settings import (
 )
 from adapter.nodes.model.week import FORECAST_VERDICTS, QUARTER_SECONDS, QUARTERS, QUARTERS_A_DAY
 from adapter.nodes.queries.refresh_results import RefreshResult
+from adapter.nodes.scores.table import score_nodes
 from tests.adapter.nodes.board.scripted_keeper import CPU, NODES, Script, averages, steady
 from tests.adapter.nodes.placement.objects import a_node, a_pod, resources
 from tests.support.sample_grids import END, STEP, grid_of
@@ -59,6 +62,26 @@ def test_a_refresh_publishes_everything_together(script: Script) -> None:
     (offered,) = script.offered
     assert (offered.grids, set(offered.machines)) == (script.result.samples.grids, {"a", "b"})
     assert script.basis_shown() == ["metrics"]
+
+
+def test_a_node_is_not_free_because_its_pods_are_not_known(script: Script) -> None:
+    script.facts = NodeFacts((a_node("a", nvidia_com_gpu="2"), a_node("b", nvidia_com_gpu="1")), pods=None)
+    keeper = script.keeper()
+    keeper.refresh()
+    board, asked = keeper.published.board, PendingPod(resources=resources(gpus=1), gpu_count=1, gpu_milli=1000)
+    policy = PolicySettings(PolicyName.GPU_PACKING, 1, GpuPackingArgs())
+    scores = score_nodes(policy, asked, board, np.arange(2))
+    assert np.isnan(scores.values).all()
+    script.result = RefreshResult(SampleSet({}))
+    for later in (30.0, 400.0):
+        script.now = END + later
+        keeper.refresh()
+        assert keeper.published.board.basis == "none"
+    script.facts = replace(script.facts, pods=placed([a_pod("one", "b", resources(gpus=1))]))
+    keeper.refresh()
+    assert keeper.published.board.basis == "requests"
+    scores = score_nodes(policy, asked, keeper.published.board, np.arange(2))
+    assert scores.values.tolist() == [100.0, 0.0]
 
 
 def test_the_file_is_served_until_the_first_refresh(script: Script) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from adapter.nodes.model.board import Board, ScoreBasis
 from adapter.nodes.model.scheduling_settings import DEFAULT_ARGS, MostAllocatedArgs, PolicyName, PolicySettings
 from adapter.nodes.scores.blend import blend
-from adapter.nodes.scores.table import METRIC_POLICIES, POLICIES, score_nodes, score_request
+from adapter.nodes.scores.table import METRIC_POLICIES, POD_POLICIES, POLICIES, score_nodes, score_request
 from tests.adapter.nodes.scores.builder import CPU, Node, bound_pod, columns, listed, pod, rows
 
 if TYPE_CHECKING:
@@ -129,6 +129,26 @@ def test_without_node_objects_no_capacity_is_known_and_nothing_is_scored(name: P
     nodeless = replace(board(some_nodes()), are_nodes_known=False)
     assert listed(score_nodes(settings(name), pod({"cpu": 100}), nodeless, rows(2))) == [None, None]
     assert score_request([settings(name)], pod({"cpu": 100}), nodeless, rows(2)).priorities.tolist() == [5, 5]
+
+
+@pytest.mark.parametrize("name", PolicyName)
+def test_without_pods_nothing_is_scored_that_depends_on_what_they_request(name: PolicyName) -> None:
+    podless = replace(board(some_nodes()), are_pods_known=False)
+    scores = score_nodes(settings(name), pod({"cpu": 100}), podless, rows(2))
+    if name in POD_POLICIES:
+        assert listed(scores) == [None, None]
+        assert scores.reason(0).startswith("Pods are not known, nor what they request: ")
+    else:
+        assert listed(scores) == listed(score_nodes(settings(name), pod({"cpu": 100}), board(some_nodes()), rows(2)))
+
+
+@pytest.mark.parametrize("name", sorted(METRIC_POLICIES))
+def test_without_pods_no_fit_replaces_missing_metrics(name: PolicyName) -> None:
+    podless = replace(board(some_nodes(), "requests"), are_pods_known=False)
+    scores = score_nodes(settings(name), pod({"cpu": 100}), podless, rows(2))
+    assert listed(scores) == [None, None]
+    assert scores.reason(0).startswith("there are no metrics, and Pods are not known, nor what they request: ")
+    assert score_request([settings(name)], pod({"cpu": 100}), podless, rows(2)).priorities.tolist() == [5, 5]
 
 
 @pytest.mark.parametrize("name", sorted(METRIC_POLICIES))
