@@ -75,13 +75,10 @@ def failed_nodes(
             reasons[name] = f"{reasons[name]}; {reason}" if name in reasons else reason
 
     for resource in limited:
-        measured = load_taken(columns.measured_ratio, resource, rows)
-        placement = _placement(columns, rows, (resource, measured), pod, settings)
+        placement = _placement(columns, rows, resource, pod, settings)
         judge(placement, _limits(columns, rows, resource, settings), partial(_sources, board, resource))
     for usage, limit in usage_limits.items():
-        kind = USAGE_KINDS[usage]
-        measured = load_taken(columns.measured_usage_ratio, usage, rows)
-        placement = _placement(columns, rows, (kind.resource, measured), pod, settings)
+        placement = _placement(columns, rows, usage, pod, settings)
         judge(placement, np.full(len(rows), limit), partial(_usage_sources, columns, usage))
     return reasons
 
@@ -94,18 +91,23 @@ def _is_limited(resource: LoadResource, settings: FilterSettings, pod: PendingPo
 def _placement(
     columns: NodeColumns,
     rows: NDArray[np.intp],
-    load: tuple[LoadResource, Floats],
+    limited: LoadResource | UsageName,
     pod: PendingPod,
     settings: FilterSettings,
 ) -> _Placement:
-    """Return the placement of the pod on nodes with this measured load of a resource."""
-    resource, measured = load
+    """Return the placement of the pod on nodes, by the measured average of a resource or by a usage of one."""
+    by_limits = settings.use == "limits"
+    if isinstance(limited, UsageName):
+        resource = USAGE_KINDS[limited].resource
+        measured = load_taken(columns.measured_usage_ratio, limited, rows)
+        added = (columns.recent_usage_limits if by_limits else columns.recent_usage_requests).get(resource)
+    else:
+        resource, measured = limited, load_taken(columns.measured_ratio, limited, rows)
+        added = (columns.recent_limits if by_limits else columns.recent_requests).get(resource)
     nothing = np.zeros(len(rows))
     capacity = columns.capacity.get(resource.value)
     if resource not in (LoadResource.CPU, LoadResource.MEMORY) or capacity is None:
         return _Placement(measured, nothing, nothing)
-    by_limits = settings.use == "limits"
-    added = (columns.recent_limits if by_limits else columns.recent_requests).get(resource)
     # Without a capacity, the quotient is unknown, which accepts the node.
     total = np.where(capacity[rows] > 0, capacity[rows], np.nan)
     recent = nothing if added is None else added[rows] / total

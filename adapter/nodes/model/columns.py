@@ -104,6 +104,9 @@ class NodeColumns:
     shorter ones of its resource: the present load is also a peak of the day."""
     measured_usage_ratio: Mapping[UsageName, Floats] = field(default_factory=dict)
     """The measured part of `usage_ratio`."""
+    recent_usage_requests: Mapping[LoadResource, Floats] = field(default_factory=dict)
+    """As `recent_requests`, beside `usage_ratio`: its averages of five minutes contain more of these pods."""
+    recent_usage_limits: Mapping[LoadResource, Floats] = field(default_factory=dict)
     usage_from: Mapping[UsageName, NDArray[np.int8]] = field(default_factory=dict)
     """Which use each number shows, as an index of `USAGE_NAMES`; -1 for none. Where the use over a window is not known,
     that over a shorter one is shown."""

@@ -109,6 +109,8 @@ class ColumnsBuilder:
             recent_cpu_prediction_milli=added.cpu_prediction_milli,
             recent_requests=added.requests,
             recent_limits=added.limits,
+            recent_usage_requests=added.usage_requests,
+            recent_usage_limits=added.usage_limits,
             zone=known.zone,
             pool=known.pool,
             gpu_left_milli=tuple(rows.gpu_left),

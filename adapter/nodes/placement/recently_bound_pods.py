@@ -8,7 +8,8 @@ before it, and nothing for any other pod, as scheduler-plugins does.
 
 All other policies add the part of a pod's requests that the average cannot contain. An average over W seconds contains
 at most `age / W` of the load of a pod that has been on the node for `age` of these seconds, so `1 - age / W` of its
-requests is added: the measured and the added load together never exceed the pod's requests, unless it uses more.
+requests is added: the measured and the added load together never exceed the pod's requests, unless it uses more. W is
+15 minutes, or five where averages of five minutes count (`usage_ratio`), or the length of the window in their place.
 
 If samples of the window are missing, the average may contain up to a quarter more of the pod's load: at most a fifth of
 the samples may be missing, or else a shorter window takes its place. Koordinator instead subtracts the usage that it
@@ -25,7 +26,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from adapter.nodes.model.loads import WINDOWS_SECONDS, LoadResource, LoadSnapshot, ResourceLoad
+from adapter.nodes.model.loads import WINDOW_NAMES, WINDOWS_SECONDS, LoadResource, LoadSnapshot, ResourceLoad
 from adapter.nodes.placement.pod_sums import (
     BOUND_AT,
     CPU_LIMIT,
@@ -55,6 +56,9 @@ _FIELDS: Final = {
 }
 """The columns of request and limit; limits of GPUs are their requests."""
 
+_FIFTEEN_MINUTES: Final = WINDOW_NAMES.index("15m")
+_FIVE_MINUTES: Final = WINDOW_NAMES.index("5m")
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecentAdditions:
@@ -63,6 +67,9 @@ class RecentAdditions:
     cpu_prediction_milli: Floats
     requests: Mapping[LoadResource, Floats]
     limits: Mapping[LoadResource, Floats]
+    usage_requests: Mapping[LoadResource, Floats]
+    """What averages of five minutes do not contain, and `usage_limits` likewise."""
+    usage_limits: Mapping[LoadResource, Floats]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,41 +98,44 @@ def additions(bound: LatelyBound, loads: LoadSnapshot | None, rows: NDArray[np.i
     `rows` has the index of each node in `loads.nodes`, -1 for a node that is not there. Without loads, the metrics are
     taken to end now and to contain no pod.
     """
-    nodes = len(rows)
+    nodes, of_pods = len(rows), rows[bound.node]
     if loads is not None and not loads.nodes:
         loads = None
     end = min(now, loads.window_end) if loads else now
     # A clock that is ahead must not make a pod older or younger than the present.
     at = np.minimum(bound.values[:, BOUND_AT], now)
     recent = at > end - RECENT_SECONDS
-    requests: dict[LoadResource, Floats] = {}
-    limits: dict[LoadResource, Floats] = {}
-    for resource in LoadResource:
-        request, limit = _FIELDS.get(resource, (None, None))
-        if request is None or limit is None:
-            requests[resource] = limits[resource] = np.zeros(nodes)
-            continue
-        load = loads.resources.get(resource) if loads else None
-        left = np.where(recent, _unmeasured_shares(load, loads, rows[bound.node], at, end), 0.0)
-        requests[resource] = _sum_by_node(bound.node, bound.values[:, request] * left, nodes)
-        limits[resource] = _sum_by_node(bound.node, bound.values[:, limit] * left, nodes)
+
+    def unmeasured(window: int) -> tuple[dict[LoadResource, Floats], dict[LoadResource, Floats]]:
+        """Return the parts of requests and limits that the averages over this window cannot contain."""
+        requests: dict[LoadResource, Floats] = {}
+        limits: dict[LoadResource, Floats] = {}
+        for resource in LoadResource:
+            request, limit = _FIELDS.get(resource, (None, None))
+            if request is None or limit is None:
+                requests[resource] = limits[resource] = np.zeros(nodes)
+                continue
+            left = recent.astype(np.float64)
+            if loads and (load := loads.resources.get(resource)) is not None:
+                left *= 1.0 - _measured_shares(load, of_pods, window, end - at)
+                left[_in_estimate(load, loads, of_pods, at)] = 0.0
+            requests[resource] = _sum_by_node(bound.node, bound.values[:, request] * left, nodes)
+            limits[resource] = _sum_by_node(bound.node, bound.values[:, limit] * left, nodes)
+        return requests, limits
+
     counted = at > end - REPORTING_SECONDS
     if loads and (cpu := loads.resources.get(LoadResource.CPU)) is not None:
-        counted &= ~_in_estimate(cpu, loads, rows[bound.node], at)
-    return RecentAdditions(_sum_by_node(bound.node, bound.values[:, CPU_PREDICTION] * counted, nodes), requests, limits)
+        counted &= ~_in_estimate(cpu, loads, of_pods, at)
+    predictions = _sum_by_node(bound.node, bound.values[:, CPU_PREDICTION] * counted, nodes)
+    return RecentAdditions(predictions, *unmeasured(_FIFTEEN_MINUTES), *unmeasured(_FIVE_MINUTES))
 
 
-def _unmeasured_shares(
-    load: ResourceLoad | None, loads: LoadSnapshot | None, rows: NDArray[np.int64], at: Floats, end: float
-) -> Floats:
-    """Return the part of each pod's load that the average of its node cannot contain."""
-    if load is None or loads is None:
-        return np.ones(len(at))
-    # The average over 15 minutes, or over the window that stands in for it; without one, nothing is measured.
-    window = np.where(rows >= 0, load.taken_from[0][rows], -1)
-    seconds = np.asarray((*WINDOWS_SECONDS, np.inf))[window]
-    measured = np.clip((end - at) / seconds, 0.0, 1.0)
-    return np.where(_in_estimate(load, loads, rows, at), 0.0, 1.0 - measured)
+def _measured_shares(load: ResourceLoad, rows: NDArray[np.int64], window: int, ages: Floats) -> Floats:
+    """Return the largest part of each pod's load that the average of its node can contain."""
+    # The average over the window, or over the one that stands in for it; without one, nothing is measured.
+    taken_from = np.where(rows >= 0, load.taken_from[window][rows], -1)
+    seconds = np.asarray((*WINDOWS_SECONDS, np.inf))[taken_from]
+    return np.asarray(np.clip(ages / seconds, 0.0, 1.0))
 
 
 def _in_estimate(load: ResourceLoad, loads: LoadSnapshot, rows: NDArray[np.int64], at: Floats) -> NDArray[np.bool_]:

@@ -20,7 +20,6 @@ from adapter.nodes.scores.policy_scores import (
     clamped,
     load_taken,
     percent_text,
-    recent_taken,
     rounded,
     share,
     taken,
@@ -57,7 +56,7 @@ def score(pod: PendingPod, columns: NodeColumns, rows: Rows, args: DailyPeaksArg
 
 def _use(pod: PendingPod, columns: NodeColumns, rows: Rows, name: UsageName) -> Floats:
     resource = USAGE_KINDS[name].resource
-    added = recent_taken(columns, resource, rows) + max(0, pod.resources.requests.get(resource, 0))
+    added = taken(columns.recent_usage_requests, resource, rows) + max(0, pod.resources.requests.get(resource, 0))
     return load_taken(columns.usage_ratio, name, rows) + share(added, taken(columns.allocatable, resource, rows))
 
 

@@ -2,17 +2,22 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from typing import Literal
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapter.foundation.cluster.values.placed_pods import placed
 from adapter.nodes.extender.filter import failed_nodes
+from adapter.nodes.model.board import Board
 from adapter.nodes.model.loads import LoadResource
-from adapter.nodes.model.scheduling_settings import FilterSettings
+from adapter.nodes.model.scheduling_settings import FilterSettings, SchedulingSettings
 from adapter.nodes.model.usage import USAGE_NAMES, UsageName
+from adapter.nodes.placement.node_columns import ColumnsBuilder
 from tests.adapter.nodes.extender.boards import GIB, NAN, board, load, pending
+from tests.adapter.nodes.placement.objects import END, a_node, a_pod, loads, predicted, resources
 
 CPU, MEMORY, DISK, GPU = LoadResource.CPU, LoadResource.MEMORY, LoadResource.DISK, LoadResource.GPU
 CPU_80 = FilterSettings({CPU: 0.8})
@@ -46,6 +51,22 @@ def test_a_peak_of_the_last_hour_is_a_limit_of_its_own() -> None:
     young = dataclasses.replace(busy, columns=dataclasses.replace(busy.columns, usage_from={UsageName.CPU_1H: shorter}))
     found = failed_nodes(young, pending(400), ["node-1"], FilterSettings(), {UsageName.CPU_1H: 0.75})
     assert found["node-1"].startswith("cpu 5m average 74 percent and")
+
+
+@pytest.mark.parametrize("use", ["requests", "limits"])
+def test_an_average_of_five_minutes_contains_more_of_a_recent_pod_than_one_of_fifteen(
+    use: Literal["requests", "limits"],
+) -> None:
+    # Half of the CPUs are requested, and used for all but a second of the five minutes.
+    measured = loads({"a": 0.5 * 299 / 300})
+    recent = placed([a_pod("one", asks=resources("2", limit="2"), bound_at=END - 299.0)])
+    columns = ColumnsBuilder(SchedulingSettings(), predicted).build((a_node("a"),), recent, measured, END)
+    settings, busy = FilterSettings(use=use), Board(columns, measured, "metrics")
+    assert failed_nodes(busy, pending(400), ["a"], settings, {UsageName.CPU_5M: 0.61}) == {}
+    assert failed_nodes(busy, pending(400), ["a"], settings, {UsageName.CPU_5M: 0.59}) == {
+        "a": "cpu 5m average 49.8 percent, recently bound pods 0.2 percent and this pod 10 percent over the limit 59 "
+        "percent"
+    }
 
 
 def test_recently_bound_pods_count_before_the_metrics_show_them() -> None:

@@ -77,7 +77,7 @@ def loads(
     means: Mapping[str, float],
     *,
     end: float = END,
-    taken_from: Sequence[int] | int = 0,
+    taken_from: Sequence[Sequence[int]] | int = ((0,), (1,), (2,)),
     estimated: Sequence[str] = (),
     assembled_at: float | None = None,
 ) -> LoadSnapshot:

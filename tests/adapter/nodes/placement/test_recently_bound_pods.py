@@ -93,7 +93,19 @@ def test_measured_and_added_are_never_more_than_the_pod_asks_for(age: float, tak
     assert measured + found.recent_requests[CPU][0] <= 200.0 + 1e-6
 
 
+@given(st.floats(-60.0, 299.0), st.sampled_from([0, 1, 2]), st.floats(0.0, 1.0))
+def test_the_average_of_five_minutes_and_what_is_added_to_it_are_never_more_than_the_pod_asks_for(
+    age: float, taken_from: int, used: float
+) -> None:
+    load = loads({"a": 0.0, "b": 0.0}, taken_from=[[0, 0], [1, 1], [taken_from, taken_from]])
+    found = columns(load, age, now=END + 60.0)
+    measured = 200.0 * used * min(max(age, 0.0) / WINDOWS_SECONDS[taken_from], 1.0)
+    assert measured + found.recent_usage_requests[CPU][0] <= 200.0 + 1e-6
+    assert found.recent_usage_limits[CPU][0] == pytest.approx(2 * found.recent_usage_requests[CPU][0])
+
+
 @given(st.floats(0.0, 299.0))
 def test_a_pod_that_uses_what_it_requests_is_counted_exactly_once(age: float) -> None:
     found = columns(BOTH, age)
     assert 200.0 * age / 900.0 + found.recent_requests[CPU][0] == pytest.approx(200.0)
+    assert 200.0 * age / 300.0 + found.recent_usage_requests[CPU][0] == pytest.approx(200.0)

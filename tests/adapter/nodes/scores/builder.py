@@ -41,6 +41,7 @@ class Node:
     usage: Mapping[UsageName, float] = field(default_factory=dict)
     recent_cpu_prediction: float = 0.0
     recent_requests: Mapping[LoadResource, float] = field(default_factory=dict)
+    recent_usage_requests: Mapping[LoadResource, float] = field(default_factory=dict)
     zone: int = -1
     gpu_left: tuple[int, ...] = ()
 
@@ -68,6 +69,7 @@ def columns(*nodes: Node) -> NodeColumns:
         gpu_left_milli=tuple(node.gpu_left for node in nodes),
         usage_ratio=_table([node.usage for node in nodes], np.nan),
         measured_usage_ratio=_table([node.usage for node in nodes], np.nan),
+        recent_usage_requests=_table([node.recent_usage_requests for node in nodes], 0.0),
     )
 
 

@@ -56,7 +56,7 @@ def test_what_is_not_known_counts_neither_for_nor_against_a_node(
 
 def test_the_requests_of_this_and_recent_pods_are_added() -> None:
     assert scores(STEADY, cpu_milli=1000) == [50.0]
-    nodes = columns(Node("n0", CAPACITY, usage=STEADY, recent_requests={CPU: 2000}))
+    nodes = columns(Node("n0", CAPACITY, usage=STEADY, recent_requests={CPU: 3000}, recent_usage_requests={CPU: 2000}))
     assert listed(score(pod({"cpu": 1000}), nodes, rows(1), CPU_ALONE)) == [30.0]
 
 
