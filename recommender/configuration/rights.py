@@ -15,7 +15,7 @@ from recommender.configuration.own_namespace import with_own_namespace
 from recommender.decisions.policy_settings import Output
 from recommender.decisions.targets.vertical_autoscalers import GROUP as VPA_GROUP
 from recommender.decisions.targets.vertical_autoscalers import PLURAL as VPA_PLURAL
-from recommender.kinds.role_rules import APPLY, CREATE, GET, KEEP, WATCH, RoleRule
+from recommender.kinds.role_rules import APPLY, CREATE, GET, UPDATE, WATCH, RoleRule
 from recommender.kinds.table import kind_of
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def _of_targets(configuration: Configuration, resolve: ResolveResource) -> Itera
             group = target.api_version.rpartition("/")[0]
             yield RoleRule(target.namespace, group, plural, "", GET, (target.name,))
             if target in scaled:
-                yield RoleRule(target.namespace, group, plural, "scale", KEEP, (target.name,))
+                yield RoleRule(target.namespace, group, plural, "scale", UPDATE, (target.name,))
 
 
 def _of_series(configuration: Configuration, resolve: ResolveResource) -> Iterator[RoleRule]:
@@ -94,7 +94,7 @@ def _of_series(configuration: Configuration, resolve: ResolveResource) -> Iterat
         if plural is not None:
             group = for_each.api_version.rpartition("/")[0]
             yield RoleRule("", group, plural, "", GET)
-            yield RoleRule("", group, plural, "scale", KEEP)
+            yield RoleRule("", group, plural, "scale", UPDATE)
 
 
 def _plural(api_version: str, kind: str, resolve: ResolveResource) -> str | None:
@@ -120,10 +120,10 @@ def _of_process(configuration: Configuration, namespace: str, memory_name: Memor
     place = election.namespace or namespace
     for each in configuration.recommendations:
         yield RoleRule(place, "", "configmaps", "", CREATE)
-        yield RoleRule(place, "", "configmaps", "", KEEP, _memory_names(each, memory_name))
+        yield RoleRule(place, "", "configmaps", "", UPDATE, _memory_names(each, memory_name))
     if election.enabled:
         yield RoleRule(place, "coordination.k8s.io", "leases", "", CREATE)
-        yield RoleRule(place, "coordination.k8s.io", "leases", "", KEEP, (election.name,))
+        yield RoleRule(place, "coordination.k8s.io", "leases", "", UPDATE, (election.name,))
 
 
 def _of_objects(
@@ -144,11 +144,11 @@ def _of_objects(
         if plural is not None:
             yield RoleRule("", kind.group, plural, "", GET)
             if Output.SCALE in settings.outputs:
-                yield RoleRule("", kind.group, plural, "scale", KEEP)
+                yield RoleRule("", kind.group, plural, "scale", UPDATE)
     place = configuration.leader_election.namespace or namespace
     names = tuple(memory_name(OBJECTS_MEMORY, shard) for shard in range(OBJECTS_SHARDS))
     yield RoleRule(place, "", "configmaps", "", CREATE)
-    yield RoleRule(place, "", "configmaps", "", KEEP, names)
+    yield RoleRule(place, "", "configmaps", "", UPDATE, names)
 
 
 def _memory_names(recommendation: Recommendation, memory_name: MemoryName) -> tuple[str, ...]:

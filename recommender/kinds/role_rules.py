@@ -11,7 +11,6 @@ CREATE: Final = ("create",)
 APPLY: Final = ("patch",)
 """The verb for server-side apply of an existing object."""
 UPDATE: Final = ("get", "update")
-KEEP: Final = ("get", "update", "patch")
 WATCH: Final = ("list", "watch")
 
 

@@ -54,14 +54,14 @@ def needs_of_adapter(secret: ObjectName | None, apiservices: Sequence[str]) -> I
     """Yield the rights that the adapter needs; `secret` is the Secret of its serving certificate, if it has one."""
     for verb in ("list", "watch"):
         lost = "metrics of pods that a selector picks: HPAs on Pods metrics get 503"
-        yield _need_of_adapter(AccessRight(verb, "pods"), lost, "a ClusterRole with get, list and watch on pods")
+        yield _need_of_adapter(AccessRight(verb, "pods"), lost, "a ClusterRole with list and watch on pods")
     for verb in ("list", "watch"):
         for plural in ("nodes", "namespaces"):
             lost = f"metrics of {plural} that a selector picks"
             yield _need_of_adapter(
                 AccessRight(verb, plural),
                 lost,
-                f"a ClusterRole with get, list and watch on {plural}",
+                f"a ClusterRole with list and watch on {plural}",
                 CheckStatus.WARNING,
             )
     delegator = "the ClusterRole system:auth-delegator, by a ClusterRoleBinding"
@@ -87,7 +87,7 @@ def needs_of_rule_objects() -> Iterator[Need]:
     """Yield the rights that `--metric-rules` needs."""
     for verb in ("list", "watch"):
         right = AccessRight(verb, PLURAL, GROUP)
-        yield _need_of_adapter(right, METRIC_RULES.lost, f"a ClusterRole with get, list and watch on {PLURAL}")
+        yield _need_of_adapter(right, METRIC_RULES.lost, f"a ClusterRole with list and watch on {PLURAL}")
     right = AccessRight("patch", PLURAL, GROUP, subresource="status")
     lost = "the statuses of MetricRules: their owners cannot see what became of them"
     yield _need_of_adapter(right, lost, f"a ClusterRole with patch on {PLURAL}/status")

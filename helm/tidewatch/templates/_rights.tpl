@@ -115,7 +115,7 @@
 {{- $plurals := .Values.recommender.rbac.plurals | default dict -}}
 {{- $needs := include "tidewatch.recommender.needs" . | fromYaml -}}
 {{- $rights := dict -}}
-{{- $keep := list "get" "update" "patch" -}}{{- $watch := list "list" "watch" -}}
+{{- $update := list "get" "update" -}}{{- $watch := list "list" "watch" -}}
 {{- range $needs.targets -}}
 {{- $group := contains "/" .apiVersion | ternary (splitList "/" .apiVersion | first) "" -}}
 {{- $plural := index $plurals .kind | default (include "tidewatch.plural" .kind) -}}
@@ -125,13 +125,13 @@
 {{- template "tidewatch.addRight" (list $rights $namespace "autoscaling" "horizontalpodautoscalers" $watch "") -}}
 {{- template "tidewatch.addRight" (list $rights $namespace $group $plural (list "get") .name) -}}
 {{- if .scale -}}
-{{- template "tidewatch.addRight" (list $rights $namespace $group (printf "%s/scale" $plural) $keep .name) -}}
+{{- template "tidewatch.addRight" (list $rights $namespace $group (printf "%s/scale" $plural) $update .name) -}}
 {{- template "tidewatch.addRight" (list $rights $namespace "keda.sh" "scaledobjects" $watch "") -}}
 {{- end -}}
 {{- if .resize -}}
-{{- template "tidewatch.addRight" (list $rights $namespace $group $plural (list "get" "update") .name) -}}
+{{- template "tidewatch.addRight" (list $rights $namespace $group $plural $update .name) -}}
 {{- range list "pods" "limitranges" "resourcequotas" }}{{ template "tidewatch.addRight" (list $rights $namespace "" . (list "list") "") }}{{ end -}}
-{{- template "tidewatch.addRight" (list $rights $namespace "" "pods/resize" (list "get" "update") "") -}}
+{{- template "tidewatch.addRight" (list $rights $namespace "" "pods/resize" $update "") -}}
 {{- template "tidewatch.addRight" (list $rights $namespace "apps" "replicasets" (list "list") "") -}}
 {{- template "tidewatch.addRight" (list $rights $namespace "autoscaling.k8s.io" "verticalpodautoscalers" $watch "") -}}
 {{- end -}}
@@ -149,7 +149,7 @@
 {{- $place := $needs.lease.namespace | default .Release.Namespace -}}
 {{- range $needs.names -}}
 {{- template "tidewatch.addRight" (list $rights $place "" "configmaps" (list "create") "") -}}
-{{- template "tidewatch.addRight" (list $rights $place "" "configmaps" $keep (printf "tidewatch-recommender-%s" .)) -}}
+{{- template "tidewatch.addRight" (list $rights $place "" "configmaps" $update (printf "tidewatch-recommender-%s" .)) -}}
 {{- end -}}
 {{- if $needs.nodes }}{{ template "tidewatch.addRight" (list $rights "/" "" "nodes" $watch "") }}{{ end -}}
 {{- template "tidewatch.addSizeRights" (list $rights $needs.sizes $place) -}}
@@ -176,7 +176,7 @@
 {{- define "tidewatch.addObjectRights" -}}
 {{- $rights := index . 0 -}}{{- $objects := index . 1 -}}{{- $place := index . 2 -}}{{- $plurals := index . 3 -}}
 {{- if $objects.enabled -}}
-{{- $keep := list "get" "update" "patch" -}}{{- $watch := list "list" "watch" -}}
+{{- $update := list "get" "update" -}}{{- $watch := list "list" "watch" -}}
 {{- template "tidewatch.addRight" (list $rights "/" "tidewatch.io" "recommendations" $watch "") -}}
 {{- template "tidewatch.addRight" (list $rights "/" "tidewatch.io" "recommendations/status" (list "patch") "") -}}
 {{- template "tidewatch.addRight" (list $rights "/" "" "nodes" $watch "") -}}
@@ -189,11 +189,11 @@
 {{- $group := contains "/" .apiVersion | ternary (splitList "/" .apiVersion | first) "" -}}
 {{- $plural := index $plurals .kind | default (include "tidewatch.plural" .kind) -}}
 {{- template "tidewatch.addRight" (list $rights "/" $group $plural (list "get") "") -}}
-{{- if has "scale" ($objects.outputs | default list) }}{{ template "tidewatch.addRight" (list $rights "/" $group (printf "%s/scale" $plural) $keep "") }}{{ end -}}
+{{- if has "scale" ($objects.outputs | default list) }}{{ template "tidewatch.addRight" (list $rights "/" $group (printf "%s/scale" $plural) $update "") }}{{ end -}}
 {{- end -}}
 {{- template "tidewatch.addRight" (list $rights $place "" "configmaps" (list "create") "") -}}
 {{- range until 32 -}}
-{{- template "tidewatch.addRight" (list $rights $place "" "configmaps" $keep (printf "tidewatch-recommender-objects.tidewatch.io-%d" .)) -}}
+{{- template "tidewatch.addRight" (list $rights $place "" "configmaps" $update (printf "tidewatch-recommender-objects.tidewatch.io-%d" .)) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

@@ -30,7 +30,7 @@
 {{/* Adds the rights of cluster size recommendations to a mapping: (mapping, list of their needs, our own namespace). */}}
 {{- define "tidewatch.addSizeRights" -}}
 {{- $rights := index . 0 -}}{{- $own := index . 2 -}}
-{{- $keep := list "get" "update" "patch" -}}{{- $watch := list "list" "watch" -}}
+{{- $update := list "get" "update" -}}{{- $watch := list "list" "watch" -}}
 {{- $watched := dict
   "" (list "nodes" "pods" "namespaces" "persistentvolumeclaims" "persistentvolumes" "replicationcontrollers")
   "apps" (list "deployments" "statefulsets" "replicasets" "daemonsets")
@@ -57,7 +57,7 @@
 {{- end -}}
 {{- end -}}
 {{- if and $needs.scale $needs.deleteNodes -}}
-{{- template "tidewatch.addRight" (list $rights "/" "" "nodes" (list "get" "update") "") -}}
+{{- template "tidewatch.addRight" (list $rights "/" "" "nodes" $update "") -}}
 {{- template "tidewatch.addRight" (list $rights "/" "" "pods/eviction" (list "create") "") -}}
 {{- end -}}
 {{- if hasKey $needs "clusterAPI" -}}
@@ -68,15 +68,15 @@
 {{- range concat $scalable (list "machines" "clusters") }}{{ template "tidewatch.addRight" (list $rights $place $group . $watch "") }}{{ end -}}
 {{- if $needs.scale -}}
 {{- range append $scalable "clusters" }}{{ template "tidewatch.addRight" (list $rights $place $group . (list "get") "") }}{{ end -}}
-{{- range $scalable }}{{ template "tidewatch.addRight" (list $rights $place $group (printf "%s/scale" .) $keep "") }}{{ end -}}
+{{- range $scalable }}{{ template "tidewatch.addRight" (list $rights $place $group (printf "%s/scale" .) $update "") }}{{ end -}}
 {{- /* A written `false` keeps the right: marks from before may have to be taken off. */ -}}
-{{- if kindIs "bool" $needs.clusterAPI.markMachines }}{{ template "tidewatch.addRight" (list $rights $place $group "machines" $keep "") }}{{ end -}}
+{{- if kindIs "bool" $needs.clusterAPI.markMachines }}{{ template "tidewatch.addRight" (list $rights $place $group "machines" $update "") }}{{ end -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
 {{- with $needs.capacityBuffer -}}
 {{- template "tidewatch.addRight" (list $rights .namespace "autoscaling.x-k8s.io" "capacitybuffers" $watch .name) -}}
-{{- template "tidewatch.addRight" (list $rights .namespace "autoscaling.x-k8s.io" "capacitybuffers" $keep .name) -}}
+{{- template "tidewatch.addRight" (list $rights .namespace "autoscaling.x-k8s.io" "capacitybuffers" $update .name) -}}
 {{- template "tidewatch.addRight" (list $rights .namespace "" "podtemplates" $watch "") -}}
 {{- end -}}
 {{- end -}}

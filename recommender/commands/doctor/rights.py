@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from adapter.foundation.sources.kubernetes.writing import ObjectClient
     from recommender.kinds.role_rules import RoleRule
 
-_NEVER_SENT: Final = frozenset({"patch"})
-"""Verbs that are granted with `update` by convention but are not needed. Without `update`, `patch` is needed, for
-server-side apply."""
 _SHOWN_NAMES: Final = 5
 
 
@@ -45,9 +42,7 @@ def look_at_right(client: ObjectClient, right: RoleRule, subject: Subject) -> tu
 def judge_right(right: RoleRule, subject: Subject, missing: tuple[AccessRight, ...]) -> Line:
     """Return the line about a right; `missing` has the verbs and objects that it does not cover."""
     if not missing:
-        return ok(
-            _name(right), f"{subject} may {', '.join(_sent_verbs(right))} {_resource(right)}{_names(right.names)}"
-        )
+        return ok(_name(right), f"{subject} may {', '.join(right.verbs)} {_resource(right)}{_names(right.names)}")
     verbs = ", ".join(dict.fromkeys(one.verb for one in missing))
     names = tuple(dict.fromkeys(one.object_name for one in missing if one.object_name))
     lost, status = lost_without(right)
@@ -62,18 +57,14 @@ def judge_right(right: RoleRule, subject: Subject, missing: tuple[AccessRight, .
 
 
 def _single(right: RoleRule) -> Iterator[AccessRight]:
-    for verb in _sent_verbs(right):
+    for verb in right.verbs:
         for name in right.names or ("",):
             yield AccessRight(verb, right.resource, right.api_group, right.namespace, name, right.subresource)
 
 
-def _sent_verbs(right: RoleRule) -> tuple[str, ...]:
-    return tuple(verb for verb in right.verbs if verb not in _NEVER_SENT) or right.verbs
-
-
 def _name(right: RoleRule) -> str:
     where = f" in {right.namespace}" if right.namespace else ""
-    return f"permission/{'+'.join(_sent_verbs(right))} {_resource(right)}{where}"
+    return f"permission/{'+'.join(right.verbs)} {_resource(right)}{where}"
 
 
 def _resource(right: RoleRule) -> str:

@@ -26,7 +26,7 @@ from recommender.kinds.cluster_size.shown.table import size_lines
 from recommender.kinds.kind import Logged, Needs, RecommendationKind, ScaleClaim
 from recommender.kinds.predictive.kind import PredictiveKind
 from recommender.kinds.predictive.predictive_settings import predictive_settings
-from recommender.kinds.role_rules import CREATE, GET, KEEP, LIST, UPDATE, WATCH, RoleRule
+from recommender.kinds.role_rules import CREATE, GET, LIST, UPDATE, WATCH, RoleRule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -229,7 +229,7 @@ def rights_of_sizes(recommendation: Recommendation) -> Iterator[RoleRule]:
         yield RoleRule("", "", "pods", "eviction", CREATE)
     if settings.buffer is not None:
         buffer = settings.buffer
-        yield RoleRule(buffer.namespace, _BUFFERS, "capacitybuffers", "", KEEP, (buffer.name,))
+        yield RoleRule(buffer.namespace, _BUFFERS, "capacitybuffers", "", UPDATE, (buffer.name,))
 
 
 def _of_scaling(namespace: str, *, changes_machines: bool) -> Iterator[RoleRule]:
@@ -237,9 +237,9 @@ def _of_scaling(namespace: str, *, changes_machines: bool) -> Iterator[RoleRule]
     for resource in (*SCALABLE_RESOURCES.values(), "clusters"):
         yield RoleRule(namespace, CLUSTER_API_GROUP, resource, "", GET)
     for resource in SCALABLE_RESOURCES.values():
-        yield RoleRule(namespace, CLUSTER_API_GROUP, resource, "scale", KEEP)
+        yield RoleRule(namespace, CLUSTER_API_GROUP, resource, "scale", UPDATE)
     if changes_machines:
-        yield RoleRule(namespace, CLUSTER_API_GROUP, "machines", "", KEEP)
+        yield RoleRule(namespace, CLUSTER_API_GROUP, "machines", "", UPDATE)
 
 
 KIND: Final = ClusterSizeKind()

@@ -251,7 +251,7 @@ def test_metric_rules_are_served_where_their_definition_is_installed(release: Re
     account = release.one("ClusterRole", NAME) if is_wanted else {"rules": []}
     rights = [rule for rule in account["rules"] if rule["apiGroups"] == [OWN_GROUP]]
     assert [(rule["resources"], rule["verbs"]) for rule in rights] == (
-        [(["metricrules"], ["get", "list", "watch"]), (["metricrules/status"], ["patch"])] if is_wanted else []
+        [(["metricrules"], ["list", "watch"]), (["metricrules/status"], ["patch"])] if is_wanted else []
     )
 
 
@@ -259,7 +259,7 @@ def test_the_rights_are_these_and_no_others() -> None:
     apis = ["v1beta1.custom.metrics.k8s.io", "v1beta1.external.metrics.k8s.io", "v1beta2.custom.metrics.k8s.io"]
     release = rendered("defaults")
     assert release.one("ClusterRole")["rules"] == [
-        {"apiGroups": [""], "resources": ["pods", "nodes", "namespaces"], "verbs": ["get", "list", "watch"]},
+        {"apiGroups": [""], "resources": ["pods", "nodes", "namespaces"], "verbs": ["list", "watch"]},
         {
             "apiGroups": ["apiregistration.k8s.io"],
             "resources": ["apiservices"],
@@ -277,7 +277,7 @@ def test_the_rights_are_these_and_no_others() -> None:
 @pytest.mark.parametrize("case", ["cert-manager", "a given certificate", "nobody is sent here"])
 def test_without_a_certificate_of_its_own_it_may_write_nothing(case: str) -> None:
     verbs = [verb for one in rendered(case).all("ClusterRole") for rule in one["rules"] for verb in rule["verbs"]]
-    assert set(verbs) == {"get", "list", "watch"}
+    assert set(verbs) == {"list", "watch"}
     assert rendered(case).all("Role") == []
 
 

@@ -18,7 +18,7 @@ from tests.helm.nodes import CONFIGURATION, NODE_CASES
 from tests.helm.nodes import rendered_nodes as rendered
 
 SELECTING = {"Deployment", "Service", "PodDisruptionBudget", "NetworkPolicy", "PodMonitor", "ServiceMonitor"}
-READ = ("get", "list", "watch")
+READ = ("list", "watch")
 
 
 @pytest.fixture(params=NODE_CASES)

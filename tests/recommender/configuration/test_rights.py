@@ -13,19 +13,19 @@ from recommender.kinds.role_rules import RoleRule
 from recommender.running.memory.store_protocol import memory_object_name
 from tests.recommender.configuration.files import LINEAR, whole
 
-CREATE, GET, KEEP, WATCH = ("create",), ("get",), ("get", "update", "patch"), ("list", "watch")
+CREATE, GET, UPDATE, WATCH = ("create",), ("get",), ("get", "update"), ("list", "watch")
 TARGET = "{apiVersion: apps/v1, kind: Deployment, namespace: shop, name: web}"
 OTHER = "{apiVersion: v1, kind: ReplicationController, namespace: shop, name: old}"
 ROLLOUT = "{apiVersion: argoproj.io/v1alpha1, kind: Rollout, namespace: shop, name: new}"
-MEMORY = RoleRule("tools", "", "configmaps", "", KEEP, ("tidewatch-recommender-dns",))
+MEMORY = RoleRule("tools", "", "configmaps", "", UPDATE, ("tidewatch-recommender-dns",))
 SHARDS = RoleRule(
-    "tools", "", "configmaps", "", KEEP, tuple(sorted(f"tidewatch-recommender-dns-{shard}" for shard in range(32)))
+    "tools", "", "configmaps", "", UPDATE, tuple(sorted(f"tidewatch-recommender-dns-{shard}" for shard in range(32)))
 )
 PROCESS = {
     RoleRule("tools", "", "configmaps", "", CREATE),
     MEMORY,
     RoleRule("tools", "coordination.k8s.io", "leases", "", CREATE),
-    RoleRule("tools", "coordination.k8s.io", "leases", "", KEEP, ("tidewatch-recommender",)),
+    RoleRule("tools", "coordination.k8s.io", "leases", "", UPDATE, ("tidewatch-recommender",)),
 }
 NODES = RoleRule("", "", "nodes", "", WATCH)
 SCALED_OBJECTS = RoleRule("shop", "keda.sh", "scaledobjects", "", WATCH)
@@ -63,9 +63,9 @@ CASES = {
             NODES,
             SCALED_OBJECTS,
             RoleRule("shop", "apps", "deployments", "", GET, ("web",)),
-            RoleRule("shop", "apps", "deployments", "scale", KEEP, ("web",)),
+            RoleRule("shop", "apps", "deployments", "scale", UPDATE, ("web",)),
             RoleRule("shop", "", "replicationcontrollers", "", GET, ("old",)),
-            RoleRule("shop", "", "replicationcontrollers", "scale", KEEP, ("old",)),
+            RoleRule("shop", "", "replicationcontrollers", "scale", UPDATE, ("old",)),
         },
     ),
     "a target of an unknown kind": (
@@ -100,7 +100,7 @@ CASES = {
         | {
             SCALED_OBJECTS,
             RoleRule("shop", "apps", "deployments", "", GET, ("web",)),
-            RoleRule("shop", "apps", "deployments", "scale", KEEP, ("web",)),
+            RoleRule("shop", "apps", "deployments", "scale", UPDATE, ("web",)),
         },
     ),
     "metrics of targets that series name": (
@@ -115,7 +115,7 @@ CASES = {
         | {
             RoleRule("", "keda.sh", "scaledobjects", "", WATCH),
             RoleRule("", "", "replicationcontrollers", "", GET),
-            RoleRule("", "", "replicationcontrollers", "scale", KEEP),
+            RoleRule("", "", "replicationcontrollers", "scale", UPDATE),
         },
     ),
     "sizes": (

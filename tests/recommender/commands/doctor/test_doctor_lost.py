@@ -15,7 +15,7 @@ from recommender.commands.doctor.rights import judge_right
 from recommender.configuration.reading import read_configuration
 from recommender.configuration.rights import rights_of
 from recommender.kinds.cluster_size.node_groups.watched_kinds import CLUSTER_API_GROUP
-from recommender.kinds.role_rules import GET, KEEP, LIST, WATCH, RoleRule
+from recommender.kinds.role_rules import GET, LIST, UPDATE, WATCH, RoleRule
 from recommender.running.memory.store_protocol import memory_object_name
 from tests.recommender.configuration.files import entry, whole
 
@@ -46,15 +46,15 @@ def everything() -> Configuration:
         ("storage.k8s.io", "csinodes", WATCH, ERROR, "limits of volumes"),
         ("scheduling.k8s.io", "priorityclasses", WATCH, WARNING, "priorities"),
         ("", "configmaps", WATCH, ERROR, "Cluster Autoscaler"),
-        ("", "configmaps", KEEP, ERROR, "memories"),
+        ("", "configmaps", UPDATE, ERROR, "memories"),
         (CAPI, "machinepools", WATCH, ERROR, "the node groups of this kind"),
         (CAPI, "machinepools", GET, ERROR, "limits and pauses right before a write"),
         (CAPI, "machines", WATCH, ERROR, "which nodes belong to which node group"),
-        (CAPI, "machines", KEEP, ERROR, "marks on the Machines"),
+        (CAPI, "machines", UPDATE, ERROR, "marks on the Machines"),
         (CAPI, "clusters", WATCH, ERROR, "pauses of whole clusters"),
         (INFRASTRUCTURE, "*", WATCH, WARNING, "have no node"),
         ("autoscaling.x-k8s.io", "capacitybuffers", WATCH, ERROR, "the definition of a chunk"),
-        ("autoscaling.x-k8s.io", "capacitybuffers", KEEP, ERROR, "keeps the one that it has"),
+        ("autoscaling.x-k8s.io", "capacitybuffers", UPDATE, ERROR, "keeps the one that it has"),
         ("autoscaling.x-k8s.io", "capacitybuffers", LIST, WARNING, "keep the written size"),
         ("keda.sh", "scaledobjects", WATCH, WARNING, "where KEDA is installed, the targets keep their sizes"),
         ("example.com", "rockets", WATCH, ERROR, "what is counted or sized by this kind"),

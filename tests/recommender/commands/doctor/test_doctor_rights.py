@@ -7,7 +7,7 @@ import pytest
 from adapter.foundation.reports.lines import CheckStatus
 from adapter.foundation.sources.kubernetes.access_rights import AccessRight, Subject
 from recommender.commands.doctor.rights import judge_right
-from recommender.kinds.role_rules import APPLY, GET, KEEP, WATCH, RoleRule
+from recommender.kinds.role_rules import APPLY, GET, UPDATE, WATCH, RoleRule
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from recommender.kinds.role_rules import APPLY, GET, KEEP, WATCH, RoleRule
         (RoleRule("kube-system", "", "configmaps", "", GET, ("order",)), "parameters and memories"),
         (RoleRule("", "tidewatch.io", "recommendations", "", WATCH), "none of them counts"),
         (RoleRule("", "tidewatch.io", "recommendations", "status", APPLY), "owners cannot see"),
-        (RoleRule("capi", "cluster.x-k8s.io", "machinesets", "scale", KEEP), "scale calls"),
+        (RoleRule("capi", "cluster.x-k8s.io", "machinesets", "scale", UPDATE), "scale calls"),
     ],
 )
 def test_a_right_of_cluster_sizes_is_named_with_what_is_lost(right: RoleRule, lost: str) -> None:

@@ -34,9 +34,9 @@ WATCHED = {
 } | {"create events", "list capacitybuffers.autoscaling.x-k8s.io"}
 PROCESS = {
     "tools: create configmaps",
-    "tools: get,update,patch configmaps tidewatch-recommender-nodes",
+    "tools: get,update configmaps tidewatch-recommender-nodes",
     "tools: create leases.coordination.k8s.io",
-    "tools: get,update,patch leases.coordination.k8s.io tidewatch-recommender",
+    "tools: get,update leases.coordination.k8s.io tidewatch-recommender",
 }
 ALWAYS = WATCHED | PROCESS
 SCALABLE = ("machinedeployments", "machinesets", "machinepools")
@@ -56,13 +56,13 @@ def reading(where: str = "") -> set[str]:
 def scaling(where: str = "") -> set[str]:
     """Return the rights to write the groups' sizes, within the limits and pauses that the objects then have."""
     objects = {f"{where}get {each}.cluster.x-k8s.io" for each in (*SCALABLE, "clusters")}
-    return objects | {f"{where}get,update,patch {each}.cluster.x-k8s.io/scale" for each in SCALABLE}
+    return objects | {f"{where}get,update {each}.cluster.x-k8s.io/scale" for each in SCALABLE}
 
 
-MACHINES = "capi: get,update,patch machines.cluster.x-k8s.io"
+MACHINES = "capi: get,update machines.cluster.x-k8s.io"
 BUFFER = {
     "shop: list,watch capacitybuffers.autoscaling.x-k8s.io reserve",
-    "shop: get,update,patch capacitybuffers.autoscaling.x-k8s.io reserve",
+    "shop: get,update capacitybuffers.autoscaling.x-k8s.io reserve",
     "shop: list,watch podtemplates",
 }
 STATIC = "nodeGroups: [{name: a, max: 5, selector: {pool: a}}]"
@@ -120,9 +120,9 @@ CASES = {
     ),
     "forecasts, whose pods count no further than quotas and HPAs allow": (
         f"clusterSize: {{{STATIC}, forecasts: [chat]}}\n- name: chat\n  predictive: {PREDICTIVE}",
-        (ALWAYS - {"tools: get,update,patch configmaps tidewatch-recommender-nodes"})
+        (ALWAYS - {"tools: get,update configmaps tidewatch-recommender-nodes"})
         | {"list,watch resourcequotas", "list,watch horizontalpodautoscalers.autoscaling"}
-        | {"tools: get,update,patch configmaps tidewatch-recommender-chat tidewatch-recommender-nodes"},
+        | {"tools: get,update configmaps tidewatch-recommender-chat tidewatch-recommender-nodes"},
     ),
     "priorities of the file": (
         f"clusterSize: {{{STATIC}, expander: priority, priorities: {{10: [a]}}}}",

@@ -115,7 +115,7 @@ class ClusterObjects:
 def _refuse(resource: Resource, failure: ForbiddenError | NotFoundError) -> NoReturn:
     group = f"the API group {resource.group}" if resource.group else "the core group"
     if isinstance(failure, ForbiddenError):
-        needed = f"needs get, list, watch on {resource.plural} in {group}"
+        needed = f"needs list and watch on {resource.plural} in {group}"
         raise ObjectsForbiddenError(f"{resource.qualified}: {needed}: {failure}") from failure
     served = f"{resource.plural} in version {resource.version} of {group}"
     raise ObjectsNotServedError(f"{resource.qualified}: the API server does not serve {served}") from failure

@@ -150,8 +150,8 @@ def test_a_request_before_the_first_list_says_what_keeps_it(server: FakeApiServe
 @pytest.mark.parametrize(
     ("resource", "needed"),
     [
-        (SERVICES, "services: needs get, list, watch on services in the core group"),
-        (DEPLOYMENTS, "deployments.apps: needs get, list, watch on deployments in the API group apps"),
+        (SERVICES, "services: needs list and watch on services in the core group"),
+        (DEPLOYMENTS, "deployments.apps: needs list and watch on deployments in the API group apps"),
     ],
     ids=["core", "group"],
 )
