@@ -5,6 +5,7 @@ The chart derives the same permissions from its values (`helm/tidewatch/template
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from adapter.foundation.cluster.scheduling.kinds import SCHEDULING_KINDS
@@ -181,14 +182,13 @@ def _of_facts(configuration: Configuration) -> Iterator[RoleRule]:
 
 
 def _merge_rights(rights: Iterable[RoleRule]) -> tuple[RoleRule, ...]:
-    """Return one rule for each resource and list of verbs, with all names, sorted."""
-    names: dict[RoleRule, set[str]] = {}
+    """Return one rule for each resource and list of verbs, with all names, sorted.
+
+    A rule without names is one for all objects, whichever of them other rules name.
+    """
+    names: dict[RoleRule, set[str] | None] = {}
     for right in rights:
-        rule = RoleRule(right.namespace, right.api_group, right.resource, right.subresource, right.verbs)
-        names.setdefault(rule, set()).update(right.names)
-    return tuple(
-        sorted(
-            RoleRule(rule.namespace, rule.api_group, rule.resource, rule.subresource, rule.verbs, tuple(sorted(found)))
-            for rule, found in names.items()
-        )
-    )
+        rule = replace(right, names=())
+        known = names.get(rule, set())
+        names[rule] = None if known is None or not right.names else known | set(right.names)
+    return tuple(sorted(replace(rule, names=tuple(sorted(found or ()))) for rule, found in names.items()))

@@ -11,6 +11,8 @@ CREATE: Final = ("create",)
 APPLY: Final = ("patch",)
 """The verb for server-side apply of an existing object."""
 UPDATE: Final = ("get", "update")
+REPLACE: Final = ("update",)
+"""The verb for replacing an object that another rule allows to read."""
 WATCH: Final = ("list", "watch")
 
 

@@ -206,6 +206,9 @@ CONFIGURATIONS: Final[dict[str, dict[str, Any]]] = {
     "everything": EVERYTHING,
     "predictions": configuration(PREDICTED, EACH, EACH_WATCHED, prometheus=PROMETHEUS),
     "requests of containers": configuration(SIZED_CONTAINERS, SIZED_WORKLOADS, prometheus=PROMETHEUS),
+    "requests of all workloads, and of one that is listed": configuration(
+        SIZED_CONTAINERS | {"targets": [COREDNS]}, SIZED_WORKLOADS, prometheus=PROMETHEUS
+    ),
     "sizes by the cluster's size": configuration(WRITTEN_SIZES),
     "requests of containers as metrics": configuration(
         SIZED_CONTAINERS | {"outputs": ["metric"]}, SIZED_WORKLOADS | {"outputs": ["metric"]}, prometheus=PROMETHEUS
@@ -268,6 +271,12 @@ _VALUES: Final[dict[str, dict[str, Any]]] = {
     },
     "metrics of nothing": {"adapter": {"enabled": False}} | SWITCHES,
     "predictions": {},
+    "requests of containers": {},
+    "sizes by the cluster's size": {},
+    "requests of containers as metrics": {},
+    "sizes by the cluster's size as metrics": {},
+    "requests of all StatefulSets": {},
+    "requests of all workloads, and of one that is listed": {},
     "sizes by objects": {},
     "cluster sizes": {},
     "cluster sizes ahead of predictions": {},

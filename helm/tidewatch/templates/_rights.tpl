@@ -129,7 +129,7 @@
 {{- template "tidewatch.addRight" (list $rights $namespace "keda.sh" "scaledobjects" $watch "") -}}
 {{- end -}}
 {{- if .resize -}}
-{{- template "tidewatch.addRight" (list $rights $namespace $group $plural $update .name) -}}
+{{- template "tidewatch.addRight" (list $rights $namespace $group $plural (list "update") .name) -}}
 {{- range list "pods" "limitranges" "resourcequotas" }}{{ template "tidewatch.addRight" (list $rights $namespace "" . (list "list") "") }}{{ end -}}
 {{- template "tidewatch.addRight" (list $rights $namespace "" "pods/resize" $update "") -}}
 {{- template "tidewatch.addRight" (list $rights $namespace "apps" "replicasets" (list "list") "") -}}
@@ -166,7 +166,7 @@
 {{- range $key := keys $rights | sortAlpha -}}
 {{- $right := index $rights $key -}}
 {{- $rule := $right.rule -}}
-{{- if $right.names }}{{ $rule = merge (dict "resourceNames" ($right.names | uniq | sortAlpha)) $rule }}{{ end -}}
+{{- if not $right.all }}{{ $rule = merge (dict "resourceNames" ($right.names | uniq | sortAlpha)) $rule }}{{ end -}}
 {{- $_ := set $roles $right.namespace (append (index $roles $right.namespace | default list) $rule) -}}
 {{- end -}}
 {{- $roles | toYaml -}}
@@ -203,8 +203,8 @@
 {{- $rights := index . 0 -}}{{- $namespace := index . 1 -}}{{- $group := index . 2 -}}{{- $resource := index . 3 -}}{{- $verbs := index . 4 -}}{{- $name := index . 5 -}}
 {{- $key := list $namespace $group $resource (join "," $verbs) | join " " -}}
 {{- $rule := dict "apiGroups" (list $group) "resources" (list $resource) "verbs" $verbs -}}
-{{- $right := index $rights $key | default (dict "namespace" $namespace "rule" $rule "names" list) -}}
-{{- if $name }}{{ $_ := set $right "names" (append $right.names $name) }}{{ end -}}
+{{- $right := index $rights $key | default (dict "namespace" $namespace "rule" $rule "names" list "all" false) -}}
+{{- if $name }}{{ $_ := set $right "names" (append $right.names $name) }}{{ else }}{{ $_ := set $right "all" true }}{{ end -}}
 {{- $_ := set $rights $key $right -}}
 {{- end -}}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from recommender.kinds.role_rules import LIST, UPDATE, RoleRule
+from recommender.kinds.role_rules import LIST, REPLACE, UPDATE, RoleRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def rights_on_targets(targets: Iterable[TargetReference]) -> Iterator[RoleRule]:
     """Yield the rights to write the templates of targets that are listed."""
     for target in targets:
-        yield RoleRule(target.namespace, "apps", plural_of(target.kind), "", UPDATE, (target.name,))
+        yield RoleRule(target.namespace, "apps", plural_of(target.kind), "", REPLACE, (target.name,))
 
 
 def rights_in_namespaces(namespaces: Iterable[str]) -> Iterator[RoleRule]:

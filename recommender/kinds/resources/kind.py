@@ -17,7 +17,7 @@ from recommender.kinds.resources.resources_memory import ResourcesMemory
 from recommender.kinds.resources.resources_reader import RESOURCES
 from recommender.kinds.resources.resources_settings import ResourcesSettings, memory_shards
 from recommender.kinds.resources.shown import request_keys, request_lines, request_rows, request_samples
-from recommender.kinds.role_rules import CREATE, GET, UPDATE, RoleRule
+from recommender.kinds.role_rules import CREATE, GET, REPLACE, RoleRule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -104,7 +104,7 @@ class ResourcesKind(RecommendationKind[ResourcesSettings]):
         for namespace in namespaces:
             yield RoleRule(namespace, "", "events", "", CREATE)
             yield RoleRule(namespace, "apps", plural_of(each.kind), "", GET)
-            yield RoleRule(namespace, "apps", plural_of(each.kind), "", UPDATE)
+            yield RoleRule(namespace, "apps", plural_of(each.kind), "", REPLACE)
         yield from rights_in_namespaces(namespaces)
 
     def calculation(

@@ -13,7 +13,7 @@ from recommender.kinds.role_rules import RoleRule
 from recommender.running.memory.store_protocol import memory_object_name
 from tests.recommender.configuration.files import LINEAR, whole
 
-CREATE, GET, UPDATE, WATCH = ("create",), ("get",), ("get", "update"), ("list", "watch")
+CREATE, GET, REPLACE, UPDATE, WATCH = ("create",), ("get",), ("update",), ("get", "update"), ("list", "watch")
 TARGET = "{apiVersion: apps/v1, kind: Deployment, namespace: shop, name: web}"
 OTHER = "{apiVersion: v1, kind: ReplicationController, namespace: shop, name: old}"
 ROLLOUT = "{apiVersion: argoproj.io/v1alpha1, kind: Rollout, namespace: shop, name: new}"
@@ -163,3 +163,18 @@ def test_a_kind_that_is_counted_in_the_whole_cluster_needs_no_right_in_a_namespa
         configuration, namespace="tools", resolve=partial(find_resource, BUILT_IN), memory_name=memory_object_name
     )
     assert [right.namespace for right in found if right.resource == "services"] == [""]
+
+
+def test_a_right_to_all_objects_is_not_narrowed_to_those_that_another_entry_names() -> None:
+    usage = "fromUsage: {percentile: 90, margin: 15%}"
+    one = f"- {{name: a, resources: {{{usage}}}, targets: [{TARGET}], outputs: [resize]}}\n"
+    all_of_shop = f"- {{name: b, resources: {{{usage}, forEach: {{namespaces: [shop]}}}}, outputs: [resize]}}\n"
+    configuration = read_configuration(whole(one, all_of_shop, top=PROMETHEUS), "recommender.yaml")
+    found = rights_of(
+        configuration, namespace="tools", resolve=partial(find_resource, BUILT_IN), memory_name=memory_object_name
+    )
+    deployments = {right for right in found if right.resource == "deployments"}
+    assert deployments == {
+        RoleRule("shop", "apps", "deployments", "", GET),
+        RoleRule("shop", "apps", "deployments", "", REPLACE),
+    }
