@@ -23,9 +23,9 @@ from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage,
 from adapter.foundation.service.flags.table import OBJECT, TEXT, CommandFlags, Flag, FlagValues
 from adapter.foundation.sources.kubernetes.client import RequestDeadlines
 from adapter.foundation.sources.kubernetes.credentials.context_namespace import context_namespace
-from adapter.foundation.sources.kubernetes.discovery import KindDiscovery
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, UnreachableError
 from adapter.metrics.readings.explain.explanation import Explanation, NoExplanationError, explanation_of
+from recommender.kubectl.kinds import Kinds
 from recommender.kubectl.program import PROGRAM
 from recommender.kubectl.reader import NotRead, Reader
 from recommender.kubectl.recommendations import RECOMMENDER_FLAG, recommendations
@@ -108,7 +108,7 @@ def _report_for(values: FlagValues) -> Report:
     if not is_namespace_name(namespace):
         raise UsageError(f"--namespace: {namespace!r} cannot be the name of a namespace")
     client = kubernetes_client(cluster, _DEADLINES)
-    reader, resolve = Reader(client), KindDiscovery(client).resource
+    reader, resolve = Reader(client), Kinds(client).resource
     decided = partial(recommendations, reader, values.text("recommender"))
     now = time.time()
     wanted = kind.lower()

@@ -16,6 +16,7 @@ from adapter.foundation.objects.decoders import converted
 from adapter.foundation.objects.durations import parse_go_duration
 from adapter.foundation.objects.resources import ResolveResource, UnknownResourceError
 from adapter.foundation.sources.kubernetes.access_rights import AccessRight
+from adapter.foundation.sources.kubernetes.errors import KubernetesError
 from recommender.kubectl.reader import NotRead, Reader, namespaced
 
 CUSTOM: Final = "custom.metrics.k8s.io"
@@ -100,7 +101,7 @@ class MetricsApis:
         kind, of = described["kind"], described["name"]
         try:
             plural = self._resolve(group, kind).qualified
-        except UnknownResourceError as error:
+        except (UnknownResourceError, KubernetesError) as error:
             return AskedMetric(CUSTOM, name, "", query, f"{kind}/{of}", selector, Unavailable(str(error)), {}, None)
         return self._custom(plural, of, name, query, selector=selector)
 

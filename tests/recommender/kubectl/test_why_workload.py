@@ -129,3 +129,40 @@ def test_events_are_told_in_their_order(web: Plugin) -> None:
     web.answer(shop.EVENTS, {"items": events})
     found = web.why("deployment/web", "-o", "json").document["events"]
     assert [(one["reason"], one["source"]) for one in found] == [("A", "y"), ("B", "x")]
+
+
+CORE = {"kind": "APIVersions", "versions": ["v1"]}
+GROUPS = {
+    "kind": "APIGroupList",
+    "groups": [{"name": "argoproj.io", "versions": [{"groupVersion": "argoproj.io/v1alpha1", "version": "v1alpha1"}]}],
+}
+
+
+def test_a_list_of_kinds_that_may_not_be_read_is_the_reason_not_a_kind_that_does_not_exist(plugin: Plugin) -> None:
+    plugin.forbid("/api")
+    plugin.forbid("/apis")
+    answered = plugin.why("rollout/web")
+    assert answered.status == 2
+    assert "no resource" not in answered.err
+    assert "the kinds of the cluster could not be read" in answered.err
+    assert "403" in answered.err
+
+
+def test_a_kind_of_a_group_whose_server_does_not_answer_is_not_called_unknown(plugin: Plugin) -> None:
+    plugin.answer("/api", CORE)
+    plugin.answer("/apis", GROUPS)
+    plugin.answer("/api/v1", {"kind": "APIResourceList", "resources": []})
+    plugin.answer("/apis/argoproj.io/v1alpha1", {"message": "no endpoints"}, 503)
+    for subject in ("rollout/web", "rollouts.argoproj.io/web"):
+        answered = plugin.why(subject)
+        assert answered.status == 2
+        assert "may be a kind of argoproj.io/v1alpha1, whose server does not answer" in answered.err
+
+
+def test_a_kind_that_no_server_has_is_unknown(plugin: Plugin) -> None:
+    plugin.answer("/api", CORE)
+    plugin.answer("/apis", {"kind": "APIGroupList", "groups": []})
+    plugin.answer("/api/v1", {"kind": "APIResourceList", "resources": []})
+    answered = plugin.why("rollout/web")
+    assert answered.status == 2
+    assert "no resource 'rollout' in any API group" in answered.err
