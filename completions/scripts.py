@@ -44,6 +44,10 @@ _ZSH_VALUE: Final = re.compile(r"""^(  (?:"\*?|(?:"\*")?\{-\w,)--[\w-]+)(\}?"?\[
 """What shtab lacks in zsh likewise. A flag with a value, up to its name and behind it, is `"--name[help]:…` or
 `{-n,--name}"[help]:…`; zsh takes the value as a part of the word if there is an equals sign between the two."""
 
+_FISH_FILE: Final = '-xka "(__fish_complete_path (commandline -ct))"'
+"""How shtab names files as the values of a flag in fish, which then offers none behind an equals sign. fish's own files
+are offered there, too."""
+
 
 def scripts() -> Mapping[str, str]:
     """Return the script of each program for each shell, by the name of its file."""
@@ -56,7 +60,7 @@ def _scripts_of(program: Program) -> Mapping[str, str]:
     texts = {
         f"{program.name}.bash": shtab.complete(parser, "bash") + values,
         f"_{program.name}": _ZSH_VALUE.sub(r"\1=\2", shtab.complete(parser, "zsh")),
-        f"{program.name}.fish": shtab.complete(parser, "fish"),
+        f"{program.name}.fish": shtab.complete(parser, "fish").replace(_FISH_FILE, "-rF"),
     }
     return {name: _without_trailing_blanks(text) for name, text in texts.items()}
 

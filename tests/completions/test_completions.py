@@ -136,3 +136,11 @@ def test_the_syntax_of_the_scripts_is_that_of_their_shell(program: str, shell: s
 )
 def test_the_first_sentence_describes_a_flag(text: str, sentence: str) -> None:
     assert first_sentence(text) == sentence
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_fish_offers_files_behind_an_equals_sign(program: str) -> None:
+    # __fish_complete_path would look for a file whose name begins with --config=.
+    script = (FOLDER / f"{program}.fish").read_text()
+    assert "__fish_complete_path" not in script
+    assert re.search(rf"^complete -c {program} .*-l config -rF -d ", script, re.MULTILINE)
