@@ -155,19 +155,30 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/component: {{ .component }}
 {{- end -}}
 
-{{/* `metadata` of the object with the given name, of the adapter unless `component` names another one; `namespace: ""` for a cluster-scoped object. */}}
+{{/*
+`metadata` of the object with the given name, of the adapter unless `component` names another one; `namespace: ""` for a cluster-scoped
+object. `labels`, if given, take the place of the chart's own.
+*/}}
 {{- define "tidewatch.metadata" -}}
 name: {{ .name | quote }}
 {{- with hasKey . "namespace" | ternary .namespace .context.Release.Namespace }}
 namespace: {{ . | quote }}
 {{- end }}
 labels:
-  {{- include "tidewatch.componentSelector" (dict "context" .context "component" (.component | default "adapter")) | nindent 2 }}
-  {{- with .context }}
-  app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
-  app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
-  helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | quote }}
+  {{- if .labels }}
+  {{- merge (dict) .labels (include "tidewatch.labels" . | fromYaml) | toYaml | nindent 2 }}
+  {{- else }}
+  {{- include "tidewatch.labels" . | nindent 2 }}
   {{- end }}
+{{- end -}}
+
+{{- define "tidewatch.labels" -}}
+{{ include "tidewatch.componentSelector" (dict "context" .context "component" (.component | default "adapter")) }}
+{{- with .context }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | quote }}
+{{- end }}
 {{- end -}}
 
 {{- define "tidewatch.image" -}}

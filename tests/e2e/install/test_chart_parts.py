@@ -245,3 +245,23 @@ def test_labels_of_the_pods_cannot_take_them_from_their_deployment() -> None:
 def test_the_image_is_named_by_digest_or_by_the_version_of_the_chart() -> None:
     assert rendered("everything").container["image"] == f"tidewatch@sha256:{64 * 'a'}"
     assert re.fullmatch(r"tidewatch:\d+\.\d+\.\d+", rendered("defaults").container["image"])
+
+
+def test_labels_for_finding_an_object_take_the_place_of_the_charts_own() -> None:
+    labels = {"app.kubernetes.io/instance": "kube-prometheus", "role": "found"}
+    values = {
+        "recommender": RECOMMENDER,
+        "nodes": {"enabled": True},
+        "prometheusRule": {"enabled": True, "labels": labels},
+        "dashboards": {"enabled": True, "labels": labels},
+    }
+    # A key that stands twice is refused when the output is read.
+    for monitor in ("serviceMonitor", "podMonitor"):
+        release = render(values | {"metrics": {monitor: {"enabled": True, "labels": labels}}})
+        kinds = ("ServiceMonitor", "PodMonitor", "PrometheusRule")
+        found = [one for kind in kinds for one in release.all(kind)]
+        found += [one for one in release.all("ConfigMap") if "-dashboard-" in one["metadata"]["name"]]
+        assert len(found) == 3 + 2 + 5
+        for one in found:
+            assert labels.items() <= one["metadata"]["labels"].items()
+            assert one["metadata"]["labels"]["app.kubernetes.io/name"] == "tidewatch"
