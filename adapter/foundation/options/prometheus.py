@@ -49,7 +49,13 @@ PROMETHEUS_FLAGS: tuple[Flag, ...] = in_group(
     Flag("prometheus-client-tls-cert-file", PATH, "Client certificate."),
     Flag("prometheus-client-tls-key-file", PATH, "Private key of the client certificate."),
     Flag("prometheus-token-file", PATH, "File with a bearer token; changes take effect without a restart."),
-    Flag("prometheus-header", TEXT, "Header NAME=VALUE to send with every query; may be repeated.", repeat=Repeat.EACH),
+    Flag(
+        "prometheus-header",
+        TEXT,
+        "Header NAME=VALUE to send with every query; may be repeated.",
+        repeat=Repeat.EACH,
+        may_hold_secret=True,
+    ),
     Flag(
         "prometheus-matchers",
         TEXT,

@@ -208,6 +208,10 @@ def _refuse_missing(command: CommandFlags, given: Mapping[str, object], rest: Se
         if flag.required and flag.name not in given:
             raise UsageError(f"--{flag.name} is required: {flag.help}")
     if len(rest) > len(command.arguments) and not command.passes_over_more:
+        secret = next((flag.name for flag in command.flags if flag.may_hold_secret and flag.name in given), None)
+        if secret is not None:
+            # The word is not shown, as it may be a part of the secret.
+            raise UsageError(f"unexpected argument: quote the value of --{secret} if it contains a space")
         raise UsageError(f"unexpected argument {rest[len(command.arguments)]!r}: {_intended(command, rest)}")
     if len(rest) < len(command.arguments):
         raise UsageError(f"{command.arguments[len(rest)]} is missing: see --help")

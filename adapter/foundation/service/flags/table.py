@@ -85,6 +85,8 @@ class Flag:
     short: str = ""
     """Short name of one letter, for `-v 4`, `-v=4`, `-v4`."""
     required: bool = False
+    may_hold_secret: bool = False
+    """Whether the value, or the part of it behind an unquoted space, may be a secret."""
 
 
 def switch(name: str, text: str = "", *, state: State = Works()) -> Flag:

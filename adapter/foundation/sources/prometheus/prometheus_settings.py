@@ -230,7 +230,13 @@ def _check_base(path: str, parameters: Iterable[str]) -> None:
 
 def _check_header(name: str, value: str) -> None:
     if not _HEADER_NAME.fullmatch(name):
-        raise SettingsError(f"Prometheus header {name!r}: this is not a name of a header")
+        # Only the name before a colon is shown: the rest may be the value (`Authorization: Bearer …`).
+        before, colon, _ = name.partition(":")
+        if colon and _HEADER_NAME.fullmatch(before):
+            raise SettingsError(
+                f"Prometheus header {before!r}: with a colon, this is not a name of a header: write the name without it"
+            )
+        raise SettingsError("Prometheus headers: one has blanks or the like, which is not a name of a header")
     if name.lower() in _OWN_HEADERS:
         raise SettingsError(f"Prometheus header {name!r} belongs to the connection and cannot be set")
     if not value.isprintable() or not value.isascii():

@@ -122,6 +122,17 @@ def test_a_wrong_command_line_is_one_line_that_says_what_to_write(arguments: lis
     assert "\n" not in str(caught.value)
 
 
+def test_a_surplus_word_is_not_shown_where_it_may_be_a_part_of_a_secret() -> None:
+    header = Flag("header", TEXT, repeat=Repeat.EACH, may_hold_secret=True)
+    command = CommandFlags(program="check", version="1", summary="", flags=(header,))
+    with pytest.raises(UsageError) as caught:
+        parse_flags(command, ["--header", "Authorization=Bearer", "secret"], {})
+    assert "secret" not in str(caught.value)
+    assert "quote the value of --header" in str(caught.value)
+    with pytest.raises(UsageError, match="unexpected argument 'secret': see --help"):
+        parse_flags(command, ["secret"], {})
+
+
 def test_a_kind_and_a_name_apart_are_told_how_to_be_one_argument() -> None:
     command = CommandFlags(program="kubectl-tidewatch why", version="1", summary="", flags=(), arguments=(OBJECT,))
     with pytest.raises(UsageError, match="unexpected argument 'gateway': did you mean hpa/gateway\\?"):

@@ -111,6 +111,16 @@ def test_settings_that_contradict_each_other_are_refused(options: dict[str, Any]
         PrometheusSettings(**{"url": "https://host", **options})
 
 
+@pytest.mark.parametrize("name", ["Authorization: Basic bWU6c2VjcmV0", "Bearer secret", "secret token:"])
+def test_a_refused_name_of_a_header_is_not_shown_where_it_may_hold_the_value(name: str) -> None:
+    # `Authorization: Basic bWU6c2VjcmV0==`, as other programs write headers, has an equals sign in the value.
+    with pytest.raises(SettingsError, match="not a name of a header") as caught:
+        PrometheusSettings("https://host", headers=((name, "="),))
+    assert "secret" not in str(caught.value)
+    assert "bWU6" not in str(caught.value)
+    assert ("'Authorization'" in str(caught.value)) == name.startswith("Authorization")
+
+
 def test_the_representation_holds_no_secret() -> None:
     settings = PrometheusSettings(
         "https://host/?token=secret-parameter", username="me", password="secret", headers=(("X-Key", "secret-header"),)
