@@ -117,6 +117,13 @@ def test_notes_say_how_the_loads_of_nodes_are_checked(tmp_path: Path) -> None:
     assert NAME not in text
 
 
+def test_a_certificate_of_the_service_is_not_expected_to_hold_for_the_forwarded_port(tmp_path: Path) -> None:
+    text = notes(nodes(tls={"secret": "mine"}), tmp_path)
+    assert "curl -k -i https://127.0.0.1:2020/watcher/health" in text
+    assert 'curl -k -H "$A" https://127.0.0.1:2020/nodes/unmapped' in text
+    assert "curl -k" not in notes(nodes(), tmp_path / "without")
+
+
 def test_notes_say_how_pods_get_the_second_scheduler(tmp_path: Path) -> None:
     text = notes(nodes(scheduler={"enabled": True}), tmp_path)
     assert "spec.schedulerName: tidewatch" in text
