@@ -19,12 +19,20 @@ if TYPE_CHECKING:
 
     from adapter.foundation.sources.kubernetes.client import KubernetesClient
     from recommender.configuration.recommender_configuration import Configuration
+    from recommender.decisions.record import TargetReference
 
 _LISTS_SECONDS = 30.0
+_LOOK_UP_SECONDS = 15.0
+"""The time limit of all look-ups of targets together: series may name thousands, and there is no later poll."""
 
 
-def inputs_of_cluster(client: KubernetesClient, configuration: Configuration) -> Inputs:
-    """Return the present state of the cluster. Raises KubernetesError if it cannot be reached at all."""
+def inputs_of_cluster(
+    client: KubernetesClient, configuration: Configuration, further_targets: frozenset[TargetReference] = frozenset()
+) -> Inputs:
+    """Return the present state of the cluster. Raises KubernetesError if it cannot be reached at all.
+
+    `further_targets` are looked up like those that the configuration lists.
+    """
     discovery = KindDiscovery(client)
     discovery.refresh()
     objects = ObjectClient(client)
@@ -39,10 +47,13 @@ def inputs_of_cluster(client: KubernetesClient, configuration: Configuration) ->
             watch.change(further)
             watch.await_first_lists(_LISTS_SECONDS)
         config_maps = ParameterConfigMaps(objects, lambda _namespace, _name: None, lambda _seconds: False, Clock())
+        lookups = TargetLookups(objects, discovery.resource, seconds=_LOOK_UP_SECONDS)
+        # The watched facts come last: many look-ups take seconds.
+        targets = lookups.look(targets_of(configuration) | further_targets)
         return Inputs(
             watch.state(),
             config_maps={name: config_maps.read(*name) for name in config_maps_of(configuration)},
-            targets=TargetLookups(objects, discovery.resource).look(targets_of(configuration)),
+            targets=targets,
         )
     finally:
         stop.set()

@@ -33,7 +33,7 @@ from adapter.foundation.sources.prometheus.queries.client import PrometheusClien
 from recommender.commands.configuration_file import configuration_or_exit
 from recommender.commands.program import PROGRAM
 from recommender.commands.recommend.cluster_inputs import inputs_of_cluster
-from recommender.commands.recommend.deciding import records_of, with_query_values
+from recommender.commands.recommend.deciding import records_of, targets_scaled_by_series, with_query_values
 from recommender.commands.recommend.file_inputs import inputs_of_files
 from recommender.commands.recommend.history_inputs import load_inputs, usage_inputs
 from recommender.commands.recommend.shape_flags import SHAPE_FLAGS, check_shape_flags
@@ -47,12 +47,14 @@ from recommender.recording.recording import RecordingError
 from recommender.running.queries.backend_queries import BackendConnection, connections_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from typing import TypeAlias
 
-    from recommender.commands.init.present_values import ReadInputs
     from recommender.configuration.recommender_configuration import Configuration
-    from recommender.decisions.record import Record
+    from recommender.decisions.record import Record, TargetReference
 
+    ReadInputsFor: TypeAlias = Callable[[Configuration, frozenset[TargetReference]], Inputs]
+    """Reads the inputs of a configuration, and looks up these targets besides those that it lists."""
 
 _UNREADABLE: Final = (UsageError, ClusterFilesError, KubernetesError, PrometheusError, RecordingError, SettingsError)
 _WIDTH: Final = 80
@@ -151,7 +153,7 @@ def _select_entries(configuration: Configuration, names: tuple[str, ...]) -> Con
     )
 
 
-def _configuration_and_reader(values: FlagValues) -> tuple[Configuration, ReadInputs]:
+def _configuration_and_reader(values: FlagValues) -> tuple[Configuration, ReadInputsFor]:
     """Return the configuration of the file or for the one workload, and the function that reads the cluster."""
     if values.path("config") is not None and values.text("workload"):
         raise UsageError("--config and --workload cannot be combined: use --recommendation to choose one of the file")
@@ -163,7 +165,8 @@ def _configuration_and_reader(values: FlagValues) -> tuple[Configuration, ReadIn
         found = configuration_of_workload(values)
         for note in found.notes:
             print(f"{PROGRAM}: {printable(note)}", file=sys.stderr)  # noqa: T201 - what a person reads
-        return found.configuration, found.read_inputs
+        # A workload has an entry of its own, so no series name targets.
+        return found.configuration, lambda configuration, _targets: found.read_inputs(configuration)
     for name in sorted(values.given):
         is_of_shapes = name == "prometheus-url" and values.path("shapes") is not None
         if name.startswith("prometheus-") and not is_of_shapes:
@@ -173,7 +176,7 @@ def _configuration_and_reader(values: FlagValues) -> tuple[Configuration, ReadIn
     return configuration_or_exit(values)[1], partial(_read_inputs, values)
 
 
-def _inputs(configuration: Configuration, read_inputs: ReadInputs) -> Inputs:
+def _inputs(configuration: Configuration, read_inputs: ReadInputsFor) -> Inputs:
     if configuration.refused and not configuration.recommendations:
         # The fault of the configuration is the answer; objects that nothing needs must not hide it.
         return Inputs()
@@ -183,7 +186,7 @@ def _inputs(configuration: Configuration, read_inputs: ReadInputs) -> Inputs:
     loads, usage = load_inputs(configuration, connections), usage_inputs(configuration, connections)
     asked = with_query_values(configuration, connections, Inputs())
     return replace(
-        read_inputs(configuration),
+        read_inputs(configuration, targets_scaled_by_series(configuration, loads)),
         queries=asked.queries,
         queries_elsewhere=asked.queries_elsewhere,
         loads=loads,
@@ -191,14 +194,16 @@ def _inputs(configuration: Configuration, read_inputs: ReadInputs) -> Inputs:
     )
 
 
-def _read_inputs(values: FlagValues, configuration: Configuration) -> Inputs:
+def _read_inputs(
+    values: FlagValues, configuration: Configuration, further_targets: frozenset[TargetReference]
+) -> Inputs:
     path = values.path("cluster")
     if path is not None:
-        return inputs_of_files(path, configuration, time.time())
+        return inputs_of_files(path, configuration, time.time(), further_targets)
     if not configuration.recommendations:
         return Inputs()
     try:
-        return inputs_of_cluster(_client(values), configuration)
+        return inputs_of_cluster(_client(values), configuration, further_targets)
     except UnreachableError as error:
         raise UsageError(f"{unreached(str(error))}; or give --cluster FILE") from error
 

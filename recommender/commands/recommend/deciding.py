@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from adapter.foundation.cluster.values.state import Observed
+from adapter.foundation.cluster.values.state import Observed, Unknown
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from adapter.foundation.time.clock import Clock
 from recommender.commands.recommend.history_inputs import QUERY_SECONDS
 from recommender.configuration.needs import needs_of_one, queries_of
 from recommender.decisions.failed_records import refused_record
 from recommender.decisions.inputs import ConfigMapData, Inputs
+from recommender.decisions.policy_settings import Output
 from recommender.running.inputs.input_gathering import by_backend
 from recommender.running.inputs.poll_plan import plan_of
 from recommender.running.memory.memories import Memories
@@ -22,10 +24,9 @@ from recommender.running.polls.poll_decisions import PollDecisions
 from recommender.running.queries.backend_queries import BackendConnection, BackendQueries
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from recommender.configuration.recommender_configuration import Configuration
-    from recommender.decisions.record import Record
+    from recommender.decisions.loads.load_inputs import LoadInputs
+    from recommender.decisions.record import Record, TargetReference
     from recommender.kinds.kind import Recommendation
 
 _QUERIES_AT_ONCE = 8
@@ -65,6 +66,15 @@ def with_query_values(
     finally:
         queries.close()
     return replace(inputs, queries=found.pop("", {}), queries_elsewhere=found)
+
+
+def targets_scaled_by_series(
+    configuration: Configuration, loads: Mapping[str, LoadInputs | Unknown]
+) -> frozenset[TargetReference]:
+    """Return the targets that series name and that should be scaled, whose present sizes a decision needs."""
+    scaling = (each.policy.name for each in configuration.recommendations if Output.SCALE in each.policy.outputs)
+    found = (loads.get(name) for name in scaling)
+    return frozenset(target for load in found if isinstance(load, Mapping) for target in load if target is not None)
 
 
 def records_of(configuration: Configuration, inputs: Inputs, now: float) -> list[Record]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from recommender.configuration.recommender_configuration import Configuration
+    from recommender.decisions.record import TargetReference
 
 _CONFIG_MAPS: Final = ObjectKind("", "configmaps", "ConfigMap")
 
@@ -33,8 +34,13 @@ class _ConfigMap(msgspec.Struct, gc=False):
     data: dict[str, str] | None = None
 
 
-def inputs_of_files(path: Path, configuration: Configuration, now: float) -> Inputs:
-    """Return the inputs in a file or a folder, as of `now`. Raises ClusterFilesError."""
+def inputs_of_files(
+    path: Path, configuration: Configuration, now: float, further_targets: frozenset[TargetReference] = frozenset()
+) -> Inputs:
+    """Return the inputs in a file or a folder, as of `now`. Raises ClusterFilesError.
+
+    `further_targets` are looked up like those that the configuration lists.
+    """
     wanted = config_maps_of(configuration)
     needs = _all_needs(path, configuration, now)
     if wanted:
@@ -42,10 +48,11 @@ def inputs_of_files(path: Path, configuration: Configuration, now: float) -> Inp
     contents = read_contents(path, needs=needs)
     state = state_of(contents, needs, now, path)
     config_maps = _config_maps(state) if wanted else {}
+    targets = targets_of(configuration) | further_targets
     return Inputs(
         state,
         config_maps={name: Observed(config_maps.get(name), now) for name in wanted},
-        targets={target: target_input(contents.target(target, now)) for target in targets_of(configuration)},
+        targets={target: target_input(contents.target(target, now)) for target in targets},
     )
 
 

@@ -10,7 +10,9 @@ import pytest
 
 from recommender.commands.main import main
 from tests.recommender.configuration.files import entry, whole
+from tests.support.apiserver_kinds import DEPLOYMENTS
 from tests.support.cluster_objects import metadata_of
+from tests.support.object_apiserver import HPAS, ObjectApiServer
 from tests.support.recommenders import Recommender, forked_recommender
 from tests.support.waiting import until
 
@@ -29,6 +31,13 @@ EACH = (
     f"predictive: {{load: 'sum by (namespace, app) (connections)', model: headroom, headroom: 50%, {USUAL},"
     " forEach: {namespace: namespace, name: app}}"
 )
+WEB = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": metadata_of("web", "shop"),
+    "spec": {"replicas": 40},
+    "status": {"replicas": 40, "updatedReplicas": 40, "readyReplicas": 40},
+}
 TARGETS = "targets: [{apiVersion: apps/v1, kind: Deployment, namespace: shop, name: web}]"
 
 
@@ -47,14 +56,7 @@ def arguments(prometheus: ScrapedPrometheus, tmp_path_factory: pytest.TempPathFa
     """Return the configuration, and a folder of objects."""
     root = tmp_path_factory.mktemp("predictive")
     (root / "objects").mkdir()
-    deployment = {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": metadata_of("web", "shop"),
-        "spec": {"replicas": 40},
-        "status": {"replicas": 40, "updatedReplicas": 40, "readyReplicas": 40},
-    }
-    (root / "objects" / "all.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [deployment]}))
+    (root / "objects" / "all.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [WEB]}))
     top = f"pollInterval: 1s\nstate: {root}/state\nprometheus: {{url: '{prometheus.url}'}}\n"
     entries = [
         entry("web", PREDICTIVE, TARGETS, "outputs: [metric]", kind=""),
@@ -85,6 +87,31 @@ def test_recommend_downloads_the_history_and_forecasts(
     assert set(each) == {"web", "chat"}
     assert each["chat"]["load"]["predicted"] == pytest.approx(1.5 * each["chat"]["load"]["now"])
     assert not (root / "state").exists()
+
+
+@pytest.mark.parametrize("reads_a_file", [True, False], ids=["a file", "a cluster"])
+def test_recommend_knows_the_present_sizes_of_the_targets_that_series_name(
+    prometheus: ScrapedPrometheus, tmp_path: Path, capsys: pytest.CaptureFixture[str], *, reads_a_file: bool
+) -> None:
+    """There is no later poll in which they could be looked up."""
+    config = tmp_path / "recommender.yaml"
+    top = f"prometheus: {{url: '{prometheus.url}'}}\n"
+    config.write_text(whole(entry("each", EACH, "outputs: [metric, scale]", kind=""), top=top))
+    with ObjectApiServer() as server:
+        server.watched.add(HPAS)
+        server.objects.put(DEPLOYMENTS, "shop", "web", WEB)
+        kubeconfig = server.kubeconfig(tmp_path / "kubeconfig")
+        file = tmp_path / "cluster.json"
+        file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [WEB]}))
+        source = f"--cluster={file}" if reads_a_file else f"--kubeconfig={kubeconfig}"
+        with pytest.raises(SystemExit) as ended:
+            main(["recommend", f"--config={config}", source, "-o", "json"])
+    targets = {each["name"]: each for item in json.loads(capsys.readouterr().out)["items"] for each in item["targets"]}
+
+    assert ended.value.code == 0
+    assert (targets["web"]["current_replicas"], targets["web"]["action"]) == (40, "scale")
+    assert (targets["chat"]["current_replicas"], targets["chat"]["action"]) == (None, "metric")
+    assert "Deployment shop/chat does not exist" in targets["chat"]["message"]
 
 
 @pytest.fixture(scope="module")
