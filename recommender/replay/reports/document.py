@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from adapter.foundation.documents.files import API_VERSION
 from adapter.foundation.reports.documents import four_digits
 from recommender.decisions.texts.times import rfc3339
 from recommender.replay.policy_outcome import hours_of_days
@@ -25,6 +26,7 @@ def replay_document(report: ReplayReport) -> dict[str, Any]:
     low, high = verdict.interval or (None, None)
     hours = hours_of_days(report.start, report.end)
     return {
+        "apiVersion": API_VERSION,
         "kind": KIND,
         "source": report.source,
         "start": rfc3339(report.start),
