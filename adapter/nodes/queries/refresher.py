@@ -11,7 +11,6 @@ import time
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.sources.prometheus.answers.ranges import RangeLimits
 from adapter.foundation.sources.prometheus.errors import (
     AuthenticationRefusedError,
     PrometheusError,
@@ -28,6 +27,7 @@ from adapter.nodes.queries.expressions import STEP_SECONDS
 from adapter.nodes.queries.long_labels import long_answer_series
 from adapter.nodes.queries.node_mapping import KeptMapping, NodeMapping
 from adapter.nodes.queries.past_queries import DAY, WEEK, PastAnswer, PastProgress, PastQuery, past_slots
+from adapter.nodes.queries.piece_reading import read_piece
 from adapter.nodes.queries.query_progress import ResourceProgress
 from adapter.nodes.queries.query_steps import (
     QueryPiece,
@@ -39,7 +39,6 @@ from adapter.nodes.queries.query_steps import (
     time_limit,
     wanted,
 )
-from adapter.nodes.queries.range_matrix import MatrixReader
 from adapter.nodes.queries.refresh_results import RefreshResult
 from adapter.nodes.queries.sample_grid_joining import answered_steps, grids_to_join, joined, without_nodes
 from adapter.nodes.queries.survey_schedule import KeptSurvey
@@ -57,9 +56,6 @@ if TYPE_CHECKING:
     from adapter.nodes.model.scheduling_settings import SchedulingSettings
     from adapter.nodes.model.week import LoadWeek
 
-LIMITS: Final = RangeLimits(max_bytes=256 * 1024 * 1024, max_series=250_000, max_samples=8_000_000)
-"""Limits for 5,000 nodes with four series each and 68 steps, with room for installations that scrape everything
-twice."""
 MOST_UNASKED_SAMPLES: Final = 500_000_000
 """A week that takes more samples than this, and so more than 25 queries, is requested only if a policy needs it."""
 _OF_THE_SERVER = (PrometheusUnreachableError, AuthenticationRefusedError)
@@ -187,7 +183,7 @@ class SampleRefresher:
         if query is None or register is None:
             return PastAnswer()
         try:
-            answer = self._read_piece(query.expression, query.piece, seconds).matrix()
+            answer = read_piece(self._client, query.expression, query.piece, seconds, self._pace).matrix()
             if answer.warnings:
                 raise UnexpectedAnswerError(query.expression, f"the answer may be partial: {answer.warnings[0]}")
             found = past_slots(query, answer, register, self._mapping.of(nodes, self._survey.last), self._pace)
@@ -196,20 +192,6 @@ class SampleRefresher:
             return PastAnswer(queries=1, failure=str(e))
         progress.succeeded(query)
         return PastAnswer((found,), 1)
-
-    def _read_piece(self, expression: str, piece: QueryPiece, timeout_seconds: float) -> MatrixReader:
-        """Ask for a piece, and return the reader with the answer. Raises PrometheusError."""
-        reader = MatrixReader(expression, piece, LIMITS, self._pace)
-        self._client.read_range(
-            reader,
-            expression,
-            start=piece.first,
-            end=piece.last,
-            step_seconds=piece.step_seconds,
-            timeout_seconds=timeout_seconds,
-            limits=LIMITS,
-        )
-        return reader
 
     def _owners(self) -> dict[LoadResource, Mapping[str, Owner]]:
         return {resource: p.register.owners for resource, p in self._progress.items() if p.register is not None}
@@ -273,7 +255,7 @@ class SampleRefresher:
         """Return the grid with the answer for a piece, and why it may lack something. Raises PrometheusError."""
         query, progress = self._survey.query(resource, grids), self._progress[resource]
         progress.asked, began = next(self._sequence), self._monotonic()
-        reader = self._read_piece(query.expression, piece, timeout_seconds)
+        reader = read_piece(self._client, query.expression, piece, timeout_seconds, self._pace)
         took = self._monotonic() - began
         answer = reader.matrix()
         progress.left_out = answer.left_out

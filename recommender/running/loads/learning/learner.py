@@ -67,6 +67,11 @@ class _State:
     models: tuple[str, ...]
     task: ForecastTask
 
+    @property
+    def valid_seconds(self) -> float:
+        """How long its trials are valid."""
+        return RETRY_SECONDS if self.has_problems else REFIT_SECONDS
+
 
 class Learner:
     """Fits models and chooses among them. Not thread-safe."""
@@ -144,8 +149,7 @@ class Learner:
         task = task_of(need, self._services.delays.delays(need))
         targets = history.targets()
         past = known_past(history, targets, now)
-        known = float(history.known_seconds(targets, now).max(initial=0.0))
-        models = models_to_try(need.settings.model, len(targets), known)
+        models = models_to_try(need.settings.model, len(targets), self._known_seconds(history))
         names = tuple(model.name for model in models)
         # This is noted before anything can fail, so that the others have their turn.
         began = self._services.clock.monotonic()
@@ -185,7 +189,7 @@ class Learner:
             self._states.pop(need.name, None)
             return self._many.learn_due(history, len(self._histories()))
         self._many.forget(need.name)
-        if state is None or state.basis != learns_anew_for(history) or now - state.tried >= _tried_again_after(state):
+        if state is None or state.basis != learns_anew_for(history) or now - state.tried >= state.valid_seconds:
             self.learn(history)
             return True
         if now - state.judged < catch_up_seconds(len(self._histories())):
@@ -294,8 +298,3 @@ def _without_trial(model: Model, former: Learned) -> str:
     if model.fit is no_fit:
         return "its last record stays in use" if known else "it has no record until it is tried again"
     return "its last good parameters stay in use" if known else "it takes no part until it is fitted"
-
-
-def _tried_again_after(state: _State) -> float:
-    """Return how long a trial is valid, in seconds."""
-    return RETRY_SECONDS if state.has_problems else REFIT_SECONDS
