@@ -129,7 +129,7 @@ def _service_path(text: str) -> tuple[str, AccessRight]:
 
 
 def _has_ended(pod: Mapping[str, Any]) -> bool:
-    """Return whether a pod has ended; evicted pods may stay for weeks, and no answer of them comes."""
+    """Return whether a pod has ended; evicted pods may stay for weeks, and they never answer."""
     return (pod.get("status") or {}).get("phase") in _ENDED
 
 

@@ -104,13 +104,13 @@ class RuleObjectStatuses:
         self._files, self._seen = files, dict(objects)
         for key in [key for key, at in self._refused.items() if at <= now]:
             del self._refused[key]
-            self._store.tell_again(key)
-        untold = self._store.untold()
-        for namespace in untold:
+            self._store.report_again(key)
+        unreported = self._store.unreported()
+        for namespace in unreported:
             self._due.set(namespace, now)
         if now < self._resumes_at:
             return
-        known = objects.keys() | untold
+        known = objects.keys() | unreported
         self._written_at = {name: at for name, at in self._written_at.items() if name in known}
         due = [namespace for namespace in self._due.pop_due(now, len(known)) if namespace in known]
         # Namespaces that have waited longest come first, so that one whose objects change all the time does not take
@@ -131,7 +131,7 @@ class RuleObjectStatuses:
             if wait == _RETRY_SECONDS:
                 written += 1
             again = min(again, wait)
-        while written < most and self._tell_one(namespace):
+        while written < most and self._report_one(namespace):
             written += 1
         now = self._clock()
         if written:
@@ -160,11 +160,11 @@ class RuleObjectStatuses:
         # The watch brings the new status. The object is checked again in case the write failed.
         return _RETRY_SECONDS
 
-    def _tell_one(self, namespace: str) -> bool:
+    def _report_one(self, namespace: str) -> bool:
         """Write the status of one object beyond the quota of its namespace; return whether a write was attempted."""
-        if namespace not in self._store.untold() or self._clock() < self._resumes_at or not self._limit.take(0.0):
+        if namespace not in self._store.unreported() or self._clock() < self._resumes_at or not self._limit.take(0.0):
             return False
-        identity = self._store.take_untold(namespace)
+        identity = self._store.take_unreported(namespace)
         if identity is None:
             return False
         status = status_of(self._too_many, (), identity.generation, {}, rfc3339(self._wall()))

@@ -104,8 +104,8 @@ def rule_object_store(
         identity = ObjectIdentity(
             metadata.namespace or "", metadata.name, metadata.uid, metadata.generation, metadata.created
         )
-        is_told = isinstance(item.status, dict) and says_too_many(item.status, identity.generation)
-        return KeptObject(identity, _seen(identity, item, before, clock()), is_told)
+        is_reported = isinstance(item.status, dict) and says_too_many(item.status, identity.generation)
+        return KeptObject(identity, _seen(identity, item, before, clock()), is_reported)
 
     return QuotaStore(most, convert, changes.note)
 

@@ -163,18 +163,18 @@ class StatusWriter:
             self._write(about, status)
             if not self._written[key].failed:
                 del self._waiting[key]
-        self._tell_unread()
+        self._report_unread()
 
-    def _tell_unread(self) -> None:
+    def _report_unread(self) -> None:
         """Write to each unread object, once, that a quota refuses it; the namespaces take turns."""
         settings = self._admission().configuration.objects
-        while self._clock.monotonic() >= self._resumes_at and (namespaces := self._unread.untold()):
+        while self._clock.monotonic() >= self._resumes_at and (namespaces := self._unread.unreported()):
             for namespace in sorted(namespaces):
                 if not self._rate.take(0.0):
                     return
-                identity = self._unread.take_untold(namespace)
+                identity = self._unread.take_unreported(namespace)
                 if identity is not None and not self._tell(identity, unread(namespace, settings)):
-                    self._unread.tell_again(identity.key)
+                    self._unread.report_again(identity.key)
                     self._resumes_at = self._clock.monotonic() + _RETRY_SECONDS
                     return
 

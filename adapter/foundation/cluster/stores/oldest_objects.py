@@ -53,14 +53,14 @@ class OldestObjects(Generic[V]):
         """
         self.most = most
         self._is_list = is_list
-        self._told: set[Key] = set()
+        self._reported_within: set[Key] = set()
         """Objects within the limit so far whose statuses say otherwise, while a list arrives."""
         self._identities: dict[Key, ObjectIdentity] = {}
         self._ages: dict[str, list[tuple[str, str]]] = {}
         """The ages of all objects of a namespace, the oldest first."""
         self._values: dict[Key, V] = {}
         self._absent: set[Key] = set()
-        self._untold: dict[str, dict[str, None]] = {}
+        self._unreported: dict[str, dict[str, None]] = {}
         """Names, by namespace, in their order of arrival."""
 
     def __len__(self) -> int:
@@ -83,12 +83,12 @@ class OldestObjects(Generic[V]):
         return len(self._identities) - len(self._values) - len(self._absent)
 
     @property
-    def untold(self) -> frozenset[str]:
+    def unreported(self) -> frozenset[str]:
         """Namespaces with objects beyond the limit whose statuses do not say so yet."""
-        return frozenset(self._untold)
+        return frozenset(self._unreported)
 
-    def put(self, identity: ObjectIdentity, value: V, *, is_told: bool) -> None:
-        """Add an object, or update it; `is_told` is whether its status states that it is beyond the limit.
+    def put(self, identity: ObjectIdentity, value: V, *, is_reported: bool) -> None:
+        """Add an object, or update it; `is_reported` is whether its status states that it is beyond the limit.
 
         A status that another client changes afterwards is left alone until the spec changes.
         """
@@ -102,24 +102,24 @@ class OldestObjects(Generic[V]):
         if self._is_within(identity):
             self._absent.discard(key)
             self._values[key] = value
-            if is_told and self._is_list:
-                self._told.add(key)
+            if is_reported and self._is_list:
+                self._reported_within.add(key)
             return
-        if is_told:
-            self.told(key)
+        if is_reported:
+            self.mark_reported(key)
         elif before is None or (before.uid, before.generation) != (identity.uid, identity.generation):
-            self._tell(key)
+            self._add_unreported(key)
 
     def end_list(self) -> None:
         """Note that all objects of a list have been added: from now on, an object that falls beyond was within."""
         self._is_list = False
-        self._told.clear()
+        self._reported_within.clear()
 
     def restore(self, identity: ObjectIdentity, value: V) -> None:
         """Add the value of an object of `absent`, unless the object was deleted or its value arrived meanwhile."""
         known = self._identities.get(identity.key)
         if identity.key in self._absent and known is not None and known.uid == identity.uid:
-            self.put(identity, value, is_told=False)
+            self.put(identity, value, is_reported=False)
 
     def remove(self, key: Key) -> bool:
         """Forget an object; return whether it was known."""
@@ -133,7 +133,7 @@ class OldestObjects(Generic[V]):
             del self._ages[identity.namespace]
         self._values.pop(key, None)
         self._absent.discard(key)
-        self.told(key)
+        self.mark_reported(key)
         if place < self.most <= len(ages):
             self._come_within((identity.namespace, ages[self.most - 1][1]))
         return True
@@ -152,26 +152,26 @@ class OldestObjects(Generic[V]):
                 elif place >= most and is_known:
                     self._fall_beyond(key)
 
-    def take_untold(self, namespace: str, most: int) -> list[ObjectIdentity]:
-        """Return, and mark as told, at most `most` objects beyond the limit whose statuses do not say so."""
-        names = [*islice(self._untold.get(namespace, ()), most)]
+    def take_unreported(self, namespace: str, most: int) -> list[ObjectIdentity]:
+        """Return, and mark as reported, at most `most` objects beyond the limit whose statuses do not say so."""
+        names = [*islice(self._unreported.get(namespace, ()), most)]
         for name in names:
-            self.told((namespace, name))
+            self.mark_reported((namespace, name))
         return [self._identities[namespace, name] for name in names]
 
-    def told(self, key: Key) -> None:
+    def mark_reported(self, key: Key) -> None:
         """Note that the status of an object need not be written any more."""
-        names = self._untold.get(key[0])
+        names = self._unreported.get(key[0])
         if names is not None:
             names.pop(key[1], None)
             if not names:
-                del self._untold[key[0]]
+                del self._unreported[key[0]]
 
-    def tell_again(self, key: Key) -> None:
+    def report_again(self, key: Key) -> None:
         """Note that the status of an object could not be written."""
         identity = self._identities.get(key)
         if identity is not None and not self._is_within(identity):
-            self._tell(key)
+            self._add_unreported(key)
 
     def _is_within(self, identity: ObjectIdentity) -> bool:
         return bisect_left(self._ages[identity.namespace], identity.age) < self.most
@@ -183,17 +183,17 @@ class OldestObjects(Generic[V]):
             self._fall_beyond((identity.namespace, ages[self.most][1]))
 
     def _come_within(self, key: Key) -> None:
-        self.told(key)
+        self.mark_reported(key)
         self._absent.add(key)
 
     def _fall_beyond(self, key: Key) -> None:
         self._absent.discard(key)
         self._values.pop(key, None)
-        if key not in self._told:
-            self._tell(key)
+        if key not in self._reported_within:
+            self._add_unreported(key)
 
-    def _tell(self, key: Key) -> None:
-        self._untold.setdefault(key[0], {})[key[1]] = None
+    def _add_unreported(self, key: Key) -> None:
+        self._unreported.setdefault(key[0], {})[key[1]] = None
 
 
 def in_turns(items: Iterable[V], namespace: Callable[[V], str]) -> list[V]:

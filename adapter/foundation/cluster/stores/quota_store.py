@@ -23,7 +23,7 @@ class KeptObject(Generic[V]):
 
     identity: ObjectIdentity
     value: V
-    is_told: bool
+    is_reported: bool
     """Whether its status says that it is beyond the quota."""
 
 
@@ -87,20 +87,20 @@ class QuotaStore(Generic[F, V]):
         with self._lock:
             self._objects.limit(most)
 
-    def untold(self) -> frozenset[str]:
+    def unreported(self) -> frozenset[str]:
         """Return the namespaces with objects beyond the quota whose statuses do not say so yet."""
         with self._lock:
-            return self._objects.untold
+            return self._objects.unreported
 
-    def take_untold(self, namespace: str) -> ObjectIdentity | None:
+    def take_unreported(self, namespace: str) -> ObjectIdentity | None:
         """Return an object beyond the quota whose status the caller must write; None if there is none."""
         with self._lock:
-            return next(iter(self._objects.take_untold(namespace, 1)), None)
+            return next(iter(self._objects.take_unreported(namespace, 1)), None)
 
-    def tell_again(self, key: Key) -> None:
-        """Let `take_untold` return an object again, because its status could not be written."""
+    def report_again(self, key: Key) -> None:
+        """Let `take_unreported` return an object again, because its status could not be written."""
         with self._lock:
-            self._objects.tell_again(key)
+            self._objects.report_again(key)
 
     def absent(self) -> frozenset[Key]:
         """Return the objects that have come within the quota but whose content is not known."""
@@ -124,7 +124,7 @@ class QuotaStore(Generic[F, V]):
         if entry is None:
             self.remove(*key)
         else:
-            self._change(key, lambda objects: objects.put(entry.identity, entry.value, is_told=entry.is_told))
+            self._change(key, lambda objects: objects.put(entry.identity, entry.value, is_reported=entry.is_reported))
 
     def remove(self, namespace: str | None, name: str) -> None:
         """Delete an object; an unknown one is not an error."""
@@ -135,7 +135,7 @@ class QuotaStore(Generic[F, V]):
         """Add an object of a list, unless it does not count."""
         entry = self._convert(item, self.value(object_key(item)))
         if entry is not None:
-            objects.put(entry.identity, entry.value, is_told=entry.is_told)
+            objects.put(entry.identity, entry.value, is_reported=entry.is_reported)
 
     def _replace(self, objects: OldestObjects[V]) -> None:
         """Replace all objects by those of a whole list."""

@@ -41,7 +41,7 @@ def test_exactly_the_oldest_are_kept_or_absent_and_only_others_are_untold(
     for what, key, number, generation in changes:
         found = identity(key, number, generation)
         if what == "put":
-            objects.put(found, found.uid, is_told=False)
+            objects.put(found, found.uid, is_reported=False)
             all_of_them[key] = found
         elif what == "remove":
             assert objects.remove(key) == (all_of_them.pop(key, None) is not None)
@@ -59,21 +59,21 @@ def test_exactly_the_oldest_are_kept_or_absent_and_only_others_are_untold(
         assert all(value == all_of_them[place].uid for place, value in objects.values.items())
         assert objects.number_beyond == len(all_of_them) - len(within)
         beyond = all_of_them.keys() - within
-        assert objects.untold == {namespace for namespace, _ in beyond}
+        assert objects.unreported == {namespace for namespace, _ in beyond}
 
 
 def test_each_is_told_once_for_each_version_of_its_spec() -> None:
     objects: OldestObjects[str] = OldestObjects(1)
     for name in "stu":
-        objects.put(identity(("a", name)), "", is_told=False)
-    assert [each.name for each in objects.take_untold("a", 5)] == ["t", "u"]
-    objects.put(identity(("a", "t")), "", is_told=False)
-    assert objects.untold == frozenset()
-    objects.put(identity(("a", "t"), generation=2), "", is_told=False)
-    objects.tell_again(("a", "u"))
-    objects.tell_again(("a", "s"))
-    objects.tell_again(("a", "gone"))
-    assert [each.name for each in objects.take_untold("a", 5)] == ["t", "u"]
+        objects.put(identity(("a", name)), "", is_reported=False)
+    assert [each.name for each in objects.take_unreported("a", 5)] == ["t", "u"]
+    objects.put(identity(("a", "t")), "", is_reported=False)
+    assert objects.unreported == frozenset()
+    objects.put(identity(("a", "t"), generation=2), "", is_reported=False)
+    objects.report_again(("a", "u"))
+    objects.report_again(("a", "s"))
+    objects.report_again(("a", "gone"))
+    assert [each.name for each in objects.take_unreported("a", 5)] == ["t", "u"]
 
 
 def test_namespaces_take_turns() -> None:

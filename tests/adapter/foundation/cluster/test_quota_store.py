@@ -21,7 +21,7 @@ def convert(item: AnyObjectForm, before: str | None) -> KeptObject[str] | None:
     meta = item.metadata
     identity = ObjectIdentity("shop", meta.name, meta.uid, meta.generation or 0, str(meta.created))
     former = "" if before is None or before[0] == str(meta.generation) else f" after {before[0]}"
-    return KeptObject(identity, f"{meta.generation}{former}", is_told=False) if meta.generation else None
+    return KeptObject(identity, f"{meta.generation}{former}", is_reported=False) if meta.generation else None
 
 
 def stored(*items: AnyObjectForm, most: int = 2) -> tuple[QuotaStore[AnyObjectForm, str], list[ObjectChange[str]]]:
@@ -85,20 +85,20 @@ def test_a_quota_that_changes_during_a_list_holds_for_the_list() -> None:
     fresh.put(form("b"))
     store.limit(1)
     fresh.commit()
-    assert (set(store.known), store.number_beyond, store.untold()) == ({("shop", "a")}, 1, frozenset({"shop"}))
+    assert (set(store.known), store.number_beyond, store.unreported()) == ({("shop", "a")}, 1, frozenset({"shop"}))
 
 
 def test_a_list_in_any_order_has_no_status_written_that_says_so_already() -> None:
     def told(item: AnyObjectForm, before: str | None) -> KeptObject[str] | None:
         kept = convert(item, before)
-        return kept and KeptObject(kept.identity, kept.value, is_told=item.status == "told")
+        return kept and KeptObject(kept.identity, kept.value, is_reported=item.status == "told")
 
     young, old = form("a", created="2026-01-02T00:00:00Z"), form("b")
     young.status = "told"
     store = QuotaStore(1, told, lambda _: None)
     replace(store, young, old)
-    assert store.untold() == frozenset()
+    assert store.unreported() == frozenset()
     store.remove("shop", "b")
     store.restore(young)
     store.put(old)
-    assert store.untold() == {"shop"}, "its status was written anew while it was within the quota"
+    assert store.unreported() == {"shop"}, "its status was written anew while it was within the quota"

@@ -47,7 +47,7 @@ def names(store: RecommendationStore) -> list[str]:
 def test_the_oldest_objects_of_each_namespace_are_kept() -> None:
     store, changes = stored("shop/c", "shop/b", "shop/a", "team/z")
     assert names(store) == ["shop/a", "shop/b", "team/z"]
-    assert (len(store), len(changes), store.untold()) == (4, 4, frozenset({"shop"}))
+    assert (len(store), len(changes), store.unreported()) == (4, 4, frozenset({"shop"}))
 
 
 def test_what_is_beyond_the_limit_changes_nothing() -> None:
@@ -64,15 +64,15 @@ def test_a_status_that_names_the_quota_is_not_written_again() -> None:
     told = refused_status(made("shop/c"), unread("shop", SETTINGS), 0.0)
     store, _ = stored("shop/a", "shop/b")
     store.put(form("shop/c", status=told))
-    assert store.untold() == frozenset()
+    assert store.unreported() == frozenset()
     store.put(form("shop/c", status=told, generation=2))
-    assert store.untold() == {"shop"}
+    assert store.unreported() == {"shop"}
 
 
 def test_an_object_that_comes_within_the_limit_is_fetched_and_then_counts() -> None:
     store, changes = stored("shop/a", "shop/b", "shop/c")
     store.remove("shop", "a")
-    assert (names(store), store.absent(), store.untold()) == (["shop/b"], C, frozenset())
+    assert (names(store), store.absent(), store.unreported()) == (["shop/b"], C, frozenset())
     store.restore(form("shop/c", generation=7))
     assert (names(store), store.absent()) == (["shop/b", "shop/c"], frozenset())
     assert store.known["shop", "c"].generation == 7
