@@ -43,7 +43,7 @@ def own_adapter(
 
 
 @pytest.fixture
-def asker(own_adapter: Adapter) -> Iterator[Caller]:
+def client(own_adapter: Adapter) -> Iterator[Caller]:
     """Yield a caller that gives up long before kube-apiserver would.
 
     What it is served comes from the Prometheus that runs now. An older answer would do for a moment after a test has
@@ -62,19 +62,19 @@ def is_newer(answer: Answer, moment: float) -> bool:
 
 
 @pytest.fixture
-def hanging(own_prometheus: PrometheusProcess, asker: Caller) -> Iterator[Caller]:
+def hanging(own_prometheus: PrometheusProcess, client: Caller) -> Iterator[Caller]:
     """Run a server that keeps connections open and answers nothing."""
     own_prometheus.pause()
     try:
-        yield asker
+        yield client
     finally:
         own_prometheus.resume()
 
 
 @pytest.fixture
-def killed(own_prometheus: PrometheusProcess, asker: Caller) -> Iterator[Caller]:
+def killed(own_prometheus: PrometheusProcess, client: Caller) -> Iterator[Caller]:
     with killing(own_prometheus):
-        yield asker
+        yield client
 
 
 @contextmanager
@@ -88,7 +88,7 @@ def killing(prometheus: PrometheusProcess) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("state", ["hanging", "killed"])
-def test_the_api_stays_available_while_prometheus_is_not__prometheus_adapter_597(
+def test_the_api_stays_available_while_prometheus_is_down__prometheus_adapter_597(
     state: str, own_adapter: Adapter, request: pytest.FixtureRequest
 ) -> None:
     """An APIService that is unavailable blocks the deletion of namespaces (kubernetes 83332, kube-prometheus 275).
@@ -115,8 +115,8 @@ def test_a_restarted_adapter_is_ready_while_prometheus_hangs__prometheus_adapter
             assert "pods/connections" in caller.listed()
 
 
-def test_nobody_waits_for_a_prometheus_that_hangs__prometheus_adapter_358(hanging: Caller) -> None:
-    """The first asker gets an error after two seconds; an autoscaler's worker would lose 60 (kubernetes 96242)."""
+def test_no_request_waits_for_a_prometheus_that_hangs__prometheus_adapter_358(hanging: Caller) -> None:
+    """The first client gets an error after two seconds; an autoscaler's worker would lose 60 (kubernetes 96242)."""
     answer = hanging.pods("ratio", **WEB)
     assert answer.status == 504
     assert "did not answer within 2 s" in answer.message
@@ -131,11 +131,11 @@ def test_values_older_than_the_limit_are_an_error_with_their_age__kube_metrics_a
     assert "Connection refused" in refused.message
 
 
-def test_it_goes_on_by_itself_when_prometheus_is_back__keda_6201(
-    own_adapter: Adapter, own_prometheus: PrometheusProcess, asker: Caller
+def test_the_adapter_recovers_by_itself_when_prometheus_is_back__keda_6201(
+    own_adapter: Adapter, own_prometheus: PrometheusProcess, client: Caller
 ) -> None:
     def something_new() -> int:
-        return asker.pods("found_requests", **WEB).status
+        return client.pods("found_requests", **WEB).status
 
     worker = own_adapter.worker
     own_prometheus.kill()
@@ -145,7 +145,7 @@ def test_it_goes_on_by_itself_when_prometheus_is_back__keda_6201(
     assert own_adapter.worker == worker
 
 
-def test_an_unreachable_source_is_told_and_not_passed_over__keda_8056(killed: Caller, own_adapter: Adapter) -> None:
+def test_an_unreachable_source_is_reported_as_an_error__keda_8056(killed: Caller, own_adapter: Adapter) -> None:
     """Callers get an error with its reason, operators a log line and a metric; nobody else asks for this metric."""
     refused = killed.external("bus_lag")
     assert (refused.status, refused.document["reason"]) == (503, "ServiceUnavailable")
@@ -154,17 +154,17 @@ def test_an_unreachable_source_is_told_and_not_passed_over__keda_8056(killed: Ca
     assert own_adapter.wait_for("queries to Prometheus fail; answers are served until they are 4 s old")
 
 
-def test_no_stand_in_hides_that_prometheus_is_away__keda_6659(
-    own_prometheus: PrometheusProcess, asker: Caller, own_adapter: Adapter
+def test_no_fallback_value_hides_an_outage_of_prometheus__keda_6659(
+    own_prometheus: PrometheusProcess, client: Caller, own_adapter: Adapter
 ) -> None:
     """A rule may give a value for no data. It does not apply if nothing can be known: then other metrics decide."""
-    assert [item["value"] for item in asker.external("queue_or_zero").items] == ["0"]
+    assert [item["value"] for item in client.external("queue_or_zero").items] == ["0"]
     with killing(own_prometheus):
         with own_adapter.caller() as never_asked:
             assert never_asked.external("queue_or_zero", "other").status == 503
         # A refresh that ends while Prometheus goes away already says that nothing is known.
-        eventually(lambda: "answers older than 4 s are not served" in asker.external("queue_or_zero").text)
-        assert asker.external("queue_or_zero").status == 503
+        eventually(lambda: "answers older than 4 s are not served" in client.external("queue_or_zero").text)
+        assert client.external("queue_or_zero").status == 503
 
 
 def when_unavailable(ask: Callable[[], Answer]) -> Answer:

@@ -25,7 +25,7 @@ def copies(first: ClusterPod, count: int) -> list[ClusterPod]:
     return [replace(first, name=f"{first.name}-{number}") for number in range(count)]
 
 
-def test_pods_that_repel_each_other_get_one_node_each_and_no_more__autoscaler_4099() -> None:
+def test_pods_with_anti_affinity_get_one_node_each_and_no_more__autoscaler_4099() -> None:
     term = PodTerm(HOSTNAME_LABEL, parse_selector("app=db"), frozenset({"default"}))
     repelling = pod("db", "1", labels={"app": "db"}, controller="db", scheduling=PodScheduling(anti_affinity=(term,)))
     beside = pod("web", "1", labels={"app": "web"}, controller="web")
@@ -35,7 +35,7 @@ def test_pods_that_repel_each_other_get_one_node_each_and_no_more__autoscaler_40
     assert (found.node_count, len(found.pods)) == (10, 40)
 
 
-def test_thousands_of_pending_pods_ask_each_node_a_few_times_only__autoscaler_3835(
+def test_thousands_of_pending_pods_are_checked_against_each_node_only_a_few_times__autoscaler_3835(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked: list[str] = []

@@ -28,7 +28,7 @@ def web(number: int) -> Json:
     return pod_object(f"web-{number}", labels={"app": "web"}, volumes=[token], affinity=affinity)
 
 
-def test_pods_of_one_controller_share_what_restricts_them__autoscaler_7873(tmp_path: Path) -> None:
+def test_pods_of_one_controller_share_their_constraints__autoscaler_7873(tmp_path: Path) -> None:
     pods = state(tmp_path / "all.json", *(web(number) for number in range(200))).pods
     assert isinstance(pods, Observed)
     shared = {

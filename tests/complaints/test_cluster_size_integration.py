@@ -25,7 +25,7 @@ from tests.recommender.kinds.cluster_size.test_decide import (
 PRIORITIES = ("kube-system", "cluster-autoscaler-priority-expander")
 
 
-def test_what_would_be_done_is_said_and_nothing_is_done__autoscaler_1377() -> None:
+def test_without_an_output_sizes_are_explained_and_not_written__autoscaler_1377() -> None:
     found = decide_sizes(POLICY, SETTINGS, Inputs(cluster(NOW, pending=2)), Memory(), NOW)
 
     assert writes_of(found).groups.wishes == ()
@@ -35,7 +35,7 @@ def test_what_would_be_done_is_said_and_nothing_is_done__autoscaler_1377() -> No
     assert "2 nodes for 2 pods" in answer.groups[0].reason
 
 
-def test_a_node_is_taken_away_in_thought_and_what_follows_is_explained__karpenter_aws_3732__autoscaler_5187() -> None:
+def test_the_removal_of_a_node_is_simulated_and_explained__karpenter_aws_3732__autoscaler_5187() -> None:
     without = assumed(cluster(NOW), WhatIf(without_nodes=("n1",))).cluster
 
     found = decided(without)
@@ -48,7 +48,7 @@ def test_a_node_is_taken_away_in_thought_and_what_follows_is_explained__karpente
     assert "1 node for 1 pod" in group.reason
 
 
-def test_timers_and_sizes_are_those_of_before_the_restart__autoscaler_3506() -> None:
+def test_timers_and_sizes_survive_a_restart__autoscaler_3506() -> None:
     before = decided(cluster(NOW, running=2)).memory
 
     after = restarted(before)

@@ -46,7 +46,7 @@ def test_a_volume_of_a_zone_without_nodes_is_the_reason_that_is_given__autoscale
     }
 
 
-def test_free_storage_of_a_driver_is_no_reason_against_a_new_node__autoscaler_9700() -> None:
+def test_free_storage_of_a_driver_does_not_rule_out_a_new_node__autoscaler_9700() -> None:
     unbound = VolumeClaim("shop", "data", "", "late", is_bound=False, request_bytes=1 << 40)
     snapshot = Snapshot([], [], storage(unbound))
     judge = PodFilter(snapshot, snapshot.shape(pod("db-0", scheduling=PodScheduling(claims=("data",)))))
@@ -66,7 +66,7 @@ def test_pods_that_avoid_each_other_fill_the_nodes_there_are_first__autoscaler_4
     assert places == ["n0", "n1", "n2", "new"]
 
 
-def test_a_node_that_goes_is_no_domain_any_more_for_its_pods__autoscaler_9287() -> None:
+def test_a_removed_node_is_not_a_topology_domain_any_more__autoscaler_9287() -> None:
     spread = PodScheduling(spread=(SpreadConstraint(ZONE, 1, WEB),))
     pods = [
         pod(f"web-{index}", node=place, labels={"app": "web"}, scheduling=spread)

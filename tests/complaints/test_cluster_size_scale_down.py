@@ -16,7 +16,7 @@ from tests.recommender.kinds.cluster_size.scale_down.world import NOW, World, du
 SMALL = NodeTemplate(node("small-template", "4", "16Gi"))
 
 
-def test_several_half_full_nodes_are_looked_at_together__autoscaler_1629() -> None:
+def test_several_half_full_nodes_are_considered_together__autoscaler_1629() -> None:
     names = ["a", "b", "c"]
     pods = tuple(pod(f"p-{name}", "2500m", node=name, controller="web") for name in names)
     groups = (group("old", names, price=0.2), group("new", [], price=0.3, template=NodeTemplate(node("t", "8"))))
@@ -52,11 +52,11 @@ def test_unneeded_time_survives_a_restart__autoscaler_7873() -> None:
     assert due(replace(restarted, now=NOW + 120).decide()) == ["a"]
 
 
-def test_no_node_goes_while_others_are_added__autoscaler_5531() -> None:
+def test_no_node_is_removed_while_others_are_added__autoscaler_5531() -> None:
     assert waits(World((node("a"),)).decide(ScaleUp({"g": 1}))) == {"a": "ScaleUpNeeded"}
 
 
-def test_a_removal_that_spreading_forbids_would_make_a_pending_pod_and_is_not_made__autoscaler_9287() -> None:
+def test_a_removal_that_would_leave_a_pod_pending_because_of_spreading_is_not_made__autoscaler_9287() -> None:
     spread = PodScheduling(spread=(SpreadConstraint(HOSTNAME_LABEL, 1, parse_selector("app=web")),))
     pods = tuple(
         pod(f"p-{name}", node=name, labels={"app": "web"}, controller="web", scheduling=spread) for name in "abc"

@@ -33,7 +33,7 @@ def test_expanders_form_a_chain__autoscaler_2564_4206() -> None:
     assert expander_problems(("priority", "most-pods", "least-waste", "random")) == ()
 
 
-def test_groups_whose_nodes_do_not_come_are_passed_over_at_once__autoscaler_2075_4142_4438_4731_4958_5038() -> None:
+def test_groups_whose_nodes_do_not_appear_are_skipped_at_once__autoscaler_2075_4142_4438_4731_4958_5038() -> None:
     memory = ClusterSizeMemory(requested={"spot": RequestedNodes(3, NOW - 901)})
     groups = [group("spot", size=3), group("on-demand")]
     its = situation(groups, pods=PENDING, memory=memory, writes_sizes=True)
@@ -42,7 +42,7 @@ def test_groups_whose_nodes_do_not_come_are_passed_over_at_once__autoscaler_2075
     assert "so the size is corrected; it is backing off until" in answer.reasons["spot"]
 
 
-def test_groups_without_a_priority_are_named_and_the_highest_of_several_counts__autoscaler_3026_4098() -> None:
+def test_groups_without_a_priority_are_named_and_the_highest_priority_counts__autoscaler_3026_4098() -> None:
     groups = [group("big"), group("small"), group("other")]
     priorities = {50: ("big",), 10: ("big|small",)}
     answer = decided(situation(groups, pods=PENDING), expanders=("priority",), priorities=priorities)
@@ -65,7 +65,7 @@ def test_groups_of_a_cloud_are_balanced_in_spite_of_its_own_labels__autoscaler_3
     assert answer.increases == {"g0": 2, "g1": 2}
 
 
-def test_what_keeps_groups_from_being_balanced_is_said__autoscaler_3515() -> None:
+def test_differences_that_prevent_balancing_are_named__autoscaler_3515() -> None:
     groups = [group("a", node_template=template("4", "16Gi")), group("b", node_template=template("4", "15Gi"))]
     answer = decided(situation(groups, pods=PENDING), balance_similar_node_groups=True)
     assert any("capacity memory is" in step.detail for step in answer.steps)
@@ -83,14 +83,14 @@ def test_a_group_below_its_minimum_grows_without_pending_pods__autoscaler_5187()
     assert decided(situation([group("a", size=1, min_size=3)])).increases == {"a": 2}
 
 
-def test_all_pending_pods_are_decided_on_together_and_nothing_is_added_up__kubernetes_67779_43709() -> None:
+def test_all_pending_pods_are_decided_together_and_needs_are_not_added_up__kubernetes_67779_43709() -> None:
     its = situation([group("a", max_size=100)], pods=PENDING)
     answer = decided(its)
     again = decided(replace(its, memory=ClusterSizeMemory(sizes={"a": 3})))
     assert answer.increases == again.increases == {"a": 3}
 
 
-def test_thousands_of_pods_that_are_alike_are_judged_once__autoscaler_3835_5813_4575() -> None:
+def test_thousands_of_identical_pods_are_evaluated_once__autoscaler_3835_5813_4575() -> None:
     gated = pod("gated", scheduling=PodScheduling(is_gated=True))
     its = situation([group("a", max_size=1000)], pods=[*_more(2000), gated])
     answer = decided(its)

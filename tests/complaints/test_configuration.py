@@ -62,7 +62,7 @@ def mount(folder: Path, version: str, text: str) -> None:
     (folder / "..new").replace(folder / "..data")
 
 
-def test_a_changed_configmap_is_taken_in_without_a_restart__prometheus_adapter_104_678(
+def test_a_changed_configmap_is_loaded_without_a_restart__prometheus_adapter_104_678(
     reloading: Adapter, mounted: Path
 ) -> None:
     worker = reloading.worker
@@ -75,7 +75,7 @@ def test_a_changed_configmap_is_taken_in_without_a_restart__prometheus_adapter_1
     eventually(lambda: reloading.metric("tidewatch_adapter_config_last_reload_successful") == 1)
 
 
-def test_a_broken_change_is_refused_and_what_was_good_stays__prometheus_adapter_104_678(
+def test_a_broken_change_is_refused_and_the_last_good_rules_stay_in_use__prometheus_adapter_104_678(
     reloading: Adapter, mounted: Path
 ) -> None:
     with reloading.caller() as caller:
@@ -85,7 +85,7 @@ def test_a_broken_change_is_refused_and_what_was_good_stays__prometheus_adapter_
     eventually(lambda: reloading.metric("tidewatch_adapter_config_last_reload_successful") == 0)
 
 
-def test_a_rule_that_breaks_in_a_change_serves_on_as_it_was__prometheus_adapter_104_225(
+def test_a_rule_that_breaks_in_a_change_stays_in_use_as_it_was__prometheus_adapter_104_225(
     reloading: Adapter, mounted: Path
 ) -> None:
     """The rest of the change is in force, and a person who asks by hand gets a warning."""
@@ -104,7 +104,7 @@ def test_a_rule_that_breaks_in_a_change_serves_on_as_it_was__prometheus_adapter_
     eventually(lambda: reloading.metric("tidewatch_adapter_rules", state="retained") == 1)
 
 
-def test_file_and_flags_of_the_old_program_are_taken_as_they_are__prometheus_adapter_701(
+def test_file_and_flags_of_prometheus_adapter_are_accepted_unchanged__prometheus_adapter_701(
     tmp_path: Path, trust: Trust, prometheus: PrometheusProcess
 ) -> None:
     """The flags are kube-prometheus's; `tests/compatibility/` serves many files that people use."""
@@ -125,7 +125,7 @@ def test_file_and_flags_of_the_old_program_are_taken_as_they_are__prometheus_ada
         assert len(caller.external("queue_depth").items) == 1
 
 
-def test_a_query_that_ignores_what_is_selected_is_found_before_it_serves__prometheus_adapter_255(
+def test_check_finds_a_query_that_ignores_the_selector__prometheus_adapter_255(
     tmp_path: Path, prometheus: PrometheusProcess
 ) -> None:
     rules = tmp_path / "rules.yaml"
@@ -140,7 +140,7 @@ externalRules:
     assert "warning[no-label-matchers]" in ended.out
 
 
-def test_a_rule_that_selects_all_of_prometheus_is_found__prometheus_adapter_221(tmp_path: Path) -> None:
+def test_check_finds_a_rule_that_selects_all_series__prometheus_adapter_221(tmp_path: Path) -> None:
     rules = tmp_path / "rules.yaml"
     rules.write_text(f"""\
 rules:

@@ -35,7 +35,7 @@ CHAT = PredictiveSettings(
 )
 
 
-def test_connections_are_the_load_whatever_the_cpu_does__autoscaler_3908() -> None:
+def test_connections_are_the_load_whatever_the_cpu_usage_is__autoscaler_3908() -> None:
     found = size_of(CHAT, LoadSituation(180_000.0, LoadForecast(200_000.0, 210_000.0, "quantile")), PolicyMemory(), NOW)
     assert found.steps[0].step == "quantile/forecast"
     assert found.steps[0].detail == "ceil(210000 / 25000), in 120 s"

@@ -57,7 +57,7 @@ def flawed_adapter(
         yield running
 
 
-def test_one_bad_rule_takes_no_other_metric_away__prometheus_adapter_225(flawed_adapter: Adapter) -> None:
+def test_one_bad_rule_removes_no_other_metric__prometheus_adapter_225(flawed_adapter: Adapter) -> None:
     """The rule is bad by its text, empty, refused by Prometheus, or without series (also kube-prometheus 160)."""
     with flawed_adapter.caller() as caller:
         assert {"pods/connections", "namespaces/connections"} <= caller.listed()
@@ -68,13 +68,13 @@ def test_one_bad_rule_takes_no_other_metric_away__prometheus_adapter_225(flawed_
         flawed_adapter.wait_for(rf" ERROR .*/rules\.yaml:{line}: .*code={code}")
 
 
-def test_a_look_up_that_fails_is_told_with_rule_and_cause__prometheus_adapter_99_298(flawed_adapter: Adapter) -> None:
+def test_a_failed_look_up_is_logged_with_its_rule_and_cause__prometheus_adapter_99_298(flawed_adapter: Adapter) -> None:
     said = flawed_adapter.wait_for(r"must contain at least one non-empty matcher")
     assert "rules[3]" in said
     assert eventually(lambda: flawed_adapter.metric("tidewatch_adapter_rules", state="failing") == 1)
 
 
-def test_a_metric_that_is_not_there_is_404_with_a_hint__prometheus_adapter_500_503(caller: Caller) -> None:
+def test_a_metric_that_does_not_exist_is_404_with_a_hint__prometheus_adapter_500_503(caller: Caller) -> None:
     for answer, hint in (
         (caller.pods("queue_depth", **WEB), "a metric of this name is served as external metric"),
         (caller.external("connections"), "a metric of this name is served for"),
@@ -114,7 +114,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
         pytest.param(("pods/ratio", "--object=pods/web-0"), "its value is NaN", id="no number"),
     ],
 )
-def test_why_a_metric_is_missing_can_be_asked__prometheus_adapter_173_154_118_237(
+def test_explain_says_why_a_metric_is_missing__prometheus_adapter_173_154_118_237(
     files: tuple[str, str], prometheus: PrometheusProcess, arguments: tuple[str, ...], words: str
 ) -> None:
     ended = explain(files, prometheus, *arguments)
@@ -122,7 +122,7 @@ def test_why_a_metric_is_missing_can_be_asked__prometheus_adapter_173_154_118_23
     assert words in ended.out
 
 
-def test_the_label_that_was_expected_and_those_that_came_are_told__prometheus_adapter_150(
+def test_the_expected_label_and_the_labels_of_the_answer_are_named__prometheus_adapter_150(
     files: tuple[str, str], prometheus: PrometheusProcess, adapter: Adapter, caller: Caller
 ) -> None:
     words = "came without the label 'pod', which names its object, but with namespace"
@@ -133,7 +133,7 @@ def test_the_label_that_was_expected_and_those_that_came_are_told__prometheus_ad
     assert words in explain(files, prometheus, "pods/without_the_label").out
 
 
-def test_pods_of_which_nothing_came_are_told_from_those_that_came_unasked__prometheus_adapter_535(
+def test_pods_without_samples_are_distinguished_from_samples_without_pods__prometheus_adapter_535(
     files: tuple[str, str], prometheus: PrometheusProcess
 ) -> None:
     """The series of two clusters with the same rules may differ in how they name the pods."""
@@ -205,7 +205,7 @@ def test_what_every_client_downloads_stays_short_however_many_metrics__cma_150(a
     assert len(answer.body) < 1000
 
 
-def test_a_known_external_metric_without_series_is_no_404__k8s_stackdriver_167(caller: Caller) -> None:
+def test_a_known_external_metric_without_series_is_an_empty_list_not_404__k8s_stackdriver_167(caller: Caller) -> None:
     known, unknown = caller.external("queue_not_yet"), caller.external("queue_nobody_knows")
     assert (known.status, known.items) == (200, [])
     assert unknown.status == 404

@@ -26,7 +26,7 @@ def form(name: str, **named: object) -> PodForm:
 
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
-def test_a_pod_that_has_ended_asks_for_nothing__koordinator_490(phase: str) -> None:
+def test_a_pod_that_has_ended_has_no_requests__koordinator_490(phase: str) -> None:
     store = PodStore(pod_of, lambda: None, lambda: END)
     store.put(form("job"))
     store.put(form("web"))

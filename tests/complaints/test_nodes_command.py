@@ -51,7 +51,7 @@ def test_a_header_can_be_sent_with_every_query__load_watcher_82() -> None:
     assert Credentials(settings).headers() == {"X-Scope-OrgID": "team-a", "X-Forwarded-User": "me"}
 
 
-def test_thanos_with_a_token_and_a_path_can_be_asked__secondary_scheduler_operator_91(tmp_path: Path) -> None:
+def test_thanos_is_queried_with_a_token_and_below_a_path__secondary_scheduler_operator_91(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("of-thanos\n")
     url = "https://thanos-querier.openshift-monitoring.svc:9091/prefix"
     settings = prometheus_of(f"--prometheus-url={url}", f"--prometheus-token-file={tmp_path / 'token'}")
@@ -59,12 +59,12 @@ def test_thanos_with_a_token_and_a_path_can_be_asked__secondary_scheduler_operat
     assert settings.endpoint.path == "/prefix"
 
 
-def test_an_address_without_a_scheme_is_refused_with_the_form_to_write__crane_4() -> None:
+def test_an_address_without_a_scheme_is_refused_with_the_expected_form__crane_4() -> None:
     with pytest.raises(UsageError, match=r"no http:// or https:// or no host: write http\(s\)://HOST"):
         prometheus_of(METRICS_PROVIDER_ADDRESS="prometheus.monitoring:9090")
 
 
-def test_a_key_that_would_do_nothing_is_refused_with_the_one_that_is_meant__scheduler_plugins_618() -> None:
+def test_an_unknown_key_is_refused_with_the_key_that_is_meant__scheduler_plugins_618() -> None:
     text = f"{HEAD}policies:\n- name: target-load-packing\n  args:\n    targetUtilisation: 60\n"
     with pytest.raises(SchedulingFileError) as caught:
         read_scheduling(text, "scheduling.yaml")

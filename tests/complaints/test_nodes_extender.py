@@ -79,7 +79,7 @@ def refreshed(*boards: Board) -> HeatState:
     return state
 
 
-def test_many_nodes_are_names_and_an_answer_is_no_longer_than_they_are__kubernetes_72634_121527() -> None:
+def test_nodes_are_sent_by_name_and_answers_are_no_longer_than_requests__kubernetes_72634_121527() -> None:
     """Whole Node objects took the time: 6 MB for 500 nodes. `extender/test_over_http.py` tests 5,000 nodes."""
     names = [f"node-{number + 1}" for number in range(500)]
     body = request_of(names)
@@ -104,7 +104,7 @@ def test_a_filter_answers_in_the_form_of_the_request__kubernetes_141781(*, whole
         assert (answer["Nodes"], answer["NodeNames"]) == (None, ["node-2"])
 
 
-def test_an_extender_serves_the_profiles_that_it_is_for__enhancements_3527() -> None:
+def test_an_extender_serves_only_its_profiles__enhancements_3527() -> None:
     settings = SchedulingSettings(filter=FilterSettings({CPU: 0.8}), scheduler_names=frozenset({"tidewatch"}))
     current = board({"cpu": [0.9, 0.1]})
     names = ["node-1", "node-2"]
@@ -121,7 +121,7 @@ def test_a_configuration_without_effect_is_logged__scheduler_plugins_618(caplog:
     assert logged.startswith(f"the scores of {PolicyName.TARGET_LOAD_PACKING} were the same for all nodes of a request")
 
 
-def test_the_descheduler_gets_the_load_that_was_measured__descheduler_225() -> None:
+def test_the_descheduler_gets_the_measured_load__descheduler_225() -> None:
     assert queried(board({"cpu": [0.83, 0.2]}), "cpu") == (200, {"node-1": 0.83, "node-2": 0.2})
 
 
@@ -164,7 +164,7 @@ def test_a_peak_of_one_refresh_makes_no_node_hot__descheduler_1092() -> None:
     assert hot_nodes(peak, refreshed(calm, peak, peak, calm, peak), HOT) == ()
 
 
-def test_a_node_that_is_to_lose_pods_gets_none_back__descheduler_994() -> None:
+def test_a_node_that_is_to_lose_pods_gets_no_new_ones__descheduler_994() -> None:
     """In one snapshot, the hot node is the one that the filter rejects and that has the lowest score."""
     current = board({"cpu": [0.9, 0.3]})
     (hot,) = hot_nodes(current, refreshed(current, current, current), HOT)

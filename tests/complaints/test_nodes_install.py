@@ -25,7 +25,7 @@ def arguments_of(policy: str) -> dict[str, Any]:
     return arguments
 
 
-def test_the_shipped_scheduler_switches_off_what_pulls_the_other_way__scheduler_plugins_618() -> None:
+def test_the_shipped_scheduler_disables_plugins_that_counteract_the_scores__scheduler_plugins_618() -> None:
     (profile,) = read("scheduler/default-scheduler.yaml")["profiles"]
     disabled = {plugin["name"] for plugin in profile["plugins"]["score"]["disabled"]}
     assert disabled == {"NodeResourcesBalancedAllocation", "NodeResourcesFit"}
@@ -33,7 +33,7 @@ def test_the_shipped_scheduler_switches_off_what_pulls_the_other_way__scheduler_
     assert set(profile["plugins"]) == {"score"}
 
 
-def test_the_shipped_scheduler_sends_names_only__kubernetes_141781() -> None:
+def test_the_shipped_scheduler_sends_only_node_names__kubernetes_141781() -> None:
     (extender,) = read("scheduler/default-scheduler.yaml")["extenders"]
     assert extender["nodeCacheCapable"] is True
     assert extender["ignorable"] is True

@@ -148,7 +148,7 @@ def test_standard_deviation_has_samples_for_each_window__load_watcher_10(result:
     assert [np.count_nonzero(~np.isnan(found[-steps:])) for steps in (60, 40, 20)] == [60, 40, 20]
 
 
-def test_an_exporter_that_is_there_twice_breaks_no_query__kubernetes_mixin_119(result: RefreshResult) -> None:
+def test_a_duplicate_exporter_breaks_no_query__kubernetes_mixin_119(result: RefreshResult) -> None:
     assert not result.failures
     assert 0.09 <= np.min(samples(result, "worker-2")) <= np.max(samples(result, "worker-2")) <= 0.91
     assert samples(result, "worker-2", LoadResource.MEMORY) == pytest.approx(0.6)
@@ -162,7 +162,7 @@ def test_gpus_are_measured_beside_the_rest_of_their_node__scheduler_plugins_422(
 @pytest.mark.parametrize(
     ("query", "failed"), [("mem_usage_avg_5m{", {LoadResource.MEMORY}), ("mem_usage_avg_5m", set())]
 )
-def test_a_metric_that_is_not_there_costs_itself_and_no_other__crane_39(
+def test_a_missing_metric_affects_no_other__crane_39(
     client: PrometheusClient, query: str, failed: set[LoadResource]
 ) -> None:
     result = SampleRefresher(client, SchedulingSettings(queries={LoadResource.MEMORY: query})).refresh(AT, None, NODES)

@@ -65,7 +65,7 @@ def favoured(policy: PolicySettings, pending: PendingPod, *nodes: Node) -> str:
 ONE_GPU = pod({"nvidia.com/gpu": 1}, gpu_count=1, gpu_milli=1000)
 
 
-def test_gpus_are_packed_so_that_a_pod_for_two_still_finds_room__kueue_3756_4474() -> None:
+def test_gpus_are_packed_so_that_a_pod_with_two_gpus_still_fits__kueue_3756_4474() -> None:
     """There are two nodes with two GPUs each: if each had one left, the second pod would fit nowhere."""
     capacity = {"cpu": 16000, "memory": 2**36, "nvidia.com/gpu": 2}
     policy = PolicySettings(PolicyName.GPU_PACKING, 1, GpuPackingArgs())
@@ -91,7 +91,7 @@ def test_the_load_of_gpus_is_balanced_over_nodes__kai_scheduler_1373() -> None:
     assert favoured(BALANCE_GPUS, ONE_GPU, busy, idle) == "idle"
 
 
-def test_gpus_that_vary_are_a_risk_as_cpus_are__koordinator_323_2560() -> None:
+def test_varying_gpu_load_counts_as_a_risk_like_that_of_cpu__koordinator_323_2560() -> None:
     bursty, steady = (
         Node(name, {"cpu": 16000}, mean={CPU: 0.2, GPU: 0.4}, std={CPU: 0.0, GPU: std}, gpu_left=(1000,) * 4)
         for name, std in (("bursty", 0.4), ("steady", 0.0))

@@ -26,7 +26,7 @@ def answer(snapshot: LoadSnapshot | None, path: str, query: str = "", age_second
     return route.handle(Request("GET", path, query))
 
 
-def test_a_host_name_that_is_not_the_node_name_is_listed_with_the_repair_and_never_served__load_watcher_35() -> None:
+def test_a_host_name_that_is_not_a_node_name_is_listed_with_its_repair_and_not_served__load_watcher_35() -> None:
     series = UnmappedSeries("worker-1.corp.example:9100", {}, (CPU,), "Add the address to the Node object.")
     snapshot = snapshot_of({"worker-2": {CPU: Measured(0.5)}}, unmapped=(series,))
     assert set(decoded_document(answer(snapshot, "/watcher").body).nodes) == {"worker-2"}
@@ -34,7 +34,7 @@ def test_a_host_name_that_is_not_the_node_name_is_listed_with_the_repair_and_nev
     assert (item["instance"], item["fix"]) == (series.instance, series.fix)
 
 
-def test_series_with_labels_that_nobody_expected_harm_no_other__load_watcher_83() -> None:
+def test_series_with_unexpected_labels_do_not_affect_others__load_watcher_83() -> None:
     series = UnmappedSeries("", {"host": 'a"b\n', "group": "x", "group_2": "y"}, (CPU, MEMORY), "Add `instance`.")
     snapshot = snapshot_of({"worker-2": {CPU: Measured(0.5)}}, unmapped=(series,))
     assert set(decoded_document(answer(snapshot, "/watcher").body).nodes) == {"worker-2"}
@@ -50,14 +50,14 @@ def test_load_variation_risk_balancing_can_read_a_node_without_memory__scheduler
     assert not mean_and_deviation(metrics, "Memory").is_valid
 
 
-def test_expired_metrics_are_left_out_and_are_an_error_where_nothing_else_is_left__koordinator_2076() -> None:
+def test_expired_metrics_are_left_out_and_are_an_error_if_none_is_left__koordinator_2076() -> None:
     one_left = snapshot_of({"expired": {CPU: EXPIRED}, "fresh": {CPU: Measured(0.5)}})
     assert set(decoded_document(answer(one_left, "/watcher").body).nodes) == {"fresh"}
     assert answer(snapshot_of({"expired": {CPU: EXPIRED}}), "/watcher").status == 503
     assert answer(one_left, "/watcher", age_seconds=3600.0).status == 503
 
 
-def test_after_a_cold_start_the_shorter_window_stands_in_and_says_so__koordinator_2231() -> None:
+def test_after_a_cold_start_a_shorter_window_is_served_and_named__koordinator_2231() -> None:
     assert answer(None, "/watcher").status == 503
     short = snapshot_of({"a": {CPU: Measured(0.5, taken_from=(2, 2, 2))}})
     found = decoded_document(answer(short, "/watcher").body)

@@ -58,7 +58,7 @@ def test_each_of_the_three_windows_has_its_mean_and_its_deviation__load_watcher_
     assert load.taken_from[:, 0].tolist() == [0, 1, 2]
 
 
-def test_a_load_of_an_instant_hardly_moves_what_evictions_rest_on__descheduler_1092() -> None:
+def test_a_momentary_load_hardly_changes_the_basis_of_evictions__descheduler_1092() -> None:
     values = np.full(COLUMNS, 0.3)
     values[-1] = 1.0
     assert load_of(grid_of(values)).stats[0, AVG, 0] < 0.32
@@ -82,7 +82,7 @@ def test_expired_metrics_are_neither_accepted_nor_0__koordinator_1563() -> None:
     assert found.stats[0, AVG, 0] == pytest.approx(0.4)
 
 
-def test_there_is_a_percentile_beside_the_average__koordinator_856() -> None:
+def test_a_percentile_is_served_beside_the_average__koordinator_856() -> None:
     values = np.resize(np.arange(60) / 100, COLUMNS)
     load = load_of(grid_of(values))
     assert load.stats[0, P95, 0] == pytest.approx(0.5605)

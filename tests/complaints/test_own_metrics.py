@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 GROUPS = ("custom.metrics.k8s.io", "external.metrics.k8s.io")
 
 
-def test_own_metrics_tell_of_every_rule_and_of_the_age_of_answers__prometheus_adapter_218_513(
+def test_own_metrics_show_every_rule_and_the_age_of_answers__prometheus_adapter_218_513(
     adapter: Adapter, caller: Caller
 ) -> None:
     """This also answers cybozu-go/neco 2058; that a failing rule is counted is tested for the complaint PA 99."""
@@ -49,7 +49,7 @@ def test_requests_are_counted_and_timed_for_service_levels__keda_3120_4460(adapt
     eventually(lambda: seen() == expected)
 
 
-def test_the_names_that_dashboards_of_the_old_program_use_are_kept__prometheus_adapter_218(
+def test_metric_names_that_dashboards_of_prometheus_adapter_use_are_kept__prometheus_adapter_218(
     adapter: Adapter, caller: Caller
 ) -> None:
     assert caller.external("queue_depth").status == 200

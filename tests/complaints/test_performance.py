@@ -77,7 +77,7 @@ def narrow_server(prometheus: PrometheusProcess) -> Iterator[RawServer]:
         yield server
 
 
-def test_where_long_addresses_are_414_1500_pods_are_served_by_short_ones__crane_907(
+def test_1500_pods_are_served_although_long_urls_are_answered_with_414__crane_907(
     tmp_path: Path, trust: Trust, narrow_server: RawServer
 ) -> None:
     """POST, which has no such limit, is tried first."""
@@ -93,7 +93,7 @@ def test_where_long_addresses_are_414_1500_pods_are_served_by_short_ones__crane_
     assert any(method == "GET" and target.startswith("/api/v1/query?") for method, target in asked)
 
 
-def test_requests_cost_no_list_and_wait_for_no_client_limit__prometheus_adapter_1_573(
+def test_requests_cause_no_list_and_wait_for_no_client_rate_limit__prometheus_adapter_1_573(
     tmp_path: Path, trust: Trust, prometheus: PrometheusProcess
 ) -> None:
     """A hundred groups of CRDs cost no requests either (helm-charts 3271, 3811; OCPBUGS-7694).
@@ -120,9 +120,7 @@ def test_requests_cost_no_list_and_wait_for_no_client_limit__prometheus_adapter_
             assert len(cluster.requests) < 10
 
 
-def test_a_huge_answer_of_series_is_read_without_being_held__prometheus_adapter_221_63(
-    tmp_path: Path, trust: Trust
-) -> None:
+def test_a_huge_answer_of_series_is_read_as_a_stream__prometheus_adapter_221_63(tmp_path: Path, trust: Trust) -> None:
     """`make bench` measures it with 200,000 series of a real Prometheus (also sighupio/distribution 394)."""
     padding = "x" * 200
     lines = [
@@ -181,7 +179,7 @@ def test_three_hundred_autoscalers_cost_prometheus_no_more_than_one__keda_2282_3
     assert 1 <= len(asked) < AUTOSCALERS / 10
 
 
-def test_when_prometheus_is_queried_is_counted__prometheus_adapter_506(
+def test_queries_to_prometheus_are_counted__prometheus_adapter_506(
     counted_adapter: Adapter, prometheus: PrometheusProcess
 ) -> None:
     """docs/query-plans.md and docs/operating.md say when Prometheus is queried."""

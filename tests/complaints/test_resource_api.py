@@ -51,7 +51,7 @@ def usage_adapter(
         yield running
 
 
-def test_what_pods_of_all_namespaces_use_is_one_query_a_resource__openshift_enhancements_1426(
+def test_usage_of_pods_in_all_namespaces_is_one_query_a_resource__openshift_enhancements_1426(
     usage_adapter: Adapter, prometheus: PrometheusProcess
 ) -> None:
     """`kubectl top pods -A` cost two queries a namespace; in `make e2e`, kubectl and an autoscaler read the API."""
@@ -66,7 +66,7 @@ def test_what_pods_of_all_namespaces_use_is_one_query_a_resource__openshift_enha
         assert not any(namespace in query for namespace in ("shop", "other", "big"))
 
 
-def test_without_resource_rules_no_use_is_told_and_no_api_taken_over__prometheus_adapter_561_310(
+def test_without_resource_rules_no_usage_is_served_and_no_api_registered__prometheus_adapter_561_310(
     caller: Caller,
 ) -> None:
     """The API stays metrics-server's; in `tests/e2e/install/test_chart.py` the chart refuses to take it over.
@@ -79,7 +79,7 @@ def test_without_resource_rules_no_use_is_told_and_no_api_taken_over__prometheus
     assert (values["rules"]["resource"], values["apiServices"]["resource"]["v1beta1"]) == ({}, "auto")
 
 
-def test_a_clash_with_metrics_server_is_told_with_its_owner__prometheus_adapter_561_310(tmp_path: Path) -> None:
+def test_a_conflict_with_metrics_server_is_reported_with_its_owner__prometheus_adapter_561_310(tmp_path: Path) -> None:
     (tmp_path / "rules.yaml").write_text(RULES)
     with ObjectApiServer() as cluster:
         metrics_server = replace(SERVICE, namespace="kube-system", name="metrics-server")

@@ -18,14 +18,14 @@ def test_a_metric_is_known_by_its_rule_before_its_first_series__enhancements_202
         assert (answer.status, answer.items) == (200, [])
 
 
-def test_nothing_is_not_taken_for_zero__keda_2382(caller: Caller) -> None:
+def test_missing_data_does_not_count_as_zero__keda_2382(caller: Caller) -> None:
     """A queue about which nothing is known is an empty list, and an empty queue is 0; autoscalers need both."""
     assert caller.external("queue_depth", labelSelector="queue=unknown").items == []
     (empty,) = caller.external("queue_depth", labelSelector="queue=empty").items
     assert empty["value"] == "0"
 
 
-def test_a_rule_may_say_what_nothing_is_worth__keda_2382(caller: Caller) -> None:
+def test_a_rule_may_set_the_value_of_missing_data__keda_2382(caller: Caller) -> None:
     """The rule states `onNoData: 0`, for queues whose series vanish when they are empty."""
     # Once Prometheus has been there for as long as it looks back, which is a second here.
     eventually(lambda: caller.external("queue_or_zero").status == 200)

@@ -61,7 +61,7 @@ def asked_by_adapter(
         yield server, adapter
 
 
-def test_tls_is_verified_and_no_token_goes_to_strangers__prometheus_adapter_681(
+def test_tls_is_verified_and_no_token_is_sent_to_another_host__prometheus_adapter_681(
     tmp_path: Path, trust: Trust, tls: ssl.SSLContext
 ) -> None:
     """In `tests/e2e/install/test_chart_installed.py` a real API server verifies the adapter in turn."""
@@ -73,13 +73,13 @@ def test_tls_is_verified_and_no_token_goes_to_strangers__prometheus_adapter_681(
         assert FIRST_TOKEN not in adapter.log
 
 
-def test_the_chart_never_asks_for_unverified_tls__prometheus_adapter_681() -> None:
+def test_the_chart_never_turns_tls_verification_off__prometheus_adapter_681() -> None:
     templates = {path.name: path.read_text() for path in (CHART / "templates").iterdir()}
     assert "caBundle" in "".join(templates.values())
     assert [name for name, text in templates.items() if "insecureSkipTLSVerify" in text] == []
 
 
-def test_a_renewed_token_is_taken_in_without_a_restart__prometheus_adapter_681(
+def test_a_renewed_token_is_used_without_a_restart__prometheus_adapter_681(
     tmp_path: Path, trust: Trust, tls: ssl.SSLContext, authority: Authority
 ) -> None:
     """Tokens of service accounts expire after an hour; prometheus-adapter read its file once."""
@@ -118,7 +118,7 @@ def line_of(lines: list[str], name: str) -> str:
     return found
 
 
-def test_a_missing_right_is_told_with_what_it_costs__prometheus_adapter_473_274(
+def test_a_missing_right_is_reported_with_what_does_not_work__prometheus_adapter_473_274(
     cluster: ObjectApiServer, tmp_path: Path
 ) -> None:
     """The rights are the adapter's own, and those of the controller that reads metrics (also helm/charts 7700)."""
@@ -129,7 +129,7 @@ def test_a_missing_right_is_told_with_what_it_costs__prometheus_adapter_473_274(
     assert "may not get pods.custom.metrics.k8s.io" in line_of(lines, "hpa-controller/custom.metrics.k8s.io")
 
 
-def test_an_api_that_another_adapter_took_is_told_with_its_owner__keda_6475(
+def test_an_api_that_another_adapter_serves_is_reported_with_its_owner__keda_6475(
     cluster: ObjectApiServer, tmp_path: Path
 ) -> None:
     """A cluster can have one external-metrics adapter (also CMA 70, keda 470)."""

@@ -49,9 +49,7 @@ externalRules:
 """
 
 
-def test_what_is_no_number_is_no_value_and_never_0__prometheus_adapter_280_paasta_3034(
-    adapter: Adapter, caller: Caller
-) -> None:
+def test_nan_is_not_a_value_and_never_0__prometheus_adapter_280_paasta_3034(adapter: Adapter, caller: Caller) -> None:
     """Such values are NaN and infinity; the sample beside them is served (also PA PR 308, keda PR 7576)."""
     assert set(caller.pods("ratio", **WEB).values) == {"web-2"}
     for pod, what in (("web-0", "NaN"), ("web-1", "infinite")):
@@ -130,7 +128,7 @@ def series_look_ups(adapter: Adapter) -> float:
     return adapter.metric("tidewatch_adapter_prometheus_queries_total", kind="series", result="ok")
 
 
-def test_the_last_value_of_a_source_that_stopped_is_not_served_on__kube_metrics_adapter_97(
+def test_the_last_value_of_a_source_that_stopped_is_not_served__kube_metrics_adapter_97(
     living: ScrapedPrometheus, follower: Adapter
 ) -> None:
     living.publish(STEADY + ENDING, seen="found_jobs")
@@ -141,7 +139,7 @@ def test_the_last_value_of_a_source_that_stopped_is_not_served_on__kube_metrics_
         assert named(caller, "connections") == {"web-0"}
 
 
-def test_a_pushed_value_that_is_not_renewed_ends_at_the_age_its_rule_allows__kube_metrics_adapter_97(
+def test_a_pushed_value_expires_at_the_age_that_its_rule_allows__kube_metrics_adapter_97(
     living: ScrapedPrometheus, follower: Adapter
 ) -> None:
     """Samples with a time of their own are not marked as gone: Prometheus itself serves them for five minutes."""
@@ -171,7 +169,7 @@ def test_a_new_series_is_a_metric_at_the_next_look_up__prometheus_adapter_532(
         eventually(lambda: named(caller, "found_sessions") == {"web-0"})
 
 
-def test_a_queue_that_fills_for_the_first_time_is_seen_without_a_look_up__enhancements_2021(
+def test_a_queue_that_fills_for_the_first_time_is_served_without_a_look_up__enhancements_2021(
     living: ScrapedPrometheus, follower: Adapter
 ) -> None:
     """Its rule spells the series out, so the value is there with the first sample."""
