@@ -121,7 +121,7 @@ def test_wrong_usage_is_refused(arguments: list[str]) -> None:
     assert end.value.code == 2
 
 
-def test_each_app_is_asked_for_once_in_a_round() -> None:
+def test_each_app_is_requested_once_in_a_round() -> None:
     for apps in (1, 2, 7, 50, 1000, 10_000):
         plan = LoadPlan(
             fleet=Fleet(apps=apps),

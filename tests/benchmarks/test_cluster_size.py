@@ -24,7 +24,7 @@ def test_cluster_has_what_the_plan_states_and_is_the_same_again() -> None:
     assert text == written(PLAN)
 
 
-def test_padding_makes_the_file_larger_by_what_was_asked() -> None:
+def test_padding_enlarges_the_file_by_the_requested_size() -> None:
     padded = ClusterPlan(nodes=30, pods=300, pending=0, padding_bytes=3000)
     more = len(written(padded)) - len(written(ClusterPlan(nodes=30, pods=300, pending=0)))
     assert 0.9 * 900_000 < more < 1.2 * 900_000

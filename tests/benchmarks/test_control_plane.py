@@ -85,7 +85,7 @@ def test_without_a_good_answer_there_is_no_latency() -> None:
     ],
     ids=["before", "after", "somebody else's", "of another API"],
 )
-def test_other_requests_are_no_requests_of_hpas(other: AuditEvent) -> None:
+def test_other_requests_do_not_count_as_requests_of_hpas(other: AuditEvent) -> None:
     assert asked_by_hpas([other], BEGAN, ENDED).requests == 0
 
 
@@ -115,20 +115,20 @@ def test_the_adapters_requests_are_counted_by_kind(events: list[AuditEvent], cou
     assert kinds(events) == counts
 
 
-def test_every_app_has_a_value_of_its_own_that_kubernetes_writes_out_and_nobody_scales_by() -> None:
+def test_every_app_has_its_own_value_which_kubernetes_writes_in_full_and_which_never_scales() -> None:
     apps = fleet(1000, 50, "many")
     assert len({app.value for app in apps}) == len({app.question for app in apps}) == 1000
     assert len({app.namespace for app in apps}) == 50
     assert all(0 < app.value <= TARGET and app.value % 10 for app in apps)
 
 
-def test_freshness_is_told_for_each_group_version() -> None:
+def test_freshness_is_reported_for_each_group_version() -> None:
     versions = [{"version": "v1beta2", "freshness": "Current"}, {"version": "v1beta1", "freshness": "Stale"}]
     document = {"items": [{"metadata": {"name": "custom.metrics.k8s.io"}, "versions": versions}]}
     assert freshness(document) == {"custom.metrics.k8s.io/v1beta2": "Current", "custom.metrics.k8s.io/v1beta1": "Stale"}
 
 
-def test_what_was_not_whole_is_an_error_and_has_no_time() -> None:
+def test_an_incomplete_answer_is_an_error_without_a_latency() -> None:
     sizes = iter([None, 70, None, 90])
     row = discovered("list", 5, lambda: next(sizes), 4)
     assert (row["requests"], row["errors"], row["bytes"]) == (4, 2, 90)
@@ -142,7 +142,7 @@ def test_wrong_usage_is_refused(arguments: list[str]) -> None:
     assert end.value.code == 2
 
 
-def test_programs_that_were_not_built_are_said_to_be_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_programs_that_were_not_built_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     with pytest.raises(NotPreparedError, match="run `make e2e`"):

@@ -32,7 +32,7 @@ def trace(path: Path, days: float = 1.1) -> None:
     path.write_text("\n".join(["timestamp,value", *lines]), encoding="utf-8")
 
 
-def test_says_what_is_missing_and_where_it_is_published(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_trace_is_named_with_its_source(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--traces", str(tmp_path), "--recorded-only"]) == 2
     said = capsys.readouterr().err
     assert ELB in said

@@ -138,7 +138,7 @@ def test_a_list_of_pods_that_cannot_be_used_says_where(tmp_path: Path, text: str
         read_pods(path)
 
 
-def test_files_that_are_no_lists_are_named(tmp_path: Path) -> None:
+def test_files_that_are_not_lists_are_named(tmp_path: Path) -> None:
     with pytest.raises(ListError, match="No such file"):
         read_nodes(tmp_path / "none.csv")
     (tmp_path / "binary.csv").write_bytes(b"\xff\xfe\x00")

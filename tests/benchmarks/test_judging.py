@@ -55,7 +55,7 @@ def usage_answer() -> dict[str, Any]:
     }
 
 
-def test_a_right_answer_is_good_and_tells_its_time() -> None:
+def test_a_right_answer_is_good_and_has_its_time() -> None:
     assert judge_pods(FLEET, APP, 200, msgspec.json.encode(pods_answer())) == 1795240800.0
     assert judge_queue(FLEET, APP, 200, msgspec.json.encode(queue_answer())) == 1795240800.0
     assert judge_usage(FLEET, APP, 200, msgspec.json.encode(usage_answer())) == 1795240800.0
@@ -94,7 +94,7 @@ def test_every_kind_of_wrong_answer_is_seen(spoil: Callable[[dict[str, Any]], ob
 
 
 @pytest.mark.parametrize("status", [404, 429, 503])
-def test_an_error_is_no_good_answer_whatever_its_body(status: int) -> None:
+def test_an_error_is_never_a_good_answer(status: int) -> None:
     with pytest.raises(WrongAnswerError, match=f"status {status}"):
         judge_pods(FLEET, APP, status, msgspec.json.encode(pods_answer()))
 
@@ -142,6 +142,6 @@ def test_quantities_are_read(text: str, value: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "m", "-1", "1.5", "1Ti", "1iK", "NaN", "1mm"])
-def test_what_is_no_quantity_is_refused(text: str) -> None:
+def test_an_invalid_quantity_is_refused(text: str) -> None:
     with pytest.raises(WrongAnswerError):
         milli(text)

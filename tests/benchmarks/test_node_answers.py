@@ -83,7 +83,7 @@ def test_the_product_reads_the_known_loads_from_the_stand_in() -> None:
         assert np.nanmean(row) == pytest.approx(mean_ratio(class_of(number)), abs=0.02)
 
 
-def test_the_stand_in_refuses_what_is_no_built_in_query() -> None:
+def test_the_stand_in_refuses_all_but_built_in_queries() -> None:
     with served(1) as server:
         with pytest.raises(urllib.error.HTTPError, match="400") as refusal:
             urllib.request.urlopen(f"http://127.0.0.1:{server.server_port}/api/v1/query?query=up")

@@ -48,7 +48,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SeriesStage]:
         yield standing
 
 
-def test_the_cluster_has_the_series_that_were_asked_for() -> None:
+def test_the_cluster_has_the_requested_series() -> None:
     series = [series for target in Cluster.of_series(30_000).targets() for series in target]
     assert len(series) == pytest.approx(30_000, rel=0.02)
     assert len({(each.name, *sorted(each.labels.items())) for each in series}) == len(series)
@@ -78,7 +78,7 @@ def test_what_the_default_rules_list() -> None:
     }
 
 
-def test_a_start_lists_everything_and_tells_what_it_took(stage: SeriesStage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_start_lists_everything_and_reports_its_cost(stage: SeriesStage, monkeypatch: pytest.MonkeyPatch) -> None:
     # Whether memory has settled is of interest to the benchmark alone.
     monkeypatch.setattr(series_discovery, "SETTLE_SECONDS", 0.1)
     row = started(stage, QUIET)
@@ -126,7 +126,7 @@ def test_wrong_answers_are_errors_and_not_latencies(stage: SeriesStage, tmp_path
     assert any("not the list as it must be" in reason for reason in lists.reasons)
 
 
-def test_the_watch_sees_who_holds_the_interpreter(tmp_path: Path) -> None:
+def test_the_watch_measures_how_long_the_interpreter_is_held(tmp_path: Path) -> None:
     file = tmp_path / "watch"
     callbacks = list(gc.callbacks)
     watch = Watch(file)

@@ -33,7 +33,7 @@ def test_percentiles_of_their_own_overrun_less_than_the_others_at_equal_reservat
         assert own[row["resource"]] <= row["overrun_percent_reserving_as_ours"]
 
 
-def test_missing_traces_are_named_and_nothing_is_judged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_traces_are_named_and_nothing_is_evaluated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--containers", "6", "--days", "15", "--traces", str(tmp_path)]) == 2
     found = capsys.readouterr()
     assert "openb_pod_list_default.csv cannot be read" in found.err

@@ -28,7 +28,7 @@ def _server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest.mark.parametrize("kind", ["readers", "strangers"])
-def test_all_come_are_cut_off_and_come_again(
+def test_all_clients_connect_are_cut_off_and_connect_again(
     tmp_path: Path, server: Server, kind: Literal["readers", "strangers"]
 ) -> None:
     certificates = server.certificates
@@ -55,7 +55,7 @@ def test_all_come_are_cut_off_and_come_again(
     assert outcome.most_at_once > 0
 
 
-def test_the_company_is_nobody_then_readers_then_strangers() -> None:
+def test_the_loads_run_alone_then_beside_slow_readers_then_beside_unknown_clients() -> None:
     settings = Settings((82_000,), readers=300, strangers=1000, seconds=1.0, rate=20.0)
     assert companies(settings) == [
         Company("alone"),

@@ -44,7 +44,7 @@ def test_commands_run_from_a_folder_with_a_blank_in_its_name(checkout: Path) -> 
     assert run(checkout / ".venv" / "bin" / "sample") == "1.0"
 
 
-def test_a_new_version_takes_the_place_of_the_old_one(checkout: Path) -> None:
+def test_a_new_version_replaces_the_old_one(checkout: Path) -> None:
     run(checkout / ".ci" / "python-environment")
     for version in ("2.0", "0.5"):
         (checkout / "pyproject.toml").write_text(PROJECT.format(version=version))
@@ -52,7 +52,7 @@ def test_a_new_version_takes_the_place_of_the_old_one(checkout: Path) -> None:
         assert run(checkout / ".venv" / "bin" / "sample") == version
 
 
-def test_an_environment_that_was_moved_here_is_not_taken_for_whole(checkout: Path) -> None:
+def test_an_environment_that_was_moved_is_not_used(checkout: Path) -> None:
     moved = checkout.rename(checkout.with_name("elsewhere"))
     with pytest.raises(subprocess.CalledProcessError) as failed:
         run(moved / ".ci" / "python-environment")

@@ -52,12 +52,12 @@ def run(checkout: Path, *, path: Path | None = None, **variables: str) -> subpro
 
 
 @pytest.mark.parametrize("version", ["go1.26", "go1.26.3", "go1.27rc1", "go1.100.0"])
-def test_a_go_on_the_path_is_taken(checkout: Path, tmp_path: Path, version: str) -> None:
+def test_a_go_on_the_path_is_used(checkout: Path, tmp_path: Path, version: str) -> None:
     go_of(tmp_path / "tools", version)
     assert run(checkout, path=tmp_path / "tools").stdout.strip() == str(tmp_path / "tools")
 
 
-def test_the_go_that_is_named_is_taken_before_the_one_on_the_path(checkout: Path, tmp_path: Path) -> None:
+def test_a_named_go_is_preferred_to_the_one_on_the_path(checkout: Path, tmp_path: Path) -> None:
     go_of(tmp_path / "tools", "go1.26")
     named = go_of(tmp_path / "other tools", "go1.27")
     assert run(checkout, path=tmp_path / "tools", GO=str(named)).stdout.strip() == str(tmp_path / "other tools")

@@ -19,7 +19,7 @@ def made(*arguments: str) -> str:
     return subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=True).stdout
 
 
-def test_help_names_each_target_that_somebody_may_make() -> None:
+def test_help_names_each_target_for_users() -> None:
     (targets,) = re.findall(r"^\.PHONY: (.*)$", (CHECKOUT / "Makefile").read_text(), re.MULTILINE)
 
     named = {line.split()[0] for line in made("help").splitlines()}

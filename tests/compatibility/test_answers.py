@@ -110,7 +110,7 @@ def test_external_metrics(served: Callable[[str, str], Served], world: str, mode
 
 
 @pytest.mark.parametrize(("world", "mode", "ask"), _by_mode(Usage))
-def test_what_pods_and_nodes_use(served: Callable[[str, str], Served], world: str, mode: str, ask: Usage) -> None:
+def test_usage_of_pods_and_nodes(served: Callable[[str, str], Served], world: str, mode: str, ask: Usage) -> None:
     answer = _answer(served(world, mode), ask.url, 200)
     containers = {item["metadata"]["name"]: item.get("containers", [{"name": "", **item}]) for item in answer.items}
     assert {name: {one["name"]: one["usage"] for one in own} for name, own in containers.items()} == ask.used
@@ -154,7 +154,7 @@ def test_the_queries_that_prometheus_adapter_sends_give_the_expected_usage(
     }
 
 
-def test_what_many_namespaces_ask_for_is_asked_of_prometheus_once(served: Callable[[str, str], Served]) -> None:
+def test_requests_of_many_namespaces_cause_one_query_to_prometheus(served: Callable[[str, str], Served]) -> None:
     crowded, alone = served(ALL, CROWDED), served(ALL, OURS)
     for ask in (walkthrough.WALKTHROUGH.asks[0], external.NAMESPACED.asks[0]):
         assert isinstance(ask, Custom | External)

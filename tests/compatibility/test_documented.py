@@ -144,7 +144,7 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
         f"{_COMPATIBILITY}::test_failures",
     ),
     "samples came for pods": (
-        f"{_MISSING}::test_the_label_that_was_expected_and_those_that_came_are_told__prometheus_adapter_150",
+        f"{_MISSING}::test_the_expected_label_and_the_labels_of_the_answer_are_named__prometheus_adapter_150",
     ),
     "an unknown external metric": (f"{_COMPATIBILITY}::test_a_metric_that_is_not_there",),
     "a metric selector with `>`": (f"{_CASES}/walkthrough.py::WALKTHROUGH", f"{_CASES}/external.py::NAMESPACED"),
@@ -227,19 +227,19 @@ def rows() -> list[list[str]]:
     return [cells for cells in found if len(cells) == 4 and cells[2] != "back?"]
 
 
-def test_every_row_is_held_and_nothing_is_held_that_is_no_row() -> None:
+def test_every_row_has_a_test_and_every_test_has_a_row() -> None:
     beginnings = [[known for known in HELD_BY if cells[0].startswith(known)] for cells in rows()]
     assert all(len(known) == 1 for known in beginnings), beginnings
     assert sorted(known for (known,) in beginnings) == sorted(HELD_BY)
 
 
-def test_every_row_says_whether_the_old_answer_can_be_had_back() -> None:
+def test_every_row_says_whether_the_former_answer_can_be_restored() -> None:
     assert {cells[2] for cells in rows()} == {"yes", "no"}
     assert all(all(cells) for cells in rows())
 
 
 @pytest.mark.parametrize("held_by", sorted({name for names in HELD_BY.values() for name in names}))
-def test_what_holds_a_row_is_there(held_by: str) -> None:
+def test_the_tests_that_rows_name_exist(held_by: str) -> None:
     path, _, name = held_by.partition("::")
     assert name in names_in(CHECKOUT / path)
 

@@ -38,7 +38,7 @@ ASKS = [
 
 
 @pytest.mark.parametrize(("case", "ask"), ASKS)
-def test_the_query_for_one_asker(case: Case, ask: Custom | External) -> None:
+def test_the_query_for_one_request(case: Case, ask: Custom | External) -> None:
     metric, asked = _custom(case, ask) if isinstance(ask, Custom) else _external(case, ask)
     assert exact_query(metric, asked) == ask.query
 

@@ -106,7 +106,7 @@ def test_bash_completes_commands_flags_and_values(words: tuple[str, ...], offere
 
 
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=lambda program: program.name)
-def test_zsh_takes_a_value_behind_an_equals_sign_for_each_flag_that_has_one(program: Program) -> None:
+def test_zsh_accepts_a_value_after_an_equals_sign_for_each_flag_with_a_value(program: Program) -> None:
     text = (FOLDER / f"_{program.name}").read_text()
     loaded = [flag for name in program.commands for flag in program.load(name).flags.flags]
     working = [flag for flag in loaded if isinstance(flag.state, Works)]

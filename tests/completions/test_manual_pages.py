@@ -65,7 +65,7 @@ def test_the_pages_are_those_of_the_present_flags() -> None:
 
 
 @pytest.mark.parametrize(("program", "name"), COMMANDS)
-def test_a_page_has_each_flag_of_the_help_with_all_that_it_says(program: Program, name: str) -> None:
+def test_a_page_has_each_flag_with_the_text_of_its_help(program: Program, name: str) -> None:
     roff = pages()[f"{page_name(program, name)}.1"]
     command, text = program.load(name).flags, plain(roff)
     for flag in command.flags:
@@ -84,7 +84,7 @@ def test_the_page_of_a_program_leads_to_those_of_its_commands(program: Program) 
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in FOLDER.iterdir()))
-def test_no_text_is_taken_for_a_request(name: str) -> None:
+def test_no_text_is_read_as_a_roff_request(name: str) -> None:
     roff = pages()[name]
     assert roff.isascii()
     requests = {line[1:].split()[0] for line in roff.splitlines() if line.startswith(".") and line[1:2].isalpha()}
@@ -93,7 +93,7 @@ def test_no_text_is_taken_for_a_request(name: str) -> None:
 
 
 @pytest.mark.skipif(shutil.which("groff") is None and shutil.which("mandoc") is None, reason="nothing here reads roff")
-def test_the_reader_of_manuals_has_nothing_to_warn_of() -> None:
+def test_man_prints_no_warning() -> None:
     files = sorted(map(str, FOLDER.iterdir()))
     lint = (
         ["groff", "-man", "-Tutf8", "-ww", "-z"] if shutil.which("groff") else ["mandoc", "-T", "lint", "-W", "error"]

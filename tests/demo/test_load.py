@@ -32,7 +32,7 @@ def test_the_burst_is_on_top_of_the_wave() -> None:
     assert within > 1.1 * before
 
 
-def test_nobody_can_know_when_the_burst_comes() -> None:
+def test_the_time_of_the_burst_cannot_be_predicted() -> None:
     bursts = [day_of(DAY, seed=seed).burst_at for seed in range(20)]
     assert max(bursts) - min(bursts) > 0.08
 
@@ -51,7 +51,7 @@ def test_it_is_night_outside_of_the_day(seconds: float) -> None:
     assert 25 < day.connections(seconds) < 90
 
 
-def test_the_day_is_as_long_as_it_takes_where_nobody_falls_behind() -> None:
+def test_the_day_takes_its_planned_time_if_no_round_is_late() -> None:
     clock = DayClock()
     for tenth in range(451):
         clock.step(tenth / 10, rounds=tenth // 10)

@@ -79,7 +79,7 @@ def test_each_fault_is_an_objection_of_its_own(given: FleetDay, objection: str) 
     ("refused", "other", "more"),
     [(0, 0, False), (4, 0, False), (5, 0, True), (7, 5, False), (16, 5, True), (3, 20, False), (38, 20, True)],
 )
-def test_a_fleet_refuses_more_only_if_the_difference_is_no_chance(refused: int, other: int, *, more: bool) -> None:
+def test_a_fleet_refuses_more_only_if_the_difference_is_significant(refused: int, other: int, *, more: bool) -> None:
     assert has_refused_more(refused, other) is more
 
 

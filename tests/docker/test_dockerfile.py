@@ -67,7 +67,7 @@ def ignored(name: str) -> bool:
     return bool(fitting) and not fitting[-1].startswith("!")
 
 
-def test_all_that_is_copied_is_there_and_not_ignored() -> None:
+def test_all_copied_paths_exist_and_are_not_ignored() -> None:
     assert copied()
     assert [name for name in copied() if not (CHECKOUT / name).exists() or ignored(name)] == []
 
@@ -83,7 +83,7 @@ def test_all_that_makes_the_wheel_is_copied() -> None:
     assert needed <= set(copied())
 
 
-def test_packages_come_by_their_hash_and_as_wheels() -> None:
+def test_packages_are_installed_by_hash_and_as_wheels() -> None:
     commands = [command.strip() for rest in all_of("RUN") for command in rest.split("&&")]
     installs = [command for command in commands if re.match(r"pip (--python \S+ )?(install|wheel) ", command)]
     from_locks = [command for command in installs if "--no-index" not in command]
@@ -96,7 +96,7 @@ def test_packages_come_by_their_hash_and_as_wheels() -> None:
     assert all("--require-hashes" in command and "--only-binary :all:" in command for command in from_locks)
 
 
-def test_the_lock_of_the_build_is_of_what_pyproject_asks_for() -> None:
+def test_the_lock_of_the_build_has_the_requirements_of_pyproject() -> None:
     assert PROJECT["dependency-groups"]["build"] == PROJECT["build-system"]["requires"]
     assert re.search(r"^hatchling==", (CHECKOUT / "requirements-build.lock").read_text(), flags=re.MULTILINE)
 
@@ -179,7 +179,7 @@ print(*[name for name in sys.modules if name.startswith(kubernetes) or ".tests."
 """
 
 
-def test_nothing_that_the_images_leave_out_is_loaded() -> None:
+def test_no_package_that_the_images_lack_is_loaded() -> None:
     recipe = " ".join(all_of("RUN"))
     assert recipe.count("rm -r kubernetes/aio kubernetes/client/api && find kubernetes/client/models") == 2
     assert recipe.count("find . -type d -name tests -prune") == 3
@@ -218,7 +218,7 @@ def test_the_label_is_of_the_project_s_version() -> None:
     assert labels["org.opencontainers.image.source"] in PROJECT["project"]["urls"]["Documentation"]
 
 
-def test_each_stage_stands_on_the_one_base_that_can_be_given() -> None:
+def test_each_stage_is_built_on_the_one_configurable_base() -> None:
     known = {"${PYTHON}"}
     for stage in all_of("FROM"):
         base, _, name = stage.split()

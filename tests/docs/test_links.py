@@ -50,7 +50,7 @@ def broken(page: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("page", [*PAGES, *OTHERS], ids=lambda page: str(page.relative_to(CHECKOUT)))
-def test_links_lead_somewhere(page: Path) -> None:
+def test_every_link_has_a_target(page: Path) -> None:
     assert broken(page) == []
 
 

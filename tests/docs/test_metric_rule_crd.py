@@ -75,5 +75,5 @@ def test_what_the_reader_refuses_for_its_form_the_api_server_refuses(place: tupl
     assert not (found & FORM) or list(VALIDATOR.iter_errors(changed))
 
 
-def test_keys_without_a_meaning_are_no_fields() -> None:
+def test_keys_without_a_meaning_are_not_fields() -> None:
     assert not HAS_NO_MEANING.keys() & SPEC["properties"]["rule"]["properties"].keys()

@@ -167,6 +167,6 @@ def test_each_command_that_a_message_names_exists() -> None:
 
 
 @pytest.mark.parametrize("key", ["recommender.serviceMonitor", "metrics.serviceMonitor.enable", "prometheus.tokenfile"])
-def test_a_key_that_nobody_knows_is_found(key: str) -> None:
+def test_an_unknown_key_is_found(key: str) -> None:
     assert not is_in_the_chart(key)
     assert not is_in_the_configuration(key)

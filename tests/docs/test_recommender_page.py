@@ -30,7 +30,7 @@ def test_every_status_and_action_has_a_row(value: str) -> None:
     assert f"\n| `{value}` |" in PAGE
 
 
-def test_the_constraints_stand_in_their_order() -> None:
+def test_the_constraints_are_listed_in_their_order() -> None:
     assert ", ".join(f"`{name}`" for name in (ROLLOUT, MAX_STEP, MAX_CHANGES, PAUSED)) in " ".join(PAGE.split())
 
 

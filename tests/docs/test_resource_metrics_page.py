@@ -16,7 +16,7 @@ from tests.support.checkout import CHECKOUT
 PAGE = CHECKOUT / "docs" / "resource-metrics.md"
 
 
-def test_the_rules_of_the_page_hold_and_are_asked_widely() -> None:
+def test_the_rules_of_the_page_work_and_share_one_query() -> None:
     (text,) = re.findall(r"```yaml\n(.+?)```", PAGE.read_text(), flags=re.DOTALL)
     resolve = partial(find_resource, BUILT_IN)
     documents = [load_documents(text, PAGE.name)]

@@ -73,7 +73,7 @@ def test_sleeps_are_found(source: str, lines: list[int]) -> None:
     assert sleeps_in(source) == lines
 
 
-def test_nothing_in_the_tests_sleeps_but_what_waits_for_conditions() -> None:
+def test_tests_sleep_only_while_they_wait_for_conditions() -> None:
     modules = [path for path in sorted((CHECKOUT / "tests").rglob("*.py")) if path not in {WAITING, Path(__file__)}]
     found = [f"{path.relative_to(CHECKOUT)}:{line}" for path in modules for line in sleeps_in(path.read_text())]
     assert found == [], "wait for a state with tests/support/waiting.py"

@@ -92,5 +92,5 @@ def test_a_number_is_that_of_the_series(
         ("nodes", "Failed calls A"),
     ],
 )
-def test_what_nothing_exports_is_no_0(prometheus: ScrapedPrometheus, name: str, panel: str) -> None:
+def test_a_metric_that_nothing_exports_is_not_shown_as_0(prometheus: ScrapedPrometheus, name: str, panel: str) -> None:
     assert prometheus.query(queries(name)[panel]) == []

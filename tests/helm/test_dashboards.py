@@ -50,7 +50,7 @@ def test_no_other_file_ships() -> None:
     assert {path.stem for path in (CHART / "dashboards").glob("*.json")} == set(DASHBOARDS)
 
 
-def test_upgrades_replace_the_dashboards_that_are_there() -> None:
+def test_upgrades_replace_existing_dashboards() -> None:
     uids = {name: model_of(name)["uid"] for name in DASHBOARDS}
     assert uids == {name: f"tidewatch-{name}" for name in DASHBOARDS}
 
@@ -92,7 +92,7 @@ def test_the_first_row_is_of_statistics_and_at_most_twelve_panels_are_open(name:
 
 
 @pytest.mark.parametrize("name", DASHBOARDS)
-def test_a_number_of_now_is_asked_for_now(name: str) -> None:
+def test_a_panel_of_present_numbers_sends_an_instant_query(name: str) -> None:
     """With a range query, the last value would outlive its series by hours."""
     shown = [panel for panel in panels_of(name) if panel["type"] == "stat"]
     assert [panel["title"] for panel in shown for target in panel["targets"] if target.get("instant") is not True] == []
@@ -133,7 +133,7 @@ def test_every_link_to_the_documentation_leads_to_a_heading(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["recommendations", "workload", "predictions"])
-def test_every_link_to_the_page_asks_for_an_entry_that_the_page_knows(name: str) -> None:
+def test_every_link_to_the_page_names_an_entry_that_the_page_has(name: str) -> None:
     pages = {url for url in links_of(model_of(name)) if url.startswith("${page:raw}")}
     entries = {url.removeprefix("${page:raw}/") for url in pages} - {""}
     assert len(entries) == 1
@@ -143,7 +143,7 @@ def test_every_link_to_the_page_asks_for_an_entry_that_the_page_knows(name: str)
     assert address["query"] == PAGE
 
 
-def test_every_link_to_the_nodes_server_is_a_route_of_it() -> None:
+def test_every_link_to_the_nodes_server_is_one_of_its_routes() -> None:
     unused: Any = None
     routes = (
         *watcher_routes(unused, unused),
@@ -250,7 +250,7 @@ def test_the_page_explains_every_panel_and_no_other(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", DASHBOARDS)
-def test_the_picture_has_the_titles_of_today(name: str) -> None:
+def test_the_picture_has_the_present_titles(name: str) -> None:
     with Image.open(CHECKOUT / "docs" / "images" / f"dashboard-{name}.png") as picture:
         drawn = picture.info.get(TITLES, "").split("\n")
     assert drawn == titles_of(name), "run: python -m tests.helm.draw_dashboards"

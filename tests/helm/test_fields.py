@@ -16,7 +16,7 @@ GOOD: dict[str, Any] = {
 }
 
 
-def test_a_whole_object_is_taken() -> None:
+def test_a_complete_object_is_accepted() -> None:
     check_fields(GOOD)
 
 
@@ -32,6 +32,6 @@ def test_a_whole_object_is_taken() -> None:
         ({"spec": []}, r"^Service\.spec: \[\] is no V1ServiceSpec$"),
     ],
 )
-def test_what_kubernetes_does_not_know_is_named(change: dict[str, Any], message: str) -> None:
+def test_a_field_that_kubernetes_does_not_have_is_named(change: dict[str, Any], message: str) -> None:
     with pytest.raises(FieldError, match=message):
         check_fields(GOOD | change)

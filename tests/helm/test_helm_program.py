@@ -39,23 +39,23 @@ def version() -> str:
     return PINNED[1]
 
 
-def test_one_of_the_pinned_version_on_the_path_is_taken(tmp_path: Path, version: str) -> None:
+def test_a_helm_of_the_pinned_version_on_the_path_is_used(tmp_path: Path, version: str) -> None:
     helm = program(tmp_path / "bin", version)
     assert found(tmp_path, path=str(helm.parent)).stdout == f"{helm.parent}\n"
 
 
-def test_one_of_another_version_on_the_path_is_not(tmp_path: Path, version: str) -> None:
+def test_a_helm_of_another_version_on_the_path_is_not_used(tmp_path: Path, version: str) -> None:
     other = program(tmp_path / "bin", "v2.0.0")
     kept = program(tmp_path / "tidewatch" / "helm" / version, version)
     assert found(tmp_path, path=str(other.parent)).stdout == f"{kept.parent}\n"
 
 
-def test_one_that_is_named_is_taken_whatever_its_version(tmp_path: Path) -> None:
+def test_a_named_helm_is_used_whatever_its_version(tmp_path: Path) -> None:
     helm = program(tmp_path / "mine", "v3.1.0")
     assert found(tmp_path, binary=str(helm)).stdout == f"{helm.parent}\n"
 
 
-def test_one_that_is_named_and_is_none_is_an_error(tmp_path: Path) -> None:
+def test_a_named_helm_that_is_not_helm_is_an_error(tmp_path: Path) -> None:
     told = found(tmp_path, binary="/nowhere/helm")
     assert (told.returncode, told.stdout) == (1, "")
     assert "HELM_BINARY=/nowhere/helm is not a program" in told.stderr

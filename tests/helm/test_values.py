@@ -125,7 +125,7 @@ def missable(values: dict[str, Any], schema: dict[str, Any], path: str = "") -> 
             yield from missable(value, known, below)
 
 
-def test_what_the_chart_cannot_do_without_is_not_taken_away_with_null() -> None:
+def test_required_values_cannot_be_removed_with_null() -> None:
     """Helm removes a default that is overridden with null, and lacks new ones with `--reuse-values`."""
     assert set(missable(default_values(), SCHEMA)) == NULL_IS_MEANT
     # The notes and the rules that ship are about it.
@@ -147,7 +147,7 @@ def test_every_value_has_one_line_that_explains_it() -> None:
 
 
 @pytest.mark.parametrize("path", sorted((CHART / "files").glob("*.yaml")), ids=lambda path: path.name)
-def test_the_adapter_takes_every_rule_that_the_chart_brings(path: Path) -> None:
+def test_the_adapter_accepts_every_rule_of_the_chart(path: Path) -> None:
     book = parse_rulebook([load_documents(path.read_text(), path.name)], partial(find_resource, BUILT_IN))
     assert book.findings == ()
     assert len(book.rules) == 6
@@ -161,7 +161,7 @@ SOURCES = {
 
 
 @pytest.mark.parametrize("folder", SOURCES)
-def test_what_ships_is_what_the_repository_has(folder: str) -> None:
+def test_the_files_of_the_chart_are_those_of_the_repository(folder: str) -> None:
     shipped = {path.name: path.read_text() for path in (CHART / "files" / folder).iterdir()}
     assert shipped == {path.name: path.read_text() for path in SOURCES[folder].glob("*.yaml")}
 
@@ -196,7 +196,7 @@ EVERY_KEY = RULE | {
 }
 
 
-def test_the_adapter_takes_every_key_of_a_rule_that_the_schema_has() -> None:
+def test_the_adapter_accepts_every_key_of_a_rule_in_the_schema() -> None:
     resource = resource_rules()
     resource["cpu"]["backend"] = "eu"
     custom = {key: value for key, value in EVERY_KEY.items() if key != "holdSilent"}
@@ -212,7 +212,7 @@ def test_the_adapter_takes_every_key_of_a_rule_that_the_schema_has() -> None:
     assert set(SCHEMA["definitions"]["backend"]["properties"]) == keys == {*BACKEND, *OF_OTHER_CREDENTIALS}
 
 
-def test_the_rules_of_the_readme_are_taken() -> None:
+def test_the_rules_of_the_readme_are_accepted() -> None:
     examples = re.findall(r"```yaml\n(rules:.*?)```", (CHART / "README.md").read_text(), flags=re.DOTALL)
     given = [yaml.safe_load(example)["rules"] for example in examples]
     assert [sorted(rules) for rules in given] == [["custom"], ["resource"]]
@@ -223,7 +223,7 @@ def test_the_rules_of_the_readme_are_taken() -> None:
     assert len(book.rules) == 1
 
 
-def test_the_recommenders_of_the_readme_are_taken() -> None:
+def test_the_recommenders_of_the_readme_are_accepted() -> None:
     examples = re.findall(r"```yaml\n(recommender:.*?)```", (CHART / "README.md").read_text(), flags=re.DOTALL)
     given = [yaml.safe_load(example) for example in examples]
     read = [read_configuration(yaml.safe_dump(values["recommender"]["config"]), "README.md") for values in given]
@@ -232,7 +232,7 @@ def test_the_recommenders_of_the_readme_are_taken() -> None:
     assert [one.refused for one in read] == [(), ()]
 
 
-def test_the_scheduling_configuration_that_ships_is_taken() -> None:
+def test_the_scheduling_configuration_of_the_chart_is_accepted() -> None:
     file = CHART / "files" / "scheduler" / "scheduling.yaml"
     settings = read_scheduling(file.read_text(), file.name)
     arguments = {policy.name: policy.args for policy in settings.policies}

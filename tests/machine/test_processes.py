@@ -55,7 +55,7 @@ def test_a_child_ends_when_asked(tmp_path: Path) -> None:
         assert child.stop() == -signal.SIGTERM
 
 
-def test_a_child_that_does_not_listen_is_killed_after_the_time(tmp_path: Path) -> None:
+def test_a_child_that_ignores_sigterm_is_killed_after_the_grace_period(tmp_path: Path) -> None:
     log = tmp_path / "log"
     with python(log, STUBBORN) as child:
         assert said(log) == "up"
@@ -105,7 +105,7 @@ def test_a_program_that_does_not_exist_is_named(tmp_path: Path) -> None:
         child.wait_until(lambda: False, 20)
 
 
-def test_a_child_that_ends_early_is_told_with_its_last_words(tmp_path: Path) -> None:
+def test_a_child_that_ends_early_is_an_error_with_its_last_output(tmp_path: Path) -> None:
     program = "print('\\n'.join(f'line {i}' for i in range(100))); raise SystemExit(7)"
     with python(tmp_path / "log", program) as child, pytest.raises(ProcessFailedError) as caught:
         child.wait_until(lambda: False, 20)

@@ -51,7 +51,7 @@ def test_samples_without_an_end_are_refused(tmp_path: Path) -> None:
         backfill(tmp_path, "load 7 1000\n")
 
 
-def test_a_configuration_is_taken_in_or_refused_while_it_runs(tmp_path: Path) -> None:
+def test_a_configuration_is_loaded_or_refused_while_it_runs(tmp_path: Path) -> None:
     rules = tmp_path / "rules.json"
     rules.write_text(json.dumps({"groups": [{"name": "g", "rules": [{"record": "one", "expr": "vector(1)"}]}]}))
     with running_prometheus(tmp_path, rule_files=[rules]) as prometheus, running_exporter("load 1\n") as exporter:
@@ -73,7 +73,7 @@ def test_a_server_that_cannot_start_says_why(tmp_path: Path) -> None:
         pass
 
 
-def test_a_missing_program_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_missing_program_is_an_error_with_its_repair(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PROMETHEUS_BINARY", str(tmp_path / "prometheus"))
     with pytest.raises(PrometheusMissingError, match="apt-get install prometheus"):
         program("prometheus")

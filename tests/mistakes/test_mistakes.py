@@ -97,7 +97,7 @@ def _empty(peer: Peer) -> None:
 
 
 @pytest.mark.parametrize(("program", "mistake"), ROWS)
-def test_a_mistake_is_told_with_its_place_cause_and_repair(
+def test_a_mistake_is_reported_with_its_place_cause_and_repair(
     program: str,
     mistake: Mistake,
     servers: dict[str, str],
@@ -116,5 +116,5 @@ def test_a_mistake_is_told_with_its_place_cause_and_repair(
     assert [each for each in (mistake.place, mistake.cause, mistake.repair) if each not in said] == [], said
 
 
-def test_there_are_eighty_of_them_over_all_commands() -> None:
+def test_at_least_eighty_mistakes_cover_all_commands() -> None:
     assert len(ROWS) >= 80
