@@ -23,13 +23,15 @@ A, B, C = autoscaler("shop", "a"), autoscaler("shop", "b"), autoscaler("talk", "
         ("own", Unknown("its own watch is refused")),
     ],
 )
-def test_a_namespace_is_a_part_of_all_of_them(namespace: str, expected: Observed[object] | Unknown) -> None:
+def test_a_watch_of_all_namespaces_covers_each_namespace_without_its_own_watch(
+    namespace: str, expected: Observed[object] | Unknown
+) -> None:
     own = Unknown("its own watch is refused")
     found = AutoscalersByNamespace({EVERYWHERE: Observed((A, B, C), 7.0), "own": own})
     assert found.get(namespace) == expected
 
 
-def test_what_is_unknown_of_all_is_unknown_of_each() -> None:
+def test_owners_that_are_unknown_in_all_namespaces_are_unknown_in_each() -> None:
     found = AutoscalersByNamespace({EVERYWHERE: Unknown("list is forbidden", is_refused=True)})
     assert found["shop"] == Unknown("list is forbidden", is_refused=True)
 
@@ -40,7 +42,7 @@ def test_an_hpa_whose_namespace_cannot_be_read_may_own_any_target() -> None:
     assert found["shop"] == Unknown("1 cannot be read")
 
 
-def test_a_namespace_that_nobody_watches_is_absent() -> None:
+def test_an_unwatched_namespace_is_absent() -> None:
     found = AutoscalersByNamespace({"shop": Observed((A,), 7.0)})
     assert found.get("talk") is None
     assert dict(found) == {"shop": Observed((A,), 7.0)}

@@ -34,7 +34,7 @@ NODES = {
 
 
 @pytest.mark.parametrize("name", NODES)
-def test_counts_are_those_of_whole_nodes(name: str) -> None:
+def test_reduced_nodes_are_counted_like_whole_nodes(name: str) -> None:
     body = msgspec.json.encode(NODES[name])
     whole = node_of(msgspec.json.decode(body, type=NodeForm))
     for selector, ignored in itertools.product(("", "pool=a", "pool=b", "!zone"), ((), ("k",))):
@@ -44,12 +44,12 @@ def test_counts_are_those_of_whole_nodes(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["Ready once more", "Ready at last"])
-def test_of_two_ready_conditions_one_that_is_true_counts(name: str) -> None:
+def test_a_node_with_two_ready_conditions_is_ready_if_one_is_true(name: str) -> None:
     whole = node_of(msgspec.convert(NODES[name], NodeForm))
     assert count_nodes([whole]).schedulable_nodes == 1
 
 
-def test_cores_that_cannot_be_read_are_named_and_other_resources_do_not_matter() -> None:
+def test_unreadable_cores_are_an_error_and_other_unreadable_resources_are_not() -> None:
     odd = node({"allocatable": {"cpu": "1", "memory": "much"}})
     assert count_nodes([counted_node_of(msgspec.convert(odd, CountedNodeForm), ())]).cores == 1
     bad = node({"allocatable": {"cpu": "much"}})

@@ -63,7 +63,7 @@ def test_ready_addresses_equal_a_naive_count(steps: list[tuple[str, tuple[str, s
 
 
 @given(st.lists(st.tuples(st.sampled_from(["put", "remove", "relist"]), keys), max_size=30))
-def test_names_equal_a_naive_count(steps: list[tuple[str, tuple[str, str]]]) -> None:
+def test_object_counts_equal_a_naive_count(steps: list[tuple[str, tuple[str, str]]]) -> None:
     changes: list[None] = []
     store = NameStore(lambda: changes.append(None))
     objects: set[tuple[str, str]] = set()

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 SERVICES = CountQuery("services", "shop")
 
 
-class World:
+class WatchedCluster:
     def __init__(
         self,
         server: FakeApiServer,
@@ -43,8 +43,8 @@ class World:
         self.plural = "nodes" if needs.nodes else "services" if needs.counts else "horizontalpodautoscalers"
         self.now = 1000.0
         if first is not None:
-            told = first | {"metadata": {"resourceVersion": str(server.store.version)}}
-            server.faults.append(Fault("list", "garbage", body=json.dumps(told).encode()))
+            answer = first | {"metadata": {"resourceVersion": str(server.store.version)}}
+            server.faults.append(Fault("list", "garbage", body=json.dumps(answer).encode()))
         self.watch = ClusterWatch(client, needs, tasks.start, settings(clock=lambda: self.now))
         self.watch.await_first_lists(10.0)
 
@@ -52,14 +52,14 @@ class World:
     def state(self) -> ClusterState:
         return self.watch.state()
 
-    def relisted(self, body: dict[str, Any] | None = None, seconds: float = 0.0) -> None:
+    def relist(self, body: dict[str, Any] | None = None, seconds: float = 0.0) -> None:
         """Let all watches list again; if `body` is given, it is the answer instead."""
         until(lambda: self.server.watching(self.plural))
         self.now += seconds
         before = len(self.server.asked("list"))
         if body is not None:
-            told = body | {"metadata": {"resourceVersion": str(self.server.store.version)}}
-            self.server.faults.append(Fault("list", "garbage", body=json.dumps(told).encode()))
+            answer = body | {"metadata": {"resourceVersion": str(self.server.store.version)}}
+            self.server.faults.append(Fault("list", "garbage", body=json.dumps(answer).encode()))
         self.server.expire_watches()
         until(lambda: len(self.server.asked("list")) > before and not self.server.faults)
 
@@ -79,45 +79,47 @@ def owners(state: ClusterState) -> list[str]:
     return [one.name for one in found.value]
 
 
-def test_no_node_is_forgotten_by_one_empty_list(server: FakeApiServer, client: KubernetesClient, tasks: Tasks) -> None:
+def test_one_empty_list_removes_no_node(server: FakeApiServer, client: KubernetesClient, tasks: Tasks) -> None:
     for name in "abc":
         put(server, node_object(name))
-    world = World(server, client, tasks, ClusterNeeds(nodes=True))
-    world.relisted(empty("NodeList"))
-    until(lambda: world.state.problems)
-    assert nodes(world.state) == 3
-    assert world.state.problems == ("3 nodes are not in the last list, and are kept until a second list agrees",)
-    world.relisted(empty("NodeList"), seconds=CONFIRM_SECONDS)
-    until(lambda: nodes(world.state) == 0)
-    assert not world.state.problems
+    cluster = WatchedCluster(server, client, tasks, ClusterNeeds(nodes=True))
+    cluster.relist(empty("NodeList"))
+    until(lambda: cluster.state.problems)
+    assert nodes(cluster.state) == 3
+    assert cluster.state.problems == ("3 nodes are not in the last list, and are kept until a second list agrees",)
+    cluster.relist(empty("NodeList"), seconds=CONFIRM_SECONDS)
+    until(lambda: nodes(cluster.state) == 0)
+    assert not cluster.state.problems
 
 
-def test_nodes_that_are_back_end_the_doubt(server: FakeApiServer, client: KubernetesClient, tasks: Tasks) -> None:
+def test_nodes_that_are_listed_again_clear_the_problem(
+    server: FakeApiServer, client: KubernetesClient, tasks: Tasks
+) -> None:
     put(server, node_object("a"))
-    world = World(server, client, tasks, ClusterNeeds(nodes=True))
-    world.relisted(empty("NodeList"))
-    until(lambda: world.state.problems)
-    world.relisted()
-    until(lambda: not world.state.problems)
-    assert nodes(world.state) == 1
+    cluster = WatchedCluster(server, client, tasks, ClusterNeeds(nodes=True))
+    cluster.relist(empty("NodeList"))
+    until(lambda: cluster.state.problems)
+    cluster.relist()
+    until(lambda: not cluster.state.problems)
+    assert nodes(cluster.state) == 1
 
 
 @pytest.mark.parametrize("body", [empty("PodList"), empty("NodeList", "v2"), empty("List"), empty("")])
-def test_a_list_of_another_kind_changes_nothing_and_is_an_error(
+def test_a_list_of_another_kind_changes_nothing(
     server: FakeApiServer, client: KubernetesClient, tasks: Tasks, body: dict[str, Any]
 ) -> None:
     put(server, node_object("a"))
-    world = World(server, client, tasks, ClusterNeeds(nodes=True))
-    world.relisted(body, seconds=CONFIRM_SECONDS)
-    world.relisted(body, seconds=CONFIRM_SECONDS)
-    assert nodes(world.state) == 1
+    cluster = WatchedCluster(server, client, tasks, ClusterNeeds(nodes=True))
+    cluster.relist(body, seconds=CONFIRM_SECONDS)
+    cluster.relist(body, seconds=CONFIRM_SECONDS)
+    assert nodes(cluster.state) == 1
 
 
-def test_a_cluster_that_never_had_nodes_has_none_at_once(
+def test_a_cluster_without_nodes_has_none_after_its_first_list(
     server: FakeApiServer, client: KubernetesClient, tasks: Tasks
 ) -> None:
-    world = World(server, client, tasks, ClusterNeeds(nodes=True))
-    assert (nodes(world.state), world.state.problems) == (0, ())
+    cluster = WatchedCluster(server, client, tasks, ClusterNeeds(nodes=True))
+    assert (nodes(cluster.state), cluster.state.problems) == (0, ())
 
 
 class Lists:
@@ -148,7 +150,7 @@ def hpa_form(name: str) -> AutoscalerForm:
     return msgspec.convert(autoscaler_object(name, "shop", WEB), AutoscalerForm)
 
 
-def test_an_owner_that_is_missing_later_than_another_one_is_kept_as_long() -> None:
+def test_an_owner_that_disappears_later_is_kept_for_a_full_confirmation_period() -> None:
     lists = Lists("a", "b")
     assert lists.arrive(0.0, "b") == ["a", "b"]
     assert lists.arrive(CONFIRM_SECONDS - 1.0, "a") == ["a", "b"]
@@ -156,7 +158,7 @@ def test_an_owner_that_is_missing_later_than_another_one_is_kept_as_long() -> No
     assert lists.arrive(2 * CONFIRM_SECONDS, "a") == ["a"]
 
 
-def test_an_owner_that_is_missing_after_a_first_list_of_nothing_is_kept_as_long() -> None:
+def test_after_an_empty_first_list_a_missing_owner_is_kept_for_a_full_confirmation_period() -> None:
     lists = Lists()
     assert lists.arrive(0.0) == []
     lists.put("a")
@@ -169,82 +171,80 @@ def began_empty(state: ClusterState) -> bool:
     return isinstance(state.nodes, Observed) and state.nodes.began_empty
 
 
-def test_a_first_list_of_nothing_is_marked_until_a_second_one_agrees(
+def test_an_empty_first_list_is_marked_until_a_second_one_agrees(
     server: FakeApiServer, client: KubernetesClient, tasks: Tasks
 ) -> None:
-    world = World(server, client, tasks, ClusterNeeds(nodes=True))
-    world.relisted()
-    assert began_empty(world.state), "too soon to be a second one"
-    world.relisted(seconds=CONFIRM_SECONDS)
-    until(lambda: not began_empty(world.state))
-    assert nodes(world.state) == 0
+    cluster = WatchedCluster(server, client, tasks, ClusterNeeds(nodes=True))
+    cluster.relist()
+    assert began_empty(cluster.state), "too soon to be a second one"
+    cluster.relist(seconds=CONFIRM_SECONDS)
+    until(lambda: not began_empty(cluster.state))
+    assert nodes(cluster.state) == 0
 
 
-def test_a_first_list_of_nothing_is_marked_although_a_watch_adds_a_node(
+def test_an_empty_first_list_stays_marked_although_a_watch_adds_a_node(
     server: FakeApiServer, client: KubernetesClient, tasks: Tasks
 ) -> None:
     for name in "abc":
         put(server, node_object(name))
-    world = World(server, client, tasks, ClusterNeeds(nodes=True), empty("NodeList"))
-    assert (nodes(world.state), began_empty(world.state)) == (0, True)
+    cluster = WatchedCluster(server, client, tasks, ClusterNeeds(nodes=True), empty("NodeList"))
+    assert (nodes(cluster.state), began_empty(cluster.state)) == (0, True)
     until(lambda: server.watching("nodes"))
     put(server, node_object("a", labels={"heartbeat": "1"}))
-    until(lambda: nodes(world.state) == 1)
-    assert began_empty(world.state)
-    world.relisted(empty("NodeList"), seconds=CONFIRM_SECONDS)
-    until(lambda: world.state.problems)
-    assert (nodes(world.state), began_empty(world.state)) == (1, True), "the node contradicts the list"
-    world.relisted()
-    until(lambda: not began_empty(world.state))
-    assert nodes(world.state) == 3
+    until(lambda: nodes(cluster.state) == 1)
+    assert began_empty(cluster.state)
+    cluster.relist(empty("NodeList"), seconds=CONFIRM_SECONDS)
+    until(lambda: cluster.state.problems)
+    assert (nodes(cluster.state), began_empty(cluster.state)) == (1, True), "the node contradicts the list"
+    cluster.relist()
+    until(lambda: not began_empty(cluster.state))
+    assert nodes(cluster.state) == 3
 
 
-def test_a_first_list_of_another_kind_is_no_list(server: FakeApiServer, client: KubernetesClient, tasks: Tasks) -> None:
+def test_a_first_list_of_another_kind_is_ignored(server: FakeApiServer, client: KubernetesClient, tasks: Tasks) -> None:
     put(server, node_object("a"))
-    world = World(server, client, tasks, ClusterNeeds(nodes=True), empty("PodList"))
-    assert isinstance(world.watch.state().nodes, Unknown)
-    until(lambda: isinstance(world.watch.state().nodes, Observed))
-    assert (nodes(world.state), began_empty(world.state)) == (1, False)
+    cluster = WatchedCluster(server, client, tasks, ClusterNeeds(nodes=True), empty("PodList"))
+    assert isinstance(cluster.watch.state().nodes, Unknown)
+    until(lambda: isinstance(cluster.watch.state().nodes, Observed))
+    assert (nodes(cluster.state), began_empty(cluster.state)) == (1, False)
 
 
-def test_an_owner_is_forgotten_by_two_lists_and_a_new_one_is_seen_at_once(
+def test_an_owner_is_removed_after_two_lists_and_a_new_one_is_added_at_once(
     server: FakeApiServer, client: KubernetesClient, tasks: Tasks
 ) -> None:
     for name in ("one", "two"):
         put(server, autoscaler_object(name, "shop", WEB))
-    world = World(server, client, tasks, ClusterNeeds(autoscaler_namespaces=frozenset({"shop"})))
+    cluster = WatchedCluster(server, client, tasks, ClusterNeeds(autoscaler_namespaces=frozenset({"shop"})))
     lacking = empty("HorizontalPodAutoscalerList", "autoscaling/v2")
     other = autoscaler_object("new", "shop", WEB)
     lacking["items"] = [other | {"metadata": other["metadata"] | {"resourceVersion": "9"}}]
-    world.relisted(lacking)
-    until(lambda: owners(world.state) == ["new", "one", "two"])
-    world.relisted(lacking, seconds=CONFIRM_SECONDS)
-    until(lambda: owners(world.state) == ["new"])
+    cluster.relist(lacking)
+    until(lambda: owners(cluster.state) == ["new", "one", "two"])
+    cluster.relist(lacking, seconds=CONFIRM_SECONDS)
+    until(lambda: owners(cluster.state) == ["new"])
 
 
-def test_an_owner_that_is_deleted_is_forgotten_at_once(
-    server: FakeApiServer, client: KubernetesClient, tasks: Tasks
-) -> None:
+def test_a_deleted_owner_is_removed_at_once(server: FakeApiServer, client: KubernetesClient, tasks: Tasks) -> None:
     put(server, autoscaler_object("one", "shop", WEB))
-    world = World(server, client, tasks, ClusterNeeds(autoscaler_namespaces=frozenset({"shop"})))
+    cluster = WatchedCluster(server, client, tasks, ClusterNeeds(autoscaler_namespaces=frozenset({"shop"})))
     server.remove("horizontalpodautoscalers", "shop", "one")
-    until(lambda: not owners(world.state))
+    until(lambda: not owners(cluster.state))
 
 
-def test_a_count_does_not_fall_to_nothing_by_one_list(
+def test_one_empty_list_does_not_reduce_a_count_to_zero(
     server: FakeApiServer, client: KubernetesClient, tasks: Tasks
 ) -> None:
     for name in "ab":
         server.put("services", "shop", name)
-    world = World(server, client, tasks, ClusterNeeds(counts=frozenset({SERVICES})))
+    cluster = WatchedCluster(server, client, tasks, ClusterNeeds(counts=frozenset({SERVICES})))
 
     def count() -> int:
-        found = world.state.counts[SERVICES]
+        found = cluster.state.counts[SERVICES]
         assert isinstance(found, Observed)
         return found.value
 
-    world.relisted(empty("PartialObjectMetadataList", "meta.k8s.io/v1"))
-    until(lambda: world.state.problems)
+    cluster.relist(empty("PartialObjectMetadataList", "meta.k8s.io/v1"))
+    until(lambda: cluster.state.problems)
     assert count() == 2
-    world.relisted(empty("PartialObjectMetadataList", "meta.k8s.io/v1"), seconds=CONFIRM_SECONDS)
+    cluster.relist(empty("PartialObjectMetadataList", "meta.k8s.io/v1"), seconds=CONFIRM_SECONDS)
     until(lambda: count() == 0)

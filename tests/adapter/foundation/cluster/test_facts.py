@@ -79,13 +79,13 @@ def test_an_hpa_keeps_its_target_limits_tolerances_and_metrics() -> None:
     ],
     ids=["of a container", "version v1", "none"],
 )
-def test_the_resources_that_an_hpa_follows_are_known(stated: dict[str, Any], expected: tuple[str, ...]) -> None:
+def test_the_resource_metrics_of_an_hpa_are_read(stated: dict[str, Any], expected: tuple[str, ...]) -> None:
     found = autoscaler_of(msgspec.convert(autoscaler_object("web", "shop", WEB, **stated), AutoscalerForm))
     assert found.resource_names == expected
 
 
 @pytest.mark.parametrize(("stated", "expected"), [({}, 1), ({"minReplicas": None}, 1), ({"minReplicas": 0}, 0)])
-def test_the_least_replicas_of_an_hpa_are_1_unless_it_states_them(stated: dict[str, Any], expected: int) -> None:
+def test_min_replicas_of_an_hpa_defaults_to_1(stated: dict[str, Any], expected: int) -> None:
     found = autoscaler_of(msgspec.convert(autoscaler_object("web", "shop", WEB, **stated), AutoscalerForm))
     assert (found.min_replicas, found.scale_up_tolerance_ratio, found.scale_down_tolerance_ratio) == (
         expected,
@@ -94,7 +94,7 @@ def test_the_least_replicas_of_an_hpa_are_1_unless_it_states_them(stated: dict[s
     )
 
 
-def test_a_tolerance_that_no_float_holds_is_as_large_as_any_change() -> None:
+def test_a_tolerance_beyond_the_range_of_a_float_is_capped() -> None:
     behavior = {"scaleUp": {"tolerance": "1e400"}, "scaleDown": {"tolerance": "1e400"}}
     found = autoscaler_of(msgspec.convert(autoscaler_object("web", "shop", WEB, behavior=behavior), AutoscalerForm))
     assert (found.scale_up_tolerance_ratio, found.scale_down_tolerance_ratio) == (2.0**31 - 1, 2.0**31 - 1)
@@ -126,13 +126,13 @@ def fact_of(content: dict[str, Any]) -> ClusterNode | Autoscaler:
         ),
     ],
 )
-def test_what_cannot_be_used_is_named(content: dict[str, Any], message: str) -> None:
+def test_an_unusable_object_is_an_error_that_names_it(content: dict[str, Any], message: str) -> None:
     with pytest.raises(FactError) as raised:
         fact_of(content)
     assert message in str(raised.value)
 
 
-def test_an_address_that_does_not_state_its_readiness_is_ready() -> None:
+def test_an_address_without_readiness_is_ready() -> None:
     content = slice_object(
         "web-1",
         "shop",
@@ -143,6 +143,6 @@ def test_an_address_that_does_not_state_its_readiness_is_ready() -> None:
     assert (service_of(found), ready_addresses(found)) == ("web", ("10.0.0.1", "10.0.0.2"))
 
 
-def test_a_slice_without_a_service_stands_for_itself() -> None:
+def test_a_slice_without_a_service_counts_under_its_own_name() -> None:
     found = msgspec.convert(slice_object("own", "shop", None, []) | {"endpoints": None}, SliceForm)
     assert (service_of(found), ready_addresses(found)) == ("/own", ())

@@ -93,7 +93,7 @@ def read(path: Path, needs: ClusterNeeds = NEEDS) -> ClusterState:
 
 
 @pytest.mark.parametrize("name", ["cluster.json", "cluster.yaml", "cluster"])
-def test_a_file_states_what_is_needed(name: str, tmp_path: Path) -> None:
+def test_needed_facts_are_read_from_a_file(name: str, tmp_path: Path) -> None:
     state = read(written(tmp_path / name, *OBJECTS))
     assert isinstance(state.nodes, Observed)
     assert state.nodes.time == NOW
@@ -106,7 +106,7 @@ def test_a_file_states_what_is_needed(name: str, tmp_path: Path) -> None:
     assert state.problems == ()
 
 
-def test_json_and_yaml_state_the_same(tmp_path: Path) -> None:
+def test_json_and_yaml_give_the_same_state(tmp_path: Path) -> None:
     assert read(written(tmp_path / "a.json", *OBJECTS)) == read(written(tmp_path / "a.yaml", *OBJECTS))
 
 
@@ -119,7 +119,7 @@ def test_the_files_of_a_folder_count_together_and_the_later_file_wins(tmp_path: 
     assert {node.name: str(node.allocatable["cpu"]) for node in state.nodes.value} == {"a": "8", "b": "1500m", "c": "1"}
 
 
-def test_facts_that_are_not_needed_are_not_stated(tmp_path: Path) -> None:
+def test_facts_that_are_not_needed_are_left_out(tmp_path: Path) -> None:
     assert read(written(tmp_path / "all.json", *OBJECTS), ClusterNeeds()) == ClusterState()
 
 
@@ -131,7 +131,7 @@ def absent(path: Path, kind: str, command: str) -> Unknown:
 
 
 @pytest.mark.parametrize("kind", ["List", "NodeList"])
-def test_an_empty_list_of_nodes_leads_to_the_cluster_that_was_asked(tmp_path: Path, kind: str) -> None:
+def test_the_error_for_an_empty_node_list_suggests_checking_the_context(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "empty.json"
     path.write_text(json.dumps({"apiVersion": "v1", "kind": kind, "items": []}))
     state = read(path, ClusterNeeds(nodes=True))
@@ -157,7 +157,7 @@ def test_a_node_that_cannot_be_used_is_left_out_and_named(tmp_path: Path) -> Non
     assert [problem.partition(" is no")[0] for problem in state.problems] == ["Node b: status.allocatable.cpu: 'four'"]
 
 
-def test_nodes_of_which_none_can_be_used_are_unknown(tmp_path: Path) -> None:
+def test_nodes_are_unknown_if_none_is_usable(tmp_path: Path) -> None:
     nodes = read(written(tmp_path / "nodes.json", node_object("b", "four")), ClusterNeeds(nodes=True)).nodes
     assert isinstance(nodes, Unknown)
     assert nodes.reason.startswith("Node b: status.allocatable.cpu: 'four'")
@@ -171,14 +171,14 @@ def test_an_hpa_that_cannot_be_used_makes_the_owners_of_its_namespace_unknown(tm
     assert isinstance(state.autoscalers["talk"], Observed)
 
 
-def test_of_all_namespaces_an_odd_hpa_hides_only_the_owners_of_its_own_namespace(tmp_path: Path) -> None:
+def test_with_all_namespaces_an_invalid_hpa_makes_only_its_own_namespace_unknown(tmp_path: Path) -> None:
     path = written(tmp_path / "hpas.json", autoscaler_object("odd", "shop", {}), autoscaler_object("x", "talk", WEB))
     state = read(path, ClusterNeeds(autoscaler_namespaces=frozenset({EVERYWHERE})))
     assert isinstance(state.autoscalers["shop"], Unknown)
     assert isinstance(state.autoscalers["talk"], Observed)
 
 
-def test_a_selector_that_cannot_be_read_is_unknown(tmp_path: Path) -> None:
+def test_a_count_with_an_unreadable_selector_is_unknown(tmp_path: Path) -> None:
     query = CountQuery("pods", "", "app in web")
     state = read(written(tmp_path / "all.json", *OBJECTS), ClusterNeeds(counts=frozenset({query})))
     found = state.counts[query]
@@ -199,7 +199,7 @@ def test_a_selector_that_cannot_be_read_is_unknown(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_file_that_is_not_of_objects_is_refused(name: str, text: str, message: str, tmp_path: Path) -> None:
+def test_a_file_without_valid_objects_is_refused(name: str, text: str, message: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(text)
     with pytest.raises(ClusterFilesError) as raised:
         read(tmp_path / name)
@@ -207,7 +207,7 @@ def test_a_file_that_is_not_of_objects_is_refused(name: str, text: str, message:
     assert message in str(raised.value)
 
 
-def test_a_file_that_is_not_there_and_a_folder_without_files_are_refused(tmp_path: Path) -> None:
+def test_a_missing_file_and_a_folder_without_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ClusterFilesError, match=r"none\.json: the file cannot be read: No such file or directory"):
         read(tmp_path / "none.json")
     with pytest.raises(ClusterFilesError, match=r"there is no \*\.json and no \*\.yaml in this folder"):
@@ -234,7 +234,7 @@ def test_targets_of_any_kind_are_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", ["json", "yaml"])
-def test_objects_of_some_kinds_are_read_alone_whatever_else_a_file_holds(suffix: str, tmp_path: Path) -> None:
+def test_only_the_requested_kinds_are_read_whatever_else_a_file_contains(suffix: str, tmp_path: Path) -> None:
     machines = ObjectKind("cluster.x-k8s.io", "machines", "Machine")
     machine = {"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine", "metadata": {"name": "m"}, "spec": {"a": 1}}
     broken = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": 7}}

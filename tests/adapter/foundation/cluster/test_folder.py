@@ -62,7 +62,7 @@ def folder(tmp_path: Path) -> Folder:
     return Folder(tmp_path)
 
 
-def test_a_folder_states_the_same_as_when_it_is_read_once(folder: Folder) -> None:
+def test_a_followed_folder_gives_the_same_state_as_a_single_read(folder: Folder) -> None:
     folder.write("all.json", *OBJECTS)
     folder.now = 1795327200.0 - 1.0
     folder.check()
@@ -70,14 +70,14 @@ def test_a_folder_states_the_same_as_when_it_is_read_once(folder: Folder) -> Non
     assert folder.state(ClusterNeeds()) == ClusterState()
 
 
-def test_nothing_is_known_before_the_first_look(folder: Folder) -> None:
+def test_nothing_is_known_before_the_first_refresh(folder: Folder) -> None:
     reason = Unknown(f"the files in {folder.path} have not been read yet")
     needs = ClusterNeeds(nodes=True, autoscaler_namespaces=frozenset({"a"}), counts=frozenset({CountQuery("pods")}))
     assert folder.state(needs) == ClusterState(reason, {"a": reason}, {CountQuery("pods"): reason})
     assert folder.target(WEB) == reason
 
 
-def test_files_that_come_change_and_go_are_followed(folder: Folder) -> None:
+def test_added_changed_and_removed_files_are_followed(folder: Folder) -> None:
     folder.write("a.json", node_object("a"))
     folder.check()
     assert (folder.names, folder.changes) == (["a"], 1)
@@ -94,7 +94,7 @@ def test_files_that_come_change_and_go_are_followed(folder: Folder) -> None:
     assert (folder.names, folder.changes, folder.reports) == (["c"], 4, [])
 
 
-def test_a_broken_file_keeps_its_last_good_content_and_is_named(folder: Folder) -> None:
+def test_a_broken_file_is_reported_and_its_last_good_content_stays_in_use(folder: Folder) -> None:
     folder.write("a.json", node_object("a"))
     folder.write("b.json", node_object("b"))
     folder.check()
@@ -111,7 +111,7 @@ def test_a_broken_file_keeps_its_last_good_content_and_is_named(folder: Folder) 
     assert (folder.names, folder.state(ALL_NODES).problems) == (["b", "c"], ())
 
 
-def test_a_file_that_is_broken_from_the_start_harms_no_other(folder: Folder) -> None:
+def test_a_file_that_is_broken_from_the_start_does_not_affect_others(folder: Folder) -> None:
     (folder.path / "a.yaml").write_text("a: [")
     folder.write("b.json", node_object("b"))
     folder.check()
@@ -119,7 +119,7 @@ def test_a_file_that_is_broken_from_the_start_harms_no_other(folder: Folder) -> 
     assert folder.state(ALL_NODES).problems == (f"{folder.reports[0]}: none of its objects are used",)
 
 
-def test_a_folder_that_is_emptied_or_gone_keeps_its_facts_which_get_old(folder: Folder) -> None:
+def test_an_emptied_folder_keeps_its_facts_with_their_old_time(folder: Folder) -> None:
     folder.write("a.json", node_object("a"))
     folder.check()
     (folder.path / "a.json").unlink()
@@ -148,7 +148,7 @@ def test_targets_are_found(folder: Folder) -> None:
     assert folder.target(TargetReference("apps/v1", "StatefulSet", "shop", "web")) == Observed(None, 1.0)
 
 
-def test_files_are_read_again_for_other_needs_and_are_unknown_until_then(folder: Folder) -> None:
+def test_files_are_read_again_for_new_needs_which_are_unknown_until_then(folder: Folder) -> None:
     folder.write("all.json", node_object("n1"), pod_object("a", node="n1"))
     folder.check()
     machines = ObjectKind("cluster.x-k8s.io", "machinedeployments", "MachineDeployment")

@@ -60,11 +60,13 @@ TABLE: dict[str, tuple[list[ClusterNode], str, set[str], NodeCounts]] = {
 
 
 @pytest.mark.parametrize(("nodes", "selector", "ignored", "expected"), TABLE.values(), ids=TABLE.keys())
-def test_counting(nodes: list[ClusterNode], selector: str, ignored: set[str], expected: NodeCounts) -> None:
+def test_nodes_and_cores_are_counted(
+    nodes: list[ClusterNode], selector: str, ignored: set[str], expected: NodeCounts
+) -> None:
     assert count_nodes(nodes, parse_selector(selector), ignored) == expected
 
 
-def test_a_node_without_allocatable_cpu_counts_with_no_cores() -> None:
+def test_a_node_without_allocatable_cpu_counts_without_cores() -> None:
     found = node_of(msgspec.convert({"metadata": {"name": "new"}}, NodeForm))
     assert count_nodes([found]) == NodeCounts(1, 0, 0, 0)
 

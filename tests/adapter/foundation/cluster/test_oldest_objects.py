@@ -33,7 +33,7 @@ def identity(key: tuple[str, str], age: int = 0, generation: int = 1) -> ObjectI
 
 
 @given(CHANGES)
-def test_exactly_the_oldest_are_kept_or_absent_and_only_others_are_untold(
+def test_exactly_the_oldest_objects_are_kept_or_absent_and_only_others_await_a_status(
     changes: list[tuple[str, tuple[str, str], int, int]],
 ) -> None:
     objects: OldestObjects[str] = OldestObjects(MOST)
@@ -62,7 +62,7 @@ def test_exactly_the_oldest_are_kept_or_absent_and_only_others_are_untold(
         assert objects.unreported == {namespace for namespace, _ in beyond}
 
 
-def test_each_is_told_once_for_each_version_of_its_spec() -> None:
+def test_an_object_beyond_the_limit_is_returned_once_per_generation() -> None:
     objects: OldestObjects[str] = OldestObjects(1)
     for name in "stu":
         objects.put(identity(("a", name)), "", is_reported=False)
@@ -107,7 +107,7 @@ class Store:
         self.missing.discard(("a", item.name))
 
 
-def test_what_is_absent_is_fetched_and_what_has_gone_is_left_to_the_watch() -> None:
+def test_absent_objects_are_fetched_and_deleted_ones_are_left_to_the_watch() -> None:
     store = Store("s", "gone", "t", looks=2)
 
     def listing(_namespace: str, name: str) -> bytes:
@@ -118,7 +118,7 @@ def test_what_is_absent_is_fetched_and_what_has_gone_is_left_to_the_watch() -> N
 
 
 @pytest.mark.parametrize("content", [b'{"items": [{"name": 7}]}', b'{"items": [{"name": "\xff"}]}'])
-def test_an_object_that_cannot_be_read_keeps_no_other_waiting(content: bytes) -> None:
+def test_an_unreadable_object_does_not_delay_others(content: bytes) -> None:
     store = Store("a", "b", looks=2)
 
     def listing(_namespace: str, name: str) -> bytes:
@@ -129,9 +129,7 @@ def test_an_object_that_cannot_be_read_keeps_no_other_waiting(content: bytes) ->
 
 
 @pytest.mark.parametrize("content", [b'{"items": [{"name": 7}]}', None], ids=["not readable", "refused"])
-def test_an_object_that_stays_absent_is_one_line_in_the_log(
-    content: bytes | None, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_object_that_stays_absent_is_logged_once(content: bytes | None, caplog: pytest.LogCaptureFixture) -> None:
     store = Store("a", looks=10)
 
     def listing(_namespace: str, _name: str) -> bytes:
@@ -143,7 +141,7 @@ def test_an_object_that_stays_absent_is_one_line_in_the_log(
     assert len([record for record in caplog.records if "a/a cannot be" in record.getMessage()]) == 1
 
 
-def test_an_object_that_the_server_refuses_keeps_no_other_waiting() -> None:
+def test_an_object_that_the_server_refuses_does_not_delay_others() -> None:
     store = Store("a", "b", looks=3)
 
     def listing(_namespace: str, name: str) -> bytes:
@@ -155,7 +153,7 @@ def test_an_object_that_the_server_refuses_keeps_no_other_waiting() -> None:
     assert store.fetched == ["b"]
 
 
-def test_objects_that_cannot_be_read_do_not_take_the_whole_rate() -> None:
+def test_unreadable_objects_do_not_use_up_the_rate() -> None:
     store = Store("a", "b", "c", looks=3)
 
     def listing(_namespace: str, name: str) -> bytes:
@@ -166,7 +164,7 @@ def test_objects_that_cannot_be_read_do_not_take_the_whole_rate() -> None:
     assert store.fetched == ["c"]
 
 
-def test_fetching_keeps_to_its_rate_and_goes_on_after_a_failure() -> None:
+def test_fetching_respects_its_rate_and_continues_after_a_failure() -> None:
     store = Store("s", "t", "u", looks=4)
     failures = [ServerError("down", 500)]
 

@@ -28,13 +28,13 @@ class Waits:
     """Waits whose long ones, between two look-ups of a kind, are recorded and end when the test says so."""
 
     def __init__(self) -> None:
-        self.asked: list[float] = []
+        self.recorded: list[float] = []
         self._turns = threading.Semaphore(0)
 
     def __call__(self, stop: threading.Event, seconds: float) -> bool:
         if seconds < 20.0:
             return stop.wait(0.01)
-        self.asked.append(seconds)
+        self.recorded.append(seconds)
         while not stop.is_set() and not self._turns.acquire(timeout=0.05):
             pass
         return stop.is_set()
@@ -44,7 +44,7 @@ class Waits:
 
 
 @pytest.mark.parametrize("is_served", [True, False])
-def test_what_is_known_of_a_kind_that_is_not_found_stays_until_discovery_lacks_it(
+def test_objects_of_an_optional_kind_stay_known_until_discovery_lacks_the_kind(
     server: FakeApiServer, client: KubernetesClient, tasks: Tasks, *, is_served: bool
 ) -> None:
     server.define(SCALED_OBJECTS)
@@ -56,16 +56,16 @@ def test_what_is_known_of_a_kind_that_is_not_found_stays_until_discovery_lacks_i
     assert isinstance(known, Observed)
     assert len(known.value) == 1
 
-    # A gateway without a server may answer so, to whatever it is asked.
+    # A gateway without a server may answer so, whatever is requested.
     server.faults += [Fault("watch", "status", code=404), Fault("discover", "status", code=404)]
     server.stop()
     server.start()
     for looks in (1, 2):
-        until(lambda: len(waits.asked) == looks)  # noqa: B023 - called at once
+        until(lambda: len(waits.recorded) == looks)  # noqa: B023 - called at once
         assert watch.state().objects[OPTIONAL] == known
         if looks == 1:
             waits.end()
-    assert waits.asked == [30.0, 30.0]
+    assert waits.recorded == [30.0, 30.0]
 
     if is_served:
         server.store.put(SCALED_OBJECTS, "shop", "api", {})
@@ -74,11 +74,11 @@ def test_what_is_known_of_a_kind_that_is_not_found_stays_until_discovery_lacks_i
         return
     server.resources.remove(SCALED_OBJECTS)
     waits.end()
-    until(lambda: len(waits.asked) == 3)
+    until(lambda: len(waits.recorded) == 3)
     found = watch.state().objects[OPTIONAL]
     assert isinstance(found, Unknown)
     assert found.is_absent
-    assert waits.asked[-1] == 300.0
+    assert waits.recorded[-1] == 300.0
 
 
 def test_an_optional_kind_whose_group_does_not_answer_is_not_absent(
@@ -88,9 +88,9 @@ def test_an_optional_kind_whose_group_does_not_answer_is_not_absent(
     server.stale.add("keda.sh")
     waits = Waits()
     watch = ClusterWatch(client, ClusterNeeds(objects=frozenset({OPTIONAL})), tasks.start, settings(wait=waits))
-    until(lambda: len(waits.asked) == 1)
+    until(lambda: len(waits.recorded) == 1)
     found = watch.state().objects[OPTIONAL]
     assert isinstance(found, Unknown)
     assert not found.is_absent
     assert "keda.sh/v1alpha1" in found.reason
-    assert waits.asked == [30.0]
+    assert waits.recorded == [30.0]

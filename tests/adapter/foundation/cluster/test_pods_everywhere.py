@@ -55,7 +55,7 @@ def places(state: ClusterState) -> list[tuple[str, str]]:
     return [(pod.name, pod.node) for pod in state.pods.value]
 
 
-def test_a_watch_states_the_same_as_files_and_as_a_folder(
+def test_a_watch_files_and_a_folder_give_the_same_state(
     server: FakeApiServer, client: KubernetesClient, tasks: Tasks, tmp_path: Path
 ) -> None:
     for content in OBJECTS:
@@ -136,7 +136,7 @@ def test_a_missing_permission_on_one_kind_of_selectors_makes_them_unknown(
     assert state.pods == Observed((), NOW)
 
 
-def test_files_without_pods_say_nothing_of_pods_and_what_is_not_needed_is_not_read(tmp_path: Path) -> None:
+def test_pods_are_unknown_without_any_in_the_files_and_read_only_if_needed(tmp_path: Path) -> None:
     path = written(tmp_path / "nodes.json", node_object("a"))
     missing = state_of(read_contents(path, needs=NEEDS), NEEDS, NOW, path)
     assert isinstance(missing.pods, Unknown)

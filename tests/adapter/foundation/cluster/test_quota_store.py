@@ -25,16 +25,16 @@ def convert(item: AnyObjectForm, before: str | None) -> KeptObject[str] | None:
 
 
 def stored(*items: AnyObjectForm, most: int = 2) -> tuple[QuotaStore[AnyObjectForm, str], list[ObjectChange[str]]]:
-    told: list[ObjectChange[str]] = []
+    reported: list[ObjectChange[str]] = []
 
     def changed(changes: Sequence[ObjectChange[str]]) -> None:
         assert changes
-        told.extend(changes)
+        reported.extend(changes)
 
     store = QuotaStore(most, convert, changed)
     for item in items:
         store.put(item)
-    return store, told
+    return store, reported
 
 
 def replace(store: QuotaStore[AnyObjectForm, str], *items: AnyObjectForm) -> None:
@@ -44,41 +44,41 @@ def replace(store: QuotaStore[AnyObjectForm, str], *items: AnyObjectForm) -> Non
     fresh.commit()
 
 
-def test_a_change_names_the_former_value_and_the_new_one() -> None:
-    store, told = stored(form("a"), form("a", 2))
+def test_a_change_has_the_former_and_the_new_value() -> None:
+    store, reported = stored(form("a"), form("a", 2))
     store.put(form("a", 0))
-    assert told == [
+    assert reported == [
         ObjectChange(("shop", "a"), None, "1"),
         ObjectChange(("shop", "a"), "1", "2 after 1"),
         ObjectChange(("shop", "a"), "2 after 1", None),
     ]
 
 
-def test_a_list_tells_only_of_what_differs() -> None:
-    store, told = stored(form("a"), form("b"))
-    told.clear()
+def test_a_new_list_reports_only_differences() -> None:
+    store, reported = stored(form("a"), form("b"))
+    reported.clear()
     replace(store, form("a"), form("b"))
-    assert told == []
+    assert reported == []
     replace(store, form("b", 2), form("c"))
-    assert {change.key[1]: (change.before, change.after) for change in told} == {
+    assert {change.key[1]: (change.before, change.after) for change in reported} == {
         "a": ("1", None),
         "b": ("1", "2 after 1"),
         "c": (None, "1"),
     }
 
 
-def test_what_is_beyond_the_quota_or_unknown_tells_nobody() -> None:
-    store, told = stored(form("a"), form("b"))
-    told.clear()
+def test_objects_beyond_the_quota_and_unknown_objects_are_not_reported() -> None:
+    store, reported = stored(form("a"), form("b"))
+    reported.clear()
     store.put(form("c"))
     store.put(form("c", 2))
     store.remove("shop", "c")
     store.remove("shop", "never-known")
     store.restore(form("c"))
-    assert told == []
+    assert reported == []
 
 
-def test_a_quota_that_changes_during_a_list_holds_for_the_list() -> None:
+def test_a_quota_that_changes_during_a_list_applies_to_the_list() -> None:
     store, _ = stored(most=2)
     fresh = store.replacement()
     fresh.put(form("a"))
@@ -88,14 +88,14 @@ def test_a_quota_that_changes_during_a_list_holds_for_the_list() -> None:
     assert (set(store.known), store.number_beyond, store.unreported()) == ({("shop", "a")}, 1, frozenset({"shop"}))
 
 
-def test_a_list_in_any_order_has_no_status_written_that_says_so_already() -> None:
-    def told(item: AnyObjectForm, before: str | None) -> KeptObject[str] | None:
+def test_a_status_that_is_already_written_is_not_written_again_in_any_order() -> None:
+    def convert_with_status(item: AnyObjectForm, before: str | None) -> KeptObject[str] | None:
         kept = convert(item, before)
         return kept and KeptObject(kept.identity, kept.value, is_reported=item.status == "told")
 
     young, old = form("a", created="2026-01-02T00:00:00Z"), form("b")
     young.status = "told"
-    store = QuotaStore(1, told, lambda _: None)
+    store = QuotaStore(1, convert_with_status, lambda _: None)
     replace(store, young, old)
     assert store.unreported() == frozenset()
     store.remove("shop", "b")

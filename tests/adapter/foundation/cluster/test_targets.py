@@ -89,7 +89,7 @@ OLD_PODS = {"replicas": 4, "updatedReplicas": 1}
         ("StatefulSet", OLD_PODS, {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}, True),
     ],
 )
-def test_a_rollout_shows_in_the_status(kind: str, status: object, spec: dict[str, Any], expected: bool) -> None:  # noqa: FBT001
+def test_a_rollout_is_recognised_by_the_status(kind: str, status: object, spec: dict[str, Any], expected: bool) -> None:  # noqa: FBT001
     spec = {"updateStrategy": spec} if "type" in spec else spec
     assert read(document(kind, {"replicas": 5} | spec, status, generation=7)).rollout is expected
 
@@ -110,13 +110,11 @@ def test_ready_replicas_are_0_where_the_api_server_omits_them(status: object, ex
         (managed("a", {"f:spec": {"f:replicas": {}}}, time="yesterday"), (ReplicasManager("a", "Update", None),)),
     ],
 )
-def test_managed_fields_without_a_manager_or_a_time_harm_nothing(
-    entry: object, expected: tuple[ReplicasManager, ...]
-) -> None:
+def test_managed_fields_may_lack_a_manager_or_a_time(entry: object, expected: tuple[ReplicasManager, ...]) -> None:
     assert read(document(spec={"replicas": 3}, managedFields=[entry])).replicas_managers == expected
 
 
-def test_what_the_owner_of_an_object_writes_into_it_is_kept_only_as_far_as_it_is_of_use() -> None:
+def test_managers_and_the_pause_annotation_are_kept_up_to_a_limit() -> None:
     writers = [managed(f"writer-{number}", {"f:spec": {"f:replicas": {}}}) for number in range(5_000)]
     content = document(spec={"replicas": 3}, managedFields=writers, annotations={"tidewatch.io/paused": "x" * 262_144})
     found = read(content)
@@ -140,14 +138,14 @@ def test_replicas_are_1_where_the_api_server_sets_them() -> None:
         (document("Fleet", {"replicas": 10**20}), "spec.replicas is not a whole number from 0 to 2147483647"),
     ],
 )
-def test_an_object_without_a_size_is_told_from_one_that_cannot_be_read(content: dict[str, Any], message: str) -> None:
+def test_an_object_without_a_size_is_a_no_replicas_error(content: dict[str, Any], message: str) -> None:
     with pytest.raises(NoReplicasError) as raised:
         scaled_object_of(content)
     assert message in str(raised.value)
 
 
 @pytest.mark.parametrize("part", [{"spec": []}, {"metadata": {"managedFields": ["x"]}}])
-def test_an_object_that_cannot_be_read_is_an_error(part: dict[str, Any]) -> None:
+def test_an_object_that_cannot_be_read_is_not_a_no_replicas_error(part: dict[str, Any]) -> None:
     with pytest.raises(FactError, match="the size cannot be read") as raised:
         scaled_object_of(document(spec={"replicas": 1}) | part)
     assert not isinstance(raised.value, NoReplicasError)

@@ -34,7 +34,7 @@ class Job:
         self.ended.set()
 
 
-def test_a_task_whose_work_has_ended_takes_the_next() -> None:
+def test_a_task_whose_work_has_ended_takes_the_next_work() -> None:
     tasks = Tasks()
     pool = TaskPool(tasks.start, "watch")
     first, second, third = Job(), Job(), Job()
@@ -64,7 +64,7 @@ def test_work_that_fails_continues_with_the_next_attempt_of_its_task() -> None:
     assert job.ended.is_set()
 
 
-def test_work_for_which_no_thread_could_be_started_runs_once_one_can_be() -> None:
+def test_work_without_a_thread_runs_once_a_thread_can_be_started() -> None:
     tasks, threads = Tasks(), [RuntimeError("can't start new thread")]
 
     def start(name: str, run: Callable[[Event], None]) -> None:

@@ -91,7 +91,7 @@ def watching(
     return watch
 
 
-def test_after_the_wall_clock_was_set_back_facts_are_as_old_as_they_are(
+def test_setting_the_wall_clock_back_does_not_change_the_age_of_facts(
     server: FakeApiServer, client: KubernetesClient, tasks: Tasks
 ) -> None:
     put(server, node_object("a"))
@@ -107,7 +107,7 @@ def test_after_the_wall_clock_was_set_back_facts_are_as_old_as_they_are(
     assert nodes.time in {now[0].wall - 7.0, now[0].wall}
 
 
-def test_a_watch_states_the_same_as_files(
+def test_a_watch_gives_the_same_state_as_files(
     server: FakeApiServer, client: KubernetesClient, tasks: Tasks, tmp_path: Path
 ) -> None:
     for content in OBJECTS:
@@ -137,13 +137,13 @@ def test_only_what_is_needed_is_watched_and_counts_share_watches(
         )
     )
     watching(client, tasks, needs)
-    listed = sorted((asked.path, asked.query.get("labelSelector", "")) for asked in server.asked("list"))
+    listed = sorted((request.path, request.query.get("labelSelector", "")) for request in server.asked("list"))
     assert listed == [
         ("/api/v1/namespaces/shop/pods", ""),
         ("/api/v1/namespaces/shop/services", ""),
         ("/api/v1/pods", "app=web"),
     ]
-    assert all("PartialObjectMetadata" in asked.headers["Accept"] for asked in server.asked("list"))
+    assert all("PartialObjectMetadata" in request.headers["Accept"] for request in server.asked("list"))
 
 
 def test_changes_reach_the_state_and_are_announced(
@@ -167,7 +167,7 @@ def test_changes_reach_the_state_and_are_announced(
     until(lambda: names(watch.state()) == ["b"] and watch.state().counts[web] == Observed(1, NOW))
 
 
-def test_a_heartbeat_makes_no_new_nodes_and_is_not_announced(
+def test_a_heartbeat_keeps_the_node_object_and_is_not_announced(
     server: FakeApiServer, client: KubernetesClient, tasks: Tasks
 ) -> None:
     put(server, node_object("a"))
@@ -186,7 +186,9 @@ def test_a_heartbeat_makes_no_new_nodes_and_is_not_announced(
     assert not now.value[1].ready
 
 
-def test_a_new_list_of_the_same_nodes_keeps_them(server: FakeApiServer, client: KubernetesClient, tasks: Tasks) -> None:
+def test_a_new_list_of_the_same_nodes_keeps_the_node_objects(
+    server: FakeApiServer, client: KubernetesClient, tasks: Tasks
+) -> None:
     put(server, node_object("a"))
     changes = Changes()
     watch = watching(client, tasks, ALL_NODES, changes)
@@ -201,7 +203,7 @@ def test_a_new_list_of_the_same_nodes_keeps_them(server: FakeApiServer, client: 
     assert changes.seen == seen
 
 
-def test_a_node_that_cannot_be_used_is_left_out_until_it_can(
+def test_an_unusable_node_is_left_out_until_it_is_usable(
     server: FakeApiServer, client: KubernetesClient, tasks: Tasks
 ) -> None:
     put(server, node_object("a"))
@@ -236,7 +238,7 @@ def test_an_hpa_that_cannot_be_used_makes_the_owners_of_its_namespace_unknown(
 @pytest.mark.parametrize(
     "odd", [{}, {"minReplicas": "two", "scaleTargetRef": WEB}], ids=["without a target", "that cannot be decoded"]
 )
-def test_in_a_watch_of_all_namespaces_an_odd_hpa_hides_only_the_owners_of_its_own_namespace(
+def test_in_a_watch_of_all_namespaces_an_invalid_hpa_makes_only_its_own_namespace_unknown(
     odd: Json, server: FakeApiServer, client: KubernetesClient, tasks: Tasks
 ) -> None:
     put(server, autoscaler_object("odd", "shop", {}) | {"spec": odd})
@@ -251,7 +253,7 @@ def test_in_a_watch_of_all_namespaces_an_odd_hpa_hides_only_the_owners_of_its_ow
 
 
 @pytest.mark.parametrize("odd", [{}, {"minReplicas": "two"}], ids=["unusable", "that cannot be decoded"])
-def test_at_no_moment_is_an_hpa_that_becomes_odd_taken_for_none(
+def test_an_hpa_that_becomes_invalid_never_counts_as_absent(
     odd: Json, server: FakeApiServer, client: KubernetesClient, tasks: Tasks
 ) -> None:
     watches: list[ClusterWatch] = []
@@ -288,7 +290,9 @@ def test_a_missing_permission_is_named(server: FakeApiServer, client: Kubernetes
     until(lambda: isinstance(watch.state().nodes, Observed))
 
 
-def test_what_has_not_been_listed_is_unknown(server: FakeApiServer, client: KubernetesClient, tasks: Tasks) -> None:
+def test_nodes_that_have_not_been_listed_are_unknown(
+    server: FakeApiServer, client: KubernetesClient, tasks: Tasks
+) -> None:
     server.faults.append(Fault("list", "status", code=503, times=1000))
     state = watching(client, tasks, ALL_NODES).state()
     assert isinstance(state.nodes, Unknown)
@@ -297,12 +301,12 @@ def test_what_has_not_been_listed_is_unknown(server: FakeApiServer, client: Kube
     assert not state.nodes.is_awaited
 
 
-def test_what_is_being_listed_for_the_first_time_is_awaited(client: KubernetesClient) -> None:
+def test_nodes_are_awaited_until_the_first_list_arrives(client: KubernetesClient) -> None:
     nodes = ClusterWatch(client, ALL_NODES, lambda _name, _run: None, settings()).state().nodes
     assert nodes == Unknown("nodes: the first list has not arrived yet", is_awaited=True)
 
 
-def test_while_the_server_is_away_facts_keep_their_time(
+def test_facts_keep_their_time_while_the_server_is_unreachable(
     server: FakeApiServer, client: KubernetesClient, tasks: Tasks
 ) -> None:
     put(server, node_object("a"))
@@ -320,7 +324,7 @@ def test_while_the_server_is_away_facts_keep_their_time(
     until(lambda: isinstance(found := watch.state().nodes, Observed) and found.time == NOW + 300.0)
 
 
-def test_new_needs_start_and_end_watches_and_tasks_are_used_again(
+def test_new_needs_start_and_stop_watches_and_tasks_are_reused(
     server: FakeApiServer, client: KubernetesClient, tasks: Tasks
 ) -> None:
     put(server, node_object("a"))
@@ -337,7 +341,9 @@ def test_new_needs_start_and_end_watches_and_tasks_are_used_again(
 
     watch.change(ClusterNeeds(nodes=True, counts=frozenset({web})))
     assert PODS not in watch.state().counts
-    until(lambda: [asked.query.get("labelSelector") for asked in server.asked("watch", "pods")] == [None, "app=web"])
+    until(
+        lambda: [request.query.get("labelSelector") for request in server.asked("watch", "pods")] == [None, "app=web"]
+    )
     watch.change(ClusterNeeds(counts=frozenset({services})))
     until(lambda: watch.state().counts == {services: Observed(0, NOW)})
     until(lambda: (synced("nodes"), synced("pods"), synced("services")) == (None, None, 1.0))
@@ -346,7 +352,7 @@ def test_new_needs_start_and_end_watches_and_tasks_are_used_again(
     assert len(tasks.names) <= 4
 
 
-def test_a_quiet_watch_is_opened_again_before_its_facts_look_old(client: KubernetesClient, tasks: Tasks) -> None:
+def test_a_quiet_watch_is_reopened_before_its_facts_are_stale(client: KubernetesClient, tasks: Tasks) -> None:
     watch = ClusterWatch(client, ALL_NODES, tasks.start, WatchSettings())
     assert watch._settings.window_seconds[1] + 5.0 < 60.0
     assert watch._settings.silence_seconds < 60.0
@@ -375,7 +381,7 @@ def test_an_address_counts_once_for_each_service_while_slices_change(
 @pytest.mark.parametrize(
     ("is_optional", "is_served", "warnings"), [(True, False, 0), (False, False, 1), (True, True, 1)]
 )
-def test_the_absence_of_an_optional_kind_is_not_reported_and_a_refusal_once(
+def test_a_missing_optional_kind_is_not_logged_and_a_refusal_is_logged_once(
     server: FakeApiServer,
     client: KubernetesClient,
     tasks: Tasks,
@@ -395,10 +401,10 @@ def test_the_absence_of_an_optional_kind_is_not_reported_and_a_refusal_once(
     assert isinstance(found, Unknown)
     assert found.is_refused
 
-    def said() -> int:
+    def logged_warnings() -> int:
         texts = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
         return sum("sizers" in text for text in texts)
 
-    # The reflector says it after the first list counts as tried.
-    until(lambda: said() >= warnings)
-    assert said() == warnings
+    # The reflector logs it after the first list counts as tried.
+    until(lambda: logged_warnings() >= warnings)
+    assert logged_warnings() == warnings

@@ -17,13 +17,13 @@ def lease(renewed: object) -> object:
     return whole_object(LEASES, form)["spec"]
 
 
-def test_a_lease_that_is_renewed_is_no_change_before_the_next_minute() -> None:
+def test_a_renewed_lease_is_unchanged_until_the_next_minute() -> None:
     assert lease("2026-11-22T15:59:02.123456Z") == lease("2026-11-22T15:59:58.000000Z")
     assert lease("2026-11-22T15:59:02.123456Z") == {"holderIdentity": "x", "renewTime": "2026-11-22T15:59:00Z"}
     assert lease("2026-11-22T15:59:02.123456Z") != lease("2026-11-22T16:00:02.123456Z")
 
 
-def test_new_recommendations_of_a_vertical_pod_autoscaler_are_no_change() -> None:
+def test_new_vpa_recommendations_are_not_a_change() -> None:
     kind = Resource("autoscaling.k8s.io", "v1", "verticalpodautoscalers", "", "VerticalPodAutoscaler", namespaced=True)
 
     def seen(target: str, mode: str = "Auto") -> object:
@@ -33,7 +33,7 @@ def test_new_recommendations_of_a_vertical_pod_autoscaler_are_no_change() -> Non
     assert seen("25m") == seen("50m") != seen("50m", "Off")
 
 
-def test_of_a_scaled_object_only_its_name_and_its_target_are_kept() -> None:
+def test_only_the_name_and_target_of_a_scaled_object_are_kept() -> None:
     kind = Resource("keda.sh", "v1alpha1", "scaledobjects", "", "ScaledObject", namespaced=True)
     content = {
         "metadata": {"namespace": "shop", "name": "a", "annotations": {"large": "x"}, "labels": {"large": "x"}},
@@ -50,5 +50,5 @@ def test_of_a_scaled_object_only_its_name_and_its_target_are_kept() -> None:
 
 
 @pytest.mark.parametrize("renewed", [None, 7, "", "soon"])
-def test_a_lease_whose_time_cannot_be_read_is_no_error(renewed: object) -> None:
+def test_a_lease_with_an_unreadable_time_is_not_an_error(renewed: object) -> None:
     assert isinstance(lease(renewed), dict)

@@ -22,7 +22,7 @@ def pod(content: Json, gpu_annotation: str = "") -> ClusterPod:
     return pod_of(msgspec.json.decode(msgspec.json.encode(content), type=PodForm), gpu_annotation)
 
 
-def test_a_pod_states_its_place_its_owner_and_its_times() -> None:
+def test_the_node_owner_and_times_of_a_pod_are_read() -> None:
     found = pod(
         pod_object(
             "web-1", node="a", labels={"app": "web"}, requests={"cpu": "100m"}, owner=("ReplicaSet", "web"), priority=7
@@ -35,7 +35,7 @@ def test_a_pod_states_its_place_its_owner_and_its_times() -> None:
     assert found.resources.requests == {"cpu": 100}
 
 
-def test_without_the_condition_the_creation_is_the_time_of_binding() -> None:
+def test_a_bound_pod_without_a_scheduled_condition_was_bound_at_its_creation() -> None:
     assert pod(pod_object("a", node="a", bound=None)).bound_at == seconds_of("2026-01-01T00:00:00Z")
     assert pod(pod_object("a")).bound_at is None
 
@@ -66,7 +66,7 @@ def test_pods_of_one_controller_share_labels_resources_and_owner() -> None:
     assert one.controller is two.controller
 
 
-def test_sidecars_and_the_pod_level_are_read() -> None:
+def test_requests_of_sidecars_and_of_the_pod_level_are_read() -> None:
     sidecar = {"name": "s", "restartPolicy": "Always", "resources": {"requests": {"cpu": "200m"}}}
     content = pod_object("a", requests={"cpu": "1"}, initContainers=[sidecar], overhead={"cpu": "50m"})
     assert pod(content).resources.requests == {"cpu": 1250}
@@ -88,7 +88,7 @@ PROBLEMS = {
 
 
 @pytest.mark.parametrize(("message", "content"), PROBLEMS.items(), ids=PROBLEMS.keys())
-def test_what_cannot_be_read_is_named(message: str, content: Json) -> None:
+def test_a_pod_that_cannot_be_read_is_refused_with_the_field(message: str, content: Json) -> None:
     with pytest.raises(FactError) as caught:
         pod(content)
     assert str(caught.value).startswith(message)
@@ -115,7 +115,7 @@ SELECTORS = {
 
 
 @pytest.mark.parametrize(("content", "expected"), SELECTORS.values(), ids=SELECTORS.keys())
-def test_selectors(content: Json, expected: str | None) -> None:
+def test_the_pod_selector_of_each_kind_is_read(content: Json, expected: str | None) -> None:
     found = pod_selector_of(content["kind"], msgspec.json.decode(msgspec.json.encode(content), type=SelectingForm))
     assert (None if found is None else found.selector) == expected
 

@@ -78,7 +78,7 @@ RESIZES = {
 
 @pytest.mark.parametrize(("content", "milli"), RESIZES.values(), ids=RESIZES.keys())
 @pytest.mark.parametrize("read", [pod, scheduled])
-def test_requests_during_a_resize(read: Any, content: Json, milli: int | None) -> None:  # noqa: ANN401 - either reader
+def test_requests_during_a_resize_are_what_the_scheduler_counts(read: Any, content: Json, milli: int | None) -> None:  # noqa: ANN401 - either reader
     assert read(content).resources.requests.get("cpu") == milli
 
 
@@ -111,7 +111,7 @@ WHOLE_RESIZES = {
 
 @pytest.mark.parametrize(("content", "milli", "mebibytes"), WHOLE_RESIZES.values(), ids=WHOLE_RESIZES.keys())
 @pytest.mark.parametrize("read", [pod, scheduled])
-def test_requests_of_a_whole_pod_during_a_resize(
+def test_pod_level_requests_during_a_resize_are_what_the_scheduler_counts(
     read: Any,  # noqa: ANN401 - either reader
     content: Json,
     milli: int,
@@ -122,7 +122,7 @@ def test_requests_of_a_whole_pod_during_a_resize(
     assert found.non_zero_requests == found.requests
 
 
-def test_the_status_of_a_pod_counts_only_for_requests_of_the_whole_pod() -> None:
+def test_pod_level_status_counts_only_with_pod_level_requests() -> None:
     content = resized(resources={"requests": {"cpu": "7"}}, allocatedResources={"cpu": "7"})
     assert pod(content).resources.requests == {"cpu": 1000}
 
@@ -143,14 +143,14 @@ ODD: dict[str, Json] = {
 
 @pytest.mark.parametrize("status", ODD.values(), ids=ODD.keys())
 @pytest.mark.parametrize("condition", [None, INFEASIBLE])
-def test_a_status_that_cannot_be_read_counts_as_none(status: Json, condition: Json | None) -> None:
+def test_an_unreadable_container_status_is_ignored(status: Json, condition: Json | None) -> None:
     found = scheduled(resized(status, condition=condition))
     assert found.resources.requests == {"cpu": 1000}
     assert found.facts is not None
     assert found.facts.problem == ""
 
 
-def test_pods_that_report_their_requests_share_resources_with_those_that_report_nothing() -> None:
+def test_pods_that_report_their_requests_share_resources_with_pods_that_do_not() -> None:
     assert pod(resized()).resources is pod(resized(reporting(ONE, ONE))).resources
 
 
@@ -158,7 +158,7 @@ def test_pods_of_one_controller_share_the_resources_of_the_same_resize() -> None
     assert pod(resized(reporting(TWO, ONE))).resources is pod(resized(reporting(TWO, ONE))).resources
 
 
-def test_a_bound_pod_with_an_unreadable_time_keeps_what_counts_during_its_resize() -> None:
+def test_a_bound_pod_with_an_unreadable_time_keeps_its_requests_during_a_resize() -> None:
     content = resized(reporting(TWO, TWO))
     content["metadata"]["creationTimestamp"] = "today"
     found = scheduled(content)

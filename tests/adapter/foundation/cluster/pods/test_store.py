@@ -65,7 +65,7 @@ def test_a_bind_a_move_and_a_delete_reach_the_view() -> None:
     assert store.changes == 5
 
 
-def test_places_without_a_change_keep_their_tuples_and_equal_pods_are_no_change() -> None:
+def test_unchanged_nodes_keep_their_tuples_and_equal_pods_do_not_count_as_changes() -> None:
     store = Kept()
     store.fill(form("web", node="a"), form("db", "data", node="b"))
     before, changes = store.view, store.changes
@@ -81,7 +81,7 @@ def test_places_without_a_change_keep_their_tuples_and_equal_pods_are_no_change(
     assert store.view.by_node["b"] is before.by_node["b"]
 
 
-def test_pods_that_have_ended_are_dropped_and_leave_the_time_of_their_end() -> None:
+def test_ended_pods_are_dropped_and_their_end_time_is_kept() -> None:
     store = Kept()
     ended = "2026-11-22T05:30:00Z"
     store.fill(form("web", node="a"), form("job", node="b", phase="Succeeded", ended=ended))
@@ -92,14 +92,14 @@ def test_pods_that_have_ended_are_dropped_and_leave_the_time_of_their_end() -> N
     assert store.snapshot == ()
 
 
-def test_a_pod_that_a_new_list_lacks_has_ended_meanwhile() -> None:
+def test_a_pod_missing_from_a_new_list_counts_as_ended() -> None:
     store = Kept()
     store.fill(form("web", node="a"), form("db", node="a"), form("api", node="b"))
     store.fill(form("web", node="a"), form("api", node="b"))
     assert store.view.last_ended_at == {"a": NOW}
 
 
-def test_a_pod_that_cannot_be_used_is_left_out_and_counted_until_it_can() -> None:
+def test_an_unusable_pod_is_left_out_and_counted_until_it_is_usable() -> None:
     store = Kept()
     store.fill(form("web", node="a"), form("odd", node="a", requests={"cpu": "four"}))
     store.put(form("web", node="a", requests={"memory": "-1"}))
@@ -120,7 +120,7 @@ def test_a_pod_that_cannot_be_used_is_left_out_and_counted_until_it_can() -> Non
         max_size=30,
     )
 )
-def test_after_any_changes_the_view_is_that_of_the_pods(changes: list[tuple[str, str, str] | str]) -> None:
+def test_after_any_changes_the_view_matches_the_pods(changes: list[tuple[str, str, str] | str]) -> None:
     store = Kept()
     pods: dict[str, PodForm] = {}
     for change in changes:
@@ -135,7 +135,7 @@ def test_after_any_changes_the_view_is_that_of_the_pods(changes: list[tuple[str,
     assert len(store.snapshot) == sum(not pod_of(one).has_ended for one in pods.values())
 
 
-def test_pods_that_are_not_bound_are_pending_until_they_are_or_are_gone() -> None:
+def test_unbound_pods_are_pending_until_they_are_bound_or_deleted() -> None:
     store = Kept()
     store.fill(form("one"), form("two"), form("bound", node="a"))
     assert sorted(pod.name for pod in store.view.pending) == ["one", "two"]

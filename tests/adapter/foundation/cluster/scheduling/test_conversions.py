@@ -139,7 +139,7 @@ REST = {
 
 @settings(max_examples=150)
 @given(METADATA, SPECS)
-def test_a_pod_is_read_or_refused_by_name(metadata: dict[str, Any], spec: object) -> None:
+def test_a_pod_is_read_or_refused_with_an_error_that_names_it(metadata: dict[str, Any], spec: object) -> None:
     try:
         form = msgspec.json.decode(msgspec.json.encode({"metadata": metadata, "spec": spec}), type=SchedulingPodForm)
     except msgspec.ValidationError:
@@ -157,7 +157,7 @@ def test_a_pod_is_read_or_refused_by_name(metadata: dict[str, Any], spec: object
 @pytest.mark.parametrize("kind", SCHEDULING_KINDS, ids=lambda kind: kind.name)
 @settings(max_examples=25)
 @given(metadata=METADATA, spec=near(**FIELDS), rest=near(**REST))
-def test_an_object_is_read_or_refused_by_name(
+def test_an_object_is_read_or_refused_with_an_error_that_names_it(
     kind: SchedulingKind, metadata: dict[str, Any], spec: object, rest: object
 ) -> None:
     content = {"metadata": metadata, "spec": spec} | (rest if isinstance(rest, dict) else {})
@@ -171,7 +171,9 @@ def test_an_object_is_read_or_refused_by_name(
 
 @settings(max_examples=50)
 @given(METADATA, st.dictionaries(st.sampled_from(["cpu", "memory"]), QUANTITIES, max_size=2))
-def test_a_node_is_read_or_refused_by_name(metadata: dict[str, Any], amounts: dict[str, object]) -> None:
+def test_a_node_is_read_or_refused_with_an_error_that_names_it(
+    metadata: dict[str, Any], amounts: dict[str, object]
+) -> None:
     content = {"metadata": metadata, "status": {"allocatable": amounts}}
     form = msgspec.json.decode(msgspec.json.encode(content), type=SizedNodeForm)
     value = _value_or_reason(sized_node_of, form)

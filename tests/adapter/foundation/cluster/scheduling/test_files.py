@@ -45,7 +45,7 @@ SHORT_NAMES = {
 """Short names as `kubectl api-resources` prints them."""
 
 
-def test_pods_have_facts_only_where_scheduling_is_needed(tmp_path: Path) -> None:
+def test_pods_have_scheduling_facts_only_if_scheduling_is_needed(tmp_path: Path) -> None:
     objects = (NODE, pod_object("a", node="n1", nodeSelector={"zone": "a"}))
     facts = pods_of(state(tmp_path, *objects))["a"].facts
     assert facts is not None
@@ -56,7 +56,7 @@ def test_pods_have_facts_only_where_scheduling_is_needed(tmp_path: Path) -> None
     assert isinstance(without.workloads, Unknown)
 
 
-def test_json_and_yaml_state_the_same(tmp_path: Path) -> None:
+def test_json_and_yaml_give_the_same_state(tmp_path: Path) -> None:
     objects = (
         NODE,
         pod_object("a", node="n1", tolerations=[{"operator": "Exists"}]),
@@ -74,7 +74,7 @@ def test_json_and_yaml_state_the_same(tmp_path: Path) -> None:
     )
 
 
-def test_a_node_states_what_decides_about_its_removal(tmp_path: Path) -> None:
+def test_what_decides_about_the_removal_of_a_node_is_read(tmp_path: Path) -> None:
     kept = {
         "cluster-autoscaler.kubernetes.io/scale-down-disabled": "true",
         "delay-deletion.cluster-autoscaler.kubernetes.io/x": "",
@@ -91,7 +91,7 @@ def test_a_node_states_what_decides_about_its_removal(tmp_path: Path) -> None:
     assert node.allocatable == node.capacity
 
 
-def test_budgets_state_whom_they_protect(tmp_path: Path) -> None:
+def test_budgets_state_which_pods_they_protect(tmp_path: Path) -> None:
     found = state(
         tmp_path,
         budget("a", {"matchLabels": {"app": "web"}}),
@@ -126,7 +126,7 @@ def test_a_budget_that_cannot_be_read_forbids_every_disruption(change: Json, rea
     assert found.left_out == (LeftOut("PodDisruptionBudget", "shop", "web", one.problem),)
 
 
-def test_storage_states_where_volumes_may_be_used(tmp_path: Path) -> None:
+def test_claims_volumes_classes_and_csi_nodes_are_read(tmp_path: Path) -> None:
     zone_a = [{"key": "zone", "operator": "In", "values": ["a"]}]
     found = state(
         tmp_path,
@@ -188,14 +188,14 @@ def test_storage_states_where_volumes_may_be_used(tmp_path: Path) -> None:
     assert found.csi_nodes == Observed({"n1": CsiNodeFacts("n1", {"ebs": 25})}, NOW)
 
 
-def test_namespaces_have_the_label_of_their_name(tmp_path: Path) -> None:
+def test_namespaces_have_the_label_with_their_name(tmp_path: Path) -> None:
     namespace = api_object("v1", "Namespace", "shop", metadata={"labels": {"team": "a"}})
     assert state(tmp_path, namespace).namespace_labels == Observed(
         {"shop": {"team": "a", "kubernetes.io/metadata.name": "shop"}}, NOW
     )
 
 
-def test_kinds_of_which_the_files_hold_nothing_count_as_absent_and_the_state_says_so(tmp_path: Path) -> None:
+def test_kinds_that_no_file_contains_count_as_absent_and_are_reported(tmp_path: Path) -> None:
     found = state(tmp_path, NODE, pod_object("a"), budget("a", {}))
     assert found.storage is not None
     assert found.storage.claims == Observed({}, NOW)
@@ -208,7 +208,7 @@ def test_kinds_of_which_the_files_hold_nothing_count_as_absent_and_the_state_say
     assert isinstance(without.nodes, Unknown)
 
 
-def test_the_command_that_reads_all_names_every_kind_that_is_read(tmp_path: Path) -> None:
+def test_the_suggested_command_gets_every_kind_that_is_read(tmp_path: Path) -> None:
     (problem,) = state(tmp_path, NODE).placement_problems
     listed = problem.partition("kubectl get ")[2].partition(" ")[0].split(",")
     known = {**SHORT_NAMES, **{resource.plural: resource.kind for resource in BUILT_IN}}
@@ -248,7 +248,7 @@ def test_whole_objects_are_read_in_any_version(tmp_path: Path) -> None:
     assert "contains no MachinePool: add the output of `kubectl get machinepools.cluster.x-k8s.io" in missing.reason
 
 
-def test_a_followed_folder_states_the_same_as_its_files(tmp_path: Path) -> None:
+def test_a_followed_folder_gives_the_same_state_as_its_files(tmp_path: Path) -> None:
     needs = ClusterNeeds(nodes=True, pods=True, scheduling=True, objects=frozenset({MACHINES}))
     path = written(tmp_path / "all.json", NODE, pod_object("a", node="gone"), workload("Deployment", "web"), claim("d"))
     folder = ClusterFolder(tmp_path, wall_clock=lambda: NOW, needs=needs)
@@ -267,7 +267,7 @@ def test_items_of_a_typed_list_need_no_kind(tmp_path: Path) -> None:
     assert list(pods_of(state_of(read_contents(path, needs=NEEDS), NEEDS, NOW, path))) == ["a", "b"]
 
 
-def test_a_pod_may_tolerate_taints_that_refuse_nothing(tmp_path: Path) -> None:
+def test_a_toleration_of_prefer_no_schedule_is_accepted(tmp_path: Path) -> None:
     toleration = {"key": "a", "operator": "Exists", "effect": "PreferNoSchedule"}
     found = state(tmp_path, node_object("n1"), pod_object("a", node="n1", tolerations=[toleration]))
     assert found.left_out == ()

@@ -224,7 +224,7 @@ STATED: dict[str, tuple[Json, PodScheduling]] = {
 
 
 @pytest.mark.parametrize("case", STATED)
-def test_a_spec_states_what_restricts_the_place_of_the_pod(case: str) -> None:
+def test_placement_constraints_are_read_from_the_spec(case: str) -> None:
     spec, expected = STATED[case]
     assert scheduling(**spec) == expected
 
@@ -270,14 +270,14 @@ BROKEN: dict[str, tuple[Json, str]] = {
 
 
 @pytest.mark.parametrize("case", BROKEN)
-def test_a_pod_is_refused_with_what_cannot_be_read(case: str) -> None:
+def test_a_pod_that_cannot_be_read_is_refused_with_the_reason(case: str) -> None:
     spec, problem = BROKEN[case]
     with pytest.raises(FactError, match=f"^Pod shop/web-1: .*{problem}"):
         scheduling(**spec)
 
 
 @pytest.mark.parametrize("case", BROKEN)
-def test_a_bound_pod_that_cannot_be_read_keeps_its_place(case: str) -> None:
+def test_a_bound_pod_that_cannot_be_read_still_occupies_its_node(case: str) -> None:
     spec, _ = BROKEN[case]
     content = pod_object("web-1", node="n1", requests={"cpu": "2"}, owner=("ReplicaSet", "web"), **spec)
     pod = read(content)
@@ -290,7 +290,7 @@ def test_a_bound_pod_that_cannot_be_read_keeps_its_place(case: str) -> None:
         assert pod.resources.requests == {"cpu": 2000}
 
 
-def test_a_pod_that_has_ended_takes_no_place() -> None:
+def test_an_ended_pod_that_cannot_be_read_does_not_occupy_its_node() -> None:
     with pytest.raises(FactError):
         read(pod_object("web-1", node="n1", phase="Failed", tolerations=5))
 
@@ -304,7 +304,7 @@ def test_pods_of_one_controller_share_their_constraints_although_their_token_vol
     assert pod(1) is pod(2)
 
 
-def test_a_pod_states_its_times_and_the_annotations_of_the_autoscaler() -> None:
+def test_times_and_autoscaler_annotations_of_a_pod_are_read() -> None:
     annotations = {
         "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
         "kubernetes.io/config.mirror": "x",
@@ -365,7 +365,7 @@ HEAVY = {
 
 
 @pytest.mark.parametrize("content", HEAVY.values(), ids=HEAVY.keys())
-def test_a_pod_with_too_much_to_judge_is_left_out_and_named(content: Json) -> None:
+def test_a_pod_with_too_large_constraints_is_refused_with_the_limit(content: Json) -> None:
     """In an attack, 36 pods with 11,500 terms of anti-affinity each made all decisions stale."""
     with pytest.raises(
         FactError, match=r"^Pod shop/p: its labels, affinity, .* take \d+ bytes, and 32768 are looked at"
@@ -374,7 +374,7 @@ def test_a_pod_with_too_much_to_judge_is_left_out_and_named(content: Json) -> No
 
 
 @pytest.mark.parametrize("content", HEAVY.values(), ids=HEAVY.keys())
-def test_a_bound_pod_with_too_much_to_judge_takes_its_place_and_little_memory(content: Json) -> None:
+def test_a_bound_pod_with_too_large_constraints_occupies_its_node_and_little_memory(content: Json) -> None:
     bound = content | {"spec": content["spec"] | {"nodeName": "n1"}}
     found = read(bound)
     assert found.facts is not None

@@ -35,7 +35,7 @@ BROKEN_PODS: dict[str, tuple[Json, str]] = {
 
 
 @pytest.mark.parametrize("case", BROKEN_PODS)
-def test_a_pod_that_cannot_be_read_is_left_out_by_name(case: str, tmp_path: Path) -> None:
+def test_a_pod_that_cannot_be_read_is_left_out_and_named(case: str, tmp_path: Path) -> None:
     change, reason = BROKEN_PODS[case]
     found = state(tmp_path, NODE, pod_object("a") | change, pod_object("b", node="n1"))
     assert list(pods_of(found)) == ["b"]
@@ -58,7 +58,7 @@ def test_a_bound_pod_that_cannot_be_read_fills_its_node(case: str, tmp_path: Pat
         assert pod.resources.requests == {"cpu": 4000, "memory": 15 << 30, "pods": 110}
 
 
-def test_pods_on_nodes_that_do_not_exist_take_no_place(tmp_path: Path) -> None:
+def test_pods_on_nodes_that_do_not_exist_are_not_counted(tmp_path: Path) -> None:
     found = state(tmp_path, NODE, pod_object("a", node="gone"), pod_object("b", node="n1"))
     assert list(pods_of(found)) == ["b"]
     assert reasons(found) == [
@@ -73,7 +73,7 @@ def test_a_node_that_cannot_be_read_is_left_out_with_its_pods(tmp_path: Path) ->
     assert [(one.kind, one.name) for one in found.left_out] == [("Node", "n2"), ("Node", "n3"), ("Pod", "a")]
 
 
-def test_of_objects_of_one_name_the_last_counts_and_the_others_are_named(tmp_path: Path) -> None:
+def test_the_last_of_several_objects_with_one_name_is_used_and_the_others_are_named(tmp_path: Path) -> None:
     objects = (NODE, node_object("n1", cpu="8"), pod_object("a", node="n1"), pod_object("a"), claim("d"), claim("d"))
     found = state(tmp_path, *objects)
     assert node_of(found).allocatable["cpu"].nanos == 8 * 10**9
@@ -83,7 +83,7 @@ def test_of_objects_of_one_name_the_last_counts_and_the_others_are_named(tmp_pat
     assert all("more than once: the last one is used" in reason for reason in reasons(found))
 
 
-def test_objects_of_one_name_in_several_files_are_named(tmp_path: Path) -> None:
+def test_objects_with_one_name_in_several_files_are_named(tmp_path: Path) -> None:
     for name in ("1.json", "2.json"):
         written(tmp_path / name, NODE, pod_object("a"), claim("d"))
     found = state_of(read_contents(tmp_path, needs=NEEDS), NEEDS, NOW, tmp_path)
@@ -114,7 +114,7 @@ def test_an_object_without_a_name_is_left_out(tmp_path: Path) -> None:
     assert [one.kind for one in found.left_out] == ["Pod", "object"]
 
 
-def test_items_that_are_no_objects_are_left_out(tmp_path: Path) -> None:
+def test_items_that_are_not_objects_are_left_out(tmp_path: Path) -> None:
     path = tmp_path / "all.json"
     path.write_text(json.dumps(list_object(NODE) | {"items": [NODE, 5, pod_object("a")]}))
     found = state_of(read_contents(path, needs=NEEDS), NEEDS, NOW, path)
@@ -133,7 +133,7 @@ def test_items_that_are_no_objects_are_left_out(tmp_path: Path) -> None:
         pytest.param(json.dumps(NODE).encode()[:-9], "Input data was truncated", id="cut"),
     ],
 )
-def test_json_that_is_no_object_is_refused(body: bytes, reason: str, tmp_path: Path) -> None:
+def test_json_that_is_not_an_object_is_refused(body: bytes, reason: str, tmp_path: Path) -> None:
     path = tmp_path / "all.json"
     path.write_bytes(body)
     with pytest.raises(ClusterFilesError, match=reason):
@@ -146,7 +146,7 @@ def test_json_that_is_no_object_is_refused(body: bytes, reason: str, tmp_path: P
 @pytest.mark.parametrize(
     "read", [read_contents, lambda path, needs: read_file(path, needs=needs)], ids=["once", "followed"]
 )
-def test_a_byte_order_mark_says_how_a_file_is_encoded(
+def test_a_byte_order_mark_determines_the_encoding_of_a_file(
     read: Callable[..., Contents], name: str, newline: str, encoding: str, tmp_path: Path
 ) -> None:
     """As Windows PowerShell writes what kubectl prints, if it is redirected to a file."""
@@ -157,7 +157,7 @@ def test_a_byte_order_mark_says_how_a_file_is_encoded(
     assert found.left_out == ()
 
 
-def test_broken_objects_refuse_a_file_where_scheduling_is_not_needed(tmp_path: Path) -> None:
+def test_a_file_with_a_broken_object_is_refused_if_scheduling_is_not_needed(tmp_path: Path) -> None:
     path = written(tmp_path / "all.json", NODE, pod_object("a") | {"metadata": {"name": "a", "labels": 5}})
     with pytest.raises(ClusterFilesError, match="labels"):
         read_contents(path)

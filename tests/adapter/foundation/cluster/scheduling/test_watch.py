@@ -74,7 +74,7 @@ def objects_of(state: ClusterState, kind: ObjectKind = POOLS) -> list[object]:
     return [one["apiVersion"] for one in found.value] if isinstance(found, Observed) else []
 
 
-def test_a_watch_states_the_same_as_files(
+def test_a_watch_gives_the_same_state_as_files(
     server: FakeApiServer, client: KubernetesClient, tasks: Tasks, tmp_path: Path
 ) -> None:
     for content in OBJECTS:
@@ -86,9 +86,7 @@ def test_a_watch_states_the_same_as_files(
     assert [one.name for one in state.left_out] == ["lost", "odd", "pending"]
 
 
-def test_a_kind_that_may_not_be_read_is_unknown_by_itself(
-    server: FakeApiServer, client: KubernetesClient, tasks: Tasks
-) -> None:
+def test_only_the_forbidden_kinds_are_unknown(server: FakeApiServer, client: KubernetesClient, tasks: Tasks) -> None:
     for content in OBJECTS:
         put(server, content)
     server.forbid("list", "persistentvolumes")
@@ -139,7 +137,7 @@ def test_whole_objects_are_watched_in_the_version_that_is_served(
     until(lambda: objects_of(watch.state()) == [f"{GROUP}/v1beta1"])
 
 
-def test_one_object_of_a_kind_is_watched_by_its_name_alone(
+def test_a_need_for_one_object_finds_no_other_object_of_its_kind(
     server: FakeApiServer, client: KubernetesClient, tasks: Tasks
 ) -> None:
     server.define(machine_kind("v1beta1"))
@@ -154,7 +152,7 @@ def test_one_object_of_a_kind_is_watched_by_its_name_alone(
     until(lambda: objects_of(watch.state(), one) == [])
 
 
-def test_a_kind_that_is_not_installed_is_unknown_until_it_is(
+def test_a_kind_that_is_not_installed_is_unknown_until_it_is_installed(
     server: FakeApiServer, client: KubernetesClient, tasks: Tasks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(served, "RETRY_SECONDS", 0.05)

@@ -25,7 +25,7 @@ def workloads_of(state: ClusterState) -> Mapping[tuple[str, str], WorkloadFacts]
 
 
 @pytest.mark.parametrize("kind", ["Deployment", "StatefulSet", "ReplicaSet", "ReplicationController"])
-def test_a_workload_states_its_size_and_its_template(kind: str, tmp_path: Path) -> None:
+def test_the_size_and_template_of_a_workload_are_read(kind: str, tmp_path: Path) -> None:
     found = workloads_of(state(tmp_path, workload(kind, "web", nodeSelector={"a": "b"})))[kind, "web"]
     assert (found.namespace, found.uid, found.replicas, found.problem) == ("shop", "uid-web", 2, "")
     template = found.template
@@ -46,7 +46,7 @@ def test_a_workload_states_its_size_and_its_template(kind: str, tmp_path: Path) 
         ({"limits": {"cpu": "2"}, "requests": {"cpu": "0"}}, {"cpu": 0}),
     ],
 )
-def test_a_template_requests_what_its_pods_will_request_by_their_limits(
+def test_the_requests_of_a_template_default_to_its_limits(
     resources: Json, requests: Mapping[str, int], tmp_path: Path
 ) -> None:
     content = workload("Deployment", "web", containers=[{"name": "c", "resources": resources}])
@@ -55,7 +55,7 @@ def test_a_template_requests_what_its_pods_will_request_by_their_limits(
     assert template.resources.requests == requests
 
 
-def test_a_job_has_its_parallelism_and_a_daemon_set_no_size(tmp_path: Path) -> None:
+def test_the_size_of_a_job_is_its_parallelism_and_a_daemon_set_has_none(tmp_path: Path) -> None:
     job = workload("Job", "sum")
     job["spec"]["parallelism"] = 4
     found = workloads_of(state(tmp_path, job, workload("Job", "one"), workload("DaemonSet", "agent")))
@@ -63,7 +63,7 @@ def test_a_job_has_its_parallelism_and_a_daemon_set_no_size(tmp_path: Path) -> N
     assert sizes == {"sum": 4, "one": 1, "agent": None}
 
 
-def test_pods_of_a_daemon_set_tolerate_what_its_controller_adds(tmp_path: Path) -> None:
+def test_pods_of_a_daemon_set_have_the_tolerations_that_its_controller_adds(tmp_path: Path) -> None:
     found = workloads_of(state(tmp_path, workload("DaemonSet", "agent", hostNetwork=True)))["DaemonSet", "agent"]
     assert found.template is not None
     assert found.template.facts is not None
@@ -92,7 +92,7 @@ def test_the_template_of_a_deployment_is_that_of_its_newest_replica_set(tmp_path
     assert template.controller == ControllerReference("apps/v1", "ReplicaSet", "web-10", "uid-web-10")
 
 
-def test_priorities_of_templates_come_from_classes(tmp_path: Path) -> None:
+def test_priorities_of_templates_come_from_priority_classes(tmp_path: Path) -> None:
     classes = [
         api_object("scheduling.k8s.io/v1", "PriorityClass", "high", value=1000),
         api_object("scheduling.k8s.io/v1", "PriorityClass", "usual", value=5, globalDefault=True),
