@@ -23,7 +23,7 @@ def test_jitter_is_drawn_from_the_upper_part_of_the_wait(ratio: float, least: fl
     assert drawn == [(least, 4.0)]
 
 
-def test_a_reset_starts_anew() -> None:
+def test_a_reset_starts_with_the_first_delay() -> None:
     backoff = Backoff(1.0, 60.0, uniform=lambda _low, high: high)
     assert [backoff.delay(), backoff.delay(), backoff.delay()] == [1.0, 2.0, 4.0]
     backoff.reset()

@@ -21,6 +21,6 @@ HOUR = 3600.0
     ],
     ids=["not set", "slewed back", "slewed forward", "set back", "set back by less than the age", "set forward"],
 )
-def test_a_moment_is_as_old_as_it_is_whatever_the_wall_clock_was_set_back_to(wall: float, expected: float) -> None:
-    heard = Moment(monotonic=50.0, wall=1000.0)
-    assert heard.as_of(Moment(monotonic=60.0, wall=wall)) == expected
+def test_setting_the_wall_clock_back_does_not_change_the_age_of_a_moment(wall: float, expected: float) -> None:
+    moment = Moment(monotonic=50.0, wall=1000.0)
+    assert moment.as_of(Moment(monotonic=60.0, wall=wall)) == expected

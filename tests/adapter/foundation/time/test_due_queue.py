@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from adapter.foundation.time.due_queue import DueQueue
 
 
-def test_what_is_due_comes_the_longest_due_first_and_no_more_than_asked_for() -> None:
+def test_due_keys_are_popped_oldest_first_up_to_the_requested_number() -> None:
     queue: DueQueue[str] = DueQueue()
     for key, due in (("b", 2.0), ("a", 1.0), ("c", 3.0), ("d", 9.0)):
         queue.set(key, due)
@@ -16,7 +16,7 @@ def test_what_is_due_comes_the_longest_due_first_and_no_more_than_asked_for() ->
     assert queue.next_due() == 9.0
 
 
-def test_hastening_brings_forward_and_never_puts_off() -> None:
+def test_hastening_moves_a_key_forward_and_never_delays_it() -> None:
     queue: DueQueue[str] = DueQueue()
     queue.set("a", 10.0)
     queue.hasten("a", 12.0)

@@ -1,4 +1,4 @@
-"""Paths that are not regular files, or that would make whoever opens them wait."""
+"""Paths that are not regular files, or that would block an open."""
 
 from __future__ import annotations
 
@@ -51,7 +51,9 @@ def test_a_mounted_secret_is_read_through_its_links(tmp_path: Path, read: Callab
 
 @pytest.mark.parametrize("read", READERS)
 @pytest.mark.parametrize("kind", ["fifo", "folder", "device", "socket", "link to a fifo"])
-def test_anything_else_is_refused_without_waiting(tmp_path: Path, kind: str, read: Callable[[Path], bytes]) -> None:
+def test_a_path_that_is_not_a_regular_file_is_refused_without_waiting(
+    tmp_path: Path, kind: str, read: Callable[[Path], bytes]
+) -> None:
     path = tmp_path / "file"
     with closing(socket.socket(socket.AF_UNIX)) as listener:
         match kind:

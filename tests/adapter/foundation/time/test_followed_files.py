@@ -46,7 +46,7 @@ class Watch:
         return self.files.value
 
 
-def test_a_change_is_taken_in_and_reported_once(tmp_path: Path) -> None:
+def test_a_change_is_loaded_and_reported_once(tmp_path: Path) -> None:
     file = tmp_path / "a.yaml"
     file.write_text("one")
     watch = Watch(file)
@@ -55,7 +55,7 @@ def test_a_change_is_taken_in_and_reported_once(tmp_path: Path) -> None:
     assert (watch.look(), watch.look(), watch.taken) == ("two", "two", ["two"])
 
 
-def test_a_change_of_the_same_length_in_the_same_instant_is_seen(tmp_path: Path) -> None:
+def test_a_change_with_the_same_length_and_time_is_noticed(tmp_path: Path) -> None:
     file = tmp_path / "a.yaml"
     file.write_text("one")
     watch = Watch(file)
@@ -65,7 +65,7 @@ def test_a_change_of_the_same_length_in_the_same_instant_is_seen(tmp_path: Path)
     assert watch.look() == "two"
 
 
-def test_a_file_that_is_still_being_written_is_left_alone(tmp_path: Path) -> None:
+def test_a_file_that_is_still_being_written_is_not_loaded(tmp_path: Path) -> None:
     file = tmp_path / "a.yaml"
     file.write_text("one")
     watch = Watch(file, settled_after=2)
@@ -79,7 +79,7 @@ def test_a_file_that_is_still_being_written_is_left_alone(tmp_path: Path) -> Non
     assert (watch.taken, watch.refused) == (["two"], [])
 
 
-def test_what_comes_and_goes_between_two_looks_is_no_change(tmp_path: Path) -> None:
+def test_a_change_that_is_reverted_before_it_settles_is_ignored(tmp_path: Path) -> None:
     file = tmp_path / "a.yaml"
     file.write_text("one")
     watch = Watch(file, settled_after=2)
@@ -89,7 +89,7 @@ def test_what_comes_and_goes_between_two_looks_is_no_change(tmp_path: Path) -> N
     assert (watch.taken, watch.refused) == ([], [])
 
 
-def test_a_broken_file_that_stays_is_refused_once(tmp_path: Path) -> None:
+def test_a_file_that_stays_broken_is_reported_once(tmp_path: Path) -> None:
     file = tmp_path / "a.yaml"
     file.write_text("one")
     watch = Watch(file, settled_after=2)
@@ -104,7 +104,7 @@ def test_a_broken_file_that_stays_is_refused_once(tmp_path: Path) -> None:
     assert (watch.look(), watch.look(), watch.taken) == ("one", "one", ["one"])
 
 
-def test_a_touched_file_is_not_loaded_anew(tmp_path: Path) -> None:
+def test_a_touched_file_is_not_loaded_again(tmp_path: Path) -> None:
     file = tmp_path / "a.yaml"
     file.write_text("one")
     watch = Watch(file)
@@ -113,7 +113,7 @@ def test_a_touched_file_is_not_loaded_anew(tmp_path: Path) -> None:
     assert watch.taken == []
 
 
-def test_the_last_good_value_outlives_a_bad_one_which_is_reported_once(tmp_path: Path) -> None:
+def test_the_last_good_value_stays_in_use_and_a_bad_one_is_reported_once(tmp_path: Path) -> None:
     file = tmp_path / "a.yaml"
     file.write_text("good")
     watch = Watch(file)
@@ -126,7 +126,7 @@ def test_the_last_good_value_outlives_a_bad_one_which_is_reported_once(tmp_path:
     assert (watch.look(), watch.taken) == ("good", ["good"])
 
 
-def test_a_file_that_vanishes_is_reported_and_taken_in_when_it_returns(tmp_path: Path) -> None:
+def test_a_removed_file_is_reported_and_loaded_when_it_returns(tmp_path: Path) -> None:
     file = tmp_path / "a.yaml"
     file.write_text("one")
     watch = Watch(file)
@@ -152,7 +152,7 @@ def test_a_mounted_config_map_is_swapped_by_its_hidden_link(tmp_path: Path) -> N
     assert (by_file.look(), by_folder.look()) == ("second", "second")
 
 
-def test_a_folder_stands_for_its_yaml_files_in_the_order_of_their_names(tmp_path: Path) -> None:
+def test_a_folder_is_read_as_its_yaml_files_in_order_of_name(tmp_path: Path) -> None:
     for name in ("b.yaml", "a.yaml", ".hidden.yaml", "c.json", "d.yml"):
         (tmp_path / name).write_text(name)
     watch = Watch(tmp_path)
@@ -173,7 +173,7 @@ def test_moving_text_from_one_file_to_the_next_is_a_change(tmp_path: Path) -> No
     assert watch.look() == "x|yz"
 
 
-def test_at_the_start_there_is_no_last_good_value(tmp_path: Path) -> None:
+def test_an_unusable_file_at_the_start_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(FilesError, match="cannot read the file: No such file"):
         Watch(tmp_path / "missing.yaml")
     (tmp_path / "a.yaml").write_text("bad")
@@ -181,7 +181,7 @@ def test_at_the_start_there_is_no_last_good_value(tmp_path: Path) -> None:
         Watch(tmp_path)
 
 
-def test_a_fault_of_the_loader_is_not_taken_for_bad_content(tmp_path: Path) -> None:
+def test_a_fault_of_the_loader_is_raised_and_not_treated_as_bad_content(tmp_path: Path) -> None:
     file = tmp_path / "a.yaml"
     file.write_text("one")
     faults = iter([None, KeyError("a fault")])
@@ -198,7 +198,7 @@ def test_a_fault_of_the_loader_is_not_taken_for_bad_content(tmp_path: Path) -> N
         files.check()
 
 
-def test_what_cannot_be_taken_in_is_tried_again_with_the_next_look(tmp_path: Path) -> None:
+def test_a_value_that_cannot_be_applied_is_tried_again_at_the_next_check(tmp_path: Path) -> None:
     file = tmp_path / "a.yaml"
     file.write_text("one")
     taken: list[str] = []
@@ -219,7 +219,7 @@ def test_what_cannot_be_taken_in_is_tried_again_with_the_next_look(tmp_path: Pat
     assert (files.value, taken) == ("two", ["two"] * 3)
 
 
-def test_one_of_several_that_cannot_be_read_is_handed_over_as_such(tmp_path: Path) -> None:
+def test_one_unreadable_file_of_several_is_passed_on_as_unread(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / f"{name}.yaml").write_text(name)
     watch = Watch(tmp_path / "a.yaml", tmp_path / "b.yaml", tmp_path / "missing")
@@ -233,7 +233,7 @@ def test_one_of_several_that_cannot_be_read_is_handed_over_as_such(tmp_path: Pat
     assert (watch.look(), len(watch.refused)) == ("a||", 1)
 
 
-def test_a_file_larger_than_any_is_refused_unread_and_the_others_are_read(tmp_path: Path) -> None:
+def test_a_too_large_file_is_not_read_and_the_others_are(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text("a")
     with (tmp_path / "b.yaml").open("wb") as stream:
         stream.truncate((16 << 20) + 1)
@@ -244,7 +244,7 @@ def test_a_file_larger_than_any_is_refused_unread_and_the_others_are_read(tmp_pa
     assert "cannot read the file: Too many levels of symbolic links" in str(c.unread)
 
 
-def test_folders_without_files_are_told(tmp_path: Path) -> None:
+def test_folders_without_files_are_returned(tmp_path: Path) -> None:
     empty, full = tmp_path / "empty", tmp_path / "full"
     for folder in (empty, full):
         folder.mkdir()
@@ -253,7 +253,7 @@ def test_folders_without_files_are_told(tmp_path: Path) -> None:
     assert empty_folders(paths, read_each(paths)) == (empty,)
 
 
-def test_what_is_not_utf_8_is_refused_with_its_place(tmp_path: Path) -> None:
+def test_a_file_that_is_not_utf_8_is_refused_with_the_position(tmp_path: Path) -> None:
     file = tmp_path / "a.yaml"
     file.write_bytes(b"ab\xff")
     with pytest.raises(FilesError, match="byte 2 is not UTF-8: save the file as UTF-8"):
@@ -269,7 +269,7 @@ def make_socket(path: Path) -> None:
     [os.mkfifo, os.mkdir, make_socket, lambda path: path.symlink_to("/dev/zero")],
     ids=["fifo", "folder", "socket", "device"],
 )
-def test_what_is_not_a_regular_file_is_refused_at_once_and_the_others_go_on(
+def test_a_path_that_is_not_a_regular_file_is_refused_at_once_and_others_are_read(
     tmp_path: Path, make: Callable[[Path], None]
 ) -> None:
     (tmp_path / "a.yaml").write_text("a")
@@ -282,7 +282,7 @@ def test_what_is_not_a_regular_file_is_refused_at_once_and_the_others_go_on(
     assert str(unread) == f"{tmp_path}/b.yaml: {reason}"
 
 
-def test_files_are_looked_at_no_more_often_than_they_should_be(tmp_path: Path) -> None:
+def test_files_are_checked_no_more_often_than_configured(tmp_path: Path) -> None:
     file = tmp_path / "a"
     file.write_text("0")
     now = [0.0]
@@ -302,7 +302,7 @@ def test_files_are_looked_at_no_more_often_than_they_should_be(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(("again", "loads"), [(False, 2), (True, 4)])
-def test_a_refused_change_is_loaded_again_only_where_that_can_help(tmp_path: Path, *, again: bool, loads: int) -> None:
+def test_a_refused_change_is_loaded_again_only_if_so_configured(tmp_path: Path, *, again: bool, loads: int) -> None:
     file = tmp_path / "a"
     file.write_text("good")
     loaded: list[str] = []

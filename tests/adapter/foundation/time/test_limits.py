@@ -18,7 +18,7 @@ class TooManyError(Exception):
 
 
 class Time:
-    """A clock that moves when somebody sleeps."""
+    """A clock that sleeping advances."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -33,14 +33,14 @@ def limit(time: Time, per_second: float = 10.0, burst: int = 3) -> RateLimit:
     return RateLimit(per_second, burst, clock=lambda: time.seconds, sleep=time.sleep)
 
 
-def test_a_burst_passes_at_once_and_what_follows_at_the_rate() -> None:
+def test_a_burst_passes_at_once_and_the_rest_at_the_rate() -> None:
     time = Time()
     limited = limit(time)
     assert all(limited.take(1.0) for _ in range(13))
     assert time.slept == pytest.approx([0.1] * 10)
 
 
-def test_who_would_wait_longer_than_its_patience_is_told_at_once_and_takes_nothing() -> None:
+def test_a_caller_that_would_wait_too_long_is_refused_at_once_and_uses_no_slot() -> None:
     time = Time()
     limited = limit(time)
     assert [limited.take(0.05) for _ in range(6)] == [True] * 3 + [False] * 3
@@ -49,7 +49,7 @@ def test_who_would_wait_longer_than_its_patience_is_told_at_once_and_takes_nothi
     assert [limited.take(0.05) for _ in range(2)] == [True, False]
 
 
-def test_no_more_is_saved_up_than_a_burst() -> None:
+def test_unused_slots_accumulate_only_up_to_the_burst() -> None:
     time = Time()
     limited = limit(time)
     time.seconds += 3600.0
@@ -64,34 +64,34 @@ def test_the_rate_holds_for_many_threads() -> None:
     assert had.count(True) == 50
 
 
-def test_a_crowd_lets_no_more_in_and_lets_in_again() -> None:
-    crowd = ThreadLimit(2, TooManyError)
-    with crowd.entered(), crowd.entered(), pytest.raises(TooManyError), crowd.entered():
+def test_a_thread_limit_refuses_more_threads_and_admits_others_later() -> None:
+    thread_limit = ThreadLimit(2, TooManyError)
+    with thread_limit.entered(), thread_limit.entered(), pytest.raises(TooManyError), thread_limit.entered():
         pass
-    with pytest.raises(ZeroDivisionError), crowd.entered():
+    with pytest.raises(ZeroDivisionError), thread_limit.entered():
         _ = 1 / 0
-    with crowd.entered(), crowd.entered():
+    with thread_limit.entered(), thread_limit.entered():
         pass
 
 
-def test_who_waits_gets_in_when_another_leaves() -> None:
-    crowd, left = ThreadLimit(1), threading.Event()
+def test_a_waiting_thread_is_admitted_when_another_leaves() -> None:
+    thread_limit, left = ThreadLimit(1), threading.Event()
     entered = threading.Event()
 
     def stay() -> None:
-        with crowd.entered():
+        with thread_limit.entered():
             entered.set()
             assert left.wait(20)
 
     other = threading.Thread(target=stay)
     other.start()
     assert entered.wait(20)
-    with pytest.raises(ThreadLimitError), crowd.entered(0.01):
+    with pytest.raises(ThreadLimitError), thread_limit.entered(0.01):
         pass
-    with pytest.raises(TooManyError), crowd.entered(-1.0, TooManyError):
+    with pytest.raises(TooManyError), thread_limit.entered(-1.0, TooManyError):
         pass
     left.set()
-    with crowd.entered(20.0):
+    with thread_limit.entered(20.0):
         pass
     other.join(20)
 
@@ -117,12 +117,12 @@ def test_a_thousand_threads_share_one_flight() -> None:
     assert len(calls) < 1000, "threads that came while it was under way have joined it"
 
 
-def test_different_keys_fly_by_themselves_and_so_does_what_comes_later() -> None:
+def test_different_keys_and_later_calls_do_not_share_a_flight() -> None:
     flights: SingleFlight[int] = SingleFlight()
     assert [flights.join(key, lambda: 1, 1.0) for key in "aab"] == [1, 1, 1]
 
 
-def test_who_joins_waits_no_longer_than_its_patience() -> None:
+def test_a_joining_thread_waits_no_longer_than_allowed() -> None:
     flights: SingleFlight[int] = SingleFlight()
     begun, end = threading.Event(), threading.Event()
 
@@ -139,7 +139,7 @@ def test_who_joins_waits_no_longer_than_its_patience() -> None:
     leader.join(20)
 
 
-def test_a_flight_that_fails_tells_nothing_and_is_over() -> None:
+def test_a_failed_flight_leaves_no_result() -> None:
     flights: SingleFlight[int] = SingleFlight()
     with pytest.raises(ZeroDivisionError):
         flights.join("k", lambda: 1 // 0, 1.0)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize("content", [b"", b"some bytes"])
-def test_a_mapped_file_has_the_bytes_of_the_file(content: bytes, tmp_path: Path) -> None:
+def test_a_mapped_file_has_the_content_of_the_file(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(content)
     with mapped_regular(path) as mapped:

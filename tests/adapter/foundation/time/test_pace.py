@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class FakeTime:
-    """A clock that goes on when somebody sleeps or works."""
+    """A clock that sleeping and working advance."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -44,7 +44,7 @@ def test_the_first_slice_begins_at_once(pace: Pace, time: FakeTime) -> None:
     assert time.slept == []
 
 
-def test_the_pause_lies_between_the_end_of_a_slice_and_the_next(pace: Pace, time: FakeTime) -> None:
+def test_the_pause_is_between_the_end_of_a_slice_and_the_start_of_the_next(pace: Pace, time: FakeTime) -> None:
     begins = []
     for work in (0.001, 0.003, 0.0):
         with pace.slice():
@@ -53,7 +53,7 @@ def test_the_pause_lies_between_the_end_of_a_slice_and_the_next(pace: Pace, time
     assert begins == pytest.approx([100.0, 100.005, 100.012])
 
 
-def test_time_that_passed_anyway_is_part_of_the_pause(pace: Pace, time: FakeTime) -> None:
+def test_time_that_has_already_passed_counts_towards_the_pause(pace: Pace, time: FakeTime) -> None:
     with pace.slice():
         pass
     time.now += 0.003
@@ -66,7 +66,7 @@ def test_time_that_passed_anyway_is_part_of_the_pause(pace: Pace, time: FakeTime
     assert len(time.slept) == 1
 
 
-def test_a_slice_that_fails_gives_its_turn_back(pace: Pace) -> None:
+def test_a_failed_slice_releases_its_turn(pace: Pace) -> None:
     with pytest.raises(ZeroDivisionError), pace.slice():
         _ = 1 / 0
     with pace.slice():
@@ -79,13 +79,13 @@ def test_a_slice_within_a_slice_takes_its_own_turn(pace: Pace, time: FakeTime) -
     assert time.slept == pytest.approx([0.004])
 
 
-def test_items_come_in_order_each_once(pace: Pace, time: FakeTime) -> None:
+def test_slices_contain_each_item_once_in_order(pace: Pace, time: FakeTime) -> None:
     assert list(pace.slices(range(7), 3)) == [[0, 1, 2], [3, 4, 5], [6]]
     assert len(time.slept) == 3
     assert list(pace.slices([], 3)) == []
 
 
-def test_the_lane_is_free_while_a_list_is_worked_on(pace: Pace) -> None:
+def test_another_thread_can_enter_while_a_list_is_processed(pace: Pace) -> None:
     for _ in pace.slices(range(3), 1):
         entered = threading.Event()
 
@@ -125,7 +125,7 @@ def test_two_threads_are_never_in_a_slice_together() -> None:
     assert sorted(seen) == ["a"] * 30 + ["b"] * 30
 
 
-def test_who_comes_back_at_once_stands_behind_those_who_wait() -> None:
+def test_each_slice_takes_the_next_turn_even_if_the_lane_is_free() -> None:
     """Each request takes the next turn, whether or not the lane is free at that moment."""
     waits: list[float] = []
     pace = Pace(0.5, sleep=waits.append, clock=lambda: 0.0)
@@ -135,11 +135,11 @@ def test_who_comes_back_at_once_stands_behind_those_who_wait() -> None:
     assert waits == [0.5, 1.0, 1.5]
 
 
-def test_without_pauses_nobody_sleeps() -> None:
+def test_an_unpaced_lane_does_not_sleep() -> None:
     assert sum(len(part) for part in UNPACED.slices(range(100_000), 10)) == 100_000
 
 
-def test_timed_slices_take_what_half_a_millisecond_brings_forth(pace: Pace, time: FakeTime) -> None:
+def test_timed_slices_contain_half_a_millisecond_of_items(pace: Pace, time: FakeTime) -> None:
     def made() -> Iterator[int]:
         for number in range(7):
             time.now += 0.0002 if number != 4 else 0.003
@@ -159,14 +159,14 @@ def test_timed_slices_lose_nothing(pace: Pace, time: FakeTime, count: int) -> No
     assert list(pace.timed(made())) == [[number] for number in range(count)]
 
 
-def test_a_slice_tells_when_its_time_is_over(pace: Pace, time: FakeTime) -> None:
+def test_a_slice_shows_when_its_time_is_over(pace: Pace, time: FakeTime) -> None:
     with pace.slice() as work:
         assert not work.is_over
         time.now += 0.0006
         assert work.is_over
 
 
-def test_a_lane_with_another_pause(pace: Pace, time: FakeTime) -> None:
+def test_a_lane_may_have_a_pause_of_its_own(pace: Pace, time: FakeTime) -> None:
     hurried = pace.with_pause(0.001)
     for _ in range(3):
         with hurried.slice():
@@ -178,7 +178,7 @@ def test_a_lane_with_another_pause(pace: Pace, time: FakeTime) -> None:
         pass
 
 
-def test_the_pause_can_be_changed_while_a_process_runs(pace: Pace, time: FakeTime) -> None:
+def test_the_pause_can_be_changed_at_runtime(pace: Pace, time: FakeTime) -> None:
     begins = []
     for pause in (0.0, 0.0, 0.001, 0.001):
         pace.set_pause(pause)
@@ -188,7 +188,7 @@ def test_the_pause_can_be_changed_while_a_process_runs(pace: Pace, time: FakeTim
     assert begins == pytest.approx([100.0, 100.0005, 100.001, 100.0025])
 
 
-def test_a_process_that_is_stopped_within_a_slice_does_not_pause_as_long_again() -> None:
+def test_a_process_that_was_stopped_within_a_slice_does_not_pause_as_long_afterwards() -> None:
     """The monotonic clock goes on while a process or a virtual machine is stopped, perhaps for days."""
     now, pauses = [0.0], list[float]()
     pace = Pace(0.004, sleep=pauses.append, clock=lambda: now[0])

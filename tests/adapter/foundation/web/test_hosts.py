@@ -52,12 +52,12 @@ def test_loopback_and_listed_hosts_are_answered(authority: str) -> None:
         "\u00e4",
     ],
 )
-def test_other_hosts_are_not(authority: str) -> None:
+def test_other_hosts_are_refused(authority: str) -> None:
     assert not HOSTS.allows(authority)
 
 
 @pytest.mark.parametrize("listed", ["", "http://a", "a:80", "a/b", "*", "*.example.com", "a b", "a@b"])
-def test_what_is_no_host_cannot_be_listed(listed: str) -> None:
+def test_a_listed_value_that_is_not_a_host_is_refused(listed: str) -> None:
     with pytest.raises(ValueError, match="is not a host: write a name or an address"):
         AllowedHosts([listed])
 
@@ -67,16 +67,16 @@ def application(_environ: WSGIEnvironment, start_response: StartResponse) -> lis
     return [b"page"]
 
 
-def asked(environ: WSGIEnvironment) -> tuple[str, bytes]:
+def answer_of(environ: WSGIEnvironment) -> tuple[str, bytes]:
     """Return status and body of the protected application."""
-    told: list[str] = []
+    statuses: list[str] = []
 
     def start_response(status: str, _headers: object, _error: object = None, /) -> Callable[[bytes], object]:
-        told.append(status)
+        statuses.append(status)
         return lambda _: None
 
     body = b"".join(only_hosts(application, HOSTS, "ask for localhost")(environ, start_response))
-    return told[0], body
+    return statuses[0], body
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def asked(environ: WSGIEnvironment) -> tuple[str, bytes]:
         ("http://evil.example/", None, "421 Misdirected Request"),
     ],
 )
-def test_the_header_and_an_absolute_target_are_judged(target: str, host: str | None, status: str) -> None:
-    answered, body = asked({"RAW_URI": target} | ({} if host is None else {"HTTP_HOST": host}))
+def test_the_host_header_and_an_absolute_target_are_checked(target: str, host: str | None, status: str) -> None:
+    answered, body = answer_of({"RAW_URI": target} | ({} if host is None else {"HTTP_HOST": host}))
     assert answered == status
     assert body == b"page" or b"ask for localhost" in body

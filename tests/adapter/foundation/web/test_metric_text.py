@@ -17,7 +17,7 @@ values = st.dictionaries(st.text(max_size=10), st.floats(allow_nan=False), max_s
 
 
 @given(values=values, kind=st.sampled_from(["gauge", "counter"]))
-def test_labels_and_values_come_back_as_they_were(values: Mapping[str, float], kind: str) -> None:
+def test_labels_and_values_are_read_back_unchanged(values: Mapping[str, float], kind: str) -> None:
     text = family(
         "a_total", "How many.", (sample("a_total", label("of", name), value) for name, value in values.items()), kind
     )

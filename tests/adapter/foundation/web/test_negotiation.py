@@ -34,7 +34,7 @@ PROTOBUF_V2 = "application/vnd.kubernetes.protobuf;g=apidiscovery.k8s.io;v=v2;as
         (f"{V2};q=1.5,application/json", "v2"),
     ],
 )
-def test_aggregated_discovery_in_the_version_that_is_liked_best(accept: str, version: str) -> None:
+def test_aggregated_discovery_is_served_in_the_preferred_version(accept: str, version: str) -> None:
     assert aggregated_version(accept) == version
 
 
@@ -58,7 +58,7 @@ def test_aggregated_discovery_in_the_version_that_is_liked_best(accept: str, ver
         ";;=,,",
     ],
 )
-def test_who_does_not_like_aggregated_discovery_best(accept: str) -> None:
+def test_aggregated_discovery_is_not_served_to_clients_that_do_not_prefer_it(accept: str) -> None:
     assert aggregated_version(accept) is None
 
 
@@ -89,7 +89,7 @@ METADATA = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
         ("application/vnd.kubernetes.protobuf, */*", None),
     ],
 )
-def test_a_table_in_the_version_that_is_liked_best(accept: str, version: str | None) -> None:
+def test_a_table_is_served_in_the_preferred_version(accept: str, version: str | None) -> None:
     assert table_version(accept) == version
 
 
@@ -104,12 +104,12 @@ def test_gzip_is_not_accepted(header: str) -> None:
 
 
 @pytest.mark.parametrize("header", ['"a"', 'W/"a"', '"b", "a"', 'W/"b",W/"a"', "*"])
-def test_a_tag_that_the_client_has(header: str) -> None:
+def test_an_etag_that_the_client_has_is_current(header: str) -> None:
     assert is_current('"a"', header)
 
 
 @pytest.mark.parametrize("header", ["", "a", '"b"', '"A"', 'w/"a"', '"*"', '*, "b"', '"a'])
-def test_a_tag_that_the_client_has_not(header: str) -> None:
+def test_an_etag_that_the_client_does_not_have_is_not_current(header: str) -> None:
     assert not is_current('"a"', header)
 
 
@@ -139,7 +139,7 @@ def test_a_tag_that_the_client_has_not(header: str) -> None:
         ("labelSelector=pretty%3Dtrue", "", False),
     ],
 )
-def test_json_is_indented_as_go_decides(query: str, agent: str, indented: bool) -> None:  # noqa: FBT001 - a table
+def test_json_is_indented_for_the_same_requests_as_in_go(query: str, agent: str, indented: bool) -> None:  # noqa: FBT001 - a table
     assert wants_indent(query, agent) is indented
 
 
@@ -152,7 +152,7 @@ HEADERS = st.one_of(
 
 
 @given(HEADERS, HEADERS)
-def test_no_header_breaks_it(header: str, other: str) -> None:
+def test_no_header_value_is_an_error(header: str, other: str) -> None:
     assert aggregated_version(header) in {None, "v2", "v2beta1"}
     assert table_version(header) in {None, "v1", "v1beta1"}
     accepts_gzip(header)
@@ -181,5 +181,5 @@ def test_no_header_breaks_it(header: str, other: str) -> None:
         ("text/*", None),
     ],
 )
-def test_json_or_yaml_or_neither(accept: str, served: str | None) -> None:
+def test_the_content_type_is_json_yaml_or_not_acceptable(accept: str, served: str | None) -> None:
     assert served_type(accept) == served

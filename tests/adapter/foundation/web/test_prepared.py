@@ -1,4 +1,4 @@
-"""Equal large answers are written once, and nobody gets the bytes of another answer."""
+"""Equal large answers are written once, and no request gets the bytes of another answer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Writer:
         return text.encode() * times
 
 
-def test_an_equal_answer_is_written_once_and_a_new_one_anew() -> None:
+def test_equal_consecutive_answers_are_written_once() -> None:
     bodies: PreparedBodies[str] = PreparedBodies()
     writer = Writer()
     for answer in ("a", "a", "b", "b", "a"):
@@ -51,17 +51,17 @@ def test_a_large_answer_is_compressed_once() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 2), st.integers(0, 40)), max_size=40))
-def test_each_gets_the_bytes_of_his_own_answer_and_the_limit_holds(asked: list[tuple[int, int, int]]) -> None:
+def test_each_request_gets_its_own_answer_and_memory_is_bounded(requests: list[tuple[int, int, int]]) -> None:
     limit = 3 * FROM_ITEMS * 128 + 60
     bodies: PreparedBodies[tuple[int, int]] = PreparedBodies(limit)
-    for question, answer, length in asked:
+    for question, answer, length in requests:
         text = f"{question}/{answer}/{length}".encode() + b"x" * length
         made = bodies.body(question, (answer, length), FROM_ITEMS, functools.partial(bytes, text))
         assert made.plain == text
         assert 0 <= bodies.held_bytes <= limit
 
 
-def test_who_asks_for_another_answer_does_not_wait_for_the_one_that_is_being_written() -> None:
+def test_a_request_for_another_answer_does_not_wait_for_one_being_written() -> None:
     bodies: PreparedBodies[str] = PreparedBodies()
     writer, begun, go_on = Writer(), threading.Event(), threading.Event()
 
@@ -79,7 +79,7 @@ def test_who_asks_for_another_answer_does_not_wait_for_the_one_that_is_being_wri
         assert first.result(20).plain == b"a"
 
 
-def test_after_a_failure_the_next_one_writes_it() -> None:
+def test_after_a_failure_the_next_request_writes_the_answer() -> None:
     bodies: PreparedBodies[str] = PreparedBodies()
 
     def fail() -> bytes:

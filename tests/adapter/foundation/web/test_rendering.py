@@ -12,7 +12,7 @@ GZIP = (("Accept-Encoding", "deflate, gzip"),)
 CURL = (("User-Agent", "curl/8.5.0"),)
 
 
-def asking(*headers: tuple[str, str], method: str = "GET", query: str = "") -> Request:
+def request_with(*headers: tuple[str, str], method: str = "GET", query: str = "") -> Request:
     return Request(method, "/x", query, headers)
 
 
@@ -24,43 +24,43 @@ def of_size(length: int) -> Response:
     return Response(200, body, headers=(("Vary", "Accept"),))
 
 
-def test_a_short_answer_to_a_program_stays_as_it_is() -> None:
+def test_a_short_answer_to_a_program_is_sent_unchanged() -> None:
     response = of_size(GZIP_FROM_BYTES)
-    assert rendered(response, asking(*GZIP)) is response
+    assert rendered(response, request_with(*GZIP)) is response
 
 
-def test_a_long_answer_is_compressed_for_who_accepts_it() -> None:
+def test_a_long_answer_is_compressed_for_clients_that_accept_gzip() -> None:
     response = of_size(GZIP_FROM_BYTES + 1)
-    sent = rendered(response, asking(*GZIP))
+    sent = rendered(response, request_with(*GZIP))
     assert gzip.decompress(sent.body) == response.body
     assert sent.headers == (("Vary", "Accept"), ("Vary", "Accept-Encoding"), ("Content-Encoding", "gzip"))
 
 
-def test_a_long_answer_is_whole_for_others_and_caches_are_told_that_it_depends() -> None:
+def test_a_long_answer_is_plain_for_others_and_varies_by_encoding() -> None:
     response = of_size(GZIP_FROM_BYTES + 1)
-    sent = rendered(response, asking())
+    sent = rendered(response, request_with())
     assert (sent.body, sent.headers[-1]) == (response.body, ("Vary", "Accept-Encoding"))
 
 
 @pytest.mark.parametrize("method", ["HEAD", "POST"])
 def test_answers_to_other_methods_are_not_compressed(method: str) -> None:
     response = of_size(GZIP_FROM_BYTES + 1)
-    assert rendered(response, asking(*GZIP, method=method)) is response
+    assert rendered(response, request_with(*GZIP, method=method)) is response
 
 
-def test_what_lies_ready_compressed_is_sent_and_not_made_again() -> None:
+def test_a_prepared_compressed_body_is_sent_and_not_compressed_again() -> None:
     response = Response(200, b" " * (GZIP_FROM_BYTES + 1), gzipped=b"ready")
-    assert rendered(response, asking(*GZIP)).body == b"ready"
+    assert rendered(response, request_with(*GZIP)).body == b"ready"
 
 
-def test_people_get_it_indented_with_a_lines_end() -> None:
-    sent = rendered(Response(200, json_line({"items": [], "metadata": {}, "a": [1]})), asking(*CURL))
+def test_curl_gets_indented_json_with_a_final_line_feed() -> None:
+    sent = rendered(Response(200, json_line({"items": [], "metadata": {}, "a": [1]})), request_with(*CURL))
     assert sent.body == b'{\n  "items": [],\n  "metadata": {},\n  "a": [\n    1\n  ]\n}\n'
 
 
-def test_what_is_indented_is_never_the_prepared_bytes() -> None:
+def test_an_indented_answer_does_not_use_the_prepared_bytes() -> None:
     response = Response(200, of_size(GZIP_FROM_BYTES + 1).body, gzipped=b"ready")
-    sent = rendered(response, asking(*GZIP, query="pretty=1"))
+    sent = rendered(response, request_with(*GZIP, query="pretty=1"))
     assert json.loads(gzip.decompress(sent.body)) == json.loads(response.body)
     assert gzip.decompress(sent.body).startswith(b"[\n  ")
 
@@ -74,5 +74,5 @@ def test_what_is_indented_is_never_the_prepared_bytes() -> None:
     ],
     ids=["text", "nothing", "very long"],
 )
-def test_what_is_not_indented_for_anybody(response: Response) -> None:
-    assert rendered(response, asking(*CURL)).body == response.body
+def test_text_empty_and_very_long_answers_are_not_indented(response: Response) -> None:
+    assert rendered(response, request_with(*CURL)).body == response.body

@@ -18,23 +18,23 @@ from tests.support.waiting import until
 
 
 @dataclass
-class Noting:
+class RecordingRoutes:
     """Routes whose handlers record their requests; each answers with its own name."""
 
-    asked: list[tuple[str, Request]] = field(default_factory=list)
+    requests: list[tuple[str, Request]] = field(default_factory=list)
 
     def handler(self, name: str, request: Request) -> Response:
-        self.asked.append((name, request))
+        self.requests.append((name, request))
         return Response(200, name.encode())
 
     def route(self, path: str, *methods: str, name: str = "", largest_body_bytes: int = 0) -> Route:
         return Route(path, lambda request: self.handler(name or path, request), methods, largest_body_bytes)
 
-    def ask(self, routes: list[Route], method: str, target: str, **more: object) -> tuple[str, dict[str, str], bytes]:
+    def send(self, routes: list[Route], method: str, target: str, **more: object) -> tuple[str, dict[str, str], bytes]:
         application = wsgi_application(
             lambda request: self.handler("fallback", request), routes=routes, refuse=refuse_as_teapot
         )
-        # The decoded path must not matter: it no longer tells `%2F` from a slash.
+        # The decoded path must not matter: it no longer distinguishes `%2F` from a slash.
         return call(application, environ(method, target, PATH_INFO="/decoded", **more))
 
 
@@ -72,10 +72,10 @@ def refuse_as_teapot(_: Request, error: RefusedRequestError) -> Response:
 )
 def test_a_target_is_routed_by_its_raw_path(target: str, name: str) -> None:
     rules = ("/exact", "/slash/", "/items/<item>", "/items/known", "/below/*", "/below/more/*", "/below/exact")
-    noting = Noting()
-    routes = [noting.route(rule) for rule in rules]
-    assert noting.ask(routes, "GET", target)[2] == name.encode()
-    assert [asked for asked, _ in noting.asked] == [name]
+    recorder = RecordingRoutes()
+    routes = [recorder.route(rule) for rule in rules]
+    assert recorder.send(routes, "GET", target)[2] == name.encode()
+    assert [handler for handler, _ in recorder.requests] == [name]
 
 
 @pytest.mark.parametrize(
@@ -86,40 +86,40 @@ def test_a_target_is_routed_by_its_raw_path(target: str, name: str) -> None:
         ("/files/a/b%2F", {"rest": "a/b%2F"}),
     ],
 )
-def test_path_values_stay_encoded_and_so_does_the_path(target: str, values: dict[str, str]) -> None:
-    noting = Noting()
-    noting.ask([noting.route("/items/<item>"), noting.route("/files/<path:rest>")], "GET", target)
-    ((_, request),) = noting.asked
+def test_path_values_and_the_path_stay_encoded(target: str, values: dict[str, str]) -> None:
+    recorder = RecordingRoutes()
+    recorder.send([recorder.route("/items/<item>"), recorder.route("/files/<path:rest>")], "GET", target)
+    ((_, request),) = recorder.requests
     assert (request.path, request.path_values) == (target, values)
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "OPTIONS", "TRACE", "DELETE", "WEIRD"])
 @pytest.mark.filterwarnings("ignore:Unknown REQUEST_METHOD")
 def test_a_route_without_methods_takes_every_method(method: str) -> None:
-    noting = Noting()
-    noting.ask([noting.route("/a")], method, "/a")
-    assert [(name, request.method) for name, request in noting.asked] == [("/a", method)]
+    recorder = RecordingRoutes()
+    recorder.send([recorder.route("/a")], method, "/a")
+    assert [(name, request.method) for name, request in recorder.requests] == [("/a", method)]
 
 
 @pytest.mark.parametrize("method", ["HEAD", "PUT", "OPTIONS", "WEIRD"])
 @pytest.mark.filterwarnings("ignore:Unknown REQUEST_METHOD")
-def test_another_method_is_refused_in_the_programs_shape_with_all_that_are_allowed(method: str) -> None:
-    noting = Noting()
-    routes = [noting.route("/a", "GET", name="get"), noting.route("/a", "POST", name="post")]
-    status, _, body = noting.ask(routes, method, "/a")
-    assert (status[:3], noting.asked) == ("418", [])
+def test_another_method_is_refused_by_the_program_with_all_allowed_methods(method: str) -> None:
+    recorder = RecordingRoutes()
+    routes = [recorder.route("/a", "GET", name="get"), recorder.route("/a", "POST", name="post")]
+    status, _, body = recorder.send(routes, method, "/a")
+    assert (status[:3], recorder.requests) == ("418", [])
     words = f"405 {method} is not allowed here: use GET or POST ('GET', 'POST')"
     assert body == (b"" if method == "HEAD" else words.encode())
-    assert noting.ask(routes, "POST", "/a")[2] == b"post"
+    assert recorder.send(routes, "POST", "/a")[2] == b"post"
 
 
 def test_an_upgrade_or_an_odd_host_does_not_change_the_route() -> None:
-    noting = Noting()
+    recorder = RecordingRoutes()
     odd = {"HTTP_CONNECTION": "Upgrade", "HTTP_UPGRADE": "websocket", "HTTP_HOST": "not a host/"}
-    assert noting.ask([noting.route("/a")], "GET", "/a", **odd)[2] == b"/a"
+    assert recorder.send([recorder.route("/a")], "GET", "/a", **odd)[2] == b"/a"
 
 
-def test_what_a_handler_raises_is_left_to_the_server() -> None:
+def test_an_exception_of_a_handler_is_left_to_the_server() -> None:
     def broken(_: Request) -> Response:
         raise ZeroDivisionError
 
@@ -170,10 +170,10 @@ class Waiting(io.BytesIO):
     ],
 )
 def test_a_body_up_to_the_largest_size_reaches_the_handler(more: dict[str, object]) -> None:
-    noting = Noting()
+    recorder = RecordingRoutes()
     sent = more["wsgi.input"].getvalue() if more else b""  # type: ignore[attr-defined] # it is a BytesIO
-    assert noting.ask([noting.route("/a", largest_body_bytes=8)], "POST", "/a", **more)[0][:3] == "200"
-    assert noting.asked[0][1].body == sent
+    assert recorder.send([recorder.route("/a", largest_body_bytes=8)], "POST", "/a", **more)[0][:3] == "200"
+    assert recorder.requests[0][1].body == sent
 
 
 @pytest.mark.parametrize(
@@ -189,50 +189,50 @@ def test_a_body_up_to_the_largest_size_reaches_the_handler(more: dict[str, objec
     ],
 )
 def test_a_body_that_is_too_large_or_not_whole_never_reaches_the_handler(more: dict[str, object], status: int) -> None:
-    noting = Noting()
-    answered, _, body = noting.ask([noting.route("/a", largest_body_bytes=8)], "POST", "/a", **more)
-    assert (answered[:3], body.split()[0], noting.asked) == ("418", str(status).encode(), [])
+    recorder = RecordingRoutes()
+    answered, _, body = recorder.send([recorder.route("/a", largest_body_bytes=8)], "POST", "/a", **more)
+    assert (answered[:3], body.split()[0], recorder.requests) == ("418", str(status).encode(), [])
 
 
 @pytest.mark.parametrize("length", ["-4", "\xb2", "4,4"])
-def test_a_length_that_is_no_number_is_refused(length: str) -> None:
+def test_a_length_that_is_not_a_number_is_refused(length: str) -> None:
     with pytest.raises(RefusedRequestError, match="Content-Length") as refused:
         read_body({"CONTENT_LENGTH": length, "wsgi.input": io.BytesIO(b"1234")}, 8)
     assert refused.value.status == 400
 
 
 def test_bodies_that_never_end_leave_threads_for_other_requests() -> None:
-    noting, waiting = Noting(), Waiting()
+    recorder, waiting = RecordingRoutes(), Waiting()
     application = wsgi_application(
-        lambda request: noting.handler("fallback", request),
-        routes=[noting.route("/a", "GET", "POST", largest_body_bytes=8), noting.route("/b", "GET")],
+        lambda request: recorder.handler("fallback", request),
+        routes=[recorder.route("/a", "GET", "POST", largest_body_bytes=8), recorder.route("/b", "GET")],
     )
 
-    def ask(method: str, path: str, **more: object) -> str:
+    def send(method: str, path: str, **more: object) -> str:
         return call(application, environ(method, path, PATH_INFO=path, **more))[0][:3]
 
     with ThreadPoolExecutor(MOST_BODIES) as threads:
         slow = [
-            threads.submit(ask, "POST", "/a", **{"wsgi.input": waiting, "CONTENT_LENGTH": "5"})
+            threads.submit(send, "POST", "/a", **{"wsgi.input": waiting, "CONTENT_LENGTH": "5"})
             for _ in range(MOST_BODIES)
         ]
         until(lambda: waiting.count == MOST_BODIES)
-        assert ask("POST", "/a", **with_body(b"12345")) == "503"
-        assert ask("GET", "/b") == "200"
+        assert send("POST", "/a", **with_body(b"12345")) == "503"
+        assert send("GET", "/b") == "200"
         waiting.arrived.set()
         assert {each.result(20) for each in slow} == {"200"}
-    assert ask("POST", "/a", **with_body(b"12345")) == "200"
+    assert send("POST", "/a", **with_body(b"12345")) == "200"
 
 
 @pytest.mark.parametrize("path", ["/a", "/unrouted"])
 def test_a_body_is_not_read_where_none_is_accepted(path: str) -> None:
-    noting = Noting()
+    recorder = RecordingRoutes()
     more = {"wsgi.input": Stalled(), "CONTENT_LENGTH": "5"}
-    assert noting.ask([noting.route("/a")], "GET", path, **more)[0][:3] == "200"
-    assert noting.asked[0][1].body == b""
+    assert recorder.send([recorder.route("/a")], "GET", path, **more)[0][:3] == "200"
+    assert recorder.requests[0][1].body == b""
 
 
-def test_a_plain_refusal_names_the_methods_that_are_allowed() -> None:
+def test_a_plain_refusal_names_the_allowed_methods() -> None:
     with pytest.raises(RefusedRequestError) as refused:
         select([Route("/a", lambda _: Response(200, b""), ("GET", "HEAD"))], "PUT")
     response = plain_refusal(Request("PUT", "/a"), refused.value)

@@ -21,10 +21,10 @@ class Echo:
     """A handler that records its requests and answers with one response."""
 
     response: Response = field(default_factory=lambda: Response(429, b"{}", "application/x", (("ETag", '"1"'),)))
-    asked: list[Request] = field(default_factory=list)
+    requests: list[Request] = field(default_factory=list)
 
     def __call__(self, request: Request) -> Response:
-        self.asked.append(request)
+        self.requests.append(request)
         return self.response
 
 
@@ -32,12 +32,12 @@ class Echo:
     "target", ["/", "/apis", "/apis/x/y", "//", "//x", "/a//b", "/a/", "/%2F%2f?a=%20b", *FREQUENT]
 )
 @pytest.mark.filterwarnings("ignore:Unknown REQUEST_METHOD")
-def test_every_method_and_path_is_the_handlers_to_answer(target: str) -> None:
+def test_every_method_and_path_is_answered_by_the_handler(target: str) -> None:
     path, _, query = target.partition("?")
     for method in ("GET", "POST", "OPTIONS", "DELETE", "PATCH", "TRACE", "WEIRD"):
         echo = Echo()
         status, headers, body = call(wsgi_application(echo, is_frequent=is_frequent), environ(method, target))
-        assert echo.asked == [Request(method, path, query)]
+        assert echo.requests == [Request(method, path, query)]
         assert (status[:3], body) == ("429", b"{}")
         assert (headers["Content-Type"], headers["Content-Length"], headers["ETag"]) == ("application/x", "2", '"1"')
 
@@ -52,26 +52,28 @@ def test_every_method_and_path_is_the_handlers_to_answer(target: str) -> None:
         ("/a", {"HTTP_HOST": "not a host/"}),
     ],
 )
-def test_what_flask_would_answer_in_html_is_the_handlers_too(target: str, more: dict[str, str]) -> None:
+def test_requests_that_flask_would_answer_in_html_are_answered_by_the_handler(
+    target: str, more: dict[str, str]
+) -> None:
     echo = Echo()
     assert call(wsgi_application(echo, is_frequent=is_frequent), environ("GET", target, **more))[0][:3] == "429"
-    assert len(echo.asked) == 1
+    assert len(echo.requests) == 1
 
 
 @pytest.mark.parametrize("target", ["/apis", f"{FREQUENT[0]}v1beta1"])
-def test_a_head_has_no_body(target: str) -> None:
+def test_the_answer_to_head_has_no_body(target: str) -> None:
     _, _, body = call(wsgi_application(Echo(), is_frequent=is_frequent), environ("HEAD", target))
     assert body == b""
 
 
 @pytest.mark.parametrize("target", ["/apis", f"{FREQUENT[1]}v1beta1"])
-def test_header_lines_and_chain_reach_the_handler_as_received(target: str) -> None:
+def test_header_lines_and_certificate_chain_reach_the_handler_as_received(target: str) -> None:
     echo = Echo()
     call(
         wsgi_application(echo, is_frequent=is_frequent),
         environ("GET", target, **{"tidewatch.headers": HEADERS, "tidewatch.peer_chain": CHAIN}),
     )
-    assert (echo.asked[0].headers, echo.asked[0].peer_chain) == (HEADERS, CHAIN)
+    assert (echo.requests[0].headers, echo.requests[0].peer_chain) == (HEADERS, CHAIN)
 
 
 def test_joined_headers_of_wsgi_are_never_used() -> None:
@@ -89,12 +91,12 @@ def test_joined_headers_of_wsgi_are_never_used() -> None:
         ("*", "*", ""),
     ],
 )
-def test_the_target_is_taken_apart_and_not_decoded(target: str, path: str, query: str) -> None:
+def test_the_target_is_split_and_not_decoded(target: str, path: str, query: str) -> None:
     request = request_of(environ("GET", target))
     assert (request.path, request.query) == (path, query)
 
 
-def test_the_hot_paths_answer_alike_through_flask_and_past_it() -> None:
+def test_frequent_paths_have_the_same_answer_with_and_without_flask() -> None:
     target = f"{FREQUENT[0]}v1beta1/namespaces/shop/pods/*/rps"
     echo = Echo(Response(200, b'{"items":[]}'))
     past = call(wsgi_application(echo, is_frequent=is_frequent), environ("GET", target))
@@ -114,14 +116,14 @@ def test_the_hot_paths_answer_alike_through_flask_and_past_it() -> None:
         ("OPTIONS", b"", "405"),
     ],
 )
-def test_a_frequent_route_answers_alike_through_flask_and_past_it(
+def test_a_frequent_route_has_the_same_answer_with_and_without_flask(
     target: str, method: str, body: bytes, status: str
 ) -> None:
     def answer(*, is_frequent: bool) -> tuple[list[Request], tuple[str, dict[str, str], bytes]]:
         echo = Echo(Response(200, b"[]", headers=(("Tidewatch-Basis", "metrics"),)))
         route = Route("/scores", echo, ("POST",), largest_body_bytes=2, is_frequent=is_frequent)
-        asked = environ(method, target, **{"wsgi.input": BytesIO(body), "CONTENT_LENGTH": str(len(body))})
-        return echo.asked, call(wsgi_application(Echo(), routes=[route]), asked)
+        sent = environ(method, target, **{"wsgi.input": BytesIO(body), "CONTENT_LENGTH": str(len(body))})
+        return echo.requests, call(wsgi_application(Echo(), routes=[route]), sent)
 
     past, through = answer(is_frequent=True), answer(is_frequent=False)
     assert past == through

@@ -36,12 +36,12 @@ def test_yaml_is_written_in_block_style() -> None:
     ]
 
 
-def test_a_long_document_stays_json_which_is_yaml() -> None:
+def test_a_long_document_stays_json_which_is_valid_yaml() -> None:
     document = json.dumps(["a" * 100] * (MOST_YAML_BYTES // 100)).encode()
     assert yaml_of(document) is document
     assert yaml.safe_load(document)[0] == "a" * 100
 
 
 @pytest.mark.parametrize("body", [b"[]", b"{}", b'"a"\n'])
-def test_what_is_small_stays_so(body: bytes) -> None:
+def test_small_documents_are_one_line(body: bytes) -> None:
     assert yaml_of(body).decode().count("\n") == 1
