@@ -70,7 +70,7 @@ def test_variations_of_the_format_are_read(document: str, value: float) -> None:
         'open{a="1',
     ],
 )
-def test_a_value_that_makes_no_sense_is_an_error_and_quoted(line: str) -> None:
+def test_an_invalid_value_is_an_error_that_quotes_the_line(line: str) -> None:
     with pytest.raises(MetricValueError, match="open"):
         total(line)
 
@@ -121,7 +121,7 @@ def test_any_label_value_survives_the_escapes(values: dict[str, int]) -> None:
 
 
 @given(st.text())
-def test_no_line_raises_anything_else(text: str) -> None:
+def test_no_line_raises_another_error(text: str) -> None:
     found = SeriesTotal(parse_series_choice("open"))
     for line in (f"open{text}", f"open{{{text}", f"open {text}"):
         try:

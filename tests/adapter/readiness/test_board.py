@@ -28,14 +28,14 @@ def metrics(board: ReadinessBoard) -> dict[str, float]:
     return {" ".join((sample.name, *sample.labels.values())): sample.value for sample in samples}
 
 
-def test_every_path_but_two_is_the_probe() -> None:
+def test_every_path_except_livez_and_metrics_is_the_probe() -> None:
     board = ReadinessBoard(RULES, lambda: 10.0)
     board.update(lambda: 100.0)
     statuses = {path: sidecar_answer(board, path).status for path in ("/", "/readyz", "/healthz", "/livez", "/metrics")}
     assert statuses == {"/": 503, "/readyz": 503, "/healthz": 503, "/livez": 200, "/metrics": 200}
 
 
-def test_own_metrics_say_what_the_probe_says() -> None:
+def test_own_metrics_match_the_probe() -> None:
     board = ReadinessBoard(RULES, lambda: 10.0)
     board.update(lambda: 99.5)
     board.update(failing)
@@ -60,7 +60,7 @@ def test_a_process_that_ends_is_not_ready() -> None:
     assert (answer.status, answer.body) == (503, b"not ready: shutting down\n")
 
 
-def test_states_are_logged_when_they_change_and_not_for_each_read(caplog: pytest.LogCaptureFixture) -> None:
+def test_states_are_logged_only_when_they_change(caplog: pytest.LogCaptureFixture) -> None:
     board = ReadinessBoard(RULES)
     with caplog.at_level("INFO"):
         for connections in (99.0, 100.0, 100.0, 95.0, 89.0, 89.0):

@@ -35,6 +35,6 @@ def test_the_ratio_is_exact_for_whole_numbers(limit: int, ratio: float, below: f
 
 
 @pytest.mark.parametrize(("limit", "ratio"), [(0, 0.95), (-5, 0.95), (10, 0.0), (10, -0.5), (10, 1.01)])
-def test_a_limit_that_no_pod_could_keep_is_refused(limit: int, ratio: float) -> None:
+def test_a_limit_or_ratio_out_of_range_is_refused(limit: int, ratio: float) -> None:
     with pytest.raises(ValueError, match="write"):
         connection_limit(limit, ratio)

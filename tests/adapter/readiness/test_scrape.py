@@ -120,13 +120,13 @@ SLOW = {
 
 
 @pytest.mark.parametrize("form", SLOW)
-def test_an_application_that_hangs_or_drips_is_given_up_at_the_deadline(form: str) -> None:
+def test_a_read_of_a_hanging_or_trickling_application_ends_at_the_deadline(form: str) -> None:
     with pytest.raises(ScrapeError, match=r"within 0\.2 s") as caught:
         read(SLOW[form], SOON_SECONDS)
     assert caught.value.result == "late"
 
 
-def test_an_answer_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_endless_answer_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("adapter.readiness.scrape.MOST_BYTES", 1 << 20)
 
     def endless(peer: Peer) -> None:
@@ -139,14 +139,14 @@ def test_an_answer_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> N
         read(endless)
 
 
-def test_nobody_listens() -> None:
+def test_a_port_without_a_listener_is_an_error() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     with pytest.raises(ScrapeError, match=f"127.0.0.1:{port} cannot be reached: Connection refused"):
         read_total(parse_metrics_url(f"http://127.0.0.1:{port}/"), OPEN, PATIENCE_SECONDS)
 
 
-def test_an_address_of_a_family_that_the_kernel_lacks_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_address_of_an_unsupported_family_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
     """As for `localhost` on a node with `ipv6.disable=1`, whose `/etc/hosts` has `::1` nevertheless."""
     lookup = socket.getaddrinfo
     lacking = (socket.AF_APPLETALK, socket.SOCK_STREAM, 0, "", ("::1", 80))
@@ -174,7 +174,7 @@ def test_the_request_asks_for_plain_text_on_a_connection_of_its_own() -> None:
         ("http://app:9000?x", "app", 9000, "/?x"),
     ],
 )
-def test_urls(text: str, host: str, port: int, target: str) -> None:
+def test_urls_are_parsed(text: str, host: str, port: int, target: str) -> None:
     url = parse_metrics_url(text)
     assert (url.host, url.port, url.target) == (host, port, target)
 
@@ -199,7 +199,7 @@ def test_urls(text: str, host: str, port: int, target: str) -> None:
         "http://ä/",
     ],
 )
-def test_urls_that_are_refused(text: str) -> None:
+def test_invalid_urls_are_refused_without_showing_a_password(text: str) -> None:
     with pytest.raises(ValueError) as caught:
         parse_metrics_url(text)
     assert "hunter2" not in str(caught.value)

@@ -43,7 +43,7 @@ def test_matchers_choose_series(text: str, labels: dict[str, str], *, matches: b
         'a\n{x="1"}',
     ],
 )
-def test_what_is_no_selector_is_refused(text: str) -> None:
+def test_a_text_that_is_not_a_selector_is_refused(text: str) -> None:
     with pytest.raises(ValueError):
         parse_series_choice(text)
 

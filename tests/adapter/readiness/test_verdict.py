@@ -36,7 +36,7 @@ REFUSED = "127.0.0.1:9000 cannot be reached: Connection refused"
         (FULL, 20.0, True, "ready, because open is unknown: no value for 10 s: a read has not ended"),
     ],
 )
-def test_verdicts(known: KnownLoad, now: float, *, is_ready: bool, reason: str) -> None:
+def test_the_verdict_follows_the_load_and_its_age(known: KnownLoad, now: float, *, is_ready: bool, reason: str) -> None:
     verdict = readiness_verdict(RULES, known, now)
     assert (verdict.is_ready, verdict.reason) == (is_ready, reason)
 
