@@ -103,7 +103,7 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
     ),
     "answers in protobuf": (
         "tests/adapter/metrics/apis/test_handler.py::test_who_takes_neither_json_nor_yaml_gets_406",
-        "tests/adapter/foundation/web/test_negotiation.py::test_json_or_yaml_or_neither",
+        "tests/adapter/foundation/web/test_negotiation.py::test_the_content_type_is_json_yaml_or_not_acceptable",
     ),
     "a sample without the container's label": (
         "tests/adapter/metrics/readings/samples/test_object_reading_builder.py::test_a_sample_of_a_whole_pod_is_its_container_where_the_pod_has_no_other",

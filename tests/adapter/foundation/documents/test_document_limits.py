@@ -13,7 +13,7 @@ from adapter.foundation.documents.tree import DocumentError
         ("[&a [1, 2], *a, *a]", "the aliases up to here stand for more than 5 values: write fewer aliases of aliases"),
     ],
 )
-def test_a_document_with_too_many_values_says_whether_aliases_make_them(
+def test_the_error_for_too_many_values_says_whether_aliases_cause_them(
     monkeypatch: pytest.MonkeyPatch, text: str, message: str
 ) -> None:
     monkeypatch.setattr(load, "MOST_NODES", 5)

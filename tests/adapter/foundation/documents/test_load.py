@@ -74,7 +74,7 @@ def test_a_scalar_is_its_literal_text(written: str) -> None:
         ("a: |\n  b\tc\n", "b\tc\n"),
     ],
 )
-def test_texts_are_those_that_go_reads(written: str, value: str) -> None:
+def test_texts_are_read_as_go_reads_them(written: str, value: str) -> None:
     """Each text was compared with what `gopkg.in/yaml.v2` reads."""
     assert plain(root(written)) == {"a": value}
 
@@ -90,7 +90,7 @@ def test_null_is_recognised_and_counts_as_absent(written: str) -> None:
 
 
 @pytest.mark.parametrize("written", ["'null'", '"~"', '""', "!!str null", "|\n  null"])
-def test_quoted_it_is_a_text(written: str) -> None:
+def test_a_quoted_null_is_a_text(written: str) -> None:
     assert not root(f"as: {written}\n").mapping().entries[0].value.is_null
 
 
@@ -112,12 +112,12 @@ def test_booleans_are_those_of_yaml_1_1(written: str, value: bool) -> None:  # n
 
 
 @pytest.mark.parametrize("written", ["'true'", "1", "tRue", "~", "[true]", "{}"])
-def test_what_is_no_boolean_is_an_error_with_its_place(written: str) -> None:
+def test_a_value_that_is_not_a_boolean_is_an_error_with_its_line(written: str) -> None:
     with pytest.raises(WrongKindError, match=r"rules.yaml:2: expected true or false, found "):
         root(f"a: b\nnamespaced: {written}").mapping().entries[1].value.boolean()
 
 
-def test_each_accessor_refuses_the_other_kinds_and_says_what_belongs_there() -> None:
+def test_each_accessor_refuses_other_kinds_and_names_the_expected_one() -> None:
     a_list, a_text, a_mapping, nothing = (entry.value for entry in root("a: [1]\nb: c\nd: {}\ne:").mapping().entries)
     for refused in (a_list.mapping, a_text.mapping, nothing.mapping):
         with pytest.raises(WrongKindError, match="expected a mapping"):
@@ -130,7 +130,7 @@ def test_each_accessor_refuses_the_other_kinds_and_says_what_belongs_there() -> 
             refused_text()
 
 
-def test_nodes_know_where_they_stand() -> None:
+def test_nodes_have_their_file_line_and_column() -> None:
     rule = root("rules:\n- seriesQuery: up\n  name:\n    as: x\n").mapping().entries[0].value.sequence()[0]
     name = rule.mapping().get("name")
     assert name is not None
@@ -170,7 +170,7 @@ def test_one_document_may_have_empty_ones_around_it(text: str) -> None:
         ("<<: 5\na: b", 1, "cannot be merged by `<<`"),
     ],
 )
-def test_what_breaks_the_whole_file_is_raised_with_its_line(text: str, line: int, message: str) -> None:
+def test_a_problem_of_the_whole_file_is_raised_with_its_line(text: str, line: int, message: str) -> None:
     with pytest.raises(DocumentError) as caught:
         load_documents(text, "rules.yaml")
     assert caught.value.problem.line in {line, line + 1}, "the C parser sees the end of a file one line later"
@@ -193,7 +193,7 @@ def test_what_breaks_the_whole_file_is_raised_with_its_line(text: str, line: int
         ("{<<: [{b: 1}, {a: 1, a: 2}]}", "the key 'a' appears a second time"),
     ],
 )
-def test_what_breaks_one_rule_is_attached_to_that_rule(rule: str, message: str) -> None:
+def test_a_problem_of_one_rule_is_attached_to_that_rule(rule: str, message: str) -> None:
     bad, good = root(f"rules:\n- {rule}\n- {{a: 1}}").mapping().entries[0].value.sequence()
     problems = list(problems_within(bad))
     assert [problem.line for problem in problems] == [2]
@@ -201,15 +201,15 @@ def test_what_breaks_one_rule_is_attached_to_that_rule(rule: str, message: str) 
     assert list(problems_within(good)) == []
 
 
-def test_of_a_key_that_stands_twice_the_first_value_stays() -> None:
+def test_the_first_value_of_a_repeated_key_is_kept() -> None:
     assert plain(root("rule: {a: 1, a: 2}")) == {"rule": {"a": "1"}}
 
 
-def test_aliases_stand_for_their_anchor() -> None:
+def test_aliases_have_the_value_of_their_anchor() -> None:
     assert plain(root("a: &x [1, {b: c}]\nd: *x")) == {"a": ["1", {"b": "c"}], "d": ["1", {"b": "c"}]}
 
 
-def test_of_anchors_with_one_name_an_alias_means_the_one_that_began_last() -> None:
+def test_an_alias_refers_to_the_last_anchor_of_its_name() -> None:
     assert plain(root("a: &x 1\nb: &x 2\nc: *x")) == {"a": "1", "b": "2", "c": "2"}
     assert plain(root("a: &x {b: &x 1}\nc: *x")) == {"a": {"b": "1"}, "c": "1"}
     assert plain(root("a: &x {b: &x 1, c: *x}")) == {"a": {"b": "1", "c": "1"}}
@@ -252,14 +252,14 @@ def test_merge_keys_are_resolved_as_go_does(rule: str, expected: object) -> None
         ("{<<: {a: {resource: node}}, <<: {a: {resource: pod}}}", [2]),
     ],
 )
-def test_what_go_would_refuse_in_a_map_is_told(overrides: str, lines: list[int]) -> None:
+def test_repeated_keys_that_go_would_refuse_in_a_map_are_reported(overrides: str, lines: list[int]) -> None:
     mapping = root(f"x: y\noverrides: {overrides}").mapping().get("overrides")
     assert mapping is not None
     assert [problem.line for problem in mapping.mapping().repeated] == lines
     assert list(problems_within(mapping)) == []
 
 
-def test_a_map_inside_of_a_merged_mapping_is_filled_up_likewise() -> None:
+def test_a_map_within_a_merged_mapping_is_merged_too() -> None:
     text = "rule: {<<: {resources: {overrides: {a: 1, b: 2}}}, resources: {overrides: {a: 3}}}"
     rule = root(text).mapping().get("rule")
     assert rule is not None
@@ -276,7 +276,7 @@ def test_a_merged_entry_keeps_its_own_line() -> None:
     assert [entry.key.line for entry in rule.mapping().entries] == [2, 2]
 
 
-def test_aliases_of_aliases_cannot_stand_for_billions() -> None:
+def test_aliases_of_aliases_cannot_expand_to_billions_of_values() -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 10)}]" for level in range(1, 12)]
     with pytest.raises(DocumentError, match="stand for more than 1000000 values"):
@@ -292,7 +292,7 @@ def test_aliases_of_aliases_cannot_nest_without_end() -> None:
             load_documents(text, "rules.yaml")
 
 
-def test_thousands_of_merges_of_the_same_mapping_tell_each_problem_once() -> None:
+def test_thousands_of_merges_of_one_mapping_report_each_problem_once() -> None:
     keys = ", ".join(f"k{number}: {{a: 1, a: 2}}" for number in range(20))
     text = f"base: &b {{x: {{{keys}}}}}\nrule: {{<<: [{', '.join(['*b'] * 1000)}]}}"
     rule = root(text).mapping().get("rule")
@@ -308,7 +308,7 @@ def test_thousands_of_merges_of_the_same_mapping_tell_each_problem_once() -> Non
     ],
     ids=["one by one", "in a list"],
 )
-def test_a_mapping_that_is_filled_up_again_and_again_is_made_once(monkeypatch: pytest.MonkeyPatch, rule: str) -> None:
+def test_a_mapping_that_is_merged_many_times_is_built_once(monkeypatch: pytest.MonkeyPatch, rule: str) -> None:
     made: list[int] = []
 
     def counted(mapping: MappingNode, **changes: Any) -> MappingNode:  # noqa: ANN401 - those of any field
@@ -327,7 +327,7 @@ def test_long_words_are_not_compared() -> None:
     assert nearest("ab" * 50_000, ["ba" * 50_000]) is None
 
 
-def test_unknown_keys_are_those_that_are_not_known() -> None:
+def test_unknown_keys_are_listed() -> None:
     mapping = root("seriesQuery: a\nserieQuery: b").mapping()
     assert [entry.name for entry in mapping.unknown({"seriesQuery", "name"})] == ["serieQuery"]
 
@@ -364,7 +364,7 @@ values = st.recursive(
 
 @settings(max_examples=150, deadline=None)
 @given(values)
-def test_what_json_writes_is_read_back(value: object) -> None:
+def test_json_is_read_back_unchanged(value: object) -> None:
     assert plain(root(json.dumps({"value": value}, ensure_ascii=False))) == {"value": value}
 
 
@@ -377,7 +377,7 @@ def test_what_json_writes_is_read_back(value: object) -> None:
         ("a:\n\tb:\n\t\tc: 1\n", 2, 1),
     ],
 )
-def test_a_tab_that_indents_a_line_is_said_to_be_one(text: str, line: int, column: int) -> None:
+def test_the_error_for_a_line_indented_with_a_tab_names_the_tab(text: str, line: int, column: int) -> None:
     with pytest.raises(DocumentError) as caught:
         load_documents(text, "f")
     problem = caught.value.problem
@@ -385,7 +385,7 @@ def test_a_tab_that_indents_a_line_is_said_to_be_one(text: str, line: int, colum
     assert str(problem).endswith("this is not YAML: this line is indented with a tab: indent it with spaces")
 
 
-def test_a_tab_elsewhere_is_no_reason() -> None:
+def test_a_tab_elsewhere_is_not_named_as_the_reason() -> None:
     with pytest.raises(DocumentError) as caught:
         load_documents("a: [1,\t2\n\nb: }\n", "f")
     assert "tab" not in str(caught.value)

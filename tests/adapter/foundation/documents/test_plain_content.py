@@ -22,23 +22,23 @@ CONTENT = st.recursive(
 
 
 @given(CONTENT)
-def test_it_is_read_as_the_same_content_in_a_file(content: Any) -> None:  # noqa: ANN401 - any content
+def test_plain_content_is_read_like_the_same_content_in_a_file(content: Any) -> None:  # noqa: ANN401 - any content
     in_file = load_documents(json.dumps({"content": content}), "file").root
     assert in_file is not None
     assert Anything().read(node_of({"content": content}, "object")) == Anything().read(in_file)
 
 
-def test_a_text_is_no_boolean_and_a_boolean_is_one() -> None:
+def test_a_boolean_is_read_as_one_and_a_text_is_not() -> None:
     assert node_of(True, "object").boolean()  # noqa: FBT003 - content
     with pytest.raises(WrongKindError):
         node_of("true", "object").boolean()
 
 
-def test_nothing_is_null() -> None:
+def test_none_is_read_as_null() -> None:
     assert node_of(None, "object").is_null
 
 
-def test_content_without_end_is_refused() -> None:
+def test_content_that_contains_itself_is_refused() -> None:
     content: list[object] = []
     content.append(content)
     with pytest.raises(TooDeepError):

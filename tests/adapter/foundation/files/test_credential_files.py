@@ -30,7 +30,7 @@ class Clock:
         return self.now
 
 
-def test_what_was_refused_is_tried_again_although_the_file_is_the_same(
+def test_refused_credentials_are_loaded_again_although_the_file_is_unchanged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A file that may not be read, or for which no descriptor is free, does not change when that problem ends."""
@@ -54,7 +54,7 @@ def test_what_was_refused_is_tried_again_although_the_file_is_the_same(
     assert "first" not in message
 
 
-def test_looks_at_what_is_refused_load_it_once_a_second_and_a_change_at_once() -> None:
+def test_refused_content_is_loaded_again_once_a_second_and_a_change_at_once() -> None:
     """Looking at a file for each connection must not cost what loading it does."""
     state, now, loads = ["good"], [0.0], list[str]()
 
@@ -80,14 +80,14 @@ def test_looks_at_what_is_refused_load_it_once_a_second_and_a_change_at_once() -
 
 
 @pytest.mark.parametrize("content", [b"token", b"token\r\n", b"\xef\xbb\xbftoken\r\n"])
-def test_line_ends_and_a_byte_order_mark_are_no_part_of_a_token(tmp_path: Path, content: bytes) -> None:
+def test_line_ends_and_a_byte_order_mark_are_not_part_of_a_token(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "token"
     path.write_bytes(content)
     assert token_of(path) == "token"
 
 
 @pytest.mark.parametrize("content", ["", "a\nb", "a\x00b", "tokén", "日本"])
-def test_a_token_that_no_header_can_carry_is_refused_and_not_shown(tmp_path: Path, content: str) -> None:
+def test_a_token_that_does_not_fit_into_a_header_is_refused_and_not_shown(tmp_path: Path, content: str) -> None:
     path = tmp_path / "token"
     path.write_text(content)
     with pytest.raises(ValueError, match=r"^it (is empty|holds)") as raised:
@@ -95,7 +95,7 @@ def test_a_token_that_no_header_can_carry_is_refused_and_not_shown(tmp_path: Pat
     assert not content or content not in str(raised.value)
 
 
-def test_a_metric_says_whether_the_newest_version_is_refused(tmp_path: Path) -> None:
+def test_a_metric_shows_whether_the_newest_version_is_refused(tmp_path: Path) -> None:
     registry, path = new_registry("1"), tmp_path / "token"
     path.write_text("first")
     files = CredentialFiles("token", [path], lambda: token_of(path), Clock())
@@ -124,7 +124,7 @@ def test_credentials_that_are_no_longer_in_use_are_not_in_the_metric(tmp_path: P
         gc.enable()
 
 
-def test_one_refusal_of_several_with_a_name_shows(caplog: pytest.LogCaptureFixture) -> None:
+def test_one_refusal_among_several_credentials_of_one_name_is_shown(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("WARNING")
     states = [CredentialState("several") for _ in range(3)]
     states[1].refuse(ValueError("it is empty"))
@@ -141,7 +141,7 @@ def test_credentials_without_a_file_never_change() -> None:
     assert not any(name.startswith("password") for name in refused_credentials())
 
 
-def test_a_refusal_ends_when_the_files_in_use_are_there_again(tmp_path: Path) -> None:
+def test_a_refusal_ends_when_the_former_files_return(tmp_path: Path) -> None:
     """A file that was moved away and back, or on a volume that was away, has the time and inode that it had."""
     path = tmp_path / "token"
     path.write_text("first")

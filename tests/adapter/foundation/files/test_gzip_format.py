@@ -25,7 +25,7 @@ MOST = 10_000
 
 
 @given(pieces=st.lists(st.binary(max_size=300), max_size=6), level=st.sampled_from([FAST, SMALL]))
-def test_what_is_compressed_comes_back_the_same(pieces: list[bytes], level: int) -> None:
+def test_compressed_data_decompresses_to_the_same_bytes(pieces: list[bytes], level: int) -> None:
     whole, writer = b"".join(pieces), GzipWriter()
     for piece in pieces:
         writer.add(piece)
@@ -36,7 +36,7 @@ def test_what_is_compressed_comes_back_the_same(pieces: list[bytes], level: int)
 
 
 @given(pieces=st.lists(st.tuples(st.binary(max_size=300), st.booleans()), max_size=6))
-def test_a_text_in_pieces_is_the_same_whether_they_are_packed_or_not(pieces: list[tuple[bytes, bool]]) -> None:
+def test_a_text_of_packed_and_plain_pieces_is_joined(pieces: list[tuple[bytes, bool]]) -> None:
     text = [packed(piece) if is_packed else piece for piece, is_packed in pieces]
     whole = b"".join(piece for piece, _ in pieces)
     assert joined(text) == whole
@@ -44,20 +44,20 @@ def test_a_text_in_pieces_is_the_same_whether_they_are_packed_or_not(pieces: lis
 
 
 @given(content=st.binary(min_size=1, max_size=300), cut=st.integers(min_value=1, max_value=300))
-def test_what_is_cut_off_is_refused(content: bytes, cut: int) -> None:
+def test_truncated_data_is_refused(content: bytes, cut: int) -> None:
     member = gzipped(content)
     with pytest.raises(GzipError, match="it is cut off"):
         gunzipped(member[: -min(cut, len(member))], MOST)
 
 
 @pytest.mark.parametrize("damaged", [b"no gzip at all", gzipped(b"abc")[:-8] + bytes(8)])
-def test_what_is_damaged_is_refused(damaged: bytes) -> None:
+def test_damaged_data_is_refused(damaged: bytes) -> None:
     with pytest.raises(GzipError, match="it cannot be decompressed"):
         gunzipped(damaged, MOST)
 
 
 @pytest.mark.parametrize(("size", "fits"), [(MOST, True), (MOST + 1, False), (100 * MOST, False)])
-def test_what_is_too_large_is_refused_and_what_just_fits_is_not(size: int, *, fits: bool) -> None:
+def test_too_large_data_is_refused_and_data_at_the_limit_is_not(size: int, *, fits: bool) -> None:
     member = gzipped(bytes(size))
     if fits:
         assert gunzipped(member, MOST) == bytes(size)

@@ -16,7 +16,7 @@ LONG = FileContent(Path("a.yaml"), "ä\n" * 1000)
 SHORT = FileContent(Path("folder/b.yaml"), "")
 
 
-def test_what_was_kept_last_is_found_by_another_process() -> None:
+def test_contents_kept_by_a_child_process_are_found_by_its_parent() -> None:
     kept = KeptContents()
     assert kept.versions() == ()
     for contents in ((LONG, SHORT), (SHORT,), (LONG,)):
@@ -28,7 +28,7 @@ def test_what_was_kept_last_is_found_by_another_process() -> None:
     assert kept.versions() == ((LONG, SHORT), (SHORT,), (LONG,))
 
 
-def test_versions_are_kept_until_all_is_well_and_never_more_than_a_few() -> None:
+def test_a_limited_number_of_versions_is_kept_until_earlier_ones_are_forgotten() -> None:
     kept = KeptContents()
     for number in range(100):
         for _ in range(2):
@@ -49,7 +49,7 @@ def test_a_file_that_could_not_be_read_is_left_out() -> None:
     assert kept.versions() == ((SHORT,),)
 
 
-def test_of_a_write_that_did_not_end_nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_incomplete_write_leaves_no_version(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = KeptContents()
     kept.keep((LONG,))
     monkeypatch.setattr("adapter.foundation.files.kept_contents._digest", lambda _: b"0" * 16)

@@ -35,7 +35,7 @@ def names_in(folder: Path) -> list[str]:
 
 
 @given(contents=st.lists(st.binary(max_size=200), min_size=1, max_size=5), durable=st.booleans())
-def test_the_file_holds_what_was_written_last(
+def test_the_file_contains_what_was_written_last(
     tmp_path_factory: pytest.TempPathFactory, contents: list[bytes], *, durable: bool
 ) -> None:
     path = tmp_path_factory.mktemp("folder") / "file"
@@ -46,7 +46,7 @@ def test_the_file_holds_what_was_written_last(
 
 
 @pytest.mark.parametrize("there", ["nothing", "file", "fifo", "link", "dangling link"])
-def test_it_takes_the_place_of_whatever_is_there_and_follows_no_link(tmp_path: Path, there: str) -> None:
+def test_a_file_or_link_of_any_kind_is_replaced_and_no_link_is_followed(tmp_path: Path, there: str) -> None:
     folder, other = tmp_path / "folder", tmp_path / "other"
     folder.mkdir()
     path = folder / "file"
@@ -82,7 +82,7 @@ class Interruption(BaseException):
 
 
 @pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left on device"), ValueError(), Interruption()])
-def test_an_error_keeps_the_old_file_and_leaves_nothing(tmp_path: Path, error: BaseException) -> None:
+def test_an_error_keeps_the_old_file_and_leaves_no_temporary_file(tmp_path: Path, error: BaseException) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"old")
 
@@ -97,7 +97,7 @@ def test_an_error_keeps_the_old_file_and_leaves_nothing(tmp_path: Path, error: B
 
 
 @pytest.mark.parametrize("call", ["fsync", "replace"])
-def test_a_disk_that_fails_keeps_the_old_file_and_leaves_nothing(
+def test_a_disk_error_keeps_the_old_file_and_leaves_no_temporary_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
 ) -> None:
     path = tmp_path / "file"
@@ -116,7 +116,7 @@ def test_a_disk_that_fails_keeps_the_old_file_and_leaves_nothing(
     ("name", "number"),
     [("missing/file", errno.ENOENT), ("file/below", errno.ENOTDIR), ("folder", errno.EISDIR)],
 )
-def test_a_place_that_cannot_hold_a_file_is_an_error_that_says_so(tmp_path: Path, name: str, number: int) -> None:
+def test_a_path_that_cannot_be_a_file_is_an_error(tmp_path: Path, name: str, number: int) -> None:
     (tmp_path / "file").write_bytes(b"old")
     (tmp_path / "folder").mkdir()
     with pytest.raises(OSError) as failed:
@@ -128,7 +128,7 @@ def test_a_place_that_cannot_hold_a_file_is_an_error_that_says_so(tmp_path: Path
 @pytest.mark.parametrize(
     ("mode", "old", "new"), [(0o666, 0o640, 0o644), (0o600, 0o644, 0o600), (None, 0o640, 0o640), (None, 0o4755, 0o755)]
 )
-def test_permissions_are_the_given_ones_or_those_of_the_old_file(
+def test_the_mode_is_the_given_one_or_that_of_the_old_file(
     tmp_path: Path, mode: int | None, old: int, new: int
 ) -> None:
     path = tmp_path / "file"
@@ -138,7 +138,7 @@ def test_permissions_are_the_given_ones_or_those_of_the_old_file(
     assert path.stat().st_mode & 0o7777 == new
 
 
-def test_a_new_file_whose_permissions_are_kept_is_for_its_owner_alone(tmp_path: Path) -> None:
+def test_a_new_file_without_a_mode_is_for_its_owner_alone(tmp_path: Path) -> None:
     replace_file(tmp_path / "file", b"new", mode=None)
     assert (tmp_path / "file").stat().st_mode & 0o777 == 0o600
 
@@ -163,7 +163,7 @@ def test_the_owner_is_kept_as_far_as_the_process_may_set_it(
     assert path.read_bytes() == b"new"
 
 
-def test_what_is_durable_is_synchronized_before_and_after_the_rename(
+def test_a_durable_file_is_synchronized_before_and_after_the_rename(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done: list[str] = []
@@ -184,7 +184,7 @@ def test_what_is_durable_is_synchronized_before_and_after_the_rename(
     assert done == ["replace"]
 
 
-def test_readers_beside_several_writers_see_whole_contents_only(tmp_path: Path) -> None:
+def test_readers_see_only_whole_contents_while_several_threads_write(tmp_path: Path) -> None:
     path, wholes = tmp_path / "file", {bytes([number]) * 100_000 for number in range(4)}
     replace_file(path, bytes(100_000), durable=False)
 
@@ -211,7 +211,7 @@ def _write_until_killed(path: Path) -> None:
         signal.pause()
 
 
-def test_what_a_killed_process_left_is_removed_an_hour_later_and_nothing_else(tmp_path: Path) -> None:
+def test_the_file_of_a_killed_writer_is_removed_after_an_hour_and_no_other(tmp_path: Path) -> None:
     path, others = tmp_path / "file", [".file.new", ".file.0123.new", ".other.01234567.new", "file.01234567.new"]
     path.write_bytes(b"old")
     for other in others:

@@ -105,7 +105,7 @@ def test_a_failing_metric_keeps_the_others_from_scaling_down() -> None:
         (ResourceMetric("cpu", AverageValue(80), "app"), ActiveReason.FAILED_GET_CONTAINER_RESOURCE_METRIC),
     ],
 )
-def test_without_any_metric_nothing_changes_and_nothing_is_remembered(metric: MetricSpec, reason: ActiveReason) -> None:
+def test_without_a_usable_metric_replicas_and_history_do_not_change(metric: MetricSpec, reason: ActiveReason) -> None:
     spec = replace(PLAIN, metrics=(metric,))
     history = HpaHistory((PastRecommendation(7, -1.0),))
     decision = evaluate(spec, workload(5), [Unavailable("gone")], history, now=0.0)
@@ -122,7 +122,7 @@ def test_without_any_metric_nothing_changes_and_nothing_is_remembered(metric: Me
         (ResourceMetric("cpu", AverageUtilization(80)), samples(1, 1, 1), "a pod has no request"),
     ],
 )
-def test_a_metric_that_cannot_be_used_says_why(metric: MetricSpec, observation: Observation, why: str) -> None:
+def test_an_unusable_metric_is_reported_with_the_reason(metric: MetricSpec, observation: Observation, why: str) -> None:
     decision = evaluate(replace(PLAIN, metrics=(metric,)), workload(3), [observation], now=0.0)
     assert decision.proposals[0].replicas is None
     assert why in decision.message
@@ -142,7 +142,7 @@ def test_replicas_set_to_zero_by_hand_turn_autoscaling_off() -> None:
     assert (decision.desired, decision.reason) == (0, ActiveReason.SCALING_DISABLED)
 
 
-def test_with_a_minimum_of_zero_load_starts_the_first_replica() -> None:
+def test_if_min_replicas_is_zero_load_starts_the_first_replica() -> None:
     spec = HPASpec(metrics=(QUEUE,), min_replicas=0, max_replicas=20)
     assert evaluate(spec, HpaWorkload(0, 0), [Totals((1,))], now=0.0).desired == 1
     assert evaluate(spec, HpaWorkload(0, 0), [Totals((0,))], now=0.0).desired == 0
@@ -152,46 +152,46 @@ def test_with_a_minimum_of_zero_load_starts_the_first_replica() -> None:
     ("current", "desired", "reason"),
     [(25, 20, LimitReason.TOO_MANY_REPLICAS), (1, 2, LimitReason.TOO_FEW_REPLICAS)],
 )
-def test_outside_of_its_range_an_hpa_asks_no_metric(current: int, desired: int, reason: LimitReason) -> None:
+def test_outside_its_range_an_hpa_evaluates_no_metric(current: int, desired: int, reason: LimitReason) -> None:
     decision = evaluate(PLAIN, workload(current), [Unavailable("down")], now=0.0)
     assert (decision.desired, decision.reason, decision.proposals) == (desired, reason, ())
 
 
-def test_a_controller_that_has_just_started_takes_the_current_number_as_recommended() -> None:
+def test_a_controller_that_has_just_started_treats_the_current_size_as_recommended() -> None:
     first = evaluate(PLAIN, workload(10), [samples(*[10_000] * 10)], now=0.0)
     assert (first.desired, first.reason) == (10, AbleReason.SCALE_DOWN_STABILIZED)
     later = evaluate(PLAIN, workload(10), [samples(*[10_000] * 10)], first.history, now=301.0)
     assert (later.desired, later.reason) == (2, LimitReason.TOO_FEW_REPLICAS)
 
 
-def test_without_a_behaviour_one_look_at_most_doubles() -> None:
+def test_without_a_behaviour_one_evaluation_at_most_doubles_the_replicas() -> None:
     decision = evaluate(PLAIN, workload(3), [samples(900_000, 900_000, 900_000)], now=0.0)
     assert (decision.desired, decision.reason) == (6, LimitReason.SCALE_UP_LIMIT)
     assert decision.history.ups == ()
 
 
-def test_the_tolerance_of_the_behaviour_overrides_the_controllers() -> None:
+def test_the_tolerance_of_the_behaviour_overrides_that_of_the_controller() -> None:
     load = [samples(105_000, 105_000, 105_000)]
     exact = Behaviour(scale_up=replace(DEFAULT_SCALE_UP, tolerance=0.0))
     assert evaluate(PLAIN, workload(3), load, now=0.0).desired == 3
     assert evaluate(replace(PLAIN, behaviour=exact), workload(3), load, now=0.0).desired == 4
 
 
-def test_a_window_that_is_not_set_is_the_controllers() -> None:
+def test_a_window_that_is_not_set_is_that_of_the_controller() -> None:
     spec = replace(PLAIN, behaviour=Behaviour(), settings=Settings(downscale_stabilization_seconds=30.0))
     assert (spec.windows.up, spec.windows.down) == (0.0, 30.0)
     short = Behaviour(scale_down=replace(DEFAULT_SCALE_DOWN, stabilization_window_seconds=5))
     assert replace(spec, behaviour=short).windows.down == 5
 
 
-def test_a_change_is_remembered() -> None:
+def test_a_change_is_added_to_the_history() -> None:
     spec = replace(PLAIN, behaviour=Behaviour())
     decision = evaluate(spec, workload(2), [samples(150_000, 130_000)], now=7.0)
     assert decision.history.ups == (ScaleEvent(1, 7.0),)
     assert [past.replicas for past in decision.history.recommendations] == [2, 3]
 
 
-def test_pods_that_are_ending_do_not_count() -> None:
+def test_deleted_and_finished_pods_do_not_count() -> None:
     pods = (Pod("web-0"), Pod("web-1"), Pod("web-2", deleted=True), Pod("web-3", phase=PodPhase.SUCCEEDED))
     observed = samples(300_000, 100_000, 900_000, 900_000)
     decision = evaluate(PLAIN, HpaWorkload(2, 2, pods), [observed], now=0.0)
@@ -199,7 +199,7 @@ def test_pods_that_are_ending_do_not_count() -> None:
     assert "average 200" in decision.proposals[0].detail
 
 
-def test_a_pending_pod_counts_as_idle_on_the_way_up() -> None:
+def test_a_pending_pod_counts_as_idle_when_scaling_up() -> None:
     pods = (Pod("web-0"), Pod("web-1"), Pod("web-2", phase=PodPhase.PENDING))
     decision = evaluate(PLAIN, HpaWorkload(3, 3, pods), [samples(200_000, 200_000)], now=0.0)
     assert decision.proposals[0].replicas == 4
@@ -232,7 +232,7 @@ def test_observations_must_fit_their_metrics() -> None:
         (0, 5, (CONNECTIONS,), "minReplicas 0 needs"),
     ],
 )
-def test_a_spec_that_the_api_server_refuses_cannot_be_made(
+def test_a_spec_that_the_api_server_refuses_is_an_error(
     minimum: int, maximum: int, metrics: tuple[MetricSpec, ...], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
@@ -240,12 +240,12 @@ def test_a_spec_that_the_api_server_refuses_cannot_be_made(
 
 
 @pytest.mark.parametrize("kind", [Value, AverageValue, AverageUtilization])
-def test_a_target_is_above_zero(kind: type[Value | AverageValue | AverageUtilization]) -> None:
+def test_a_target_must_be_above_zero(kind: type[Value | AverageValue | AverageUtilization]) -> None:
     with pytest.raises(ValueError, match="write a number above 0"):
         kind(0)
 
 
-def test_a_sum_beyond_64_bits_asks_for_the_maximum() -> None:
+def test_a_sum_beyond_64_bits_scales_to_the_maximum() -> None:
     largest = 2**63 - 1
     for target in (Value(1000), AverageValue(1000)):
         spec = HPASpec(metrics=(ExternalMetric("queue", target),), max_replicas=3, behaviour=Behaviour())

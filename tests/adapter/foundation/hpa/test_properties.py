@@ -57,7 +57,7 @@ histories = st.builds(HpaHistory, recommendations, events, events)
     st.none() | behaviours,
     histories,
 )
-def test_never_outside_of_minimum_and_maximum(
+def test_replicas_stay_between_minimum_and_maximum(
     bounds: tuple[int, int], current: int, load: int, behaviour: Behaviour | None, history: HpaHistory
 ) -> None:
     spec = HPASpec((LOAD,), bounds[1], bounds[0], behaviour)
@@ -67,7 +67,7 @@ def test_never_outside_of_minimum_and_maximum(
 
 
 @given(counts, counts, behaviours, histories)
-def test_rate_limits_are_never_crossed_nor_the_direction_turned(
+def test_rate_limits_never_reverse_a_change_and_a_disabled_direction_does_not_change(
     current: int, desired: int, behaviour: Behaviour, history: HpaHistory
 ) -> None:
     allowed = limit_rate(current, desired, behaviour, history, NOW)
@@ -78,24 +78,22 @@ def test_rate_limits_are_never_crossed_nor_the_direction_turned(
 
 
 @given(st.integers(1, 200), st.lists(counts, min_size=1, max_size=30), st.integers(1, 20), st.sampled_from([15, 60]))
-def test_no_look_goes_further_from_where_its_period_began_than_the_policy_allows(
-    start: int, wanted: list[int], value: int, period: int
-) -> None:
+def test_no_change_within_a_period_exceeds_its_policy(start: int, wanted: list[int], value: int, period: int) -> None:
     only = ScalingRules((ScalingPolicy(PolicyType.PODS, value, period),), stabilization_window_seconds=0)
     spec = HPASpec((LOAD,), 1000, 1, Behaviour(only, only), Settings(tolerance=0.0))
-    replicas, history, stood = start, HpaHistory(), {0: start}
+    replicas, history, replicas_at = start, HpaHistory(), {0: start}
     for now, load in enumerate(wanted, start=1):
         decision = evaluate(spec, HpaWorkload(replicas, replicas), [Totals((load * 1000,))], history, now=now * 5.0)
-        began = stood[max(0, now - period // 5)]
+        began = replicas_at[max(0, now - period // 5)]
         if decision.desired != replicas:
             change = decision.desired - began
             assert (change if decision.desired > replicas else -change) <= value
         replicas, history = decision.desired, decision.history
-        stood[now] = replicas
+        replicas_at[now] = replicas
 
 
 @given(counts, counts, st.builds(Windows, st.sampled_from([0.0, 60.0]), st.sampled_from([0.0, 300.0])), histories)
-def test_stabilising_stays_between_the_current_and_the_desired_number(
+def test_stabilized_replicas_stay_between_the_current_and_the_desired_number(
     current: int, desired: int, windows: Windows, history: HpaHistory
 ) -> None:
     stable = stabilize(current, desired, windows, history, NOW)
@@ -105,7 +103,7 @@ def test_stabilising_stays_between_the_current_and_the_desired_number(
 
 
 @given(st.lists(usages, min_size=1, max_size=8), targets, st.integers(0, 10**9), tolerances)
-def test_more_usage_of_a_pod_never_asks_for_fewer_replicas(
+def test_more_usage_of_a_pod_never_leads_to_fewer_replicas(
     usage: list[int], target: int, more: int, tolerance: Tolerances
 ) -> None:
     # With as many pods as replicas: what the tolerance keeps then lies between what it lets through.
@@ -117,7 +115,7 @@ def test_more_usage_of_a_pod_never_asks_for_fewer_replicas(
 
 
 @given(st.integers(1, 50), usages, targets, st.integers(0, 10**9), tolerances)
-def test_more_load_never_asks_for_fewer_replicas(
+def test_more_load_never_leads_to_fewer_replicas(
     current: int, usage: int, target: int, more: int, tolerance: Tolerances
 ) -> None:
     def by_value(load: int) -> int:

@@ -52,7 +52,7 @@ def behaviour_of(decision: HpaDecision) -> list[int | str | None]:
 
 
 @pytest.mark.parametrize("run", RUNS, ids=range(len(RUNS)))
-def test_every_look_decides_as_the_controller_does(run: dict[str, Any]) -> None:
+def test_every_evaluation_decides_as_the_controller_does(run: dict[str, Any]) -> None:
     spec = spec_of(run)
     replicas: int = run["start"]
     history: HpaHistory | None = None

@@ -142,7 +142,7 @@ KINDS: Final[dict[str, Callable[[Json], Json]]] = {
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
-def test_equals_the_controller(case: Json) -> None:
+def test_each_case_gives_the_result_of_the_controller(case: Json) -> None:
     compute = KINDS[case["kind"]]
     if case["expected"].get("error"):
         with pytest.raises(UnusableMetricError):

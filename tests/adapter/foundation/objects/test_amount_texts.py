@@ -29,7 +29,7 @@ GI = 1 << 30
         ("memory", -3 * GI, "-3Gi", "-3Gi"),
     ],
 )
-def test_amounts_have_the_unit_that_people_use(resource: str, amount: int, down: str, up: str) -> None:
+def test_amounts_are_written_in_common_units(resource: str, amount: int, down: str, up: str) -> None:
     assert amount_text(resource, amount, rounds_up=False) == down
     assert amount_text(resource, amount, rounds_up=True) == up
 

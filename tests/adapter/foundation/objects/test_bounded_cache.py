@@ -63,14 +63,14 @@ def test_errors_are_not_remembered() -> None:
 
 
 @pytest.mark.parametrize("length", [100, 1000, 20_000, 200_000])
-def test_it_holds_no_more_than_its_bytes_whatever_the_sizes_are(length: int) -> None:
+def test_the_cache_stays_within_its_bytes_for_any_size_of_values(length: int) -> None:
     cached, _ = counted()
     for number in range(3 * MOST // (2 * length + 600) + 20):
         cached(f"{number}" + "x" * length)
         assert held_bytes(cached) <= MOST
 
 
-def test_one_large_value_does_not_drive_out_what_is_shared() -> None:
+def test_large_values_do_not_evict_a_shared_one() -> None:
     cached, calls = counted()
     cached("shared")
     for number in range(50):
@@ -79,7 +79,7 @@ def test_one_large_value_does_not_drive_out_what_is_shared() -> None:
     assert calls.count("shared") == 1
 
 
-def test_what_is_asked_for_again_stays_and_what_is_not_goes() -> None:
+def test_values_that_are_used_again_stay_and_others_are_evicted() -> None:
     cached, calls = counted()
     cached("once")
     for number in range(2000):
@@ -89,7 +89,7 @@ def test_what_is_asked_for_again_stays_and_what_is_not_goes() -> None:
     assert (calls.count("often"), calls.count("once")) == (1, 2)
 
 
-def test_bytes_are_those_of_all_parts() -> None:
+def test_the_bytes_of_a_value_include_all_its_parts() -> None:
     assert bytes_of(({"a": "y" * 10_000}, ["z" * 10_000])) > 20_000
     assert bytes_of(PodTerm("x" * 10_000, parse_selector("a=" + "y" * 60), frozenset({"z" * 10_000}))) > 20_000
 
@@ -120,14 +120,14 @@ def kept_bytes(what: str) -> int:
 
 
 @pytest.mark.parametrize("what", ["labels", "affinity"])
-def test_pods_that_are_made_and_deleted_leave_nothing_behind(what: str) -> None:
+def test_pods_that_are_created_and_deleted_leave_little_memory_in_use(what: str) -> None:
     # In a process of its own: how far the table of interned texts grows depends on what else a process has read.
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         kept = pool.apply(kept_bytes, (what,))
     assert kept < 4 * MEBIBYTE  # of 22 MiB; the table of interned texts stays
 
 
-def test_no_cache_counts_entries_where_tenants_decide_about_their_size() -> None:
+def test_no_cache_of_tenant_values_is_bounded_by_number_of_entries() -> None:
     folders = ("adapter/foundation/cluster", "adapter/nodes", "adapter/foundation/objects", "recommender")
     found = [
         str(path.relative_to(CHECKOUT))

@@ -56,7 +56,7 @@ def describing(source: str) -> list[int]:
         "from msgspec import convert as into",
     ],
 )
-def test_what_describes_a_type_is_found(source: str) -> None:
+def test_code_that_makes_msgspec_describe_a_type_is_found(source: str) -> None:
     assert describing(source) == [1]
 
 
@@ -69,7 +69,7 @@ def test_what_describes_a_type_is_found(source: str) -> None:
         "msgspec.json.encode(1).decode()",
     ],
 )
-def test_what_describes_none_is_passed_over(source: str) -> None:
+def test_code_that_describes_no_type_is_not_reported(source: str) -> None:
     assert describing(source) == []
 
 
@@ -98,7 +98,7 @@ def test_content_is_converted() -> None:
         converted({"inner": {"number": "1"}}, Outer)
 
 
-def test_no_process_dies_whose_threads_decode_a_form_for_the_first_time_at_once() -> None:
+def test_threads_that_first_decode_a_form_at_once_do_not_crash_the_process() -> None:
     """If msgspec itself decodes (`bare`), every one of these processes dies."""
 
     def ended(_: int) -> int:

@@ -16,7 +16,7 @@ from adapter.foundation.objects.durations import (
 
 
 @given(st.integers(min_value=-(2**52), max_value=2**52))
-def test_what_go_prints_it_reads_back(nanoseconds: int) -> None:
+def test_a_formatted_go_duration_is_read_back(nanoseconds: int) -> None:
     assert go_nanoseconds(format_go_duration(nanoseconds / 1e9)) == nanoseconds
 
 
@@ -49,7 +49,7 @@ def test_long_numbers_are_read_or_refused_at_once(text: str) -> None:
         assert parse_go_duration(text) == pytest.approx(1.0)
 
 
-def test_seconds_are_what_is_returned() -> None:
+def test_durations_are_returned_in_seconds() -> None:
     assert parse_go_duration("1m30.5s") == 90.5
     assert parse_prometheus_duration("1m30s500ms") == 90.5
 
@@ -63,12 +63,12 @@ def test_seconds_are_what_is_returned() -> None:
         ("s", "no number stands before 's'"),
     ],
 )
-def test_an_error_of_a_go_duration_says_why(text: str, why: str) -> None:
+def test_the_error_for_a_go_duration_has_the_reason(text: str, why: str) -> None:
     with pytest.raises(DurationError, match=why):
         parse_go_duration(text)
 
 
-def test_an_error_of_a_prometheus_duration_says_the_order() -> None:
+def test_the_error_for_a_prometheus_duration_names_the_order_of_units() -> None:
     with pytest.raises(DurationError, match="'30m1h' is not a Prometheus duration: write units from large to small"):
         parse_prometheus_duration("30m1h")
 
@@ -85,12 +85,12 @@ def test_an_error_of_a_prometheus_duration_says_the_order() -> None:
         ("0", 0),
     ],
 )
-def test_a_duration_of_ours_has_the_units_of_go_and_of_prometheus(text: str, seconds: float) -> None:
+def test_a_tidewatch_duration_may_have_units_of_go_and_of_prometheus(text: str, seconds: float) -> None:
     assert parse_duration(text) == seconds
 
 
 @given(st.text(alphabet="0123456789.+-nuµmshdwy ٣", max_size=12))
-def test_what_go_or_prometheus_takes_is_a_duration_of_ours(text: str) -> None:
+def test_every_go_or_prometheus_duration_is_a_tidewatch_duration(text: str) -> None:
     for parse in (parse_go_duration, parse_prometheus_duration):
         try:
             seconds = parse(text)
@@ -100,11 +100,11 @@ def test_what_go_or_prometheus_takes_is_a_duration_of_ours(text: str) -> None:
 
 
 @given(st.integers(min_value=0, max_value=2**52))
-def test_what_people_read_means_the_same_duration(nanoseconds: int) -> None:
+def test_a_formatted_duration_is_read_back(nanoseconds: int) -> None:
     seconds = nanoseconds / 1e9
     assert parse_duration(format_duration(seconds)) == pytest.approx(seconds, abs=1e-6)
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(0, "0s"), (90, "1m30s"), (3600, "1h"), (129_600, "1d12h")])
-def test_people_read_no_zeros(seconds: float, text: str) -> None:
+def test_formatted_durations_omit_zero_units(seconds: float, text: str) -> None:
     assert format_duration(seconds) == text

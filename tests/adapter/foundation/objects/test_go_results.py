@@ -21,7 +21,7 @@ GO: Final[dict[str, Any]] = json.loads(Path(__file__).with_name("go_results.json
 
 
 @pytest.mark.parametrize(("text", "canonical", "form", "milli"), GO["quantities"])
-def test_quantities(text: str, canonical: str | None, form: str, milli: int | None) -> None:
+def test_quantities_are_parsed_as_in_go(text: str, canonical: str | None, form: str, milli: int | None) -> None:
     if canonical is None:
         with pytest.raises(QuantityError):
             parse_quantity(text)
@@ -32,7 +32,7 @@ def test_quantities(text: str, canonical: str | None, form: str, milli: int | No
 
 
 @pytest.mark.parametrize(("text", "canonical", "matches"), GO["selectors"])
-def test_selectors(text: str, canonical: str | None, matches: list[bool]) -> None:
+def test_selectors_are_parsed_as_in_go(text: str, canonical: str | None, matches: list[bool]) -> None:
     if canonical is None:
         with pytest.raises(SelectorError):
             parse_selector(text)
@@ -43,7 +43,7 @@ def test_selectors(text: str, canonical: str | None, matches: list[bool]) -> Non
 
 
 @pytest.mark.parametrize(("text", "nanoseconds", "printed"), GO["go_durations"])
-def test_go_durations(text: str, nanoseconds: int | None, printed: str | None) -> None:
+def test_go_durations_are_parsed_and_printed_as_in_go(text: str, nanoseconds: int | None, printed: str | None) -> None:
     if nanoseconds is None:
         with pytest.raises(DurationError):
             go_nanoseconds(text)
@@ -54,7 +54,7 @@ def test_go_durations(text: str, nanoseconds: int | None, printed: str | None) -
 
 
 @pytest.mark.parametrize(("text", "nanoseconds"), GO["prometheus_durations"])
-def test_prometheus_durations(text: str, nanoseconds: int | None) -> None:
+def test_prometheus_durations_are_parsed_as_in_go(text: str, nanoseconds: int | None) -> None:
     if nanoseconds is None:
         with pytest.raises(DurationError):
             parse_prometheus_duration(text)

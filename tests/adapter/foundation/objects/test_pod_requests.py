@@ -61,7 +61,9 @@ UPSTREAM = {
 
 
 @pytest.mark.parametrize(("spec", "which", "expected"), UPSTREAM.values(), ids=UPSTREAM.keys())
-def test_upstream_cases(spec: PodSpecResources, which: str, expected: tuple[int, int]) -> None:
+def test_upstream_cases_give_the_same_requests_and_limits(
+    spec: PodSpecResources, which: str, expected: tuple[int, int]
+) -> None:
     found = getattr(pod_resources(spec), which)
     assert (found["cpu"], found["memory"]) == expected
 
@@ -103,7 +105,7 @@ SIDECARS = {
 
 
 @pytest.mark.parametrize(("spec", "cpu_milli"), SIDECARS.values(), ids=SIDECARS.keys())
-def test_sidecars_initialisation_and_pod_level(spec: PodSpecResources, cpu_milli: int) -> None:
+def test_requests_include_sidecars_init_containers_and_the_pod_level(spec: PodSpecResources, cpu_milli: int) -> None:
     assert pod_resources(spec).requests["cpu"] == cpu_milli
 
 
@@ -126,7 +128,7 @@ NON_ZERO = {
 
 
 @pytest.mark.parametrize(("spec", "expected"), NON_ZERO.values(), ids=NON_ZERO.keys())
-def test_defaults_of_the_scheduler_for_missing_requests(spec: PodSpecResources, expected: dict[str, int]) -> None:
+def test_missing_requests_have_the_defaults_of_the_scheduler(spec: PodSpecResources, expected: dict[str, int]) -> None:
     assert pod_resources(spec).non_zero_requests == expected
 
 
@@ -143,7 +145,7 @@ def test_containers_are_kept_for_predictions_and_init_containers_are_not() -> No
     )
 
 
-def test_overhead_is_no_limit_where_there_is_none_and_limits_are_raised_to_requests() -> None:
+def test_overhead_alone_is_not_a_limit_and_limits_are_raised_to_requests() -> None:
     found = pod_resources(PodSpecResources((container("1"),), (), {"cpu": "10m"}))
     assert found.limits == {}
     assert raised_limits(found, "cpu") == 1010
@@ -178,13 +180,13 @@ NOT_ADMITTED = {
 
 
 @pytest.mark.parametrize(("spec", "expected"), NOT_ADMITTED.values(), ids=NOT_ADMITTED.keys())
-def test_what_is_not_admitted_yet_requests_its_limits_where_it_states_no_request(
+def test_requests_of_a_pod_that_is_not_admitted_yet_default_to_its_limits(
     spec: PodSpecResources, expected: dict[str, int]
 ) -> None:
     assert pod_resources(spec, is_admitted=False).requests == expected
 
 
-def test_a_limit_that_cannot_be_read_is_named_as_a_limit() -> None:
+def test_the_error_for_an_unreadable_limit_names_the_limit() -> None:
     with pytest.raises(PodResourcesError, match=r"limits\.memory: '1GB'"):
         pod_resources(PodSpecResources((ContainerSpec("c", {}, {"memory": "1GB"}),)), is_admitted=False)
 
@@ -216,11 +218,11 @@ RESIZES = {
 
 
 @pytest.mark.parametrize(("spec", "expected"), RESIZES.values(), ids=RESIZES.keys())
-def test_resizes_in_place_that_are_not_done(spec: PodSpecResources, expected: dict[str, int]) -> None:
+def test_an_unfinished_resize_counts_with_the_largest_amount(spec: PodSpecResources, expected: dict[str, int]) -> None:
     assert pod_resources(spec).requests == expected
 
 
-def test_defaults_of_the_scheduler_fill_what_a_resized_container_does_not_state() -> None:
+def test_a_resized_container_has_the_defaults_of_the_scheduler_for_missing_requests() -> None:
     found = pod_resources(PodSpecResources((counted({"memory": "1Ki"}),)))
     assert found.non_zero_requests == {"cpu": 100, "memory": 1024}
 
@@ -244,7 +246,7 @@ ERRORS = {
 
 
 @pytest.mark.parametrize(("message", "spec"), ERRORS.items(), ids=ERRORS.keys())
-def test_a_quantity_that_cannot_be_read_names_container_and_field(message: str, spec: PodSpecResources) -> None:
+def test_the_error_for_an_unreadable_quantity_names_container_and_field(message: str, spec: PodSpecResources) -> None:
     with pytest.raises(PodResourcesError) as caught:
         pod_resources(spec)
     assert str(caught.value).startswith(message)
@@ -258,7 +260,7 @@ inits = st.builds(ContainerSpec, st.just("i"), amounts, amounts, st.booleans())
 
 
 @given(st.lists(containers, max_size=5), st.lists(inits, max_size=5), st.randoms(use_true_random=False))
-def test_no_container_has_more_than_its_pod_and_the_order_of_containers_is_of_no_matter(
+def test_no_container_exceeds_its_pod_and_the_order_of_containers_does_not_matter(
     plain: list[ContainerSpec], first: list[ContainerSpec], chance: random.Random
 ) -> None:
     found = pod_resources(PodSpecResources(tuple(plain), tuple(first)))
@@ -274,7 +276,7 @@ def test_no_container_has_more_than_its_pod_and_the_order_of_containers_is_of_no
 
 
 @given(st.lists(containers, max_size=4), st.lists(inits, max_size=6))
-def test_the_sum_equals_a_walk_through_the_life_of_the_pod(
+def test_the_request_is_the_maximum_over_the_life_of_the_pod(
     plain: list[ContainerSpec], first: list[ContainerSpec]
 ) -> None:
     def of(specs: list[ContainerSpec]) -> int:

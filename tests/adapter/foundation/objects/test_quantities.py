@@ -62,7 +62,7 @@ def test_order_is_that_of_the_values(one: str, other: str) -> None:
 
 
 @given(texts)
-def test_milli_value_is_the_least_that_is_not_smaller(text: str) -> None:
+def test_milli_value_rounds_away_from_zero(text: str) -> None:
     quantity = parse_quantity(text)
     milli = quantity.milli_value()
     assert abs(quantity.nanos) <= abs(milli) * 10**6 < abs(quantity.nanos) + 10**6
@@ -77,11 +77,11 @@ def test_equal_amounts_are_one_key_whatever_their_format() -> None:
     ("augend", "addend", "total"),
     [("1Gi", "512Mi", "1536Mi"), ("1Gi", "1m", "1073741824001m"), ("0", "1Gi", "1Gi"), ("1", "1Ki", "1025")],
 )
-def test_a_sum_takes_the_format_of_the_first_amount_that_is_not_zero(augend: str, addend: str, total: str) -> None:
+def test_a_sum_has_the_format_of_the_first_amount_that_is_not_zero(augend: str, addend: str, total: str) -> None:
     assert str(parse_quantity(augend) + parse_quantity(addend)) == total
 
 
-def test_comparison_with_something_else_is_no_error() -> None:
+def test_comparison_with_another_type_is_not_an_error() -> None:
     assert Quantity(1) != "1n"
 
 
@@ -100,16 +100,16 @@ def test_a_text_without_a_digit_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["1e1001", "1e" + "9" * 900, "9" * 1001])
-def test_a_number_made_to_exhaust_memory_is_refused(text: str) -> None:
+def test_a_number_that_would_exhaust_memory_is_refused(text: str) -> None:
     with pytest.raises(QuantityError, match="at most"):
         parse_quantity(text)
 
 
-def test_a_number_made_to_be_tiny_rounds_up_at_once() -> None:
+def test_a_tiny_number_with_a_long_exponent_rounds_up_at_once() -> None:
     assert parse_quantity("1e-" + "9" * 900) == Quantity(1)
 
 
-def test_an_error_says_what_to_write() -> None:
+def test_the_error_says_what_to_write() -> None:
     with pytest.raises(QuantityError, match=r"'5 GB' is not a quantity: .* such as 1500m, 2 or 4Gi"):
         parse_quantity("5 GB")
     with pytest.raises(QuantityError, match="unknown suffix 'ki'"):
@@ -127,7 +127,7 @@ def test_a_served_amount_never_has_more_digits_than_go_reads(write: Callable[[fl
 
 
 @given(st.integers(min_value=-(2**63), max_value=2**63 - 1))
-def test_thousandths_come_back_from_their_text(milli: int) -> None:
+def test_thousandths_are_read_back_from_their_text(milli: int) -> None:
     quantity = parse_quantity(milli_quantity(milli))
     assert (quantity.milli_value(), quantity.format) == (milli, Format.DECIMAL_SI)
     assert str(quantity) == milli_quantity(milli)
@@ -174,7 +174,7 @@ def test_a_float_keeps_its_first_three_decimals(value: float) -> None:
 
 
 @given(finite)
-def test_a_floats_quantity_is_canonical(value: float) -> None:
+def test_the_quantity_of_a_float_is_canonical(value: float) -> None:
     text = quantity_of(value)
     assert str(parse_quantity(text)) == text
 
@@ -191,7 +191,7 @@ def test_autoscalers_read_no_thousandths_beyond_64_bits(value: float) -> None:
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-def test_what_is_no_number_is_refused(value: float) -> None:
+def test_nan_and_infinity_are_refused(value: float) -> None:
     with pytest.raises(ValueError, match=str(value)):
         quantity_of(value)
     with pytest.raises(ValueError, match=str(value)):
@@ -218,11 +218,11 @@ def test_a_float_becomes_a_quantity_in_powers_of_1024(value: float, text: str) -
 
 
 @given(finite.filter(lambda value: abs(value) < 1e15) | st.integers(0, 2**52).map(float))
-def test_a_quantity_in_powers_of_1024_is_the_one_of_its_thousandths(value: float) -> None:
+def test_a_quantity_in_powers_of_1024_has_the_value_of_its_thousandths(value: float) -> None:
     assert binary_quantity_of(value) == str(Quantity(milli_of(value) * 10**6, Format.BINARY_SI))
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-def test_what_is_no_number_is_no_quantity_in_powers_of_1024(value: float) -> None:
+def test_nan_and_infinity_have_no_quantity_in_powers_of_1024(value: float) -> None:
     with pytest.raises(ValueError, match="thousandths"):
         binary_quantity_of(value)

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from _pytest.capture import CaptureFixture
 
 
-def test_finds_anywhere_but_matches_from_end_to_end() -> None:
+def test_a_pattern_is_found_anywhere_but_matches_only_the_whole_text() -> None:
     pattern = compile_pattern("tt")
     assert pattern.found_in("http")
     assert not pattern.matches_all_of("http")
     assert pattern.matches_all_of("tt")
 
 
-def test_groups_that_took_no_part_are_none() -> None:
+def test_unmatched_groups_are_none() -> None:
     match = compile_pattern("(?P<a>x)|(y)").search("y")
     assert match is not None
     assert match.groups == ("y", None, "y")
@@ -30,12 +30,12 @@ def test_groups_that_took_no_part_are_none() -> None:
 
 
 @pytest.mark.parametrize("text", ["[[:alpha:]]+", r"\pL+", r"^a\z", r"\Qa.b\E", "(?U)a+", "(?i)A", r"\QC\C\E"])
-def test_takes_what_only_re2_knows(text: str) -> None:
+def test_syntax_that_only_re2_has_is_accepted(text: str) -> None:
     assert compile_pattern(text).text == text
 
 
 @pytest.mark.parametrize("text", ["(a", "[a", "(?=a)", "(?<!a)b", r"(a)\1", "a**", "a{1001}", r"\C"])
-def test_refuses_what_go_refuses_and_writes_nothing(text: str, capfd: CaptureFixture[str]) -> None:
+def test_patterns_that_go_refuses_are_refused_without_output(text: str, capfd: CaptureFixture[str]) -> None:
     with pytest.raises(BadPatternError, match=r"."):
         compile_pattern(text)
     assert capfd.readouterr() == ("", "")
@@ -47,7 +47,7 @@ def test_patterns_of_the_same_text_are_equal() -> None:
 
 
 @given(st.text(), st.text())
-def test_a_quoted_text_matches_itself_alone(text: str, other: str) -> None:
+def test_a_quoted_text_matches_only_itself(text: str, other: str) -> None:
     pattern = compile_pattern(quote_pattern(text))
     assert pattern.matches_all_of(text)
     assert pattern.matches_all_of(other) == (other == text)

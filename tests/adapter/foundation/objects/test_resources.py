@@ -32,7 +32,7 @@ def test_an_exact_group_wins_over_a_prefix() -> None:
     assert find_resource([longer, *BUILT_IN], "apps", "deployments").group == "apps"
 
 
-def test_of_two_versions_the_first_is_taken() -> None:
+def test_the_first_of_two_versions_is_used() -> None:
     versions = [Resource("autoscaling", version, "hpas", "hpa", "HPA", namespaced=True) for version in ("v2", "v1")]
     assert find_resource(versions, "autoscaling", "hpas").version == "v2"
 
@@ -45,12 +45,12 @@ def test_of_two_versions_the_first_is_taken() -> None:
         ("", "zzzzzz", "see `kubectl api-resources`"),
     ],
 )
-def test_an_unknown_name_is_named_with_a_hint(group: str, name: str, message: str) -> None:
+def test_the_error_for_an_unknown_name_has_a_hint(group: str, name: str, message: str) -> None:
     with pytest.raises(UnknownResourceError, match=message):
         find_resource(BUILT_IN, group, name)
 
 
-def test_built_in_kinds_are_told_apart_by_group_and_plural() -> None:
+def test_built_in_kinds_differ_in_group_or_plural() -> None:
     names = [(resource.group, resource.plural) for resource in BUILT_IN]
     assert len(set(names)) == len(names)
 

@@ -36,7 +36,7 @@ labels = st.dictionaries(keys, values)
 
 
 @given(selectors)
-def test_the_text_of_a_selector_means_the_same_selector(selector: Selector) -> None:
+def test_the_text_of_a_selector_parses_to_the_same_selector(selector: Selector) -> None:
     again = parse_selector(str(selector))
     assert (again, again.requirements, hash(again)) == (selector, selector.requirements, hash(selector))
 
@@ -48,7 +48,7 @@ def test_a_selector_is_the_conjunction_of_its_requirements(selector: Selector, g
 
 
 @given(st.text(alphabet="ab1-/.=!<>(), \tinotx\0é", max_size=20) | st.text(max_size=20))
-def test_any_text_is_a_selector_or_refused_at_a_place(text: str) -> None:
+def test_any_text_is_a_selector_or_refused_with_a_position(text: str) -> None:
     place: int | None = 0
     try:
         selector = parse_selector(text)
@@ -73,20 +73,20 @@ def test_opposite_operators_never_agree(requirement: Requirement, given_labels: 
 
 
 @pytest.mark.parametrize("text", ["", " ", "\t\r\n"])
-def test_an_empty_selector_is_everything(text: str) -> None:
+def test_an_empty_selector_matches_everything(text: str) -> None:
     assert parse_selector(text) is EVERYTHING
     assert EVERYTHING.matches({}) is True
     assert EVERYTHING.keys == frozenset()
 
 
 @pytest.mark.parametrize("text", ["canary!=true", "canary notin (true)", "!canary"])
-def test_absence_meets_the_negative_operators(text: str) -> None:
+def test_an_absent_label_satisfies_the_negative_operators(text: str) -> None:
     assert parse_selector(text).matches({"app": "web"}) is True
 
 
 @pytest.mark.parametrize("text", ["n>1", "n<1"])
 @pytest.mark.parametrize("value", ["", "x", "1.5", "1_0", " 1", "9223372036854775808", "٣"])
-def test_order_needs_an_integer_of_64_bits(text: str, value: str) -> None:
+def test_greater_and_less_need_an_integer_of_64_bits(text: str, value: str) -> None:
     assert parse_selector(text).matches({"n": value}) is False
 
 
@@ -95,7 +95,7 @@ def test_leading_zeros_and_signs_are_part_of_an_integer() -> None:
     assert parse_selector("n<4").matches({"n": "-9223372036854775808"}) is True
 
 
-def test_requirements_stand_in_the_order_of_their_keys() -> None:
+def test_requirements_are_sorted_by_key() -> None:
     selector = parse_selector("zone in (b, a), !canary, app==web")
     assert str(selector) == "app==web,!canary,zone in (a,b)"
     assert selector.keys == {"app", "canary", "zone"}
@@ -121,7 +121,7 @@ def test_a_selector_differs_from_other_values() -> None:
         ("n>many", 0, "> needs an integer"),
     ],
 )
-def test_an_error_says_where_and_why(text: str, position: int, message: str) -> None:
+def test_the_error_has_the_position_and_the_reason(text: str, position: int, message: str) -> None:
     with pytest.raises(SelectorError, match=message) as caught:
         parse_selector(text)
     assert caught.value.position == position
@@ -137,7 +137,7 @@ def test_an_error_says_where_and_why(text: str, position: int, message: str) -> 
         (Operator.GREATER_THAN, ()),
     ],
 )
-def test_a_requirement_with_the_wrong_number_of_values_cannot_be_made(
+def test_a_requirement_with_the_wrong_number_of_values_is_refused(
     operator: Operator, given_values: tuple[str, ...]
 ) -> None:
     with pytest.raises(SelectorError, match="requirement on 'app' is not allowed"):
@@ -145,7 +145,7 @@ def test_a_requirement_with_the_wrong_number_of_values_cannot_be_made(
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         ("", None),
         ("b==2,a=1", {"matchLabels": {"a": "1", "b": "2"}}),
@@ -164,11 +164,11 @@ def test_a_requirement_with_the_wrong_number_of_values_cannot_be_made(
         ),
     ],
 )
-def test_the_label_selector_says_the_same(text: str, said: dict[str, object] | None) -> None:
-    assert label_selector(parse_selector(text)) == said
+def test_a_selector_is_converted_to_an_equivalent_label_selector(text: str, expected: dict[str, object] | None) -> None:
+    assert label_selector(parse_selector(text)) == expected
 
 
 @pytest.mark.parametrize("text", ["a!=1", "a>1", "a<1"])
-def test_what_a_label_selector_cannot_say_is_refused(text: str) -> None:
+def test_a_selector_without_an_equivalent_label_selector_is_refused(text: str) -> None:
     with pytest.raises(SelectorError, match=f"'{text}' has no LabelSelector form"):
         label_selector(parse_selector(text))

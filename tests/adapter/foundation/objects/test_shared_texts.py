@@ -17,7 +17,7 @@ def test_equal_texts_are_one_string() -> None:
     assert shared_text(first) is shared_text(second) is first
 
 
-def test_texts_that_come_and_go_fill_no_memory() -> None:
+def test_texts_that_are_no_longer_used_are_forgotten() -> None:
     used = [shared_text(text_of("front", "-end")) for number in range(100_000) if shared_text(f"job-{number}")]
     assert getattr(shared_text, HELD_BYTES)() <= 8 * MEBIBYTE
     assert all(one is used[0] for one in used), "what is used all the time stays"

@@ -1,4 +1,4 @@
-"""The default address of Prometheus is shown by those commands alone that ask it."""
+"""Only the commands that query the default Prometheus show its address."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from recommender.commands.main import COMMANDS as RECOMMENDER
 from recommender.kubectl.main import COMMANDS as PLUGIN
 
 
-def test_commands_that_ask_only_a_named_prometheus_show_no_default_address() -> None:
+def test_only_commands_that_query_a_default_prometheus_show_its_address() -> None:
     shown = {
         f"{program.name} {name}": flag.default
         for program in (ADAPTER, RECOMMENDER, PLUGIN)

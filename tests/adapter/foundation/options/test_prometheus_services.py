@@ -26,7 +26,7 @@ PROMETHEUS = {"app.kubernetes.io/name": "prometheus"}
         ("web", (9090,), {}, []),
     ],
 )
-def test_a_service_is_tried_by_its_name_labels_and_ports(
+def test_a_service_is_recognised_by_its_name_labels_and_ports(
     name: str, ports: tuple[int, ...], labels: dict[str, str], urls: list[str]
 ) -> None:
     found = prometheus_services([service("monitoring", name, *ports, labels=labels)])
@@ -34,7 +34,7 @@ def test_a_service_is_tried_by_its_name_labels_and_ports(
     assert [each.url for each in found] == [url.format(name) for url in urls]
 
 
-def test_a_governing_service_counts_only_where_it_stands_alone() -> None:
+def test_a_governing_service_counts_only_without_another_service_of_its_namespace() -> None:
     own, governing = PrometheusService("a", "prometheus-x", 9090), PrometheusService("a", "prometheus-operated", 9090)
     alone = PrometheusService("b", "prometheus-operated", 9090)
 

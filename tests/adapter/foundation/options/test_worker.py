@@ -16,7 +16,7 @@ SERVES = CommandFlags(program="x", version="0", summary="", flags=worker_flags("
 @pytest.mark.parametrize(
     ("text", "seconds"), [("0", 0.0), ("5s", 5.0), ("24h", 86_400.0), ("-1s", None), ("292y", None), ("9" * 400, None)]
 )
-def test_a_delay_is_from_nothing_to_a_day(
+def test_a_shutdown_delay_is_between_zero_and_a_day(
     command: CommandFlags, more: tuple[str, ...], text: str, seconds: float | None
 ) -> None:
     if seconds is None:

@@ -62,12 +62,12 @@ def test_a_query_that_cannot_be_read_is_refused(query: str) -> None:
         EU.in_query(query)
 
 
-def test_a_selection_of_many_pods_is_not_too_long() -> None:
+def test_a_query_that_selects_many_pods_is_not_refused_as_too_long() -> None:
     names = "|".join(f"web-{number}" for number in range(20_000))
     assert EU.in_query(f'x{{pod=~"{names}"}}') == f'x{{cluster="eu-1",pod=~"{names}"}}'
 
 
-def test_many_expressions_are_not_too_long() -> None:
+def test_a_query_of_many_expressions_is_not_refused_as_too_long() -> None:
     ways = ["sum by (pod) ({}) or on (pod) ({})", "({} or {})", "{} offset 5m # a or b\n unless {}"]
     query, narrowed = (
         " or ".join(way.format(*(f'x{number}{{{more}a=" or "}}',) * 2) for number in range(150) for way in ways)
@@ -86,7 +86,7 @@ def test_many_expressions_are_not_too_long() -> None:
         pytest.param("(" + " or ".join(["x"] * 400) + ")", id="in brackets"),
     ],
 )
-def test_many_expressions_are_refused_if_one_cannot_be_read(query: str) -> None:
+def test_a_query_of_many_expressions_is_refused_if_one_cannot_be_read(query: str) -> None:
     with pytest.raises(UnreadableQueryError):
         EU.in_query(query)
 
@@ -99,7 +99,7 @@ def test_only_a_selector_may_look_up_series(selector: str) -> None:
 
 @given(QUERIES)
 @settings(max_examples=300, deadline=None)
-def test_every_selector_of_any_query_holds_the_matchers_and_nothing_else_changes(query: MadeQuery) -> None:
+def test_every_selector_of_any_query_gets_the_matchers_and_nothing_else_changes(query: MadeQuery) -> None:
     written = query.written()
     assume(_is_valid(written))
     narrowed = MARK.in_query(written)
@@ -111,7 +111,7 @@ def test_every_selector_of_any_query_holds_the_matchers_and_nothing_else_changes
 
 @given(SELECTORS)
 @settings(deadline=None)
-def test_every_selector_of_series_holds_the_matchers(selector: MadeQuery) -> None:
+def test_every_selector_of_series_gets_the_matchers(selector: MadeQuery) -> None:
     assume(_is_valid(selector.written()))
     assert parse_query(MARK.in_selector(selector.written())) == parse_query(selector.written(str(MARK)))
 
@@ -137,7 +137,7 @@ def test_any_text_is_narrowed_exactly_or_refused(text: str) -> None:
         ('cluster=""', 'cluster=""'),
     ],
 )
-def test_matchers_are_read_as_a_selector_has_them(text: str, read: str) -> None:
+def test_matchers_are_read_as_within_a_selector(text: str, read: str) -> None:
     assert str(Matchers.read(text)) == read
     assert Matchers.read(read) == Matchers.read(text)
 
@@ -146,7 +146,7 @@ def test_matchers_are_read_as_a_selector_has_them(text: str, read: str) -> None:
     "text",
     ["", "cluster", '{cluster="a"}', 'cluster="a"} or y{b="c"', 'cluster="a" or b="c"', '__name__=~"a.*"', 'a="b"}[5m'],
 )
-def test_what_is_no_list_of_matchers_is_refused(text: str) -> None:
+def test_a_text_that_is_not_a_list_of_matchers_is_refused(text: str) -> None:
     with pytest.raises(MatchersError, match="write them as between the braces"):
         Matchers.read(text)
 

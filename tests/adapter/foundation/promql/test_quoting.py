@@ -25,12 +25,12 @@ from adapter.metrics.rulebook.gotemplate.literals import read_string
         ("\ud800", r'"\ufffd"'),
     ],
 )
-def test_quotes_as_go_does(text: str, quoted: str) -> None:
+def test_texts_are_quoted_as_in_go(text: str, quoted: str) -> None:
     assert go_quoted(text) == quoted
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
-def test_what_is_quoted_reads_back(text: str) -> None:
+def test_a_quoted_text_is_read_back(text: str) -> None:
     assert read_string(go_quoted(text)) == text
 
 
@@ -48,5 +48,5 @@ def test_what_is_quoted_reads_back(text: str) -> None:
         ("é", False, False),
     ],
 )
-def test_names_that_need_no_quotes(text: str, label: bool, metric: bool) -> None:  # noqa: FBT001 - a table
+def test_label_and_metric_names_without_quotes_are_recognised(text: str, label: bool, metric: bool) -> None:  # noqa: FBT001 - a table
     assert (is_label_name(text), is_metric_name(text)) == (label, metric)

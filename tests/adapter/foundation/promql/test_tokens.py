@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from adapter.foundation.promql.tokens import TokenKind, closing, nests_deeper_than, tokens_of
 
 
-def test_strings_and_comments_hide_what_looks_like_signs() -> None:
+def test_signs_within_strings_and_comments_are_not_tokens() -> None:
     query = "sum(x{a=\"(\",b='\\')',c=`)`}) # ) by (pod)"
     signs = [token.text for token in tokens_of(query) if token.kind is TokenKind.SIGN]
     assert signs == ["(", "{", "=", ",", "=", ",", "=", "}", ")"]
@@ -19,12 +19,12 @@ def test_strings_and_comments_hide_what_looks_like_signs() -> None:
     ("query", "closed_at"),
     [("(a)", 2), ("((a)[5m:])", 8), ("(a", None), ("(a]", None), ('(a{b=")"})', 7)],
 )
-def test_the_bracket_that_closes_is_found(query: str, closed_at: int | None) -> None:
+def test_the_closing_bracket_is_found(query: str, closed_at: int | None) -> None:
     assert closing(tokens_of(query), 0) == closed_at
 
 
 @given(st.text(alphabet="ab(){}[]\"'`\\#\n \t=~5m,+é"))
-def test_tokens_and_blanks_are_the_whole_text(text: str) -> None:
+def test_tokens_blanks_and_comments_cover_the_whole_text(text: str) -> None:
     tokens = tokens_of(text)
     assert all(text[token.start : token.end] == token.text for token in tokens)
     gaps = [text[before.end : after.start] for before, after in pairwise(tokens)]

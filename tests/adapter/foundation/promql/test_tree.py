@@ -60,7 +60,7 @@ def test_queries_that_differ_anywhere_are_not_equal(one: str, other: str) -> Non
     assert parse_query(one) != parse_query(other)
 
 
-def test_a_quoted_label_is_known_by_its_bare_name() -> None:
+def test_a_quoted_label_is_read_without_quotes() -> None:
     tree = parse_query('sum by ("app.kubernetes.io/name") ({"http.requests", "app.kubernetes.io/name"="web"})')
     assert isinstance(tree, Aggregation)
     assert tree.labels == {"app.kubernetes.io/name"}
@@ -72,7 +72,7 @@ def test_a_quoted_label_is_known_by_its_bare_name() -> None:
     ("query", "scalar"),
     [("1", True), ("-(time() + 1)", True), ("scalar(x)", True), ("vector(1)", False), ("1 + x", False), ("x", False)],
 )
-def test_numbers_are_told_from_series(query: str, *, scalar: bool) -> None:
+def test_scalars_are_distinguished_from_series(query: str, *, scalar: bool) -> None:
     assert is_scalar(parse_query(query)) is scalar
 
 
@@ -105,12 +105,12 @@ def test_functions_of_prometheus_2_are_known() -> None:
         ("x{a='\ud800'}", "surrogates"),
     ],
 )
-def test_what_the_parser_cannot_read_is_an_error_and_never_a_crash(query: str, reason: str) -> None:
+def test_an_unreadable_query_is_an_error_and_not_a_crash(query: str, reason: str) -> None:
     with pytest.raises(UnreadableQueryError, match=reason):
         parse_query(query)
 
 
-def test_the_deepest_query_that_is_read_stays_within_the_stack() -> None:
+def test_the_deepest_allowed_query_does_not_overflow_the_stack() -> None:
     assert parse_query("(" * 199 + "x" + ")" * 199) == parse_query("(" * 199 + "x" + ")" * 199)
     assert parse_query("-(" * 99 + "x" + ")" * 99) != parse_query("x" + " + x" * 199)
 
@@ -124,6 +124,6 @@ _PIECES = (
 
 
 @given(st.lists(st.sampled_from(_PIECES), max_size=12).map(" ".join))
-def test_any_text_is_a_tree_or_a_clear_error(query: str) -> None:
+def test_any_text_is_a_tree_or_an_unreadable_query_error(query: str) -> None:
     with suppress(UnreadableQueryError):
         assert parse_query(query) == parse_query(query)

@@ -35,7 +35,7 @@ def defined(*keys: str, version: str = "v1alpha1") -> dict[str, Any]:
         (SERVED, {"spec": {"versions": "none"}}, CheckStatus.WARNING, "another version of this program"),
     ],
 )
-def test_a_definition_is_judged(
+def test_a_definition_is_compared_with_the_expected_one(
     served: dict[str, Any], definition: dict[str, Any] | None, status: CheckStatus, message: str
 ) -> None:
     line = judge_definition(KIND, served, definition)

@@ -39,7 +39,9 @@ def no_number(text: str) -> str:
     [("7\n", "7"), ("\n", ""), ("seven\n7\n", "7"), ("a\nb\nc\n7\n", "")],
     ids=["an answer", "left open", "corrected", "given up"],
 )
-def test_an_answer_is_taken_once_it_can_be_used(monkeypatch: pytest.MonkeyPatch, typed: str, answer: str) -> None:
+def test_a_question_is_repeated_until_the_answer_is_usable(
+    monkeypatch: pytest.MonkeyPatch, typed: str, answer: str
+) -> None:
     with terminal(monkeypatch) as typist:
         os.write(typist, typed.encode())
         found = ask_on_terminal("How many?", no_number)
@@ -47,7 +49,7 @@ def test_an_answer_is_taken_once_it_can_be_used(monkeypatch: pytest.MonkeyPatch,
     assert found == answer
 
 
-def test_without_a_terminal_nobody_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_terminal_no_question_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     read, write = os.pipe()
     os.close(write)
     with os.fdopen(read, "r", encoding="utf-8") as source:
