@@ -168,7 +168,7 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
     "a field selector for an external": (f"{_STATUSES}::test_a_field_selector_for_an_external_metric_is_400",),
     "a path with an empty part": (f"{_STATUSES}::test_a_path_of_another_form_is_404",),
     "a request line may have": (
-        "tests/adapter/foundation/service/server/test_requests.py::test_a_request_that_is_none_is_refused_in_plain_text",
+        "tests/adapter/foundation/service/server/test_requests.py::test_an_invalid_request_is_refused_in_plain_text",
     ),
     "options of lists that need": (
         f"{_STATUSES}::test_options_of_versioned_lists_are_passed_over",

@@ -97,13 +97,19 @@ LARGEST_BODY_BYTES = 100_000
 LARGEST_KNOWN_BYTES = 2_000_000
 
 
-def stranger(request: Request) -> Response | None:
+def refuse_unknown_client(request: Request) -> Response | None:
     return None if request.peer_chain else Response(401, b"who is there?")
 
 
 ROUTES = (
     Route("/body", lambda request: Response(200, bytes(request.body)), ("POST",), LARGEST_BODY_BYTES),
-    Route("/known", lambda request: Response(200, bytes(request.body)), ("POST",), LARGEST_KNOWN_BYTES, stranger),
+    Route(
+        "/known",
+        lambda request: Response(200, bytes(request.body)),
+        ("POST",),
+        LARGEST_KNOWN_BYTES,
+        refuse_unknown_client,
+    ),
 )
 
 

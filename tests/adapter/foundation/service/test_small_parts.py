@@ -37,7 +37,7 @@ def test_addresses_are_read_and_written(text: str, address: Address) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "9180", "a:b", "a:-1", "a:65536", "::1:443", "a:"])
-def test_what_is_no_address_is_refused(text: str) -> None:
+def test_an_invalid_address_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="write"):
         parse_address(text)
 
@@ -54,7 +54,7 @@ def test_what_is_no_address_is_refused(text: str) -> None:
         (":0", ":0", False),
     ],
 )
-def test_only_one_socket_listens_on_addresses_that_overlap(one: str, other: str, *, is_shared: bool) -> None:
+def test_overlapping_addresses_are_recognised(one: str, other: str, *, is_shared: bool) -> None:
     assert overlap(parse_address(one), parse_address(other)) is is_shared
 
 
@@ -82,7 +82,7 @@ def phases(ending: Ending, *times: float) -> list[Phase]:
     return [ending.phase(time) for time in times]
 
 
-def test_the_end_is_delayed_then_drained_then_over() -> None:
+def test_shutdown_is_delayed_then_drains_then_ends() -> None:
     ending = Ending(delay_seconds=5, drain_seconds=3)
     assert phases(ending, 0, 1e9) == [Phase.SERVING] * 2
     ending.begin(100)
@@ -91,14 +91,14 @@ def test_the_end_is_delayed_then_drained_then_over() -> None:
     assert phases(ending, 100, 104.9, 105, 107.9, 108) == expected
 
 
-def test_the_next_phase_begins_when_it_is_due() -> None:
+def test_the_seconds_to_the_next_phase_are_known() -> None:
     ending = Ending(delay_seconds=5, drain_seconds=3)
     assert ending.next_phase(99) == math.inf
     ending.begin(100)
     assert [ending.next_phase(time) for time in (100, 104.5, 105, 107.5, 109)] == [5, 0.5, 3, 0.5, 0]
 
 
-def test_each_hurry_leaves_out_one_step() -> None:
+def test_each_hurry_skips_one_phase() -> None:
     ending = Ending(delay_seconds=5, drain_seconds=3)
     ending.begin(100)
     ending.hurry(101)
@@ -107,7 +107,7 @@ def test_each_hurry_leaves_out_one_step() -> None:
     assert phases(ending, 102) == [Phase.OVER]
 
 
-def test_a_hurry_at_first_leaves_out_the_delay() -> None:
+def test_a_hurry_at_the_start_skips_the_delay() -> None:
     ending = Ending(delay_seconds=5, drain_seconds=3)
     ending.hurry(100)
     assert phases(ending, 100, 103) == [Phase.DRAINING, Phase.OVER]
@@ -133,11 +133,11 @@ def test_a_hurry_at_first_leaves_out_the_delay() -> None:
         ),
     ],
 )
-def test_health_reads_as_that_of_kube_apiserver(path: str, query: str, status: int, text: str) -> None:
+def test_health_answers_read_like_those_of_kube_apiserver(path: str, query: str, status: int, text: str) -> None:
     assert render_health([WELL, ILL], path, query) == (status, text)
 
 
-def test_what_is_ready_includes_what_is_alive() -> None:
+def test_readiness_includes_the_liveness_checks() -> None:
     health = Health()
     health.add_ready("loop", lambda: "stuck")
     health.add_ready("pods", lambda: None)
@@ -164,7 +164,7 @@ def test_a_process_is_ready_once_lists_have_been_tried_or_take_too_long(monkeypa
     assert slow.answer("/readyz", "") == (200, "ok")
 
 
-def test_a_worker_that_dies_young_is_replaced_later_each_time() -> None:
+def test_a_worker_that_dies_early_is_restarted_with_growing_delays() -> None:
     restarts = Backoff(1.0, LONGEST_RESTART_WAIT, jitter_ratio=0.0)
     waits = [restart_wait(restarts, lived_seconds=1) for _ in range(8)]
     assert waits == [1, 2, 4, 8, 16, 30, 30, 30]
@@ -172,7 +172,7 @@ def test_a_worker_that_dies_young_is_replaced_later_each_time() -> None:
     assert restart_wait(restarts, lived_seconds=1) == 1
 
 
-def test_suites_are_named_as_go_names_them() -> None:
+def test_cipher_suites_have_the_names_that_go_uses() -> None:
     names = ("TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", "TLS_AES_128_GCM_SHA256", "TLS_RSA_WITH_AES_256_GCM_SHA384")
     assert chosen_suites(names).offered == ("ECDHE-RSA-AES128-GCM-SHA256", "AES256-GCM-SHA384")
 
@@ -191,7 +191,7 @@ def test_a_suite_that_go_does_not_know_is_refused() -> None:
     ("descriptors", "most", "unfinished"),
     [(1_000_000, 4000, 1000), (4256, 4000, 1000), (2256, 2000, 1000), (1024, 768, 384), (300, 150, 75), (64, 32, 16)],
 )
-def test_connections_leave_descriptors_for_the_rest(descriptors: int, most: int, unfinished: int) -> None:
+def test_connection_limits_leave_descriptors_for_other_uses(descriptors: int, most: int, unfinished: int) -> None:
     assert connections_within(ConnectionLimits(most_requests=7), descriptors) == ConnectionLimits(
         most=most, most_unfinished=unfinished, most_requests=7
     )

@@ -49,7 +49,7 @@ def test_the_help_of_a_program_fits_a_terminal(name: str) -> None:
 
 
 @each_command
-def test_help_shows_two_examples_that_the_command_takes(command: CommandFlags) -> None:
+def test_help_shows_two_examples_that_the_command_accepts(command: CommandFlags) -> None:
     shown = examples(command)
     assert len(shown) == 2
     for program, name, *arguments in shown:
@@ -58,7 +58,7 @@ def test_help_shows_two_examples_that_the_command_takes(command: CommandFlags) -
 
 
 @each_command
-def test_the_variable_that_help_shows_sets_the_flag_that_it_names(command: CommandFlags) -> None:
+def test_the_variable_shown_in_help_sets_the_flag_it_names(command: CommandFlags) -> None:
     ((variable, value, name, same),) = re.findall(r"\n  (\w+)=(\S+) is --([\w-]+)=(\S+)\.\n", help_text(command))
     arguments = next(words for _, _, *words in examples(command) if f"--{name}" not in words)
     by_variable = parse_flags(command, arguments, {variable: value})
@@ -68,7 +68,7 @@ def test_the_variable_that_help_shows_sets_the_flag_that_it_names(command: Comma
 
 
 @each_command
-def test_help_lists_what_has_an_effect_and_the_rest_with_the_reason_on_request(command: CommandFlags) -> None:
+def test_help_lists_flags_with_an_effect_and_help_all_lists_every_flag(command: CommandFlags) -> None:
     working = {flag.name for flag in command.flags if isinstance(flag.state, Works)}
     assert _flags_in_help(help_text(command)) == working
     assert _flags_in_help(help_text(command, all_flags=True)) == set(command.by_name)
@@ -84,7 +84,7 @@ def test_help_lists_what_has_an_effect_and_the_rest_with_the_reason_on_request(c
         if "output" in flags.by_name
     ],
 )
-def test_text_and_table_are_two_names_of_the_format_for_people(command: CommandFlags) -> None:
+def test_text_and_table_are_both_accepted_as_output_format(command: CommandFlags) -> None:
     for name in ("text", "table"):
         assert command.by_name["output"].kind.parse(name) == name
 
@@ -120,20 +120,20 @@ def test_variables_of_other_commands_of_the_program_have_no_effect() -> None:
     assert values.given == {"url"}
 
 
-def test_a_variable_of_no_command_is_an_error() -> None:
+def test_a_variable_that_belongs_to_no_command_is_an_error() -> None:
     environment = {"TIDEWATCH_FLAG_SERVE_ONLI": "a"}
     with pytest.raises(UsageError, match="unknown environment variable TIDEWATCH_FLAG_SERVE_ONLI"):
         run_program(program_of([], environment), ["check"], environment)
 
 
-def test_a_variable_that_only_shares_the_prefix_with_others_is_not_taken_for_one_of_them() -> None:
+def test_a_variable_that_shares_only_the_prefix_gets_no_suggestion() -> None:
     environment = {"TIDEWATCH_FLAG_FOO": "a"}
     with pytest.raises(UsageError, match="unknown environment variable TIDEWATCH_FLAG_FOO: see --help for the flags"):
         run_program(program_of([], environment), ["check"], environment)
 
 
 @pytest.mark.parametrize("variable", ["TIDEWATCH_FLAG_SERVE_ONLI", "TIDEWATCH_FLAG_ABSENT_ONLY"])
-def test_a_variable_that_cannot_be_looked_up_in_a_command_without_its_packages_is_an_error(variable: str) -> None:
+def test_an_unknown_variable_is_an_error_although_a_command_cannot_be_loaded(variable: str) -> None:
     environment = {variable: "a", "TIDEWATCH_FLAG_SERVE_ONLY": "b"}
     whole = program_of([], environment)
 

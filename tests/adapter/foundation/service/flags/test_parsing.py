@@ -115,7 +115,9 @@ def test_flags_are_read_as_go_reads_them(arguments: list[str], name: str, value:
         (["--pin-cpu", "false"], "unexpected argument 'false': see --help"),
     ],
 )
-def test_a_wrong_command_line_is_one_line_that_says_what_to_write(arguments: list[str], message: str) -> None:
+def test_the_error_for_a_wrong_command_line_is_one_line_that_says_what_to_write(
+    arguments: list[str], message: str
+) -> None:
     with pytest.raises(UsageError) as caught:
         parse(*arguments)
     assert message in str(caught.value)
@@ -133,7 +135,7 @@ def test_a_surplus_word_is_not_shown_where_it_may_be_a_part_of_a_secret() -> Non
         parse_flags(command, ["secret"], {})
 
 
-def test_a_kind_and_a_name_apart_are_told_how_to_be_one_argument() -> None:
+def test_a_kind_and_a_name_as_two_arguments_get_a_hint_to_join_them() -> None:
     command = CommandFlags(program="kubectl-tidewatch why", version="1", summary="", flags=(), arguments=(OBJECT,))
     with pytest.raises(UsageError, match="unexpected argument 'gateway': did you mean hpa/gateway\\?"):
         parse_flags(command, ["hpa", "gateway"], {})
@@ -160,25 +162,25 @@ def test_a_repeated_flag_takes_one_value_from_each_line_of_the_environment() -> 
         ({"TIDEWATCH_FLAG_AUDIT_LOG_PATH": "-"}, "TIDEWATCH_FLAG_AUDIT_LOG_PATH is not supported"),
     ],
 )
-def test_a_wrong_environment_names_the_variable(environment: dict[str, str], message: str) -> None:
+def test_the_error_for_a_wrong_environment_names_the_variable(environment: dict[str, str], message: str) -> None:
     with pytest.raises(UsageError, match=message.replace("?", r"\?")):
         parse(**environment)
 
 
-def test_flags_that_mean_nothing_here_are_taken_with_one_warning_each() -> None:
+def test_flags_without_effect_are_accepted_with_one_warning_each() -> None:
     values = parse("--disable-http2", "--disable-http2=true")
     assert values.warnings == ("--disable-http2 has no effect: HTTP/2 is not spoken here",)
     assert parse().warnings == ()
 
 
-def test_what_stands_behind_two_dashes_is_no_flag() -> None:
+def test_arguments_after_two_dashes_are_not_flags() -> None:
     command = CommandFlags(program="p", version="1", summary="", flags=COMMAND.flags, arguments=("METRIC", "OBJECT"))
     assert parse_flags(command, ["a", "--pin-cpu", "--", "--b"], {}).arguments == ("a", "--b")
     with pytest.raises(UsageError, match="OBJECT is missing"):
         parse_flags(command, ["a"], {})
 
 
-def test_a_flag_that_is_needed_is_missed() -> None:
+def test_a_missing_required_flag_is_an_error() -> None:
     needed = Flag("config", PATH, "give a rule file", repeat=Repeat.EACH, required=True)
     command = CommandFlags(program="p", version="1", summary="", flags=(needed,))
     with pytest.raises(UsageError, match="--config is required: give a rule file"):

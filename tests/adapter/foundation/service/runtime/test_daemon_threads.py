@@ -16,7 +16,7 @@ def alive(name: str) -> list[threading.Thread]:
     return [each for each in threading.enumerate() if each.name.startswith(f"{name}-")]
 
 
-def test_as_many_threads_are_started_as_there_is_work_at_once() -> None:
+def test_threads_are_started_for_simultaneous_work_up_to_the_limit() -> None:
     threads, open_gate = DaemonThreads("lazy", 2), threading.Event()
     assert alive("lazy") == []
     done = [threading.Event() for _ in range(3)]
@@ -32,7 +32,7 @@ def test_as_many_threads_are_started_as_there_is_work_at_once() -> None:
     assert all(each.wait(SECONDS) for each in done)
 
 
-def test_work_that_fails_ends_no_thread() -> None:
+def test_failed_work_does_not_end_its_thread() -> None:
     threads, done = DaemonThreads("failing", 1), threading.Event()
 
     def fail() -> None:
@@ -65,7 +65,7 @@ def test_closed_threads_end_after_their_work_and_later_work_still_runs() -> None
     assert alive("closed") == []
 
 
-def test_work_goes_on_after_a_thread_could_not_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_work_continues_after_a_thread_could_not_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
     """A limit on the processes of a pod or of a node may be reached for a moment."""
 
     def refuse(_: threading.Thread) -> None:

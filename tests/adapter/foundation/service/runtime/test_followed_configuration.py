@@ -72,7 +72,7 @@ def _owner(tmp_path: Path) -> Owner:
     return Owner(tmp_path / "file")
 
 
-def test_each_change_is_counted_by_what_became_of_it(owner: Owner, caplog: pytest.LogCaptureFixture) -> None:
+def test_each_change_is_counted_by_its_result(owner: Owner, caplog: pytest.LogCaptureFixture) -> None:
     assert (owner.followed.value, owner.in_force) == (0, [])
     for text, state, refused in (("2", 1, False), ("3", 0, False), ("-1", 0, True), ("4", 1, False)):
         owner.write(text)
@@ -82,7 +82,7 @@ def test_each_change_is_counted_by_what_became_of_it(owner: Owner, caplog: pytes
     assert caplog.messages == ["-1 is below 0; the configuration before this change stays in force"]
 
 
-def test_a_change_that_could_not_be_put_in_force_is_tried_again(owner: Owner) -> None:
+def test_a_change_that_could_not_be_applied_is_tried_again(owner: Owner) -> None:
     def fail(_: int) -> None:
         raise BugError
 
@@ -97,7 +97,7 @@ def test_a_change_that_could_not_be_put_in_force_is_tried_again(owner: Owner) ->
 
 
 @pytest.mark.parametrize("broken", [b"-1", b"\xff", None], ids=["refused", "unreadable", "gone"])
-def test_a_worker_whose_files_cannot_be_used_begins_with_what_the_former_one_loaded_last(
+def test_a_worker_with_unusable_files_starts_with_the_last_version_of_its_predecessor(
     tmp_path: Path, broken: bytes | None
 ) -> None:
     path, kept = tmp_path / "file", KeptContents()
@@ -115,7 +115,7 @@ def test_a_worker_whose_files_cannot_be_used_begins_with_what_the_former_one_loa
     assert (owner.followed.value, owner.in_force) == (4, [4])
 
 
-def test_a_worker_knows_the_versions_since_the_last_one_that_was_in_force_as_a_whole(tmp_path: Path) -> None:
+def test_a_worker_applies_the_versions_since_the_last_one_applied_in_full(tmp_path: Path) -> None:
     path, kept = tmp_path / "file", KeptContents()
     path.write_text("2")
     first = Owner(path, kept)
@@ -127,7 +127,7 @@ def test_a_worker_knows_the_versions_since_the_last_one_that_was_in_force_as_a_w
     assert Owner(path, kept).in_force == []
 
 
-def test_a_former_version_that_ends_the_worker_is_not_tried_by_the_next_one(tmp_path: Path) -> None:
+def test_a_former_version_that_ends_a_worker_is_skipped_by_the_next_one(tmp_path: Path) -> None:
     path, kept = tmp_path / "file", KeptContents()
     path.write_text("2")
     first = Owner(path, kept)
@@ -146,7 +146,7 @@ def test_a_former_version_that_ends_the_worker_is_not_tried_by_the_next_one(tmp_
     assert Doomed(path, kept).followed.value == 5
 
 
-def test_files_that_can_be_used_count_and_not_what_a_former_worker_loaded(tmp_path: Path) -> None:
+def test_usable_files_take_precedence_over_versions_of_a_former_worker(tmp_path: Path) -> None:
     path, kept = tmp_path / "file", KeptContents()
     path.write_text("2")
     Owner(path, kept)
@@ -154,6 +154,6 @@ def test_files_that_can_be_used_count_and_not_what_a_former_worker_loaded(tmp_pa
     assert Owner(path, kept).followed.value == 4
 
 
-def test_without_a_former_worker_files_that_cannot_be_used_are_an_error(tmp_path: Path) -> None:
+def test_without_a_former_worker_unusable_files_are_an_error(tmp_path: Path) -> None:
     with pytest.raises(FilesError):
         Owner(tmp_path / "file", KeptContents())

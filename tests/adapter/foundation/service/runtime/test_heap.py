@@ -26,10 +26,10 @@ libc.fflush(ctypes.c_void_p(out))
 
 
 def test_threads_share_two_heaps() -> None:
-    told = subprocess.run(
+    ran = subprocess.run(
         [sys.executable, "-c", THREADS_THAT_ALLOCATE], capture_output=True, text=True, timeout=30, check=True
     )
-    assert 1 <= told.stdout.count("<heap nr=") <= 2
+    assert 1 <= ran.stdout.count("<heap nr=") <= 2
 
 
 MEMORY_THAT_IS_FREED = """
@@ -53,7 +53,7 @@ print(before - resident_pages())
 
 
 def test_memory_between_blocks_in_use_is_returned() -> None:
-    told = subprocess.run(
+    ran = subprocess.run(
         [sys.executable, "-c", MEMORY_THAT_IS_FREED], capture_output=True, text=True, timeout=60, check=True
     )
-    assert int(told.stdout) > 1000
+    assert int(ran.stdout) > 1000

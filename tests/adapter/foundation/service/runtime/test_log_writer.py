@@ -89,7 +89,7 @@ def test_lines_arrive_in_order(pipe: Pipe) -> None:
     assert [line.rsplit(" ", 1)[1] for line in lines] == [str(number) for number in range(500)]
 
 
-def test_a_line_that_comes_as_the_idle_thread_ends_is_written_at_once(
+def test_a_line_queued_while_the_idle_thread_ends_is_written_at_once(
     pipe: Pipe, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     handler = pipe.handler()
@@ -111,19 +111,19 @@ def test_a_line_that_comes_as_the_idle_thread_ends_is_written_at_once(
         text += os.read(pipe.reading.fileno(), PIPE_BYTES)
 
 
-def test_nobody_waits_for_a_log_that_is_not_read_and_what_was_lost_is_told(pipe: Pipe) -> None:
+def test_logging_does_not_block_on_an_unread_log_and_dropped_lines_are_counted(pipe: Pipe) -> None:
     handler = pipe.handler(most_bytes=100_000)
     for number in range(1000):
         handler.handle(record("line %d %s", number, "x" * 1000))
     lines = lines_read(pipe, handler)
     kept = [line for line in lines if " line " in line]
-    (told,) = [line for line in lines if "were dropped" in line]
-    lost = int(re.findall(r"lines=(\d+)", told)[0])
+    (notice,) = [line for line in lines if "were dropped" in line]
+    lost = int(re.findall(r"lines=(\d+)", notice)[0])
     assert lost > 800
     assert len(kept) + lost == 1000
 
 
-def test_the_end_does_not_wait_for_ever_for_a_reader(pipe: Pipe) -> None:
+def test_a_flush_does_not_wait_forever_for_a_reader(pipe: Pipe) -> None:
     handler = pipe.handler()
     for _ in range(10):
         handler.handle(record("x" * PIPE_BYTES))
@@ -131,7 +131,7 @@ def test_the_end_does_not_wait_for_ever_for_a_reader(pipe: Pipe) -> None:
     assert len(os.read(pipe.reading.fileno(), 65536)) <= PIPE_BYTES
 
 
-def test_a_reader_that_is_gone_hurts_nobody(pipe: Pipe) -> None:
+def test_a_closed_reader_is_not_an_error(pipe: Pipe) -> None:
     handler = pipe.handler()
     pipe.reading.close()
     for _ in range(100):
@@ -139,7 +139,7 @@ def test_a_reader_that_is_gone_hurts_nobody(pipe: Pipe) -> None:
     handler.flush()
 
 
-def test_a_record_that_cannot_be_formatted_is_a_line_all_the_same(pipe: Pipe) -> None:
+def test_a_record_that_cannot_be_formatted_is_still_logged(pipe: Pipe) -> None:
     handler = pipe.handler()
     handler.handle(record("%d of %d", "one"))
     assert lines_read(pipe, handler) == ["a record of adapter.x could not be formatted: '%d of %d'"]
@@ -159,7 +159,7 @@ raise RuntimeError("the end")
 """
 
 
-def test_parent_and_child_of_a_fork_write_their_own_lines_and_their_last_words() -> None:
+def test_parent_and_child_of_a_fork_write_their_own_lines_and_tracebacks() -> None:
     ran = subprocess.run([sys.executable, "-c", FORKS], capture_output=True, text=True, timeout=PATIENCE, check=False)
     counts = {
         what: ran.stderr.count(what) for what in ("before the fork", "in the child", "in the parent", "RuntimeError")
@@ -167,7 +167,7 @@ def test_parent_and_child_of_a_fork_write_their_own_lines_and_their_last_words()
     assert counts == {"before the fork": 1, "in the child": 1, "in the parent": 1, "RuntimeError": 2}
 
 
-def test_requests_are_answered_while_nobody_reads_the_log(certificates: Certificates) -> None:
+def test_requests_are_answered_while_the_log_is_not_read(certificates: Certificates) -> None:
     everything = settings_of(certificates, tls=False, threads=2)
     command = [sys.executable, "-m", "tests.adapter.foundation.service.example_server", json.dumps(everything)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:

@@ -36,14 +36,14 @@ def test_text_is_one_line_with_the_time_in_utc() -> None:
     assert line == '2026-11-21T11:15:18.372Z WARNING adapter.x rules from a.yaml rules=12 why="a \\"b\\" c" none=""'
 
 
-def test_text_from_outside_cannot_begin_a_line_of_its_own() -> None:
+def test_untrusted_text_cannot_begin_a_new_line() -> None:
     line = TextFormatter().format(record("asked for %s", "x\n2026 ERROR\r\x1b[2J", path="y\nz"))
     assert len(line.splitlines()) == 1
     assert "\x1b" not in line
 
 
 @pytest.mark.parametrize("odd", ["\x1b[2J", "\x7f", "\x9b31m", "\u0085", "\u2028", "\u202e", "\ud800"])
-def test_text_from_outside_cannot_steer_a_terminal(odd: str) -> None:
+def test_untrusted_text_cannot_control_a_terminal(odd: str) -> None:
     """A label of a pod may hold the one-byte form of an escape sequence, or a character that reverses the line."""
     line = TextFormatter().format(record("asked for %s", odd, path=odd, where=f"a {odd}"))
     assert line.isprintable()
@@ -58,7 +58,7 @@ def test_json_is_one_object_with_the_fields_in_it() -> None:
 
 
 @pytest.mark.parametrize(("verbosity", "level"), [(0, "info"), (2, "info"), (4, "debug"), (10, "debug")])
-def test_klog_verbosity_is_a_level(verbosity: int, level: str) -> None:
+def test_klog_verbosity_is_converted_to_a_level(verbosity: int, level: str) -> None:
     assert level_of_verbosity(verbosity) == level
 
 
@@ -68,7 +68,7 @@ class TestStateLog:
         caplog.set_level(logging.INFO)
         return StateLog(logging.getLogger("state"))
 
-    def test_logs_a_condition_once_and_its_end_once(
+    def test_a_condition_and_its_end_are_logged_once_each(
         self, state_log: StateLog, caplog: pytest.LogCaptureFixture
     ) -> None:
         for _ in range(1000):
@@ -79,7 +79,9 @@ class TestStateLog:
         assert caplog.messages == ["cannot be reached", "something else", "can be reached again"]
         assert caplog.records[2].__dict__["fields"] == {"failures": 1000}
 
-    def test_logs_a_condition_that_becomes_another(self, state_log: StateLog, caplog: pytest.LogCaptureFixture) -> None:
+    def test_a_condition_whose_message_changes_is_logged_again(
+        self, state_log: StateLog, caplog: pytest.LogCaptureFixture
+    ) -> None:
         for message in ("refused", "refused", "timed out", "refused"):
             state_log.failed("prometheus", message)
         assert caplog.messages == ["refused", "timed out", "refused"]
@@ -113,7 +115,7 @@ class TestConfigureLogs:
         logging.captureWarnings(capture=False)
 
     @pytest.mark.parametrize(("form", "read"), [("json", json.loads), ("text", str)])
-    def test_sends_everything_from_the_level_on_to_one_stream(self, form: str, read: Callable[[str], object]) -> None:
+    def test_records_of_the_level_and_above_go_to_one_stream(self, form: str, read: Callable[[str], object]) -> None:
         stream = io.StringIO()
         configure_logs(form, "warning", stream)
         logging.getLogger("a.b").warning("seen")
@@ -121,12 +123,12 @@ class TestConfigureLogs:
         assert "seen" in str(read(stream.getvalue()))
         assert stream.getvalue().count("\n") == 1
 
-    def test_goes_to_stderr_unless_told_otherwise(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_logs_go_to_stderr_by_default(self, capsys: pytest.CaptureFixture[str]) -> None:
         configure_logs()
         logging.getLogger("a").error("there")
         assert "there" in capsys.readouterr().err
 
-    def test_a_warning_of_a_library_is_a_line_like_all_others(self) -> None:
+    def test_a_warning_of_a_library_is_logged_like_other_lines(self) -> None:
         stream = io.StringIO()
         with warnings.catch_warnings():
             warnings.simplefilter("always")

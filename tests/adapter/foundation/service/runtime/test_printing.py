@@ -22,10 +22,10 @@ def _run(arguments: str, redirection: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize("arguments", ["--version", "schema", "serve --help"])
 def test_a_full_disk_is_one_line_and_status_2(arguments: str) -> None:
     ran = _run(arguments, ">/dev/full")
-    said = (
+    message = (
         "tidewatch-adapter: the output cannot be written: No space left on device: make room, or write it elsewhere\n"
     )
-    assert (ran.returncode, ran.stderr) == (2, said)
+    assert (ran.returncode, ran.stderr) == (2, message)
 
 
 @pytest.mark.parametrize(

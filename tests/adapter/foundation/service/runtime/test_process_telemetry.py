@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 
-def test_tasks_are_seen_before_their_first_run() -> None:
+def test_tasks_have_metrics_before_their_first_run() -> None:
     registry = new_registry("1.2.3")
     metrics = TaskMetrics(registry, "tidewatch_adapter")
     late = False
@@ -28,7 +28,7 @@ def test_tasks_are_seen_before_their_first_run() -> None:
     assert registry.get_sample_value("tidewatch_adapter_task_overdue", {"task": "refresh"}) == 1
 
 
-def test_a_failure_is_no_success() -> None:
+def test_a_failure_does_not_set_the_time_of_the_last_success() -> None:
     registry = new_registry("1.2.3")
     metrics = TaskMetrics(registry, "x")
     metrics.added("refresh", lambda: False)
@@ -52,7 +52,7 @@ def test_connections_are_read_when_scraped() -> None:
     assert registry.get_sample_value("x_connections_dropped_total", {"reason": "head_timeout"}) == 3
 
 
-def test_the_text_has_no_second_series_for_each_counter() -> None:
+def test_counters_have_no_created_series() -> None:
     text = exposition(new_registry("1.2.3"))
     assert b'version="1.2.3"' in text
     assert b"_created" not in text
@@ -67,14 +67,14 @@ def collector_restored() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("collector_restored")
-def test_a_settled_collector_leaves_alone_what_is_there() -> None:
+def test_a_settled_garbage_collector_ignores_existing_objects() -> None:
     settle_collector()
     assert gc.get_freeze_count() > 1000
     assert gc.get_threshold()[0] > 700
 
 
 @pytest.mark.usefixtures("collector_restored")
-def test_collections_are_rare_until_a_command_has_ended() -> None:
+def test_garbage_collections_are_rare_until_a_command_has_ended() -> None:
     gc.set_threshold(700, 10, 10)
     before = gc.get_threshold()
     with rare_collections():
@@ -85,7 +85,7 @@ def test_collections_are_rare_until_a_command_has_ended() -> None:
 
 
 @pytest.mark.parametrize("is_enabled", [True, False])
-def test_nothing_is_collected_during_a_decision_and_the_former_state_comes_back(*, is_enabled: bool) -> None:
+def test_garbage_collection_is_off_during_a_decision_and_restored_afterwards(*, is_enabled: bool) -> None:
     was_enabled = gc.isenabled()
     try:
         (gc.enable if is_enabled else gc.disable)()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Recorded:
-    """TaskEvents that record what they are told."""
+    """TaskEvents that record their calls."""
 
     def __init__(self) -> None:
         self.results: list[tuple[str, str]] = []
@@ -55,7 +55,7 @@ def tasks(events: Recorded, clock: Clock) -> Iterator[Tasks]:
     made.stopping.request()
 
 
-def test_a_periodic_task_runs_again_and_again(tasks: Tasks, events: Recorded) -> None:
+def test_a_periodic_task_runs_repeatedly(tasks: Tasks, events: Recorded) -> None:
     tasks.periodic("tick", lambda: None, every_seconds=0, deadline_seconds=1)
     until(lambda: len(events.results) >= 3)
     assert set(events.results) == {("tick", "ok")}
@@ -114,7 +114,7 @@ def test_another_failure_is_logged_too(tasks: Tasks, events: Recorded, caplog: p
     assert [type(error.exc_info[1]) for error in errors if error.exc_info] == [ValueError, KeyError, ValueError]
 
 
-def test_a_pass_beyond_its_deadline_is_seen_while_it_runs_and_counted_as_late(
+def test_a_run_beyond_its_deadline_is_overdue_while_it_runs_and_counted_as_late(
     tasks: Tasks, events: Recorded, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     begun, go_on = threading.Event(), threading.Event()
@@ -155,7 +155,7 @@ def test_a_running_task_that_returns_is_started_again(tasks: Tasks, events: Reco
     assert set(events.results) == {("watch", "error")}
 
 
-def test_what_only_reads_is_not_waited_for_at_the_end(events: Recorded) -> None:
+def test_read_only_tasks_are_not_waited_for_at_shutdown(events: Recorded) -> None:
     tasks, release, begun = Tasks(events), threading.Event(), threading.Semaphore(0)
 
     def hang() -> None:
@@ -172,7 +172,7 @@ def test_what_only_reads_is_not_waited_for_at_the_end(events: Recorded) -> None:
     until(lambda: not tasks.are_running())
 
 
-def test_a_task_that_does_not_end_is_named_and_left(events: Recorded) -> None:
+def test_a_task_that_does_not_end_is_named_and_abandoned(events: Recorded) -> None:
     tasks, release = Tasks(events), threading.Event()
 
     def work(until: Callable[[float], bool]) -> None:
@@ -184,7 +184,7 @@ def test_a_task_that_does_not_end_is_named_and_left(events: Recorded) -> None:
     release.set()
 
 
-def test_a_task_that_gets_no_thread_is_an_error_and_does_not_disturb_the_end(
+def test_a_task_without_a_thread_is_an_error_and_does_not_block_shutdown(
     tasks: Tasks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(_thread: threading.Thread) -> None:

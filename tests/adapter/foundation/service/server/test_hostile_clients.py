@@ -67,7 +67,7 @@ def attack(server: Server) -> Iterator[None]:
         yield
 
 
-def test_stalled_hellos_and_half_heads_hinder_nobody(tmp_path: Path, certificates: Certificates) -> None:
+def test_stalled_handshakes_and_heads_do_not_delay_other_clients(tmp_path: Path, certificates: Certificates) -> None:
     with (
         running_server(tmp_path, certificates, threads=THREADS, deadlines=NEVER) as server,
         server.connect() as old,
@@ -83,7 +83,7 @@ def test_stalled_hellos_and_half_heads_hinder_nobody(tmp_path: Path, certificate
             assert server.plain("/livez")[0] == 200
 
 
-def test_bodies_that_do_not_come_hold_no_thread_beyond_the_answer(tmp_path: Path, certificates: Certificates) -> None:
+def test_missing_bodies_occupy_no_thread_after_the_answer(tmp_path: Path, certificates: Certificates) -> None:
     with (
         running_server(tmp_path, certificates, threads=2, deadlines=NEVER) as server,
         contextlib.ExitStack() as stack,
@@ -96,7 +96,7 @@ def test_bodies_that_do_not_come_hold_no_thread_beyond_the_answer(tmp_path: Path
             assert get(new)[0] == 200
 
 
-def test_answers_that_nobody_reads_hold_up_no_new_client(tmp_path: Path, certificates: Certificates) -> None:
+def test_unread_answers_do_not_delay_new_clients(tmp_path: Path, certificates: Certificates) -> None:
     with (
         running_server(tmp_path, certificates, threads=2, deadlines=NEVER) as server,
         contextlib.ExitStack() as stack,
@@ -125,7 +125,7 @@ def short(deadline: str) -> pytest.MarkDecorator:
 
 
 @pytest.mark.parametrize("first_bytes", [b"", b"\x16", b"\x16\x03\x01", b"GET / HTTP/1.1\r\n\r\n"])
-def test_clients_that_reset_their_connections_end_nothing_else(server: Server, first_bytes: bytes) -> None:
+def test_clients_that_reset_their_connections_do_not_affect_others(server: Server, first_bytes: bytes) -> None:
     with server.connect() as kept:
         before = get(kept)[1]["pid"]
         for _ in range(50):
@@ -210,7 +210,9 @@ def trickle(sock: socket.socket, data: bytes) -> None:
     raise AssertionError("all was sent")
 
 
-def test_when_there_are_too_many_the_oldest_unfinished_goes_first(tmp_path: Path, certificates: Certificates) -> None:
+def test_with_too_many_connections_the_oldest_unfinished_one_is_closed_first(
+    tmp_path: Path, certificates: Certificates
+) -> None:
     limits = {"most": 12, "most_unfinished": 6}
     with (
         running_server(tmp_path, certificates, deadlines=NEVER, connections=limits) as server,
@@ -230,7 +232,7 @@ def _has_idle(server: Server, count: int) -> bool:
     return metric(server, 'example_connections{stage="idle"}') == count
 
 
-def test_when_all_are_idle_the_longest_idle_makes_room(tmp_path: Path, certificates: Certificates) -> None:
+def test_if_all_connections_are_idle_the_longest_idle_one_is_closed(tmp_path: Path, certificates: Certificates) -> None:
     limits = {"most": 5, "most_unfinished": 5}
     with (
         running_server(tmp_path, certificates, deadlines=NEVER, connections=limits) as server,

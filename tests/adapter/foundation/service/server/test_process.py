@@ -66,7 +66,7 @@ def test_a_worker_that_cannot_start_ends_the_process_with_one_line(
     assert lines == [line]
 
 
-def test_the_end_has_an_order(tmp_path: Path, certificates: Certificates) -> None:
+def test_the_steps_of_a_shutdown_run_in_order(tmp_path: Path, certificates: Certificates) -> None:
     journal, answered = tmp_path / "journal", tmp_path / "answered"
     with running_server(
         tmp_path, certificates, journal=str(journal), shutdown_delay_seconds=3600, drain_seconds=3600
@@ -103,7 +103,7 @@ def test_the_end_has_an_order(tmp_path: Path, certificates: Certificates) -> Non
     ]
 
 
-def test_what_happens_as_soon_as_the_end_begins_holds_up_neither_requests_nor_the_end(
+def test_callbacks_at_the_start_of_a_shutdown_delay_neither_requests_nor_the_exit(
     tmp_path: Path, certificates: Certificates
 ) -> None:
     with (
@@ -121,12 +121,12 @@ def test_what_happens_as_soon_as_the_end_begins_holds_up_neither_requests_nor_th
     assert "callbacks for the start of the shutdown did not end in time" in server.log
 
 
-def test_sigint_leaves_out_the_delay(tmp_path: Path, certificates: Certificates) -> None:
+def test_sigint_skips_the_delay(tmp_path: Path, certificates: Certificates) -> None:
     with running_server(tmp_path, certificates, shutdown_delay_seconds=3600) as server:
         assert ended_with(server, signal.SIGINT) == 0
 
 
-def test_a_second_signal_leaves_out_the_rest_of_the_delay_and_a_third_the_drain(
+def test_a_second_signal_skips_the_rest_of_the_delay_and_a_third_the_drain(
     tmp_path: Path, certificates: Certificates
 ) -> None:
     with (
@@ -176,7 +176,7 @@ def exits(server: Server) -> dict[str, float]:
     return {name: float(count) for name, count in lines if float(count)}
 
 
-def test_workers_that_signals_end_are_counted_over_their_successors(tmp_path: Path, certificates: Certificates) -> None:
+def test_workers_ended_by_signals_are_counted_across_restarts(tmp_path: Path, certificates: Certificates) -> None:
     def kill(name: int, workers: int) -> None:
         with server.connect() as sock:
             os.kill(get(sock)[1]["pid"], name)
@@ -205,7 +205,7 @@ def is_alive(pid: int) -> bool:
     return state != "Z"
 
 
-def test_signals_of_terminals_and_of_gunicorn_change_nothing(server: Server) -> None:
+def test_terminal_and_gunicorn_signals_have_no_effect(server: Server) -> None:
     with server.connect() as sock:
         before = get(sock)[1]["pid"]
         for name in ("HUP", "USR1", "USR2", "TTIN", "TTOU", "WINCH"):
@@ -224,7 +224,7 @@ def test_the_plain_port_serves_metrics_livez_and_readyz_and_nothing_else(server:
     assert server.plain(path)[0] == 404
 
 
-def test_the_plain_port_tells_about_the_process(server: Server) -> None:
+def test_the_plain_port_serves_metrics_about_the_process(server: Server) -> None:
     metrics = server.plain("/metrics")[1]
     for name in (
         'tidewatch_build_info{python_version="',
@@ -236,7 +236,7 @@ def test_the_plain_port_tells_about_the_process(server: Server) -> None:
     assert server.plain("/readyz/serving") == (200, "ok")
 
 
-def test_after_everything_stood_still_the_worker_gets_time_to_report(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_a_pause_of_the_whole_machine_the_worker_gets_time_to_report(monkeypatch: pytest.MonkeyPatch) -> None:
     now, judged = 1000.0, []
     monkeypatch.setattr(time, "monotonic", lambda: now)
     monkeypatch.setattr(Arbiter, "murder_workers", lambda _: judged.append(now))

@@ -83,7 +83,7 @@ def _pools() -> Iterator[tuple[ThreadPoolExecutor, ThreadPoolExecutor]]:
         yield common, reserved
 
 
-def test_known_callers_come_before_strangers_who_keep_a_part_of_the_starts(
+def test_known_clients_start_before_unknown_ones_which_keep_a_share_of_starts(
     time: Time, pools: tuple[ThreadPoolExecutor, ThreadPoolExecutor]
 ) -> None:
     turns = Turns(time, pools[0], None)
@@ -101,7 +101,7 @@ def test_known_callers_come_before_strangers_who_keep_a_part_of_the_starts(
     ]
 
 
-def test_requests_that_were_sent_ahead_come_after_those_of_others(
+def test_pipelined_requests_start_after_those_of_other_clients(
     time: Time, pools: tuple[ThreadPoolExecutor, ThreadPoolExecutor]
 ) -> None:
     turns = Turns(time, pools[0], None)
@@ -114,7 +114,7 @@ def test_requests_that_were_sent_ahead_come_after_those_of_others(
     assert turns.started[4:] == ["other", "ahead-1", "ahead-2", "ahead-3"]
 
 
-def test_a_request_that_was_sent_far_ahead_gets_its_turn_in_the_end(
+def test_a_request_pipelined_far_ahead_starts_eventually(
     time: Time, pools: tuple[ThreadPoolExecutor, ThreadPoolExecutor]
 ) -> None:
     turns = Turns(time, pools[0], None)
@@ -126,7 +126,7 @@ def test_a_request_that_was_sent_far_ahead_gets_its_turn_in_the_end(
     assert turns.started[4:] == ["ahead"]
 
 
-def test_a_reserved_thread_is_free_however_many_others_wait(
+def test_a_reserved_thread_is_free_however_many_other_requests_wait(
     time: Time, pools: tuple[ThreadPoolExecutor, ThreadPoolExecutor]
 ) -> None:
     turns = Turns(time, *pools)
@@ -134,7 +134,7 @@ def test_a_reserved_thread_is_free_however_many_others_wait(
     assert turns.started == ["stranger-0", "stranger-1", "scheduler"]
 
 
-def test_beside_a_reserved_thread_all_others_have_a_part_of_the_processor(
+def test_beside_a_reserved_thread_all_other_requests_have_a_share_of_the_processor(
     time: Time, pools: tuple[ThreadPoolExecutor, ThreadPoolExecutor]
 ) -> None:
     turns = Turns(time, *pools)
@@ -145,7 +145,7 @@ def test_beside_a_reserved_thread_all_others_have_a_part_of_the_processor(
     assert len(turns.started) > 9 * request_threads.COMMON_SHARE / costly[0].cost_seconds
 
 
-def test_beside_a_reserved_thread_the_others_do_not_begin_all_at_once(
+def test_beside_a_reserved_thread_other_requests_do_not_start_all_at_once(
     time: Time, pools: tuple[ThreadPoolExecutor, ThreadPoolExecutor]
 ) -> None:
     turns = Turns(time, *pools)
@@ -162,7 +162,7 @@ def test_beside_a_reserved_thread_the_others_do_not_begin_all_at_once(
             assert first < 10 or len(turns.started) <= before + 1, "its cost is taken from the share when it begins"
 
 
-def test_nothing_begins_for_others_while_a_reserved_thread_answers(
+def test_no_other_request_starts_while_a_reserved_thread_answers(
     time: Time, pools: tuple[ThreadPoolExecutor, ThreadPoolExecutor]
 ) -> None:
     turns, scheduler = Turns(time, *pools), Client("scheduler", is_reserved=True)
@@ -174,7 +174,7 @@ def test_nothing_begins_for_others_while_a_reserved_thread_answers(
     assert turns.started == ["scheduler", "stranger"]
 
 
-def test_an_answered_request_holds_nobody_back_whatever_has_become_of_its_connection(
+def test_an_answered_request_delays_no_other_whatever_the_state_of_its_connection(
     time: Time, pools: tuple[ThreadPoolExecutor, ThreadPoolExecutor]
 ) -> None:
     turns, scheduler = Turns(time, *pools), Client("scheduler", is_reserved=True)
@@ -184,7 +184,7 @@ def test_an_answered_request_holds_nobody_back_whatever_has_become_of_its_connec
     assert turns.threads.seconds_to_others() == 0
 
 
-def test_schedulers_that_ask_all_the_time_hold_nobody_back_for_good(
+def test_constant_scheduler_requests_do_not_block_others_indefinitely(
     time: Time, pools: tuple[ThreadPoolExecutor, ThreadPoolExecutor]
 ) -> None:
     turns = Turns(time, *pools)
@@ -200,7 +200,7 @@ def test_schedulers_that_ask_all_the_time_hold_nobody_back_for_good(
         assert turns.started[3:] == [f"stranger-{number}" for number in range(turn)]
 
 
-def test_reserved_threads_that_nobody_uses_hold_back_nobody(
+def test_unused_reserved_threads_delay_no_other_request(
     time: Time, pools: tuple[ThreadPoolExecutor, ThreadPoolExecutor]
 ) -> None:
     turns = Turns(time, *pools)
@@ -214,7 +214,7 @@ def test_reserved_threads_that_nobody_uses_hold_back_nobody(
     assert turns.started[-1] == "next", "what was taken while nobody was harmed counts for nothing"
 
 
-def test_the_next_start_is_known_as_long_as_a_thread_is_free(
+def test_the_next_start_is_known_while_a_thread_is_free(
     time: Time, pools: tuple[ThreadPoolExecutor, ThreadPoolExecutor]
 ) -> None:
     turns = Turns(time, *pools)
@@ -232,7 +232,7 @@ def test_the_next_start_is_known_as_long_as_a_thread_is_free(
     assert turns.threads.seconds_to_next_start() == inf, "nobody waits"
 
 
-def test_without_a_reserved_thread_nothing_is_held_back(
+def test_without_a_reserved_thread_no_request_is_delayed(
     time: Time, pools: tuple[ThreadPoolExecutor, ThreadPoolExecutor]
 ) -> None:
     turns = Turns(time, pools[0], None)

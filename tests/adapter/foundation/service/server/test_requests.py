@@ -41,7 +41,7 @@ def test_header_lines_arrive_one_by_one_and_as_they_were_sent(server: Server) ->
     ]
 
 
-def test_fifteen_hundred_groups_are_let_in(server: Server) -> None:
+def test_a_request_with_fifteen_hundred_groups_is_accepted(server: Server) -> None:
     with server.connect() as sock:
         status, facts = get(sock, "/facts", *[f"X-Remote-Group: group-{number}" for number in range(1500)])
     assert (status, len(facts["headers"])) == (200, 1501)
@@ -93,7 +93,7 @@ def test_a_tls_session_is_never_resumed(
             assert len(facts["chain"]) == 3
 
 
-def test_http_1_1_is_what_alpn_offers(server: Server) -> None:
+def test_alpn_offers_http_1_1(server: Server) -> None:
     context = server.client_context()
     context.set_alpn_protocols(["h2", "http/1.1"])
     with server.connect(context) as sock:
@@ -195,7 +195,7 @@ def test_a_body_that_is_left_unread_closes_the_connection_after_the_answer(serve
         assert is_closed(sock)
 
 
-def test_a_client_hears_that_a_body_left_unread_ends_the_connection(server: Server) -> None:
+def test_a_body_that_is_left_unread_is_answered_with_connection_close(server: Server) -> None:
     """Without this notice, the client would send its next request on the same connection and lose it."""
     with server.connect() as sock:
         send_head(sock, "/facts", "Content-Length: 100000")
@@ -209,7 +209,7 @@ def test_a_body_that_is_malformed_and_left_unread_closes_the_connection_after_th
         assert is_closed(sock)
 
 
-def test_connection_close_closes(server: Server) -> None:
+def test_connection_close_closes_the_connection(server: Server) -> None:
     with server.connect() as sock:
         send_head(sock, "/facts", "Connection: close")
         assert read_answer(sock)[0] == 200
@@ -236,7 +236,7 @@ def test_connection_close_closes(server: Server) -> None:
         (b"GET / HTTP/1.1\r\n" + b"X-A: " + b"b" * (LARGEST_HEAD + 1), 431),
     ],
 )
-def test_a_request_that_is_none_is_refused_in_plain_text(server: Server, request_bytes: bytes, status: int) -> None:
+def test_an_invalid_request_is_refused_in_plain_text(server: Server, request_bytes: bytes, status: int) -> None:
     with server.connect() as sock:
         sock.sendall(request_bytes)
         assert read_answer(sock)[0] == status
@@ -251,7 +251,7 @@ def test_an_application_that_raises_is_a_500_and_a_line_in_the_log(server: Serve
     until(lambda: "the application is broken" in server.log)
 
 
-def test_an_answer_that_breaks_off_is_a_500_and_ends_its_connection_alone(server: Server) -> None:
+def test_an_answer_that_breaks_off_is_a_500_and_closes_only_its_connection(server: Server) -> None:
     with server.connect() as other:
         before = get(other)[1]["pid"]
         with server.connect() as sock:
@@ -261,13 +261,13 @@ def test_an_answer_that_breaks_off_is_a_500_and_ends_its_connection_alone(server
         assert get(other)[1]["pid"] == before
 
 
-def test_http_on_the_tls_port_is_told_so(server: Server) -> None:
+def test_http_on_the_tls_port_is_answered_with_an_explanation(server: Server) -> None:
     with server.tcp() as sock:
         sock.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert read_answer(sock) == (400, b"an HTTP request was sent to an HTTPS port\n")
 
 
-def test_a_new_certificate_is_shown_to_new_connections_while_old_ones_go_on(
+def test_a_new_certificate_is_used_for_new_connections_while_old_ones_continue(
     tmp_path: Path, certificates: Certificates
 ) -> None:
     certificate, key = tmp_path / "tls.crt", tmp_path / "tls.key"
@@ -302,7 +302,7 @@ def test_without_tls_the_same_application_is_served_over_http(tmp_path: Path, ce
     assert [(each["scheme"], each["chain"]) for each in facts] == [("http", [])] * 3
 
 
-def test_more_requests_than_may_be_answered_at_once_get_429_and_probes_their_answer(
+def test_requests_beyond_the_limit_get_429_and_probes_are_still_answered(
     tmp_path: Path, certificates: Certificates
 ) -> None:
     answered = tmp_path / "answered"

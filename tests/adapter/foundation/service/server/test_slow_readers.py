@@ -52,8 +52,8 @@ def are_waiting(server: Server, count: int) -> bool:
     return connections(server, "send") == count
 
 
-def has_settled(server: Server, asked: int) -> bool:
-    return connections(server, "send") + dropped(server, "answers_crowded_out") == asked
+def has_settled(server: Server, requested: int) -> bool:
+    return connections(server, "send") + dropped(server, "answers_crowded_out") == requested
 
 
 def caller(server: Server, *, tls: bool) -> socket.socket:
@@ -64,14 +64,14 @@ def caller(server: Server, *, tls: bool) -> socket.socket:
 def _patient(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, certificates: Certificates
 ) -> Iterator[tuple[Server, bool]]:
-    """Yield a server that cuts nobody off, and whether it speaks TLS."""
+    """Yield a server that never cuts a client off, and whether it speaks TLS."""
     folder = tmp_path_factory.mktemp("patient")
     with running_server(folder, certificates, threads=4, deadlines=NEVER, tls=request.param) as server:
         yield server, request.param
 
 
 @pytest.mark.parametrize("path", [f"/pattern?bytes={LIST_BYTES}", "/shared", "/pattern?bytes=1000000"])
-def test_readers_that_do_not_read_and_come_again_hinder_nobody(patient: tuple[Server, bool], path: str) -> None:
+def test_clients_that_never_read_and_reconnect_do_not_delay_others(patient: tuple[Server, bool], path: str) -> None:
     server, tls = patient
     with contextlib.ExitStack() as stack, caller(server, tls=tls) as old:
         assert get(old)[0] == 200
@@ -88,7 +88,7 @@ def test_readers_that_do_not_read_and_come_again_hinder_nobody(patient: tuple[Se
 
 
 @pytest.mark.parametrize("count", [LIST_BYTES, 1_000_000])
-def test_whoever_reads_little_by_little_gets_every_byte(patient: tuple[Server, bool], count: int) -> None:
+def test_a_slow_reader_gets_every_byte(patient: tuple[Server, bool], count: int) -> None:
     server, tls = patient
     with reader(server, tls=tls, segment=1400) as sock:
         for _ in range(2):
@@ -97,7 +97,7 @@ def test_whoever_reads_little_by_little_gets_every_byte(patient: tuple[Server, b
             assert read_answer(sock) == (200, pattern(count))
 
 
-def test_a_second_request_waits_until_the_answer_to_the_first_is_taken(patient: tuple[Server, bool]) -> None:
+def test_a_second_request_waits_until_the_first_answer_is_read(patient: tuple[Server, bool]) -> None:
     server, tls = patient
     with reader(server, tls=tls) as sock:
         for path in (f"/pattern?bytes={LIST_BYTES}", "/pattern?bytes=400", "/facts"):
@@ -107,7 +107,7 @@ def test_a_second_request_waits_until_the_answer_to_the_first_is_taken(patient: 
         assert read_answer(sock)[0] == 200
 
 
-def test_an_answer_that_ends_its_connection_is_taken_whole(patient: tuple[Server, bool]) -> None:
+def test_an_answer_that_closes_its_connection_arrives_whole(patient: tuple[Server, bool]) -> None:
     server, tls = patient
     with reader(server, tls=tls) as sock:
         send_head(sock, f"/pattern?bytes={LIST_BYTES}", "Connection: close")
@@ -116,7 +116,7 @@ def test_an_answer_that_ends_its_connection_is_taken_whole(patient: tuple[Server
         assert is_closed(sock)
 
 
-def test_head_has_the_length_and_no_body(patient: tuple[Server, bool]) -> None:
+def test_the_answer_to_head_has_the_length_and_no_body(patient: tuple[Server, bool]) -> None:
     server, tls = patient
     with caller(server, tls=tls) as sock:
         sock.sendall(b"HEAD /pattern?bytes=400 HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -136,7 +136,7 @@ def test_chunks_are_sent_whole_and_in_order(patient: tuple[Server, bool]) -> Non
         assert get(sock)[0] == 200
 
 
-def test_who_expects_to_be_told_to_continue_is_told_before_the_body(patient: tuple[Server, bool]) -> None:
+def test_expect_100_continue_is_answered_before_the_body(patient: tuple[Server, bool]) -> None:
     server, tls = patient
     with caller(server, tls=tls) as sock:
         sock.sendall(b"POST /read HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n")
@@ -145,7 +145,7 @@ def test_who_expects_to_be_told_to_continue_is_told_before_the_body(patient: tup
         assert read_answer(sock) == (200, b"hello")
 
 
-def test_clients_that_ask_on_and_never_read_hold_no_thread(patient: tuple[Server, bool]) -> None:
+def test_clients_that_keep_sending_and_never_read_occupy_no_thread(patient: tuple[Server, bool]) -> None:
     server, tls = patient
     with contextlib.ExitStack() as stack:
         for number in range(1, 7):
@@ -162,7 +162,7 @@ def test_clients_that_ask_on_and_never_read_hold_no_thread(patient: tuple[Server
     ids=["below the least rate", "past the deadline"],
 )
 @pytest.mark.parametrize("tls", TRANSPORTS)
-def test_whoever_reads_too_slowly_is_cut_off(
+def test_a_client_that_reads_too_slowly_is_cut_off(
     tmp_path: Path, certificates: Certificates, deadlines: dict[str, float], least_rate: float, *, tls: bool
 ) -> None:
     settings: dict[str, Any] = {"deadlines": NEVER | deadlines, "answers": {"least_rate": least_rate}, "tls": tls}
@@ -179,7 +179,7 @@ def test_whoever_reads_too_slowly_is_cut_off(
             assert get(new)[0] == 200
 
 
-def test_whoever_keeps_to_the_least_rate_is_not_cut_off(tmp_path: Path, certificates: Certificates) -> None:
+def test_a_client_that_reads_at_the_minimum_rate_is_not_cut_off(tmp_path: Path, certificates: Certificates) -> None:
     settings: dict[str, Any] = {"deadlines": NEVER | {"pace": 0.3}, "answers": {"least_rate": 100.0}}
     with running_server(tmp_path, certificates, **settings) as server, reader(server, tls=True, segment=1400) as sock:
         send_head(sock, "/pattern?bytes=1000000")
@@ -190,7 +190,9 @@ def test_whoever_keeps_to_the_least_rate_is_not_cut_off(tmp_path: Path, certific
 class TestMemory:
     """The memory for answers that wait for their readers is bounded."""
 
-    def test_beyond_the_bound_the_slowest_readers_go(self, tmp_path: Path, certificates: Certificates) -> None:
+    def test_beyond_the_memory_bound_the_slowest_readers_are_dropped(
+        self, tmp_path: Path, certificates: Certificates
+    ) -> None:
         settings: dict[str, Any] = {"deadlines": NEVER, "answers": {"most_bytes": 1_000_000}}
         with running_server(tmp_path, certificates, **settings) as server, contextlib.ExitStack() as stack:
             for number in range(6):
@@ -201,7 +203,7 @@ class TestMemory:
                 send_head(honest, "/pattern?bytes=400000")
                 assert read_answer(honest) == (200, pattern(400_000))
 
-    def test_a_body_that_many_wait_for_counts_once(self, tmp_path: Path, certificates: Certificates) -> None:
+    def test_a_body_with_many_waiting_readers_counts_once(self, tmp_path: Path, certificates: Certificates) -> None:
         settings: dict[str, Any] = {"deadlines": NEVER, "answers": {"most_bytes": 1_000_000}}
         with running_server(tmp_path, certificates, **settings) as server, contextlib.ExitStack() as stack:
             for _ in range(6):
@@ -221,7 +223,7 @@ class TestMemory:
             assert dropped(server, "answer_too_large") == 1
 
 
-def test_the_end_of_the_process_waits_for_a_reader(tmp_path: Path, certificates: Certificates) -> None:
+def test_shutdown_waits_for_a_reader(tmp_path: Path, certificates: Certificates) -> None:
     with (
         running_server(tmp_path, certificates, drain_seconds=PATIENCE) as server,
         reader(server, tls=True, segment=1400) as sock,
@@ -236,7 +238,7 @@ def test_the_end_of_the_process_waits_for_a_reader(tmp_path: Path, certificates:
         assert server.process.wait(PATIENCE) == 0
 
 
-def test_the_end_of_the_process_does_not_wait_for_ever(tmp_path: Path, certificates: Certificates) -> None:
+def test_shutdown_does_not_wait_forever_for_a_reader(tmp_path: Path, certificates: Certificates) -> None:
     with (
         running_server(tmp_path, certificates, deadlines=NEVER, drain_seconds=0.3) as server,
         reader(server, tls=True) as sock,
@@ -247,7 +249,7 @@ def test_the_end_of_the_process_does_not_wait_for_ever(tmp_path: Path, certifica
         assert server.process.wait(PATIENCE) == 0
 
 
-def test_a_connection_from_before_the_start_ended_is_without_delay(tmp_path: Path, certificates: Certificates) -> None:
+def test_a_connection_opened_before_the_start_ended_has_tcp_nodelay(tmp_path: Path, certificates: Certificates) -> None:
     begin = tmp_path / "begin"
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -59,7 +59,9 @@ def stopped(pid: int) -> Iterator[None]:
         os.kill(pid, signal.SIGCONT)
 
 
-def test_the_scheduler_is_answered_before_a_storm_that_came_first(tmp_path: Path, certificates: Certificates) -> None:
+def test_the_scheduler_is_answered_before_a_storm_that_arrived_earlier(
+    tmp_path: Path, certificates: Certificates
+) -> None:
     hello = client_hello()
     with (
         running_server(tmp_path, certificates, deadlines=NEVER, reserved_threads=2) as server,
@@ -103,7 +105,7 @@ def entered(room: WaitingRoom, sock: socket.socket, host: str, stage: Stage) -> 
 
 @pytest.mark.parametrize("stage", [Stage.HANDSHAKE, Stage.HEAD, Stage.BODY])
 @pytest.mark.parametrize("mine", [Stage.HANDSHAKE, Stage.HEAD, Stage.BODY])
-def test_a_storm_drives_out_its_own_oldest_connection(
+def test_a_storm_displaces_its_own_oldest_connection(
     room: WaitingRoom, sock: socket.socket, stage: Stage, mine: Stage
 ) -> None:
     scheduler = entered(room, sock, "127.0.0.1", mine)
@@ -114,7 +116,7 @@ def test_a_storm_drives_out_its_own_oldest_connection(
     assert room.unfinished() == 3
 
 
-def test_idle_connections_of_many_go_before_the_only_one_of_another_address(
+def test_an_idle_connection_of_many_is_dropped_before_the_only_one_of_another_address(
     room: WaitingRoom, sock: socket.socket
 ) -> None:
     entered(room, sock, "127.0.0.1", Stage.IDLE)
@@ -122,7 +124,9 @@ def test_idle_connections_of_many_go_before_the_only_one_of_another_address(
     assert room.least_missed() is first
 
 
-def test_a_familiar_address_keeps_what_a_stranger_loses(room: WaitingRoom, sock: socket.socket) -> None:
+def test_a_connection_of_an_unknown_address_is_dropped_before_those_of_a_familiar_one(
+    room: WaitingRoom, sock: socket.socket
+) -> None:
     known = entered(room, sock, "127.0.0.1", Stage.HEAD)
     entered(room, sock, "127.0.0.1", Stage.HEAD)
     room.familiar.note(known.address)
@@ -131,7 +135,7 @@ def test_a_familiar_address_keeps_what_a_stranger_loses(room: WaitingRoom, sock:
 
 
 @pytest.mark.parametrize("is_known", [True, False])
-def test_the_requests_of_a_kept_connection_keep_its_address_familiar(
+def test_a_request_of_a_known_client_makes_its_address_familiar(
     room: WaitingRoom,
     sock: socket.socket,
     monkeypatch: pytest.MonkeyPatch,
@@ -145,7 +149,7 @@ def test_the_requests_of_a_kept_connection_keep_its_address_familiar(
     assert (conn.address in room.familiar) is is_known
 
 
-def test_a_connection_that_ends_waits_for_no_handshake(room: WaitingRoom, sock: socket.socket) -> None:
+def test_a_closed_connection_does_not_wait_for_a_handshake(room: WaitingRoom, sock: socket.socket) -> None:
     conn = entered(room, sock, STRANGER, Stage.HANDSHAKE)
     room.park(conn)
     room.take(conn)

@@ -39,7 +39,7 @@ class Worker(AnsweringWorker):
         return True
 
 
-def test_a_connection_whose_request_gets_no_thread_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_connection_whose_request_gets_no_thread_returns_to_the_poller(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 

@@ -75,7 +75,7 @@ class Pair:
         return self._stack.enter_context(client)
 
 
-def test_a_session_that_is_resumed_all_the_same_is_refused(certificates: Certificates, stack: ExitStack) -> None:
+def test_a_resumed_session_is_refused(certificates: Certificates, stack: ExitStack) -> None:
     tls = ServerTls(settings_of(certificates))
     # Both wrapped before either is shaken: the only way to share a session cache.
     first, second = Pair(tls, stack), Pair(tls, stack)
@@ -88,7 +88,7 @@ def test_a_session_that_is_resumed_all_the_same_is_refused(certificates: Certifi
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-def test_after_a_handshake_its_session_is_worth_nothing(
+def test_a_session_cannot_be_resumed_after_its_handshake(
     certificates: Certificates, stack: ExitStack, version: ssl.TLSVersion
 ) -> None:
     tls = ServerTls(settings_of(certificates))
@@ -110,7 +110,7 @@ def test_the_context_is_kept_where_it_has_no_session_cache(
     assert (Pair(tls, stack).server.context is first.server.context) is kept
 
 
-def test_without_client_authorities_no_certificate_is_asked_for(certificates: Certificates, stack: ExitStack) -> None:
+def test_without_client_authorities_no_certificate_is_requested(certificates: Certificates, stack: ExitStack) -> None:
     context = client_of(certificates, ssl.TLSVersion.TLSv1_3)
     context.load_cert_chain(certificates.client.certificate_file, certificates.client.key_file)
     pair = Pair(ServerTls(settings_of(certificates)), stack)
@@ -132,13 +132,13 @@ def test_a_plain_socket_has_no_chain() -> None:
         assert verified_chain(sock) == ()
 
 
-def test_an_older_version_than_asked_for_is_refused(certificates: Certificates, stack: ExitStack) -> None:
+def test_a_tls_version_below_the_minimum_is_refused(certificates: Certificates, stack: ExitStack) -> None:
     pair = Pair(ServerTls(settings_of(certificates, min_version=ssl.TLSVersion.TLSv1_3)), stack)
     with pytest.raises(ssl.SSLError, match=r"(?i)unsupported.protocol"):
         pair.shake(client_of(certificates, ssl.TLSVersion.TLSv1_2))
 
 
-def test_the_suites_are_those_that_were_asked_for(certificates: Certificates, stack: ExitStack) -> None:
+def test_the_configured_cipher_suites_are_used(certificates: Certificates, stack: ExitStack) -> None:
     pair = Pair(ServerTls(settings_of(certificates, cipher_suites=("ECDHE-ECDSA-AES256-GCM-SHA384",))), stack)
     cipher = pair.shake(client_of(certificates)).cipher()
     assert cipher is not None

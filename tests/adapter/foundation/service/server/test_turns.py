@@ -158,7 +158,7 @@ def connection(sock: socket.socket, stage: Stage, steps: int = 0) -> Connection:
     return conn
 
 
-def test_those_that_come_first_are_advanced_first_and_new_connections_last(
+def test_priority_connections_are_advanced_first_and_new_connections_last(
     sock: socket.socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     strangers = [connection(sock, stage) for stage in (Stage.HANDSHAKE, *MOST_PER_TURN)]
@@ -169,7 +169,7 @@ def test_those_that_come_first_are_advanced_first_and_new_connections_last(
     assert turn.advanced == [scheduler, kept, *strangers, "accept"]
 
 
-def test_those_with_the_fewest_advances_come_first(sock: socket.socket, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_connections_with_the_fewest_advances_come_first(sock: socket.socket, monkeypatch: pytest.MonkeyPatch) -> None:
     often, seldom = (connection(sock, Stage.HEAD, steps) for steps in (5, 1))
     turn = Turn(sock, [], [often, seldom])
     use_its_time(turn, monkeypatch)
@@ -177,7 +177,7 @@ def test_those_with_the_fewest_advances_come_first(sock: socket.socket, monkeypa
     assert turn.advanced[:2] == [seldom, often]
 
 
-def test_others_wait_while_a_reserved_thread_answers(sock: socket.socket) -> None:
+def test_other_connections_wait_while_a_reserved_thread_answers(sock: socket.socket) -> None:
     stranger, scheduler = connection(sock, Stage.HEAD), connection(sock, Stage.BODY)
     turn = Turn(sock, [scheduler], [stranger])
     turn.held_seconds = 0.001
@@ -188,7 +188,7 @@ def test_others_wait_while_a_reserved_thread_answers(sock: socket.socket) -> Non
     assert turn.advanced == [scheduler, scheduler, stranger, "accept"]
 
 
-def test_a_turn_begins_only_after_others_were_polled_for_it(sock: socket.socket) -> None:
+def test_a_turn_begins_only_after_other_connections_were_polled(sock: socket.socket) -> None:
     """A hold ends while strangers are not polled; a turn without them would begin the next hold."""
     stranger = connection(sock, Stage.HEAD)
     turn = Turn(sock, [], [stranger])
@@ -202,7 +202,7 @@ def test_a_turn_begins_only_after_others_were_polled_for_it(sock: socket.socket)
     assert (turn.advanced, turn.turns) == ([stranger, "accept"], 1)
 
 
-def test_others_are_not_polled_once_their_share_of_the_time_is_used_up(sock: socket.socket) -> None:
+def test_other_connections_are_not_polled_once_their_share_of_the_time_is_used_up(sock: socket.socket) -> None:
     time, turn = SimpleNamespace(now=0.0), Turn(sock, [], [])
     turn._others_share = LimitedWork(lambda: True, 0.1, lambda: time.now, lambda: 0.0)
     turn._others_share._share.spend(0.2)
@@ -212,7 +212,9 @@ def test_others_are_not_polled_once_their_share_of_the_time_is_used_up(sock: soc
     assert turn.polled_others == [False, True]
 
 
-def test_a_turn_ends_in_time_and_yet_every_stage_goes_on(sock: socket.socket, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_turn_ends_in_time_and_still_advances_every_stage(
+    sock: socket.socket, monkeypatch: pytest.MonkeyPatch
+) -> None:
     turn = Turn(sock, [], [connection(sock, stage) for stage in (Stage.HANDSHAKE, *MOST_PER_TURN) for _ in range(100)])
     turn.seconds_each = TURN_SECONDS / 2
     use_its_time(turn, monkeypatch)
@@ -222,9 +224,7 @@ def test_a_turn_ends_in_time_and_yet_every_stage_goes_on(sock: socket.socket, mo
 
 
 @pytest.mark.parametrize("waiting", [ssl.SSLWantReadError, ssl.SSLWantWriteError])
-def test_a_connection_that_the_kernel_refuses_to_watch_ends_alone(
-    sock: socket.socket, waiting: type[ssl.SSLError]
-) -> None:
+def test_only_a_connection_that_cannot_be_polled_is_dropped(sock: socket.socket, waiting: type[ssl.SSLError]) -> None:
     conn, server = connection(sock, Stage.HANDSHAKE), Unpollable(waiting)
     server._advance(conn)
     assert server.ended == [(conn, "not_pollable")]
@@ -232,7 +232,7 @@ def test_a_connection_that_the_kernel_refuses_to_watch_ends_alone(
 
 @pytest.mark.parametrize("kept", [True, False])
 @pytest.mark.parametrize("unsent", [True, False])
-def test_a_connection_that_the_kernel_refuses_to_watch_after_a_request_ends_alone(
+def test_only_a_connection_that_cannot_be_polled_after_a_request_is_dropped(
     sock: socket.socket, *, kept: bool, unsent: bool
 ) -> None:
     conn, server, done = connection(sock, Stage.REQUEST), Unpollable(ssl.SSLWantReadError), Future[bool]()
@@ -258,10 +258,10 @@ REQUEST = b"GET /facts HTTP/1.1\r\n\r\n"
         (Stage.BODY, b"{", 0, ["body_timeout"]),
     ],
 )
-def test_what_arrived_before_the_worker_looked_counts(
+def test_data_that_arrived_before_a_late_check_still_counts(
     stage: Stage, arrived: bytes, served: int, ended: list[str]
 ) -> None:
-    """A process that had no processor time closes nobody's connection because of what it has not read yet."""
+    """A process that had no processor time closes no connection because of what it has not read yet."""
     ours, theirs = socket.socketpair()
     with ours, theirs, selectors.DefaultSelector() as poller:
         ours.settimeout(0)

@@ -13,7 +13,7 @@ from tests.support.waiting import until
 
 
 def ended(command: str) -> subprocess.Popen[bytes]:
-    """Return a process that has ended, and that nobody has waited for."""
+    """Return a process that has ended and has not been waited for."""
     process = subprocess.Popen(["sh", "-c", command])
     until(lambda: b") Z " in Path(f"/proc/{process.pid}/stat").read_bytes())
     return process
@@ -38,7 +38,9 @@ def counts(exits: WorkerExits) -> dict[str, float]:
         ("exit 3", {}),
     ],
 )
-def test_what_a_signal_ended_is_counted_and_still_there_to_wait_for(command: str, counted: dict[str, int]) -> None:
+def test_a_process_ended_by_a_signal_is_counted_and_can_still_be_waited_for(
+    command: str, counted: dict[str, int]
+) -> None:
     exits, process = WorkerExits(), ended(command)
     exits.note([process.pid])
 
@@ -46,7 +48,7 @@ def test_what_a_signal_ended_is_counted_and_still_there_to_wait_for(command: str
     assert (process.wait(5) < 0) == bool(counted)
 
 
-def test_a_process_that_runs_or_was_waited_for_is_not_counted() -> None:
+def test_a_running_or_reaped_process_is_not_counted() -> None:
     exits, gone = WorkerExits(), ended("kill -KILL $$")
     gone.wait(5)
     with subprocess.Popen(["tail", "-f", os.devnull]) as running:

@@ -36,7 +36,7 @@ def taken(turns: AddressTurns, seconds: float = 1.0) -> Connection | None:
     return conn
 
 
-def test_a_caller_is_next_but_one_whatever_another_address_opens(sock: socket.socket) -> None:
+def test_a_new_address_waits_for_at_most_one_connection_of_another_address(sock: socket.socket) -> None:
     turns = AddressTurns(lambda _: False)
     for _ in range(500):
         turns.add(connection(sock, "127.0.0.2"))
@@ -47,7 +47,7 @@ def test_a_caller_is_next_but_one_whatever_another_address_opens(sock: socket.so
     assert scheduler in [taken(turns), taken(turns)]
 
 
-def test_clients_behind_one_address_come_in_order_of_arrival(sock: socket.socket) -> None:
+def test_clients_behind_one_address_are_taken_in_order_of_arrival(sock: socket.socket) -> None:
     turns = AddressTurns(lambda _: False)
     clients = [connection(sock, "127.0.0.2") for _ in range(5)]
     for conn in clients:
@@ -55,7 +55,7 @@ def test_clients_behind_one_address_come_in_order_of_arrival(sock: socket.socket
     assert [taken(turns) for _ in range(6)] == [*clients, None]
 
 
-def test_a_familiar_address_has_a_larger_share_and_a_stranger_still_some(sock: socket.socket) -> None:
+def test_a_familiar_address_has_a_larger_share_than_an_unknown_one(sock: socket.socket) -> None:
     familiar = connection(sock, "127.0.0.1").address
     turns = AddressTurns(lambda address: address == familiar)
     for _ in range(100):
@@ -67,7 +67,7 @@ def test_a_familiar_address_has_a_larger_share_and_a_stranger_still_some(sock: s
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from(["add", "take", "discard"])), max_size=60))
-def test_each_connection_is_taken_once_and_memory_is_that_of_waiting_addresses(
+def test_each_connection_is_taken_once_and_only_waiting_addresses_are_kept(
     steps: list[tuple[int, str]],
 ) -> None:
     with closing(socket.socket()) as sock:

@@ -45,7 +45,9 @@ def known(server: Server, certificates: Certificates) -> socket.socket:
 
 
 @pytest.mark.parametrize("size", [0, 1, 60_000, LARGEST_KNOWN_BYTES])
-def test_a_body_arrives_whole_and_the_connection_goes_on(server: Server, certificates: Certificates, size: int) -> None:
+def test_a_body_arrives_whole_and_the_connection_stays_open(
+    server: Server, certificates: Certificates, size: int
+) -> None:
     body = bytes(range(250)) * (size // 250) + b"e" * (size % 250)
     with known(server, certificates) as sock:
         for _ in range(2):
@@ -56,7 +58,7 @@ def test_a_body_arrives_whole_and_the_connection_goes_on(server: Server, certifi
         assert read_answer(sock)[0] == 200
 
 
-def test_a_body_in_two_parts_is_one(server: Server, certificates: Certificates) -> None:
+def test_a_body_that_arrives_in_two_parts_is_joined(server: Server, certificates: Certificates) -> None:
     with known(server, certificates) as sock:
         sock.sendall(post(6) + b"one")
         until(lambda: connections(server, "body") == 1)
@@ -64,7 +66,7 @@ def test_a_body_in_two_parts_is_one(server: Server, certificates: Certificates) 
         assert read_answer(sock) == (200, b"onetwo")
 
 
-def test_a_stranger_is_refused_before_his_body_is_read(server: Server) -> None:
+def test_an_unknown_client_is_refused_before_its_body_is_read(server: Server) -> None:
     with server.connect() as sock:
         sock.sendall(post(1_000_000))
         assert read_answer(sock) == (401, b"who is there?")
@@ -102,7 +104,7 @@ def test_the_reserved_threads_answer_while_all_others_are_occupied(tmp_path: Pat
             assert read_answer(sock) == (200, b"one")
 
 
-def test_all_others_are_answered_while_a_reserved_thread_is_always_in_use(
+def test_all_other_clients_are_answered_while_a_reserved_thread_is_in_use(
     tmp_path: Path, certificates: Certificates
 ) -> None:
     is_over = tmp_path / "over"
@@ -122,7 +124,7 @@ def test_all_others_are_answered_while_a_reserved_thread_is_always_in_use(
         assert read_answer(scheduler)[0] == 200
 
 
-def test_a_request_that_was_sent_ahead_has_no_reserved_thread() -> None:
+def test_a_client_that_pipelines_requests_has_no_reserved_thread() -> None:
     """A client that sends many requests ahead would block the scheduler; kube-scheduler waits for each answer."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
@@ -141,7 +143,7 @@ def test_a_request_that_was_sent_ahead_has_no_reserved_thread() -> None:
         (None, True, Stage.IDLE, True),
         (None, False, Stage.IDLE, False),
         (ArrivingBody(BodyPlan(10, 0), 1), False, Stage.IDLE, False),
-        # Whoever sends a head byte by byte is looked at with everybody else.
+        # A client that sends a head byte by byte is polled with all others.
         (ArrivingBody(BodyPlan(10, 10), 1), False, Stage.HEAD, False),
         (None, True, Stage.HEAD, False),
     ],
@@ -167,11 +169,11 @@ def test_a_kept_connection_comes_first_if_it_was_reserved_or_has_a_certificate(
 
 
 @pytest.mark.parametrize(("length", "is_reserved"), [(10, True), (11, False)])
-def test_only_a_body_that_is_small_enough_has_a_reserved_thread(length: int, is_reserved: bool) -> None:  # noqa: FBT001 - a parameter of the table
+def test_only_a_small_enough_body_gets_a_reserved_thread(length: int, is_reserved: bool) -> None:  # noqa: FBT001 - a parameter of the table
     assert ArrivingBody(BodyPlan(100, 10), length).is_reserved is is_reserved
 
 
-def test_a_body_that_drips_is_cut_off(tmp_path: Path, certificates: Certificates) -> None:
+def test_a_body_that_arrives_too_slowly_is_cut_off(tmp_path: Path, certificates: Certificates) -> None:
     with (
         running_server(tmp_path, certificates, deadlines=NEVER | {"body_pace": 0.2}) as server,
         known(server, certificates) as sock,
@@ -191,7 +193,9 @@ def test_a_body_has_a_time_limit_however_fast_it_comes(tmp_path: Path, certifica
         assert read_answer(sock)[0] == 408
 
 
-def test_all_bodies_together_have_one_bound_and_the_largest_goes(tmp_path: Path, certificates: Certificates) -> None:
+def test_the_total_size_of_bodies_is_bounded_and_the_largest_is_dropped(
+    tmp_path: Path, certificates: Certificates
+) -> None:
     with (
         running_server(
             tmp_path, certificates, deadlines=NEVER, bodies={"most_bytes": 2_000_000, "most_beside_bytes": 1_000_000}
@@ -208,7 +212,7 @@ def test_all_bodies_together_have_one_bound_and_the_largest_goes(tmp_path: Path,
         until(lambda: connections(server, "body") == 2)
 
 
-def test_one_body_may_be_larger_than_all_together_while_little_else_is_there() -> None:
+def test_one_body_may_exceed_the_total_while_the_others_are_small() -> None:
     """A scheduler may send whole nodes to a server that requires no client certificate."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
@@ -228,7 +232,7 @@ def test_one_body_may_be_larger_than_all_together_while_little_else_is_there() -
         assert hold(other, 91) is None
 
 
-def test_where_tls_is_optional_the_first_byte_decides(tmp_path: Path, certificates: Certificates) -> None:
+def test_with_optional_tls_the_first_byte_decides(tmp_path: Path, certificates: Certificates) -> None:
     with running_server(tmp_path, certificates, tls_optional=True) as server:
         with server.tcp() as plain, server.tcp() as silent, known(server, certificates) as sock:
             until(lambda: connections(server, "handshake") == 2)
@@ -255,7 +259,7 @@ def test_where_tls_is_optional_the_first_byte_decides(tmp_path: Path, certificat
         "",
     ],
 )
-def test_a_body_whose_length_is_not_plain_is_left_to_the_parser(head: str) -> None:
+def test_a_request_without_a_plain_content_length_is_left_to_the_parser(head: str) -> None:
     def plan(_: Head) -> BodyPlan:
         return BodyPlan(10)
 

@@ -21,7 +21,7 @@ from adapter.foundation.service.server.connections.client_addresses import Famil
         ("", "10.0.0.1", False),
     ],
 )
-def test_an_address_is_an_ipv4_address_or_a_network_of_ipv6(one: str, other: str, is_same: bool) -> None:  # noqa: FBT001 - a column of the table
+def test_clients_are_grouped_by_ipv4_address_or_ipv6_network(one: str, other: str, is_same: bool) -> None:  # noqa: FBT001 - a column of the table
     assert (address_key(one) == address_key(other)) is is_same
 
 
@@ -42,7 +42,7 @@ def test_an_address_is_familiar_for_a_time_after_its_last_authentication() -> No
     assert b"b" not in familiar
 
 
-def test_only_so_many_addresses_are_remembered_and_the_newest_stay() -> None:
+def test_only_the_newest_addresses_are_remembered() -> None:
     familiar = FamiliarAddresses(most=3)
     for number in (1, 2, 3, 1, *range(10, 12)):
         familiar.note(bytes([number]))

@@ -38,7 +38,7 @@ def parse(conn: Connection) -> str:
         return type(e).__name__
 
 
-def test_a_head_is_whole_only_with_its_last_byte(pair: tuple[Connection, socket.socket]) -> None:
+def test_a_head_is_complete_only_with_its_last_byte(pair: tuple[Connection, socket.socket]) -> None:
     conn, client = pair
     for byte in GOOD[:-1]:
         client.sendall(bytes([byte]))
@@ -48,7 +48,7 @@ def test_a_head_is_whole_only_with_its_last_byte(pair: tuple[Connection, socket.
     assert parse(conn) == "/a"
 
 
-def test_what_comes_behind_the_head_is_kept_for_the_next_request(pair: tuple[Connection, socket.socket]) -> None:
+def test_bytes_after_the_head_are_kept_for_the_next_request(pair: tuple[Connection, socket.socket]) -> None:
     conn, client = pair
     client.sendall(GOOD + GOOD.replace(b"/a", b"/b") + b"GET /c")
     assert conn.read_head()
@@ -61,7 +61,7 @@ def test_what_comes_behind_the_head_is_kept_for_the_next_request(pair: tuple[Con
     assert bytes(conn.head) == b"GET /c"
 
 
-def test_nothing_there_and_the_end_are_told_apart(pair: tuple[Connection, socket.socket]) -> None:
+def test_no_data_yet_and_end_of_stream_are_distinguished(pair: tuple[Connection, socket.socket]) -> None:
     conn, client = pair
     with pytest.raises(BlockingIOError):
         conn.read_head()
@@ -70,7 +70,7 @@ def test_nothing_there_and_the_end_are_told_apart(pair: tuple[Connection, socket
         conn.read_head()
 
 
-def test_a_body_that_is_not_there_yet_is_not_waited_for(pair: tuple[Connection, socket.socket]) -> None:
+def test_a_body_that_has_not_arrived_is_not_waited_for(pair: tuple[Connection, socket.socket]) -> None:
     conn, client = pair
     client.sendall(GOOD[:-2] + b"Content-Length: 5\r\n\r\nab")
     assert conn.read_head()
@@ -85,7 +85,7 @@ pieces = st.sampled_from(
 
 @settings(max_examples=500, deadline=None)
 @given(st.lists(pieces, max_size=12).map(b"".join), st.data())
-def test_when_the_head_is_called_whole_the_parser_needs_nothing_more(text: bytes, data: st.DataObject) -> None:
+def test_a_complete_head_is_all_that_the_parser_needs(text: bytes, data: st.DataObject) -> None:
     conn = Connection(socket.socket(), ("127.0.0.1", 1), ("127.0.0.1", 2))
     with closing(conn.sock):
         cut = data.draw(st.integers(0, len(text)))
@@ -99,7 +99,7 @@ def test_when_the_head_is_called_whole_the_parser_needs_nothing_more(text: bytes
             assert not early
 
 
-def test_a_bare_line_feed_is_found_however_the_bytes_are_cut(pair: tuple[Connection, socket.socket]) -> None:
+def test_a_bare_line_feed_is_found_however_the_bytes_are_split(pair: tuple[Connection, socket.socket]) -> None:
     conn, client = pair
     for byte in b"GET / HTTP/1.1\r\nX: y":
         client.sendall(bytes([byte]))

@@ -73,7 +73,7 @@ def test_a_large_body_is_not_copied() -> None:
         assert next(iter(outbox.pieces)).obj is body
 
 
-def test_what_has_been_offered_to_the_socket_is_not_replaced() -> None:
+def test_data_already_offered_to_the_socket_is_not_replaced() -> None:
     with outbox_and_reader() as (outbox, reader):
         outbox.sendall(b"a" * 50_000)
         assert not outbox.flush()
@@ -89,7 +89,7 @@ def test_more_than_a_connection_may_hold_is_refused() -> None:
             outbox.sendall(b"x")
 
 
-def test_what_was_read_is_what_was_acknowledged() -> None:
+def test_acknowledged_bytes_count_as_read() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener, socket.socket() as reader:
         reader.connect(listener.getsockname())
         sock, _ = listener.accept()
@@ -105,7 +105,7 @@ def test_what_was_read_is_what_was_acknowledged() -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 3), st.booleans()), max_size=30))
-def test_held_bytes_are_those_of_the_bodies_that_anybody_waits_for(steps: list[tuple[int, bool]]) -> None:
+def test_held_bytes_are_those_of_bodies_with_waiting_readers(steps: list[tuple[int, bool]]) -> None:
     bodies = [bytes(size) for size in (10, 200, 3000, 40000)]
     held = HeldAnswers()
     waiting: list[tuple[int, Outbox]] = []

@@ -37,26 +37,26 @@ def head(size: int) -> bytes:
     return b"GET /facts HTTP/1.1\r\nHost: localhost\r\n" + size // len(HEADER) * HEADER
 
 
-def test_a_stranger_may_send_as_much_as_any_token_has(server: Server) -> None:
+def test_an_unknown_client_may_send_a_head_large_enough_for_any_token(server: Server) -> None:
     with server.connect() as sock:
         sock.sendall(head(STRANGERS_HEAD - 8000) + b"\r\n")
         assert read_answer(sock)[0] == 200
 
 
-def test_a_stranger_whose_head_does_not_end_is_refused_early(server: Server) -> None:
+def test_an_unknown_client_with_a_too_large_head_is_refused_early(server: Server) -> None:
     with server.connect() as sock:
         sock.sendall(head(STRANGERS_HEAD + 2 * len(HEADER)))
         assert read_answer(sock)[0] == 431
         assert is_closed(sock)
 
 
-def test_a_caller_with_a_certificate_may_send_more(server: Server, certificates: Certificates) -> None:
+def test_a_client_with_a_certificate_may_send_a_larger_head(server: Server, certificates: Certificates) -> None:
     with server.connect(server.client_context(certificates.client)) as sock:
         sock.sendall(head(4 * STRANGERS_HEAD) + b"\r\n")
         assert read_answer(sock)[0] == 200
 
 
-def test_all_strangers_together_have_one_bound(tmp_path: Path, certificates: Certificates) -> None:
+def test_the_total_size_of_heads_of_unknown_clients_is_bounded(tmp_path: Path, certificates: Certificates) -> None:
     size = STRANGERS_HEAD - 2 * len(HEADER)
     count = MOST_STRANGERS_BYTES // size + 30
     with (
@@ -82,7 +82,7 @@ class Known(Connection):
 
 
 @pytest.mark.parametrize(("kind", "other"), [(Stranger, Known), (Known, Stranger)])
-def test_the_largest_head_goes_first_and_those_of_the_other_kind_stay(
+def test_the_largest_head_is_dropped_first_and_heads_of_the_other_kind_stay(
     kind: type[Connection], other: type[Connection]
 ) -> None:
     with closing(socket.socket()) as sock:
@@ -102,7 +102,7 @@ def test_the_largest_head_goes_first_and_those_of_the_other_kind_stay(
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(-1, 60)), max_size=40))
-def test_what_is_forgotten_is_not_counted(steps: list[tuple[int, int]]) -> None:
+def test_forgotten_heads_are_not_counted(steps: list[tuple[int, int]]) -> None:
     with closing(socket.socket()) as sock:
         heads = HeadBytes(100)
         strangers = [Stranger(sock, ("", 1), ("", 2)) for _ in range(5)]

@@ -1,4 +1,4 @@
-"""The plain port: an address with very many connections loses its own, and nobody else's."""
+"""The plain port: an address with very many connections loses its own, and no others."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def read_to_end(sock: socket.socket) -> int:
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET /metr", REQUEST], ids=["nothing", "half a head", "requests"])
-def test_who_waits_for_the_metrics_is_not_displaced_by_many_connections_of_another_address(sent: bytes) -> None:
+def test_a_client_waiting_for_metrics_is_not_displaced_by_many_connections_of_another_address(sent: bytes) -> None:
     """In an attack, 300 connections a second of one pod kept Prometheus from ever getting the metrics."""
     begun, goes_on = threading.Event(), threading.Event()
 
@@ -62,7 +62,7 @@ def test_who_waits_for_the_metrics_is_not_displaced_by_many_connections_of_anoth
     text.stop()
 
 
-def test_who_reads_slowly_is_not_displaced_by_many_readers_of_another_address() -> None:
+def test_a_slow_reader_is_not_displaced_by_many_readers_of_another_address() -> None:
     with closing(listening_socket(Address("127.0.0.1", 0))) as listener, ExitStack() as stack:
         server = PlainServer(listener, lambda _path, _query: PlainAnswer(200, TEXT), deadline_seconds=3600)
         server.start()

@@ -56,6 +56,6 @@ def test_a_worker_serves_further_paths_beside_health(
 
 
 @pytest.mark.parametrize("path", ["/metrics", "/readyz", "/livez/ping", "/last-poll"])
-def test_a_path_is_served_by_one_answer_alone(context: WorkerContext, path: str) -> None:
+def test_a_path_that_is_already_served_cannot_be_added(context: WorkerContext, path: str) -> None:
     with pytest.raises(ValueError, match=f"{path} is already served"):
         context.add_path(path, lambda _: PlainAnswer(200, b""))

@@ -71,7 +71,7 @@ def test_requests_are_answered(port: int, method: str, path: str, status: int, b
 
 
 @pytest.mark.parametrize("line", [b"nonsense", b"GET metrics HTTP/1.1", b"GET / HTTP/2.0", b"\xff\xfe \x00"])
-def test_what_is_no_request_is_a_400(port: int, line: bytes) -> None:
+def test_an_invalid_request_is_a_400(port: int, line: bytes) -> None:
     with connect(port) as sock:
         sock.sendall(line + b"\r\n\r\n")
         assert sock.recv(100).startswith(b"HTTP/1.1 400 ")
@@ -85,7 +85,7 @@ def test_a_packed_text_arrives_unpacked(port: int) -> None:
     assert ask(port, "/packed") == (200, BIG + b"more")
 
 
-def test_of_a_packed_text_that_nobody_reads_hardly_anything_is_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_little_of_an_unread_packed_text_is_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
     unpacked: list[int] = []
 
     def noted(piece: PackedText) -> bytes:
@@ -105,14 +105,14 @@ def test_of_a_packed_text_that_nobody_reads_hardly_anything_is_unpacked(monkeypa
         assert held_bytes([reader, reader]) < 1_000_000
 
 
-def test_visitors_who_stall_hold_up_nobody(port: int) -> None:
+def test_stalled_visitors_do_not_delay_others(port: int) -> None:
     with ExitStack() as stack:
         for first in (b"", b"GET", b"GET /big HTTP/1.1\r\n\r\n") * 20:
             stack.enter_context(connect(port)).sendall(first)
         assert ask(port, "/metrics")[0] == 200
 
 
-def test_the_oldest_visitor_goes_when_there_are_too_many(port: int) -> None:
+def test_the_oldest_visitor_is_dropped_when_there_are_too_many(port: int) -> None:
     with ExitStack() as stack:
         oldest, *_ = [stack.enter_context(connect(port)) for _ in range(MOST_CONNECTIONS + 1)]
         assert ask(port, "/metrics")[0] == 200
@@ -120,7 +120,7 @@ def test_the_oldest_visitor_goes_when_there_are_too_many(port: int) -> None:
 
 
 @pytest.mark.parametrize("first", [b"", b"GET /metrics", b"GET /big HTTP/1.1\r\n\r\n"])
-def test_a_visit_has_a_deadline_in_total(first: bytes) -> None:
+def test_a_connection_has_a_total_deadline(first: bytes) -> None:
     with closing(listening_socket(Address("127.0.0.1", 0))) as listener:
         server = PlainServer(listener, answer, deadline_seconds=1.0)
         with connect(address_of(listener).port) as sock:
@@ -132,7 +132,7 @@ def test_a_visit_has_a_deadline_in_total(first: bytes) -> None:
         server.stop()
 
 
-def test_who_cannot_read_a_large_text_in_time_goes_before_the_next_one_is_made() -> None:
+def test_a_too_slow_reader_is_dropped_before_the_next_text_is_made() -> None:
     goes_on = threading.Event()
     made = itertools.count()
 
@@ -167,7 +167,7 @@ def read_to_end(sock: socket.socket) -> bytes:
     return bytes(data)
 
 
-def test_when_too_much_waits_to_be_read_the_slowest_readers_go() -> None:
+def test_the_slowest_readers_are_dropped_when_too_much_is_unread() -> None:
     with closing(listening_socket(Address("127.0.0.1", 0))) as listener, ExitStack() as stack:
         server = PlainServer(listener, answer, deadline_seconds=3600, most_bytes=3 * len(BIG))
         server.start()
@@ -181,7 +181,7 @@ def test_when_too_much_waits_to_be_read_the_slowest_readers_go() -> None:
         server.stop()
 
 
-def test_texts_that_have_pieces_in_common_are_two() -> None:
+def test_texts_with_common_pieces_are_counted_separately() -> None:
     common = b"x" * 100
     texts = [PlainAnswer(200, b"", further=(piece * 20_000_000, common)) for piece in (b"1", b"2")]
     with closing(listening_socket(Address("127.0.0.1", 0))) as listener, ExitStack() as stack:
@@ -193,7 +193,7 @@ def test_texts_that_have_pieces_in_common_are_two() -> None:
         server.stop()
 
 
-def test_the_answer_of_a_reader_who_was_cut_off_takes_no_memory() -> None:
+def test_the_answer_of_a_dropped_reader_takes_no_memory() -> None:
     with closing(listening_socket(Address("127.0.0.1", 0))) as listener, connect(address_of(listener).port) as reader:
         server = PlainServer(listener, answer, deadline_seconds=3600)
         server.start()
@@ -204,7 +204,7 @@ def test_the_answer_of_a_reader_who_was_cut_off_takes_no_memory() -> None:
         assert (visitor.pieces, visitor._outbox) == ((), [])
 
 
-def test_readers_of_one_text_hold_it_once_and_are_few() -> None:
+def test_readers_of_one_text_share_it_and_their_number_is_limited() -> None:
     with closing(listening_socket(Address("127.0.0.1", 0))) as listener, ExitStack() as stack:
         server = PlainServer(listener, answer, deadline_seconds=3600, most_bytes=2 * len(BIG))
         server.start()
@@ -215,7 +215,7 @@ def test_readers_of_one_text_hold_it_once_and_are_few() -> None:
         server.stop()
 
 
-def test_readers_of_a_text_beyond_the_limit_do_not_cut_each_other_off() -> None:
+def test_readers_of_one_text_above_the_limit_do_not_displace_each_other() -> None:
     with closing(listening_socket(Address("127.0.0.1", 0))) as listener, ExitStack() as stack:
         server = PlainServer(listener, answer, deadline_seconds=3600, most_bytes=len(BIG) // 2)
         server.start()
@@ -257,7 +257,7 @@ def test_health_is_answered_while_the_metrics_are_made() -> None:
     text.stop()
 
 
-def test_metrics_that_cannot_be_written_are_a_500_and_the_next_ones_are_not() -> None:
+def test_metrics_that_cannot_be_written_are_a_500_and_the_next_request_succeeds() -> None:
     texts = iter([b"first"])
     text = PacedText(lambda: (next(texts),))
     text.start()
@@ -273,7 +273,7 @@ def test_metrics_that_cannot_be_written_are_a_500_and_the_next_ones_are_not() ->
     text.stop()
 
 
-def test_a_few_readers_do_not_wait_for_each_other_and_many_are_paced() -> None:
+def test_few_readers_are_not_delayed_and_many_are_paced() -> None:
     seconds = itertools.count()
     text = PacedText(lambda: (b"",), cost=lambda: 0.05 * next(seconds), burst_seconds=0.2)
     pauses = []
@@ -284,7 +284,7 @@ def test_a_few_readers_do_not_wait_for_each_other_and_many_are_paced() -> None:
     assert 0 < pauses[-1] <= LONGEST_PAUSE_SECONDS
 
 
-def test_making_texts_leaves_the_core_to_others() -> None:
+def test_making_texts_leaves_most_of_the_core_to_other_requests() -> None:
     """A text that takes 2 ms is made at most 2.5 times a second, so that few requests of others meet one."""
     spent = iter([0.0, 0.002])
     text = PacedText(lambda: (b"",), cost=lambda: next(spent), clock=lambda: 0.0)
@@ -292,14 +292,14 @@ def test_making_texts_leaves_the_core_to_others() -> None:
     assert text._share.pause_seconds() == pytest.approx(0.4)
 
 
-def test_a_head_without_end_is_cut_off(port: int) -> None:
+def test_an_endless_head_is_cut_off(port: int) -> None:
     with connect(port) as sock:
         sock.sendall(b"x" * (LARGEST_HEAD + 1))
         assert is_closed(sock)
 
 
-def test_it_stops_while_nobody_asks() -> None:
-    """While nobody asks, its thread sleeps until something happens, and the stop wakes it."""
+def test_the_server_stops_while_it_is_idle() -> None:
+    """While there are no requests, its thread sleeps until something happens, and the stop wakes it."""
     before = set(threading.enumerate())
     with closing(listening_socket(Address("127.0.0.1", 0))) as listener:
         server = PlainServer(listener, answer)
@@ -310,7 +310,7 @@ def test_it_stops_while_nobody_asks() -> None:
     until(lambda: not any(thread.is_alive() for thread in started))
 
 
-def test_it_stops_while_visitors_stall() -> None:
+def test_the_server_stops_while_visitors_stall() -> None:
     listener = listening_socket(Address("127.0.0.1", 0))
     server = PlainServer(listener, answer)
     server.start()

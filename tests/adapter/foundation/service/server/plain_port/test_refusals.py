@@ -44,7 +44,7 @@ class NoDescriptors:
         return self._listener.accept()
 
 
-def test_without_a_descriptor_left_the_oldest_visitor_makes_room() -> None:
+def test_without_a_free_descriptor_the_oldest_visitor_is_dropped() -> None:
     with closing(listening_socket(Address("127.0.0.1", 0))) as real, socket.socket() as oldest:
         port = address_of(real).port
         oldest.connect(("127.0.0.1", port))
@@ -60,7 +60,7 @@ def test_without_a_descriptor_left_the_oldest_visitor_makes_room() -> None:
 
 
 class Pauses(threading.Event):
-    """Record how long somebody wants to wait, without waiting."""
+    """Record the requested waits, without waiting."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -71,7 +71,7 @@ class Pauses(threading.Event):
         return self.is_set()
 
 
-def test_without_a_descriptor_left_and_nobody_to_close_it_pauses() -> None:
+def test_without_a_free_descriptor_or_a_visitor_to_drop_accepting_pauses() -> None:
     quiet, other = socket.socketpair()
     with closing(quiet), closing(other), closing(listening_socket(Address("127.0.0.1", 0))) as real:
         listener = NoDescriptors(real, quiet)
@@ -99,7 +99,7 @@ class UnwatchableOnce(selectors.DefaultSelector):
 
 
 @pytest.mark.parametrize("refused", [1, 2], ids=["when it arrives", "when its text is built"])
-def test_a_visitor_that_the_kernel_does_not_watch_ends_alone(refused: int) -> None:
+def test_only_a_visitor_that_cannot_be_polled_is_dropped(refused: int) -> None:
     metrics = PacedText(lambda: (b"made",))
     with closing(listening_socket(Address("127.0.0.1", 0))) as listener:
         server = PlainServer(listener, answer, metrics=metrics)
