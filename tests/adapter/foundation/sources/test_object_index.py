@@ -20,7 +20,7 @@ VALUES = ["", "web", "db", "5", "7"]
 NAMESPACES = ["shop", "chat", None]
 
 labels = st.dictionaries(st.sampled_from(KEYS), st.sampled_from(VALUES), max_size=3)
-Place: TypeAlias = tuple[str | None, str]
+NamespacedName: TypeAlias = tuple[str | None, str]
 History: TypeAlias = list[tuple[str, Any, Labels]]
 
 objects = st.tuples(st.sampled_from(NAMESPACES), st.sampled_from(["a", "b", "c", "d", "e"]))
@@ -57,14 +57,14 @@ selectors = st.builds(Selector, st.lists(requirements, max_size=3).map(tuple))
 
 @given(
     history=st.lists(changes | replacements, max_size=25),
-    asked=st.lists(st.tuples(st.sampled_from(NAMESPACES), selectors), min_size=1, max_size=4),
+    queries=st.lists(st.tuples(st.sampled_from(NAMESPACES), selectors), min_size=1, max_size=4),
     kept=st.integers(1, 3),
 )
-def test_names_are_those_that_a_look_at_every_object_finds(
-    history: History, asked: list[tuple[str | None, Selector]], kept: int
+def test_names_equal_those_of_a_search_through_every_object(
+    history: History, queries: list[tuple[str | None, Selector]], kept: int
 ) -> None:
     index = ObjectIndex(kept_answers=kept)
-    known: dict[Place, Labels] = {}
+    known: dict[NamespacedName, Labels] = {}
     for what, subject, given_labels in history:
         if what == "put":
             index.put(item(subject[0], subject[1], given_labels))
@@ -78,17 +78,17 @@ def test_names_are_those_that_a_look_at_every_object_finds(
                 replacement.put(item(namespace, name, its_labels))
             replacement.commit()
             known = dict(subject)
-        for namespace, selector in asked:
+        for namespace, selector in queries:
             expected = sorted(
                 name for (home, name), its in known.items() if home == namespace and selector.matches(its)
             )
             assert list(index.names(namespace, selector)) == expected
         assert index.namespaces() == tuple(sorted({home for home, _ in known if home}))
-        assert {place: index.labels(*place) for place in known} == known
+        assert {key: index.labels(*key) for key in known} == known
         assert len(index) == len(known)
 
 
-def test_an_object_that_is_not_there_has_no_labels() -> None:
+def test_a_missing_object_has_no_labels() -> None:
     index = ObjectIndex()
     index.put(item("shop", "a", {"app": "web"}))
     assert index.labels("shop", "b") is None
@@ -96,7 +96,7 @@ def test_an_object_that_is_not_there_has_no_labels() -> None:
     assert index.labels(None, "a") is None
 
 
-def test_an_answer_is_remembered_until_its_namespace_changes() -> None:
+def test_an_answer_is_cached_until_its_namespace_changes() -> None:
     index = ObjectIndex()
     index.put(item("shop", "a", {"app": "web"}))
     index.put(item("chat", "b", {"app": "web"}))
@@ -109,7 +109,7 @@ def test_an_answer_is_remembered_until_its_namespace_changes() -> None:
     assert index.names("shop", web) == ("a", "d")
 
 
-def test_answers_that_are_remembered_are_bounded() -> None:
+def test_cached_answers_are_bounded_in_number() -> None:
     index = ObjectIndex(kept_answers=10)
     index.put(item("shop", "a", {"app": "web"}))
     for number in range(100):
@@ -118,7 +118,7 @@ def test_answers_that_are_remembered_are_bounded() -> None:
 
 
 @pytest.mark.parametrize(("pods", "values"), [(1000, 1), (10, 300)], ids=["many names", "long selectors"])
-def test_answers_that_are_remembered_are_bounded_in_bytes(pods: int, values: int) -> None:
+def test_cached_answers_are_bounded_in_bytes(pods: int, values: int) -> None:
     """The request chooses the selector, and the namespace how many names an answer has."""
     most = 100_000
     index = ObjectIndex(kept_bytes=most)
@@ -127,12 +127,12 @@ def test_answers_that_are_remembered_are_bounded_in_bytes(pods: int, values: int
     for number in range(100):
         others = ",".join(f"x{number}-{value}" for value in range(values))
         assert len(index.names("shop", parse_selector(f"app notin ({others})"))) == pods
-    held = sum(getsizeof(names) + getsizeof(asked[1].text) for asked, (_, _, names) in index._answers.items())
+    held = sum(getsizeof(names) + getsizeof(key[1].text) for key, (_, _, names) in index._answers.items())
     assert 0 < held < most
     assert index.names("shop", parse_selector("app=web")) is index.names("shop", parse_selector("app=web"))
 
 
-def test_an_answer_that_is_too_large_to_keep_beside_others_is_right() -> None:
+def test_an_answer_that_is_too_large_for_the_cache_is_correct() -> None:
     index = ObjectIndex(kept_bytes=1)
     index.put(item("shop", "a", {"app": "web"}))
     for number in range(3):
@@ -140,14 +140,14 @@ def test_an_answer_that_is_too_large_to_keep_beside_others_is_right() -> None:
     assert len(index._answers) == 1
 
 
-def test_a_namespace_that_is_not_known_leaves_no_trace() -> None:
+def test_an_unknown_namespace_leaves_nothing_in_the_cache() -> None:
     index = ObjectIndex()
     for number in range(100):
         assert index.names(f"unknown-{number}", EVERYTHING) == ()
     assert index._answers == {}
 
 
-def test_labels_that_vanish_leave_no_trace_in_the_index() -> None:
+def test_removed_labels_leave_no_trace_in_the_index() -> None:
     index = ObjectIndex()
     for number in range(50):
         index.put(item("shop", "a", {"app": f"v{number}"}))
@@ -195,7 +195,7 @@ def test_a_reader_sees_the_old_list_or_the_new_one_and_nothing_between() -> None
     assert seen <= set(lists)
 
 
-def test_many_readers_beside_a_writer_see_whole_states() -> None:
+def test_many_readers_see_consistent_states_during_writes() -> None:
     index = ObjectIndex()
     stop, wrong = threading.Event(), list[BaseException]()
 
@@ -206,7 +206,7 @@ def test_many_readers_beside_a_writer_see_whole_states() -> None:
                 names = index.names("shop", parse_selector(f"app=v{dice.randrange(3)}"))
                 assert list(names) == sorted(names)
                 index.namespaces()
-            except BaseException as error:  # noqa: BLE001 - told to the test
+            except BaseException as error:  # noqa: BLE001 - reported to the test
                 wrong.append(error)
                 return
 
@@ -227,7 +227,7 @@ def test_many_readers_beside_a_writer_see_whole_states() -> None:
 
 
 @pytest.mark.parametrize("selector", ["app=web", "app in (web,db)", "app", "!tier", "app=web,tier=back"])
-def test_the_namespace_of_an_object_counts(selector: str) -> None:
+def test_an_object_is_found_only_in_its_namespace(selector: str) -> None:
     index = ObjectIndex()
     index.put(item("shop", "a", {"app": "web", "tier": "back"}))
     index.put(item("shop", "b", {"app": "web"}))

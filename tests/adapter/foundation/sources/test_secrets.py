@@ -26,12 +26,12 @@ def test_no_long_part_of_a_secret_is_left_in_a_message(secret: str, repeated: li
 
 
 @given(st.text("xyz …", max_size=200))
-def test_a_message_without_secrets_stays_as_it_is(message: str) -> None:
+def test_a_message_without_secrets_is_unchanged(message: str) -> None:
     assert Secrets((TOKEN.encode(),)).hidden_in(message.encode()).decode() == message
 
 
 @given(LETTERS, st.lists(st.tuples(st.text("ab/+", max_size=20), st.booleans())), st.data())
-def test_an_answer_is_without_credentials_wherever_its_pieces_end(
+def test_credentials_are_hidden_wherever_an_answer_is_split(
     secret: str, repeated: list[tuple[str, bool]], data: st.DataObject
 ) -> None:
     answer = "".join(text + secret * is_repeated for text, is_repeated in repeated).encode()
@@ -42,12 +42,12 @@ def test_an_answer_is_without_credentials_wherever_its_pieces_end(
     assert all(shown)
 
 
-def test_pieces_are_passed_on_as_they_come_unless_a_credential_may_begin_at_their_end() -> None:
+def test_pieces_are_passed_on_at_once_unless_a_credential_may_begin_at_their_end() -> None:
     pieces = Secrets((b"credential",)).hidden_in_pieces(iter([b"event\n", b"next crede", b"ntial\n"]))
     assert list(pieces) == [b"event\n", b"next ", "…\n".encode()]
 
 
-def test_the_headers_that_carry_credentials_are_told_from_others() -> None:
+def test_headers_with_credentials_are_distinguished_from_others() -> None:
     basic = base64.b64encode(b"shop:word-to-pass").decode()
     assert secrets_of({"Authorization": f"Bearer {TOKEN}"}) == Secrets((TOKEN.encode(),))
     assert secrets_of({"authorization": f"Basic {basic}"}) == Secrets((basic.encode(),), (b"word-to-pass",))
@@ -56,5 +56,5 @@ def test_the_headers_that_carry_credentials_are_told_from_others() -> None:
     )
 
 
-def test_short_values_are_parts_of_ordinary_words() -> None:
+def test_short_values_are_not_treated_as_secrets() -> None:
     assert secrets_of({"X-Scope-OrgID": "shop", "Authorization": "token"}, ["true"]) == NO_SECRETS

@@ -42,11 +42,11 @@ class Folder:
         self.source.refresh()
         return tuple(self.source.names(PODS, namespace, parse_selector(selector)))
 
-    def told(self) -> list[str]:
+    def new_reports(self) -> list[str]:
         """Return the problems since the last call, without the folder's path."""
-        told = [str(problem).removeprefix(f"{self.path}/") for problem in self.problems]
+        reported = [str(problem).removeprefix(f"{self.path}/") for problem in self.problems]
         self.problems.clear()
-        return told
+        return reported
 
 
 def _dump(name: str) -> Callable[[object], str]:
@@ -82,7 +82,7 @@ def test_a_file_is_an_object_or_a_list(folder: Folder, name: str) -> None:
     assert folder.source.namespaces_of(PODS) == ("chat", "shop")
     assert folder.source.labels_of(PODS, "shop", "c") == {"app": "db"}
     assert folder.source.labels_of(PODS, "shop", "d") is None
-    assert folder.told() == []
+    assert folder.new_reports() == []
 
 
 @pytest.mark.parametrize("name", ["pods.json", "pods.yaml"])
@@ -95,13 +95,13 @@ def test_items_of_a_typed_list_need_not_repeat_their_kind(folder: Folder, name: 
     assert folder.pods() == ("a",)
 
 
-def test_several_yaml_documents_in_a_file(folder: Folder) -> None:
+def test_several_yaml_documents_in_a_file_are_read(folder: Folder) -> None:
     folder.write("all.yaml", "---\n" + "\n---\n".join(yaml.safe_dump(pod(name)) for name in ("a", "b")) + "\n---\n")
     assert folder.pods() == ("a", "b")
-    assert folder.told() == []
+    assert folder.new_reports() == []
 
 
-def test_what_yaml_can_say_in_short_is_understood(folder: Folder) -> None:
+def test_yaml_flow_style_and_aliases_are_read(folder: Folder) -> None:
     folder.write(
         "pods.yaml",
         """\
@@ -113,10 +113,10 @@ items:
 """,
     )
     assert folder.pods("app=web") == ("a", "b")
-    assert folder.told() == []
+    assert folder.new_reports() == []
 
 
-def test_objects_of_several_kinds_and_files_stand_side_by_side(folder: Folder) -> None:
+def test_objects_of_several_kinds_and_files_are_read(folder: Folder) -> None:
     folder.write("a.json", listed(pod("a"), {"kind": "Node", "apiVersion": "v1", "metadata": {"name": "n1"}}))
     folder.write(
         "b.yaml", {"kind": "Deployment", "apiVersion": "apps/v1", "metadata": {"name": "web", "namespace": "shop"}}
@@ -126,19 +126,19 @@ def test_objects_of_several_kinds_and_files_stand_side_by_side(folder: Folder) -
     assert folder.source.names(DEPLOYMENTS, "shop", EVERYTHING) == ("web",)
 
 
-def test_an_object_that_names_no_namespace_is_in_default(folder: Folder) -> None:
+def test_an_object_without_a_namespace_is_in_default(folder: Folder) -> None:
     folder.write("a.json", pod("a", namespace=None))
     assert folder.pods(namespace="default") == ("a",)
 
 
-def test_other_files_are_not_looked_at(folder: Folder) -> None:
+def test_other_files_are_ignored(folder: Folder) -> None:
     folder.write("notes.txt", "not an object")
     folder.write("a.json.bak", "not an object")
     assert folder.pods() == ()
-    assert folder.told() == []
+    assert folder.new_reports() == []
 
 
-def test_before_the_first_look_nothing_is_known(folder: Folder) -> None:
+def test_nothing_is_known_before_the_first_refresh(folder: Folder) -> None:
     assert not folder.source.synced(PODS)
     with pytest.raises(ObjectsNotSyncedError, match="have not been read yet"):
         folder.source.names(PODS, "shop", EVERYTHING)
@@ -147,12 +147,12 @@ def test_before_the_first_look_nothing_is_known(folder: Folder) -> None:
     assert folder.source.names(PODS, "shop", EVERYTHING) == ()
 
 
-def test_a_folder_that_is_not_there_is_told_at_once(tmp_path: Path) -> None:
+def test_a_missing_folder_is_an_error_at_once(tmp_path: Path) -> None:
     with pytest.raises(ObjectsError, match=r"objects from .*missing: No such file or directory: name a folder"):
         FileObjects(tmp_path / "missing")
 
 
-def test_a_folder_that_vanishes_keeps_what_is_known(folder: Folder) -> None:
+def test_a_removed_folder_keeps_its_known_objects(folder: Folder) -> None:
     folder.write("a.json", pod("a"))
     assert folder.pods() == ("a",)
     (folder.path / "a.json").unlink()
@@ -162,7 +162,7 @@ def test_a_folder_that_vanishes_keeps_what_is_known(folder: Folder) -> None:
     assert folder.source.names(PODS, "shop", EVERYTHING) == ("a",)
 
 
-def test_a_file_that_is_removed_takes_its_objects_with_it(folder: Folder) -> None:
+def test_the_objects_of_a_removed_file_are_removed(folder: Folder) -> None:
     folder.write("a.json", pod("a"))
     folder.write("b.json", pod("b"))
     assert folder.pods() == ("a", "b")
@@ -181,7 +181,7 @@ def test_a_file_that_is_replaced_by_one_of_the_same_size_and_time_is_read(folder
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
 @pytest.mark.parametrize("name", ["a.json", "a.yaml"])
-def test_a_byte_order_mark_says_how_a_file_is_encoded(folder: Folder, name: str, encoding: str) -> None:
+def test_a_byte_order_mark_determines_the_encoding_of_a_file(folder: Folder, name: str, encoding: str) -> None:
     folder.write(name, pod("a"))
     path = folder.path / name
     path.write_bytes(path.read_bytes().decode().encode(encoding))
@@ -252,47 +252,47 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize(("name", "content", "told"), BROKEN.values(), ids=BROKEN.keys())
-def test_a_broken_file_keeps_its_last_good_content_and_is_told_once(
-    folder: Folder, name: str, content: bytes, told: str
+@pytest.mark.parametrize(("name", "content", "reported"), BROKEN.values(), ids=BROKEN.keys())
+def test_a_broken_file_is_reported_once_and_its_last_good_content_stays_in_use(
+    folder: Folder, name: str, content: bytes, reported: str
 ) -> None:
     folder.write(name, pod("a"))
     folder.write("other.json", pod("z"))
     assert folder.pods() == ("a", "z")
     folder.write(name, content)
     assert folder.pods() == ("a", "z")
-    assert [problem[: len(told)] for problem in folder.told()] == [told]
+    assert [problem[: len(reported)] for problem in folder.new_reports()] == [reported]
     folder.write("other.json", pod("y"))
     assert folder.pods() == ("a", "y")
-    assert folder.told() == []
+    assert folder.new_reports() == []
     folder.write(name, pod("b"))
     assert folder.pods() == ("b", "y")
-    assert folder.told() == []
+    assert folder.new_reports() == []
 
 
-def test_a_file_that_was_never_good_holds_nothing_and_harms_nobody(folder: Folder) -> None:
+def test_a_file_that_was_never_valid_has_no_objects_and_does_not_affect_others(folder: Folder) -> None:
     folder.write("a.json", "{")
     folder.write("b.json", pod("b"))
     assert folder.pods() == ("b",)
-    assert len(folder.told()) == 1
+    assert len(folder.new_reports()) == 1
 
 
 @pytest.mark.parametrize("make", [os.mkdir, os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
-def test_what_is_not_a_regular_file_is_told_once_and_not_waited_for(
+def test_a_path_that_is_not_a_regular_file_is_reported_once_and_not_read(
     folder: Folder, make: Callable[[Path], None]
 ) -> None:
     make(folder.path / "a.json")
     folder.write("b.json", pod("b"))
     assert folder.pods() == ("b",)
     assert folder.pods() == ("b",)
-    assert folder.told() == ["a.json: not a regular file: put one here, or remove it"]
+    assert folder.new_reports() == ["a.json: not a regular file: put one here, or remove it"]
 
 
-def test_a_file_larger_than_any_is_told_and_not_read(folder: Folder) -> None:
+def test_a_too_large_file_is_reported_and_not_read(folder: Folder) -> None:
     with (folder.path / "a.json").open("wb") as stream:
         stream.truncate((512 << 20) + 1)
     assert folder.pods() == ()
-    assert folder.told() == ["a.json: the file is larger than 512 MiB: split it"]
+    assert folder.new_reports() == ["a.json: the file is larger than 512 MiB: split it"]
 
 
 BOMB = "\n".join(f"  a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12))
@@ -306,30 +306,30 @@ HOSTILE = {
 
 @pytest.mark.timeout(30)
 @pytest.mark.parametrize(("spec", "reason"), HOSTILE.values(), ids=HOSTILE.keys())
-def test_yaml_that_unfolds_without_end_is_refused(folder: Folder, spec: str, reason: str) -> None:
+def test_yaml_that_expands_without_limit_is_refused(folder: Folder, spec: str, reason: str) -> None:
     head = "kind: CustomResourceDefinition\napiVersion: apiextensions.k8s.io/v1\nmetadata: {name: x}\n"
     folder.write("a.yaml", head + spec)
     folder.write("b.json", pod("b"))
     assert folder.pods() == ("b",)
-    (told,) = folder.told()
-    assert reason in told
+    (reported,) = folder.new_reports()
+    assert reason in reported
 
 
-def test_a_link_to_nothing_is_no_file(folder: Folder) -> None:
+def test_a_dangling_link_is_ignored(folder: Folder) -> None:
     (folder.path / "a.json").symlink_to(folder.path / "missing")
     assert folder.pods() == ()
-    assert folder.told() == []
+    assert folder.new_reports() == []
 
 
-def test_an_object_in_two_files_is_told_and_the_later_file_counts(folder: Folder) -> None:
+def test_an_object_in_two_files_is_reported_and_the_later_file_is_used(folder: Folder) -> None:
     folder.write("a.json", pod("x", {"app": "first"}))
     folder.write("b.json", listed(pod("x", {"app": "second"}), pod("y")))
     assert folder.pods("app=second") == ("x",)
     assert folder.pods("app=first") == ()
-    assert folder.told() == ["b.json: Pod shop/x is also in a.json: the last definition is used"]
+    assert folder.new_reports() == ["b.json: Pod shop/x is also in a.json: the last definition is used"]
     (folder.path / "b.json").unlink()
     assert folder.pods("app=first") == ("x",)
-    assert folder.told() == []
+    assert folder.new_reports() == []
 
 
 WIDGET_DEFINITION = {
@@ -350,8 +350,8 @@ def test_a_definition_in_the_folder_makes_its_kind_known(folder: Folder, name: s
     widget = {"kind": "Widget", "apiVersion": "shop.example/v1", "metadata": {"name": "w", "namespace": "shop"}}
     folder.write("widgets.json", listed(widget))
     folder.source.refresh()
-    told = "1 objects of kind Widget in shop.example are left out: the kind is not known"
-    assert folder.told() == [f"widgets.json: {told}, add its CustomResourceDefinition to the folder"]
+    reported = "1 objects of kind Widget in shop.example are left out: the kind is not known"
+    assert folder.new_reports() == [f"widgets.json: {reported}, add its CustomResourceDefinition to the folder"]
     with pytest.raises(UnknownResourceError):
         folder.source.resource("", "widgets")
     folder.write(name, WIDGET_DEFINITION)
@@ -359,7 +359,7 @@ def test_a_definition_in_the_folder_makes_its_kind_known(folder: Folder, name: s
     widgets = folder.source.resource("", "widget")
     assert widgets == Resource("shop.example", "v1", "widgets", "widget", "Widget", namespaced=True)
     assert folder.source.names(widgets, "shop", EVERYTHING) == ("w",)
-    assert folder.told() == []
+    assert folder.new_reports() == []
     (folder.path / name).unlink()
     folder.source.refresh()
     assert not folder.source.synced(widgets)

@@ -39,7 +39,7 @@ def client(server: FakeApiServer, tmp_path: Path) -> KubernetesClient:
 
 
 class Tasks:
-    """Run tasks as a process would, and insist that each ends when it is told to."""
+    """Run tasks as a process would, and check that each ends when it is stopped."""
 
     def __init__(self) -> None:
         self.names: list[str] = []
@@ -63,7 +63,7 @@ class Tasks:
     def _run_guarded(self, run: Callable[[Event], None]) -> None:
         try:
             run(self._stop)
-        except BaseException as error:  # noqa: BLE001 - told to the test by `end`
+        except BaseException as error:  # noqa: BLE001 - reported to the test by `end`
             self._failures.append(error)
 
 

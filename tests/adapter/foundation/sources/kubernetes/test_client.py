@@ -24,7 +24,7 @@ from adapter.foundation.sources.kubernetes.errors import (
     error_of_answer,
 )
 from adapter.foundation.sources.kubernetes.transport import PlainAccess, PlainTransport
-from tests.adapter.foundation.sources.kubernetes.client_world import PODS, kind_of
+from tests.adapter.foundation.sources.kubernetes.client_documents import PODS, kind_of
 from tests.support.fake_apiserver import TOKEN, FakeApiServer, Fault
 from tests.support.raw_server import Peer, raw_server
 
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_a_get_is_made_with_the_token_and_says_who_asks(server: FakeApiServer, client: KubernetesClient) -> None:
+def test_a_get_is_sent_with_the_token_and_the_user_agent(server: FakeApiServer, client: KubernetesClient) -> None:
     assert kind_of(client.get(PODS, {"limit": "5"})) == "PodList"
-    asked = server.requests[0]
-    assert asked.query == {"limit": "5"}
-    assert asked.headers["authorization"] == f"Bearer {TOKEN}"
-    assert asked.headers["User-Agent"] == "tidewatch"
+    request = server.requests[0]
+    assert request.query == {"limit": "5"}
+    assert request.headers["authorization"] == f"Bearer {TOKEN}"
+    assert request.headers["User-Agent"] == "tidewatch"
 
 
 def test_values_of_parameters_are_escaped(server: FakeApiServer, client: KubernetesClient) -> None:
@@ -59,7 +59,7 @@ def test_values_of_parameters_are_escaped(server: FakeApiServer, client: Kuberne
         (503, ServerError),
     ],
 )
-def test_each_status_has_its_class(
+def test_each_status_has_its_error_class(
     server: FakeApiServer, client: KubernetesClient, code: int, error: type[StatusError]
 ) -> None:
     server.faults.append(Fault("list", "status", code=code, headers={"Retry-After": "3"}, times=2))
@@ -70,11 +70,11 @@ def test_each_status_has_its_class(
 
 
 @pytest.mark.parametrize("retry_after", ["Wed, 21 Oct 2026 07:28:00 GMT", "-1", "", "³"])
-def test_a_retry_after_that_is_no_number_of_seconds_is_ignored(retry_after: str) -> None:
+def test_a_retry_after_that_is_not_a_number_of_seconds_is_ignored(retry_after: str) -> None:
     assert error_of_answer("GET /", 429, b"{}", retry_after).retry_after_seconds == 0.0
 
 
-def test_a_foreign_message_is_cut_and_put_on_one_line() -> None:
+def test_a_foreign_message_is_shortened_to_one_line() -> None:
     error = error_of_answer("GET /", 502, b"<html>\n<h1>Bad\tgateway</h1>" + b"x" * 5000)
     assert str(error).startswith("GET /: 502: <html> <h1>Bad gateway</h1>xxx")
     assert len(str(error)) < 300
@@ -89,7 +89,7 @@ def test_a_foreign_message_is_cut_and_put_on_one_line() -> None:
         ("x" * 250 + "{token}", "x" * 250 + "…"),
     ],
 )
-def test_the_token_that_a_proxy_repeats_is_in_no_error(body: str, shown: str) -> None:
+def test_a_token_repeated_by_a_proxy_is_hidden_in_the_error(body: str, shown: str) -> None:
     def repeats(peer: Peer) -> None:
         while (request := peer.read()) is not None:
             token = request.headers["authorization"].removeprefix("Bearer ")
@@ -102,7 +102,7 @@ def test_the_token_that_a_proxy_repeats_is_in_no_error(body: str, shown: str) ->
     assert str(raised.value).endswith(shown)
 
 
-def test_the_token_that_a_success_repeats_is_hidden_in_it() -> None:
+def test_a_token_repeated_in_a_success_is_hidden() -> None:
     def repeats(peer: Peer) -> None:
         peer.read()
         peer.answer(f'{{"sent": "{TOKEN}"}}'.encode())
@@ -116,7 +116,7 @@ def client_with_token(url: str) -> KubernetesClient:
     return KubernetesClient(lambda: PlainTransport(access))
 
 
-def test_no_more_than_once_is_asked_of_a_server_that_fails(server: FakeApiServer, client: KubernetesClient) -> None:
+def test_a_failed_request_is_not_repeated(server: FakeApiServer, client: KubernetesClient) -> None:
     server.faults.append(Fault("list", "status", code=503, headers={"Retry-After": "1"}, times=9))
     with pytest.raises(ServerError):
         client.get(PODS)
@@ -131,13 +131,13 @@ def test_a_redirect_is_not_followed(server: FakeApiServer, client: KubernetesCli
 
 
 @pytest.mark.parametrize("what", ["hang", "silence"])
-def test_silence_has_an_end(server: FakeApiServer, client: KubernetesClient, what: str) -> None:
+def test_a_request_to_a_silent_server_times_out(server: FakeApiServer, client: KubernetesClient, what: str) -> None:
     server.faults.append(Fault("list", what))  # type: ignore[arg-type]  # one of the table's two
     with pytest.raises(SilentError, match=r"^GET /api/v1/pods: no answer in time$"):
         client.get(PODS)
 
 
-def test_an_answer_that_drips_has_an_end(server: FakeApiServer, tmp_path: Path) -> None:
+def test_an_answer_that_trickles_times_out(server: FakeApiServer, tmp_path: Path) -> None:
     server.bookmark_seconds = 0.05
     now = [0.0]
 
@@ -151,7 +151,7 @@ def test_an_answer_that_drips_has_an_end(server: FakeApiServer, tmp_path: Path) 
         client.get(PODS, {"watch": "true", "allowWatchBookmarks": "true"})
 
 
-def test_a_server_that_is_not_there(server: FakeApiServer, client: KubernetesClient) -> None:
+def test_an_unreachable_server_is_an_error(server: FakeApiServer, client: KubernetesClient) -> None:
     server.stop()
     with pytest.raises(UnreachableError, match=r"^GET /api/v1/pods: cannot connect: .*refused$"):
         client.get(PODS)
@@ -167,7 +167,7 @@ def test_a_cancelled_answer_ends(server: FakeApiServer, client: KubernetesClient
     answer.cancel()
 
 
-def test_an_answer_left_half_read_does_not_spoil_the_next(server: FakeApiServer, client: KubernetesClient) -> None:
+def test_a_partly_read_answer_does_not_affect_the_next(server: FakeApiServer, client: KubernetesClient) -> None:
     for number in range(200):
         server.put("pods", "shop", f"a-{number}")
     with client.open(PODS) as answer:
@@ -192,7 +192,7 @@ assert not heavy, heavy
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
 
 
-def test_each_request_waits_for_its_turn_and_none_is_made_without(server: FakeApiServer, tmp_path: Path) -> None:
+def test_each_request_waits_for_its_turn_and_is_not_sent_without_one(server: FakeApiServer, tmp_path: Path) -> None:
     turns: list[float] = []
 
     def may_ask(seconds: float) -> bool:
@@ -210,13 +210,13 @@ def test_each_request_waits_for_its_turn_and_none_is_made_without(server: FakeAp
 
 
 @pytest.mark.parametrize(
-    ("asked", "seconds"), [("3", 3.0), ("32", 32.0), ("300", 32.0), ("9" * 400, 32.0), ("soon", 0.0)]
+    ("retry_after", "seconds"), [("3", 3.0), ("32", 32.0), ("300", 32.0), ("9" * 400, 32.0), ("soon", 0.0)]
 )
-def test_how_long_to_stay_away_is_bounded(asked: str, seconds: float) -> None:
-    assert error_of_answer("GET /api", 429, b"", asked).retry_after_seconds == seconds
+def test_retry_after_is_bounded(retry_after: str, seconds: float) -> None:
+    assert error_of_answer("GET /api", 429, b"", retry_after).retry_after_seconds == seconds
 
 
-def test_an_answer_without_an_end_is_given_up(server: FakeApiServer, client: KubernetesClient) -> None:
+def test_an_endless_answer_is_an_error(server: FakeApiServer, client: KubernetesClient) -> None:
     server.faults.append(Fault("list", "garbage", body=b"x" * 2_000_000))
     with client.open("/api/v1/pods") as answer, pytest.raises(UnexpectedResponseError, match="larger than 1 MiB"):
         answer.whole(10.0, 1 << 20)

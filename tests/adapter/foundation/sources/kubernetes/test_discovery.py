@@ -71,7 +71,7 @@ def test_aggregated_discovery_takes_two_requests(
 
 
 @pytest.mark.parametrize("aggregated", [True, False], ids=["aggregated", "legacy"])
-def test_a_group_whose_server_is_away_keeps_what_was_known_of_it(
+def test_a_group_whose_server_is_unavailable_keeps_its_known_kinds(
     server: FakeApiServer,
     client: KubernetesClient,
     aggregated: bool,  # noqa: FBT001 - a table
@@ -90,7 +90,7 @@ def test_a_group_whose_server_is_away_keeps_what_was_known_of_it(
     assert not discovery.failing
 
 
-def test_the_metrics_that_this_program_serves_are_no_kinds(server: FakeApiServer, client: KubernetesClient) -> None:
+def test_metrics_served_by_this_program_do_not_count_as_kinds(server: FakeApiServer, client: KubernetesClient) -> None:
     for group in ("custom.metrics.k8s.io", "external.metrics.k8s.io", "metrics.k8s.io"):
         server.define(Resource(group, "v1beta1", "queue_length", "", "ExternalMetricValueList", namespaced=True))
     for server.aggregated in (True, False):
@@ -101,12 +101,12 @@ def test_the_metrics_that_this_program_serves_are_no_kinds(server: FakeApiServer
     assert not server.asked("discover", "external.metrics.k8s.io/v1beta1")
 
 
-def test_the_built_in_kinds_are_known_before_anything_is_asked(server: FakeApiServer, client: KubernetesClient) -> None:
+def test_built_in_kinds_are_known_without_a_request(server: FakeApiServer, client: KubernetesClient) -> None:
     assert KindDiscovery(client).resource("apps", "deployment") == find_resource(BUILT_IN, "apps", "deployments")
     assert server.requests == []
 
 
-def test_an_unknown_name_is_asked_for_at_once_and_then_rarely(server: FakeApiServer, client: KubernetesClient) -> None:
+def test_an_unknown_name_is_looked_up_at_once_and_then_rarely(server: FakeApiServer, client: KubernetesClient) -> None:
     clock = Clock()
     discovery = KindDiscovery(client, clock=clock)
     with pytest.raises(UnknownResourceError):
@@ -122,16 +122,16 @@ def test_an_unknown_name_is_asked_for_at_once_and_then_rarely(server: FakeApiSer
     assert len(server.requests) == 4
 
 
-def test_an_unknown_name_while_the_server_is_away(server: FakeApiServer, client: KubernetesClient) -> None:
+def test_an_unknown_name_is_an_error_while_the_server_is_unreachable(
+    server: FakeApiServer, client: KubernetesClient
+) -> None:
     server.stop()
     with pytest.raises(UnknownResourceError, match="widgets"):
         KindDiscovery(client).resource("", "widgets")
 
 
 @pytest.mark.parametrize("body", [b"<html>", b'{"kind":"APIGroupDiscoveryList","items":[{"versions":5}]}', b"\xff"])
-def test_what_is_known_stays_when_the_answer_is_not_one(
-    server: FakeApiServer, client: KubernetesClient, body: bytes
-) -> None:
+def test_known_kinds_stay_after_an_invalid_answer(server: FakeApiServer, client: KubernetesClient, body: bytes) -> None:
     server.faults.append(Fault("discover", "garbage", body=body))
     discovery = KindDiscovery(client)
     with pytest.raises(UnexpectedResponseError, match="not a discovery document"):
@@ -139,13 +139,13 @@ def test_what_is_known_stays_when_the_answer_is_not_one(
     assert known(discovery) == set(BUILT_IN)
 
 
-def test_a_failure_of_the_root_is_told(server: FakeApiServer, client: KubernetesClient) -> None:
+def test_a_failure_of_the_root_document_is_raised(server: FakeApiServer, client: KubernetesClient) -> None:
     server.faults.append(Fault("discover", "status", code=503))
     with pytest.raises(KubernetesError):
         KindDiscovery(client).refresh()
 
 
-def test_it_is_refreshed_now_and_then_and_sooner_after_a_failure(
+def test_discovery_is_refreshed_regularly_and_sooner_after_a_failure(
     server: FakeApiServer, client: KubernetesClient, tasks: Tasks
 ) -> None:
     server.faults.append(Fault("discover", "status", code=500, times=2))
@@ -156,7 +156,9 @@ def test_it_is_refreshed_now_and_then_and_sooner_after_a_failure(
     until(lambda: WIDGETS in known(discovery))
 
 
-def test_many_who_ask_for_an_unknown_name_cause_one_request(server: FakeApiServer, client: KubernetesClient) -> None:
+def test_simultaneous_lookups_of_an_unknown_name_cause_one_refresh(
+    server: FakeApiServer, client: KubernetesClient
+) -> None:
     server.define(WIDGETS)
     discovery = KindDiscovery(client)
     found: list[Resource] = []
@@ -171,7 +173,7 @@ def test_many_who_ask_for_an_unknown_name_cause_one_request(server: FakeApiServe
     assert len(server.requests) == 2
 
 
-def test_a_kind_that_another_thread_finds_just_after_a_look_up_is_known(
+def test_a_kind_found_by_another_thread_just_after_a_lookup_is_known(
     server: FakeApiServer, client: KubernetesClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server.define(WIDGETS)

@@ -21,7 +21,7 @@ class Caller:
         self._url = server.url
         self._pool = pool
 
-    def ask(self, path: str, method: str = "GET", **headers: str) -> tuple[int, dict[str, Any]]:
+    def request(self, path: str, method: str = "GET", **headers: str) -> tuple[int, dict[str, Any]]:
         given = {"Authorization": f"Bearer {TOKEN}", **headers}
         answer = self._pool.request(method, self._url + path, headers=given, retries=False, timeout=5.0)
         return answer.status, json.loads(answer.data) if answer.data.startswith(b"{") else {}
@@ -67,8 +67,8 @@ def caller(server: FakeApiServer) -> Iterator[Caller]:
         (PODS, {"Authorization": ""}, 403),
     ],
 )
-def test_what_is_not_right_is_refused(caller: Caller, path: str, headers: dict[str, str], code: int) -> None:
-    status, body = caller.ask(path, **headers)
+def test_an_invalid_request_is_refused(caller: Caller, path: str, headers: dict[str, str], code: int) -> None:
+    status, body = caller.request(path, **headers)
     assert status == code
     assert body.get("code", code) == code
 
@@ -103,75 +103,75 @@ def right(**spec: object) -> dict[str, object]:
         ("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", right(), 405),
     ],
 )
-def test_a_review_is_answered_if_it_is_whole(caller: Caller, path: str, document: object, code: int) -> None:
+def test_a_review_is_answered_only_if_it_is_valid(caller: Caller, path: str, document: object, code: int) -> None:
     assert caller.post(path, document)[0] == code
 
 
-def test_a_review_must_say_that_it_is_json(caller: Caller) -> None:
+def test_a_review_needs_json_and_a_valid_token(caller: Caller) -> None:
     assert caller.post(TOKENS, TOKEN_REVIEW, **{"Content-Type": "application/yaml"})[0] == 415
     assert caller.post(TOKENS, TOKEN_REVIEW, Accept="application/vnd.kubernetes.protobuf")[0] == 406
     assert caller.post(TOKENS, TOKEN_REVIEW, Authorization="Bearer wrong")[0] == 401
     assert caller.post(TOKENS, TOKEN_REVIEW, Authorization="")[0] == 403
 
 
-def test_one_config_map_may_be_read_and_no_other(server: FakeApiServer, caller: Caller) -> None:
+def test_only_one_config_map_may_be_read(server: FakeApiServer, caller: Caller) -> None:
     name = "extension-apiserver-authentication"
     server.put_config_map("kube-system", name, {"a": "b"})
     server.put_config_map("kube-system", "another", {"c": "d"})
     path = "/api/v1/namespaces/kube-system/configmaps"
-    assert caller.ask(path)[0] == 403
-    assert caller.ask(f"{path}?fieldSelector=metadata.name=another")[0] == 403
-    assert caller.ask(f"{path}?fieldSelector=data.a=b")[0] == 400
-    _, found = caller.ask(f"{path}?fieldSelector=metadata.name={name}")
+    assert caller.request(path)[0] == 403
+    assert caller.request(f"{path}?fieldSelector=metadata.name=another")[0] == 403
+    assert caller.request(f"{path}?fieldSelector=data.a=b")[0] == 400
+    _, found = caller.request(f"{path}?fieldSelector=metadata.name={name}")
     assert [item["data"] for item in found["items"]] == [{"a": "b"}]
 
 
 def test_verbs_other_than_get_are_refused(caller: Caller) -> None:
-    assert caller.ask(PODS, method="DELETE")[0] == 405
+    assert caller.request(PODS, method="DELETE")[0] == 405
 
 
 def test_a_continue_token_must_come_alone_and_expires(server: FakeApiServer, caller: Caller) -> None:
     for name in "abc":
         server.put("pods", "shop", name)
-    _, page = caller.ask(f"{PODS}?limit=2")
+    _, page = caller.request(f"{PODS}?limit=2")
     token = page["metadata"]["continue"]
     server.put("pods", "shop", "later")
-    assert caller.ask(f"{PODS}?limit=2&continue={token}&resourceVersion=1")[0] == 400
-    _, rest = caller.ask(f"{PODS}?limit=2&continue={token}")
+    assert caller.request(f"{PODS}?limit=2&continue={token}&resourceVersion=1")[0] == 400
+    _, rest = caller.request(f"{PODS}?limit=2&continue={token}")
     assert [item["metadata"]["name"] for item in rest["items"]] == ["c"]
     assert rest["metadata"]["resourceVersion"] == page["metadata"]["resourceVersion"]
     server.compact()
-    assert caller.ask(f"{PODS}?limit=2&continue={token}")[0] == 410
+    assert caller.request(f"{PODS}?limit=2&continue={token}")[0] == 410
 
 
 def test_with_version_0_the_limit_is_ignored(server: FakeApiServer, caller: Caller) -> None:
     for name in "abc":
         server.put("pods", "shop", name)
-    assert len(caller.ask(f"{PODS}?limit=1&resourceVersion=0")[1]["items"]) == 3
+    assert len(caller.request(f"{PODS}?limit=1&resourceVersion=0")[1]["items"]) == 3
 
 
-def test_a_watch_tells_what_came_after_its_version_and_ends_on_time(server: FakeApiServer, caller: Caller) -> None:
+def test_a_watch_reports_changes_after_its_version_and_ends_on_time(server: FakeApiServer, caller: Caller) -> None:
     server.put("pods", "shop", "before")
     version = server.store.version
     server.put("pods", "shop", "after")
     server.put("services", "shop", "of-another-kind")
     server.remove("pods", "shop", "before")
     server.bookmark_seconds = 0.1
-    told = caller.events(f"{PODS}?watch=true&resourceVersion={version}&timeoutSeconds=1")
-    assert [(event["type"], event["object"]["metadata"]["name"]) for event in told] == [
+    events = caller.events(f"{PODS}?watch=true&resourceVersion={version}&timeoutSeconds=1")
+    assert [(event["type"], event["object"]["metadata"]["name"]) for event in events] == [
         ("ADDED", "after"),
         ("DELETED", "before"),
     ]
 
 
-def test_bookmarks_come_when_they_are_asked_for(server: FakeApiServer, caller: Caller) -> None:
+def test_bookmarks_are_sent_if_requested(server: FakeApiServer, caller: Caller) -> None:
     server.bookmark_seconds = 0.1
-    told = caller.events(f"{PODS}?watch=true&resourceVersion=1000&timeoutSeconds=1&allowWatchBookmarks=true")
-    assert {event["type"] for event in told} == {"BOOKMARK"}
+    events = caller.events(f"{PODS}?watch=true&resourceVersion=1000&timeoutSeconds=1&allowWatchBookmarks=true")
+    assert {event["type"] for event in events} == {"BOOKMARK"}
 
 
 def test_a_watch_from_a_compacted_version_is_refused_by_an_event(server: FakeApiServer, caller: Caller) -> None:
     server.put("pods", "shop", "a")
     server.compact()
-    told = caller.events(f"{PODS}?watch=true&resourceVersion=1000&timeoutSeconds=5")
-    assert [(event["type"], event["object"]["code"]) for event in told] == [("ERROR", 410)]
+    events = caller.events(f"{PODS}?watch=true&resourceVersion=1000&timeoutSeconds=5")
+    assert [(event["type"], event["object"]["code"]) for event in events] == [("ERROR", 410)]

@@ -68,14 +68,14 @@ def objects(client: KubernetesClient) -> ObjectClient:
 
 
 def writes(server: ObjectApiServer) -> list[str]:
-    return [asked.verb for asked in server.requests if asked.verb in {"PUT", "DELETE"}]
+    return [request.verb for request in server.requests if request.verb in {"PUT", "DELETE"}]
 
 
 def held_by(document: dict[str, Any], holder: str) -> dict[str, Any]:
     return {**document, "spec": {**document["spec"], "holderIdentity": holder}}
 
 
-def test_an_object_is_replaced_over_the_version_that_was_read(objects: ObjectClient) -> None:
+def test_an_object_is_replaced_only_in_the_version_that_was_read(objects: ObjectClient) -> None:
     found = objects.get(LEASE).document
     after = objects.replace(LEASE, held_by(found, "b"))
     assert after["spec"]["holderIdentity"] == "b"
@@ -84,7 +84,7 @@ def test_an_object_is_replaced_over_the_version_that_was_read(objects: ObjectCli
         objects.replace(LEASE, held_by(found, "c"))
 
 
-def test_nothing_is_replaced_blindly(objects: ObjectClient, server: ObjectApiServer) -> None:
+def test_a_write_without_a_precondition_is_refused(objects: ObjectClient, server: ObjectApiServer) -> None:
     document = {**lease(), "metadata": {"name": "leader"}}
     with pytest.raises(ValueError, match="resourceVersion is missing"):
         objects.replace(LEASE, document)
@@ -93,7 +93,7 @@ def test_nothing_is_replaced_blindly(objects: ObjectClient, server: ObjectApiSer
     assert server.requests == []
 
 
-def test_an_object_that_was_made_anew_is_not_replaced(objects: ObjectClient, server: ObjectApiServer) -> None:
+def test_a_recreated_object_is_not_replaced(objects: ObjectClient, server: ObjectApiServer) -> None:
     found = objects.get(LEASE).document
     server.objects.remove(LEASES, "shop", "leader")
     with pytest.raises(NotFoundError):
@@ -104,7 +104,7 @@ def test_an_object_that_was_made_anew_is_not_replaced(objects: ObjectClient, ser
 
 
 @pytest.mark.parametrize(("by_uid", "by_version"), [(True, False), (False, True), (True, True)])
-def test_an_object_is_deleted_if_it_is_the_one_that_is_meant(
+def test_an_object_is_deleted_only_if_its_uid_and_version_match(
     objects: ObjectClient,
     server: ObjectApiServer,
     by_uid: bool,  # noqa: FBT001 - one of a table
@@ -130,14 +130,14 @@ def test_a_workload_is_scaled_by_its_subresource(objects: ObjectClient, server: 
         objects.replace(SCALE, {**scale, "spec": {"replicas": 7}})
 
 
-def test_a_right_that_is_lacking_has_its_class(objects: ObjectClient, server: ObjectApiServer) -> None:
+def test_a_missing_permission_is_a_forbidden_error(objects: ObjectClient, server: ObjectApiServer) -> None:
     found = objects.get(LEASE).document
     server.objects.deny("update", "leases")
     with pytest.raises(ForbiddenError):
         objects.replace(LEASE, found)
 
 
-def test_a_write_that_was_refused_with_401_is_not_sent_again_but_the_next_one_has_new_credentials(
+def test_a_write_refused_with_401_is_not_repeated_and_the_next_one_has_new_credentials(
     server: ObjectApiServer, tmp_path: Path
 ) -> None:
     token = tmp_path / "token"
@@ -157,7 +157,7 @@ def test_a_write_that_was_refused_with_401_is_not_sent_again_but_the_next_one_ha
 @pytest.mark.parametrize(
     ("what", "is_done"), [("lost", True), ("cut", True), ("silence", True), ("drip", True), ("hang", False)]
 )
-def test_a_write_whose_answer_does_not_come_may_have_taken_effect_and_is_not_sent_again(
+def test_a_write_without_an_answer_has_an_unknown_outcome_and_is_not_repeated(
     objects: ObjectClient,
     server: ObjectApiServer,
     what: Mishap,
@@ -174,7 +174,7 @@ def test_a_write_whose_answer_does_not_come_may_have_taken_effect_and_is_not_sen
 
 
 @pytest.mark.parametrize("code", [500, 503, 504])
-def test_a_server_that_fails_leaves_the_outcome_open(objects: ObjectClient, server: ObjectApiServer, code: int) -> None:
+def test_a_server_error_leaves_the_outcome_unknown(objects: ObjectClient, server: ObjectApiServer, code: int) -> None:
     found = objects.get(LEASE).document
     server.faults.append(Fault("update", "status", code=code))
     with pytest.raises(UnknownOutcomeError, match=f"{code} Scripted.*it may have taken effect"):
@@ -182,7 +182,7 @@ def test_a_server_that_fails_leaves_the_outcome_open(objects: ObjectClient, serv
 
 
 @pytest.mark.parametrize("code", [400, 422, 429])
-def test_a_refusal_is_no_open_outcome(objects: ObjectClient, server: ObjectApiServer, code: int) -> None:
+def test_a_refusal_is_a_known_outcome(objects: ObjectClient, server: ObjectApiServer, code: int) -> None:
     found = objects.get(LEASE).document
     server.faults.append(Fault("update", "status", code=code))
     with pytest.raises(StatusError):
@@ -209,33 +209,33 @@ def test_every_call_has_one_deadline(
         calls[verb]()
 
 
-def test_the_fence_is_asked_when_the_connection_stands_and_with_what_is_left(
+def test_the_fence_is_checked_once_connected_with_the_remaining_time(
     objects: ObjectClient, server: ObjectApiServer
 ) -> None:
     found = objects.get(LEASE).document
-    asked: list[float] = []
+    remaining: list[float] = []
 
     def permit(seconds: float) -> bool:
-        asked.append(seconds)
-        return len(asked) == 1
+        remaining.append(seconds)
+        return len(remaining) == 1
 
     objects.replace(LEASE, held_by(found, "b"), Fence(5.0, permit))
     with pytest.raises(FencedError, match=r"not sent: the permission to write does not last for"):
         objects.delete(LEASE, uid="any", fence=Fence(5.0, permit))
     assert writes(server) == ["PUT"]
     # What is left of five seconds, and the half that the server may go on for.
-    assert all(2.5 < seconds < 7.5 for seconds in asked)
+    assert all(2.5 < seconds < 7.5 for seconds in remaining)
     assert [request.query["timeout"] for request in server.requests if request.verb == "PUT"] == ["2500ms"]
 
 
-def test_a_server_that_is_away_leaves_nothing_open(objects: ObjectClient, server: ObjectApiServer) -> None:
+def test_an_unreachable_server_leaves_no_unknown_outcome(objects: ObjectClient, server: ObjectApiServer) -> None:
     found = objects.get(LEASE).document
     server.stop()
     with pytest.raises(UnreachableError):
         objects.replace(LEASE, found)
 
 
-def test_a_write_that_is_given_up_before_it_is_sent_never_is(
+def test_a_write_that_times_out_before_it_is_sent_is_never_sent(
     server: ObjectApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A program that makes the token, as clouds have them: nothing of the network limits it.
@@ -262,7 +262,7 @@ def test_a_write_that_is_given_up_before_it_is_sent_never_is(
     assert writes(server) == []
 
 
-def test_a_request_that_the_server_has_not_taken_is_dropped_with_its_connection(
+def test_a_request_that_the_server_has_not_read_is_dropped_with_its_connection(
     server: ObjectApiServer, tmp_path: Path
 ) -> None:
     # The server's machine takes bytes until its buffers are full, as one whose process is stopped.
@@ -289,7 +289,7 @@ def test_a_request_that_the_server_has_not_taken_is_dropped_with_its_connection(
     assert [type(failure) for failure in failures] == [ConnectionResetError]
 
 
-def test_what_hangs_is_bounded_in_number(server: ObjectApiServer, client: KubernetesClient) -> None:
+def test_the_number_of_calls_in_progress_is_bounded(server: ObjectApiServer, client: KubernetesClient) -> None:
     objects = ObjectClient(client, 0.1)
     with ExitStack() as others:
         for _ in range(32):
@@ -299,7 +299,7 @@ def test_what_hangs_is_bounded_in_number(server: ObjectApiServer, client: Kubern
     assert server.requests == []
 
 
-def test_calls_for_which_no_thread_could_be_started_keep_no_room(
+def test_calls_without_a_thread_do_not_count_as_in_progress(
     objects: ObjectClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(_: threading.Thread) -> None:
@@ -313,7 +313,7 @@ def test_calls_for_which_no_thread_could_be_started_keep_no_room(
     assert objects.get(LEASE).document["kind"] == "Lease"
 
 
-def test_errors_hold_no_credentials(objects: ObjectClient, server: ObjectApiServer) -> None:
+def test_errors_contain_no_credentials(objects: ObjectClient, server: ObjectApiServer) -> None:
     found = objects.get(LEASE).document
     mishaps: tuple[Mishap, ...] = ("lost", "status", "drip")
     for what in mishaps:

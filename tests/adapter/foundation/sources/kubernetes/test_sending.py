@@ -27,18 +27,18 @@ SECRET = "s3cr3t"
 REVIEW = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": SECRET}}
 
 
-def test_a_document_is_sent_with_the_token_and_the_answer_returned(
+def test_a_document_is_sent_with_the_token_and_the_answer_is_returned(
     server: FakeApiServer, client: KubernetesClient
 ) -> None:
     server.reviews.users[SECRET] = TokenUser("alice")
     found = json.loads(client.send("POST", PATH, REVIEW, seconds=5.0))
     assert found["status"]["user"]["username"] == "alice"
-    (asked,) = server.requests
-    assert asked.headers["authorization"] == f"Bearer {TOKEN}"
-    assert asked.headers["Content-Type"] == "application/json"
+    (request,) = server.requests
+    assert request.headers["authorization"] == f"Bearer {TOKEN}"
+    assert request.headers["Content-Type"] == "application/json"
 
 
-def test_a_connection_is_kept_for_the_next(server: FakeApiServer, client: KubernetesClient) -> None:
+def test_a_connection_is_reused_for_the_next_request(server: FakeApiServer, client: KubernetesClient) -> None:
     for _ in range(3):
         client.send("POST", PATH, REVIEW, seconds=5.0)
     assert server.connections == 1
@@ -47,7 +47,7 @@ def test_a_connection_is_kept_for_the_next(server: FakeApiServer, client: Kubern
 @pytest.mark.parametrize(
     ("code", "error"), [(403, ForbiddenError), (422, StatusError), (500, ServerError), (401, UnauthorizedError)]
 )
-def test_each_status_has_its_class_and_nothing_of_the_document_is_in_it(
+def test_each_status_has_its_error_class_which_shows_nothing_of_the_document(
     server: FakeApiServer, client: KubernetesClient, code: int, error: type[StatusError]
 ) -> None:
     server.faults.append(Fault("tokenreviews", "status", code=code, times=9))
@@ -57,7 +57,7 @@ def test_each_status_has_its_class_and_nothing_of_the_document_is_in_it(
     assert len(server.requests) == (2 if code == 401 else 1)
 
 
-def test_credentials_that_were_renewed_are_used(server: FakeApiServer, tmp_path: Path) -> None:
+def test_renewed_credentials_are_used(server: FakeApiServer, tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("old")
     client = KubernetesClient(from_kubeconfig(str(server.kubeconfig(tmp_path / "config", {"tokenFile": str(file)}))))
@@ -65,7 +65,7 @@ def test_credentials_that_were_renewed_are_used(server: FakeApiServer, tmp_path:
     assert json.loads(client.send("POST", PATH, REVIEW, seconds=5.0))["status"]["user"] == {}
 
 
-def test_it_takes_no_longer_than_it_may(server: FakeApiServer, client: KubernetesClient) -> None:
+def test_sending_ends_by_its_deadline(server: FakeApiServer, client: KubernetesClient) -> None:
     client.send("POST", PATH, REVIEW, seconds=20.0)  # The connection stands then.
     server.faults.append(Fault("tokenreviews", "hang"))
     with pytest.raises(SilentError):

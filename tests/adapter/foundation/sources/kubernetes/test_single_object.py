@@ -35,47 +35,47 @@ WHICH = ListWatch(
 )
 
 
-class Heard:
+class Received:
     def __init__(self) -> None:
-        self.told: list[dict[str, str] | None] = []
+        self.contents: list[dict[str, str] | None] = []
         self.failed: list[KubernetesError] = []
 
-    def tell(self, found: ConfigMap | None) -> None:
-        self.told.append(None if found is None else msgspec.json.decode(found.data))
+    def receive(self, found: ConfigMap | None) -> None:
+        self.contents.append(None if found is None else msgspec.json.decode(found.data))
 
     def last_is(self, data: dict[str, str] | None) -> Callable[[], bool]:
-        return lambda: bool(self.told) and self.told[-1] == data
+        return lambda: bool(self.contents) and self.contents[-1] == data
 
 
-@pytest.fixture(name="heard")
-def _heard(server: FakeApiServer, client: KubernetesClient, tasks: Tasks) -> Heard:
-    heard = Heard()
+@pytest.fixture(name="received")
+def _received(server: FakeApiServer, client: KubernetesClient, tasks: Tasks) -> Received:
+    received = Received()
     settings = WatchSettings(
         window_seconds=(60.0, 60.0),
         silence_seconds=5.0,
         backoff=lambda: Backoff(longest_seconds=0.1),
         resumes=False,
     )
-    watch = Reflector(client, WHICH, ConfigMap, SingleObject(NAME, heard.tell), settings, heard.failed.append)
+    watch = Reflector(client, WHICH, ConfigMap, SingleObject(NAME, received.receive), settings, received.failed.append)
     server.put_config_map(NAMESPACE, NAME, {"a": "1"})
     tasks.start("watch", watch.run)
-    return heard
+    return received
 
 
-def test_its_content_is_told_and_each_change_of_it(server: FakeApiServer, heard: Heard) -> None:
-    until(heard.last_is({"a": "1"}))
+def test_the_content_of_the_object_and_each_change_are_reported(server: FakeApiServer, received: Received) -> None:
+    until(received.last_is({"a": "1"}))
     server.put_config_map(NAMESPACE, NAME, {"a": "2"})
-    until(heard.last_is({"a": "2"}))
+    until(received.last_is({"a": "2"}))
     server.put_config_map(NAMESPACE, "another", {"a": "3"})
     server.put_config_map("default", NAME, {"a": "4"})
     server.remove("configmaps", NAMESPACE, NAME)
-    until(heard.last_is(None))
+    until(received.last_is(None))
     server.put_config_map(NAMESPACE, NAME, {"a": "5"})
-    until(heard.last_is({"a": "5"}))
-    assert {"a": "3"} not in heard.told
-    assert {"a": "4"} not in heard.told
-    assert heard.failed == []
-    assert {asked.query["fieldSelector"] for asked in server.requests} == {f"metadata.name={NAME}"}
+    until(received.last_is({"a": "5"}))
+    assert {"a": "3"} not in received.contents
+    assert {"a": "4"} not in received.contents
+    assert received.failed == []
+    assert {request.query["fieldSelector"] for request in server.requests} == {f"metadata.name={NAME}"}
 
 
 @pytest.mark.parametrize(
@@ -92,40 +92,40 @@ def test_its_content_is_told_and_each_change_of_it(server: FakeApiServer, heard:
         (Fault("list", "garbage", body=b'{"metadata": {"resourceVersion": "1"}}'), UnexpectedResponseError),
     ],
 )
-def test_what_cannot_be_read_is_told_as_a_failure_and_tried_again(
-    server: FakeApiServer, heard: Heard, fault: Fault, error: type[KubernetesError]
+def test_a_list_that_cannot_be_read_is_reported_as_a_failure_and_tried_again(
+    server: FakeApiServer, received: Received, fault: Fault, error: type[KubernetesError]
 ) -> None:
     until(lambda: server.watching("configmaps") == 1)
     server.faults.append(fault)
     server.expire_watches()
-    until(lambda: heard.failed)
-    assert {type(one) for one in heard.failed} == {error}
+    until(lambda: received.failed)
+    assert {type(one) for one in received.failed} == {error}
     server.put_config_map(NAMESPACE, NAME, {"a": "2"})
-    until(heard.last_is({"a": "2"}))
+    until(received.last_is({"a": "2"}))
 
 
 @pytest.mark.parametrize("what", ["cut", "garbage", "status"])
-def test_a_watch_that_breaks_is_followed_by_a_new_list(server: FakeApiServer, heard: Heard, what: str) -> None:
+def test_a_broken_watch_is_followed_by_a_new_list(server: FakeApiServer, received: Received, what: str) -> None:
     until(lambda: server.watching("configmaps") == 1)
     server.faults.append(Fault("watch", what, times=2))  # type: ignore[arg-type] # one of the table's three
     server.expire_watches()
     server.put_config_map(NAMESPACE, NAME, {"a": "2"})
-    until(heard.last_is({"a": "2"}))
+    until(received.last_is({"a": "2"}))
     until(lambda: server.watching("configmaps") == 1)
 
 
-def test_without_resumption_each_watch_follows_a_list(server: FakeApiServer, heard: Heard) -> None:
+def test_without_resumption_each_watch_follows_a_list(server: FakeApiServer, received: Received) -> None:
     until(lambda: server.watching("configmaps") == 1)
     server.faults.append(Fault("watch", "cut"))
     server.stop()
-    until(lambda: heard.failed)
+    until(lambda: received.failed)
     server.start()
     until(lambda: server.watching("configmaps") == 1)
     assert len(server.asked("list", "configmaps")) == len(server.asked("watch", "configmaps"))
-    assert heard.told[-2:] == [{"a": "1"}, {"a": "1"}]
+    assert received.contents[-2:] == [{"a": "1"}, {"a": "1"}]
 
 
-def test_it_ends_when_it_is_told_to(server: FakeApiServer, client: KubernetesClient) -> None:
+def test_the_watch_ends_when_it_is_stopped(server: FakeApiServer, client: KubernetesClient) -> None:
     watch = Reflector(client, WHICH, ConfigMap, SingleObject(NAME, lambda _: None), WatchSettings())
     stop = threading.Event()
     thread = threading.Thread(target=watch.run, args=(stop,))

@@ -51,12 +51,12 @@ def test_an_old_version_is_a_conflict(server: ObjectApiServer, objects: ObjectCl
     assert resources_of(server) == SIZES
 
 
-def test_an_object_that_is_gone_is_not_made(objects: ObjectClient) -> None:
+def test_a_deleted_object_is_not_created(objects: ObjectClient) -> None:
     with pytest.raises(NotFoundError):
         objects.patch_strategically(f"{PATH}-gone", patch())
 
 
-def test_an_answer_that_is_lost_leaves_the_outcome_unknown_and_is_not_repeated(
+def test_a_patch_without_an_answer_has_an_unknown_outcome_and_is_not_repeated(
     server: ObjectApiServer, objects: ObjectClient
 ) -> None:
     server.faults.append(Fault("patch", "lost"))
@@ -65,7 +65,7 @@ def test_an_answer_that_is_lost_leaves_the_outcome_unknown_and_is_not_repeated(
     assert patches(server) == 1
 
 
-def test_what_the_fence_forbids_is_not_sent(server: ObjectApiServer, objects: ObjectClient) -> None:
+def test_a_patch_that_the_fence_forbids_is_not_sent(server: ObjectApiServer, objects: ObjectClient) -> None:
     with pytest.raises(FencedError):
         objects.patch_strategically(PATH, patch(), Fence(2.0, lambda _: False))
     assert patches(server) == 0

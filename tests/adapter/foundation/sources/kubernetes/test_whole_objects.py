@@ -289,7 +289,7 @@ def test_a_scalar_has_the_value_that_kubernetes_reads(text: str, value: object) 
 
 
 @pytest.mark.parametrize("text", ["!!int a", "!!int 1.5", "!!float .inf", "!!bool maybe"])
-def test_a_scalar_without_the_form_of_its_tag_is_refused_with_its_line(text: str) -> None:
+def test_a_scalar_that_does_not_match_its_tag_is_refused_with_its_line(text: str) -> None:
     with pytest.raises(ManifestError) as raised:
         scalar(text)
     assert raised.value.line == 5

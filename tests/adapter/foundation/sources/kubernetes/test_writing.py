@@ -67,24 +67,24 @@ def test_an_object_is_created_read_and_changed(objects: ObjectClient) -> None:
 
 
 @pytest.mark.parametrize("name", ["tls?", "tls?x=y", "tls#", "tls#x", "tl s", "tls/"])
-def test_a_name_that_no_object_has_never_means_another_one(objects: ObjectClient, name: str) -> None:
+def test_an_invalid_name_never_matches_another_object(objects: ObjectClient, name: str) -> None:
     objects.create(COLLECTION, secret())
     assert refusal(objects.get, f"{COLLECTION}/{name}") == 404
 
 
-def test_a_name_is_taken_once(objects: ObjectClient) -> None:
+def test_an_object_cannot_be_created_twice(objects: ObjectClient) -> None:
     objects.create(COLLECTION, secret())
     assert refusal(objects.create, COLLECTION, secret()) == 409
 
 
-def test_a_change_of_a_version_that_is_over_is_refused(objects: ObjectClient) -> None:
+def test_a_change_of_an_outdated_version_is_refused(objects: ObjectClient) -> None:
     version = objects.create(COLLECTION, secret())["metadata"]["resourceVersion"]
     objects.merge(PATH, {"metadata": {"resourceVersion": version}, "data": {"a": "YmFy"}})
     assert refusal(objects.merge, PATH, {"metadata": {"resourceVersion": version}, "data": {"a": "Zm9v"}}) == 409
     assert objects.get(PATH).document["data"] == {"a": "YmFy"}
 
 
-def test_a_change_that_changes_nothing_leaves_the_version(objects: ObjectClient) -> None:
+def test_a_patch_without_changes_keeps_the_version(objects: ObjectClient) -> None:
     version = objects.create(COLLECTION, secret())["metadata"]["resourceVersion"]
     assert objects.merge(PATH, {"data": {"a": "Zm9v"}})["metadata"]["resourceVersion"] == version
 
@@ -100,7 +100,7 @@ def test_a_change_that_changes_nothing_leaves_the_version(objects: ObjectClient)
         (secret(type="kubernetes.io/tls"), 422),
     ],
 )
-def test_an_object_that_is_not_valid_is_not_created(objects: ObjectClient, document: dict[str, Any], code: int) -> None:
+def test_an_invalid_object_is_not_created(objects: ObjectClient, document: dict[str, Any], code: int) -> None:
     assert refusal(objects.create, COLLECTION, document) == code
 
 
@@ -116,7 +116,7 @@ def test_an_object_that_is_not_valid_is_not_created(objects: ObjectClient, docum
         (APISERVICE, {"spec": {"version": "v1"}}, 422),
     ],
 )
-def test_a_change_that_is_not_valid_is_not_made(
+def test_an_invalid_change_is_not_applied(
     server: ObjectApiServer, objects: ObjectClient, path: str, patch: dict[str, Any], code: int
 ) -> None:
     objects.create(COLLECTION, secret())
@@ -125,7 +125,7 @@ def test_a_change_that_is_not_valid_is_not_made(
     assert server.objects.version == version
 
 
-def test_an_immutable_secret_is_left_as_it_is(server: ObjectApiServer, objects: ObjectClient) -> None:
+def test_an_immutable_secret_cannot_be_changed(server: ObjectApiServer, objects: ObjectClient) -> None:
     server.objects.put(SECRETS, "shop", "tls", secret(immutable=True))
     assert refusal(objects.merge, PATH, {"data": {"a": "YmFy"}}) == 422
 
@@ -136,7 +136,7 @@ def test_patches_need_their_media_type(server: ObjectApiServer, tmp_path: Path) 
         client.send("PATCH", APISERVICE, {"spec": {}}, seconds=1.0)
 
 
-def test_errors_have_their_classes(server: ObjectApiServer, objects: ObjectClient) -> None:
+def test_each_error_has_its_class(server: ObjectApiServer, objects: ObjectClient) -> None:
     with pytest.raises(NotFoundError):
         objects.get(PATH)
     server.objects.deny("get", "secrets")
@@ -150,13 +150,13 @@ def test_errors_have_their_classes(server: ObjectApiServer, objects: ObjectClien
         objects.get(PATH)
 
 
-def test_an_answer_that_does_not_come_is_not_waited_for(server: ObjectApiServer, objects: ObjectClient) -> None:
+def test_a_request_without_an_answer_times_out(server: ObjectApiServer, objects: ObjectClient) -> None:
     server.slow["/version"] = 30.0
     with pytest.raises(UnreachableError):
         objects.get("/version")
 
 
-def test_an_answer_that_is_no_object_is_refused(server: ObjectApiServer, objects: ObjectClient) -> None:
+def test_an_answer_that_is_not_an_object_is_refused(server: ObjectApiServer, objects: ObjectClient) -> None:
     server.answers["/apis/x/v1"] = (200, [])  # type: ignore[assignment]  # what no API server sends
     with pytest.raises(UnexpectedResponseError, match="not an object"):
         objects.get("/apis/x/v1")
@@ -173,12 +173,14 @@ def test_an_answer_that_is_another_object_is_refused(
 
 
 @pytest.mark.parametrize("path", [COLLECTION, "/apis/apps/v1/deployments", "/api/v1", "/apis/apps/v1"])
-def test_what_is_no_single_object_has_no_name(server: ObjectApiServer, objects: ObjectClient, path: str) -> None:
+def test_an_answer_that_is_not_a_single_object_needs_no_name(
+    server: ObjectApiServer, objects: ObjectClient, path: str
+) -> None:
     server.answers[path] = (200, {"kind": "of its own"})
     assert objects.get(path).document == {"kind": "of its own"}
 
 
-def test_an_answer_tells_the_time_of_the_server(server: ObjectApiServer, objects: ObjectClient) -> None:
+def test_an_answer_has_the_time_of_the_server(server: ObjectApiServer, objects: ObjectClient) -> None:
     now = parsedate_to_datetime(objects.get("/version").date)
     server.clock_error = 3600.0
     assert (parsedate_to_datetime(objects.get("/version").date) - now).total_seconds() >= 3600

@@ -39,7 +39,7 @@ def _counted() -> Counted:
     return Counted()
 
 
-def test_the_prometheus_of_the_flags_is_judged_by_itself_beside_backends(counted: Counted) -> None:
+def test_the_prometheus_of_the_flags_is_counted_separately_from_backends(counted: Counted) -> None:
     """Otherwise its outage would be hidden behind the answers of the others."""
     ask(counted.telemetry.of("fleet"), "ok")
     ask(counted.flags, "unreachable")
@@ -55,7 +55,7 @@ def test_without_backends_the_prometheus_of_the_flags_has_no_name(counted: Count
     assert counted.ups() == {FLAGS: None, "fleet": None}
 
 
-def test_it_keeps_its_name_until_no_rule_names_a_backend(counted: Counted) -> None:
+def test_the_prometheus_of_the_flags_keeps_its_name_until_no_rule_names_a_backend(counted: Counted) -> None:
     for name in ("fleet", "edge"):
         ask(counted.telemetry.of(name), "ok")
     ask(counted.flags, "ok")

@@ -42,7 +42,7 @@ def test_an_address_is_shown_without_credentials_and_parameters(url: str, shown:
         ("a.b", False),
     ],
 )
-def test_loopback_addresses_are_known(host: str, loopback: bool) -> None:  # noqa: FBT001 - a column of the table
+def test_loopback_addresses_are_recognised(host: str, loopback: bool) -> None:  # noqa: FBT001 - a column of the table
     assert endpoint_of(f"http://{host}:9090").is_loopback is loopback
 
 
@@ -121,7 +121,7 @@ def test_a_refused_name_of_a_header_is_not_shown_where_it_may_hold_the_value(nam
     assert ("'Authorization'" in str(caught.value)) == name.startswith("Authorization")
 
 
-def test_the_representation_holds_no_secret() -> None:
+def test_the_representation_contains_no_secret() -> None:
     settings = PrometheusSettings(
         "https://host/?token=secret-parameter", username="me", password="secret", headers=(("X-Key", "secret-header"),)
     )

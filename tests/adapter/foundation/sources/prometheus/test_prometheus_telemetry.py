@@ -57,7 +57,7 @@ def test_each_query_is_counted_once_with_its_result() -> None:
     assert b"secret" not in generate_latest(registry)
 
 
-def test_series_that_are_too_many_are_counted_as_such() -> None:
+def test_too_many_series_are_counted_as_too_large() -> None:
     def script(peer: Peer) -> None:
         peer.read()
         peer.answer(b'{"status":"success","data":[{"__name__":"a"},{"__name__":"b"}]}')

@@ -22,7 +22,7 @@ from adapter.foundation.sources.kubernetes.errors import (
     UnreachableError,
 )
 from demo.machine.certificates import Authority
-from tests.adapter.foundation.sources.kubernetes.client_world import PODS, kind_of
+from tests.adapter.foundation.sources.kubernetes.client_documents import PODS, kind_of
 from tests.support.fake_apiserver import TOKEN, FakeApiServer
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def environ_of(server: FakeApiServer) -> dict[str, str]:
     return {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}
 
 
-def test_a_read_that_waits_over_tls_is_ended_from_another_thread(
+def test_a_waiting_tls_read_can_be_cancelled_from_another_thread(
     tls_server: FakeApiServer, authority: Authority, tmp_path: Path
 ) -> None:
     tls_server.put("pods", "shop", "a")
@@ -123,7 +123,7 @@ class TestRotation:
         tls_server.tokens = {"the-next-one"}
         (service_account / "token").write_text("the-next-one")
         client.get(PODS)
-        assert [asked.headers["authorization"] for asked in tls_server.requests] == [
+        assert [request.headers["authorization"] for request in tls_server.requests] == [
             f"bearer {TOKEN}",
             f"bearer {TOKEN}",
             "bearer the-next-one",
@@ -156,27 +156,29 @@ class TestRotation:
         now = [1000.0]
         kubeconfig = server.kubeconfig(tmp_path / "config", user={"token": "expired"})
         client = KubernetesClient(from_kubeconfig(str(kubeconfig)), clock=lambda: now[0])
-        for asked in (2, 3, 4):
+        for count in (2, 3, 4):
             with pytest.raises(UnauthorizedError):
                 client.get(PODS)
-            assert len(server.requests) == asked
+            assert len(server.requests) == count
         now[0] += 11.0
         with pytest.raises(UnauthorizedError):
             client.get(PODS)
         assert len(server.requests) == 6
 
-    def test_a_key_that_is_left_over_beside_a_token_does_no_harm(self, server: FakeApiServer, tmp_path: Path) -> None:
+    def test_a_client_key_without_a_certificate_is_ignored_beside_a_token(
+        self, server: FakeApiServer, tmp_path: Path
+    ) -> None:
         user = {"token": TOKEN, "client-key-data": "aGk="}
         client = KubernetesClient(from_kubeconfig(str(server.kubeconfig(tmp_path / "config", user=user))))
         client.get(PODS)
         assert server.requests[-1].headers["authorization"] == f"Bearer {TOKEN}"
 
-    def test_without_a_token_the_server_refuses_an_unknown_caller(self, server: FakeApiServer, tmp_path: Path) -> None:
+    def test_a_request_without_a_token_is_refused(self, server: FakeApiServer, tmp_path: Path) -> None:
         client = KubernetesClient(from_kubeconfig(str(server.kubeconfig(tmp_path / "config", user={}))))
         with pytest.raises(UnauthorizedError, match="system:anonymous"):
             client.get(PODS)
 
-    def test_a_token_file_that_is_away_for_a_moment_is_an_error_of_that_request(
+    def test_a_missing_token_file_is_an_error_of_that_request(
         self, tls_server: FakeApiServer, service_account: Path
     ) -> None:
         client = KubernetesClient(in_cluster(service_account, environ_of(tls_server)))
@@ -201,10 +203,10 @@ class TestRotation:
         assert kind_of(client.get(PODS)) == "PodList"
 
     @pytest.mark.parametrize("where", ["file", "kubeconfig", "service account", "package"])
-    def test_a_ca_that_is_removed_is_not_trusted_any_longer(
+    def test_a_removed_ca_is_no_longer_trusted(
         self, tls_server: FakeApiServer, authority: Authority, service_account: Path, tmp_path: Path, where: str
     ) -> None:
-        """While the server shows a certificate of the removed CA no request is refused, so a refusal cannot tell."""
+        """While the server shows a certificate of the removed CA, no refused request gives the removal away."""
         other, bundle, now = Authority(tmp_path / "other"), service_account / "ca.crt", [1000.0]
         bundle.write_text(authority.ca_file.read_text() + other.ca_file.read_text())
         kubeconfig = tls_server.kubeconfig(tmp_path / "config", ca_file=bundle)
@@ -226,7 +228,7 @@ class TestRotation:
         with pytest.raises(UnreachableError, match="certificate verify failed"):
             client.get(PODS)
 
-    def test_credentials_that_were_refused_are_looked_at_again_although_nothing_is_refused_any_longer(
+    def test_a_repaired_token_file_is_read_without_a_new_refusal(
         self, server: FakeApiServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
     ) -> None:
         token, now = tmp_path / "token", [1000.0]
@@ -266,7 +268,7 @@ class TestRotation:
 
 
 class TestConfiguration:
-    def test_the_context_that_is_named_is_used(self, server: FakeApiServer, tmp_path: Path) -> None:
+    def test_the_named_context_is_used(self, server: FakeApiServer, tmp_path: Path) -> None:
         path = server.kubeconfig(tmp_path / "config")
         content = yaml.safe_load(path.read_text())
         content["users"].append({"name": "other", "user": {"token": "not-taken"}})
@@ -313,7 +315,7 @@ class TestConfiguration:
             "no CA",
         ],
     )
-    def test_what_is_wrong_with_a_kubeconfig_is_said_without_its_secrets(
+    def test_the_error_for_a_wrong_kubeconfig_has_the_reason_and_no_secrets(
         self, tmp_path: Path, content: str, reason: str
     ) -> None:
         path = tmp_path / "config"
@@ -324,7 +326,7 @@ class TestConfiguration:
         assert "s3cret" not in str(raised.value)
         assert raised.value.__suppress_context__
 
-    def test_a_kubeconfig_that_is_not_there(self, tmp_path: Path) -> None:
+    def test_a_missing_kubeconfig_is_an_error(self, tmp_path: Path) -> None:
         with pytest.raises(ConfigurationError, match="there is no such file"):
             KubernetesClient(from_kubeconfig(str(tmp_path / "missing")))
 
@@ -334,11 +336,11 @@ class TestConfiguration:
         with pytest.raises(ConfigurationError, match="there is no such file"):
             KubernetesClient(from_kubeconfig("~/.kube/config"))
 
-    def test_no_service_account(self, tmp_path: Path) -> None:
+    def test_a_missing_service_account_is_an_error(self, tmp_path: Path) -> None:
         with pytest.raises(ConfigurationError, match="Service host/port is not set"):
             KubernetesClient(in_cluster(tmp_path, {}))
 
-    def test_a_token_that_no_header_can_hold_is_not_told(self, server: FakeApiServer, tmp_path: Path) -> None:
+    def test_a_token_that_does_not_fit_into_a_header_is_not_shown(self, server: FakeApiServer, tmp_path: Path) -> None:
         kubeconfig = server.kubeconfig(tmp_path / "config", user={"token": "s3c\nret"})
         client = KubernetesClient(from_kubeconfig(str(kubeconfig)))
         with pytest.raises(ConfigurationError, match="contain characters that cannot be sent") as raised:

@@ -1,4 +1,4 @@
-"""The identity that is shown to a server which is asked directly, and the parts of a kubeconfig that never are."""
+"""The identity shown to a server that is queried directly, and the parts of a kubeconfig that are not used for it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def kubeconfig(folder: Path, user: dict[str, Any]) -> str:
     return str(path)
 
 
-def test_of_a_kubeconfig_only_the_user_counts(tmp_path: Path) -> None:
+def test_only_the_user_of_a_kubeconfig_is_used(tmp_path: Path) -> None:
     server = DirectServer(url=f"{URL}/", kubeconfig=kubeconfig(tmp_path, {"token": "secret"}))
     configuration = direct_access(server)().configuration
 
@@ -50,7 +50,7 @@ def test_of_a_kubeconfig_only_the_user_counts(tmp_path: Path) -> None:
     assert configuration.get_api_key_with_prefix("authorization") == "Bearer secret"
 
 
-def test_a_token_file_comes_before_the_kubeconfig(tmp_path: Path) -> None:
+def test_a_token_file_takes_precedence_over_the_kubeconfig(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("from-the-file\n")
     config = kubeconfig(tmp_path, {"token": "secret"})
     server = DirectServer(url=URL, token_file=tmp_path / "token", kubeconfig=config)
@@ -60,7 +60,7 @@ def test_a_token_file_comes_before_the_kubeconfig(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("user", [{}, {"username": "a", "password": "secret"}])
-def test_a_user_that_shows_nothing_is_nobody(tmp_path: Path, user: dict[str, Any]) -> None:
+def test_a_user_without_a_token_or_certificate_is_an_error(tmp_path: Path, user: dict[str, Any]) -> None:
     server = DirectServer(url=URL, kubeconfig=kubeconfig(tmp_path, user))
 
     with pytest.raises(ConfigurationError, match="neither a token nor a client certificate"):
@@ -68,7 +68,9 @@ def test_a_user_that_shows_nothing_is_nobody(tmp_path: Path, user: dict[str, Any
 
 
 @pytest.mark.parametrize("content", [None, b"", b"\n", b"two\nlines", b"\xff\xfe", "t\u00f6ken".encode()])
-def test_a_file_without_a_token_is_said_and_never_shown(tmp_path: Path, content: bytes | None) -> None:
+def test_a_file_without_a_token_is_an_error_that_does_not_show_its_content(
+    tmp_path: Path, content: bytes | None
+) -> None:
     if content is not None:
         (tmp_path / "token").write_bytes(content)
 

@@ -36,7 +36,7 @@ def data(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
 
 
-def test_what_is_plain_is_read(tmp_path: Path) -> None:
+def test_a_plain_kubeconfig_is_read(tmp_path: Path) -> None:
     (tmp_path / "key").write_text("KEY")
     cluster = {"certificate-authority-data": data("CA"), "tls-server-name": "b", "insecure-skip-tls-verify": False}
     user = {"token": "t", "client-certificate-data": data("CERT"), "client-key": "key"}
@@ -67,7 +67,9 @@ def test_what_is_plain_is_read(tmp_path: Path) -> None:
     ],
     ids=str,
 )
-def test_everything_else_is_left_to_the_package(tmp_path: Path, cluster: dict[str, Any], user: dict[str, Any]) -> None:
+def test_every_other_kubeconfig_is_left_to_the_package(
+    tmp_path: Path, cluster: dict[str, Any], user: dict[str, Any]
+) -> None:
     assert plain_access(kubeconfig(tmp_path, cluster, user), None) is None
 
 
@@ -94,7 +96,7 @@ def test_the_last_good_token_of_a_service_account_is_sent_while_the_file_has_non
     assert not any(word in caplog.text for word in ("first-one", "lines", "heäder"))
 
 
-def test_queries_and_credentials_are_those_that_were_given(tmp_path: Path) -> None:
+def test_requests_have_the_given_query_and_credentials(tmp_path: Path) -> None:
     found = plain_access(kubeconfig(tmp_path, {"insecure-skip-tls-verify": True}, {"token": "t"}), None)
     assert found is not None
     url, headers = PlainTransport(found).prepared("GET", "/api", {"labelSelector": "a=b,c in (d)"}, {"Accept": "x"})
@@ -102,7 +104,7 @@ def test_queries_and_credentials_are_those_that_were_given(tmp_path: Path) -> No
     assert headers == {"Accept": "x", "authorization": "Bearer t"}
 
 
-def test_the_package_is_not_loaded_for_a_token(server: FakeApiServer, tmp_path: Path) -> None:
+def test_the_package_is_not_loaded_for_a_kubeconfig_with_a_token(server: FakeApiServer, tmp_path: Path) -> None:
     path = server.kubeconfig(tmp_path / "config")
     program = f"""
 import sys

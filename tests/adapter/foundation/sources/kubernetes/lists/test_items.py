@@ -45,7 +45,7 @@ def decoded(body: bytes, part_bytes: int) -> list[dict[str, Any]]:
         texts.filter(lambda key: key not in {"items", "kind", "apiVersion", "metadata"}), values, max_size=2
     ),
 )
-def test_the_parts_together_are_the_whole_list(
+def test_the_parts_add_up_to_the_whole_list(
     items: list[dict[str, Any]], part_bytes: int, indent: int | None, before: dict[str, Any], after: dict[str, Any]
 ) -> None:
     document = {**before, "items": items, **{key: value for key, value in after.items() if key not in before}}
@@ -69,7 +69,7 @@ def test_a_large_list_comes_in_many_parts() -> None:
     assert listed.head.kind == "List"
 
 
-def test_items_that_begin_differently_are_still_cut() -> None:
+def test_items_with_different_first_keys_are_still_split() -> None:
     items = [{"rest": 1, "name": "a"} if number % 2 else {"name": "b"} for number in range(1000)]
     sizes = [len(part) for part in JsonList(json.dumps({"items": items}).encode(), Item, 500).batches(UNPACED)]
     assert sum(sizes) == 1000
@@ -83,7 +83,7 @@ def test_an_empty_list_has_no_items(body: bytes) -> None:
     assert listed.head.kind == "PodList"
 
 
-def test_the_head_is_what_stands_before_and_behind_the_items() -> None:
+def test_the_head_is_read_from_before_and_after_the_items() -> None:
     listed = JsonList(
         b'{"kind":"PodList","items":[{"name":"a"}],"metadata":{"resourceVersion":"5","continue":"x"}}', Item
     )
@@ -114,7 +114,9 @@ def test_the_head_is_what_stands_before_and_behind_the_items() -> None:
         (b'{"kind":' + b"[" * 5000 + b"]" * 5000 + b',"items":[]}', "got `array`|nested too deeply", None),
     ],
 )
-def test_what_is_wrong_is_said(body: bytes, reason: str, line: int | None) -> None:
+def test_the_error_for_an_unreadable_list_has_the_reason_and_the_line(
+    body: bytes, reason: str, line: int | None
+) -> None:
     with pytest.raises(ItemsError, match=reason) as raised:
         decoded(body, 5)
     assert raised.value.line == line
@@ -130,18 +132,16 @@ def test_what_is_wrong_is_said(body: bytes, reason: str, line: int | None) -> No
         b"",
     ],
 )
-def test_a_list_further_in_is_not_taken_for_the_items(body: bytes) -> None:
+def test_a_nested_list_is_not_mistaken_for_the_items(body: bytes) -> None:
     assert start_of_items(body) == -1
 
 
 @given(items=items_of_lists, bad=st.sets(st.integers(0, 29)), part_bytes=st.integers(1, 400))
-def test_items_that_cannot_be_read_are_left_out_one_by_one(
-    items: list[dict[str, Any]], bad: set[int], part_bytes: int
-) -> None:
+def test_unreadable_items_are_left_out_one_by_one(items: list[dict[str, Any]], bad: set[int], part_bytes: int) -> None:
     listed = [None if number in bad else item for number, item in enumerate(items)]
-    told: list[bytes] = []
+    left_out: list[bytes] = []
     body = json.dumps({"items": listed}).encode()
-    found = JsonList(body, Item, part_bytes, lambda content, _: told.append(bytes(content)))
+    found = JsonList(body, Item, part_bytes, lambda content, _: left_out.append(bytes(content)))
     read = [{"name": item.name, "rest": item.rest} for part in found.batches(UNPACED) for item in part]
     assert read == [item for item in listed if item is not None]
-    assert told == [b"null"] * listed.count(None)
+    assert left_out == [b"null"] * listed.count(None)

@@ -29,7 +29,7 @@ POOLS = Resource(
         (POOLS, "Pools", "cluster.x-k8s.io/v1beta1"),
     ],
 )
-def test_a_list_of_the_kind_that_was_asked_is_taken(resource: Resource, kind: str, version: str) -> None:
+def test_a_list_of_the_requested_kind_is_accepted(resource: Resource, kind: str, version: str) -> None:
     refuse_other_kind("/x", resource, ListHead(kind=kind, api_version=version), metadata_alone=True)
 
 
@@ -48,18 +48,18 @@ def test_a_list_of_the_kind_that_was_asked_is_taken(resource: Resource, kind: st
         (POOLS, "MachineDeploymentList", "other.io/v1beta1"),
     ],
 )
-def test_any_other_list_is_refused_with_what_was_asked(resource: Resource, kind: str, version: str) -> None:
+def test_any_other_list_is_refused_with_the_requested_kind(resource: Resource, kind: str, version: str) -> None:
     with pytest.raises(UnexpectedResponseError, match=rf"GET /x: a list of .*, not a {resource.kind}List of"):
         refuse_other_kind("/x", resource, ListHead(kind=kind, api_version=version), metadata_alone=True)
 
 
-def test_metadata_are_no_answer_to_who_asked_for_whole_objects() -> None:
+def test_metadata_are_refused_if_whole_objects_were_requested() -> None:
     head = ListHead(kind="PartialObjectMetadataList", api_version="meta.k8s.io/v1")
     with pytest.raises(UnexpectedResponseError, match="not a NodeList of v1"):
         refuse_other_kind("/x", NODES, head, metadata_alone=False)
 
 
-def test_a_doubted_list_is_believed_by_a_second_one_and_not_before_its_time() -> None:
+def test_a_doubted_list_is_accepted_only_after_a_late_enough_second_one() -> None:
     now = [100.0]
 
     def doubt(replacement: Replacement[KubernetesObject], listed: int, *, is_second: bool) -> int:  # noqa: ARG001 - as the protocol
@@ -109,7 +109,7 @@ class Lists:
         return taken, self.found.began_empty, self.found.due_seconds
 
 
-def test_a_first_list_of_nothing_is_taken_and_a_second_one_is_due() -> None:
+def test_an_empty_first_list_is_accepted_and_a_second_one_is_due() -> None:
     lists = Lists()
     assert lists.believes(0) == (True, True, CONFIRM_SECONDS)
     assert lists.believes(0, CONFIRM_SECONDS - 1.0) == (True, True, 1.0)
@@ -117,14 +117,14 @@ def test_a_first_list_of_nothing_is_taken_and_a_second_one_is_due() -> None:
     assert lists.believes(0, 100.0) == (True, False, None), "there is nothing to lose"
 
 
-def test_objects_end_the_doubt_about_a_first_list_of_nothing() -> None:
+def test_objects_end_the_doubt_about_an_empty_first_list() -> None:
     lists = Lists()
     lists.believes(0)
     assert lists.believes(3, 1.0) == (True, False, None)
     assert lists.believes(0, 1.0) == (False, False, CONFIRM_SECONDS)
 
 
-def test_objects_that_a_watch_has_added_are_not_lost_by_the_list_that_confirms() -> None:
+def test_objects_added_by_a_watch_are_not_lost_by_the_confirming_list() -> None:
     lists = Lists()
     lists.believes(0)
     lists.known = 2

@@ -19,7 +19,7 @@ DEPLOYMENTS = find_resource(BUILT_IN, "apps", "deployments")
     ],
     ids=["core", "core, one namespace", "group", "group, one namespace"],
 )
-def test_the_path_of_a_collection(list_watch: ListWatch, path: str) -> None:
+def test_the_path_of_a_collection_has_its_group_and_namespace(list_watch: ListWatch, path: str) -> None:
     assert list_watch.path == path
 
 

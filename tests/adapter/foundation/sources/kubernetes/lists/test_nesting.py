@@ -18,14 +18,14 @@ JSON = st.recursive(
 
 
 @given(JSON)
-def test_what_is_not_deep_stays_as_it_is(content: object) -> None:
+def test_json_that_is_not_deep_is_unchanged(content: object) -> None:
     text = json.dumps(content).encode()
     assert shallow(text) == text
 
 
 @pytest.mark.parametrize(("opens", "closes"), [("[", "]"), ('{"a\\"}":', "}")])
 @pytest.mark.parametrize("depth", [DEEPEST + 1, 9_000])
-def test_what_is_deep_is_cut_and_its_neighbours_stay(opens: str, closes: str, depth: int) -> None:
+def test_deep_json_is_cut_and_its_neighbours_stay(opens: str, closes: str, depth: int) -> None:
     text = f'{{"first":1,"deep":{opens * depth}"[{{"{closes * depth},"last":["]"]}}'.encode()
     found = msgspec.json.decode(shallow(text))
     assert (found["first"], found["last"]) == (1, ["]"])
@@ -38,6 +38,6 @@ def test_what_is_deep_is_cut_and_its_neighbours_stay(opens: str, closes: str, de
 
 
 @pytest.mark.parametrize("text", ['["', "[" * 9_000, "[" * 9_000 + '"' + "]" * 9_000])
-def test_what_is_no_json_remains_so(text: str) -> None:
+def test_invalid_json_stays_invalid(text: str) -> None:
     with pytest.raises(msgspec.DecodeError):
         msgspec.json.decode(shallow(text.encode()))

@@ -31,6 +31,6 @@ def test_the_items_of_the_list_are_returned(items: object, expected: list[dict[s
         ({**PODS, "items": [], "metadata": {"continue": "x"}}, "a part of the list"),
     ],
 )
-def test_another_answer_is_refused_with_what_it_is(document: dict[str, Any], reason: str) -> None:
+def test_any_other_answer_is_refused_with_what_it_is(document: dict[str, Any], reason: str) -> None:
     with pytest.raises(UnexpectedResponseError, match=reason):
         items_of_list("/api/v1/pods", document, "Pod")

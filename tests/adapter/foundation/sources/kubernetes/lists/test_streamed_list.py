@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize("count", [0, 1, 7])
-def test_a_server_that_streams_is_not_asked_for_pages(
+def test_no_pages_are_requested_from_a_server_that_streams(
     server: FakeApiServer, start: Callable[..., MetadataReflector], count: int
 ) -> None:
     server.streams = True
@@ -28,17 +28,17 @@ def test_a_server_that_streams_is_not_asked_for_pages(
     reflector = start()
     until(lambda: reflector.synced and bool(server.asked("watch", "pods")))
     assert pods(reflector) == names
-    (asked,) = server.asked("stream", "pods")
-    assert asked.query["resourceVersionMatch"] == "NotOlderThan"
-    assert asked.query["allowWatchBookmarks"] == "true"
-    assert "resourceVersion" not in asked.query
+    (request,) = server.asked("stream", "pods")
+    assert request.query["resourceVersionMatch"] == "NotOlderThan"
+    assert request.query["allowWatchBookmarks"] == "true"
+    assert "resourceVersion" not in request.query
     assert not server.asked("list", "pods")
     assert server.asked("watch", "pods")[0].query["resourceVersion"] == str(server.store.version)
     server.put("pods", "shop", "web-99", {"app": "web"})
     until(lambda: "web-99" in pods(reflector))
 
 
-def test_a_server_that_does_not_stream_is_asked_once_and_then_for_pages(
+def test_a_stream_is_tried_once_and_pages_are_requested_from_then_on(
     server: FakeApiServer, start: Callable[..., MetadataReflector]
 ) -> None:
     names = fill(server, 3)
@@ -46,7 +46,7 @@ def test_a_server_that_does_not_stream_is_asked_once_and_then_for_pages(
     until(lambda: reflector.synced and bool(server.asked("watch", "pods")))
     assert pods(reflector) == names
     assert reflector.failure is None
-    # An event shows that the watch is open; one that is only asked for would miss its end.
+    # An event shows that the watch is open; one that is only requested would miss its end.
     server.put("pods", "shop", "web-99", {"app": "web"})
     until(lambda: "web-99" in pods(reflector))
     server.compact()
@@ -56,7 +56,7 @@ def test_a_server_that_does_not_stream_is_asked_once_and_then_for_pages(
 
 
 @pytest.mark.parametrize("what", ["cut", "garbage", "status"])
-def test_after_a_stream_that_failed_the_objects_are_listed_in_pages(
+def test_after_a_failed_stream_the_objects_are_listed_in_pages(
     server: FakeApiServer, start: Callable[..., MetadataReflector], what: str
 ) -> None:
     server.streams = True
@@ -67,7 +67,7 @@ def test_after_a_stream_that_failed_the_objects_are_listed_in_pages(
     assert pods(reflector) == names
 
 
-def test_what_was_deleted_meanwhile_is_gone_after_the_next_stream(
+def test_objects_deleted_meanwhile_are_gone_after_the_next_stream(
     server: FakeApiServer, start: Callable[..., MetadataReflector]
 ) -> None:
     server.streams = True
@@ -86,11 +86,11 @@ ENDS = b'"k8s.io/initial-events-end":"true"'
 ADDED = b'{"type":"ADDED","object":{"metadata":{"name":"web-0","namespace":"shop"}}}'
 
 
-def test_only_what_precedes_the_end_of_the_present_objects_counts() -> None:
+def test_only_events_before_the_end_of_the_initial_objects_count() -> None:
     events = InitialEvents(ListWatch(PODS))
     ends = END % (b"PartialObjectMetadata", b"7", ENDS)
-    told = [(len(list(events.objects(lines))), events.version) for lines in ([ADDED, ADDED], [ADDED, ends, ADDED])]
-    assert told == [(2, ""), (1, "7")]
+    found = [(len(list(events.objects(lines))), events.version) for lines in ([ADDED, ADDED], [ADDED, ends, ADDED])]
+    assert found == [(2, ""), (1, "7")]
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_only_what_precedes_the_end_of_the_present_objects_counts() -> None:
         (b"<html>", UnexpectedResponseError, "not an event"),
     ],
 )
-def test_what_does_not_belong_into_a_stream_is_an_error(line: bytes, error: type[Exception], words: str) -> None:
+def test_an_event_that_does_not_belong_in_a_stream_is_an_error(line: bytes, error: type[Exception], words: str) -> None:
     events = InitialEvents(ListWatch(PODS))
     contents: list[msgspec.Raw] = []
     with pytest.raises(error, match=words):

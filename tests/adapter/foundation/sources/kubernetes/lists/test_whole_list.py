@@ -55,10 +55,10 @@ def client_of(server: ObjectApiServer, folder: Path) -> KubernetesClient:
 def test_all_pages_are_read(server: ObjectApiServer, tmp_path: Path, accept: AcceptHeaders, count: int) -> None:
     put_nodes(server, count)
     found = {each.metadata.name for each in whole_list(client_of(server, tmp_path), ListWatch(NODES, accept), Named)}
-    assert found == {f"n{place}" for place in range(count)}
+    assert found == {f"n{number}" for number in range(count)}
 
 
-def test_an_object_that_cannot_be_read_is_an_error_of_the_list(server: ObjectApiServer, tmp_path: Path) -> None:
+def test_an_unreadable_object_is_an_error_of_the_list(server: ObjectApiServer, tmp_path: Path) -> None:
     put_nodes(server, 2)
     with pytest.raises(UnexpectedResponseError, match="not a list of objects"):
         list(whole_list(client_of(server, tmp_path), ListWatch(NODES, WHOLE_OBJECTS), Numbered))
@@ -72,7 +72,7 @@ def test_an_object_that_cannot_be_read_is_an_error_of_the_list(server: ObjectApi
         ({"kind": "NodeList", "apiVersion": "v1", "items": [], "metadata": {"continue": "a"}}, "the list does not end"),
     ],
 )
-def test_an_answer_of_something_else_is_no_list(
+def test_an_answer_that_is_not_the_requested_list_is_refused(
     server: ObjectApiServer, tmp_path: Path, document: dict[str, object], reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("adapter.foundation.sources.kubernetes.lists.whole_list._MOST_PAGES", 3)

@@ -75,7 +75,7 @@ def unanswered(server: FakeApiServer) -> Iterator[None]:
         yield
 
 
-def test_other_kinds_are_watched_from_the_first_time_they_are_asked_for(
+def test_other_kinds_are_watched_from_their_first_request(
     server: FakeApiServer, cluster: ClusterObjects, tasks: Tasks
 ) -> None:
     server.put("deployments", "shop", "web", {"tier": "front"})
@@ -89,7 +89,7 @@ def test_other_kinds_are_watched_from_the_first_time_they_are_asked_for(
     assert tasks.names.count("watch deployments.apps") == 1
 
 
-def test_who_waits_for_the_first_list_need_not_ask_again(server: FakeApiServer, cluster: ClusterObjects) -> None:
+def test_a_caller_can_wait_for_the_first_list(server: FakeApiServer, cluster: ClusterObjects) -> None:
     server.put("services", "shop", "front")
     with unanswered(server):
         assert isinstance(failure_of(cluster, SERVICES), ObjectsNotSyncedError)
@@ -104,7 +104,7 @@ def test_a_first_list_that_fails_is_not_waited_for(server: FakeApiServer, cluste
     assert "500" in str(failure_of(cluster, SERVICES))
 
 
-def test_namespaces_start_a_watch_as_well(server: FakeApiServer, cluster: ClusterObjects) -> None:
+def test_a_request_for_namespaces_starts_a_watch(server: FakeApiServer, cluster: ClusterObjects) -> None:
     server.put("services", "shop", "front")
     with unanswered(server), pytest.raises(ObjectsNotSyncedError):
         cluster.namespaces_of(SERVICES)
@@ -112,7 +112,7 @@ def test_namespaces_start_a_watch_as_well(server: FakeApiServer, cluster: Cluste
     assert cluster.namespaces_of(SERVICES) == ("shop",)
 
 
-def test_kinds_without_a_namespace(server: FakeApiServer, cluster: ClusterObjects) -> None:
+def test_objects_of_kinds_without_a_namespace_are_found(server: FakeApiServer, cluster: ClusterObjects) -> None:
     server.put("nodes", "", "n1", {"zone": "a"})
     until(lambda: failure_of(cluster, NODES) is None)
     assert cluster.names(NODES, None, parse_selector("zone=a")) == ("n1",)
@@ -133,7 +133,7 @@ def test_objects_that_cannot_be_read_are_counted_by_namespace(server: FakeApiSer
     assert [cluster.unreadable(SERVICES, one) for one in ("shop", "other", None)] == [1, 0, 1]
 
 
-def test_labels_start_a_watch_as_well(server: FakeApiServer, cluster: ClusterObjects) -> None:
+def test_a_request_for_labels_starts_a_watch(server: FakeApiServer, cluster: ClusterObjects) -> None:
     server.put("services", "shop", "front", {"tier": "a"})
     with unanswered(server), pytest.raises(ObjectsNotSyncedError):
         cluster.labels_of(SERVICES, "shop", "front")
@@ -141,7 +141,7 @@ def test_labels_start_a_watch_as_well(server: FakeApiServer, cluster: ClusterObj
     assert cluster.labels_of(SERVICES, "shop", "front") == {"tier": "a"}
 
 
-def test_a_request_before_the_first_list_says_what_keeps_it(server: FakeApiServer, cluster: ClusterObjects) -> None:
+def test_the_error_before_the_first_list_has_the_reason(server: FakeApiServer, cluster: ClusterObjects) -> None:
     server.faults.append(Fault("list", "status", code=500, times=1000))
     until(lambda: failure_of(cluster, SERVICES) is not None and "500" in str(failure_of(cluster, SERVICES)))
     assert isinstance(failure_of(cluster, SERVICES), ObjectsNotSyncedError)
@@ -155,7 +155,7 @@ def test_a_request_before_the_first_list_says_what_keeps_it(server: FakeApiServe
     ],
     ids=["core", "group"],
 )
-def test_a_kind_that_may_not_be_read_names_the_permission_and_recovers(
+def test_the_error_for_a_forbidden_kind_names_the_permission_until_it_is_granted(
     server: FakeApiServer, cluster: ClusterObjects, resource: Resource, needed: str
 ) -> None:
     server.forbid("list", resource.plural)
@@ -166,7 +166,7 @@ def test_a_kind_that_may_not_be_read_names_the_permission_and_recovers(
     until(lambda: failure_of(cluster, resource) is None)
 
 
-def test_a_right_that_is_taken_away_is_told_instead_of_what_was_known(
+def test_a_revoked_permission_is_reported_instead_of_known_objects(
     server: FakeApiServer, cluster: ClusterObjects
 ) -> None:
     server.put("pods", "shop", "a")
@@ -179,7 +179,7 @@ def test_a_right_that_is_taken_away_is_told_instead_of_what_was_known(
 
 
 @pytest.mark.parametrize("code", [403, 404])
-def test_what_is_known_is_told_on_while_a_server_that_starts_refuses_everybody(
+def test_known_objects_stay_available_while_a_starting_server_refuses_all_requests(
     server: FakeApiServer, client: KubernetesClient, tasks: Tasks, code: int
 ) -> None:
     server.put("pods", "shop", "a")
@@ -195,7 +195,7 @@ def test_what_is_known_is_told_on_while_a_server_that_starts_refuses_everybody(
     until(lambda: cluster.names(PODS, "shop", EVERYTHING) == ("a", "b"))
 
 
-def test_a_kind_that_the_cluster_does_not_have(cluster: ClusterObjects) -> None:
+def test_a_kind_that_is_not_served_is_an_error(cluster: ClusterObjects) -> None:
     widgets = Resource("shop.example", "v1", "widgets", "widget", "Widget", namespaced=True)
     until(lambda: isinstance(failure_of(cluster, widgets), ObjectsNotServedError))
     assert "does not serve widgets in version v1 of the API group shop.example" in str(failure_of(cluster, widgets))
@@ -213,7 +213,7 @@ class Clock:
         return self.now
 
     def later(self) -> bool:
-        """Pass a minute: long enough that the server is asked for its kinds again. Return False."""
+        """Pass a minute: long enough that the kinds of the server are discovered again. Return False."""
         self.now += 60.0
         return False
 
@@ -235,7 +235,7 @@ def serve_instead(server: FakeApiServer, before: Resource, now: Resource | None,
     clock.later()
 
 
-def test_a_kind_that_is_served_in_another_version_is_watched_on(
+def test_a_kind_that_changes_its_version_is_still_watched(
     server: FakeApiServer, client: KubernetesClient, tasks: Tasks
 ) -> None:
     clock = Clock()
@@ -256,7 +256,7 @@ def test_a_kind_that_is_served_in_another_version_is_watched_on(
     until(lambda: server.watching("widgets") == 1)
 
 
-def test_a_kind_that_was_removed_is_watched_in_the_version_in_which_it_comes_back(
+def test_a_removed_kind_is_watched_in_the_version_in_which_it_returns(
     server: FakeApiServer, client: KubernetesClient, tasks: Tasks
 ) -> None:
     clock = Clock()

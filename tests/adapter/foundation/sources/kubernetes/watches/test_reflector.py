@@ -28,7 +28,7 @@ NODES = find_resource(BUILT_IN, "", "nodes")
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 7])
-def test_a_list_is_taken_in_page_by_page(
+def test_a_list_is_read_page_by_page(
     server: FakeApiServer, start: Callable[..., MetadataReflector], count: int
 ) -> None:
     names = fill(server, count)
@@ -39,7 +39,7 @@ def test_a_list_is_taken_in_page_by_page(
     assert len(reflector.index) == count
 
 
-def test_only_metadata_is_asked_for(server: FakeApiServer, start: Callable[..., MetadataReflector]) -> None:
+def test_only_metadata_is_requested(server: FakeApiServer, start: Callable[..., MetadataReflector]) -> None:
     start()
     until(lambda: server.watching("pods"))
     listed, watched = server.asked("list", "pods")[0], server.asked("watch", "pods")[0]
@@ -49,7 +49,7 @@ def test_only_metadata_is_asked_for(server: FakeApiServer, start: Callable[..., 
     assert watched.query["timeoutSeconds"] == "60"
 
 
-def test_whole_objects_are_understood_too(server: FakeApiServer, start: Callable[..., MetadataReflector]) -> None:
+def test_whole_objects_are_accepted_too(server: FakeApiServer, start: Callable[..., MetadataReflector]) -> None:
     server.metadata_only = False
     fill(server, 3)
     reflector = start()
@@ -79,7 +79,7 @@ def test_other_kinds_are_not_mixed_in(server: FakeApiServer, start: Callable[...
     assert pods(reflector) == ("a",)
 
 
-def test_a_window_that_ends_is_followed_by_the_next_without_a_list(
+def test_after_a_watch_ends_the_next_one_starts_without_a_list(
     server: FakeApiServer, start: Callable[..., MetadataReflector]
 ) -> None:
     reflector = start(dataclasses.replace(SETTINGS, window_seconds=(1.0, 1.0)))
@@ -89,7 +89,7 @@ def test_a_window_that_ends_is_followed_by_the_next_without_a_list(
     assert len(server.asked("list", "pods")) == 1
 
 
-def test_bookmarks_move_the_version_on_so_that_compaction_does_no_harm(
+def test_bookmarks_advance_the_version_so_that_compaction_needs_no_new_list(
     server: FakeApiServer, start: Callable[..., MetadataReflector]
 ) -> None:
     server.bookmark_seconds = 0.05
@@ -103,7 +103,7 @@ def test_bookmarks_move_the_version_on_so_that_compaction_does_no_harm(
     assert len(server.asked("list", "pods")) == 1
 
 
-def test_an_expired_version_means_a_new_list_in_which_what_vanished_is_gone(
+def test_an_expired_version_leads_to_a_new_list_without_the_deleted_objects(
     server: FakeApiServer, start: Callable[..., MetadataReflector]
 ) -> None:
     fill(server, 5)
@@ -119,7 +119,7 @@ def test_an_expired_version_means_a_new_list_in_which_what_vanished_is_gone(
     until(lambda: pods(reflector) == ("web-00", "web-02", "web-03", "web-04", "web-77"))
 
 
-def test_an_error_event_of_an_open_watch_means_a_new_list(
+def test_an_error_event_of_an_open_watch_leads_to_a_new_list(
     server: FakeApiServer, start: Callable[..., MetadataReflector]
 ) -> None:
     reflector = start()
@@ -129,7 +129,7 @@ def test_an_error_event_of_an_open_watch_means_a_new_list(
     until(lambda: reflector.failure is None)
 
 
-def test_pages_that_expire_on_the_way_mean_that_the_list_begins_anew(
+def test_a_list_whose_pages_expire_is_started_again(
     server: FakeApiServer, start: Callable[..., MetadataReflector]
 ) -> None:
     names = fill(server, 5)
@@ -140,7 +140,7 @@ def test_pages_that_expire_on_the_way_mean_that_the_list_begins_anew(
     assert [("continue" in asked.query) for asked in server.asked("list", "pods")] == [False, True, False, True, True]
 
 
-def test_what_is_known_stays_known_while_the_list_is_made_anew(
+def test_known_objects_stay_known_during_a_new_list(
     server: FakeApiServer, start: Callable[..., MetadataReflector]
 ) -> None:
     names = fill(server, 4)
@@ -153,7 +153,7 @@ def test_what_is_known_stays_known_while_the_list_is_made_anew(
     assert pods(reflector) == names
 
 
-def test_the_state_is_told_to_prometheus(server: FakeApiServer, start: Callable[..., MetadataReflector]) -> None:
+def test_the_state_is_exposed_as_metrics(server: FakeApiServer, start: Callable[..., MetadataReflector]) -> None:
     registry = CollectorRegistry()
     server.faults.append(Fault("list", "status", code=500, times=1))
     reflector = start(
@@ -193,7 +193,7 @@ def test_a_stop_ends_a_watch_that_waits_for_the_next_event(server: FakeApiServer
     assert reflector.failure is None
 
 
-def test_objects_without_a_namespace_are_kept_apart(
+def test_objects_without_a_namespace_belong_to_none(
     server: FakeApiServer, client: KubernetesClient, tasks: Tasks
 ) -> None:
     server.put("nodes", "", "n1", {"zone": "a"})

@@ -81,8 +81,8 @@ FAILURES = {
 
 
 def metadata(name: str, label: str = '"web"', version: int = 2) -> str:
-    place = f'"name":"{name}","namespace":"shop","resourceVersion":"{version}"'
-    return f'{{"metadata":{{{place},"labels":{{"app":{label}}}}}}}'
+    fields = f'"name":"{name}","namespace":"shop","resourceVersion":"{version}"'
+    return f'{{"metadata":{{{fields},"labels":{{"app":{label}}}}}}}'
 
 
 def nested(name: str, version: int = 2) -> str:
@@ -103,7 +103,7 @@ UNREADABLE_ITEMS = {
 
 
 @pytest.mark.parametrize(("item", "named"), UNREADABLE_ITEMS.values(), ids=UNREADABLE_ITEMS.keys())
-def test_one_object_that_cannot_be_read_is_left_out_of_a_list_and_told(
+def test_an_unreadable_object_is_left_out_of_a_list_and_logged(
     server: FakeApiServer,
     start: Callable[..., MetadataReflector],
     caplog: pytest.LogCaptureFixture,
@@ -125,7 +125,7 @@ def test_one_object_that_cannot_be_read_is_left_out_of_a_list_and_told(
     assert [reflector.unreadable(one) for one in (None, "shop", "other")] == [1, 1, elsewhere]
 
 
-def test_an_object_that_cannot_be_read_any_more_is_left_out_until_it_can_be(
+def test_an_object_that_becomes_unreadable_is_left_out_until_it_is_readable(
     server: FakeApiServer, start: Callable[..., MetadataReflector]
 ) -> None:
     server.put("pods", "shop", "a", {"app": "web"})
@@ -157,7 +157,7 @@ def test_an_object_that_cannot_be_read_any_more_is_left_out_until_it_can_be(
 
 
 @pytest.mark.parametrize(("fault", "failure"), FAILURES.values(), ids=FAILURES.keys())
-def test_after_a_failure_all_is_known_again(
+def test_after_a_failure_all_objects_are_known_again(
     server: FakeApiServer, start: Callable[..., MetadataReflector], fault: Fault, failure: type[Exception]
 ) -> None:
     fill(server, 1)
@@ -176,7 +176,7 @@ def test_after_a_failure_all_is_known_again(
     assert telemetry.failures
 
 
-def test_a_watch_on_a_connection_that_died_is_opened_anew_from_where_it_was(
+def test_a_watch_on_a_dead_connection_is_resumed_where_it_was(
     server: FakeApiServer, start: Callable[..., MetadataReflector]
 ) -> None:
     server.faults.append(Fault("watch", "silence"))
@@ -188,7 +188,7 @@ def test_a_watch_on_a_connection_that_died_is_opened_anew_from_where_it_was(
     assert reflector.failure is None
 
 
-def test_what_is_known_outlives_the_server_and_is_brought_up_to_date_when_it_is_back(
+def test_known_objects_survive_an_outage_and_are_updated_afterwards(
     server: FakeApiServer, start: Callable[..., MetadataReflector]
 ) -> None:
     fill(server, 2)
@@ -237,9 +237,9 @@ def test_versions_are_compared_as_numbers(version: str, other: str, expected: bo
     assert precedes(version, other) is expected
 
 
-@pytest.mark.parametrize(("code", "asked", "seconds"), [(429, "7", 7.0), (503, "300", 32.0)])
-def test_the_server_says_when_to_come_again_within_limits(
-    client: KubernetesClient, server: FakeApiServer, tasks: Tasks, code: int, asked: str, seconds: float
+@pytest.mark.parametrize(("code", "retry_after", "seconds"), [(429, "7", 7.0), (503, "300", 32.0)])
+def test_retry_after_is_respected_within_limits(
+    client: KubernetesClient, server: FakeApiServer, tasks: Tasks, code: int, retry_after: str, seconds: float
 ) -> None:
     waits: list[float] = []
 
@@ -247,14 +247,14 @@ def test_the_server_says_when_to_come_again_within_limits(
         waits.append(seconds)
         return stop.wait(0.01)
 
-    server.faults.append(Fault("list", "status", code=code, headers={"Retry-After": asked}))
+    server.faults.append(Fault("list", "status", code=code, headers={"Retry-After": retry_after}))
     reflector = MetadataReflector(client, PODS, ObjectIndex(), dataclasses.replace(SETTINGS, wait=wait))
     tasks.start("watch pods", reflector.run)
     until(lambda: reflector.synced)
     assert seconds <= waits[0] <= seconds + 0.5
 
 
-def test_a_server_that_ends_every_watch_at_once_is_not_overrun(
+def test_a_server_that_ends_every_watch_at_once_gets_ever_fewer_requests(
     client: KubernetesClient, server: FakeApiServer, tasks: Tasks
 ) -> None:
     waits: list[float] = []
@@ -273,7 +273,7 @@ def test_a_server_that_ends_every_watch_at_once_is_not_overrun(
     assert waits == [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0]
 
 
-def test_the_back_off_starts_anew_after_a_healthy_watch(
+def test_the_backoff_is_reset_after_a_healthy_watch(
     client: KubernetesClient, server: FakeApiServer, tasks: Tasks
 ) -> None:
     waits: list[float] = []
@@ -295,7 +295,7 @@ def test_the_back_off_starts_anew_after_a_healthy_watch(
     assert waits == [0.5, 1.0, 2.0, 0.5, 1.0]
 
 
-def test_a_list_of_more_pages_than_any_is_given_up(
+def test_a_list_with_too_many_pages_is_an_error(
     server: FakeApiServer, start: Callable[..., MetadataReflector], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(collection_list, "_MOST_PAGES", 3)

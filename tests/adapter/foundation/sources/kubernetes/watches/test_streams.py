@@ -9,19 +9,19 @@ from adapter.foundation.sources.kubernetes.watches.streams import LONGEST_LINE_B
 
 
 @given(st.lists(st.text(alphabet="ab\n", max_size=6).map(str.encode)))
-def test_lines_are_those_of_the_whole_whatever_the_pieces(pieces: list[bytes]) -> None:
+def test_lines_do_not_depend_on_how_the_text_is_split(pieces: list[bytes]) -> None:
     *whole, _ = b"".join(pieces).split(b"\n")
     assert [line for lines in lines_of(iter(pieces)) for line in lines] == [line for line in whole if line]
 
 
 @pytest.mark.timeout(60)
-def test_a_long_line_is_put_together_once() -> None:
+def test_a_long_line_is_joined_once() -> None:
     pieces = [b"x" * 50] * 300_000
     assert sum(len(line) for lines in lines_of(iter([*pieces, b"\n"])) for line in lines) == 15_000_000
 
 
 @pytest.mark.parametrize("begun", [b"", b"a\nb\n"], ids=["first", "later"])
-def test_a_line_without_an_end_is_given_up(begun: bytes) -> None:
+def test_an_endless_line_is_an_error(begun: bytes) -> None:
     read = 0
 
     def endless() -> object:

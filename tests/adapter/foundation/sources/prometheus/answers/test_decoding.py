@@ -125,7 +125,7 @@ def test_an_array_with_anything_but_elements_and_commas_is_not_cut(elements: str
         assert cut_walked(bytearray((document % right).encode()), SERIES, UNPACED, 1) is not None
 
 
-def test_a_compact_answer_with_one_endless_element_is_walked_instead() -> None:
+def test_a_compact_answer_with_one_very_long_element_is_walked_instead() -> None:
     long = "x" * (slicing.SLICE_BYTES * 20)
     elements = [{"metric": {"a": a}, "value": [1, "1"]} for a in ("1", long, "2", "3")]
     body = vector(elements)
@@ -194,7 +194,7 @@ ARRANGEMENTS = {
 
 @pytest.mark.parametrize("count", [0, 1, 2, 5000])
 @pytest.mark.parametrize("arrangement", ARRANGEMENTS)
-def test_every_backends_form_gives_the_same_samples(arrangement: str, count: int) -> None:
+def test_the_answer_formats_of_all_backends_give_the_same_samples(arrangement: str, count: int) -> None:
     body = ARRANGEMENTS[arrangement](many(count))
     answer = read(body)
     assert (answer.kind, answer.warnings, answer.infos) == ("vector", ("w",), ("i",))
@@ -228,7 +228,7 @@ def test_native_histograms_are_skipped_and_counted() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 5000])
-def test_values_that_are_no_numbers_are_read_in_slices_with_others(count: int) -> None:
+def test_infinity_and_nan_are_read_in_slices_with_other_values(count: int) -> None:
     special = ["+Inf", "-Inf", "Inf", "NaN", "1e+06", "-0", "5e-324"]
     body = vector([*many(count), *({"metric": {}, "value": [7.5, text]} for text in special), *many(count)])
     values = [sample.value for sample in samples(read(body))][count : count + len(special)]
@@ -244,7 +244,7 @@ def test_values_keep_every_bit(value: float) -> None:
     assert math.copysign(1, sample.value) == math.copysign(1, value)
 
 
-def test_names_of_labels_are_held_once() -> None:
+def test_label_names_are_stored_once() -> None:
     labels = [sample.labels for sample in samples(read(vector(many(5000))))]
     for name in ("pod", "label_app_kubernetes_io_managed_by"):
         assert len({id(key) for each in labels for key in each if key == name}) == 1
@@ -274,7 +274,7 @@ def test_no_series_are_an_empty_answer(body: bytes) -> None:
 
 
 @pytest.mark.parametrize("separators", [COMPACT, (", ", ": ")])
-def test_more_samples_than_allowed_end_in_an_error(separators: tuple[str, str]) -> None:
+def test_more_samples_than_allowed_are_an_error(separators: tuple[str, str]) -> None:
     body = vector(many(3000), separators)
     assert len(samples(read(body, AnswerLimits(max_samples=3000)))) == 3000
     with pytest.raises(AnswerTooLargeError, match="more than 2,999 samples"):
@@ -297,7 +297,7 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
 
 @pytest.mark.parametrize("separators", [COMPACT, (", ", ": ")], ids=["compact", "blanks"])
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_answer_ends_in_an_error(damage: str, separators: tuple[str, str]) -> None:
+def test_a_damaged_answer_is_an_error(damage: str, separators: tuple[str, str]) -> None:
     body = DAMAGES[damage](bytes(vector(many(3000), separators)))
     with pytest.raises(UnexpectedAnswerError):
         samples(read(body))
@@ -306,7 +306,7 @@ def test_a_damaged_answer_ends_in_an_error(damage: str, separators: tuple[str, s
 @given(st.binary(max_size=60), st.integers(0, 200_000), st.integers(0, 40))
 @example(noise=b"\x80", where=248, cut_out=20)
 @example(noise=b"\x00", where=60, cut_out=0)
-def test_damage_anywhere_is_an_error_or_does_not_touch_the_others(noise: bytes, where: int, cut_out: int) -> None:
+def test_damage_anywhere_is_an_error_or_does_not_affect_other_samples(noise: bytes, where: int, cut_out: int) -> None:
     body = bytes(BIG)
     damaged = body[:where] + noise + body[where + cut_out :]
     try:

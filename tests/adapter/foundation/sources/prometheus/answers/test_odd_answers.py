@@ -46,7 +46,7 @@ def values_of(body: bytes) -> list[float]:
     ],
     ids=["lists", "elements", "closed", "objects", "behind samples", "strings", "backslashes", "blanks"],
 )
-def test_answers_that_are_nested_or_open_without_end_are_refused_in_time(body: bytes) -> None:
+def test_endlessly_nested_or_unclosed_answers_are_refused_in_time(body: bytes) -> None:
     with pytest.raises(UnexpectedAnswerError):
         values_of(body)
     with pytest.raises(UnexpectedAnswerError):
@@ -67,13 +67,13 @@ class CountedPace(Pace):
             yield work
 
 
-def test_a_walk_ends_where_no_decoder_would_follow() -> None:
+def test_a_walk_ends_where_nesting_is_too_deep_for_a_decoder() -> None:
     pace = CountedPace()
     assert cut_walked(bytearray(WALKED + b"[" * LONG), VECTOR, pace) is None
     assert pace.slices_begun == 1
 
 
-def test_what_stands_deeper_than_the_samples_is_walked_through() -> None:
+def test_content_nested_deeper_than_the_samples_is_walked_through() -> None:
     histogram = {"metric": {}, "histogram": [1, {"buckets": [[[[[0]]]]]}]}
     body = json.dumps({"data": {"resultType": "vector", "result": [histogram] * 3000}, "status": "success"})
     assert values_of(body.encode()) == []
@@ -83,7 +83,7 @@ def test_what_stands_deeper_than_the_samples_is_walked_through() -> None:
     "value", ["1_000", " 1", "1 ", "1\n", "\N{ARABIC-INDIC DIGIT ONE}", "0x10", "1d", "", "1e", "nan1", "--1"], ids=repr
 )
 @pytest.mark.parametrize("kind", ["vector", "scalar"])
-def test_a_value_that_prometheus_would_not_write_is_no_number(kind: str, value: str) -> None:
+def test_a_value_that_prometheus_would_not_write_is_refused(kind: str, value: str) -> None:
     result = [1, value] if kind == "scalar" else [{"metric": {}, "value": [1, value]}]
     with pytest.raises(UnexpectedAnswerError):
         values_of(json.dumps({"status": "success", "data": {"resultType": kind, "result": result}}).encode())
@@ -103,5 +103,5 @@ def test_values_that_prometheus_writes_are_read(value: str, expected: float) -> 
 @pytest.mark.parametrize(
     "date", ["Mon, 01 Jan 2026 00:00:00 +99999999999999999999", "Mon, 01 Jan 99999 00:00:00 GMT", "", "9" * 5000]
 )
-def test_a_date_that_is_none_says_nothing_about_the_clocks(date: str) -> None:
+def test_an_invalid_date_is_not_compared_with_the_clock(date: str) -> None:
     refuse_other_time("up", {"date": date}, 1_800_000_000.0)

@@ -1,4 +1,4 @@
-"""Range queries: the parts in which they are asked, how the parts are joined, and which answers are refused."""
+"""Range queries: the parts in which they are sent, how the parts are joined, and which answers are refused."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def by_label(answer: RangeAnswer, label: str) -> dict[str, RangeSeries]:
 # A real Prometheus
 
 
-def test_series_come_as_columns_with_their_labels(client: PrometheusClient) -> None:
+def test_series_are_returned_as_columns_with_their_labels(client: PrometheusClient) -> None:
     found = client.range("load", start=AT, end=AT + 15 * 119, step_seconds=15, timeout_seconds=10)
     series = by_label(found, "pod")
     assert series.keys() == {"1", "2"}
@@ -87,7 +87,7 @@ def test_a_long_range_has_every_step_once(client: PrometheusClient, points: int)
     assert series.timestamps == series.values == array("d", range(start, start + points))
 
 
-def test_steps_may_be_parts_of_seconds(client: PrometheusClient) -> None:
+def test_steps_may_be_fractions_of_a_second(client: PrometheusClient) -> None:
     found = client.range("time()", start=AT + 0.1, end=AT + 1200.099, step_seconds=0.1, timeout_seconds=30)
     (series,) = found.series
     assert [round(at * 10) for at in series.timestamps] == list(range(AT * 10 + 1, AT * 10 + 12_001))
@@ -102,7 +102,7 @@ def test_steps_without_a_value_are_left_out(client: PrometheusClient) -> None:
     assert list(series.values) == [at % 1000 for at in expected]
 
 
-def test_a_series_that_ends_leaves_no_marker(client: PrometheusClient) -> None:
+def test_an_ended_series_has_no_stale_marker(client: PrometheusClient) -> None:
     found = client.range('load{pod="1"}', start=AT, end=AT + 7000, step_seconds=100, timeout_seconds=10)
     (series,) = found.series
     assert not any(map(math.isnan, series.values))
@@ -110,7 +110,7 @@ def test_a_series_that_ends_leaves_no_marker(client: PrometheusClient) -> None:
     assert series.timestamps[-1] <= AT + 15 * 119 + 300
 
 
-def test_values_that_are_no_numbers_come_as_they_are(client: PrometheusClient) -> None:
+def test_infinity_and_nan_are_returned_unchanged(client: PrometheusClient) -> None:
     found = by_label(client.range("odd", start=AT, end=AT + 60, step_seconds=30, timeout_seconds=10), "kind")
     assert all(math.isnan(value) for value in found["nan"].values)
     assert {kind: set(found[kind].values) for kind in ("plus", "minus", "tiny")} == {
@@ -124,7 +124,7 @@ def test_a_range_query_without_series_has_an_empty_answer(client: PrometheusClie
     assert client.range("absent_metric", start=AT, end=AT + 60, step_seconds=30, timeout_seconds=10).series == ()
 
 
-def test_a_refused_query_tells_prometheus_words(client: PrometheusClient) -> None:
+def test_the_error_for_a_refused_query_has_the_message_of_prometheus(client: PrometheusClient) -> None:
     with pytest.raises(QueryRefusedError, match="unexpected end of input"):
         client.range("up{", start=AT, end=AT + 60, step_seconds=30, timeout_seconds=10)
 
@@ -137,7 +137,7 @@ def test_a_refused_query_tells_prometheus_words(client: PrometheusClient) -> Non
         (RangeLimits(max_bytes=1000), "more than 1,000 bytes"),
     ],
 )
-def test_more_than_allowed_is_refused(client: PrometheusClient, limits: RangeLimits, message: str) -> None:
+def test_an_answer_above_a_limit_is_refused(client: PrometheusClient, limits: RangeLimits, message: str) -> None:
     with pytest.raises(AnswerTooLargeError, match=message):
         client.range("load", start=AT, end=AT + 1200, step_seconds=15, timeout_seconds=10, limits=limits)
 
@@ -150,7 +150,7 @@ def test_more_than_allowed_is_refused(client: PrometheusClient, limits: RangeLim
     milliseconds=st.integers(0, 10**8),
     step=st.integers(1, 10**5),
 )
-def test_parts_lie_side_by_side_on_one_grid(start: int, milliseconds: int, step: int) -> None:
+def test_parts_are_adjacent_on_one_grid(start: int, milliseconds: int, step: int) -> None:
     parts = range_parts(start, start + milliseconds / 1000, step / 1000)
     assert parts[0].start == start * 1000
     assert 0 <= start * 1000 + milliseconds - parts[-1].end < step
@@ -165,7 +165,7 @@ def test_parts_lie_side_by_side_on_one_grid(start: int, milliseconds: int, step:
 @pytest.mark.parametrize(
     ("start", "end", "step"), [(1, 0, 1), (0, 1, 0), (0, 1, -1), (0, 1, 0.0005), (0, math.inf, 1), (math.nan, 1, 1)]
 )
-def test_a_range_that_cannot_be_is_refused(start: float, end: float, step: float) -> None:
+def test_an_impossible_range_is_refused(start: float, end: float, step: float) -> None:
     with pytest.raises(ValueError, match=r"must be|before it starts"):
         range_parts(start, end, step)
 
@@ -211,7 +211,7 @@ def joined(*bodies: bytes, part: RangePart = PART, limits: RangeLimits = RANGE_L
         body({"metric": {}, "values": [[None, "1"]]}),
     ],
 )
-def test_what_is_no_matrix_is_unexpected(content: bytes) -> None:
+def test_an_answer_that_is_not_a_matrix_is_unexpected(content: bytes) -> None:
     with pytest.raises(UnexpectedAnswerError):
         joined(content)
 
@@ -226,12 +226,12 @@ def test_what_is_no_matrix_is_unexpected(content: bytes) -> None:
         [(30, "1")],
     ],
 )
-def test_points_off_the_steps_that_were_asked_for_are_refused(points: list[tuple[float, str]]) -> None:
+def test_points_off_the_requested_steps_are_refused(points: list[tuple[float, str]]) -> None:
     with pytest.raises(UnexpectedAnswerError, match="starts at a multiple of its step"):
         joined(body(one(*points)))
 
 
-def test_a_label_set_that_comes_twice_is_refused() -> None:
+def test_a_repeated_label_set_is_refused() -> None:
     # Its points would be appended behind later ones.
     with pytest.raises(UnexpectedAnswerError, match="same label set twice"):
         joined(body(one((20, "1"), pod="a"), one((0, "1"), pod="a")))
@@ -265,7 +265,7 @@ def test_native_histograms_are_counted_and_left_out() -> None:
 
 
 @pytest.mark.parametrize("separators", [(",", ":"), (", ", ": ")])
-def test_many_and_long_series_come_whole_however_they_are_written(separators: tuple[str, str]) -> None:
+def test_many_long_series_are_read_whole_in_any_formatting(separators: tuple[str, str]) -> None:
     points = 3_000
     odd = '},{"metric":{"],["'
     series = [one(*((10 * at, f"{at}.{pod}") for at in range(points)), pod=f"{odd}{pod}") for pod in range(8)]
@@ -277,7 +277,7 @@ def test_many_and_long_series_come_whole_however_they_are_written(separators: tu
         assert list(one_series.values) == [float(f"{at}.{pod}") for at in range(points)]
 
 
-def test_limits_hold_for_all_parts_together() -> None:
+def test_limits_apply_to_all_parts_together() -> None:
     bodies = [body(one((30 * i, "1"), pod=str(i))) for i in range(3)]
     assert len(joined(*bodies, limits=RangeLimits(max_series=3, max_samples=3)).series) == 3
     with pytest.raises(AnswerTooLargeError, match="more than 2 series"):
@@ -286,14 +286,14 @@ def test_limits_hold_for_all_parts_together() -> None:
         joined(*bodies, limits=RangeLimits(max_samples=2))
 
 
-def test_one_deadline_holds_for_all_parts() -> None:
-    asked: list[float] = []
+def test_one_deadline_applies_to_all_parts() -> None:
+    timeouts: list[float] = []
 
     def script(peer: Peer) -> None:
         while (request := peer.read()) is not None:
             (seconds,) = parse_qs(request.body.decode())["timeout"]
-            asked.append(float(seconds))
-            if len(asked) == 2:
+            timeouts.append(float(seconds))
+            if len(timeouts) == 2:
                 peer.drip(b"HTTP/1.1 200 OK\r\n" * 100)
                 return
             peer.answer(body())
@@ -304,11 +304,11 @@ def test_one_deadline_holds_for_all_parts() -> None:
         pytest.raises(PrometheusTimeoutError),
     ):
         client.range("load", start=0, end=30_000, step_seconds=1, timeout_seconds=0.7)
-    assert len(asked) == 2
-    assert asked[1] < asked[0] <= 0.7
+    assert len(timeouts) == 2
+    assert timeouts[1] < timeouts[0] <= 0.7
 
 
-def test_a_part_that_fails_makes_the_whole_fail() -> None:
+def test_a_failed_part_fails_the_whole_query() -> None:
     def script(peer: Peer) -> None:
         while peer.read() is not None:
             if len(server.requests) == 2:
@@ -325,7 +325,7 @@ def test_a_part_that_fails_makes_the_whole_fail() -> None:
     assert [request.target for request in server.requests] == ["/api/v1/query_range"] * 2
 
 
-def test_a_server_of_another_time_is_refused() -> None:
+def test_an_answer_of_a_server_with_another_time_is_refused() -> None:
     headers = {"Date": "Thu, 01 Jan 2026 00:00:00 GMT"}
     with (
         raw_server(answering(body(), **headers)) as server,
@@ -336,7 +336,7 @@ def test_a_server_of_another_time_is_refused() -> None:
 
 
 @given(st.lists(st.floats(), min_size=1, max_size=50))
-def test_every_float_survives(values: list[float]) -> None:
+def test_every_float_is_read_exactly(values: list[float]) -> None:
     texts = [repr(value).replace("inf", "Inf").replace("nan", "NaN") for value in values]
     texts = [f"+{text}" if text == "Inf" else text for text in texts]
     points = [(10 * at, text) for at, text in enumerate(texts)]

@@ -39,7 +39,7 @@ def chunk(data: bytes) -> bytes:
     return b"%x\r\n%b\r\n" % (len(data), data)
 
 
-def asked(
+def listed(
     url: str, *, limits: AnswerLimits = SERIES_LIMITS, timeout_seconds: float = 20.0
 ) -> tuple[int, PrometheusError | None, tuple[str, ...]]:
     """Return how many series came, how it ended, and the warnings."""
@@ -92,24 +92,24 @@ def turns_to_garbage(peer: Peer) -> None:
         (is_cut_off, 20.0, PrometheusUnreachableError),
     ],
 )
-def test_what_came_before_a_bad_end_is_handed_out(
+def test_series_before_a_bad_end_are_returned(
     script: Callable[[Peer], None], timeout_seconds: float, expected: type[PrometheusError]
 ) -> None:
     with raw_server(script) as server:
-        count, error, _ = asked(server.url, timeout_seconds=timeout_seconds)
+        count, error, _ = listed(server.url, timeout_seconds=timeout_seconds)
     assert isinstance(error, expected)
     assert count > 0
 
 
-def test_garbage_within_the_list_is_no_answer() -> None:
+def test_garbage_within_the_list_is_an_error() -> None:
     with raw_server(turns_to_garbage) as server:
-        assert isinstance(asked(server.url)[1], UnexpectedAnswerError)
+        assert isinstance(listed(server.url)[1], UnexpectedAnswerError)
 
 
-def test_an_end_that_says_error_is_no_answer() -> None:
+def test_an_error_status_at_the_end_is_an_error() -> None:
     body = WHOLE[:-1] + b',"status":"error","error":"expanding series: broken block"}'
     with raw_server(answering(body)) as server:
-        _, error, _ = asked(server.url)
+        _, error, _ = listed(server.url)
     assert isinstance(error, UnexpectedAnswerError)
     assert "broken block" in str(error)
 
@@ -122,29 +122,29 @@ def test_an_end_that_says_error_is_no_answer() -> None:
     ],
 )
 @pytest.mark.parametrize("compressed", [False, True])
-def test_more_than_allowed_ends_there(limits: AnswerLimits, message: str, *, compressed: bool) -> None:
+def test_reading_stops_at_a_limit(limits: AnswerLimits, message: str, *, compressed: bool) -> None:
     encoding = {"Content_Encoding": "gzip"} if compressed else {}
     with raw_server(answering(gzip.compress(WHOLE) if compressed else WHOLE, **encoding)) as server:
-        count, error, _ = asked(server.url, limits=limits)
+        count, error, _ = listed(server.url, limits=limits)
     assert isinstance(error, AnswerTooLargeError)
     assert re.search(message, str(error))
     assert 0 < count < COUNT
 
 
-def test_as_many_series_as_are_asked_for_may_not_be_all() -> None:
+def test_as_many_series_as_requested_lead_to_a_warning() -> None:
     with raw_server(answering(WHOLE)) as server:
-        count, error, warnings = asked(server.url, limits=AnswerLimits(max_samples=COUNT))
+        count, error, warnings = listed(server.url, limits=AnswerLimits(max_samples=COUNT))
     assert (count, error) == (COUNT, None)
     assert warnings == (f"there may be more series than the {COUNT:,} that were requested",)
 
 
-def test_a_warning_at_the_end_is_told() -> None:
+def test_a_warning_at_the_end_is_returned() -> None:
     body = WHOLE[:-1] + b',"warnings":["results truncated due to limit"]}'
     with raw_server(answering(body)) as server:
-        assert asked(server.url) == (COUNT, None, ("results truncated due to limit",))
+        assert listed(server.url) == (COUNT, None, ("results truncated due to limit",))
 
 
-def test_of_an_endless_error_only_the_beginning_is_read() -> None:
+def test_only_the_beginning_of_an_endless_error_is_read() -> None:
     def script(peer: Peer) -> None:
         peer.read()
         peer.send(CHUNKED.replace(b"200 OK", b"502 Bad Gateway"))
@@ -152,11 +152,11 @@ def test_of_an_endless_error_only_the_beginning_is_read() -> None:
             peer.send(chunk(b"<p>no upstream</p>" * 1000))
 
     with raw_server(script) as server:
-        count, error, _ = asked(server.url)
+        count, error, _ = listed(server.url)
     assert (count, type(error)) == (0, PrometheusUnreachableError)
 
 
-def test_a_refusal_leaves_the_connection_to_the_next_question() -> None:
+def test_the_connection_is_reused_after_a_refusal() -> None:
     refusal = b'{"status":"error","errorType":"bad_data","error":"no matcher"}'
 
     def script(peer: Peer) -> None:
@@ -173,7 +173,7 @@ def test_a_refusal_leaves_the_connection_to_the_next_question() -> None:
         assert server.connections == 1
 
 
-def test_who_stops_in_the_middle_gives_the_connection_up() -> None:
+def test_the_connection_of_an_unfinished_answer_is_not_reused() -> None:
     with (
         raw_server(answering(WHOLE)) as server,
         PrometheusClient(PrometheusSettings(server.url, pool_size=1)) as client,
@@ -185,7 +185,7 @@ def test_who_stops_in_the_middle_gives_the_connection_up() -> None:
         assert server.connections == 3
 
 
-def test_a_server_that_takes_no_post_is_asked_by_get() -> None:
+def test_a_server_that_refuses_post_is_queried_by_get() -> None:
     def script(peer: Peer) -> None:
         while (request := peer.read()) is not None:
             if request.method == "POST":
@@ -194,5 +194,5 @@ def test_a_server_that_takes_no_post_is_asked_by_get() -> None:
                 peer.answer(WHOLE)
 
     with raw_server(script) as server:
-        assert asked(server.url) == (COUNT, None, ())
+        assert listed(server.url) == (COUNT, None, ())
         assert [request.method for request in server.requests] == ["POST", "GET"]

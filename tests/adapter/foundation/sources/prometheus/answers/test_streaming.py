@@ -41,7 +41,7 @@ def fed(cutter: StreamCutter, body: bytes, piece_bytes: int) -> list[Any]:
 
 
 @given(LABEL_SETS, st.integers(1, 300), st.integers(1, 400), st.sampled_from([COMPACT, (", ", ": "), (" ,\n", " :\t")]))
-def test_nothing_is_lost_and_nothing_is_made_up(
+def test_elements_are_neither_lost_nor_added(
     label_sets: list[dict[str, str]], piece_bytes: int, run_bytes: int, separators: tuple[str, str]
 ) -> None:
     body = document(label_sets, separators, warnings=['},{"__name__":', "w" * 300])
@@ -52,7 +52,7 @@ def test_nothing_is_lost_and_nothing_is_made_up(
     assert (rest["status"], rest["warnings"]) == ("success", ['},{"__name__":', "w" * 300])
 
 
-def test_a_long_answer_is_never_held() -> None:
+def test_a_long_answer_is_never_held_whole() -> None:
     one = b'{"__name__":"http_requests_total","Zone":"a","pod":"web-0"},'
     cutter = StreamCutter(SERIES)
     cutter.feed(b'{"status":"success","data":[')
@@ -73,7 +73,7 @@ def test_label_sets_may_begin_with_any_label() -> None:
     assert len(fed(cutter, body, 10_000)) > 4000
 
 
-def test_a_document_of_another_form_is_held_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_document_in_another_format_is_held_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streaming, "MOST_WHOLE_BYTES", 100_000)
     body = document([{"__name__": "m"}] * 8000, (", ", ": "))
     cutter = StreamCutter(SERIES)
@@ -83,7 +83,7 @@ def test_a_document_of_another_form_is_held_up_to_a_limit(monkeypatch: pytest.Mo
         fed(cutter, body[90_000:], 1000)
 
 
-def test_what_only_begins_like_prometheus_is_held_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_document_that_only_begins_in_the_format_of_prometheus_is_held_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streaming, "LONGEST_ELEMENT_BYTES", 50_000)
     body = b'{"status":"success","data":[' + b", ".join([b'{"__name__":"m"}'] * 10_000) + b"]}"
     cutter = StreamCutter(SERIES)
@@ -91,7 +91,7 @@ def test_what_only_begins_like_prometheus_is_held_whole(monkeypatch: pytest.Monk
     assert cutter.rest() == body
 
 
-def test_a_series_of_a_huge_label_is_handed_out_whole() -> None:
+def test_a_series_with_a_huge_label_is_returned_whole() -> None:
     label_sets = [{"__name__": "m", "text": "x" * 600_000}, {"__name__": "n"}, {"__name__": "o" * 40_000}]
     cutter = StreamCutter(SERIES)
     found = fed(cutter, document(label_sets), 64 * 1024)
@@ -99,7 +99,7 @@ def test_a_series_of_a_huge_label_is_handed_out_whole() -> None:
     assert found + json.loads(cutter.rest())["data"] == label_sets
 
 
-def test_a_series_of_a_label_without_an_end_is_given_up() -> None:
+def test_a_series_with_an_endless_label_is_an_error() -> None:
     cutter = StreamCutter(SERIES)
     assert fed(cutter, document([{"__name__": "m"}] * 5000)[:-2], 64 * 1024)
     with pytest.raises(TooLongToCutError, match="one series has more than 1,048,576 bytes of labels"):

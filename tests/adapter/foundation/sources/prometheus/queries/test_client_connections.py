@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize("status", ["405 Method Not Allowed", "501 Not Implemented"])
-def test_where_post_is_refused_get_is_used_from_then_on(client_of: ClientOf, status: str) -> None:
+def test_after_a_refused_post_get_is_used_from_then_on(client_of: ClientOf, status: str) -> None:
     def script(peer: Peer) -> None:
         while (request := peer.read()) is not None:
             if request.method == "POST":
@@ -37,7 +37,7 @@ def test_where_post_is_refused_get_is_used_from_then_on(client_of: ClientOf, sta
         assert server.requests[1].target.startswith("/api/v1/query?query=up&time=")
 
 
-def test_post_is_refused_to_queries_that_are_sent_together_and_each_is_repeated_by_get(client_of: ClientOf) -> None:
+def test_simultaneous_queries_whose_post_is_refused_are_each_repeated_by_get(client_of: ClientOf) -> None:
     together = threading.Barrier(2)
 
     def script(peer: Peer) -> None:
@@ -54,7 +54,7 @@ def test_post_is_refused_to_queries_that_are_sent_together_and_each_is_repeated_
         assert sorted(request.method for request in server.requests) == ["GET", "GET", "POST", "POST"]
 
 
-def test_get_that_is_refused_as_well_is_an_error(client_of: ClientOf) -> None:
+def test_a_get_that_is_refused_too_is_an_error(client_of: ClientOf) -> None:
     with (
         raw_server(answering(b"", "405 Method Not Allowed")) as server,
         pytest.raises(UnexpectedAnswerError, match="HTTP 405"),
@@ -62,7 +62,7 @@ def test_get_that_is_refused_as_well_is_an_error(client_of: ClientOf) -> None:
         ask(client_of(server.url))
 
 
-def test_a_connection_closed_while_idle_is_replaced_unnoticed(client_of: ClientOf) -> None:
+def test_a_connection_closed_while_idle_is_replaced_without_an_error(client_of: ClientOf) -> None:
     closed = threading.Event()
 
     def script(peer: Peer) -> None:
@@ -80,14 +80,14 @@ def test_a_connection_closed_while_idle_is_replaced_unnoticed(client_of: ClientO
 
 
 @pytest.mark.parametrize("farewell", [Peer.close, Peer.reset])
-def test_a_kept_connection_closed_under_the_request_is_replaced_at_once(
+def test_a_kept_connection_closed_during_the_request_is_replaced_at_once(
     client_of: ClientOf, farewell: Callable[[Peer], None]
 ) -> None:
     def script(peer: Peer) -> None:
         peer.read()
         peer.answer(ONE)
         if peer.number == 0:
-            # The request is on its way when the server closes: what a look at the idle connection cannot tell.
+            # The request is on its way when the server closes: a check of the idle connection cannot notice it.
             peer.read()
             farewell(peer)
         else:
@@ -100,7 +100,7 @@ def test_a_kept_connection_closed_under_the_request_is_replaced_at_once(
         assert server.connections == 2
 
 
-def test_a_request_is_sent_a_second_time_only(client_of: ClientOf) -> None:
+def test_a_request_is_repeated_only_once(client_of: ClientOf) -> None:
     def script(peer: Peer) -> None:
         peer.read()
         if peer.number == 0:
@@ -115,7 +115,7 @@ def test_a_request_is_sent_a_second_time_only(client_of: ClientOf) -> None:
         assert len(server.requests) == 3
 
 
-def test_a_kept_connection_cut_within_the_answer_is_no_reason_to_ask_again(client_of: ClientOf) -> None:
+def test_a_request_whose_answer_is_cut_off_is_not_repeated(client_of: ClientOf) -> None:
     def script(peer: Peer) -> None:
         peer.read()
         peer.answer(ONE)
@@ -130,7 +130,7 @@ def test_a_kept_connection_cut_within_the_answer_is_no_reason_to_ask_again(clien
         assert len(server.requests) == 2
 
 
-def test_a_connection_that_the_server_wants_closed_is_not_used_again(client_of: ClientOf) -> None:
+def test_a_connection_that_the_server_wants_closed_is_not_reused(client_of: ClientOf) -> None:
     def script(peer: Peer) -> None:
         peer.read()
         peer.answer(ONE, Connection="close")
@@ -150,7 +150,7 @@ def test_one_connection_serves_many_requests(client_of: ClientOf) -> None:
         assert server.connections == 1
 
 
-def test_no_more_connections_than_the_pool_has(client_of: ClientOf) -> None:
+def test_no_more_connections_are_opened_than_the_pool_allows(client_of: ClientOf) -> None:
     release = threading.Event()
 
     def script(peer: Peer) -> None:

@@ -56,22 +56,22 @@ def stops_in_the_middle(peer: Peer) -> None:
 @pytest.mark.parametrize(
     "script", [drips_head, drips_header_line, drips_body, drips_chunks, never_answers, stops_in_the_middle]
 )
-def test_a_slow_server_is_left_at_the_deadline(client_of: ClientOf, script: Callable[[Peer], None]) -> None:
+def test_a_request_to_a_slow_server_ends_at_the_deadline(client_of: ClientOf, script: Callable[[Peer], None]) -> None:
     with raw_server(script) as server, pytest.raises(PrometheusTimeoutError, match=r"within 0\.4 s"):
         ask(client_of(server.url), timeout_seconds=GIVE_UP_SECONDS)
 
 
-def test_a_silent_server_is_left_before_the_deadline(client_of: ClientOf) -> None:
+def test_a_request_to_a_silent_server_ends_at_the_read_timeout(client_of: ClientOf) -> None:
     with raw_server(never_answers) as server, pytest.raises(PrometheusTimeoutError, match=r"within 0\.2 s"):
         ask(client_of(server.url, read_timeout_seconds=0.2), timeout_seconds=3600)
 
 
-def test_a_server_that_accepts_no_tls_is_left_at_the_deadline(client_of: ClientOf) -> None:
+def test_an_unanswered_tls_handshake_ends_at_the_deadline(client_of: ClientOf) -> None:
     with raw_server(Peer.hang) as server, pytest.raises(PrometheusUnreachableError, match=r"TLS handshake .* too long"):
         ask(client_of(server.url.replace("http:", "https:")), timeout_seconds=GIVE_UP_SECONDS)
 
 
-def test_a_full_backlog_is_left_after_the_connect_timeout(client_of: ClientOf) -> None:
+def test_a_connection_to_a_full_backlog_ends_at_the_connect_timeout(client_of: ClientOf) -> None:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen(0)
@@ -83,11 +83,11 @@ def test_a_full_backlog_is_left_after_the_connect_timeout(client_of: ClientOf) -
                 ask(client)
 
 
-def test_nobody_listens(client_of: ClientOf) -> None:
+def test_a_port_without_a_listener_is_an_error(client_of: ClientOf) -> None:
     with pytest.raises(PrometheusUnreachableError, match=r"no connection to http://127.0.0.1:.*: Connection refused"):
         ask(client_of(f"http://127.0.0.1:{free_port()}"))
 
 
-def test_a_name_that_does_not_exist(client_of: ClientOf) -> None:
+def test_a_name_that_cannot_be_resolved_is_an_error(client_of: ClientOf) -> None:
     with pytest.raises(PrometheusUnreachableError, match=r"the name 'prometheus.invalid' cannot be resolved"):
         ask(client_of("http://prometheus.invalid:9090"))

@@ -69,19 +69,19 @@ def cuts_between_chunks(peer: Peer) -> None:
         cuts_between_chunks,
     ],
 )
-def test_a_cut_answer_is_no_answer_and_asked_for_once(client_of: ClientOf, script: Callable[[Peer], None]) -> None:
+def test_a_cut_answer_is_an_error_and_not_requested_again(client_of: ClientOf, script: Callable[[Peer], None]) -> None:
     with raw_server(script) as server:
         with pytest.raises(PrometheusUnreachableError, match="cut the answer off"):
             ask(client_of(server.url))
         assert server.connections == 1
 
 
-def test_a_cut_head_is_no_answer(client_of: ClientOf) -> None:
+def test_a_cut_head_is_an_error(client_of: ClientOf) -> None:
     with raw_server(cuts_in_the_head) as server, pytest.raises(PrometheusError):
         ask(client_of(server.url))
 
 
-def test_something_that_is_not_http(client_of: ClientOf) -> None:
+def test_an_answer_that_is_not_http_is_unexpected(client_of: ClientOf) -> None:
     def script(peer: Peer) -> None:
         peer.read()
         peer.send(b"220 mail.example.com ESMTP\r\n")
@@ -91,18 +91,18 @@ def test_something_that_is_not_http(client_of: ClientOf) -> None:
 
 
 @pytest.mark.parametrize("status", ["500 Internal Server Error", "502 Bad Gateway", "503 Service Unavailable"])
-def test_a_gateway_without_a_server(client_of: ClientOf, status: str) -> None:
+def test_the_error_of_a_gateway_without_a_server_has_its_message(client_of: ClientOf, status: str) -> None:
     page = b"<html>\n<head><title>Oops</title></head><body>no healthy \x1b[31mupstream</body></html>"
     with raw_server(answering(page, status)) as server:
         with pytest.raises(PrometheusUnreachableError) as caught:
             ask(client_of(server.url))
-        told = f"HTTP {status[:3]}: Oops no healthy [31mupstream"
-        assert told in str(caught.value)
+        message = f"HTTP {status[:3]}: Oops no healthy [31mupstream"
+        assert message in str(caught.value)
         assert "\x1b" not in str(caught.value)
         assert len(server.requests) == 1
 
 
-def test_a_redirect_is_named_without_its_secrets_and_not_followed(client_of: ClientOf) -> None:
+def test_a_redirect_is_reported_without_its_secrets_and_not_followed(client_of: ClientOf) -> None:
     location = "https://user:secret@login.example.com:8443/auth?state=hidden#also"
     with raw_server(answering(b"", "302 Found", Location=location)) as server:
         with pytest.raises(UnexpectedAnswerError) as caught:
@@ -114,7 +114,7 @@ def test_a_redirect_is_named_without_its_secrets_and_not_followed(client_of: Cli
 
 
 @pytest.mark.parametrize("location", ["http://[::1/", "http://host:notaport/", ""])
-def test_a_redirect_to_nowhere_is_an_unexpected_answer(client_of: ClientOf, location: str) -> None:
+def test_a_redirect_to_an_invalid_address_is_an_unexpected_answer(client_of: ClientOf, location: str) -> None:
     with (
         raw_server(answering(b"", "301 Moved Permanently", Location=location)) as server,
         pytest.raises(UnexpectedAnswerError, match="redirects"),
@@ -124,7 +124,7 @@ def test_a_redirect_to_nowhere_is_an_unexpected_answer(client_of: ClientOf, loca
 
 @pytest.mark.parametrize("status", ["401 Unauthorized", "403 Forbidden"])
 @pytest.mark.parametrize("body", [b"no", b'{"status":"error","errorType":"forbidden","error":"no"}'])
-def test_refused_credentials_are_told_without_them(client_of: ClientOf, status: str, body: bytes) -> None:
+def test_refused_credentials_are_reported_without_being_shown(client_of: ClientOf, status: str, body: bytes) -> None:
     with raw_server(answering(body, status)) as server:
         with pytest.raises(AuthenticationRefusedError, match=f"refuses the credentials .HTTP {status[:3]}") as caught:
             ask(client_of(server.url.replace("//", "//me:secret@")))
@@ -146,7 +146,7 @@ def test_refused_credentials_are_told_without_them(client_of: ClientOf, status: 
         ("429 Too Many Requests", "too_many_requests", PrometheusUnreachableError),
     ],
 )
-def test_errors_of_prometheus_by_their_type(
+def test_errors_of_prometheus_are_classified_by_their_type(
     client_of: ClientOf, status: str, error_type: str, expected: type[PrometheusError]
 ) -> None:
     body = f'{{"status":"error","errorType":"{error_type}","error":"because of\\nthis"}}'.encode()
@@ -165,7 +165,7 @@ def test_errors_of_prometheus_by_their_type(
         ("414 URI Too Long", QueryRefusedError, "too long for a URL"),
     ],
 )
-def test_statuses_without_prometheus_words(
+def test_statuses_without_an_error_of_prometheus_are_classified(
     client_of: ClientOf, status: str, expected: type[PrometheusError], message: str
 ) -> None:
     page = b"Client sent an HTTP request to an HTTPS server."
@@ -206,7 +206,7 @@ def test_a_success_that_is_not_prometheus_json_is_unexpected(client_of: ClientOf
     ],
     ids=["a login", "nothing"],
 )
-def test_what_came_instead_of_json_is_named(client_of: ClientOf, body: bytes, words: str) -> None:
+def test_the_error_names_what_came_instead_of_json(client_of: ClientOf, body: bytes, words: str) -> None:
     with raw_server(answering(body)) as server, pytest.raises(UnexpectedAnswerError) as caught:
         ask(client_of(server.url))
     assert caught.value.cause == f"the answer is not JSON in the format of Prometheus's API: {words}"
@@ -246,7 +246,7 @@ def client_with_secrets(client_of: ClientOf, url: str, folder: Path) -> Promethe
         ("200 OK", '{"status":"{token}","error":""}', "the answer has the status …: "),
     ],
 )
-def test_credentials_that_an_answer_repeats_are_in_no_error(
+def test_credentials_repeated_by_an_answer_are_hidden_in_the_error(
     client_of: ClientOf, tmp_path: Path, status: str, body: str, shown: str
 ) -> None:
     with raw_server(echoes(status, body)) as server, pytest.raises(PrometheusError) as caught:
@@ -255,7 +255,9 @@ def test_credentials_that_an_answer_repeats_are_in_no_error(
     assert TOKEN not in repr(caught.value)
 
 
-def test_credentials_that_a_success_repeats_are_in_no_warning_and_no_label(client_of: ClientOf, tmp_path: Path) -> None:
+def test_credentials_repeated_by_a_success_are_hidden_in_warnings_and_labels(
+    client_of: ClientOf, tmp_path: Path
+) -> None:
     vector = (
         """{"resultType":"vector","result":[{"metric":{"sent":"Bearer {token}","of":"tenant-a"},"value":[1,"1"]}]}"""
     )
@@ -268,7 +270,7 @@ def test_credentials_that_a_success_repeats_are_in_no_warning_and_no_label(clien
     assert [sample.labels for sample in samples] == [{"sent": "Bearer …", "of": "tenant-a"}]
 
 
-def test_credentials_that_series_repeat_are_in_no_label(client_of: ClientOf, tmp_path: Path) -> None:
+def test_credentials_repeated_by_series_are_hidden_in_labels(client_of: ClientOf, tmp_path: Path) -> None:
     script = echoes("200 OK", '{"status":"success","data":[{"__name__":"up","sent":"{token}"}],"warnings":["{key}"]}')
     with raw_server(script) as server:
         answer = client_with_secrets(client_of, server.url, tmp_path).series("up", start=0, timeout_seconds=10)
@@ -308,7 +310,7 @@ def test_more_samples_than_allowed_are_not_read_to_the_end(client_of: ClientOf) 
             over.set()
 
 
-def test_a_compressed_answer_is_read_though_not_asked_for(client_of: ClientOf) -> None:
+def test_a_compressed_answer_is_read_although_not_requested(client_of: ClientOf) -> None:
     with raw_server(answering(gzip.compress(ONE), Content_Encoding="gzip")) as server:
         assert ask(client_of(server.url)) == [1.0]
         assert server.requests[0].headers["accept-encoding"] == "identity"
@@ -334,7 +336,7 @@ def test_a_decompression_bomb_is_stopped_at_the_limit(client_of: ClientOf) -> No
         pytest.param(ONE, "br", id="none, called br"),
     ],
 )
-def test_a_broken_or_foreign_compression_is_no_answer(client_of: ClientOf, body: bytes, encoding: str) -> None:
+def test_a_broken_or_unknown_compression_is_an_error(client_of: ClientOf, body: bytes, encoding: str) -> None:
     with (
         raw_server(answering(body, Content_Encoding=encoding)) as server,
         pytest.raises(UnexpectedAnswerError, match=r"compression|encoded"),

@@ -56,7 +56,7 @@ def samples(answer: InstantAnswer) -> list[Sample]:
     return [sample for batch in answer.batches(UNPACED) for sample in batch]
 
 
-def test_a_vector_comes_in_batches_with_every_sample_once(client: PrometheusClient) -> None:
+def test_a_vector_is_returned_in_batches_with_every_sample_once(client: PrometheusClient) -> None:
     answer = client.instant("connections", at=AT, timeout_seconds=10)
     batches = list(answer.batches(UNPACED))
     assert answer.kind == "vector"
@@ -86,12 +86,12 @@ def test_a_scalar_is_one_sample_without_labels(client: PrometheusClient) -> None
 
 
 @pytest.mark.parametrize(("expression", "value"), [("+Inf", math.inf), ("-Inf", -math.inf), ("0/0", math.nan)])
-def test_a_scalar_may_be_no_number(client: PrometheusClient, expression: str, value: float) -> None:
+def test_a_scalar_may_be_infinity_or_nan(client: PrometheusClient, expression: str, value: float) -> None:
     (sample,) = samples(client.instant(expression, timeout_seconds=10))
     assert sample.value == pytest.approx(value, nan_ok=True)
 
 
-def test_values_that_are_no_numbers_come_as_they_are(client: PrometheusClient) -> None:
+def test_infinity_and_nan_are_returned_unchanged(client: PrometheusClient) -> None:
     values = {
         sample.labels["kind"]: sample.value for sample in samples(client.instant("odd", at=AT, timeout_seconds=10))
     }
@@ -115,7 +115,7 @@ def test_an_empty_vector_has_no_batches(client: PrometheusClient) -> None:
         ("connections / on () connections", "execution", "many-to-many|duplicate series"),
     ],
 )
-def test_a_refused_query_tells_prometheus_words(
+def test_the_error_for_a_refused_query_has_the_message_of_prometheus(
     client: PrometheusClient, query: str, error_type: str, message: str
 ) -> None:
     with pytest.raises(QueryRefusedError, match=message) as caught:
@@ -125,14 +125,14 @@ def test_a_refused_query_tells_prometheus_words(
 
 
 @pytest.mark.parametrize(("query", "kind"), [("connections[1m]", "matrix"), ('"text"', "string")])
-def test_an_answer_without_single_values_is_a_fault_of_the_query(
+def test_an_answer_without_single_values_is_an_error_of_the_query(
     client: PrometheusClient, query: str, kind: str
 ) -> None:
     with pytest.raises(NotAVectorError, match=f"the answer is a {kind}"):
         client.instant(query, at=AT, timeout_seconds=10)
 
 
-def test_prometheus_gives_up_by_its_own_clock(start_prometheus: Callable[..., ScrapedPrometheus]) -> None:
+def test_a_query_timeout_of_prometheus_is_reported(start_prometheus: Callable[..., ScrapedPrometheus]) -> None:
     hasty = start_prometheus(extra_flags=["--query.timeout=1ms"])
     with (
         PrometheusClient(PrometheusSettings(hasty.url)) as client,
@@ -153,7 +153,7 @@ def test_more_bytes_than_allowed_are_refused(client: PrometheusClient) -> None:
         client.instant("connections", at=AT, timeout_seconds=10, limits=AnswerLimits(max_bytes=10_000))
 
 
-def test_series_come_in_batches_with_their_names(client: PrometheusClient) -> None:
+def test_series_are_returned_in_batches_with_their_names(client: PrometheusClient) -> None:
     answer = client.series('connections{pod!=""}', start=AT - 60, timeout_seconds=10)
     batches = list(answer.batches(UNPACED))
     assert len(batches) > 5
@@ -177,7 +177,7 @@ def test_a_query_of_a_megabyte_is_posted(client: PrometheusClient) -> None:
     assert [sample.value for sample in samples(answer)] == [PODS]
 
 
-def test_compressed_answers_are_read_from_elsewhere(prometheus: ScrapedPrometheus) -> None:
+def test_compressed_answers_are_read_from_another_host(prometheus: ScrapedPrometheus) -> None:
     # The unspecified address reaches this machine without being a loopback address.
     elsewhere = prometheus.url.replace("127.0.0.1", "0.0.0.0")
     with PrometheusClient(PrometheusSettings(elsewhere)) as client:
@@ -185,7 +185,9 @@ def test_compressed_answers_are_read_from_elsewhere(prometheus: ScrapedPrometheu
     assert len(samples(answer)) == PODS
 
 
-def test_killed_paused_and_back_again(start_prometheus: Callable[..., ScrapedPrometheus]) -> None:
+def test_queries_work_again_after_prometheus_was_paused_or_killed(
+    start_prometheus: Callable[..., ScrapedPrometheus],
+) -> None:
     process = start_prometheus().prometheus
     with PrometheusClient(PrometheusSettings(process.url)) as client:
 

@@ -40,14 +40,14 @@ def test_without_a_date_nothing_is_compared() -> None:
     assert values() == values(Date="yesterday") == [1.0]
 
 
-def test_a_given_moment_was_told_by_our_clock_as_well() -> None:
+def test_a_query_with_a_given_time_is_refused_for_another_time_too() -> None:
     with pytest.raises(UnexpectedAnswerError, match="behind"):
         values(at=NOW - 1, Date=formatdate(NOW + 3600, usegmt=True))
 
 
 @pytest.mark.parametrize("stated", [NOW + 3600, NOW - 600, 0.0])
 def test_a_list_of_series_of_another_time_is_refused(stated: float) -> None:
-    """With a clock that is an hour fast, Prometheus is asked about the future, and correctly knows of no series."""
+    """With a clock that is an hour fast, Prometheus is queried about the future, and correctly knows of no series."""
     body = b'{"status":"success","data":[{"__name__":"up"}]}'
     with (
         raw_server(answering(body, Date=formatdate(stated, usegmt=True))) as server,

@@ -38,16 +38,16 @@ def prometheus(start_prometheus: Callable[..., ScrapedPrometheus]) -> ScrapedPro
     return server
 
 
-def test_a_real_prometheus_tells_its_version(prometheus: ScrapedPrometheus) -> None:
+def test_a_real_prometheus_reports_its_version(prometheus: ScrapedPrometheus) -> None:
     assert check_connection(PrometheusSettings(prometheus.url), 10)[0].isdigit()
 
 
-def test_a_real_prometheus_refuses_a_range_of_a_query_that_is_wrong(prometheus: ScrapedPrometheus) -> None:
+def test_a_real_prometheus_refuses_a_range_query_with_a_syntax_error(prometheus: ScrapedPrometheus) -> None:
     with pytest.raises(QueryRefusedError, match="parse error"):
         range_values(PrometheusSettings(prometheus.url), "jobs_total{", 60, 120, 60, 10)
 
 
-def test_a_server_that_does_not_tell_its_version_is_asked_a_query() -> None:
+def test_a_server_without_a_version_is_checked_by_a_query() -> None:
     def script(peer: Peer) -> None:
         while (request := peer.read()) is not None:
             if request.target.startswith("/p/api/v1/query?query=vector%281%29"):
@@ -59,7 +59,7 @@ def test_a_server_that_does_not_tell_its_version_is_asked_a_query() -> None:
         assert check_connection(PrometheusSettings(server.url + "/p"), 10) == "unknown"
 
 
-def test_a_server_that_knows_neither_is_no_prometheus() -> None:
+def test_a_server_without_version_and_query_is_not_a_prometheus() -> None:
     with (
         raw_server(answering(b"404 page not found", "404 Not Found")) as server,
         pytest.raises(UnexpectedAnswerError, match="check the path of the URL"),
@@ -77,7 +77,7 @@ def test_answers_of_another_api_are_unexpected(body: bytes) -> None:
             range_values(settings, "up", 60, 120, 60, 10)
 
 
-def test_no_second_try_and_no_waiting() -> None:
+def test_a_failed_request_is_not_repeated() -> None:
     with raw_server(answering(b"busy", "503 Service Unavailable")) as server:
         with pytest.raises(PrometheusUnreachableError, match="HTTP 503"):
             check_connection(PrometheusSettings(server.url), 10)
@@ -91,7 +91,7 @@ def test_a_redirect_is_not_followed() -> None:
         assert len(server.requests) == 1
 
 
-def test_a_server_that_drips_is_left_at_the_deadline() -> None:
+def test_a_request_to_a_trickling_server_ends_at_the_deadline() -> None:
     def script(peer: Peer) -> None:
         peer.read()
         peer.drip(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}" * 100)
@@ -100,7 +100,7 @@ def test_a_server_that_drips_is_left_at_the_deadline() -> None:
         check_connection(PrometheusSettings(server.url), 0.4)
 
 
-def test_nobody_listens() -> None:
+def test_a_port_without_a_listener_is_an_error() -> None:
     with pytest.raises(PrometheusUnreachableError, match="Connection refused"):
         check_connection(PrometheusSettings(f"http://127.0.0.1:{free_port()}"), 10)
 
@@ -118,7 +118,7 @@ def test_credentials_headers_and_parameters_are_sent(tmp_path: Path) -> None:
     assert request.headers["x-scope-orgid"] == "a"
 
 
-def test_what_serving_does_not_need_is_not_imported() -> None:
+def test_packages_that_serving_does_not_need_are_not_imported() -> None:
     program = """
 import sys
 import adapter.foundation.sources.prometheus.queries.client, adapter.foundation.sources.prometheus.queries.connection
@@ -133,18 +133,18 @@ assert not heavy & set(sys.modules), heavy & set(sys.modules)
 
 
 @pytest.mark.parametrize(
-    ("said", "expected"),
+    ("fields", "expected"),
     [
         ({"warnings": ["store gateway-3 did not answer"]}, "may be partial: store gateway-3 did not answer"),
         ({"isPartial": True}, r"may be partial: the answer is partial \(isPartial\)"),
     ],
     ids=["Thanos", "VictoriaMetrics"],
 )
-def test_a_range_that_may_be_partial_is_an_error(said: dict[str, object], expected: str) -> None:
+def test_a_range_that_may_be_partial_is_an_error(fields: dict[str, object], expected: str) -> None:
     body = json.dumps(
         {
             "status": "success",
-            **said,
+            **fields,
             "data": {"resultType": "matrix", "result": [{"metric": {}, "values": [[60, "1"], [120, "2"]]}]},
         }
     )
@@ -162,7 +162,7 @@ def test_a_range_that_may_be_partial_is_an_error(said: dict[str, object], expect
         ({"status": "success", "data": {"resultType": "scalar", "result": [60, "1"]}}, "is not a matrix"),
     ],
 )
-def test_a_range_that_is_no_range_says_what_came(body: dict[str, object], expected: str) -> None:
+def test_the_error_for_an_invalid_range_says_what_came(body: dict[str, object], expected: str) -> None:
     with raw_server(answering(json.dumps(body).encode())) as server:
         settings = PrometheusSettings(server.url)
         with pytest.raises(UnexpectedAnswerError, match=expected):

@@ -137,7 +137,7 @@ FORGED: Final = (
 
 
 @pytest.mark.parametrize("query", FORGED)
-def test_no_trick_brings_what_our_own_prometheus_does_not_hold(stores: Stores, query: str) -> None:
+def test_no_forged_query_returns_data_of_another_cluster(stores: Stores, query: str) -> None:
     assert outcome(stores.narrowed, query) == outcome(stores.own, query)
 
 
@@ -145,7 +145,7 @@ def test_a_query_for_another_cluster_finds_nothing(stores: Stores) -> None:
     assert outcome(stores.narrowed, 'load{cluster="us-1"} or load{cluster=""}') == []
 
 
-def test_look_ups_and_ranges_see_our_cluster_alone(stores: Stores) -> None:
+def test_lookups_and_ranges_return_only_our_cluster(stores: Stores) -> None:
     series = stores.narrowed.series('{__name__=~".+"}', start=AT - 600, timeout_seconds=10)
     found = [labels for batch in series.batches(UNPACED) for labels in batch]
     assert len(found) == 6
@@ -163,7 +163,7 @@ def house(stores: Stores) -> House:
     return made
 
 
-def test_the_metrics_api_serves_our_cluster_alone(house: House) -> None:
+def test_the_metrics_api_serves_only_our_cluster(house: House) -> None:
     values = house.readings.objects(house.pods("load"), "shop", BySelector(EVERYTHING), EVERYTHING).values
     assert set(dict(values)) == {"web-0", "web-1"}
     assert all(value < FOREIGN for value in dict(values).values())
@@ -171,13 +171,13 @@ def test_the_metrics_api_serves_our_cluster_alone(house: House) -> None:
     assert [row.value for row in rows] == [3.0]
 
 
-def test_a_rule_that_cannot_be_read_is_refused_alone(house: House) -> None:
+def test_only_a_rule_whose_query_cannot_be_read_is_refused(house: House) -> None:
     with pytest.raises(QueryRefusedByPrometheusError, match=r'matchers cluster="eu-1" cannot be added to each of its'):
         house.readings.objects(house.pods("unreadable"), "shop", BySelector(EVERYTHING), EVERYTHING)
     assert house.readings.objects(house.pods("load"), "shop", BySelector(EVERYTHING), EVERYTHING).values
 
 
-def test_a_recommendation_sees_our_cluster_alone(stores: Stores) -> None:
+def test_a_recommendation_uses_only_our_cluster(stores: Stores) -> None:
     values = QueryValues(PrometheusClient, UNPACED, 10.0)
     values.use(stores.settings)
     try:
@@ -208,7 +208,9 @@ SHIPPED = CHECKOUT / "rules" / "adapter" / "recommendations.yaml"
 """Shipped rules, which the chart serves with another matcher (tests/e2e/install/test_chart_parts.py)."""
 
 
-def test_a_stranger_s_recommendation_changes_nothing(start_prometheus: Callable[..., ScrapedPrometheus]) -> None:
+def test_a_recommendation_of_another_namespace_changes_nothing(
+    start_prometheus: Callable[..., ScrapedPrometheus],
+) -> None:
     target = 'target_namespace="shop",target_kind="Deployment",target_name="web"'
     names = ("tidewatch_recommended_replicas", "tidewatch_predicted_load")
     lines = [
@@ -263,6 +265,6 @@ class TestClustersOfAStore:
         assert "cluster: eu-1, us-1" in line.message
         assert not clusters_in(replace(store, matchers=Matchers.read('cluster="us-1"')), 10)
 
-    def test_one_cluster_is_fine_and_so_are_matchers(self) -> None:
+    def test_one_cluster_or_set_matchers_give_no_warning(self) -> None:
         assert judge_clusters({}, "", "--prometheus-matchers").status is CheckStatus.OK
         assert judge_clusters({"cluster": ("a", "b")}, 'cluster="a"', "--prometheus-matchers").status is CheckStatus.OK

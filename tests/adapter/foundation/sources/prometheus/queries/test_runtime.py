@@ -1,4 +1,4 @@
-"""The time since when a Prometheus collects, as it says itself, and servers that do not say it."""
+"""The time since which a Prometheus has collected data, as it states it, and servers that do not state it."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def never_answers(peer: Peer) -> None:
     peer.hang()
 
 
-def asked(script: Callable[[Peer], None], query: str = "", timeout_seconds: float = 5.0) -> Started:
-    with raw_server(script) as server, closing(Server(PrometheusSettings(f"{server.url}{query}"))) as asked_server:
-        return ask_started(asked_server, timeout_seconds)
+def started_of(script: Callable[[Peer], None], query: str = "", timeout_seconds: float = 5.0) -> Started:
+    with raw_server(script) as server, closing(Server(PrometheusSettings(f"{server.url}{query}"))) as queried:
+        return ask_started(queried, timeout_seconds)
 
 
-def test_a_real_one_tells_when_it_started_and_when_it_was_configured(tmp_path: Path) -> None:
+def test_a_real_prometheus_reports_when_it_was_started_and_configured(tmp_path: Path) -> None:
     before = time.time()
     with (
         running_prometheus(tmp_path) as prometheus,
@@ -57,7 +57,7 @@ def test_a_real_one_tells_when_it_started_and_when_it_was_configured(tmp_path: P
         assert before - 1 <= first.process <= first.configured <= time.time() + 1
         reload(prometheus)
         again = ask_started(server, 5.0)
-        # It is told in whole seconds.
+        # The time is stated in whole seconds.
         assert (again.process, again.configured >= first.configured) == (first.process, True)
         prometheus.kill()
         with pytest.raises(PrometheusUnreachableError):
@@ -66,7 +66,7 @@ def test_a_real_one_tells_when_it_started_and_when_it_was_configured(tmp_path: P
         assert ask_started(server, 5.0).process > first.process
 
 
-def test_a_new_one_misses_nothing_and_one_that_was_started_again_may(tmp_path: Path) -> None:
+def test_a_new_prometheus_lacks_no_history_and_a_restarted_one_may(tmp_path: Path) -> None:
     with (
         scraped_prometheus(tmp_path, "some 1\n") as scraped,
         PrometheusClient(PrometheusSettings(scraped.url)) as client,
@@ -80,7 +80,7 @@ def test_a_new_one_misses_nothing_and_one_that_was_started_again_may(tmp_path: P
     assert again.configured >= again.process > new.process
 
 
-def test_a_part_of_an_answer_does_not_tell_that_nothing_was_scraped_before() -> None:
+def test_a_partial_answer_does_not_prove_that_nothing_was_scraped_before() -> None:
     """A querier whose store is down answers without the store's series, and says so in a warning."""
     scraped = b'{"status":"success","data":{"resultType":"vector","result":[]},"warnings":["no answer from store-0"]}'
 
@@ -104,8 +104,8 @@ def test_a_part_of_an_answer_does_not_tell_that_nothing_was_scraped_before() -> 
     ],
     ids=["start alone", "another zone", "both", "never configured"],
 )
-def test_what_it_says(body: bytes, found: Started) -> None:
-    assert asked(answering(body)) == found
+def test_start_and_configuration_times_are_read(body: bytes, found: Started) -> None:
+    assert started_of(answering(body)) == found
 
 
 @pytest.mark.parametrize(
@@ -122,11 +122,13 @@ def test_what_it_says(body: bytes, found: Started) -> None:
     ],
     ids=["no such path", "forbidden", "not ready", "no time", "no zone", "no start", "a page", "large"],
 )
-def test_one_that_does_not_tell(script: Callable[[Peer], None], error: type[PrometheusError]) -> None:
+def test_an_answer_without_a_valid_start_time_is_an_error(
+    script: Callable[[Peer], None], error: type[PrometheusError]
+) -> None:
     with pytest.raises(error):
-        asked(script)
+        started_of(script)
 
 
-def test_one_that_hangs_is_given_up() -> None:
+def test_a_request_to_a_hanging_server_times_out() -> None:
     with pytest.raises(PrometheusTimeoutError):
-        asked(never_answers, timeout_seconds=0.3)
+        started_of(never_answers, timeout_seconds=0.3)

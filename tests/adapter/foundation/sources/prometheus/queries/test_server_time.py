@@ -1,4 +1,4 @@
-"""A Prometheus that says that its own clock is ahead is not believed, whatever the `Date` of its answers."""
+"""A Prometheus that says that its own clock is ahead is not trusted, whatever the `Date` of its answers."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ def answer(timestamp: str, value: str, *, times: int = 1) -> bytearray:
 
 
 @dataclass
-class World:
+class CheckedServer:
     """A server and both of our clocks, in seconds."""
 
     ahead: float = 0.0
     failure: PrometheusError | None = None
     now: float = 0.0
-    asked: list[float] = field(default_factory=list)
+    allowed_seconds: list[float] = field(default_factory=list)
     """How many seconds each check was allowed."""
 
     def __post_init__(self) -> None:
         self.times = ServerTime(self._ask, lambda: 1e9 + self.now, lambda: self.now)
 
     def _ask(self, seconds: float) -> float:
-        self.asked.append(seconds)
+        self.allowed_seconds.append(seconds)
         if self.failure is not None:
             raise self.failure
         return 1e9 + self.now + self.ahead
@@ -67,28 +67,28 @@ class World:
 
 class TestDecision:
     @pytest.mark.parametrize("ahead", [59.0, 0.0, -30.0, -3600.0])
-    def test_a_server_that_is_not_far_ahead_is_believed(self, ahead: float) -> None:
-        assert World(ahead).refused() == ""
+    def test_an_answer_of_a_server_that_is_not_far_ahead_is_accepted(self, ahead: float) -> None:
+        assert CheckedServer(ahead).refused() == ""
 
     @pytest.mark.parametrize(("ahead", "words"), [(61.0, "61 s behind"), (3600.0, "3600 s behind")])
-    def test_a_server_that_is_far_ahead_is_not(self, ahead: float, words: str) -> None:
-        assert words in World(ahead).refused()
+    def test_an_answer_of_a_server_that_is_far_ahead_is_refused(self, ahead: float, words: str) -> None:
+        assert words in CheckedServer(ahead).refused()
 
-    def test_it_is_asked_once_a_minute_and_only_when_there_are_queries(self) -> None:
-        world = World()
-        for world.now in (0.0, 10.0, 59.9, 60.0, 61.0, 119.0, 7200.0):
-            world.refused()
-        assert len(world.asked) == 3
+    def test_the_time_is_checked_once_a_minute_and_only_for_queries(self) -> None:
+        checked = CheckedServer()
+        for checked.now in (0.0, 10.0, 59.9, 60.0, 61.0, 119.0, 7200.0):
+            checked.refused()
+        assert len(checked.allowed_seconds) == 3
 
-    def test_while_it_is_ahead_every_answer_is_refused_until_a_check_agrees_seconds_later(self) -> None:
-        world = World(3600.0)
-        assert world.refused()
-        world.ahead = 0.0
-        world.now = 4.9
-        assert world.refused()
-        world.now = 5.0
-        assert not world.refused()
-        assert len(world.asked) == 2
+    def test_answers_are_refused_until_a_check_seconds_later_finds_the_clock_right(self) -> None:
+        checked = CheckedServer(3600.0)
+        assert checked.refused()
+        checked.ahead = 0.0
+        checked.now = 4.9
+        assert checked.refused()
+        checked.now = 5.0
+        assert not checked.refused()
+        assert len(checked.allowed_seconds) == 2
 
     @pytest.mark.parametrize(
         "failure",
@@ -100,36 +100,34 @@ class TestDecision:
         ],
         ids=lambda failure: type(failure).__name__,
     )
-    def test_a_check_that_fails_refuses_nothing_and_is_tried_again_a_minute_later(
-        self, failure: PrometheusError
-    ) -> None:
-        world = World(3600.0, failure)
-        assert [world.refused() for world.now in (0.0, 59.0)] == ["", ""]
-        assert len(world.asked) == 1
-        world.failure, world.now = None, 60.0
-        assert world.refused()
+    def test_a_failed_check_refuses_nothing_and_is_repeated_a_minute_later(self, failure: PrometheusError) -> None:
+        checked = CheckedServer(3600.0, failure)
+        assert [checked.refused() for checked.now in (0.0, 59.0)] == ["", ""]
+        assert len(checked.allowed_seconds) == 1
+        checked.failure, checked.now = None, 60.0
+        assert checked.refused()
 
-    def test_a_check_that_fails_makes_no_server_right_that_was_ahead(self) -> None:
-        world = World(3600.0)
-        assert world.refused()
-        world.failure, world.now = PrometheusTimeoutError("q", "late"), 3600.0
-        assert world.refused()
+    def test_a_failed_check_does_not_clear_an_earlier_refusal(self) -> None:
+        checked = CheckedServer(3600.0)
+        assert checked.refused()
+        checked.failure, checked.now = PrometheusTimeoutError("q", "late"), 3600.0
+        assert checked.refused()
 
     @pytest.mark.parametrize(("seconds", "share"), [(0.05, 0.05), (0.2, 0.1), (2.0, 0.5), (4.0, 1.0), (60.0, 2.0)])
-    def test_it_takes_a_small_share_of_the_time_that_is_left(self, seconds: float, share: float) -> None:
-        world = World()
-        world.refused(seconds)
-        assert world.asked == [share]
+    def test_a_check_takes_a_small_share_of_the_remaining_time(self, seconds: float, share: float) -> None:
+        checked = CheckedServer()
+        checked.refused(seconds)
+        assert checked.allowed_seconds == [share]
 
 
 class TestThreads:
-    def test_none_believes_an_answer_before_the_first_check_has_ended_and_one_asks(self) -> None:
-        asked, go_on = threading.Semaphore(0), threading.Event()
+    def test_all_queries_wait_for_the_first_check_and_one_of_them_sends_it(self) -> None:
+        started, go_on = threading.Semaphore(0), threading.Event()
         calls: list[float] = []
 
         def ask(seconds: float) -> float:
             calls.append(seconds)
-            asked.release()
+            started.release()
             assert go_on.wait(SECONDS)
             return 1e9 + 3600.0
 
@@ -144,24 +142,24 @@ class TestThreads:
 
         with ThreadPoolExecutor(8) as pool:
             results = [pool.submit(refused, number) for number in range(8)]
-            assert asked.acquire(timeout=SECONDS)
+            assert started.acquire(timeout=SECONDS)
             assert not any(result.done() for result in results)
             go_on.set()
             assert all(result.result() for result in results)
         assert len(calls) == 1
 
-    def test_one_that_waits_for_it_ends_by_its_own_deadline(self) -> None:
-        asked, go_on = threading.Event(), threading.Event()
+    def test_a_query_that_waits_for_a_check_ends_by_its_own_deadline(self) -> None:
+        started, go_on = threading.Event(), threading.Event()
 
         def ask(_seconds: float) -> float:
-            asked.set()
+            started.set()
             assert go_on.wait(SECONDS)
             return 1e9
 
         times = ServerTime(ask, lambda: 1e9)
         with ThreadPoolExecutor(1) as pool:
             first = pool.submit(times.refuse_if_ahead, "up", Deadline(SECONDS))
-            assert asked.wait(SECONDS)
+            assert started.wait(SECONDS)
             with pytest.raises(PrometheusTimeoutError, match="clock was not checked"):
                 times.refuse_if_ahead("up", Deadline(0.01))
             go_on.set()
@@ -171,12 +169,12 @@ class TestThreads:
     def test_the_last_result_is_used_during_the_next_check_unless_it_is_old(
         self, silent_seconds: float, expected: str
     ) -> None:
-        asked, go_on = threading.Event(), threading.Event()
+        started, go_on = threading.Event(), threading.Event()
         go_on.set()
         now = 0.0
 
         def ask(_seconds: float) -> float:
-            asked.set()
+            started.set()
             assert go_on.wait(SECONDS)
             return 1e9
 
@@ -191,11 +189,11 @@ class TestThreads:
 
         assert result(SECONDS) == ""
         go_on.clear()
-        asked.clear()
+        started.clear()
         now = silent_seconds
         with ThreadPoolExecutor(1) as pool:
             checking = pool.submit(result, SECONDS)
-            assert asked.wait(SECONDS)
+            assert started.wait(SECONDS)
             try:
                 assert result(0.01) == expected
             finally:
@@ -204,7 +202,7 @@ class TestThreads:
 
 
 class TestStatedTime:
-    def test_it_is_that_of_the_sample_even_if_victoriametrics_evaluates_in_the_past(
+    def test_the_stated_time_is_that_of_the_sample_even_if_evaluated_in_the_past(
         self,
     ) -> None:
         assert stated_time(answer("1800000000.5", "1800000000.5")) == 1800000000.5
@@ -223,7 +221,7 @@ class TestStatedTime:
             bytearray(b'{"status":"success","data":{"resultType":"matrix","result":[]}}'),
         ],
     )
-    def test_an_odd_answer_is_none(self, body: bytearray) -> None:
+    def test_an_unusable_answer_is_an_error(self, body: bytearray) -> None:
         with pytest.raises(PrometheusError):
             stated_time(body)
 
@@ -234,7 +232,7 @@ def prometheus(start_prometheus: Callable[..., ScrapedPrometheus]) -> ScrapedPro
 
 
 @contextmanager
-def asking(url: str, ahead: float) -> Iterator[tuple[PrometheusClient, RecordingProxy]]:
+def client_behind_proxy(url: str, ahead: float) -> Iterator[tuple[PrometheusClient, RecordingProxy]]:
     with recording_proxy(url) as proxy, PrometheusClient(PrometheusSettings(proxy.url)) as client:
         proxy.server_seconds_ahead = ahead
         yield client, proxy
@@ -252,31 +250,34 @@ class TestClient:
     """A client of a real Prometheus behind a gateway that writes a `Date` of its own, which is right."""
 
     @pytest.mark.parametrize("read", [read_instant, read_range])
-    def test_no_answer_of_a_server_that_is_ahead_is_believed(
+    def test_no_answer_of_a_server_that_is_ahead_is_accepted(
         self, prometheus: ScrapedPrometheus, read: Callable[[PrometheusClient], None]
     ) -> None:
-        with asking(prometheus.url, 3600.0) as (client, _), pytest.raises(UnexpectedAnswerError, match="3600 s behind"):
+        with (
+            client_behind_proxy(prometheus.url, 3600.0) as (client, _),
+            pytest.raises(UnexpectedAnswerError, match="3600 s behind"),
+        ):
             read(client)
 
     @pytest.mark.parametrize("ahead", [-3600.0, 0.0, 50.0])
-    def test_a_server_that_is_right_or_behind_is_asked_for_its_time_once(
+    def test_the_time_of_a_server_that_is_right_or_behind_is_queried_once(
         self, prometheus: ScrapedPrometheus, ahead: float
     ) -> None:
-        with asking(prometheus.url, ahead) as (client, proxy):
+        with client_behind_proxy(prometheus.url, ahead) as (client, proxy):
             for read in (read_instant, read_range, read_instant):
                 read(client)
         assert [request.all("query") for request in proxy.requests if request.is_of_present] == [["vector(time())"]]
         assert len(proxy.requests) == 4
 
     def test_nothing_is_refused_if_the_server_does_not_state_its_time(self, prometheus: ScrapedPrometheus) -> None:
-        with asking(prometheus.url, 0.0) as (client, proxy):
+        with client_behind_proxy(prometheus.url, 0.0) as (client, proxy):
             proxy.no_time = True
             read_instant(client)
             read_instant(client)
         assert len(proxy.requests) == 3
 
-    def test_a_server_that_fails_is_not_asked_for_its_time(self) -> None:
-        with asking("http://127.0.0.1:9", 0.0) as (client, proxy):
+    def test_the_time_of_a_failing_server_is_not_queried(self) -> None:
+        with client_behind_proxy("http://127.0.0.1:9", 0.0) as (client, proxy):
             with pytest.raises(PrometheusError):
                 read_instant(client)
             until(lambda: len(proxy.requests) == 1, SECONDS)

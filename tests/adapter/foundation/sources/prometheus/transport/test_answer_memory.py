@@ -38,7 +38,7 @@ def grow(memory: AnswerMemory, body: ReceivedBody, size: int = PIECE, seconds: f
 
 @settings(max_examples=20, deadline=None)
 @given(sizes=st.lists(st.integers(1, LARGEST), min_size=1, max_size=12))
-def test_all_end_and_no_more_than_one_comes_on_top(sizes: list[int]) -> None:
+def test_all_answers_are_read_and_at_most_one_exceeds_the_limit(sizes: list[int]) -> None:
     memory, held = AnswerMemory(MOST, small_bytes=0), []
 
     def receive(size: int) -> int:
@@ -56,7 +56,7 @@ def test_all_end_and_no_more_than_one_comes_on_top(sizes: list[int]) -> None:
     assert memory.held_bytes == 0
 
 
-def test_the_first_goes_on_where_others_wait() -> None:
+def test_the_first_answer_continues_while_others_wait() -> None:
     memory, first, second = AnswerMemory(MOST, small_bytes=0), ReceivedBody(), ReceivedBody()
     with memory.receiving(first):
         grow(memory, first, 900)
@@ -66,7 +66,7 @@ def test_the_first_goes_on_where_others_wait() -> None:
             grow(memory, first, 900, seconds=0.01)
 
 
-def test_what_has_been_received_counts_until_nobody_needs_it() -> None:
+def test_a_received_body_counts_until_it_is_no_longer_referenced() -> None:
     memory, first, second = AnswerMemory(MOST, small_bytes=0), ReceivedBody(), ReceivedBody()
     with memory.receiving(first):
         grow(memory, first, 900)
@@ -83,7 +83,7 @@ def test_what_has_been_received_counts_until_nobody_needs_it() -> None:
     assert memory.held_bytes == 0
 
 
-def test_answers_that_are_read_more_slowly_than_they_come_take_no_more_either() -> None:
+def test_slowly_processed_answers_also_stay_within_the_limit() -> None:
     memory, kept = AnswerMemory(MOST, small_bytes=0), list[ReceivedBody]()
     for size in (900, LARGEST):
         kept.append(ReceivedBody())
@@ -98,7 +98,7 @@ def test_answers_that_are_read_more_slowly_than_they_come_take_no_more_either() 
         grow(memory, third, seconds=0.01)
 
 
-def test_a_body_that_fails_is_let_go_whoever_refers_to_it() -> None:
+def test_a_failed_body_is_released_although_it_is_still_referenced() -> None:
     memory, failed, second, third = AnswerMemory(MOST, small_bytes=0), ReceivedBody(), ReceivedBody(), ReceivedBody()
 
     def fail() -> None:
@@ -115,7 +115,7 @@ def test_a_body_that_fails_is_let_go_whoever_refers_to_it() -> None:
             grow(memory, third, seconds=0.01)
 
 
-def test_who_waits_goes_on_when_a_body_is_let_go() -> None:
+def test_a_waiting_answer_continues_when_a_body_is_released() -> None:
     memory, started = AnswerMemory(MOST, small_bytes=0), threading.Event()
     done, first, second = ReceivedBody(), ReceivedBody(), ReceivedBody()
     with memory.receiving(done):
@@ -162,7 +162,7 @@ def test_many_large_answers_of_one_server_are_all_read_one_after_the_other(
     assert memory.held_bytes == 0
 
 
-def test_an_answer_that_trickles_holds_up_large_ones_until_their_deadline_alone(
+def test_a_trickling_answer_delays_large_answers_but_not_small_ones(
     client_of: ClientOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory = AnswerMemory(len(LARGE), small_bytes=100_000)

@@ -64,7 +64,7 @@ def test_a_changed_token_is_used_a_second_later(tmp_path: Path, clock: Clock) ->
     assert credentials.headers() == {"Authorization": "Bearer two"}
 
 
-def test_a_token_of_the_same_length_and_age_is_seen_by_its_new_file(tmp_path: Path, clock: Clock) -> None:
+def test_a_new_token_file_of_the_same_length_and_age_is_noticed(tmp_path: Path, clock: Clock) -> None:
     token = tmp_path / "token"
     token.write_text("one")
     old = token.stat()
@@ -112,7 +112,7 @@ def test_a_token_that_cannot_be_used_at_the_start_is_refused(
         Credentials(PrometheusSettings("http://host", token_file=token))
 
 
-def test_user_and_password_from_every_place(tmp_path: Path, clock: Clock) -> None:
+def test_user_and_password_are_read_from_every_source(tmp_path: Path, clock: Clock) -> None:
     password = tmp_path / "password"
     password.write_text("pass wörd\n")
     assert authorization(PrometheusSettings("http://host", username="u", password="p")) == basic("u:p")
@@ -150,7 +150,7 @@ def test_every_request_carries_the_headers_and_the_parameters_of_the_url(tmp_pat
         assert request.headers["accept-encoding"] == "identity"
 
 
-def test_series_are_asked_for_with_their_limit() -> None:
+def test_series_are_requested_with_their_limit() -> None:
     with raw_server(
         answering(b'{"status":"success","data":[],"warnings":["results truncated due to limit"]}')
     ) as server:
@@ -185,7 +185,7 @@ def values(url: str, **options: Any) -> list[float]:  # noqa: ANN401 - settings 
         return [sample.value for batch in answer.batches(UNPACED) for sample in batch]
 
 
-def test_a_server_without_tls_is_told_from_one_that_is_refused() -> None:
+def test_the_error_for_a_server_without_tls_says_so() -> None:
     with raw_server(lambda peer: peer.answer(b"", "400 Bad Request")) as server:
         plain = server.url.replace("http://", "https://")
         with pytest.raises(
@@ -214,7 +214,7 @@ def test_one_connection_serves_many_requests_over_tls(authority: Authority) -> N
         assert server.connections == 1
 
 
-def test_the_servers_name_is_verified(authority: Authority) -> None:
+def test_the_name_of_the_server_is_verified(authority: Authority) -> None:
     pair = authority.server(["prometheus.example.com"], ["127.0.0.2"])
     with (
         raw_server(answering(ONE), server_context(pair)) as server,
@@ -223,7 +223,7 @@ def test_the_servers_name_is_verified(authority: Authority) -> None:
         values(server.url, ca_file=pair.ca_file)
 
 
-def test_a_client_certificate_is_shown(authority: Authority, tmp_path: Path) -> None:
+def test_a_client_certificate_is_presented(authority: Authority, tmp_path: Path) -> None:
     pair = authority.server()
     client = authority.client("tidewatch")
     stranger = Authority(tmp_path / "other").client("tidewatch")
@@ -239,7 +239,7 @@ def test_a_client_certificate_is_shown(authority: Authority, tmp_path: Path) -> 
                 values(server.url, ca_file=pair.ca_file, **wrong)
 
 
-def test_a_client_certificate_that_is_refused_within_the_handshake_is_named_too(
+def test_the_error_for_a_client_certificate_refused_in_the_handshake_says_so(
     authority: Authority, tmp_path: Path
 ) -> None:
     pair, stranger = authority.server(), Authority(tmp_path / "other").client("tidewatch")
@@ -333,7 +333,7 @@ def test_described_access_is_read_again_with_its_files_and_the_last_good_one_sta
         Credentials(PrometheusSettings("http://u:p@host", access_files=settings.access_files))
 
 
-def test_files_are_looked_at_no_more_than_once_a_second(tmp_path: Path, clock: Clock) -> None:
+def test_files_are_checked_at_most_once_a_second(tmp_path: Path, clock: Clock) -> None:
     path = tmp_path / "file"
     path.write_text("0")
     loads: list[int] = []

@@ -62,7 +62,7 @@ def values(settings: PrometheusSettings) -> list[float]:
         return [sample.value for batch in answer.batches(UNPACED) for sample in batch]
 
 
-def test_with_everything_right_it_answers(settings: PrometheusSettings) -> None:
+def test_with_valid_credentials_the_server_answers(settings: PrometheusSettings) -> None:
     assert values(settings) == [1.0]
     assert check_connection(settings, 10)[0].isdigit()
 
@@ -75,20 +75,20 @@ def test_a_wrong_password_is_refused(settings: PrometheusSettings) -> None:
         check_connection(wrong, 10)
 
 
-def test_without_a_client_certificate_it_is_not_reached(settings: PrometheusSettings) -> None:
-    # Mostly told as "certificate required"; where the server's reset overtakes its words, as cut off.
+def test_without_a_client_certificate_the_server_is_unreachable(settings: PrometheusSettings) -> None:
+    # Mostly reported as "certificate required"; where the server's reset overtakes its words, as cut off.
     with pytest.raises(PrometheusUnreachableError):
         values(replace(settings, client_cert_file=None, client_key_file=None))
 
 
-def test_without_its_authority_it_is_not_believed(settings: PrometheusSettings) -> None:
+def test_a_server_of_an_untrusted_authority_is_refused(settings: PrometheusSettings) -> None:
     with pytest.raises(PrometheusUnreachableError, match="certificate is not accepted"):
         values(replace(settings, ca_file=None))
     with pytest.raises(PrometheusUnreachableError, match="certificate is not accepted"):
         check_connection(replace(settings, ca_file=None), 10)
 
 
-def test_an_open_connection_ends_with_the_authority_of_its_server(tmp_path: Path) -> None:
+def test_an_open_connection_is_not_reused_once_its_authority_is_untrusted(tmp_path: Path) -> None:
     former, other = Authority(tmp_path / "former", "former"), Authority(tmp_path / "other", "other")
     pair = former.server()
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
