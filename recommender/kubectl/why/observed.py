@@ -109,6 +109,9 @@ class MetricsApis:
         right = AccessRight("get", plural, CUSTOM, self._namespace, subresource=name)
         base = f"{CUSTOM}/{self._custom_version()}"
         if plural == "namespaces":
+            # Whichever namespace an HPA names, its controller takes the metric of the HPA's own.
+            of = self._namespace
+            right = AccessRight("get", "metrics", CUSTOM, of, name)
             path = namespaced(base, of, "metrics", name)
         else:
             path = f"{namespaced(base, self._namespace, plural, of)}/{quote(name, safe='')}"

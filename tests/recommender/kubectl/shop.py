@@ -20,6 +20,7 @@ RECOMMENDERS = "/api/v1/pods"
 PAGE = "/api/v1/namespaces/monitoring/pods/http:recommender-0:8081/proxy/api/v1/recommendations"
 CUSTOM = "/apis/custom.metrics.k8s.io"
 CONNECTIONS = f"{CUSTOM}/v1beta2/namespaces/shop/pods/%2A/connections"
+NAMESPACE_REQUESTS = f"{CUSTOM}/v1beta2/namespaces/shop/metrics/requests"
 QUEUE = "/apis/external.metrics.k8s.io/v1beta1/namespaces/shop/queue"
 USAGE = "/apis/metrics.k8s.io/v1beta1/namespaces/shop/pods"
 
@@ -37,6 +38,15 @@ def queue_metric(average: str = "10") -> dict[str, Any]:
     metric = {"name": "queue", "selector": {"matchLabels": {"queue": "mail"}}}
     target = {"type": "AverageValue", "averageValue": average}
     return {"type": "External", "external": {"metric": metric, "target": target}}
+
+
+def namespace_metric(namespace: str, average: str = "10") -> dict[str, Any]:
+    described = {"apiVersion": "v1", "kind": "Namespace", "name": namespace}
+    target = {"type": "AverageValue", "averageValue": average}
+    return {
+        "type": "Object",
+        "object": {"describedObject": described, "metric": {"name": "requests"}, "target": target},
+    }
 
 
 def cpu_metric(percent: int = 50, container: str = "") -> dict[str, Any]:

@@ -62,6 +62,16 @@ def test_the_metric_is_asked_for_with_the_selectors_of_the_controller(web: Plugi
     assert selectors == {shop.CONNECTIONS: "app=web", shop.QUEUE: "queue=mail"}
 
 
+@pytest.mark.parametrize("named", ["shop", "elsewhere"])
+def test_a_metric_of_a_namespace_is_that_of_the_hpas_own_namespace(web: Plugin, named: str) -> None:
+    shop.put_hpa(web, shop.namespace_metric(named), behavior=QUICK)
+    web.answer(shop.NAMESPACE_REQUESTS, {"items": [{"value": "40", "timestamp": shop.now()}]})
+    assert "The next sync scales from 2 to 4 replicas." in " ".join(web.why("hpa/web").out.split())
+    web.forbid(shop.NAMESPACE_REQUESTS)
+    said = " ".join(web.why("hpa/web").out.split())
+    assert "you lack the right to get metrics.custom.metrics.k8s.io requests in shop" in said
+
+
 @pytest.mark.parametrize(
     ("values", "sentence"),
     [
