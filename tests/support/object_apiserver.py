@@ -126,10 +126,10 @@ class ObjectHandler(Handler):
     def do_GET(self) -> None:  # noqa: N802 - as http.server looks it up
         path, query = self.path.partition("?")[0], self._query()
         self.server.ended.wait(self._fake.slow.get(path, 0.0))
-        if path == "/version":
-            self._answer(path, lambda: (200, {"major": "1", "minor": "36", "gitVersion": "v1.36.0"}))
-        elif path in self._fake.answers:
+        if path in self._fake.answers:
             self._answer(path, lambda: self._fake.answers[path])
+        elif path == "/version":
+            self._answer(path, lambda: (200, {"major": "1", "minor": "36", "gitVersion": "v1.36.0"}))
         elif "/proxy/" in path:
             self._answer(path, lambda: self._proxy_answer(*self.path.split("/proxy", 1)))
         elif self._is_single(path) and "watch" not in query and "fieldSelector" not in query:

@@ -95,7 +95,7 @@ class PodUsage:
 
 def classify(pod: Pod, sample: PodSample | None, now: float, settings: Settings, *, cpu: bool) -> PodState:
     """Return how the pod counts for a metric, given its sample."""
-    if pod.deleted or pod.phase in {PodPhase.FAILED, PodPhase.SUCCEEDED}:
+    if pod.deleted or pod.phase is PodPhase.FAILED or (settings.ignores_succeeded and pod.phase is PodPhase.SUCCEEDED):
         return PodState.IGNORED
     if pod.phase is PodPhase.PENDING:
         return PodState.UNREADY

@@ -93,6 +93,9 @@ class Settings:
     """The window for scaling down of HPAs that set none."""
     cpu_initialization_seconds: float = 300.0
     initial_readiness_delay_seconds: float = 30.0
+    ignores_succeeded: bool = True
+    """Whether pods that have succeeded do not count, as since Kubernetes 1.38; not a flag. To earlier controllers, they
+    are pods that should have a sample."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from adapter.foundation.hpa import HpaWorkload, Proposal, Unavailable
@@ -18,6 +18,7 @@ from adapter.metrics.readings.explain.explanation import Explanation
 from recommender.decisions.texts.times import rfc3339
 from recommender.kubectl.reader import NotRead, Reader, namespaced
 from recommender.kubectl.report import Report, ReportSection
+from recommender.kubectl.why.controller_version import ControllerBehaviour, controller_behaviour, succeeded_sentences
 from recommender.kubectl.why.next_sync import NextSync, next_sync
 from recommender.kubectl.why.observed import RESOURCE, AskedMetric, MetricsApis
 from recommender.kubectl.why.relative_times import ago
@@ -77,6 +78,8 @@ def why_autoscaler(
         spec = spec_of(hpa)
     except HpaDocumentError as error:
         return _report(hpa, f"hpa/{name} cannot be calculated: {error}.", (conditions,), (str(error), *lacking), {})
+    behaviour = controller_behaviour(reader, spec, target.workload)
+    spec = replace(spec, settings=replace(spec.settings, ignores_succeeded=behaviour.ignores_succeeded))
     last = seconds_of((hpa.get("status") or {}).get("lastScaleTime"))
     following = next_sync(spec, target.workload, [one.observation for one in asked], last, now)
     proposals = following.free.proposals or (None,) * len(asked)
@@ -89,16 +92,23 @@ def why_autoscaler(
     }
     sections = (
         *(_metric_section(one, now) for one in shown),
+        *_ended_pods_sections(target, behaviour),
         _steps_section(following),
         conditions,
         *((NOT_ASKED,) if explain is None else ()),
     )
-    return _report(hpa, f"hpa/{name}: {following.sentence}.", sections, (*_unavailable(asked), *lacking), details)
+    missing = (*_unavailable(asked), *lacking, *filter(None, (behaviour.unread,)))
+    return _report(hpa, f"hpa/{name}: {following.sentence}.", sections, missing, details)
 
 
 def _steps_section(following: NextSync) -> ReportSection:
     steps = following.free.steps
     return ReportSection("Steps", tuple(f"{one.step}: {_count(one.value)} ({one.detail})" for one in steps))
+
+
+def _ended_pods_sections(target: _Target, behaviour: ControllerBehaviour) -> tuple[ReportSection, ...]:
+    sentences = () if behaviour.ignores_succeeded else succeeded_sentences(target.workload)
+    return (ReportSection("Pods that have ended", sentences),) if sentences else ()
 
 
 def _unavailable(asked: Sequence[AskedMetric]) -> list[str]:

@@ -62,6 +62,36 @@ def test_the_metric_is_asked_for_with_the_selectors_of_the_controller(web: Plugi
     assert selectors == {shop.CONNECTIONS: "app=web", shop.QUEUE: "queue=mail"}
 
 
+def put_version(plugin: Plugin, minor: str) -> None:
+    plugin.answer("/version", {"major": "1", "minor": minor, "gitVersion": f"v1.{minor}"})
+
+
+@pytest.mark.parametrize(
+    ("minor", "sentence"),
+    [("37", "It stays at 2 replicas: the metrics ask for this size"), ("38+", "The next sync scales from 2 to 4")],
+)
+def test_pods_that_have_succeeded_hold_the_size_before_kubernetes_1_38(web: Plugin, minor: str, sentence: str) -> None:
+    put_version(web, minor)
+    ended = [shop.pod(f"done-{number}", phase="Succeeded") for number in range(2)]
+    web.answer(shop.PODS, {"items": [*(shop.pod(f"web-{number}") for number in range(2)), *ended]})
+    shop.put_hpa(web, shop.pods_metric(), behavior=QUICK)
+    shop.put_connections(web, "200", "200")
+    answered = web.why("hpa/web")
+    assert answered.status == 0
+    said = " ".join(answered.out.split())
+    assert sentence in said
+    assert ("done-0, done-1 have succeeded" in said) is (minor == "37")
+
+
+def test_a_version_that_cannot_be_read_is_named_where_it_matters(web: Plugin) -> None:
+    web.forbid("/version")
+    shop.put_connections(web, "150", "130")
+    assert web.why("hpa/web").status == 0
+    web.answer(shop.PODS, {"items": [shop.pod("web-0"), shop.pod("done-0", phase="Succeeded")]})
+    missing = web.why("hpa/web", "-o", "json").document["missing"]
+    assert missing == ["the version of Kubernetes: you lack the right to get /version: ask for a role that has it"]
+
+
 @pytest.mark.parametrize("named", ["shop", "elsewhere"])
 def test_a_metric_of_a_namespace_is_that_of_the_hpas_own_namespace(web: Plugin, named: str) -> None:
     shop.put_hpa(web, shop.namespace_metric(named), behavior=QUICK)

@@ -199,6 +199,16 @@ def test_deleted_and_finished_pods_do_not_count() -> None:
     assert "average 200" in decision.proposals[0].detail
 
 
+@pytest.mark.parametrize(("per_pod", "replicas"), [(200_000, 2), (50_000, 2)], ids=["up", "down"])
+def test_before_kubernetes_1_38_pods_that_have_succeeded_count_as_missing(per_pod: int, replicas: int) -> None:
+    ended = tuple(Pod(f"done-{number}", phase=PodPhase.SUCCEEDED) for number in range(2))
+    observed = HpaWorkload(2, 2, (Pod("web-0"), Pod("web-1"), *ended))
+    older = replace(PLAIN, min_replicas=1, settings=Settings(ignores_succeeded=False))
+    values = [samples(per_pod, per_pod)]
+    assert evaluate(older, observed, values, now=0.0).proposals[0].replicas == replicas
+    assert evaluate(replace(PLAIN, min_replicas=1), observed, values, now=0.0).proposals[0].replicas != replicas
+
+
 def test_a_pending_pod_counts_as_idle_when_scaling_up() -> None:
     pods = (Pod("web-0"), Pod("web-1"), Pod("web-2", phase=PodPhase.PENDING))
     decision = evaluate(PLAIN, HpaWorkload(3, 3, pods), [samples(200_000, 200_000)], now=0.0)
