@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from adapter.foundation.hpa.behaviour import (
+    Limited,
     LimitReason,
     limit,
     limit_by_default,
@@ -27,12 +28,14 @@ def evaluate(
     history: HpaHistory | None = None,
     *,
     now: float,
+    scaled_to_zero: bool | None = None,
 ) -> HpaDecision:
     """Return what the HPA controller decides at this moment (`now` in seconds, on the clock of the history).
 
     There is one observation for each metric of the spec, in its order; raises ValueError if the numbers differ and
     TypeError if the kinds differ. No history means that the controller has just started: the current replicas then
-    count as the first recommendation.
+    count as the first recommendation. `scaled_to_zero` is the HPA's condition ScaledToZero, without which controllers
+    since Kubernetes 1.36 leave 0 replicas as they are; None for earlier ones, which go by minReplicas.
     """
     if len(observations) != len(spec.metrics):
         raise ValueError(f"{len(observations)} observations came for {len(spec.metrics)} metrics")
@@ -40,11 +43,13 @@ def evaluate(
     if history is None or not history.recommendations:
         past = history or HpaHistory()
         history = HpaHistory((PastRecommendation(current, now),), past.ups, past.downs)
-    if current == 0 and spec.min_replicas != 0:
+    may_grow = spec.min_replicas == 0 if scaled_to_zero is None else scaled_to_zero
+    if current == 0 and not may_grow:
         return _decision_to_stay(
             current, ActiveReason.SCALING_DISABLED, "scaled to 0 by hand: autoscaling is off", history
         )
-    if not spec.min_replicas <= current <= spec.max_replicas:
+    # What the controller made 0 follows its metrics again, even if the minimum has been raised meanwhile.
+    if current != 0 and not spec.min_replicas <= current <= spec.max_replicas:
         return _into_range(spec, current, history, now)
     proposals = tuple(
         propose(spec, metric, observation, workload, now)
@@ -137,6 +142,8 @@ def _by_metrics(
         stable = stabilize(current, wanted, spec.windows, history, now)
         rate = limit_rate(current, stable.replicas, behaviour, history, now)
         limited = limit(current, stable.replicas, minimum, maximum, rate)
+    if current == 0 and limited.replicas < minimum:
+        limited = Limited(minimum, LimitReason.TOO_FEW_REPLICAS)
     able = _able_reason(wanted, stable.replicas)
     unlimited = limited.reason is LimitReason.DESIRED_WITHIN_RANGE
     held = able is not AbleReason.READY_FOR_NEW_SCALE

@@ -78,10 +78,17 @@ def why_autoscaler(
         spec = spec_of(hpa)
     except HpaDocumentError as error:
         return _report(hpa, f"hpa/{name} cannot be calculated: {error}.", (conditions,), (str(error), *lacking), {})
-    behaviour = controller_behaviour(reader, spec, target.workload)
+    behaviour = controller_behaviour(reader, hpa, spec, target.workload)
     spec = replace(spec, settings=replace(spec.settings, ignores_succeeded=behaviour.ignores_succeeded))
     last = seconds_of((hpa.get("status") or {}).get("lastScaleTime"))
-    following = next_sync(spec, target.workload, [one.observation for one in asked], last, now)
+    following = next_sync(
+        spec,
+        target.workload,
+        [one.observation for one in asked],
+        last,
+        now,
+        scaled_to_zero=behaviour.scaled_to_zero,
+    )
     proposals = following.free.proposals or (None,) * len(asked)
     shown = [_ShownMetric(*each) for each in zip(asked, proposals, explained, hpa["spec"]["metrics"], strict=True)]
     details = {

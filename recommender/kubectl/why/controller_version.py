@@ -1,4 +1,4 @@
-"""What the next sync of an HPA depends on besides its spec and its metrics: the version of the controller.
+"""What differs between the versions of the HPA controller, as far as the next sync of an HPA depends on it.
 
 The version of the API server is taken for that of the controller, and is only read if the difference matters.
 """
@@ -6,8 +6,9 @@ The version of the API server is taken for that of the controller, and is only r
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.hpa import PodPhase, PodsMetric, ResourceMetric
 from adapter.foundation.reports.counts import listed
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 _PATH: Final = "/version"
 _IGNORES_SUCCEEDED: Final = 38
 """The minor version of Kubernetes from which pods that have succeeded do not count."""
+_SCALED_TO_ZERO: Final = "ScaledToZero"
+_KEEPS_ZERO: Final = 36
+"""The minor version from which 0 replicas grow only if the HPA has the condition `ScaledToZero`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,19 +32,26 @@ class ControllerBehaviour:
 
     ignores_succeeded: bool = True
     """Whether pods that have succeeded do not count; True if that does not matter."""
+    scaled_to_zero: bool | None = None
+    """Whether the controller itself made the present 0 replicas; None if it does not ask, or if there are others."""
     unread: str = ""
     """Why the version is unknown, if that matters; the answer is then that of versions before the change."""
 
 
-def controller_behaviour(reader: Reader, spec: HPASpec, workload: HpaWorkload) -> ControllerBehaviour:
+def controller_behaviour(
+    reader: Reader, hpa: Mapping[str, Any], spec: HPASpec, workload: HpaWorkload
+) -> ControllerBehaviour:
     """Return how the controller treats the workload. Raises UnauthorizedError."""
-    counts_pods = any(isinstance(metric, PodsMetric | ResourceMetric) for metric in spec.metrics)
-    if not counts_pods or not _succeeded(workload):
-        return ControllerBehaviour()
+    is_zero = workload.spec_replicas == 0
+    stated = _is_scaled_to_zero(hpa) if is_zero else None
+    has_succeeded = any(isinstance(one, PodsMetric | ResourceMetric) for one in spec.metrics) and _succeeded(workload)
+    if not has_succeeded and not (is_zero and stated is None):
+        return ControllerBehaviour(scaled_to_zero=stated)
     found = _minor_version(reader)
     if isinstance(found, NotRead):
-        return ControllerBehaviour(ignores_succeeded=False, unread=f"the version of Kubernetes: {found.reason}")
-    return ControllerBehaviour(ignores_succeeded=found >= _IGNORES_SUCCEEDED)
+        return ControllerBehaviour(not has_succeeded, stated, f"the version of Kubernetes: {found.reason}")
+    keeps_zero = is_zero and stated is None and found >= _KEEPS_ZERO
+    return ControllerBehaviour(not has_succeeded or found >= _IGNORES_SUCCEEDED, False if keeps_zero else stated)
 
 
 def succeeded_sentences(workload: HpaWorkload) -> tuple[str, ...]:
@@ -57,6 +68,12 @@ def succeeded_sentences(workload: HpaWorkload) -> tuple[str, ...]:
 
 def _succeeded(workload: HpaWorkload) -> list[str]:
     return [pod.name for pod in workload.pods if pod.phase is PodPhase.SUCCEEDED and not pod.deleted]
+
+
+def _is_scaled_to_zero(hpa: Mapping[str, Any]) -> bool | None:
+    """Return the HPA's condition `ScaledToZero`; None if it has none."""
+    conditions = (hpa.get("status") or {}).get("conditions") or ()
+    return next((one.get("status") == "True" for one in conditions if one.get("type") == _SCALED_TO_ZERO), None)
 
 
 def _minor_version(reader: Reader) -> int | NotRead:

@@ -60,14 +60,21 @@ class NextSync:
 
 
 def next_sync(
-    spec: HPASpec, workload: HpaWorkload, observations: Sequence[Observation], last_scaled: float | None, now: float
+    spec: HPASpec,
+    workload: HpaWorkload,
+    observations: Sequence[Observation],
+    last_scaled: float | None,
+    now: float,
+    *,
+    scaled_to_zero: bool | None = None,
 ) -> NextSync:
     """Return the decision of the next sync at `now`.
 
     `last_scaled` is `status.lastScaleTime` in seconds on the same clock; if that change is recent, policies count it.
+    `scaled_to_zero` is what `evaluate` takes.
     """
     unheld = HpaHistory((PastRecommendation(workload.spec_replicas, _LONG_AGO),))
-    free = evaluate(spec, workload, observations, unheld, now=now)
+    free = evaluate(spec, workload, observations, unheld, now=now, scaled_to_zero=scaled_to_zero)
     rising = free.desired > workload.spec_replicas
     window = spec.windows.up if rising else spec.windows.down
     period = _period(spec, rising=rising)
@@ -75,7 +82,7 @@ def next_sync(
     changes = (_largest_change(spec, workload, last_scaled, rising=rising),) if is_recent and last_scaled else ()
     ups, downs = (changes, ()) if rising else ((), changes)
     recent = HpaHistory((PastRecommendation(workload.spec_replicas, now),), ups, downs)
-    held = evaluate(spec, workload, observations, recent, now=now)
+    held = evaluate(spec, workload, observations, recent, now=now, scaled_to_zero=scaled_to_zero)
     waits = 0.0 if free.desired == held.desired else max(window, period if changes else 0.0)
     return NextSync(spec, free, held, waits)
 

@@ -92,6 +92,28 @@ def test_a_version_that_cannot_be_read_is_named_where_it_matters(web: Plugin) ->
     assert missing == ["the version of Kubernetes: you lack the right to get /version: ask for a role that has it"]
 
 
+@pytest.mark.parametrize(
+    ("minor", "condition", "sentence"),
+    [
+        ("35", None, "The next sync scales from 0 to 3 replicas."),
+        ("37", None, "It stays at 0 replicas: scaled to 0 by hand: autoscaling is off"),
+        ("37", "False", "It stays at 0 replicas: scaled to 0 by hand: autoscaling is off"),
+        ("37", "True", "The next sync scales from 0 to 3 replicas."),
+    ],
+)
+def test_zero_replicas_grow_only_if_the_controller_made_them_zero(
+    web: Plugin, minor: str, condition: str | None, sentence: str
+) -> None:
+    put_version(web, minor)
+    shop.put_workload(web, 0)
+    shop.put_hpa(web, shop.queue_metric(), minReplicas=0, behavior=QUICK)
+    if condition is not None:
+        _, hpa = web.server.answers[shop.HPA]
+        web.answer(shop.HPA, hpa | {"status": {"conditions": [{"type": "ScaledToZero", "status": condition}]}})
+    web.answer(shop.QUEUE, {"items": [{"value": "25", "timestamp": shop.now()}]})
+    assert sentence in " ".join(web.why("hpa/web").out.split())
+
+
 @pytest.mark.parametrize("named", ["shop", "elsewhere"])
 def test_a_metric_of_a_namespace_is_that_of_the_hpas_own_namespace(web: Plugin, named: str) -> None:
     shop.put_hpa(web, shop.namespace_metric(named), behavior=QUICK)

@@ -148,6 +148,24 @@ def test_if_min_replicas_is_zero_load_starts_the_first_replica() -> None:
     assert evaluate(spec, HpaWorkload(0, 0), [Totals((0,))], now=0.0).desired == 0
 
 
+def test_since_kubernetes_1_36_zero_replicas_grow_only_if_the_controller_made_them_zero() -> None:
+    spec = HPASpec(metrics=(QUEUE,), min_replicas=0, max_replicas=20)
+    busy = [Totals((25_000,))]
+    by_hand = evaluate(spec, HpaWorkload(0, 0), busy, now=0.0, scaled_to_zero=False)
+    assert (by_hand.desired, by_hand.reason) == (0, ActiveReason.SCALING_DISABLED)
+    assert evaluate(spec, HpaWorkload(0, 0), busy, now=0.0, scaled_to_zero=True).desired == 3
+
+
+@pytest.mark.parametrize("behaviour", [None, Behaviour()], ids=["default", "behaviour"])
+def test_a_minimum_that_was_raised_ends_the_zero_of_the_controller(behaviour: Behaviour | None) -> None:
+    raised = HPASpec(metrics=(QUEUE,), min_replicas=2, max_replicas=20, behaviour=behaviour)
+    idle = evaluate(raised, HpaWorkload(0, 0), [Totals((0,))], now=0.0, scaled_to_zero=True)
+    assert (idle.desired, idle.reason) == (2, LimitReason.TOO_FEW_REPLICAS)
+    assert evaluate(raised, HpaWorkload(0, 0), [Totals((35_000,))], now=0.0, scaled_to_zero=True).desired == 4
+    assert evaluate(raised, HpaWorkload(0, 0), [Unavailable("down")], now=0.0, scaled_to_zero=True).desired == 0
+    assert evaluate(raised, HpaWorkload(0, 0), [Totals((0,))], now=0.0, scaled_to_zero=False).desired == 0
+
+
 @pytest.mark.parametrize(
     ("current", "desired", "reason"),
     [(25, 20, LimitReason.TOO_MANY_REPLICAS), (1, 2, LimitReason.TOO_FEW_REPLICAS)],
