@@ -19,7 +19,7 @@ from recommender.decisions.texts.times import rfc3339
 from recommender.kubectl.reader import NotRead, Reader, namespaced
 from recommender.kubectl.report import Report, ReportSection
 from recommender.kubectl.why.controller_version import ControllerBehaviour, controller_behaviour, succeeded_sentences
-from recommender.kubectl.why.next_sync import NextSync, next_sync
+from recommender.kubectl.why.next_sync import AMBIGUOUS_SELECTOR, NextSync, next_sync
 from recommender.kubectl.why.observed import RESOURCE, AskedMetric, MetricsApis
 from recommender.kubectl.why.relative_times import ago
 
@@ -88,6 +88,7 @@ def why_autoscaler(
         last,
         now,
         scaled_to_zero=behaviour.scaled_to_zero,
+        ambiguous=_ambiguity(hpa),
     )
     proposals = following.free.proposals or (None,) * len(asked)
     shown = [_ShownMetric(*each) for each in zip(asked, proposals, explained, hpa["spec"]["metrics"], strict=True)]
@@ -221,6 +222,12 @@ def _condition_documents(hpa: Mapping[str, Any]) -> list[dict[str, str]]:
     return [{key: one.get(key, "") for key in ("type", "status", "reason", "message")} for one in found]
 
 
+def _ambiguity(hpa: Mapping[str, Any]) -> str:
+    """Return the controller's message that several HPAs select the pods; empty otherwise."""
+    found = (one for one in _condition_documents(hpa) if one["reason"] == AMBIGUOUS_SELECTOR)
+    return next((one["message"] or "several HPAs select its pods" for one in found if one["status"] == "False"), "")
+
+
 def _target_document(hpa: Mapping[str, Any], target: _Target, minimum: int, maximum: int) -> dict[str, Any]:
     reference = hpa["spec"]["scaleTargetRef"]
     return {
@@ -234,13 +241,12 @@ def _target_document(hpa: Mapping[str, Any], target: _Target, minimum: int, maxi
 
 
 def _next_document(following: NextSync) -> dict[str, Any]:
-    free = following.free
     return {
-        "replicas": free.desired,
+        "replicas": following.replicas,
         "certain": following.is_certain,
         "held_for_seconds": following.wait_seconds,
-        "reason": str(free.reason),
-        "steps": [{"step": step.step, "value": step.value, "detail": step.detail} for step in free.steps],
+        "reason": following.reason,
+        "steps": [{"step": step.step, "value": step.value, "detail": step.detail} for step in following.free.steps],
     }
 
 

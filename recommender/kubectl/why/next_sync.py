@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from adapter.foundation.hpa import HpaDecision, HPASpec, HpaWorkload, Observation
 
+AMBIGUOUS_SELECTOR: Final = "AmbiguousSelector"
+"""The reason of the condition ScalingActive if several HPAs select the same pods."""
 _LONG_AGO: Final = -1e12
 """A time that lies before every window, on any clock."""
 
@@ -37,17 +39,31 @@ class NextSync:
     wait_seconds: float
     """Seconds until nothing holds the size back, unless the present size is recommended again; 0 if the size is
     certain."""
+    ambiguous: str = ""
+    """The controller's message that several HPAs select the pods, so that it follows no metric; empty otherwise."""
 
     @property
     def is_certain(self) -> bool:
         """Whether the size does not depend on the controller's own memory."""
-        return self.free.desired == self.held.desired
+        return bool(self.ambiguous) or self.free.desired == self.held.desired
+
+    @property
+    def replicas(self) -> int:
+        """The size that the metrics lead to, or the present one if they are not followed."""
+        return self.free.current if self.ambiguous else self.free.desired
+
+    @property
+    def reason(self) -> str:
+        """The reason of this size, in a word of the HPA's conditions."""
+        return AMBIGUOUS_SELECTOR if self.ambiguous else self.free.reason.value
 
     @property
     def sentence(self) -> str:
         """The next change, in one sentence."""
         current, desired = self.free.current, self.free.desired
         stays = f"It stays at {count_of(current, 'replica')}"
+        if self.ambiguous:
+            return f"{stays}: {self.ambiguous} ({AMBIGUOUS_SELECTOR})"
         if desired == current:
             return f"{stays}: {_why_unchanged(self.spec, self.free)}"
         if self.is_certain:
@@ -67,11 +83,13 @@ def next_sync(
     now: float,
     *,
     scaled_to_zero: bool | None = None,
+    ambiguous: str = "",
 ) -> NextSync:
     """Return the decision of the next sync at `now`.
 
     `last_scaled` is `status.lastScaleTime` in seconds on the same clock; if that change is recent, policies count it.
-    `scaled_to_zero` is what `evaluate` takes.
+    `scaled_to_zero` is what `evaluate` takes, and `ambiguous` is the controller's message that several HPAs select the
+    pods.
     """
     unheld = HpaHistory((PastRecommendation(workload.spec_replicas, _LONG_AGO),))
     free = evaluate(spec, workload, observations, unheld, now=now, scaled_to_zero=scaled_to_zero)
@@ -83,8 +101,10 @@ def next_sync(
     ups, downs = (changes, ()) if rising else ((), changes)
     recent = HpaHistory((PastRecommendation(workload.spec_replicas, now),), ups, downs)
     held = evaluate(spec, workload, observations, recent, now=now, scaled_to_zero=scaled_to_zero)
-    waits = 0.0 if free.desired == held.desired else max(window, period if changes else 0.0)
-    return NextSync(spec, free, held, waits)
+    # Outside of its range, a size is corrected before the controller looks at the selector.
+    ambiguous = ambiguous if free.proposals else ""
+    waits = 0.0 if ambiguous or free.desired == held.desired else max(window, period if changes else 0.0)
+    return NextSync(spec, free, held, waits, ambiguous)
 
 
 def _largest_change(spec: HPASpec, workload: HpaWorkload, at: float, *, rising: bool) -> ScaleEvent:

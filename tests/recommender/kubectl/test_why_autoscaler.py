@@ -114,6 +114,29 @@ def test_zero_replicas_grow_only_if_the_controller_made_them_zero(
     assert sentence in " ".join(web.why("hpa/web").out.split())
 
 
+def test_pods_that_several_hpas_select_are_not_said_to_be_scaled(web: Plugin) -> None:
+    shop.put_hpa(web, shop.pods_metric(), behavior=QUICK)
+    shop.put_connections(web, "150", "150")
+    message = "pods by selector app=web are controlled by multiple HPAs: [shop/web shop/old]"
+    condition = {"type": "ScalingActive", "status": "False", "reason": "AmbiguousSelector", "message": message}
+    _, hpa = web.server.answers[shop.HPA]
+    web.answer(shop.HPA, hpa | {"status": {"conditions": [condition]}})
+    answered = web.why("hpa/web")
+    assert answered.status == 0
+    assert f"hpa/web: It stays at 2 replicas: {message} (AmbiguousSelector)." in " ".join(answered.out.split())
+    found = next_of(web)
+    assert (found["replicas"], found["certain"], found["reason"]) == (2, True, "AmbiguousSelector")
+
+
+def test_the_range_of_an_hpa_holds_even_if_several_select_its_pods(web: Plugin) -> None:
+    condition = {"type": "ScalingActive", "status": "False", "reason": "AmbiguousSelector", "message": "several"}
+    shop.put_hpa(web, shop.pods_metric(), minReplicas=3)
+    shop.put_connections(web, "150", "150")
+    _, hpa = web.server.answers[shop.HPA]
+    web.answer(shop.HPA, hpa | {"status": {"conditions": [condition]}})
+    assert "The next sync scales from 2 to 3 replicas" in web.why("hpa/web").out
+
+
 @pytest.mark.parametrize("named", ["shop", "elsewhere"])
 def test_a_metric_of_a_namespace_is_that_of_the_hpas_own_namespace(web: Plugin, named: str) -> None:
     shop.put_hpa(web, shop.namespace_metric(named), behavior=QUICK)
