@@ -26,6 +26,14 @@ from adapter.foundation.hpa.spec import (
     ResourceMetric,
     Value,
 )
+from adapter.foundation.objects.pod_requests import (
+    CPU,
+    AmountText,
+    ContainerSpec,
+    PodSpecResources,
+    has_pod_level_requests,
+    pod_resources,
+)
 from adapter.foundation.objects.quantities import parse_quantity
 from adapter.foundation.time.timestamps import seconds_of
 
@@ -116,20 +124,40 @@ def _readiness(condition: Mapping[str, Any]) -> Readiness:
 def _requests(spec: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
     """Yield the pod's request for each resource, and each container's request under `CONTAINER/RESOURCE`.
 
-    If a container has no request for a resource, the controller refuses to calculate the pod's utilization of it.
+    If a container has no request for a resource, the controller refuses to calculate the pod's utilization of it. But
+    if the pod as a whole requests anything, the controller counts all resources as the scheduler does.
     """
     sidecars = (one for one in spec.get("initContainers") or () if one.get("restartPolicy") == "Always")
     containers = [_requests_of(one) for one in (*(spec.get("containers") or ()), *sidecars)]
     for name, amounts in containers:
         for resource, amount in amounts.items():
             yield f"{name}/{resource}", amount
-    whole = _requests_of(spec)[1]
+    if has_pod_level_requests(_amounts(spec)):
+        yield from _requests_of_whole(spec)
+        return
     for resource in dict.fromkeys(key for _, amounts in containers for key in amounts):
         if all(resource in amounts for _, amounts in containers):
             yield resource, sum(amounts[resource] for _, amounts in containers)
-    yield from whole.items()
+
+
+def _requests_of_whole(spec: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    """Yield the requests of a pod with requests of its own, its overhead included."""
+    containers, inits = (
+        tuple(
+            ContainerSpec(one.get("name", ""), _amounts(one), restarts_always=one.get("restartPolicy") == "Always")
+            for one in spec.get(key) or ()
+        )
+        for key in ("containers", "initContainers")
+    )
+    found = pod_resources(PodSpecResources(containers, inits, spec.get("overhead") or {}, _amounts(spec)))
+    for resource, amount in found.requests.items():
+        yield resource, amount if resource == CPU else amount * 1000
 
 
 def _requests_of(found: Mapping[str, Any]) -> tuple[str, dict[str, int]]:
-    requests = (found.get("resources") or {}).get("requests") or {}
-    return found.get("name", ""), {resource: milli(amount) for resource, amount in requests.items()}
+    return found.get("name", ""), {resource: milli(amount) for resource, amount in _amounts(found).items()}
+
+
+def _amounts(found: Mapping[str, Any]) -> Mapping[str, AmountText]:
+    """Return the requests of a container or of a pod as a whole, as they are written."""
+    return (found.get("resources") or {}).get("requests") or {}

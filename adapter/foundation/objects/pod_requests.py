@@ -136,6 +136,11 @@ def raised_limits(resources: PodResources, resource: str) -> int:
     return max(resources.limits.get(resource, 0), resources.requests.get(resource, 0))
 
 
+def has_pod_level_requests(requests: Mapping[str, AmountText]) -> bool:
+    """Return whether `spec.resources.requests` of a pod states a resource for which that is allowed."""
+    return any(map(_is_pod_level, requests))
+
+
 def units_of(resource: str, quantity: Quantity) -> int:
     """Return the amount of a resource: millicores for `cpu`, otherwise bytes or a count; rounded up."""
     return _unit(resource, quantity.nanos)
@@ -162,11 +167,11 @@ def _largest_readable(lists: Iterable[Mapping[str, AmountText]]) -> _Nanos | Non
 
 def _pod_level(where: str, texts: Mapping[str, AmountText]) -> _Nanos:
     """Return the amounts stated for the pod as a whole, of the resources for which that is allowed."""
-    return {
-        name: amount
-        for name, amount in _nanos(where, texts).items()
-        if name in _MISSING_NANOS or name.startswith(_HUGE_PAGES)
-    }
+    return {name: amount for name, amount in _nanos(where, texts).items() if _is_pod_level(name)}
+
+
+def _is_pod_level(resource: str) -> bool:
+    return resource in _MISSING_NANOS or resource.startswith(_HUGE_PAGES)
 
 
 def _nanos(where: str, texts: Mapping[str, AmountText]) -> _Nanos:

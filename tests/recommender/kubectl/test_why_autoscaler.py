@@ -336,6 +336,17 @@ def test_requests_are_summed_and_kept_by_container() -> None:
     assert pod_of(lacking).requests_milli == {"main/cpu": 1000}
 
 
+def test_a_pod_with_requests_of_its_own_is_counted_as_the_scheduler_counts_it() -> None:
+    whole = shop.pod("web-0")
+    whole["spec"] |= {"resources": {"requests": {"memory": "1Gi"}}, "overhead": {"cpu": "50m", "memory": "1Mi"}}
+    whole["spec"]["containers"][1]["resources"] = {}
+    whole["spec"]["initContainers"] = [{"name": "load", "resources": {"requests": {"cpu": "2"}}}]
+    found = pod_of(whole).requests_milli
+    assert found == {"main/cpu": 1000, "cpu": 2050, "memory": (1025 << 20) * 1000}
+    whole["spec"]["resources"]["requests"]["cpu"] = "3"
+    assert (pod_of(whole).requests_milli or {})["cpu"] == 3050
+
+
 def test_an_hpa_is_read_in_the_form_of_its_version() -> None:
     document = {"spec": {"maxReplicas": 3, "metrics": [shop.cpu_metric(60, "main")]}}
     assert spec_of(document).metrics == (ResourceMetric("cpu", AverageUtilization(60), "main"),)
