@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from adapter.commands.program import PROGRAM
 from adapter.foundation.options.cluster_checks import unread
+from adapter.foundation.reports.counts import listed
 from adapter.foundation.reports.lines import Line, error, ok, warning
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, trimmed
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 HPAS = "/apis/autoscaling/v2/horizontalpodautoscalers"
 OURS = frozenset({"FailedGetPodsMetric", "FailedGetObjectMetric", "FailedGetExternalMetric"})
 """Reasons of the condition ScalingActive that name custom.metrics.k8s.io or external.metrics.k8s.io."""
+_OUR_METRICS = frozenset({"Pods", "Object", "External"})
+"""Types of metrics that come from these APIs."""
 MOST_HPAS = 5
 """Limit on the HPAs that get a line of their own."""
 
@@ -33,13 +36,12 @@ def look_at_hpas(client: ObjectClient) -> tuple[Line, ...]:
 
 def judge_hpas(hpas: Sequence[Mapping[str, Any]]) -> Iterator[Line]:
     """Yield a line for each HPA that lacks a value, up to `MOST_HPAS`, and a line about all HPAs."""
-    failing = [(hpa, condition) for hpa in hpas for condition in _failing(hpa)]
-    for hpa, condition in failing[:MOST_HPAS]:
+    failing = [(hpa, problem) for hpa in hpas if (problem := _problem(hpa))]
+    for hpa, problem in failing[:MOST_HPAS]:
         metadata = hpa.get("metadata") or {}
         namespace, name = metadata.get("namespace"), metadata.get("name")
-        cause = trimmed(f"{condition.get('reason')}: {condition.get('message', '')}")
         fix = f"run `{PROGRAM} explain METRIC --namespace {namespace}` with the metric that the message names"
-        yield warning(f"hpa/{namespace}/{name}", f"it does not scale: {cause}", fix)
+        yield warning(f"hpa/{namespace}/{name}", problem, fix)
     if failing:
         rest = len(failing) - MOST_HPAS
         more = f", {rest} of them not shown" if rest > 0 else ""
@@ -50,10 +52,29 @@ def judge_hpas(hpas: Sequence[Mapping[str, Any]]) -> Iterator[Line]:
         yield ok("hpas", f"none of {len(hpas)} HPAs lacks a custom or external metric")
 
 
-def _failing(hpa: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _problem(hpa: Mapping[str, Any]) -> str:
+    """Return what an HPA lacks; empty if it lacks nothing that the adapter may serve."""
     conditions = (hpa.get("status") or {}).get("conditions") or ()
-    active = (one for one in conditions if one.get("type") == "ScalingActive" and one.get("status") == "False")
-    return [one for one in active if one.get("reason") in OURS]
+    for one in conditions:
+        if one.get("type") == "ScalingActive" and one.get("status") == "False" and one.get("reason") in OURS:
+            cause = trimmed(f"{one.get('reason')}: {one.get('message', '')}")
+            return f"it does not scale: {cause}"
+    # The condition names the first metric that failed, and none while another one asks for no less than there is.
+    lacking = trimmed(listed(_unused(hpa), most=3))
+    return f"it could not use {lacking} in its last sync, and does not scale down without it" if lacking else ""
+
+
+def _unused(hpa: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the metrics that the last sync could not use: their entry in the status is empty."""
+    metrics = (hpa.get("spec") or {}).get("metrics") or ()
+    found = (hpa.get("status") or {}).get("currentMetrics") or ()
+    if len(metrics) != len(found):
+        return
+    for metric, current in zip(metrics, found, strict=True):
+        kind = metric.get("type")
+        if kind in _OUR_METRICS and not current.get("type"):
+            name = ((metric.get(kind.lower()) or {}).get("metric") or {}).get("name")
+            yield f"{kind} metric {name}"
 
 
 def look_at_replicas(client: ObjectClient, service: ObjectName) -> tuple[Line]:

@@ -24,6 +24,7 @@ from tests.support.fake_apiserver import TOKEN
 from tests.support.object_apiserver import HPAS, SLICES, ObjectApiServer
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from tests.support.apiserver_store import Json
@@ -82,13 +83,22 @@ class Installation:
         metadata = {"labels": {"kubernetes.io/service-name": SERVICE.name}}
         self.cluster.objects.put(SLICES, SERVICE.namespace, "slice", {"metadata": metadata, "endpoints": endpoints})
 
-    def hpa(self, name: str, reason: str | None, message: str = "") -> None:
+    def hpa(
+        self,
+        name: str,
+        reason: str | None,
+        message: str = "",
+        *,
+        metrics: Sequence[Mapping[str, object]] = (),
+        current: Sequence[Mapping[str, object]] = (),
+    ) -> None:
         condition = {
             "type": "ScalingActive",
             "status": "False" if reason else "True",
             "reason": reason or "ValidMetric",
         }
-        document = {"status": {"conditions": [{**condition, "message": message}]}}
+        status = {"conditions": [{**condition, "message": message}], "currentMetrics": list(current)}
+        document = {"spec": {"metrics": list(metrics)}, "status": status}
         self.cluster.objects.put(HPAS, "shop", name, document)
 
     def command(self, *more: str) -> list[str]:
