@@ -51,12 +51,15 @@ class WriteRefusal:
 
 @dataclass(frozen=True, slots=True)
 class ActiveAutoscaler:
-    """A VerticalPodAutoscaler that writes requests. One with the mode `Off` only recommends."""
+    """A VerticalPodAutoscaler that writes requests.
+
+    One with the mode `Off` only recommends, unless it boosts the CPU of pods at their start.
+    """
 
     namespace: str
     name: str
     mode: str
-    """`Auto`, `Recreate`, `InPlaceOrRecreate`, `Initial`, or a mode of later versions."""
+    """`Auto`, `Recreate`, `InPlaceOrRecreate`, `Initial`, or a mode of later versions; `Off` if it only boosts."""
     target_group: str
     """The API group that its `targetRef` states; empty if it states none."""
 
@@ -64,6 +67,16 @@ class ActiveAutoscaler:
     def called(self) -> str:
         """Return the kind, namespace and name of the autoscaler."""
         return f"VerticalPodAutoscaler {self.namespace}/{self.name}"
+
+    @property
+    def only_boosts(self) -> bool:
+        """Return whether it writes requests at the start of pods alone."""
+        return self.mode == "Off"
+
+    @property
+    def remedy(self) -> str:
+        """Return what to do so that it writes no requests."""
+        return "remove its startupBoost" if self.only_boosts else "set its updateMode to Off"
 
 
 ActiveAutoscalers: TypeAlias = "Mapping[tuple[str, str, str], tuple[ActiveAutoscaler, ...]]"

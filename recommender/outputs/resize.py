@@ -158,7 +158,7 @@ class ResizeAttempt:
         found = autoscaler_of(active_autoscalers(autoscalers), wish.target)
         if found is not None:
             owner = found.called
-            raise _RefusedError(f"{owner} writes its requests: set its updateMode to Off, or remove resize", owner)
+            raise _RefusedError(f"{owner} writes its requests: {found.remedy}, or remove resize", owner)
 
     def _refuse_forbidden(self, namespace: str, before: dict[str, Any], after: dict[str, Any]) -> None:
         """Raise _RefusedError if the namespace forbids pods of the changed template: the rollout would stall."""

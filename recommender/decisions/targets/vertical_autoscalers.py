@@ -49,7 +49,7 @@ def active_autoscalers(objects: Iterable[Mapping[str, Any]]) -> ActiveAutoscaler
         metadata, spec = _mapping(each.get("metadata")), _mapping(each.get("spec"))
         reference = _mapping(spec.get("targetRef"))
         mode = str(_mapping(spec.get("updatePolicy")).get("updateMode") or _DEFAULT_MODE)
-        if mode == _OFF or not _sizes_a_container(spec):
+        if not _sizes_a_container(spec) or (mode == _OFF and not _boosts_a_start(spec)):
             continue
         namespace = str(metadata.get("namespace") or "")
         place = (namespace, str(reference.get("kind")), str(reference.get("name")))
@@ -83,18 +83,26 @@ def notes_on_sizes(policy: RecommendationPolicy, inputs: Inputs) -> tuple[str, .
 
 def note_about(found: ActiveAutoscaler, sized: str = "it") -> str:
     """Return the note for the user about a workload that a VerticalPodAutoscaler sizes."""
-    return f"{found.called} sizes {sized} too (updateMode {found.mode}): set that to Off, or follow only one of them"
+    how, remedy = (
+        ("startupBoost", "remove that") if found.only_boosts else (f"updateMode {found.mode}", "set that to Off")
+    )
+    return f"{found.called} sizes {sized} too ({how}): {remedy}, or follow only one of them"
 
 
 def _sizes_a_container(spec: Mapping[str, Any]) -> bool:
     """Return whether the container policies of a VerticalPodAutoscaler leave at least one container to be sized."""
-    policies = _mapping(spec.get("resourcePolicy")).get("containerPolicies")
-    modes = {
-        str(each.get("containerName")): str(each.get("mode") or _DEFAULT_MODE)
-        for each in (policies if isinstance(policies, list) else ())
-        if isinstance(each, dict)
-    }
+    modes = {str(each.get("containerName")): str(each.get("mode") or _DEFAULT_MODE) for each in _policies(spec)}
     return modes.get(_ALL_OTHERS) != _OFF or any(mode != _OFF for mode in modes.values())
+
+
+def _boosts_a_start(spec: Mapping[str, Any]) -> bool:
+    """Return whether it gives pods more CPU at their start, which it does in every mode (since version 1.6)."""
+    return any(_mapping(each.get("startupBoost")).get("cpu") for each in (spec, *_policies(spec)))
+
+
+def _policies(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
+    found = _mapping(spec.get("resourcePolicy")).get("containerPolicies")
+    return [each for each in (found if isinstance(found, list) else ()) if isinstance(each, dict)]
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

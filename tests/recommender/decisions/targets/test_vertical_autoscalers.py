@@ -54,6 +54,29 @@ def test_only_one_that_writes_requests_of_the_target_counts(found: dict[str, Any
     assert (None if active is None else active.mode) == mode
 
 
+BOOST = {"cpu": {"type": "Factor", "factor": 2}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "counts"),
+    [
+        ({"startupBoost": BOOST}, True),
+        ({"resourcePolicy": {"containerPolicies": [{"containerName": "app", "startupBoost": BOOST}]}}, True),
+        ({"startupBoost": BOOST} | policies(("*", "Off")), False),
+        ({"startupBoost": None}, False),
+    ],
+    ids=["pod", "container", "no container", "none"],
+)
+def test_one_that_boosts_the_start_of_pods_counts_even_with_the_mode_off(spec: dict[str, Any], counts: bool) -> None:  # noqa: FBT001 - a parameter
+    found = autoscaler_of(active_autoscalers([vertical(updatePolicy={"updateMode": "Off"}, **spec)]), WEB)
+    assert (found is not None) is counts
+    if found is not None:
+        assert found.remedy == "remove its startupBoost"
+        assert note_about(found) == (
+            "VerticalPodAutoscaler shop/v sizes it too (startupBoost): remove that, or follow only one of them"
+        )
+
+
 def test_the_first_by_name_is_named_and_an_object_of_two_watches_counts_once() -> None:
     known = active_autoscalers([vertical("b"), vertical("a"), vertical("a")])
     assert [each.name for each in known["shop", "Deployment", "web"]] == ["a", "b"]
