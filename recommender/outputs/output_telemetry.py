@@ -50,6 +50,11 @@ class RecommenderTelemetry:
             "When a poll last ended, in seconds since the Unix epoch.",
             registry=registry,
         )
+        self._poll_interval = Gauge(
+            "tidewatch_recommender_poll_interval_seconds",
+            "Time between two polls while nothing changes.",
+            registry=registry,
+        )
         self._poll_duration = Histogram(
             "tidewatch_recommender_poll_duration_seconds",
             "Duration of a poll, look-ups included.",
@@ -87,6 +92,10 @@ class RecommenderTelemetry:
         ):
             for result in results:
                 counter.labels(result)
+
+    def poll_interval(self, seconds: float) -> None:
+        """Export the time between two polls, which alerts need to know."""
+        self._poll_interval.set(seconds)
 
     def scale_output_added(self, recommendation: str) -> None:
         """Export the scale calls of a recommendation as 0 before the first one."""

@@ -26,8 +26,10 @@ def sized_record(now: float, number: int) -> Record:
     left = tuple(PodName("shop", f"search-{index}") for index in range(number % 40 // 10))
     answer = ClusterSizeAnswer(
         groups=(
-            GroupSize("general", reached, recommended, recommended, 2, _MOST, "pending pods need it"),
-            GroupSize("spot", 5, 5, 5 - going, 0, 20, "no pending pod needs it"),
+            GroupSize(
+                "general", reached, recommended, recommended, 2, _MOST, "pending pods need it", registered=reached
+            ),
+            GroupSize("spot", 5, 5, 5 - going, 0, 20, "no pending pod needs it", registered=5),
         ),
         removals=removals,
         unschedulable=(UnschedulablePods(left, {"general": "Insufficient memory", "spot": "Insufficient memory"}),),

@@ -20,6 +20,7 @@ from tests.rules.alert_series import (
     LEFT_PODS,
     OTHER_POD,
     POD,
+    POLL_INTERVAL,
     POLLED,
     RECOMMENDER_HEARD,
     RECOMMENDER_RELOADED,
@@ -285,6 +286,31 @@ CASES = (
     case("TidewatchRecommendationStale", {status("stale"): "1x3 0x60"}, 10, fires=False),
     case("TidewatchScaleRefused", {calls("refused"): "0+6x60"}, 40, fires=True, recommendation="dns"),
     case("TidewatchScaleRefused", {calls("refused"): "7x60", calls("ok"): "0+1x60"}, 40, fires=False),
+    # A recommender that polls once an hour refuses once an hour.
+    case(
+        "TidewatchScaleRefused",
+        {calls("refused"): every_minutes(60, 5, 4), POLL_INTERVAL: "3600x200"},
+        58,
+        fires=True,
+        recommendation="dns",
+    ),
+    case(
+        "TidewatchScaleRefused",
+        {calls("refused"): every_minutes(60, 5, 4), POLL_INTERVAL: "3600x200"},
+        125,
+        fires=True,
+        recommendation="dns",
+    ),
+    case(
+        "TidewatchScaleRefused",
+        {calls("refused"): every_minutes(20, 5, 9), POLL_INTERVAL: "1200x200"},
+        125,
+        fires=True,
+        recommendation="dns",
+    ),
+    case("TidewatchScaleRefused", {calls("refused"): "0x4 1x200", POLL_INTERVAL: "3600x200"}, 90, fires=False),
+    case("TidewatchScaleRefused", {calls("refused"): "0+1x10 10x60", POLL_INTERVAL: "10x70"}, 45, fires=False),
+    case("TidewatchScaleRefused", {calls("refused"): "0x60", POLL_INTERVAL: "3600x60"}, 40, fires=False),
     case("TidewatchScaleCallsFail", {calls("error"): "0+2x60"}, 30, fires=True, recommendation="dns"),
     case("TidewatchScaleCallsFail", {calls("error"): "0+2x60", calls("ok"): "0+1x60"}, 30, fires=False),
     case("TidewatchScaleCallsFail", {calls("error"): "0x60", calls("conflict"): "0+1x60"}, 30, fires=False),
@@ -295,6 +321,12 @@ CASES = (
     case("TidewatchPollsStopped", {LEADER: "1x60", POLLED: "0+60x60"}, 20, fires=False),
     case("TidewatchPollsStopped", {LEADER: "1x60", POLLED: "60x60", status("ok"): "1x60"}, 20, fires=False),
     case("TidewatchPollsStopped", {LEADER: "0x60", POLLED: "60x60"}, 20, fires=False),
+    # Without recommendations there is no status, and the next poll is not due for an hour.
+    case("TidewatchPollsStopped", {LEADER: "1x90", POLLED: "60x90", POLL_INTERVAL: "3600x90"}, 55, fires=False),
+    case("TidewatchPollsStopped", {LEADER: "1x90", POLLED: "60x90", POLL_INTERVAL: "3600x90"}, 75, fires=True),
+    case("TidewatchPollsStopped", {LEADER: "1x60", POLLED: "60x60", POLL_INTERVAL: "10x60"}, 20, fires=True),
+    # No poll of the leader has ended since its start.
+    case("TidewatchPollsStopped", {LEADER: "1x60", POLLED: "0x60", POLL_INTERVAL: "10x60"}, 20, fires=True),
     case(
         "TidewatchForecastWorseThanHeadroom",
         {ratio("linear"): "1.5x150", active("linear"): "1x150"},
@@ -366,6 +398,29 @@ CASES = (
     case("TidewatchNodesNotAdded", nodes("5x60"), 20, fires=False),
     case("TidewatchNodesNotAdded", nodes("5x60", actual="3x20 5x40"), 40, fires=False),
     case("TidewatchNodesNotAdded", nodes("2x60"), 40, fires=False),
+    # The size is written, and the nodes do not come.
+    case(
+        "TidewatchNodesNotAdded",
+        nodes("5x60", desired="5x60"),
+        40,
+        fires=True,
+        recommendation="workers",
+        node_group="general",
+    ),
+    # They are taken off the size after a quarter of an hour, and requested again after each back-off.
+    case(
+        "TidewatchNodesNotAdded",
+        nodes("3x2 5x14 3x4 5x14 3x9 5x60", actual="3x99", desired="3x3 5x13 3x5 5x13 3x10 5x60"),
+        40,
+        fires=True,
+        recommendation="workers",
+        node_group="general",
+    ),
+    # They come, or another group gets them once.
+    case("TidewatchNodesNotAdded", nodes("5x60", actual="3x4 5x56", desired="5x60"), 40, fires=False),
+    case("TidewatchNodesNotAdded", nodes("3x2 5x14 3x60", actual="3x99", desired="3x3 5x13 3x60"), 34, fires=False),
+    # Nodes are removed one after the other: the size of a moment ago is no present need.
+    case("TidewatchNodesNotAdded", nodes("9x9 8x9 7x9 6x9 5x9 4x9", actual="9x9 8x9 7x9 6x9 5x9 4x9"), 45, fires=False),
     case("TidewatchClusterSizeHeld", nodes("5x60") | {HELD_SIZE: "1x60"}, 40, fires=True, recommendation="workers"),
     case("TidewatchClusterSizeHeld", nodes("5x60") | {HELD_SIZE: "1x20 0x40"}, 40, fires=False),
     # Other recommendations are held whenever somebody pauses them, which is no fault.

@@ -73,6 +73,7 @@ CREDENTIALS = f'tidewatch_credentials_refused{{{POD},credentials="CA bundle (/ca
 RELOADED = f"tidewatch_adapter_config_last_reload_successful{{{POD}}}"
 RECOMMENDER_RELOADED = f"tidewatch_recommender_config_last_reload_successful{{{POD}}}"
 POLLED = f"tidewatch_recommender_last_poll_timestamp_seconds{{{POD}}}"
+POLL_INTERVAL = f"tidewatch_recommender_poll_interval_seconds{{{POD}}}"
 LACKING = f'tidewatch_recommender_load_history_lacking_seconds{{{POD},recommendation="chat"}}'
 
 
@@ -132,11 +133,14 @@ LEFT_PODS = f"tidewatch_unschedulable_pods{{{POD},{SIZED}}}"
 HELD_SIZE = f'tidewatch_recommendation_status{{{POD},{SIZED},status="held"}}'
 
 
-def nodes(recommended: str, actual: str = "3x60", smallest: int = 0, largest: int = 9) -> dict[str, str]:
-    """Return the sizes of a node group."""
+def nodes(
+    recommended: str, actual: str = "3x60", smallest: int = 0, largest: int = 9, desired: str | None = None
+) -> dict[str, str]:
+    """Return the sizes of a node group; `desired` is its own size, which is `actual` unless nodes are on their way."""
     sizes = {
         "tidewatch_recommended_nodes": recommended,
-        "tidewatch_node_group_nodes": actual,
+        "tidewatch_node_group_nodes": actual if desired is None else desired,
+        "tidewatch_node_group_registered_nodes": actual,
         "tidewatch_node_group_min_nodes": f"{smallest}x60",
         "tidewatch_node_group_max_nodes": f"{largest}x60",
     }

@@ -32,6 +32,7 @@ LABELS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "tidewatch_node_group_max_nodes": _GROUP,
         "tidewatch_node_group_min_nodes": _GROUP,
         "tidewatch_node_group_nodes": _GROUP,
+        "tidewatch_node_group_registered_nodes": _GROUP,
         "tidewatch_node_hot": ("node",),
         "tidewatch_node_sample_age_seconds": ("node",),
         "tidewatch_node_utilization_ratio": ("node", "resource", "window", "stat"),

@@ -148,6 +148,7 @@ def start(
     subject: ProportionalSettings = entry.subject
     config_map: ParametersConfigMap = subject.config_map  # type: ignore[assignment]  # the flags require it
     leadership = _leadership(options, configuration, parts)
+    parts.telemetry.poll_interval(configuration.poll_interval_seconds)
     memories = Memories(ProcessMemoryStore())
     watches = _watches(subject, config_map, parts)
     config_maps = ParameterConfigMaps(

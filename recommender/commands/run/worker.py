@@ -87,7 +87,7 @@ def make_worker(settings: RunSettings, source: ConfigurationSource, context: Wor
     gatherer = _gatherer(prometheus, plans, environment, has_objects=has_objects)
     decisions = PollDecisions(environment.memories, parts.telemetry, parts.clock, _sizes(settings, context, parts))
     runner = _runner(plans, gatherer, decisions, environment, parts, latest)
-    _show_scale_calls(source.current, parts.telemetry)
+    _show_configured(source.current, parts.telemetry)
     at_start = source.current
 
     def replace(configuration: Configuration) -> None:
@@ -97,7 +97,7 @@ def make_worker(settings: RunSettings, source: ConfigurationSource, context: Wor
         # First, so that no query of the new plan reaches a Prometheus of the former one.
         prometheus.use(configuration)
         plans.replace(configuration)
-        _show_scale_calls(configuration, parts.telemetry)
+        _show_configured(configuration, parts.telemetry)
         parts.telemetry.keep_objects(configuration.object_names)
         environment.change(plans.current())
         parts.wake.set()
@@ -254,8 +254,9 @@ def _threads(what: str, *, has_objects: bool = False) -> LookUpThreads:
     return LookUpThreads(usual.submit, slow.submit, fair.submit)
 
 
-def _show_scale_calls(configuration: Configuration, telemetry: RecommenderTelemetry) -> None:
-    """Start the counters of scale calls at 0, so that a rate shows the first call."""
+def _show_configured(configuration: Configuration, telemetry: RecommenderTelemetry) -> None:
+    """Export the poll interval, and start the counters of scale calls at 0, so that a rate shows the first call."""
+    telemetry.poll_interval(configuration.poll_interval_seconds)
     for recommendation in configuration.recommendations:
         if {Output.SCALE, Output.RESIZE} & recommendation.policy.outputs and not recommendation.policy.namespace:
             telemetry.scale_output_added(recommendation.policy.name)

@@ -81,6 +81,7 @@ def _group_size(group: NodeGroup, scaled: ScaleUp, lowered: ScaleDownAnswer, due
         reason=group.problem or _reason(group, scaled, lowered, due.get(group.name, 0)),
         is_left_out=bool(group.problem),
         scalable=group.scalable,
+        registered=len(group.nodes),
     )
 
 

@@ -94,6 +94,7 @@ def test_the_api_shows_each_step(recommender: Recommender) -> None:
 def test_the_recommendation_is_a_metric(recommender: Recommender) -> None:
     until(lambda: recommender.metric(REPLICAS) == "3.0")
     assert recommender.metric("tidewatch_leader") == "1.0"
+    assert recommender.metric("tidewatch_recommender_poll_interval_seconds") == "1.0"
     assert recommender.metric('tidewatch_recommendation_status{recommendation="coredns",status="ok"}') == "1.0"
 
 

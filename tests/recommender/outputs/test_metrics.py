@@ -174,6 +174,7 @@ def test_the_process_counts_what_it_does_by_stable_names() -> None:
     telemetry.scale_call("coredns", ScaleResult.OK)
     telemetry.polled(0.02, failures=0)
     telemetry.polled(0.02, failures=3)
+    telemetry.poll_interval(1.0)
     telemetry.decided("coredns", 0.004)
     telemetry.event("created")
     telemetry.memory_write("ok")
@@ -192,6 +193,7 @@ def test_the_process_counts_what_it_does_by_stable_names() -> None:
         ("events_total", {"result": "created"}),
         ("memory_writes_total", {"result": "ok"}),
         ("history_failures_total", {}),
+        ("poll_interval_seconds", {}),
     ):
         assert registry.get_sample_value(f"tidewatch_recommender_{name}", labels) == 1.0, name
 

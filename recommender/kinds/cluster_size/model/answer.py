@@ -38,6 +38,8 @@ class GroupSize:
     """Whether the group is left out; the reason says why."""
     scalable: ScalableReference | None = None
     """Where the size can be written; None if it can only be recommended."""
+    registered: int | None = None
+    """How many Node objects the group has; None while that is not known."""
 
 
 @dataclass(frozen=True, slots=True)

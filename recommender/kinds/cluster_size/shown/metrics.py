@@ -19,6 +19,7 @@ SIZE_FAMILIES: Final = {
     "tidewatch_recommended_nodes_after_removals": "Recommended nodes of a node group, without the "
     "nodes that can be removed now.",
     "tidewatch_node_group_nodes": "Desired size of a node group when the value was decided.",
+    "tidewatch_node_group_registered_nodes": "Nodes of a node group that existed when the value was decided.",
     "tidewatch_node_group_min_nodes": "Minimum size of a node group.",
     "tidewatch_node_group_max_nodes": "Maximum size of a node group.",
     "tidewatch_removable_nodes": "Removable nodes: now, or after a timer or a cool-down.",
@@ -41,6 +42,9 @@ def size_samples(sized: Sequence[tuple[Record, ClusterSizeAnswer]]) -> dict[str,
         },
         "tidewatch_node_group_nodes": {
             labels: float(group.current) for labels, group in _groups(sized) if group.current is not None
+        },
+        "tidewatch_node_group_registered_nodes": {
+            labels: float(group.registered) for labels, group in _groups(sized) if group.registered is not None
         },
         "tidewatch_node_group_min_nodes": {
             labels: float(group.min_size) for labels, group in _groups(sized) if group.min_size is not None

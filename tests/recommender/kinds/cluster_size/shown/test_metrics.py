@@ -37,7 +37,7 @@ NOW = 1_800_000_000.0
 EVIL = "<script>alert(1)</script>"
 ANSWER = ClusterSizeAnswer(
     groups=(
-        GroupSize("a", 3, 5, 4, 0, 9, f"because {EVIL}"),
+        GroupSize("a", 3, 5, 4, 0, 9, f"because {EVIL}", registered=2),
         GroupSize("odd", 2, 2, 2, 0, 9, "no node and no template", is_left_out=True),
     ),
     removals=(
@@ -83,6 +83,7 @@ def exposed(record: Record) -> dict[str, float]:
         ('tidewatch_recommended_nodes{node_group="a",recommendation="workers"}', 5),
         ('tidewatch_recommended_nodes_after_removals{node_group="a",recommendation="workers"}', 4),
         ('tidewatch_node_group_nodes{node_group="a",recommendation="workers"}', 3),
+        ('tidewatch_node_group_registered_nodes{node_group="a",recommendation="workers"}', 2),
         ('tidewatch_node_group_min_nodes{node_group="a",recommendation="workers"}', 0),
         ('tidewatch_node_group_max_nodes{node_group="a",recommendation="workers"}', 9),
         ('tidewatch_removable_nodes{recommendation="workers"}', 1),
