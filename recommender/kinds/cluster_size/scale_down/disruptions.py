@@ -42,10 +42,13 @@ class RemainingDisruptions:
         """Return the first pod that may not be evicted with all pods before it, and the budget that forbids it."""
         wanted: defaultdict[int, int] = defaultdict(int)
         for pod in pods:
-            for number in self._numbers(pod):
+            numbers = self._numbers(pod)
+            for number in numbers:
                 wanted[number] += 1
                 if wanted[number] > self._left[number]:
                     return pod, self._sentence(number, wanted[number])
+            if len(numbers) > 1:
+                return pod, self._several(numbers)
         return None
 
     def take(self, pods: Iterable[ClusterPod]) -> None:
@@ -69,6 +72,14 @@ class RemainingDisruptions:
     def _selects(self, number: int, pod: ClusterPod) -> bool:
         selector = self._budgets[number].selector
         return selector is not None and selector.matches(pod.labels)
+
+    def _several(self, numbers: Sequence[int]) -> str:
+        """Return why a pod is never evicted: the subresource `eviction` fails for it, whatever its budgets allow."""
+        first, second = (self._budgets[number].name for number in numbers[:2])
+        return (
+            f"the PodDisruptionBudgets {first} and {second} cover it, and the API server evicts no pod that more than "
+            "one covers: change their selectors"
+        )
 
     def _sentence(self, number: int, wanted: int) -> str:
         budget, left = self._budgets[number], max(self._left[number], 0)

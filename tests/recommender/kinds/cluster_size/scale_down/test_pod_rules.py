@@ -178,6 +178,18 @@ def test_pods_of_one_node_share_a_budget() -> None:
     )
 
 
+def test_a_pod_of_two_budgets_keeps_its_node_since_the_api_server_never_evicts_it() -> None:
+    pods = (pod("p", node="n", namespace="shop", controller="web", labels={"app": "web", "team": "a"}),)
+    budgets = tuple(DisruptionBudget("shop", name, parse_selector(name), 5) for name in ("app=web", "team=a", "app=db"))
+    both = World((node("n"), node("other")), pods, (group("g", ["n"]),), budgets=budgets)
+    (reason,) = (one.reason for one in both.decide().kept if one.node == "n")
+    assert reason == (
+        "NotEnoughPdb: shop/p must not be moved: the PodDisruptionBudgets app=web and team=a cover it, and the API "
+        "server evicts no pod that more than one covers: change their selectors"
+    )
+    assert due(replace(both, budgets=budgets[1:]).decide()) == ["n"]
+
+
 def test_without_known_budgets_only_empty_nodes_go() -> None:
     unknown = World(
         (node("n"), node("empty"), node("other")), (running(),), (group("g", ["n", "empty"]),), budgets=None
