@@ -15,7 +15,7 @@ from recommender.running.effects.leader_effects import ClusterEffects, ResizeEff
 from recommender.running.effects.resize_effects import RequestWriters
 from recommender.running.sizes.capacity_buffer_writer import CapacityBufferAttempt
 from recommender.running.sizes.cluster_api_writer import ClusterApiAttempt
-from recommender.running.sizes.configured_removals import are_configured, stopped_removal
+from recommender.running.sizes.configured_removals import are_configured, removal_rules, stopped_removal
 from recommender.running.sizes.former_buffers import FormerBufferParts, FormerBuffers
 from recommender.running.sizes.machine_deletion import MachineDeletion
 from recommender.running.sizes.node_removals import NodeRemovals, RemovalParts
@@ -185,6 +185,7 @@ def _removals(parts: SharedServices, writing: Writing, events: EventWriter) -> N
             cluster=writing.cluster,
             is_configured=lambda: are_configured(parts.plan().configuration),
             stopped=lambda mark: stopped_removal(mark, parts.plan().configuration),
+            rules=lambda mark: removal_rules(mark, parts.plan().configuration),
             announce=events.add,
             clock=parts.clock,
         )

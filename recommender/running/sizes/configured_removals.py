@@ -5,7 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from recommender.decisions.policy_settings import Output
-from recommender.kinds.cluster_size.model.size_settings import cluster_size_settings, provider_name
+from recommender.kinds.cluster_size.model.size_settings import (
+    ScaleDownSettings,
+    cluster_size_settings,
+    provider_name,
+)
 
 if TYPE_CHECKING:
     from recommender.configuration.recommender_configuration import Configuration
@@ -20,6 +24,12 @@ def are_configured(configuration: Configuration) -> bool:
         for each in configuration.recommendations
         if each.policy.name in found
     )
+
+
+def removal_rules(mark: RemovalMark, configuration: Configuration) -> ScaleDownSettings:
+    """Return the settings of a removal in the configuration in force, or the defaults if it has none."""
+    found = cluster_size_settings(configuration.recommendations).get(mark.recommendation)
+    return ScaleDownSettings() if found is None else found.scale_down
 
 
 def stopped_removal(mark: RemovalMark, configuration: Configuration) -> str:

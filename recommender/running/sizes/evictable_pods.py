@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from adapter.foundation.cluster.values.state import ENDED_PHASES
+from adapter.foundation.cluster.values.constraints import LocalVolume
+from adapter.foundation.cluster.values.state import ENDED_PHASES, ControllerReference
 from recommender.kinds.cluster_size.node_groups.fields import items, section, text, texts
+from recommender.kinds.cluster_size.scale_down.drainability import is_replicated, lost_volume
 from recommender.kinds.cluster_size.scale_down.pod_kinds import DAEMON_SET_POD, MIRROR_POD, SAFE_TO_EVICT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from recommender.kinds.cluster_size.model.size_settings import ScaleDownSettings
 
 LONGEST_GRACE_SECONDS: Final = 600
 """The longest time that a pod may take to terminate (`--max-graceful-termination-sec`)."""
@@ -34,18 +40,43 @@ def pods_to_evict(pods: Iterable[Mapping[str, Any]]) -> tuple[EvictedPod, ...]:
     return tuple(_evicted_pod(pod) for pod in pods if not _stays(pod))
 
 
-def obstacle_to(pods: Iterable[Mapping[str, Any]]) -> str:
-    """Return why one of the pods of a node forbids draining it; empty if none does."""
+def obstacle_to(pods: Iterable[Mapping[str, Any]], rules: ScaleDownSettings) -> str:
+    """Return why one of the pods of a node forbids draining it; empty if none does.
+
+    Until the node was cordoned, pods could still be bound to it that no decision has seen.
+    """
     for pod in pods:
         if _stays(pod) or text(pod, "metadata", "deletionTimestamp"):
             continue
-        name = f"{text(pod, 'metadata', 'namespace')}/{text(pod, 'metadata', 'name')}"
-        safe = texts(pod, "metadata", "annotations").get(SAFE_TO_EVICT)
-        if safe == "false":
-            return f"{name} has the annotation {SAFE_TO_EVICT}: false"
-        if safe != "true" and _controller(pod) is None:
-            return f"{name} has no controller that would recreate it"
+        why = _obstacle(pod, rules)
+        if why:
+            return f"{text(pod, 'metadata', 'namespace')}/{text(pod, 'metadata', 'name')} {why}"
     return ""
+
+
+def _obstacle(pod: Mapping[str, Any], rules: ScaleDownSettings) -> str:
+    """Return why a pod must not be evicted, as the rest of a sentence that begins with its name; else empty."""
+    annotations = texts(pod, "metadata", "annotations")
+    safe = annotations.get(SAFE_TO_EVICT)
+    if safe == "true":
+        return ""
+    if safe in {"false", "on-completion"}:
+        return f"has the annotation {SAFE_TO_EVICT}: {safe}"
+    owner = _controller(pod)
+    if owner is None:
+        return "has no controller that would recreate it"
+    named = ControllerReference(*(text(owner, key) for key in ("apiVersion", "kind", "name", "uid")))
+    if rules.skip_nodes_with_custom_controller_pods and not is_replicated(named):
+        return f"is controlled by {named.kind} {named.name}, a kind that may not recreate it"
+    return lost_volume(_local_volumes(pod), annotations) if rules.skip_nodes_with_local_storage else ""
+
+
+def _local_volumes(pod: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for volume in items(pod, "spec", "volumes"):
+        if isinstance(volume.get("hostPath"), dict):
+            yield text(volume, "name"), LocalVolume.HOST_PATH
+        if isinstance(volume.get("emptyDir"), dict) and text(volume, "emptyDir", "medium") != "Memory":
+            yield text(volume, "name"), LocalVolume.EMPTY_DIR
 
 
 def eviction_of(pod: EvictedPod) -> dict[str, Any]:

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.sources.kubernetes.writing import Fence, ListsAndCreates, Replaces
     from adapter.foundation.time.clock import Clock
+    from recommender.kinds.cluster_size.model.size_settings import ScaleDownSettings
     from recommender.outputs.wishes import NodeRemoval
 
 _log = logging.getLogger(__name__)
@@ -89,6 +90,8 @@ class RemovalParts:
     """Returns the state of the cluster, in which marked nodes are found as far as nodes are known."""
     stopped: Callable[[RemovalMark], str]
     """Returns why a removal must not continue, such as a changed configuration; empty if it may continue."""
+    rules: Callable[[RemovalMark], ScaleDownSettings]
+    """Returns the settings by which pods keep the node of a removal."""
     is_configured: Callable[[], bool]
     """Returns whether the configuration in force removes nodes at all."""
     announce: Callable[[TargetEvent], None]
@@ -177,7 +180,7 @@ class NodeRemovals:
             self._follow(node, mark)
             return
         pods = self._pods(name)
-        obstacle = self._parts.stopped(mark) or obstacle_to(pods)
+        obstacle = self._parts.stopped(mark) or obstacle_to(pods, self._parts.rules(mark))
         left = pods_to_evict(pods)
         waited = now - mark.since
         if obstacle:

@@ -22,7 +22,7 @@ from recommender.kinds.cluster_size.scale_down.pod_kinds import (
 from recommender.kinds.cluster_size.scale_down.reasons import BlockingPodReason, duration_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from adapter.foundation.cluster.values.state import ClusterPod, ControllerReference, SchedulingFacts
     from adapter.foundation.cluster.values.workloads import WorkloadFacts
@@ -145,8 +145,7 @@ class DrainRules:
         owner = pod.controller
         if owner is None:
             return _blocking_pod(BlockingPodReason.NOT_REPLICATED, "has no controller that would recreate it")
-        is_replicated = owner.kind in _REPLICATED and _is_listed(owner)
-        if self._settings.skip_nodes_with_custom_controller_pods and not is_replicated:
+        if self._settings.skip_nodes_with_custom_controller_pods and not is_replicated(owner):
             return _blocking_pod(
                 BlockingPodReason.NOT_REPLICATED,
                 f"is controlled by {owner.kind} {owner.name}, which is not one of {', '.join(sorted(_REPLICATED))} "
@@ -181,20 +180,31 @@ class DrainRules:
         volumes = facts.scheduling.local_volumes
         if not volumes or not self._settings.skip_nodes_with_local_storage:
             return None
-        listed = facts.annotations.get(SAFE_TO_EVICT_LOCAL_VOLUMES, "")
-        harmless = {name.strip() for name in listed.split(",")}
-        for name, kind in volumes:
-            if name not in harmless:
-                return _blocking_pod(
-                    BlockingPodReason.LOCAL_STORAGE_REQUESTED,
-                    f"has the {kind} volume {name}, which the annotation {SAFE_TO_EVICT_LOCAL_VOLUMES} does not list",
-                )
-        return None
+        lost = lost_volume(volumes, facts.annotations)
+        return _blocking_pod(BlockingPodReason.LOCAL_STORAGE_REQUESTED, lost) if lost else None
 
 
 def _is_listed(owner: ControllerReference) -> bool:
     """Return whether controllers of this kind are looked up."""
     return owner.group in _LISTED_GROUPS.get(owner.kind, ())
+
+
+def is_replicated(owner: ControllerReference) -> bool:
+    """Return whether a controller of Kubernetes recreates pods elsewhere that are evicted."""
+    return owner.kind in _REPLICATED and _is_listed(owner)
+
+
+def lost_volume(volumes: Iterable[tuple[str, str]], annotations: Mapping[str, str]) -> str:
+    """Return which of the local volumes a pod would lose, as the rest of a sentence; empty if its annotation lists all.
+
+    Each volume has its name and its kind.
+    """
+    listed = annotations.get(SAFE_TO_EVICT_LOCAL_VOLUMES, "")
+    harmless = {name.strip() for name in listed.split(",")}
+    for name, kind in volumes:
+        if name not in harmless:
+            return f"has the {kind} volume {name}, which the annotation {SAFE_TO_EVICT_LOCAL_VOLUMES} does not list"
+    return ""
 
 
 def _decided_by_kind(pod: ClusterPod, facts: SchedulingFacts) -> Drainability | None:

@@ -13,7 +13,7 @@ from adapter.foundation.sources.kubernetes.writing import Fence, Reply
 from adapter.foundation.time.clock import Clock
 from recommender.decisions.record import TargetReference
 from recommender.kinds.cluster_size.group_wishes import PROVIDER_API
-from recommender.kinds.cluster_size.model.size_settings import PluginGroups
+from recommender.kinds.cluster_size.model.size_settings import PluginGroups, ScaleDownSettings
 from recommender.kinds.cluster_size.node_groups.plugin_host import PluginHost
 from recommender.outputs.scale_writer import ScaleEffects, ScaleHooks, ScaleLimits, ScaleWriter
 from recommender.outputs.wishes import NodeRemoval, Wish
@@ -142,6 +142,7 @@ class ProviderWorld:
     permits: bool = True
     stores: bool = True
     stopped: str = ""
+    rules: ScaleDownSettings = field(default_factory=ScaleDownSettings)
     outcomes: list[ScaleOutcome] = field(default_factory=list)
     events: list[TargetEvent] = field(default_factory=list)
     counted: list[ScaleResult] = field(default_factory=list)
@@ -168,6 +169,7 @@ class ProviderWorld:
                 cluster=self.api.seen,
                 is_configured=lambda: True,
                 stopped=lambda _: self.stopped,
+                rules=lambda _: self.rules,
                 announce=self.events.append,
                 clock=clock,
             )

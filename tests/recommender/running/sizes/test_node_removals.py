@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
 from adapter.foundation.sources.kubernetes.errors import ForbiddenError
 from recommender.cluster_size.node_groups.protocol import InstanceState, OutcomeUnknownError, ProviderInstance
 from recommender.kinds.cluster_size.health.failed_removals import FAILED_REMOVAL
+from recommender.kinds.cluster_size.model.size_settings import ScaleDownSettings
 from recommender.outputs.scale_results import ScaleResult
 from recommender.running.sizes.removal_marks import REMOVAL
 from tests.recommender.running.sizes.provider_world import ProviderWorld
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+SCRATCH: Final = {"name": "scratch", "emptyDir": {}}
 
 
 def test_a_node_is_cordoned_drained_and_then_deleted() -> None:
@@ -128,6 +131,19 @@ def _unsafe(world: ProviderWorld) -> None:
     world.api.add_pod("web", "n2", annotations={"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"})
 
 
+def _completing(world: ProviderWorld) -> None:
+    world.api.add_pod("batch", "n2", annotations={"cluster-autoscaler.kubernetes.io/safe-to-evict": "on-completion"})
+
+
+def _own_kind(world: ProviderWorld) -> None:
+    world.api.add_pod("db", "n2", owner="Database")
+
+
+def _with_local_data(world: ProviderWorld) -> None:
+    world.api.add_pod("cache", "n2")
+    world.api.pods["cache"]["spec"]["volumes"] = [{"name": "ram", "emptyDir": {"medium": "Memory"}}, SCRATCH]
+
+
 def _not_configured(world: ProviderWorld) -> None:
     world.stopped = "deleteNodes is not configured for plugin/example"
 
@@ -152,12 +168,25 @@ def _refuse_deletions(world: ProviderWorld) -> None:
     [
         (_unmovable, "shop/alone has no controller"),
         (_unsafe, "safe-to-evict: false"),
+        (_completing, "shop/batch has the annotation cluster-autoscaler.kubernetes.io/safe-to-evict: on-completion"),
+        (_own_kind, "shop/db is controlled by Database x"),
+        (_with_local_data, "shop/cache has the emptyDir volume scratch"),
         (_not_configured, "deleteNodes is not configured"),
         (_minimum, "the group small has a minimum of 2"),
         (_strange, "the provider lists no such machine"),
         (_refuse_deletions, "ValueError: protected"),
     ],
-    ids=["unmanaged pod", "unsafe pod", "configuration", "minimum", "another group", "provider"],
+    ids=[
+        "unmanaged pod",
+        "unsafe pod",
+        "pod to complete",
+        "pod of a custom kind",
+        "pod with local data",
+        "configuration",
+        "minimum",
+        "another group",
+        "provider",
+    ],
 )
 def test_what_stands_against_a_removal_makes_the_node_usable_again(
     change: Callable[[ProviderWorld], None], reason: str
@@ -169,6 +198,20 @@ def test_what_stands_against_a_removal_makes_the_node_usable_again(
     assert world.is_usable("n2")
     assert reason in world.events[-1].message
     assert [name for name, _ in world.group.changes] == (["delete"] if change is _refuse_deletions else [])
+
+
+@pytest.mark.parametrize("annotation", ["safe-to-evict", "safe-to-evict-local-volumes", ""])
+def test_a_pod_that_may_move_with_its_local_data_does_not_end_a_removal(annotation: str) -> None:
+    world = ProviderWorld()
+    world.resize(1, "n2")
+    value = "true" if annotation == "safe-to-evict" else "tmp, scratch"
+    _with_local_data(world)
+    world.api.pods["cache"]["metadata"]["annotations"] = {f"cluster-autoscaler.kubernetes.io/{annotation}": value}
+    if not annotation:
+        world.rules = ScaleDownSettings(skip_nodes_with_local_storage=False)
+    world.later(10)
+    assert world.api.evicted == ["cache"]
+    assert [name for name, _ in world.group.changes] == ["delete"]
 
 
 @pytest.mark.parametrize("after_seconds", [0, 2, 6, 20])
