@@ -181,6 +181,10 @@ class RecommendationKind(Protocol[S]):
         """Yield the objects that the output `scale` writes besides the targets that the entry lists."""
         return ()
 
+    def sizes(self, settings: S, target: TargetReference, cluster: ClusterState) -> bool:  # noqa: ARG002 - as `claims`
+        """Return whether the output `scale` writes the size of this object, which the entry does not list as target."""
+        return False
+
     def placed(self, settings: S, namespace: str) -> S:  # noqa: ARG002 - of use to kinds that look for neighbours
         """Return the settings for a process that runs in this namespace."""
         return settings

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from adapter.foundation.cluster.facts.scale_targets import group_of
 from adapter.foundation.cluster.values.state import ClusterNeeds
 from adapter.foundation.documents.tree import nearest
 from adapter.foundation.reports.counts import listed
@@ -105,6 +106,15 @@ class ClusterSizeKind(RecommendationKind[ClusterSizeSettings]):
                 f"the groups of the plugin {plugin.name}",
                 _ONE_WRITER,
             )
+
+    def sizes(self, settings: ClusterSizeSettings, target: TargetReference, cluster: ClusterState) -> bool:
+        """Return whether the target is, or may be, a node group of Cluster API."""
+        groups = settings.node_groups.cluster_api
+        if groups is None or group_of(target.api_version) != CLUSTER_API_GROUP:
+            return False
+        from recommender.kinds.cluster_size.node_groups.cluster_api.groups import may_be_group  # noqa: PLC0415 - as `calculation`
+
+        return may_be_group(target, groups, cluster.objects)
 
     def placed(self, settings: ClusterSizeSettings, namespace: str) -> ClusterSizeSettings:
         """Return the settings, with this namespace added to those in which a Cluster Autoscaler is looked for."""

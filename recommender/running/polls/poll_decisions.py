@@ -20,6 +20,7 @@ from recommender.decisions.memory import Memory
 from recommender.decisions.policy_settings import Output, RecommendationPolicy
 from recommender.decisions.targets.scaled_objects import with_scaled_objects
 from recommender.decisions.targets.vertical_autoscalers import known_autoscalers
+from recommender.kinds.table import kind_of
 from recommender.running.memory.store_protocol import MemoryUnavailableError
 from recommender.running.polls.poll_results import Decided
 from recommender.running.sizes.background_decisions import ImmediateSizing, SlowDecisions
@@ -27,6 +28,7 @@ from recommender.running.sizes.background_decisions import ImmediateSizing, Slow
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from adapter.foundation.cluster.values.state import ClusterState
     from adapter.foundation.time.clock import Clock
     from recommender.decisions.record import TargetReference
     from recommender.kinds.kind import Recommendation
@@ -71,6 +73,7 @@ class PollDecisions:
         }
         self._expansions = {name: self._expansion(plan, policies[name]) for name in listed}
         rivals = _rivals(policies, listed)
+        _add_group_sizers(rivals, plan, listed, inputs.cluster)
         found: dict[str, Decided] = {}
         self._slow.keep(plan.slow)
         # Slow decisions may depend on the others of this poll, so they are made last.
@@ -184,6 +187,23 @@ def _add_rivals(
             if others:
                 rivals = found.setdefault(name, {})
                 rivals[target] = tuple(dict.fromkeys((*rivals.get(target, ()), *others)))
+
+
+def _add_group_sizers(
+    found: dict[str, dict[TargetReference, tuple[str, ...]]],
+    plan: PollPlan,
+    listed: Mapping[str, ListedTargets],
+    cluster: ClusterState,
+) -> None:
+    """Add, as a rival for each target that is a node group, the recommendation that writes its size."""
+    writing = [each for each in plan.configuration.recommendations if Output.SCALE in each.policy.outputs]
+    sizers = [each for each in writing if not kind_of(each.policy.type).has_targets]
+    for policy in (each.policy for each in writing if sizers):
+        for target in _targets(policy, listed):
+            for each in sizers:
+                if kind_of(each.policy.type).sizes(each.subject, target, cluster):
+                    rivals = found.setdefault(policy.name, {})
+                    rivals[target] = (*rivals.get(target, ()), each.policy.name)
 
 
 def _is_rival(other: str, policies: Mapping[str, RecommendationPolicy], in_order: tuple[str, ...], name: str) -> bool:

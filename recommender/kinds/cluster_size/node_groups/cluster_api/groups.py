@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from adapter.foundation.cluster.values.state import ClusterNode, JsonObject, ObjectKind
+    from recommender.decisions.record import TargetReference
     from recommender.kinds.cluster_size.model.size_settings import ClusterApiGroups
     from recommender.kinds.cluster_size.node_groups.cluster_api.machine_of_node import Owned
     from recommender.kinds.cluster_size.node_groups.discovery_facts import DiscoveryFacts
@@ -93,6 +94,17 @@ def cluster_api_groups(
         found = replace(_group(one, read, stated, world), options=options)
         groups.append(_with_autoscaler(found, seen, world))
     return Discovered(tuple(groups), tuple(problems))
+
+
+def may_be_group(target: TargetReference, stated: ClusterApiGroups, objects: Objects) -> bool:
+    """Return whether an object of Cluster API is a node group; also True while it is not known."""
+    if target.kind not in kinds.SCALABLE_RESOURCES or target.namespace not in stated.namespaces:
+        return False
+    wanted = [kind for kind in kinds.scalable_kinds(target.kind, stated) if kind.namespace == target.namespace]
+    if any(isinstance(objects.get(kind), Unknown) for kind in wanted):
+        return True
+    found = (one for one in objects_of(objects, *wanted) if text(one, "metadata", "name") == target.name)
+    return any(_is_group(one, stated) for one in found)
 
 
 def _is_group(one: JsonObject, stated: ClusterApiGroups) -> bool:

@@ -1,0 +1,75 @@
+"""A node group that a cluster size is written to is left alone by all recommendations that name it as a target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, TypeAlias
+
+import pytest
+
+from adapter.foundation.cluster.values.state import ClusterState, ObjectKind, Observed, Unknown
+from adapter.foundation.time.clock import Clock
+from recommender.configuration.reading import read_configuration
+from recommender.decisions.inputs import Inputs, TargetState
+from recommender.decisions.record import TargetAction, TargetOutcome, TargetReference
+from recommender.running.inputs.poll_plan import plan_of
+from recommender.running.memory.memories import Memories
+from recommender.running.memory.store_protocol import ProcessMemoryStore
+from recommender.running.polls.poll_decisions import PollDecisions
+from tests.recommender.configuration.files import entry, whole
+
+NOW: Final = 1_767_225_600.0
+API: Final = "cluster.x-k8s.io/v1beta1"
+WORKERS: Final = TargetReference(API, "MachineDeployment", "capi", "workers")
+MACHINES: Final = ObjectKind("cluster.x-k8s.io", "machinedeployments", "MachineDeployment", "capi")
+LIMITS: Final = {f"cluster.x-k8s.io/cluster-api-autoscaler-node-group-{each}-size": "9" for each in ("min", "max")}
+TARGET: Final = f"targets: [{{apiVersion: {API}, kind: MachineDeployment, namespace: capi, name: workers}}]"
+SIZES: Final = "clusterSize: {nodeGroups: {clusterAPI: {namespaces: [capi], clusterName: prod}}}"
+Known: TypeAlias = Observed[tuple[Mapping[str, object], ...]] | Unknown
+
+
+class Quiet:
+    """Metrics that measure nothing."""
+
+    def decided(self, recommendation: str, seconds: float) -> None:
+        pass
+
+
+def workers(**annotations: str) -> dict[str, Any]:
+    return {
+        "apiVersion": API,
+        "kind": "MachineDeployment",
+        "metadata": {"namespace": "capi", "name": "workers", "annotations": annotations},
+        "spec": {"clusterName": "prod", "replicas": 2},
+    }
+
+
+def listed(*objects: Mapping[str, object]) -> Known:
+    return Observed(objects, NOW)
+
+
+def outcome(known: Known, sizes: str = SIZES, outputs: str = "[scale]") -> TargetOutcome:
+    text = whole(entry("by-nodes", TARGET, "outputs: [scale]"), entry("nodes", f"outputs: {outputs}", kind=sizes))
+    configuration = read_configuration(text, "r.yaml")
+    assert not configuration.problems
+    inputs = Inputs(
+        ClusterState(nodes=Observed((), NOW), autoscalers={"capi": Observed((), NOW)}, objects={MACHINES: known}),
+        targets={WORKERS: Observed(TargetState(2), NOW)},
+    )
+    decisions = PollDecisions(Memories(ProcessMemoryStore()), Quiet(), Clock())
+    found = {one.name: one for one in decisions.decided(plan_of(configuration), inputs, NOW)}
+    return found["by-nodes"].decisions[0].record.targets[0]
+
+
+@pytest.mark.parametrize("known", [listed(workers(**LIMITS)), Unknown("its first list is awaited")])
+def test_a_target_that_is_a_written_node_group_is_refused(known: Known) -> None:
+    found = outcome(known)
+    assert (found.action, found.owner) == (TargetAction.REFUSED, "recommendation nodes")
+
+
+def test_other_objects_of_cluster_api_and_groups_that_are_not_written_may_be_targets() -> None:
+    groups = listed(workers(**LIMITS))
+    assert outcome(listed(workers())).action is TargetAction.SCALE
+    assert outcome(groups, SIZES.replace("[capi]", "[other]")).action is TargetAction.SCALE
+    assert outcome(groups, SIZES.replace("prod", "staging")).action is TargetAction.SCALE
+    assert outcome(groups, outputs="[metric]").action is TargetAction.SCALE
