@@ -61,9 +61,9 @@ def leaves_alone(recommendation: Recommendation) -> bool:
 
 def _claims(entry: Recommendation) -> Iterator[_Claimed]:
     policy = entry.policy
-    if Output.SCALE not in policy.outputs:
-        return
-    for target, line in zip(policy.targets, entry.target_lines, strict=True):
-        yield _Claimed(ScaleClaim(identity_of(target), str(target), _SCALED_ONCE), policy.name, line)
+    if Output.SCALE in policy.outputs:
+        for target, line in zip(policy.targets, entry.target_lines, strict=True):
+            yield _Claimed(ScaleClaim(identity_of(target), str(target), _SCALED_ONCE), policy.name, line)
     for claim in kind_of(policy.type).claims(entry.subject):
-        yield _Claimed(claim, policy.name, entry.line)
+        if claim.output in policy.outputs:
+            yield _Claimed(claim, policy.name, entry.line)

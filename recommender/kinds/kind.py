@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeAlias, Typ
 
 from adapter.foundation.cluster.values.state import ClusterNeeds, ClusterState
 from recommender.decisions.memory import KindMemory
+from recommender.decisions.policy_settings import Output
 from recommender.decisions.texts.record_texts import message_without_notes
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from adapter.foundation.documents.tree import DocumentProblem
     from recommender.decisions.calculation import Calculate
     from recommender.decisions.limits import Limit
-    from recommender.decisions.policy_settings import Output, RecommendationPolicy
+    from recommender.decisions.policy_settings import RecommendationPolicy
     from recommender.decisions.record import Record, TargetReference
     from recommender.kinds.role_rules import RoleRule
     from recommender.outputs.event_rules import TargetEvent
@@ -45,7 +46,7 @@ RESOURCE_FAMILIES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ScaleClaim:
-    """The objects that the output `scale` of an entry writes, so that no two entries of a file write the same one."""
+    """The objects that an output of an entry writes, so that no two entries of a file write the same one."""
 
     place: Hashable
     """What identifies the objects; claims that may be on the same object have an equal place."""
@@ -55,6 +56,8 @@ class ScaleClaim:
     """The repair if another recommendation has the same claim."""
     part: str = ""
     """The part of the place that is claimed; empty for all of it."""
+    output: Output = Output.SCALE
+    """The output without which the entry claims nothing."""
 
     def meets(self, other: ScaleClaim) -> bool:
         """Return whether both claims may be on the same object."""
@@ -178,7 +181,7 @@ class RecommendationKind(Protocol[S]):
         return ()
 
     def claims(self, settings: S) -> Iterable[ScaleClaim]:  # noqa: ARG002 - of use to kinds that write more than targets
-        """Yield the objects that the output `scale` writes besides the targets that the entry lists."""
+        """Yield the objects that the outputs write besides the targets that the entry lists."""
         return ()
 
     def sizes(self, settings: S, target: TargetReference, cluster: ClusterState) -> bool:  # noqa: ARG002 - as `claims`

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 
 _SIZED_ONCE: Final = "give each its own namespaces or clusterName, or remove the output scale from one of them"
+_OWN_BUFFER: Final = "give each a CapacityBuffer of its own"
 _ONE_WRITER: Final = "remove the output scale from one of them"
 _NODES: Final = "tidewatch_recommended_nodes"
 
@@ -91,7 +92,7 @@ class ClusterSizeKind(RecommendationKind[ClusterSizeSettings]):
             yield message, f"did you mean {meant}?" if meant else "write the name of an entry with predictive"
 
     def claims(self, settings: ClusterSizeSettings) -> Iterator[ScaleClaim]:
-        """Yield the groups of Cluster API in each namespace."""
+        """Yield the groups of Cluster API in each namespace, those of providers, and the CapacityBuffer."""
         groups = settings.node_groups.cluster_api
         for namespace in groups.namespaces if groups is not None else ():
             shown = f"the groups of `clusterAPI` in namespace {namespace}"
@@ -106,6 +107,10 @@ class ClusterSizeKind(RecommendationKind[ClusterSizeSettings]):
                 f"the groups of the plugin {plugin.name}",
                 _ONE_WRITER,
             )
+        buffer = settings.buffer
+        if buffer is not None:
+            shown = f"the CapacityBuffer {buffer.namespace}/{buffer.name}"
+            yield ScaleClaim(buffer, shown, _OWN_BUFFER, output=Output.CAPACITY_BUFFER)
 
     def sizes(self, settings: ClusterSizeSettings, target: TargetReference, cluster: ClusterState) -> bool:
         """Return whether the target is, or may be, a node group of Cluster API."""

@@ -102,6 +102,18 @@ def test_node_groups_have_one_entry_that_writes_their_sizes(first: str, second: 
     assert problems_of(whole(entry("a", SCALES, kind=first), entry("b", kind=second))) == []
 
 
+@pytest.mark.parametrize(("name", "is_conflict"), [("web", True), ("batch", False)])
+def test_a_capacity_buffer_has_one_entry_that_writes_its_size(name: str, *, is_conflict: bool) -> None:
+    def sized(entry_name: str, buffer: str) -> str:
+        written = "outputs: [capacityBuffer]", f"capacityBuffer: {{namespace: shop, name: {buffer}}}"
+        return entry(entry_name, *written, kind="clusterSize: {nodeGroups: {byLabel: {key: pool}}, headroom: 5%}")
+
+    found = read_configuration(whole(sized("a", "web"), sized("b", name)), "r.yaml")
+    message = "'b' scales the CapacityBuffer shop/web, which 'a' in line 4 also scales: give each a CapacityBuffer"
+    assert [str(each) for each in found.problems] == ([f"r.yaml:8: {message} of its own"] if is_conflict else [])
+    assert [each.policy.name for each in found.recommendations] == (["a"] if is_conflict else ["a", "b"])
+
+
 def test_a_last_good_version_is_not_brought_back_to_size_the_groups_of_another_entry() -> None:
     before = whole(
         entry("a", SCALES, kind=GROUPS.format("x", "")),
