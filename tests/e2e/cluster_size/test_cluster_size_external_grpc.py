@@ -92,7 +92,9 @@ def sized(cloud: Cloud, **more: object) -> dict[str, Any]:
 
 
 @pytest.mark.usefixtures("unscheduled")
-def test_a_group_grows_once_though_the_process_is_killed_while_it_asks(cloud: Cloud, program: MachineGroups) -> None:
+def test_a_group_grows_once_although_the_process_is_killed_during_the_call(
+    cloud: Cloud, program: MachineGroups
+) -> None:
     wait_for, provider = cloud.cluster.wait_for, cloud.provider
     program.configure({**sized(cloud), "scaleDown": {"enabled": False}}, "outputs: [metric, scale]")
     first = program.start()

@@ -128,7 +128,7 @@ def wait_for_message(places: PlacedClusters, pod: Document, message: str) -> Non
     assert "nodeName" not in places.cluster.client.get(path_of(pod))["spec"]
 
 
-def test_no_pod_stays_pending_that_our_scale_up_helps(
+def test_every_pod_that_our_scale_up_helps_is_scheduled(
     places: PlacedClusters, tmp_path: Path, state: Callable[[str, str], None]
 ) -> None:
     """The scheduler spreads pods that the estimate packs, so a further decision may be needed, as in a real loop."""

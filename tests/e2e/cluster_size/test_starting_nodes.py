@@ -88,7 +88,7 @@ def test_a_node_that_cannot_hold_pods_yet_is_the_only_one(
     state("four slow starts, each with one node that suffices", "2 nodes each")
 
 
-def test_while_the_api_server_is_away_no_group_backs_off_and_no_node_is_asked_for_twice(
+def test_during_an_outage_of_the_api_server_no_group_backs_off_and_no_node_is_requested_twice(
     groups: MachineGroups, state: Callable[[str, str], None]
 ) -> None:
     draw = random.Random(SEED)

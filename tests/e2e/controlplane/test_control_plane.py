@@ -151,7 +151,7 @@ def test_a_user_may_do_what_a_role_allows_and_nothing_else(cluster: Cluster, nam
         user.client.get("/api/v1/namespaces/default/pods")
 
 
-def test_ordinary_pods_become_ready_and_go_when_they_are_deleted(cluster: Cluster, namespace: str) -> None:
+def test_ordinary_pods_become_ready_and_disappear_when_they_are_deleted(cluster: Cluster, namespace: str) -> None:
     cluster.apply(deployment(namespace, "web", 3))
     pods = cluster.wait_until_ready(namespace, "web")
     assert len({pod["status"]["podIP"] for pod in pods}) == 3
@@ -172,7 +172,7 @@ def test_an_annotation_keeps_an_ordinary_pod_from_being_ready(cluster: Cluster, 
     assert cluster.wait_until_ready(namespace, "web")
 
 
-def test_a_namespace_goes_when_it_is_deleted(cluster: Cluster, namespace: str) -> None:
+def test_a_namespace_disappears_when_it_is_deleted(cluster: Cluster, namespace: str) -> None:
     # The namespace controller looks again after half of the longest grace period.
     cluster.apply(deployment(namespace, "web", terminationGracePeriodSeconds=1))
     cluster.wait_until_ready(namespace, "web")

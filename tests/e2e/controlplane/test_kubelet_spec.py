@@ -80,7 +80,7 @@ def test_a_probe_finds_a_port_by_its_name() -> None:
         ({}, {"restartPolicy": "Never"}, "restartPolicy"),
     ],
 )
-def test_what_it_cannot_do_is_refused_by_name(container: dict[str, Any], spec: dict[str, Any], field: str) -> None:
+def test_unsupported_fields_are_refused_by_name(container: dict[str, Any], spec: dict[str, Any], field: str) -> None:
     with pytest.raises(RefusedError, match=field):
         read(container, **spec)
 

@@ -58,7 +58,7 @@ def test_an_update_changes_all_files_at_once_and_no_open_file(tmp_path: Path) ->
     assert not (tmp_path / "b").is_symlink()
 
 
-def test_what_has_not_changed_is_not_written_again(tmp_path: Path) -> None:
+def test_unchanged_files_are_not_written_again(tmp_path: Path) -> None:
     files = {"a": File(b"1", 0o644)}
     assert write_atomically(tmp_path, files)
     before = (tmp_path / "..data").readlink()
@@ -66,7 +66,7 @@ def test_what_has_not_changed_is_not_written_again(tmp_path: Path) -> None:
     assert (tmp_path / "..data").readlink() == before
 
 
-def test_everybody_may_write_to_an_empty_folder(tmp_path: Path) -> None:
+def test_every_user_may_write_to_an_empty_dir(tmp_path: Path) -> None:
     make_empty(tmp_path / "scratch", None)
     assert (tmp_path / "scratch").stat().st_mode & 0o777 == 0o777
 
@@ -116,7 +116,7 @@ def test_a_missing_key_is_an_error_unless_it_is_optional() -> None:
     assert "TOKEN" not in compose(container(env=[optional]), AROUND)
 
 
-def test_what_is_gone_since_a_folder_was_listed_keeps_no_container_from_starting(
+def test_a_file_that_disappears_after_the_listing_does_not_prevent_the_start_of_a_container(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def bind(source: str, _target: str, **_: object) -> None:

@@ -76,7 +76,7 @@ def test_programs_are_built_once(environ: dict[str, str]) -> None:
     assert control_plane(environ=environ)["etcd"] == str(folder / "etcd")
 
 
-def test_two_who_build_at_once_build_once(environ: dict[str, str]) -> None:
+def test_two_concurrent_builds_build_once(environ: dict[str, str]) -> None:
     others = [threading.Thread(target=build, args=(PROMETHEUS, environ, io.StringIO())) for _ in range(2)]
     for other in others:
         other.start()

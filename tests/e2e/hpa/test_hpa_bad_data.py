@@ -210,7 +210,7 @@ def test_a_deployment_keeps_its_size(course: Course, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_autoscaler_says_what_it_lacks(course: Course, name: str) -> None:
+def test_an_autoscaler_reports_the_missing_metric(course: Course, name: str) -> None:
     reasons = {"pods": "FailedGetPodsMetric", "object": "FailedGetObjectMetric", "external": "FailedGetExternalMetric"}
     alone = name.endswith("one-pod")
     kind = "pods" if name == "nan-on-all-pods" else name.partition("-")[0]

@@ -200,7 +200,7 @@ def test_the_model_decides_each_sync_as_the_controller_does(played: Played, name
     assert len(sizes) >= 4
 
 
-def test_every_kind_of_limit_had_a_part(played: Played) -> None:
+def test_every_kind_of_limit_occurred(played: Played) -> None:
     """The scripts lead the controller through all of its reasons; without that, agreement would mean little."""
     reasons = {reason for verdict in played.verdicts.values() for reason in verdict.reasons}
     limits = {"ScaleUpLimit", "ScaleDownLimit", "TooManyReplicas", "TooFewReplicas", "DesiredWithinRange"}

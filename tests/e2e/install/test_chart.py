@@ -41,11 +41,11 @@ def names(release: Release, kind: str) -> set[str]:
     return {one["metadata"]["name"] for one in release.all(kind)}
 
 
-def test_helm_has_nothing_to_say_against_it() -> None:
+def test_helm_lint_has_no_complaint() -> None:
     assert "0 chart(s) failed" in helm("lint", "--strict", str(CHART))
 
 
-def test_every_object_is_one_that_kubernetes_takes(release: Release) -> None:
+def test_kubernetes_accepts_every_object(release: Release) -> None:
     for one in release.objects:
         if one["kind"] in MODELS:
             check_fields(one)
@@ -53,7 +53,7 @@ def test_every_object_is_one_that_kubernetes_takes(release: Release) -> None:
     assert foreign <= FOREIGN
 
 
-def test_every_object_has_its_place_and_no_two_have_the_same(release: Release) -> None:
+def test_every_object_has_a_namespace_and_a_unique_name(release: Release) -> None:
     seen = [(one["kind"], one["metadata"].get("namespace"), one["metadata"]["name"]) for one in release.objects]
     assert len(seen) == len(set(seen))
     for kind, namespace, name in seen:
@@ -61,7 +61,7 @@ def test_every_object_has_its_place_and_no_two_have_the_same(release: Release) -
         assert namespace == (None if kind in CLUSTER_KINDS else elsewhere), (kind, name)
 
 
-def test_all_selectors_mean_the_adapter_s_pods(release: Release) -> None:
+def test_all_selectors_match_the_pods_of_the_adapter(release: Release) -> None:
     labels = release.all("Deployment")[0]["spec"]["template"]["metadata"]["labels"]
     selecting = [one for one in release.objects if one["kind"] in SELECTING]
     assert len(selecting) >= 2
@@ -72,7 +72,7 @@ def test_all_selectors_mean_the_adapter_s_pods(release: Release) -> None:
         assert constraint["labelSelector"]["matchLabels"].items() <= labels.items()
 
 
-def test_all_ports_meet(release: Release) -> None:
+def test_ports_of_flags_probes_and_services_agree(release: Release) -> None:
     ports = {port["name"]: port["containerPort"] for port in release.container["ports"]}
     flags = release.flags
     plain = flags.address("plain-bind-address")
@@ -90,13 +90,13 @@ def test_all_ports_meet(release: Release) -> None:
         assert service["port"] in [port["port"] for port in services[service["name"]] if port["targetPort"] == "https"]
 
 
-def test_the_program_takes_its_arguments_without_a_word(release: Release) -> None:
+def test_the_program_accepts_its_arguments_without_a_warning(release: Release) -> None:
     assert release.container["command"] == ["tidewatch-adapter"]
     assert "serve" in COMMANDS.commands
     assert release.flags.warnings == ()
 
 
-def test_every_file_that_the_program_is_told_of_is_mounted(release: Release) -> None:
+def test_every_file_that_a_flag_names_is_mounted(release: Release) -> None:
     mounts = {mount["mountPath"]: mount["name"] for mount in release.container["volumeMounts"]}
     assert sorted(mounts.values()) == sorted(volume["name"] for volume in release.pod["volumes"])
     told = [value for argument in release.arguments if (value := argument.partition("=")[2]).startswith("/")]
@@ -132,7 +132,7 @@ def test_the_pods_have_no_more_rights_on_the_node_than_they_need(release: Releas
     assert "cpu" not in release.container["resources"]["limits"]
 
 
-def test_the_end_is_waited_for(release: Release) -> None:
+def test_the_program_has_time_to_end(release: Release) -> None:
     delay = release.flags.seconds("shutdown-delay")
     options = ServerOptions(
         program="",
@@ -161,7 +161,7 @@ def test_tls_is_verified(release: Release, case: str) -> None:
     assert len(published) + len(injected) + len(stated) == len(expected)
 
 
-def test_a_self_made_certificate_is_kept_where_the_program_may_write(release: Release) -> None:
+def test_a_self_signed_certificate_is_kept_in_a_writable_folder(release: Release) -> None:
     kept = kept_certificate(release.flags)
     secrets = release.all("Secret")
     assert len(secrets) == (1 if kept else 0)
@@ -175,7 +175,7 @@ def test_a_self_made_certificate_is_kept_where_the_program_may_write(release: Re
         assert kept.wanted.service.name in names(release, "Service")
 
 
-def test_no_right_is_without_bounds(release: Release) -> None:
+def test_every_right_is_limited(release: Release) -> None:
     rules = [(one, rule) for kind in ("Role", "ClusterRole") for one in release.all(kind) for rule in one["rules"]]
     for one, rule in rules:
         reader = one["metadata"]["name"].endswith("-hpa-reader")
@@ -195,7 +195,7 @@ def test_no_right_is_without_bounds(release: Release) -> None:
             assert set(rule["verbs"]) == {"get", "patch"}
 
 
-def test_every_binding_is_of_a_role_that_is_there_to_the_adapter(release: Release) -> None:
+def test_every_binding_binds_an_existing_role_to_the_adapter(release: Release) -> None:
     account = release.pod["serviceAccountName"]
     roles = {kind: names(release, kind) | BUILT_IN_ROLES for kind in ("Role", "ClusterRole")}
     bindings = [*release.all("RoleBinding"), *release.all("ClusterRoleBinding")]
@@ -220,9 +220,7 @@ def grown_roles(role: Object) -> set[str]:
 RESOURCE_CASES = {"resource metrics": True, "resource metrics, by rules of one's own": True}
 
 
-def test_resource_metrics_are_registered_and_readable_only_where_they_are_asked_for(
-    release: Release, case: str
-) -> None:
+def test_resource_metrics_are_registered_and_readable_only_if_enabled(release: Release, case: str) -> None:
     asked_for = RESOURCE_CASES.get(case, False)
     assert (RESOURCE in names(release, "APIService")) == asked_for
     roles = [one for one in release.all("ClusterRole") if OWN_GROUP not in one["rules"][-1]["apiGroups"]]

@@ -45,7 +45,7 @@ OURS = {
 
 
 @pytest.mark.parametrize(("registered", "message"), FOREIGN.values(), ids=FOREIGN)
-def test_an_api_that_is_somebody_else_s_is_not_taken(registered: dict[str, Any], message: str, tmp_path: Path) -> None:
+def test_an_api_of_another_owner_is_not_registered(registered: dict[str, Any], message: str, tmp_path: Path) -> None:
     with cluster(tmp_path, registered) as config:
         with pytest.raises(HelmError) as refused:
             render({}, "--dry-run=server", kubeconfig=config)
@@ -57,7 +57,7 @@ def test_an_api_that_is_somebody_else_s_is_not_taken(registered: dict[str, Any],
 
 
 @pytest.mark.parametrize("registered", OURS.values(), ids=OURS)
-def test_an_api_that_is_ours_already_stays_ours(registered: dict[str, Any], tmp_path: Path) -> None:
+def test_an_api_of_this_release_stays_registered(registered: dict[str, Any], tmp_path: Path) -> None:
     with cluster(tmp_path, registered) as config:
         assert len(render({}, "--dry-run=server", kubeconfig=config).all("APIService")) == 3
 
@@ -80,7 +80,7 @@ OWNERS = [{}, of_release("kube-system", "ms"), of_release(NAMESPACE, "tidewatch"
 
 @pytest.mark.parametrize("annotations", OWNERS)
 @pytest.mark.parametrize("values", TAKING.values(), ids=TAKING)
-def test_the_resource_metrics_of_another_server_are_never_taken(
+def test_resource_metrics_of_another_server_are_never_registered(
     values: dict[str, Any], annotations: dict[str, str], tmp_path: Path
 ) -> None:
     given = {"rules": {"resource": resource_rules()}} | values
@@ -102,7 +102,7 @@ LEAVING = {
 
 @pytest.mark.parametrize("annotations", OWNERS)
 @pytest.mark.parametrize("values", LEAVING.values(), ids=LEAVING)
-def test_without_a_claim_to_them_the_chart_installs_beside_another_server(
+def test_a_chart_that_does_not_claim_resource_metrics_installs_beside_another_server(
     values: dict[str, Any], annotations: dict[str, str], tmp_path: Path
 ) -> None:
     with cluster(tmp_path, apiservice(METRICS_SERVER, annotations, RESOURCE)) as config:
@@ -112,9 +112,9 @@ def test_without_a_claim_to_them_the_chart_installs_beside_another_server(
 @pytest.mark.parametrize(
     "registered",
     [None, apiservice({"namespace": NAMESPACE, "name": NAME}, name=RESOURCE)],
-    ids=["nobody's", "ours already"],
+    ids=["not registered", "registered by this release"],
 )
-def test_resource_metrics_that_are_nobody_else_s_are_registered(
+def test_resource_metrics_without_another_owner_are_registered(
     registered: dict[str, Any] | None, tmp_path: Path
 ) -> None:
     values = {"rules": {"resource": resource_rules()}}

@@ -33,7 +33,7 @@ ALL_CASES = (
 
 
 @pytest.mark.parametrize("values", ALL_CASES.values(), ids=ALL_CASES)
-def test_the_api_server_takes_every_object_without_a_warning(
+def test_the_api_server_accepts_every_object_without_a_warning(
     cluster: Cluster, namespace: str, values: dict[str, Any]
 ) -> None:
     release = render(values, namespace=namespace)
@@ -90,7 +90,7 @@ def test_with_its_defaults_it_answers_over_verified_tls_and_an_upgrade_changes_n
     assert [name for name in APIS if cluster.client.find(f"{REGISTERED}/{name}")] == []
 
 
-def test_an_api_that_another_release_has_is_refused_with_its_name(cluster: Cluster, namespace: str) -> None:
+def test_an_api_of_another_release_is_refused_with_its_name(cluster: Cluster, namespace: str) -> None:
     with installed(cluster, namespace):
         options = ("--namespace", "default", "--set", "fullnameOverride=other")
         with pytest.raises(HelmError) as refused:

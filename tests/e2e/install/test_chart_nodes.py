@@ -39,7 +39,7 @@ def flags(release: Release) -> dict[str, str]:
     return {name: value for name, _, value in (argument.partition("=") for argument in arguments)}
 
 
-def test_every_object_is_one_that_kubernetes_takes(release: Release) -> None:
+def test_kubernetes_accepts_every_object(release: Release) -> None:
     for one in release.objects:
         if one["kind"] in MODELS:
             check_fields(one)
@@ -47,14 +47,14 @@ def test_every_object_is_one_that_kubernetes_takes(release: Release) -> None:
     assert len(seen) == len(set(seen))
 
 
-def test_nothing_of_it_is_there_unless_it_is_enabled() -> None:
+def test_no_object_of_it_exists_unless_it_is_enabled() -> None:
     assert {component_of(one) for one in render().objects} == {"adapter"}
     beside = [one for one in rendered("loads").objects if component_of(one) == "adapter"]
     assert beside == list(render().objects)
     assert {component_of(one) for one in rendered("loads alone").objects} == {"nodes"}
 
 
-def test_selectors_mean_the_pods_of_their_own_component(release: Release) -> None:
+def test_selectors_match_only_the_pods_of_their_own_component(release: Release) -> None:
     for component in {component_of(one) for one in release.all("Deployment")}:
         (deployment,) = [one for one in release.all("Deployment") if component_of(one) == component]
         labels = deployment["spec"]["template"]["metadata"]["labels"]
@@ -66,7 +66,7 @@ def test_selectors_mean_the_pods_of_their_own_component(release: Release) -> Non
             assert constraint["labelSelector"]["matchLabels"].items() <= labels.items()
 
 
-def test_the_program_is_told_what_the_values_say() -> None:
+def test_the_values_become_flags_of_the_program() -> None:
     plain = {
         "--port": "2020",
         "--plain-bind-address": ":9180",
@@ -101,7 +101,7 @@ def test_the_program_is_told_what_the_values_say() -> None:
     }
 
 
-def test_the_program_takes_its_arguments_without_a_word_and_its_end_is_waited_for(release: Release) -> None:
+def test_the_program_accepts_its_arguments_without_a_warning_and_has_time_to_end(release: Release) -> None:
     (container,) = release.nodes["containers"]
     values = parse_flags(NODES, container["args"][1:], {})
     assert values.warnings == ()
@@ -109,13 +109,13 @@ def test_the_program_takes_its_arguments_without_a_word_and_its_end_is_waited_fo
     assert delay + 10 <= release.nodes["terminationGracePeriodSeconds"] <= delay + 20
 
 
-def test_the_program_takes_the_configuration(case: str) -> None:
+def test_the_program_accepts_the_configuration(case: str) -> None:
     for config in of_component(rendered(case), "nodes", "ConfigMap"):
         if "scheduling.yaml" in config["data"]:
             assert read_scheduling(config["data"]["scheduling.yaml"], case).policies
 
 
-def test_every_file_that_a_program_is_told_of_is_mounted(release: Release) -> None:
+def test_every_file_that_a_flag_names_is_mounted(release: Release) -> None:
     for pod in pods(release):
         (container,) = pod["containers"]
         mounts = {mount["mountPath"]: mount["name"] for mount in container["volumeMounts"]}
@@ -138,7 +138,7 @@ def test_the_pods_have_no_more_rights_on_the_node_than_they_need(release: Releas
         assert "hostNetwork" not in pod
 
 
-def test_health_is_asked_on_the_port_without_tls_and_callers_come_to_the_other(release: Release) -> None:
+def test_probes_use_the_port_without_tls_and_clients_the_other(release: Release) -> None:
     (container,) = release.nodes["containers"]
     assert {port["name"]: port["containerPort"] for port in container["ports"]} == {"api": 2020, "metrics": 9180}
     probes = [container[probe]["httpGet"] for probe in ("startupProbe", "readinessProbe", "livenessProbe")]
@@ -159,7 +159,7 @@ def test_a_static_pod_can_be_given_an_address() -> None:
     assert services["everything"]["clusterIP"] == "10.96.0.20"
 
 
-def test_the_program_gets_the_configuration_that_ships_or_the_one_that_is_given() -> None:
+def test_the_program_gets_the_shipped_configuration_or_that_of_the_values() -> None:
     def text(case: str) -> str:
         return str(rendered(case).one("ConfigMap", NAME)["data"]["scheduling.yaml"])
 
@@ -237,7 +237,7 @@ def test_monitors_policies_and_budgets_are_of_each_component() -> None:
     assert len(of_component(rendered("some may ask"), "nodes", "PodMonitor")) == 1
 
 
-def test_the_pods_of_nodes_have_a_policy_unless_it_is_not_wanted() -> None:
+def test_the_pods_of_nodes_have_a_network_policy_unless_it_is_turned_off() -> None:
     policies = {case: of_component(rendered(case), "nodes", "NetworkPolicy") for case in ("loads", "open")}
     assert policies["open"] == []
     (policy,) = policies["loads"]
@@ -283,7 +283,7 @@ def test_the_alert_on_its_certificate_comes_without_the_adapter_too() -> None:
     assert "TidewatchCertificateNearItsEnd" in rules
 
 
-def test_recording_rules_come_with_it_unless_they_are_not_wanted() -> None:
+def test_recording_rules_come_with_it_unless_they_are_turned_off() -> None:
     expected = [
         group["name"]
         for file in sorted((CHART / "files" / "recording").glob("*.yaml"))

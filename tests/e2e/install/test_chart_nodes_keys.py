@@ -22,7 +22,7 @@ def secrets(release: Release) -> dict[str, dict[str, bytes]]:
     }
 
 
-def test_the_chart_makes_what_the_api_asks_of_its_callers() -> None:
+def test_the_chart_makes_the_credentials_that_the_api_requires() -> None:
     made = secrets(rendered("loads"))
     token = made.pop(f"{NAME}-token")
     assert token["token"] == token["prometheusAuthToken"]
@@ -53,7 +53,7 @@ def test_a_static_pod_verifies_the_address_that_it_was_given() -> None:
         ("loads", {"serving", "client", "token"}),
     ],
 )
-def test_nothing_is_made_that_is_given_or_not_asked_for(case: str, made: set[str]) -> None:
+def test_no_credentials_are_made_that_are_given_or_not_required(case: str, made: set[str]) -> None:
     assert secrets(rendered(case)).keys() == {f"{NAME}-{one}" for one in made}
 
 

@@ -45,7 +45,7 @@ def default_configuration() -> dict[str, Any]:
     return found
 
 
-def test_another_configuration_of_the_scheduler_makes_new_pods() -> None:
+def test_a_changed_configuration_of_the_scheduler_replaces_its_pods() -> None:
     cases = ("everything", "a second scheduler", "a second scheduler over TLS")
     deployments = [of_component(rendered(case), "scheduler", "Deployment")[0] for case in cases]
     sums = {one["spec"]["template"]["metadata"]["annotations"]["checksum/config"] for one in deployments}
@@ -81,14 +81,14 @@ def test_the_scheduler_gets_the_ca_of_the_extender_and_not_its_key() -> None:
     assert volume["secret"] == {"secretName": "serving", "items": [{"key": "ca.crt", "path": "ca.crt"}]}
 
 
-def test_the_second_scheduler_is_of_the_cluster_s_version_unless_a_tag_is_given() -> None:
+def test_the_second_scheduler_has_the_version_of_the_cluster_unless_a_tag_is_set() -> None:
     images = {case: rendered(case).scheduler["containers"][0]["image"] for case in ("everything", "a second scheduler")}
     assert images["everything"] == "registry.k8s.io/kube-scheduler:v1.36.3"
     provider = render(NODE_CASES["a second scheduler"], "--kube-version", "v1.31.4-gke.1372000")
     assert provider.scheduler["containers"][0]["image"] == "registry.k8s.io/kube-scheduler:v1.31.4"
 
 
-def test_a_version_of_the_cluster_without_a_patch_version_is_no_tag() -> None:
+def test_a_cluster_version_without_a_patch_version_is_not_used_as_a_tag() -> None:
     """Argo CD may tell Helm such a version. An image without a tag would only fail in the pods."""
     with pytest.raises(
         HelmError, match=r"nodes\.scheduler\.image\.tag: Helm was told the cluster's version as v1\.31,"
@@ -99,7 +99,7 @@ def test_a_version_of_the_cluster_without_a_patch_version_is_no_tag() -> None:
 
 
 @pytest.mark.parametrize("case", [None, "a second scheduler", "a second scheduler that is open"])
-def test_the_real_scheduler_takes_the_configuration(
+def test_the_real_scheduler_accepts_the_configuration(
     case: str | None, kubernetes_programs: Mapping[str, Path], tmp_path: Path
 ) -> None:
     configuration = scheduler_configuration(case) if case else default_configuration()

@@ -66,7 +66,7 @@ def test_notes_say_what_is_still_missing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("is_closed", [False, True])
-def test_notes_say_who_must_show_what_to_the_loads_of_nodes(tmp_path: Path, *, is_closed: bool) -> None:
+def test_notes_say_which_credentials_clients_of_nodes_need(tmp_path: Path, *, is_closed: bool) -> None:
     text = notes(nodes(closed=is_closed), tmp_path)
     template = '{{index .data "token" | base64decode}}'
     secret = f"kubectl -n {NAMESPACE} get secret tidewatch-nodes-token -o go-template='{template}'"

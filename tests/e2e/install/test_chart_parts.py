@@ -23,7 +23,7 @@ from tests.helm.recommenders import LINEAR, configuration
 RECOMMENDER: Final[dict[str, Any]] = {"enabled": True, "config": configuration(LINEAR)}
 
 
-def test_the_rules_come_to_the_adapter_as_they_were_given(tmp_path: Path) -> None:
+def test_the_adapter_gets_the_rules_unchanged(tmp_path: Path) -> None:
     release = rendered("everything")
     (config,) = release.flags.paths("config")
     (mount,) = [mount for mount in release.container["volumeMounts"] if mount["mountPath"] == str(config)]
@@ -55,7 +55,7 @@ def test_without_rules_there_is_a_rule_file_all_the_same() -> None:
     assert text.split("\n") == ["externalRules: []", "rules: []"]
 
 
-def test_resource_rules_come_to_the_adapter_as_they_were_given() -> None:
+def test_the_adapter_gets_the_resource_rules_unchanged() -> None:
     (text,) = rendered("resource metrics").one("ConfigMap", f"{NAME}-rules")["data"].values()
     assert yaml.safe_load(text) == {"externalRules": [], "rules": [], "resourceRules": resource_rules()}
     assert "resourceRules" not in rendered("everything").one("ConfigMap", f"{NAME}-rules")["data"]["20-rules.yaml"]
@@ -91,7 +91,7 @@ def test_prometheus_is_where_the_values_say(prometheus: dict[str, object], url: 
     assert render({"prometheus": prometheus}).flags.text("prometheus-url") == url
 
 
-def test_what_prometheus_asks_for_comes_from_the_secret() -> None:
+def test_credentials_for_prometheus_come_from_the_secret() -> None:
     flags, folder = rendered("everything").flags, Path("/etc/tidewatch/prometheus")
     for name, key in (("ca-file", "ca.crt"), ("token-file", "token"), ("client-tls-cert-file", "tls.crt")):
         assert flags.path(f"prometheus-{name}") == folder / key
@@ -162,7 +162,7 @@ def test_a_recommender_that_would_read_all_clusters_is_refused() -> None:
     assert render(values({**connection, "matchers": 'cluster="a"'})).recommender
 
 
-def test_a_given_ca_is_what_the_api_server_verifies_by() -> None:
+def test_the_api_server_verifies_by_the_given_ca() -> None:
     bundles = [one["spec"]["caBundle"] for one in rendered("a given certificate").all("APIService")]
     assert [base64.b64decode(bundle).decode() for bundle in bundles] == [CA] * 3
 
@@ -180,7 +180,7 @@ def test_cert_manager_signs_the_name_that_the_api_server_verifies() -> None:
     assert notes == [{"cert-manager.io/inject-ca-from": f"{NAMESPACE}/{NAME}-tls"}] * 3
 
 
-def test_an_issuer_of_the_company_s_is_used_as_it_is() -> None:
+def test_the_users_own_issuer_is_used_unchanged() -> None:
     release = rendered("cert-manager, a company's issuer")
     assert release.all("Issuer") == []
     (serving,) = release.all("Certificate")
@@ -237,7 +237,7 @@ def test_names_that_look_like_numbers_are_names() -> None:
     assert release.pod["serviceAccountName"] == "0123"
 
 
-def test_labels_of_the_pods_cannot_take_them_from_their_deployment() -> None:
+def test_labels_of_pods_cannot_change_the_labels_of_the_selector() -> None:
     labels = rendered("everything").one("Deployment")["spec"]["template"]["metadata"]["labels"]
     assert (labels["team"], labels["app.kubernetes.io/name"]) == ("platform", "tidewatch")
 

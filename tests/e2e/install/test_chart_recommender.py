@@ -89,9 +89,7 @@ def test_the_rights_are_those_of_the_configuration_none_too_many_none_missing(re
     assert len(given) == len(set(given))
 
 
-def test_the_kind_of_objects_is_installed_and_writable_for_teams_only_where_it_is_asked_for(
-    release: Release, case: str
-) -> None:
+def test_the_kind_of_objects_is_installed_and_writable_for_teams_only_if_enabled(release: Release, case: str) -> None:
     is_wanted = case == "objects of teams"
     kinds = [one for one in release.all("CustomResourceDefinition") if component_of(one) == "recommendations"]
     assert [one["metadata"]["name"] for one in kinds] == (["recommendations.tidewatch.io"] if is_wanted else [])
@@ -133,7 +131,7 @@ def test_rights_can_come_from_elsewhere() -> None:
     assert release.recommender["serviceAccountName"] == "default"
 
 
-def test_every_object_is_one_that_kubernetes_takes(release: Release) -> None:
+def test_kubernetes_accepts_every_object(release: Release) -> None:
     for one in release.objects:
         if one["kind"] in MODELS:
             check_fields(one)
@@ -141,7 +139,7 @@ def test_every_object_is_one_that_kubernetes_takes(release: Release) -> None:
     assert len(seen) == len(set(seen))
 
 
-def test_selectors_mean_the_pods_of_their_own_component(release: Release) -> None:
+def test_selectors_match_only_the_pods_of_their_own_component(release: Release) -> None:
     for component in {component_of(one) for one in release.all("Deployment")}:
         (deployment,) = [one for one in release.all("Deployment") if component_of(one) == component]
         labels = deployment["spec"]["template"]["metadata"]["labels"]
@@ -154,7 +152,7 @@ def test_selectors_mean_the_pods_of_their_own_component(release: Release) -> Non
             assert constraint["labelSelector"]["matchLabels"].items() <= labels.items()
 
 
-def test_the_program_gets_the_file_as_it_was_given(release: Release, case: str) -> None:
+def test_the_program_gets_the_file_unchanged(release: Release, case: str) -> None:
     (container,) = release.recommender["containers"]
     assert container["command"] == ["tidewatch-recommender"]
     assert container["args"][:2] == ["run", "--config=/etc/tidewatch/recommender/recommender.yaml"]
@@ -185,11 +183,11 @@ def flags_of(release: Release) -> FlagValues:
     return parse_flags(RUN, container["args"][1:], {})
 
 
-def test_the_program_takes_its_arguments_without_a_word(release: Release) -> None:
+def test_the_program_accepts_its_arguments_without_a_warning(release: Release) -> None:
     assert flags_of(release).warnings == ()
 
 
-def test_the_end_is_waited_for(release: Release, case: str) -> None:
+def test_the_program_has_time_to_end(release: Release, case: str) -> None:
     end_seconds = server_options(flags_of(release), read(case).listen).end_seconds
     assert end_seconds + 5 <= release.recommender["terminationGracePeriodSeconds"] <= end_seconds + 15
 

@@ -88,7 +88,7 @@ def test_without_a_recommender_the_operator_changes_nothing() -> None:
         ({"metrics": {"service": {"enabled": True}}}, OPERATOR, f"scrapes the Service {NAME}-metrics"),
     ],
 )
-def test_notes_say_what_still_keeps_recommendations_from_hpas(
+def test_notes_say_why_hpas_cannot_read_recommendations_yet(
     values: dict[str, Any], options: tuple[str, ...], said: str, tmp_path: Path
 ) -> None:
     assert said in notes(with_recommender(configuration(LINEAR), **values), tmp_path, *options)
@@ -172,7 +172,7 @@ def test_a_configuration_with_queries_and_without_a_prometheus_gets_the_chart_s(
         (json.dumps(configuration(PREDICTED)), "so its entries are refused: write prometheus: {url: …} into it"),
     ],
 )
-def test_notes_say_which_prometheus_the_recommender_asks(config: object, said: str, tmp_path: Path) -> None:
+def test_notes_say_which_prometheus_the_recommender_queries(config: object, said: str, tmp_path: Path) -> None:
     assert said in notes({**with_recommender(config), "adapter": {"enabled": False}}, tmp_path)
 
 
@@ -192,6 +192,6 @@ def test_a_backend_that_is_the_chart_s_prometheus_needs_its_matchers() -> None:
     render(with_recommender(config | {"prometheus": [local | {"matchers": 'cluster="a"'}, fleet]}, prometheus=chart))
 
 
-def test_notes_say_nothing_of_it_where_no_prometheus_is_needed(tmp_path: Path) -> None:
+def test_notes_do_not_mention_prometheus_if_none_is_needed(tmp_path: Path) -> None:
     values = {**with_recommender(configuration(LINEAR)), "adapter": {"enabled": False}}
     assert "Prometheus is" not in notes(values, tmp_path)

@@ -76,7 +76,7 @@ def test_releases_of_two_namespaces_do_not_share_a_lease_in_a_third(tmp_path: Pa
     ],
     ids=["its own", "nobody's", "another name", "no Lease", "rights from elsewhere"],
 )
-def test_a_lease_that_no_other_release_has_is_taken(
+def test_a_lease_that_belongs_to_no_other_release_is_used(
     values: dict[str, Any], objects: list[dict[str, Any]], tmp_path: Path
 ) -> None:
     assert rendered(values, *objects, folder=tmp_path).recommender

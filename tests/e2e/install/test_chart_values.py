@@ -228,7 +228,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("values", "message"), REFUSED.values(), ids=REFUSED)
-def test_values_that_cannot_be_meant_are_refused(values: dict[str, Any], message: str) -> None:
+def test_invalid_values_are_refused(values: dict[str, Any], message: str) -> None:
     with pytest.raises(HelmError) as refused:
         render(values)
     assert message in str(refused.value)
@@ -284,7 +284,7 @@ def with_resources(component: str, section: str, quantities: dict[str, object]) 
 
 
 @pytest.mark.parametrize(("name", "written"), NO_QUANTITIES, ids=[f"{name}={each!r}" for name, each in NO_QUANTITIES])
-def test_what_is_no_quantity_is_refused(name: str, written: object) -> None:
+def test_an_invalid_quantity_is_refused(name: str, written: object) -> None:
     with pytest.raises(HelmError, match=f"at '/resources/limits/{name.replace('/', '~1')}'"):
         render(with_resources("adapter", "limits", {name: written}))
 
@@ -306,12 +306,12 @@ def test_cores_may_be_written_in_every_form_of_a_quantity(written: object) -> No
     assert limits["cpu"] == (0.1 if written == "1e-1" else written)
 
 
-def test_a_limit_is_taken_away_with_null() -> None:
+def test_null_removes_a_limit() -> None:
     limits = render(with_resources("adapter", "limits", {"memory": None})).pod["containers"][0]["resources"]["limits"]
     assert limits == {}
 
 
-def test_the_dots_in_the_name_of_a_release_are_in_the_name_of_no_service() -> None:
+def test_dots_in_the_name_of_a_release_are_not_in_names_of_services() -> None:
     text = helm("template", "my.release", str(CHART), "--set=nodes.enabled=true")
     services = [each["metadata"]["name"] for each in yaml.safe_load_all(text) if each and each["kind"] == "Service"]
     assert services
@@ -324,22 +324,22 @@ def test_a_release_whose_services_could_not_exist_is_refused() -> None:
     assert helm("template", "12", str(CHART), "--set=fullnameOverride=metrics")
 
 
-def test_labels_that_are_null_are_none() -> None:
+def test_labels_of_null_are_ignored() -> None:
     assert render({"podLabels": None}).pod == render().pod
 
 
-def test_an_address_and_plurals_that_are_null_are_none() -> None:
+def test_an_address_and_plurals_of_null_are_ignored() -> None:
     assert "clusterIP" not in render(nodes(service={"clusterIP": None})).one("Service", "tidewatch-nodes")["spec"]
     values = recommender(configuration())
     unnamed = recommender(configuration(), rbac={"plurals": None})
     assert render(unnamed).all("Role") == render(values).all("Role")
 
 
-def test_as_a_part_of_another_chart_it_takes_what_helm_hands_in() -> None:
+def test_as_a_subchart_it_accepts_the_values_that_helm_adds() -> None:
     assert render({"global": {"imageRegistry": "x"}}).objects == render().objects
 
 
-def test_a_chart_that_has_it_as_a_part_may_turn_it_off_as_usual(tmp_path: Path) -> None:
+def test_a_parent_chart_may_turn_it_off_by_a_condition(tmp_path: Path) -> None:
     """With `condition: tidewatch.enabled` Helm hands in the key. Alone, the chart would not heed it."""
     (tmp_path / "charts").mkdir()
     shutil.copytree(CHART, tmp_path / "charts" / "tidewatch")

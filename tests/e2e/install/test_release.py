@@ -51,13 +51,13 @@ def test_every_file_has_its_checksum(archive: Path) -> None:
     assert {f"tidewatch-{VERSION}-py3-none-any.whl", f"tidewatch-{VERSION}.tar.gz", "install.yaml"} <= set(made)
 
 
-def test_the_wheel_holds_both_programs_and_nothing_else_that_is_imported(archive: Path) -> None:
+def test_the_wheel_contains_both_programs_and_no_other_importable_package(archive: Path) -> None:
     names = zipfile.ZipFile(archive / f"tidewatch-{VERSION}-py3-none-any.whl").namelist()
     parts = {name.partition("/")[0] for name in names}
     assert parts == {"adapter", "recommender", f"tidewatch-{VERSION}.dist-info", f"tidewatch-{VERSION}.data"}
 
 
-def test_manifests_that_everybody_downloads_hold_no_secret(archive: Path) -> None:
+def test_published_manifests_contain_no_secret(archive: Path) -> None:
     secrets = [each for each in documents(archive / "install.yaml") if each["kind"] == "Secret"]
     assert [each.get("data") or each.get("stringData") for each in secrets] == [None] * len(secrets)
     assert "PRIVATE KEY" not in (archive / "install.yaml").read_text()

@@ -87,7 +87,7 @@ def refusals_counted(adapter: AskedAdapter, pod: Document) -> int:
     return sum(int(float(line.rpartition(" ")[2])) for line in lines)
 
 
-def test_what_the_api_server_refuses_never_reaches_the_adapter(adapter: AskedAdapter, pod: Document) -> None:
+def test_requests_that_the_api_server_refuses_never_reach_the_adapter(adapter: AskedAdapter, pod: Document) -> None:
     pair = adapter.cluster.plane.authorities.caller("bob")
     through, direct = both_ways(adapter, pod, pair=pair)
     before = refusals_counted(adapter, pod)
@@ -106,13 +106,13 @@ def test_a_user_with_the_right_reads_the_value_both_ways(adapter: AskedAdapter, 
     assert [client.get(other).status for client in (through, direct)] == [403, 403]
 
 
-def test_identity_headers_without_a_certificate_make_nobody_known(adapter: AskedAdapter, pod: Document) -> None:
+def test_identity_headers_without_a_certificate_authenticate_no_caller(adapter: AskedAdapter, pod: Document) -> None:
     reply = adapter.directly(pod).get(adapter.metric_path, FORGED)
     assert reply.status == 401
 
 
 @pytest.mark.parametrize("name", ["mallory", FRONT_PROXY_NAME])
-def test_with_a_certificate_of_the_client_ca_the_caller_is_whom_it_names_and_identity_headers_are_ignored(
+def test_a_certificate_of_the_client_ca_names_the_caller_and_identity_headers_are_ignored(
     adapter: AskedAdapter, pod: Document, name: str
 ) -> None:
     pair = adapter.cluster.plane.authorities.caller(name)
@@ -138,7 +138,7 @@ def test_identity_headers_beside_a_token_are_ignored(adapter: AskedAdapter, pod:
     assert refusal(adapter, f"system:serviceaccount:{adapter.shop}:nosy") in reply.document["message"]
 
 
-def test_a_token_counts_until_it_expires_for_its_audience_alone_and_as_it_was_signed(
+def test_a_token_is_valid_until_it_expires_for_its_audience_and_if_it_is_unchanged(
     adapter: AskedAdapter, pod: Document
 ) -> None:
     cluster, account = adapter.cluster, reading_account(adapter, "reader")
@@ -166,7 +166,7 @@ def test_a_token_is_refused_soon_after_its_account_was_deleted(adapter: AskedAda
     cluster.wait_for("the refusal", lambda: direct.get(adapter.metric_path).status == 401, 120)
 
 
-def test_nobody_sees_health_and_nothing_else(adapter: AskedAdapter, pod: Document) -> None:
+def test_an_anonymous_caller_sees_only_health(adapter: AskedAdapter, pod: Document) -> None:
     nobody = adapter.directly(pod)
     assert {path: nobody.get(path).status for path in HEALTH} == dict.fromkeys(HEALTH, 200)
     groups = ("/apis", "/apis/custom.metrics.k8s.io", "/apis/custom.metrics.k8s.io/v1beta2")

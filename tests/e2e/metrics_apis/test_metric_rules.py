@@ -110,7 +110,7 @@ def test_a_value_is_served_to_the_namespace_of_the_object_alone(teams: Teams) ->
     assert row.split()[:4] == ["waiting", "waiting", "Served", "1"]
 
 
-def test_the_series_of_another_namespace_are_out_of_reach(teams: Teams) -> None:
+def test_series_of_another_namespace_cannot_be_read(teams: Teams) -> None:
     foreign = f'{{namespace="{teams.bank}"}}'
     theirs = metric_rule(teams.shop, "theirs", seriesQuery=f"orders_waiting{foreign}")
     around = metric_rule(
@@ -122,7 +122,7 @@ def test_the_series_of_another_namespace_are_out_of_reach(teams: Teams) -> None:
     teams.wait_for(teams.shop, "around", ["7"])
 
 
-def test_a_name_of_the_rule_files_stays_theirs(teams: Teams) -> None:
+def test_an_object_cannot_take_a_name_of_the_rule_files(teams: Teams) -> None:
     teams.wait_for(teams.shop, "queue_length", ["7"])
     tenfold = metric_rule(teams.shop, "tenfold", name={"as": "queue_length"}, metricsQuery=f"10 * {SUM}")
     teams.cluster.apply(tenfold)
@@ -140,7 +140,7 @@ def test_a_change_and_a_deletion_act_on_all_replicas(teams: Teams) -> None:
     teams.wait_for(teams.shop, "changing", 404)
 
 
-def test_what_only_the_adapter_can_judge_is_told_in_the_status(teams: Teams) -> None:
+def test_faults_that_only_the_adapter_can_find_are_in_the_status(teams: Teams) -> None:
     teams.cluster.apply(metric_rule(teams.shop, "reaching", metricsQuery="info(<<.Series>>{<<.LabelMatchers>>})"))
     teams.wait_until(teams.shop, "reaching", ("False", "InvalidRule"), ("True", "InvalidRule"))
     found = teams.cluster.client.get(f"{API}/namespaces/{teams.shop}/metricrules/reaching")["status"]
@@ -163,7 +163,7 @@ def test_replicas_agree_on_a_status(teams: Teams) -> None:
     assert managers == {"tidewatch-adapter"}
 
 
-def test_a_third_object_is_beyond_the_quota_until_an_older_one_goes(teams: Teams) -> None:
+def test_a_third_object_is_beyond_the_quota_until_an_older_one_is_deleted(teams: Teams) -> None:
     with namespace_of_its_own(teams.cluster, "full") as full:
         names = [f"rule-{number:02}" for number in range(MOST + 1)]
         for name in names:

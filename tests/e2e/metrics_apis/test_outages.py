@@ -169,7 +169,7 @@ def test_without_prometheus_nothing_shrinks_and_scaling_goes_on_afterwards(
     scene.assert_it_scales()
 
 
-def test_people_are_told_of_an_aged_answer_and_the_controller_is_not(scene: Scene) -> None:
+def test_an_aged_answer_has_a_warning_for_users_but_not_for_the_controller(scene: Scene) -> None:
     """The HPA controller would log each warning that it gets, for each request."""
     path = f"{CUSTOM}/namespaces/{scene.scalers.namespace}/pods/*/connections?labelSelector=app%3Dweb"
 

@@ -93,7 +93,7 @@ def values(prometheus: ScrapedPrometheus, **rules: object) -> dict[str, Any]:
     return values_for(prometheus, 1, LOOK_SOON) | {"rules": RULES | rules}
 
 
-def test_what_another_server_has_is_neither_taken_nor_touched(cluster: Cluster, prometheus: ScrapedPrometheus) -> None:
+def test_an_apiservice_of_another_server_is_not_changed(cluster: Cluster, prometheus: ScrapedPrometheus) -> None:
     cluster.client.create(REGISTERED, of_metrics_server())
     try:
         before = registered(cluster)
@@ -267,7 +267,7 @@ def test_kubectl_get_shows_tables(cluster: Cluster, shop: Shop) -> None:
     assert (head.split()[0], row.split()[0], row.split()[2:]) == ("NAME", shop.node, ["2Gi", WINDOW])
 
 
-def test_who_may_view_a_namespace_may_top_it_and_no_other(cluster: Cluster, shop: Shop) -> None:
+def test_viewers_of_a_namespace_may_use_kubectl_top_only_there(cluster: Cluster, shop: Shop) -> None:
     viewer = cluster.user("top-viewer")
     binding = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -360,7 +360,7 @@ def examined_by_doctor(adapter: InstalledAdapter, pod: Document, folder: Path) -
     return {line.name: line for line in examined(client, doctor_settings(parse_flags(DOCTOR, flags, {})))}
 
 
-def test_what_another_server_takes_is_left_to_it_and_told(
+def test_an_apiservice_that_another_server_takes_over_is_left_and_logged(
     cluster: Cluster, shop: Shop, adapter: InstalledAdapter, tmp_path: Path
 ) -> None:
     """Somebody installs metrics-server over the adapter, as `kubectl apply` of its manifest does."""

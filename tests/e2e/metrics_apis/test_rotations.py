@@ -249,7 +249,7 @@ def successes_since(adapter: AskedAdapter, moment: float) -> int:
     return sum(1 for event in events if event.code in {200, 201} and event.start.timestamp() > moment)
 
 
-def test_the_adapter_takes_its_renewed_token_when_the_old_one_counts_no_more(
+def test_the_adapter_uses_its_renewed_token_once_the_old_one_has_expired(
     adapter: AskedAdapter, prometheus: ScrapedPrometheus, load: SteadyLoad, state: Callable[[str, str], None]
 ) -> None:
     cluster, namespace = adapter.cluster, adapter.installed.namespace

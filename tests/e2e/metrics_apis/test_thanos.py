@@ -182,7 +182,7 @@ def test_values_are_those_of_the_clusters_that_the_matchers_choose(
     ],
     indirect=["adapter"],
 )
-def test_what_a_dead_store_leaves_is_never_taken_for_the_whole(
+def test_a_partial_answer_because_of_a_dead_store_is_never_served_as_complete(
     querier: Querier, adapter: Adapter, expected: tuple[Decimal, Decimal], cluster: str
 ) -> None:
     log = Log(expected)

@@ -114,7 +114,7 @@ def test_pods_of_a_node_that_a_test_made_run_and_end_with_it(cluster: Cluster, n
     ],
     ids=["no name", "the default's", "an unknown field"],
 )
-def test_a_configuration_that_cannot_be_meant_is_refused(
+def test_an_invalid_configuration_is_refused(
     cluster: Cluster, configuration: dict[str, Any], error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message), cluster.start_scheduler(configuration):

@@ -79,7 +79,7 @@ def test_the_page_and_the_list_name_the_same_differences() -> None:
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.parent.name)
-def test_the_kept_tables_hold_what_go_says(oracle: Oracle, table: Path) -> None:
+def test_the_stored_tables_have_the_results_of_go(oracle: Oracle, table: Path) -> None:
     rows = json.loads(table.read_text(encoding="utf-8"))
     said = [
         None if isinstance(answer, Refused) else answer

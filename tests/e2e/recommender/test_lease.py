@@ -107,7 +107,7 @@ class Candidate(LeaseEvents):
         return thread
 
 
-def test_one_leads_another_takes_over_from_the_silent_and_a_release_is_at_once(
+def test_one_replica_leads_another_takes_over_after_silence_or_at_once_after_a_release(
     cluster: Cluster, namespace: str, clients: dict[str, ObjectClient]
 ) -> None:
     first, second = Candidate(), Candidate()
@@ -145,7 +145,7 @@ def assert_audited(cluster: Cluster, namespace: str) -> None:
     assert all("timeout=" in event.uri for event in events if event.verb == "update")
 
 
-def test_writes_keep_to_the_versions_that_they_name(
+def test_writes_of_an_outdated_resource_version_are_conflicts(
     cluster: Cluster, namespace: str, clients: dict[str, ObjectClient]
 ) -> None:
     client, path = clients["first"], lease_path(namespace)

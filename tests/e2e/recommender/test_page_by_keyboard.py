@@ -94,7 +94,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         yield opened
 
 
-def test_someone_with_a_keyboard_finds_one_of_five_thousand(browser: Browser, many: str) -> None:
+def test_one_of_five_thousand_recommendations_is_found_by_keyboard(browser: Browser, many: str) -> None:
     browser.open(many)
     found: list[str] = []
     while not found or found[-1] != "search":

@@ -196,7 +196,7 @@ def test_an_object_sizes_its_target_until_it_is_deleted(scene: Scene, state: Cal
     assert scene.forbidden() == set()
 
 
-def test_the_file_wins_and_what_belongs_to_others_is_refused(scene: Scene) -> None:
+def test_the_file_wins_and_targets_of_others_are_refused(scene: Scene) -> None:
     scene.pool.add(2)
     scene.install()
     web, other = scene.workload("web"), scene.workload("other")
@@ -222,7 +222,7 @@ def test_the_file_wins_and_what_belongs_to_others_is_refused(scene: Scene) -> No
     assert web.replicas == 1
 
 
-def test_objects_beyond_a_quota_are_told_so_until_there_is_room_and_nothing_hangs_when_the_kind_goes(
+def test_objects_beyond_a_quota_have_a_status_and_nothing_hangs_when_the_kind_is_deleted(
     scene: Scene,
 ) -> None:
     scene.pool.add(2)
@@ -267,7 +267,7 @@ REFUSED: Final[dict[str, tuple[Document, str]]] = {
 }
 
 
-def test_the_api_server_refuses_what_cannot_be_right(scene: Scene) -> None:
+def test_the_api_server_refuses_invalid_objects(scene: Scene) -> None:
     scene.install()
     answers = {}
     for place, (change, _) in enumerate(REFUSED.values()):

@@ -196,7 +196,7 @@ def test_targets_of_others_are_refused_and_their_owner_is_named(scene: Scene) ->
 
 
 @pytest.mark.parametrize("elects", [True, False], ids=["with a Lease", "alone"])
-def test_nothing_is_scaled_while_the_api_server_does_not_answer_and_all_goes_on_afterwards(
+def test_nothing_is_scaled_while_the_api_server_does_not_answer_and_scaling_resumes_afterwards(
     scene: Scene,
     elects: bool,  # noqa: FBT001 - a parameter of the test
 ) -> None:

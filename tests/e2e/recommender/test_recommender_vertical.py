@@ -133,7 +133,7 @@ def test_cpva_follows_the_nodes_with_one_patch_each_and_through_an_outage(scene:
     assert set(scene.refused_requests()) <= {"list /api/v1/nodes?limit=200"}
 
 
-def test_pod_nanny_resizes_its_deployment_beyond_the_threshold_alone(scene: Scene) -> None:
+def test_pod_nanny_resizes_its_deployment_only_beyond_the_threshold(scene: Scene) -> None:
     small = {"cpu": "100m", "memory": "100Mi"}
     scene.create(requests=small, limits=small)
     first = scene.pod()

@@ -56,7 +56,7 @@ def containers_of(document: Document, kind: str) -> dict[str, Any]:
     return {each["name"]: each["resources"] for each in spec["template"]["spec"]["containers"]}
 
 
-def test_kubectl_takes_each_command_and_only_the_sizes_change(cluster: Cluster, namespace: str) -> None:
+def test_kubectl_accepts_each_command_and_only_the_sizes_change(cluster: Cluster, namespace: str) -> None:
     paths = {kind: f"{group}/namespaces/{namespace}/{plural}" for kind, (_, group, plural) in RESOURCES.items()}
     for kind, path in paths.items():
         cluster.client.create(path, workload(kind))
