@@ -11,7 +11,7 @@ from adapter.foundation.objects.shared_texts import shared_text
 from adapter.nodes.exporters.claims import exporter_text
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.queries.expressions import ADVANCE, BUSY, IDLE, NEWEST, PART_LABEL, RATIO, RESETS
-from adapter.nodes.queries.scrape_intervals import from_times, row_medians
+from adapter.nodes.queries.scrape_intervals import from_times
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -93,14 +93,13 @@ def rows_of(
     samples: Floats,
     piece: QueryPiece,
     scrape_seconds: Mapping[str, float],
+    usual_sums: Floats,
     *,
     is_overridden: bool = False,
-    usual_sums: Floats | None = None,
 ) -> AnswerRows:
     """Return the rows of an answer. `scrape_seconds` are the known scrape intervals (`Survey.scrape_seconds`).
 
-    `usual_sums` are what the modes of each row's CPUs usually add up to, NaN where that is not known yet; without them
-    it is taken from this answer, which must be of many steps.
+    `usual_sums` are what the modes of each row's CPUs usually add up to, NaN where that is not known yet.
     """
     # An infinite value is not a utilisation.
     samples = np.where(np.isfinite(samples), samples, np.nan)
@@ -139,12 +138,10 @@ def accounted_of(layout: SeriesLayout, samples: Floats) -> Floats:
         return layout.part(IDLE, samples) + layout.part(BUSY, samples)
 
 
-def _values(layout: SeriesLayout, samples: Floats, usual: Floats | None) -> tuple[Floats, Floats]:
+def _values(layout: SeriesLayout, samples: Floats, usual: Floats) -> tuple[Floats, Floats]:
     """Return the utilisation of each row, and the sum of all modes of its CPUs (NaN if unknown)."""
     ratio, idle = layout.part(RATIO, samples), layout.part(IDLE, samples)
     accounted = accounted_of(layout, samples)
-    if usual is None:
-        usual = row_medians(accounted)
     # This is judged by row: after a reset or a late scrape the sum differs, but the share of idle is still right.
     # No share is known of a sum beyond the largest number.
     shared = (accounted > 0) & np.isfinite(accounted)

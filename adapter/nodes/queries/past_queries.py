@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from adapter.nodes.queries.node_mapping import NodeMapping
     from adapter.nodes.queries.range_matrix import SeriesMatrix
     from adapter.nodes.queries.series_survey import Survey
+    from adapter.nodes.queries.usual_sums import UsualSums
 
 _SCRAPE_SECONDS: Final = 15
 """The scrape interval that is assumed when the samples behind a mean are counted."""
@@ -227,13 +228,18 @@ def past_slots(
     query: PastQuery,
     answer: SeriesMatrix,
     register: ExporterRegister,
+    usual_sums: UsualSums,
     mapping: NodeMapping,
     pace: Pace,
 ) -> SampleGrid:
-    """Return the slots of an answer that count. Raises PrometheusError for labels that cannot be read."""
+    """Return the slots of an answer that count. Raises PrometheusError for labels that cannot be read.
+
+    `register` and `usual_sums` are those of the answers about the newest steps.
+    """
     labels = answer.names.labels(query.expression, pace)
     layout = layout_of(answer.names.digest, labels, query.resource)
-    rows = rows_of(query.resource, layout, answer.values, query.piece, {})
+    usual = usual_sums.of_the_past(layout, answer.values)
+    rows = rows_of(query.resource, layout, answer.values, query.piece, {}, usual)
     mapped = mapped_rows(layout.labels, mapping.mapper, mapping.nodes)
     counted = register.counted_of_the_past(claimants_of(mapped, layout.labels, mapping.mapper), rows, mapped)
     found = joined(query.resource, None, counted.rows, query.piece, counted.mapped)

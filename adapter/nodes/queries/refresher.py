@@ -179,14 +179,15 @@ class SampleRefresher:
     def _fill(
         self, progress: PastProgress, query: PastQuery | None, nodes: tuple[ClusterNode, ...] | None, seconds: float
     ) -> PastAnswer:
-        register = None if query is None else self._progress[query.resource].register
-        if query is None or register is None:
+        newest = None if query is None else self._progress[query.resource]
+        if query is None or newest is None or newest.register is None:
             return PastAnswer()
         try:
             answer = read_piece(self._client, query.expression, query.piece, seconds, self._pace).matrix()
             if answer.warnings:
                 raise UnexpectedAnswerError(query.expression, f"the answer may be partial: {answer.warnings[0]}")
-            found = past_slots(query, answer, register, self._mapping.of(nodes, self._survey.last), self._pace)
+            mapping = self._mapping.of(nodes, self._survey.last)
+            found = past_slots(query, answer, newest.register, newest.usual_sums, mapping, self._pace)
         except PrometheusError as e:
             progress.failed(query)
             return PastAnswer(queries=1, failure=str(e))
@@ -267,8 +268,8 @@ class SampleRefresher:
             answer.values,
             piece,
             scrape_seconds,
+            progress.usual_sums.with_answer(layout, answer.values, piece.times),
             is_overridden=query.is_overridden,
-            usual_sums=progress.usual_sums.with_answer(layout, answer.values, piece.times),
         )
         counted = progress.count_rows(layout, rows, piece, mapping, self._survey.past(resource))
         self._moved |= counted.moved

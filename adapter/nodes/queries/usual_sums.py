@@ -17,6 +17,8 @@ from adapter.nodes.queries.scrape_intervals import row_medians
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from numpy.typing import NDArray
+
     from adapter.nodes.model.arrays import Floats
     from adapter.nodes.queries.answer_rows import Labels, SeriesLayout
 
@@ -38,9 +40,7 @@ class UsualSums:
         """Add the sums of an answer; return the usual sum of each of its rows, NaN where too few are known."""
         if self._layout is not layout:
             self._follow(layout)
-        sums = accounted_of(layout, samples)
-        # Counters that stand still do not show which modes there are, nor does a sum beyond the largest number.
-        sums = np.where((sums > 0) & np.isfinite(sums), sums, np.nan)
+        sums = _telling_sums(layout, samples)
         for time, column in zip(times, sums.T, strict=True):
             before = self._sums.pop(time, None)
             if before is not None or not np.isnan(column).all():
@@ -49,18 +49,47 @@ class UsualSums:
             del self._sums[time]
         if not self._sums:
             return np.full(len(layout.labels), np.nan)
-        kept = np.stack(tuple(self._sums.values()), axis=1)
-        enough = np.count_nonzero(~np.isnan(kept), axis=1) >= LEAST_STEPS
-        found: Floats = np.where(enough, row_medians(kept), np.nan)
-        return found
+        return _usual(np.stack(tuple(self._sums.values()), axis=1))
+
+    def of_the_past(self, layout: SeriesLayout, samples: Floats) -> Floats:
+        """Return the usual sum of each row of an answer about the past, which is not added; NaN where it is unknown.
+
+        An answer of many steps shows the sums of its own time. One of few may be about nothing but the slots at both
+        ends of an outage, which are spoilt; then the sums of the steps that were last requested count.
+        """
+        found = _usual(_telling_sums(layout, samples))
+        is_unknown = np.isnan(found)
+        if not self._sums or not is_unknown.any():
+            return found
+        latest = np.append(_usual(np.stack(tuple(self._sums.values()), axis=1)), np.nan)
+        return np.where(is_unknown, latest[self._places(layout)], found)
 
     def _follow(self, layout: SeriesLayout) -> None:
         """Put the sums into the order of another layout, whose new rows have none."""
-        if self._layout is not None:
-            places = {_key(labels): place for place, labels in enumerate(self._layout.labels)}
-            rows = np.array([places.get(_key(labels), -1) for labels in layout.labels], dtype=np.intp)
-            self._sums = {time: np.append(column, np.nan)[rows] for time, column in self._sums.items()}
+        rows = self._places(layout)
+        self._sums = {time: np.append(column, np.nan)[rows] for time, column in self._sums.items()}
         self._layout = layout
+
+    def _places(self, layout: SeriesLayout) -> NDArray[np.intp]:
+        """Return the place of each row of another layout in the sums; -1 for a row that they lack."""
+        known = () if self._layout is None else self._layout.labels
+        places = {_key(labels): place for place, labels in enumerate(known)}
+        return np.array([places.get(_key(labels), -1) for labels in layout.labels], dtype=np.intp)
+
+
+def _telling_sums(layout: SeriesLayout, samples: Floats) -> Floats:
+    """Return the sum of all modes of each row's CPUs; NaN where it does not show which modes there are."""
+    sums = accounted_of(layout, samples)
+    # Counters that stand still do not show it, nor does a sum beyond the largest number.
+    found: Floats = np.where((sums > 0) & np.isfinite(sums), sums, np.nan)
+    return found
+
+
+def _usual(sums: Floats) -> Floats:
+    """Return the usual sum of each row; NaN where too few are known."""
+    enough = np.count_nonzero(~np.isnan(sums), axis=1) >= LEAST_STEPS
+    found: Floats = np.where(enough, row_medians(sums), np.nan)
+    return found
 
 
 def _key(labels: Mapping[str, str]) -> Labels:

@@ -10,9 +10,10 @@ import pytest
 
 from adapter.foundation.time.pace import UNPACED
 from adapter.nodes.model.loads import LoadResource
-from adapter.nodes.queries.answer_rows import AnswerRows, layout_of, rows_of
+from adapter.nodes.queries.answer_rows import AnswerRows, accounted_of, layout_of, rows_of
 from adapter.nodes.queries.expressions import PART_LABEL
 from adapter.nodes.queries.query_steps import QueryPiece
+from adapter.nodes.queries.scrape_intervals import row_medians
 from tests.adapter.nodes.queries.answers import Series, matrix_body, read_matrix
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ def read_rows(
 ) -> AnswerRows:
     matrix = read_matrix(matrix_body(found), PIECE)
     layout = layout_of(b"", matrix.names.labels("", UNPACED), resource, is_overridden=is_overridden)
-    return rows_of(resource, layout, matrix.values, PIECE, known, is_overridden=is_overridden)
+    usual = row_medians(accounted_of(layout, matrix.values))
+    return rows_of(resource, layout, matrix.values, PIECE, known, usual, is_overridden=is_overridden)
 
 
 def cpu(*found: Series) -> AnswerRows:

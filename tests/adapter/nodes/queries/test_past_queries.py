@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
-from adapter.nodes.model.day import SLOT_SECONDS, LoadDay
+from adapter.nodes.model.day import SLOT_SECONDS, SLOTS, LoadDay
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.samples import SampleSet
 from adapter.nodes.model.scheduling_settings import SchedulingSettings
@@ -24,7 +24,7 @@ from adapter.nodes.queries.series_survey import Survey
 from adapter.nodes.windows.day import complete_slots, day_after, known_slots
 from adapter.nodes.windows.week import known_quarters, week_at, with_past
 from tests.adapter.nodes.placement.objects import a_node
-from tests.adapter.nodes.queries.exporters import NodeExporter, text_of
+from tests.adapter.nodes.queries.exporters import NodeExporter, busy_seconds, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -148,6 +148,24 @@ def test_the_past_of_a_real_prometheus_becomes_the_day(client: PrometheusClient)
     assert 10 <= np.count_nonzero(~np.isnan(late)) <= 13
     assert len(known_slots(day, MEMORY)) >= 22
     assert day.means[MEMORY][day.nodes.index("plain")][~np.isnan(row)] == pytest.approx(0.6, abs=0.01)
+
+
+def test_the_slots_at_both_ends_of_an_outage_have_the_load_of_their_samples(
+    start_prometheus: Callable[..., ScrapedPrometheus],
+) -> None:
+    exporter = NodeExporter("plain:9100", is_scraped=lambda at: not AT - 3780 < at < AT - 3480)
+    prometheus = start_prometheus(history=text_of((exporter,), START, AT))
+    # The process was running meanwhile, so it lacks nothing but these two slots.
+    means = {resource: np.full((1, SLOTS), 0.5, dtype=np.float32) for resource in (CPU, MEMORY)}
+    means[CPU][:, [-13, -12]] = np.nan
+    with PrometheusClient(PrometheusSettings(prometheus.url)) as client:
+        refresher = SampleRefresher(client, SETTINGS)
+        refresher.refresh(AT, None, None)
+        (found,) = refresher.fill_day(AT, LoadDay(AT, ("plain",), means), None, 10.0).slots
+    assert found.end == AT - 3300
+    for end, load in zip((AT - 3600, AT - 3300), found.values[0], strict=True):
+        first, *_, last = (at for at in exporter.times(START, AT) if end - SLOT_SECONDS < at <= end)
+        assert load == pytest.approx((busy_seconds(last) - busy_seconds(first)) / (last - first))
 
 
 def test_the_week_of_a_real_prometheus_is_read_beyond_the_day(week_client: PrometheusClient) -> None:
