@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from adapter.foundation.sources.objects import ObjectSource
     from adapter.foundation.sources.prometheus.errors import PrometheusError
     from adapter.foundation.sources.prometheus.queries.budget import Prometheus
+    from adapter.foundation.time.pace import Pace
     from adapter.metrics.readings.backends import Connect
     from adapter.metrics.rulebook.model import Metric, Rulebook
 
@@ -287,6 +288,7 @@ def make_house(
     cross_checks: bool = False,
     started: Callable[[float], Started] | None = lambda _timeout: Started(0.0, 0.0),
     connect: Connect | None = None,
+    pace: Pace = UNPACED,
 ) -> House:
     """Assemble readings with a fake clock unless told otherwise; without cross-checks, queries can be counted.
 
@@ -303,7 +305,7 @@ def make_house(
         objects=objects or MadeUpObjects({"shop": ["web-0", "web-1", "db-0"]}),
         prometheus=prometheus,
         submit=submit or Threads(),
-        pace=UNPACED,
+        pace=pace,
         telemetry=ReadingsTelemetry(registry),
         settings=settings,
         clock=Clock() if real_time else fake.clock,

@@ -33,10 +33,10 @@ _BYTES_BESIDE_TEXT = 120
 class SeriesShapes:
     """The names of series, each with all labels that series of that name have.
 
-    The size is limited: names beyond `most_names`, labels beyond `most_labels` of a name, and anything that would take
-    more than about `most_bytes` of memory are left out and counted. Series of one namespace may use at most half of
-    the names and of the memory, so that a tenant who exports ever more names leaves room for others. Names with the
-    same labels share one set of them.
+    The size is limited: names beyond `most_names` or longer than `longest_name`, labels beyond `most_labels` of a name,
+    and anything that would take more than about `most_bytes` of memory are left out and counted. Series of one
+    namespace may use at most half of the names and of the memory, so that a tenant who exports ever more names leaves
+    room for others. Names with the same labels share one set of them.
     """
 
     def __init__(
@@ -45,14 +45,20 @@ class SeriesShapes:
         most_labels: int = 1_000,
         most_bytes: int = 48 * 1024 * 1024,
         namespace_labels: Collection[str] = (),
+        *,
+        longest_name: int | None = None,
     ) -> None:
-        """`namespace_labels` are the labels that contain a series' namespace; without any, no namespace has a limit."""
+        """`namespace_labels` are the labels that contain a series' namespace; without any, no namespace has a limit.
+
+        `longest_name` limits the characters of a name; None means no limit.
+        """
         self._labels: dict[str, frozenset[str] | set[str]] = {}
         self._shared: dict[frozenset[str], frozenset[str]] = {}
         self._most_names = most_names
         self._most_labels = most_labels
         self._most_bytes = most_bytes
         self._namespace_labels = namespace_labels
+        self._longest_name = longest_name
         self._bytes = 0
         self._names_of: Counter[str] = Counter()
         self._bytes_of: Counter[str] = Counter()
@@ -89,6 +95,8 @@ class SeriesShapes:
             self.left_out += not taken
 
     def _begin(self, name: str, series: Mapping[str, str]) -> bool:
+        if self._longest_name is not None and len(name) > self._longest_name:
+            return False
         labels = frozenset(series) if len(series) <= self._most_labels else frozenset((_NAME,))
         shared, namespace = self._shared.get(labels), self._namespace_of(series)
         if len(self._labels) >= self._most_names or (namespace and self._names_of[namespace] >= self._most_names // 2):

@@ -38,6 +38,8 @@ MOST_NAMES = 500
 MOST_LABELS = 200
 MOST_BYTES = 1 << 20
 """Limits on the series of one object's look-up: their names, the labels of a name, and the memory for both."""
+LONGEST_NAME = 1000
+"""Longest name of a series in characters: the time that a pattern takes grows with it."""
 _PAUSE_RATIO = 4.0
 """Pause of a namespace after a look-up, in proportion to the duration of the look-up."""
 _LOOK_UPS_A_SECOND = 20.0
@@ -57,7 +59,8 @@ class ObjectCataloguer:
         They should not share the process's record of Prometheus's uptime: an owner's selector that is too slow says
         nothing about Prometheus.
         """
-        self._look_ups = SeriesLookUps(sources, _shapes_of_owner)
+        seconds = sources.settings.object_look_up_deadline_seconds
+        self._look_ups = SeriesLookUps(sources, _shapes_of_owner, most_naming_seconds=seconds)
         self._discovery = SeriesDiscovery(sources)
         self._settings = sources.settings
         self._clock = sources.clock
@@ -261,7 +264,7 @@ class ObjectCataloguer:
 
 def _shapes_of_owner(_: Collection[str]) -> SeriesShapes:
     """Return the collector for the series of one namespace, that of the rule's owner."""
-    return SeriesShapes(MOST_NAMES, MOST_LABELS, MOST_BYTES)
+    return SeriesShapes(MOST_NAMES, MOST_LABELS, MOST_BYTES, longest_name=LONGEST_NAME)
 
 
 def _all(states: Mapping[str, ObjectState]) -> Sequence[ObjectState]:

@@ -9,6 +9,7 @@ but not how much memory it needs.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from adapter.metrics.readings.reading_sources import ReadingSources
     from adapter.metrics.rulebook.model import Metric, Rule
 
+_SIMPLIFY = "simplify those of `seriesFilters` and `name.matches`, or narrow the query"
 _FIRST_PAUSE_SECONDS = 0.001
 """Pause between slices of a rule's first look-up; the rule's metrics are missing until it ends."""
 
@@ -77,9 +79,17 @@ class SeriesLookUps:
     """Looks up the series of rules. Changes nothing, and may be used on any thread."""
 
     def __init__(
-        self, sources: ReadingSources, shapes: Callable[[Collection[str]], SeriesShapes] = shapes_of_all
+        self,
+        sources: ReadingSources,
+        shapes: Callable[[Collection[str]], SeriesShapes] = shapes_of_all,
+        *,
+        most_naming_seconds: float = math.inf,
     ) -> None:
-        """`shapes` makes the collector for the series of one look-up, given the labels that contain their namespace."""
+        """`shapes` makes the collector for the series of one look-up, given the labels that contain their namespace.
+
+        `most_naming_seconds` limits the time that the patterns of a rule may take for all names together. With a limit,
+        no other bulk work waits for them: RE2 leaves the interpreter to other threads, but a name may take a second.
+        """
         self._new_shapes = shapes
         self._backends = sources.backends
         self._resolve = sources.objects.resource
@@ -87,6 +97,8 @@ class SeriesLookUps:
         self._clock = sources.clock
         self._pace = sources.pace
         self._first_pace = self._pace.with_pause(_FIRST_PAUSE_SECONDS)
+        self._most_naming_seconds = most_naming_seconds
+        self._naming_pace = self._pace.with_pause(math.inf) if math.isfinite(most_naming_seconds) else None
 
     def look_up(self, key: LookUpKey, states: Iterable[DiscoveredRule], timeout_seconds: float) -> LookUpResult:
         """Ask for the series and return the metrics that each of these rules provides from them."""
@@ -106,8 +118,13 @@ class SeriesLookUps:
             unreachable = isinstance(error, PrometheusUnreachableError | AuthenticationRefusedError)
             if isinstance(error, UnexpectedAnswerError) or not shapes:
                 return LookUpResult(key, (), failure, unreachable, of_source, answered_at)
-        metrics = tuple((state.rule, self._metrics_of(state.rule, shapes, pace)) for state in asking)
-        return LookUpResult(key, metrics, failure, unreachable, of_source, answered_at, shapes.series)
+        metrics: list[tuple[Rule, dict[MetricId, Metric]]] = []
+        for state in asking:
+            found, is_late = self._metrics_of(state.rule, shapes, self._naming_pace or pace)
+            metrics.append((state.rule, found))
+            if is_late and failure is None:
+                failure = f"its patterns took more than {self._most_naming_seconds:g} s: {_SIMPLIFY}"
+        return LookUpResult(key, tuple(metrics), failure, unreachable, of_source, answered_at, shapes.series)
 
     def _fold(
         self, prometheus: Prometheus, series_query: str, timeout_seconds: float, shapes: SeriesShapes, pace: Pace
@@ -119,17 +136,23 @@ class SeriesLookUps:
             shapes.add(series)
         return what_is_missing(shapes, answer.warnings)
 
-    def _metrics_of(self, rule: Rule, shapes: SeriesShapes, pace: Pace) -> dict[MetricId, Metric]:
-        """Return the metrics that the rule provides from the series, made a few names at a time."""
+    def _metrics_of(self, rule: Rule, shapes: SeriesShapes, pace: Pace) -> tuple[dict[MetricId, Metric], bool]:
+        """Return the metrics that the rule provides from the series, and whether that took too long to try all names.
+
+        They are made a few names at a time.
+        """
         found: dict[MetricId, Metric] = {}
+        until = self._clock.monotonic() + self._most_naming_seconds
         for part in pace.timed(metrics_by_name(rule, shapes, self._resolve)):
             for metrics in part:
                 found.update(by_id(metrics))
-        return found
+            if self._clock.monotonic() > until:
+                return found, True
+        return found, False
 
 
 def what_is_missing(shapes: SeriesShapes, warnings: Sequence[str]) -> str | None:
     """Return why there may be more series than those that were read; None if all arrived."""
     if shapes.left_out:
-        return f"it has too many names or labels, {shapes.left_out:,} series are left out: narrow the query"
+        return f"it has too many or too long names or labels, {shapes.left_out:,} series are left out: narrow the query"
     return f"Prometheus warns: {shortened(warnings[0])}" if warnings else None

@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 STATES: Final = ("ready", "refused", "waiting")
 """The states of objects in the adapter's own metrics."""
 _MOST_SHOWN = 3
+# The reason is left out: it may contain numbers that differ between replicas, which would overwrite each other's.
+_LOOK_UP_FAILED = (
+    "its series could not be looked up, or only in part; they are looked up again, and `tidewatch-adapter explain "
+    "--server` says why"
+)
 """Limit on the names that a message lists."""
 
 
@@ -119,7 +124,7 @@ def verdict_of(known: KnownObject) -> Verdict:
 
 def _readiness(known: KnownObject) -> tuple[Ready, Reason, str]:
     if known.series is None and known.failed:
-        return Ready.UNKNOWN, Reason.LOOK_UP_FAILED, "Prometheus could not be asked for its series; it is asked again"
+        return Ready.UNKNOWN, Reason.LOOK_UP_FAILED, _LOOK_UP_FAILED
     if known.series is None:
         return Ready.UNKNOWN, Reason.LOOK_UP_PENDING, "its series have not been looked up yet"
     if not known.series:

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from itertools import pairwise
+import threading
+from dataclasses import dataclass, field, replace
+from itertools import count, pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from adapter.foundation.objects.regex import Pattern
 from adapter.foundation.objects.selectors import EVERYTHING
 from adapter.foundation.sources.prometheus.errors import QueryRefusedError
+from adapter.foundation.time.pace import UNPACED, Pace
 from adapter.metrics.readings.answers import BySelector
 from adapter.metrics.readings.errors import FirstAnswerPendingError
 from adapter.metrics.readings.explain.explanation import Question
 from adapter.metrics.readings.readings_settings import ReadingSettings
 from adapter.metrics.rulebook.model import Api
+from adapter.metrics.rulebook.naming import SeriesFilter
 from adapter.metrics.rulebook.objects.rule_object_verdict import Verdict, verdict_of
 from tests.support.readings import FakeClock, House, ScriptedPrometheus, Threads, make_house, reply
 from tests.support.rule_objects import QUEUE, RATE, rule_object, spec_with
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from adapter.foundation.sources.prometheus.errors import PrometheusError
     from adapter.metrics.rulebook.objects.rule_object import RuleObject
@@ -50,11 +54,17 @@ class Served:
     series: Any = matching
     rules: str = FILES
     threads: Threads = field(default_factory=Threads)
+    pace: Pace = UNPACED
 
     def __post_init__(self) -> None:
         self.prometheus = ScriptedPrometheus(lambda _: reply(({}, "5")), self.series)
         self.house: House = make_house(
-            self.prometheus, rules=self.rules, settings=self.settings, submit=self.threads, clock=FakeClock()
+            self.prometheus,
+            rules=self.rules,
+            settings=self.settings,
+            submit=self.threads,
+            clock=FakeClock(),
+            pace=self.pace,
         )
         self.house.readings.run_due()
 
@@ -340,3 +350,70 @@ def test_a_distrusted_plan_is_no_longer_told_once_its_object_is_corrected_or_gon
         assert served.house.counter(distrusted, rule="MetricRule") == 2, "no object has changed"
         served.put(*change)
         assert served.house.counter(distrusted, rule="MetricRule") == 1
+
+
+@dataclass
+class SlowPattern:
+    """A compiled pattern that matches no name, and calls a function for each."""
+
+    match: Callable[[], object]
+    groups: int = 0
+
+    def search(self, _text: str) -> None:
+        self.match()
+
+    def fullmatch(self, _text: str) -> None:
+        self.match()
+
+
+def with_filter(found: RuleObject, match: Callable[[], object]) -> RuleObject:
+    """Return the object with a filter that lets all names pass, after a call for each."""
+    assert found.rule is not None
+    own = SeriesFilter(Pattern("slow", 0, (), SlowPattern(match)), wanted=False)
+    return replace(found, rule=replace(found.rule, series_filters=(own,)))
+
+
+def test_patterns_that_take_long_end_at_the_deadline_of_the_look_up() -> None:
+    many = [{"__name__": f"jobs_{number}", "namespace": "shop"} for number in range(100)]
+    served = Served(
+        series=lambda selector: many if "jobs_" in selector else (),
+        # Each name is a slice of its own.
+        pace=Pace(0.0, sleep=lambda _seconds: None, clock=count().__next__),
+    )
+    clock = served.house.clock
+    began = clock.now
+    served.put(with_filter(rule_object(MATCHED), lambda: clock.forward(0.6)))
+    assert clock.now - began < 10
+    assert served.reasons() == {"shop/web": "LookUpFailed"}
+    assert len(served.names("shop")) == 9
+    (look_up,) = served.house.readings.rule_objects()["shop"].look_ups
+    assert look_up.failure == (
+        "its patterns took more than 5 s: simplify those of `seriesFilters` and `name.matches`, or narrow the query"
+    )
+
+
+def test_patterns_that_take_long_hold_up_no_other_work() -> None:
+    is_free: list[bool] = []
+
+    def look() -> None:
+        taken = threading.Event()
+        threading.Thread(target=lambda: take_a_slice(taken)).start()
+        is_free.append(taken.wait(5))
+
+    def take_a_slice(taken: threading.Event) -> None:
+        with UNPACED.slice():
+            taken.set()
+
+    served = Served()
+    served.put(with_filter(rule_object(MATCHED), look))
+    served.house.pass_time(70)
+    # Two series in each of two look-ups.
+    assert is_free == [True] * 4
+
+
+def test_a_series_with_a_very_long_name_is_left_out() -> None:
+    long = {"__name__": "jobs_" + 10_000 * "x", "namespace": "shop"}
+    served = Served(series=lambda selector: [*matching(selector), long])
+    served.put(rule_object(spec_with(MATCHED, name={"matches": "^(.{1,20})", "as": "${1}"})))
+    assert sorted(served.names("shop")) == ["jobs_running", "jobs_waiting"]
+    assert "or only in part" in served.verdicts()["shop/web"].message
