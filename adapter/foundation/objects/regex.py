@@ -23,11 +23,21 @@ _GROUP_NAME = re.compile(r"[A-Za-z0-9_]+")
 _MOST_REPETITIONS = 1000
 _LONGEST_CHARACTERS = 1 << 16
 """Longest pattern. RE2 takes quadratic time to refuse some patterns: one second at this length."""
+_SMALL_CHARACTERS = 8192
+_SMALL_CLASSES = 20
+_SMALL_BYTES = 1 << 18
+"""Limits of a small pattern: characters, classes of Unicode, which take 0.2 ms each, and RE2's memory for it."""
+_TOO_LARGE = "it is too large: repeat fewer things, and use fewer classes of Unicode"
+_UNICODE_CLASS = re.compile(r"\\[pP]")
 _META = frozenset(r"\.+*?()|[]{}^$")
 
 
 class BadPatternError(ValueError):
     """A text is not a regular expression of RE2; the message is that of RE2."""
+
+
+class LargePatternError(BadPatternError):
+    """A pattern is not a small one."""
 
 
 class _CompiledMatch(Protocol):
@@ -86,16 +96,37 @@ def compile_pattern(text: str) -> Pattern:
     """Return the compiled pattern. Raises BadPatternError."""
     if len(text) > _LONGEST_CHARACTERS:
         raise BadPatternError(f"it has {len(text):,} characters, more than {_LONGEST_CHARACTERS:,}")
-    options = re2.Options()
-    options.log_errors = False
-    try:
-        compiled: _Compiled = re2.compile(text, options)  # type: ignore[no-untyped-call]  # the package ships no types
-    except re2.error as e:
-        raise BadPatternError(_reason(e)) from e
+    compiled = _compiled(text)
     # After RE2 has accepted the pattern, its brackets are closed, so each piece is found in constant time.
     pieces = list(_PIECES.finditer(text))
     _refuse_what_go_refuses(pieces)
     return Pattern(text, compiled.groups, _names(pieces), compiled)
+
+
+def compile_small_pattern(text: str) -> Pattern:
+    """Return the compiled pattern if that takes a few milliseconds at most, during which no other thread can run.
+
+    For patterns of authors who must not hold up others: the largest ones take a second. Raises BadPatternError.
+    """
+    if len(text) > _SMALL_CHARACTERS or len(_UNICODE_CLASS.findall(text)) > _SMALL_CLASSES:
+        raise LargePatternError(_TOO_LARGE)
+    try:
+        _compiled(text, _SMALL_BYTES)
+    except BadPatternError as e:
+        raise LargePatternError(_TOO_LARGE) if "too large" in str(e) else e from None
+    return compile_pattern(text)
+
+
+def _compiled(text: str, most_bytes: int | None = None) -> _Compiled:
+    options = re2.Options()
+    options.log_errors = False
+    if most_bytes is not None:
+        options.max_mem = most_bytes
+    try:
+        compiled: _Compiled = re2.compile(text, options)  # type: ignore[no-untyped-call]  # the package ships no types
+    except re2.error as e:
+        raise BadPatternError(_reason(e)) from e
+    return compiled
 
 
 def _refuse_what_go_refuses(pieces: list[re.Match[str]]) -> None:

@@ -31,7 +31,12 @@ from adapter.foundation.promql.tree import (
     TreeMatcher,
     Wrapper,
 )
-from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query, why_too_large
+from adapter.foundation.promql.tree_parser import (
+    UnreadableQueryError,
+    parse_query,
+    why_regexes_too_large,
+    why_too_large,
+)
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _KEPT_CHARACTERS: Final = 64
@@ -43,6 +48,8 @@ _ENDS_FOR_SOME: Final = "\\`"
 _CACHED_QUERIES: Final = 4096
 _LONGEST_CHARACTERS: Final = 32_768
 """Longest query whose expressions are proven one by one, which takes a few seconds at most."""
+_LARGEST_REGEXES: Final = 400_000
+"""Largest size of the regular expressions of all expressions together: four times that of one that is parsed."""
 _OPENING: Final = frozenset("([{")
 _CLOSING: Final = frozenset(")]}")
 _MODIFIERS: Final = frozenset({"on", "ignoring"})
@@ -87,6 +94,8 @@ class Matchers:
         if any(token.kind is TokenKind.TEXT and token.text.endswith(_ENDS_FOR_SOME) for token in tokens):
             raise UnreadableQueryError(r"it has a string that ends with \`, which only some parsers take for its end")
         shortened = _shorten_strings(query, tokens)
+        if too_large := why_regexes_too_large(shortened, _LARGEST_REGEXES):
+            raise UnreadableQueryError(too_large)
         if why_too_large(shortened) and len(shortened) <= _LONGEST_CHARACTERS:
             return "or".join(map(self._in_expression, _expressions_of(query, tokens)))
         return _insert_matchers(query, tokens, _proven_gaps(shortened, self), str(self))

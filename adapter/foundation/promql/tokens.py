@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 _TOKEN = re.compile(
-    r"""(?P<blank> \s+ | \#[^\n]*)
+    r"""(?P<blank> \s+ | \#[^\n\r]*)
       | (?P<text> "(?:[^"\\\n]|\\.)*+" | '(?:[^'\\\n]|\\.)*+' | `[^`]*+`)
       | (?P<unclosed> "(?:[^"\\\n]|\\.)*+ | '(?:[^'\\\n]|\\.)*+ | `[^`]*+)
       | (?P<word> [A-Za-z_:][A-Za-z0-9_:.]* | [0-9][A-Za-z0-9_.]*)

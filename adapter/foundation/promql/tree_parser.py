@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import promql_parser as library
 
+from adapter.foundation.promql.regex_sizes import compiled_size, regexes_in
 from adapter.foundation.promql.tokens import nests_deeper_than
 from adapter.foundation.promql.tree import (
     Aggregation,
@@ -44,6 +45,8 @@ library.register_extra_functions(
 
 _LONGEST_CHARACTERS = 8192
 """Longest query: the parser takes time quadratic in the length, but at this limit always less than a second."""
+_LARGEST_REGEXES: Final = 100_000
+"""Largest size of a query's regular expressions together: the parser compiles them, and lets no other thread run."""
 _DEEPEST_NESTING = 200
 """Deepest nesting: the parser recurses without a limit, and a few thousand levels would crash the process."""
 
@@ -54,7 +57,7 @@ class UnreadableQueryError(ValueError):
 
 def parse_query(query: str) -> Node:
     """Return the query's tree. Raises UnreadableQueryError."""
-    if too_large := why_too_large(query):
+    if too_large := why_too_large(query) or why_regexes_too_large(query):
         raise UnreadableQueryError(too_large)
     try:
         return _node(library.parse(query))
@@ -74,6 +77,26 @@ def why_too_large(query: str) -> str:
     if nests_deeper_than(_DEEPEST_NESTING, query):
         return f"it has more than {_DEEPEST_NESTING} brackets and operators"
     return ""
+
+
+def why_regexes_too_large(query: str, largest: int = _LARGEST_REGEXES) -> str:
+    """Return why a query's regular expressions must not be compiled; empty if they may be."""
+    if sum(compiled_size(_unquoted(text)) for text in regexes_in(query)) > largest:
+        return "its regular expressions are too large: they repeat too much, or have too many classes of Unicode"
+    return ""
+
+
+def _unquoted(text: str) -> str:
+    """Return the value of a string. Only the parser knows all escapes, and a matcher for a value compiles nothing."""
+    if "\\" not in text:
+        return text[1:-1]
+    try:
+        expression = library.parse(f"x{{a={text}}}")
+    except ValueError:
+        # The parser refuses the query, too.
+        return ""
+    assert isinstance(expression, library.VectorSelector)
+    return str(expression.matchers.matchers[0].value)
 
 
 def _node(expression: library.Expr) -> Node:

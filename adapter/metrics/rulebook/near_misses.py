@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from adapter.foundation.objects.regex import BadPatternError, compile_pattern
+from adapter.foundation.objects.regex import BadPatternError, compile_small_pattern
 from adapter.foundation.promql.tree import SelectorNode, TreeMatcher
 from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
 from adapter.metrics.rulebook.derivation import naming_obstacle
@@ -117,10 +117,10 @@ def _condition(matcher: TreeMatcher) -> tuple[Callable[[str], bool], Closeness]:
         case "!=":
             return lambda name: name != value, Closeness.ANY
         case "=~":
-            wanted = compile_pattern(value)
+            wanted = compile_small_pattern(value)
             return wanted.matches_all_of, Closeness.ANY if value in {".*", ".+"} else Closeness.PATTERN
         case _:
-            unwanted = compile_pattern(value)
+            unwanted = compile_small_pattern(value)
             return lambda name: not unwanted.matches_all_of(name), Closeness.ANY
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Container
 from dataclasses import dataclass, field
 
-from adapter.foundation.objects.regex import Pattern, compile_pattern
+from adapter.foundation.objects.regex import Pattern, compile_small_pattern
 from adapter.foundation.objects.resources import ResolveResource, Resource, UnknownResourceError
 from adapter.foundation.promql.quoting import is_label_name
 from adapter.metrics.rulebook.gotemplate import Struct, Template, TemplateError, execute, parse_template
@@ -64,7 +64,7 @@ def parse_label_template(text: str) -> LabelTemplate:
     The template is tried with namespaces at once: without a label for them, a rule can serve almost nothing.
     """
     template = parse_template(text, "resource-label")
-    pattern = compile_pattern(f"^{_render_name(template, _GROUP_PATTERN, _RESOURCE_PATTERN)}$")
+    pattern = compile_small_pattern(f"^{_render_name(template, _GROUP_PATTERN, _RESOURCE_PATTERN)}$")
     if not any(name == "resource" for name, _ in pattern.names):
         raise LabelTemplateError("it does not contain <<.Resource>>")
     made = LabelTemplate(text, pattern, template)

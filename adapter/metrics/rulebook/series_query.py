@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from adapter.foundation.objects.regex import BadPatternError, compile_pattern
+from adapter.foundation.objects.regex import BadPatternError, compile_small_pattern
 from adapter.foundation.promql.tree import SelectorNode, TreeMatcher
 from adapter.foundation.promql.tree_parser import parse_query
 
@@ -50,7 +50,7 @@ def _matches_empty(matcher: TreeMatcher) -> bool:
     if matcher.operator in ("=", "!="):
         return (matcher.value == "") == (matcher.operator == "=")
     try:
-        found = compile_pattern(matcher.value).matches_all_of("")
+        found = compile_small_pattern(matcher.value).matches_all_of("")
     except BadPatternError:
         return True
     return found == (matcher.operator == "=~")

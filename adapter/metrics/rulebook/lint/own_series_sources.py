@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.objects.regex import BadPatternError, compile_pattern
+from adapter.foundation.objects.regex import BadPatternError, compile_small_pattern
 from adapter.foundation.promql.tree import Node, SelectorNode, TreeMatcher, operands_of
 from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
 from adapter.metrics.rulebook.findings import Code, Finding
@@ -103,6 +103,6 @@ def _says_whose(matcher: TreeMatcher) -> bool:
     if matcher.operator == "=":
         return True
     try:
-        return not compile_pattern(matcher.value).matches_all_of(_NOBODYS_SOURCE)
+        return not compile_small_pattern(matcher.value).matches_all_of(_NOBODYS_SOURCE)
     except BadPatternError:
         return True

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from adapter.foundation.documents.load import MappingNode, Node, ScalarNode, shortened
-from adapter.foundation.objects.regex import BadPatternError, compile_pattern
+from adapter.foundation.objects.regex import BadPatternError, compile_small_pattern
 from adapter.foundation.promql.tree import SelectorNode, TreeMatcher
 from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
 from adapter.metrics.rulebook.findings import Code, Finding
@@ -90,7 +90,7 @@ def _restricts(matcher: TreeMatcher) -> bool:
     if matcher.operator != "=~":
         return False
     try:
-        pattern = compile_pattern(matcher.value)
+        pattern = compile_small_pattern(matcher.value)
     except BadPatternError:
         return True
     return not all(map(pattern.matches_all_of, _ANYTHING))

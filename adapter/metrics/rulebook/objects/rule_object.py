@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from adapter.foundation.documents.load import shortened
 from adapter.foundation.documents.plain_content import TooDeepError, node_of
-from adapter.foundation.documents.tree import Document, MappingEntry, MappingNode, Node, SequenceNode
+from adapter.foundation.documents.tree import Document, MappingEntry, MappingNode, Node, ScalarNode, SequenceNode
+from adapter.foundation.objects.regex import BadPatternError, LargePatternError, compile_small_pattern
 from adapter.metrics.rulebook.findings import Code, Finding, Severity
 from adapter.metrics.rulebook.lint import lint
 from adapter.metrics.rulebook.model import Api, Rule, Rulebook
@@ -119,6 +121,7 @@ def _document(content: ObjectContent, namespace_label: str, notes: Notes) -> Doc
         notes.error(Code.WRONG_KIND, spec, f"`api` {api[:20]!r} is not an API of rules", "write custom or external")
         return None
     _note_keys_without_meaning(rule, notes)
+    _note_large_patterns(rule, notes)
     listed = SequenceNode(content.shown, 1, 1, (), (_with_namespace_label(rule, namespace_label),))
     return Document(content.shown, _mapping(content.shown, (_LIST_OF[Api(api)], listed)))
 
@@ -133,6 +136,30 @@ def _note_keys_without_meaning(rule: MappingNode, notes: Notes) -> None:
     if namespaced is not None:
         message = f"`{NOT_NAMESPACED}` cannot be set in an object: its metrics belong to its namespace"
         notes.error(Code.UNKNOWN_KEY, namespaced.key, message, "remove it")
+
+
+def _note_large_patterns(rule: MappingNode, notes: Notes) -> None:
+    """Note patterns that would hold up all threads while they are compiled, as reading the rule does next."""
+    filters, name = rule.get("seriesFilters"), rule.get("name")
+    holders: list[tuple[Node | None, tuple[str, ...]]] = [(name, ("matches",))]
+    if isinstance(filters, SequenceNode):
+        holders += [(item, ("is", "isNot")) for item in filters.items]
+    for holder, keys in holders:
+        nodes = [(key, holder.get(key)) for key in keys] if isinstance(holder, MappingNode) else []
+        for key, node in nodes:
+            if isinstance(node, ScalarNode):
+                _note_if_large(key, node, notes)
+
+
+def _note_if_large(key: str, node: ScalarNode, notes: Notes) -> None:
+    try:
+        compile_small_pattern(node.value)
+    except LargePatternError as e:
+        reason, _, fix = str(e).partition(": ")
+        notes.error(Code.BAD_REGEX, node, f"`{key}` {shortened(node.value)!r} cannot be used here: {reason}", fix)
+    except BadPatternError:
+        # The reader of rules says what is wrong with it.
+        return
 
 
 def _with_namespace_label(rule: MappingNode, label: str) -> MappingNode:

@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.foundation.objects.regex import BadPatternError, compile_pattern, quote_pattern
+from adapter.foundation.objects.regex import (
+    BadPatternError,
+    LargePatternError,
+    compile_pattern,
+    compile_small_pattern,
+    quote_pattern,
+)
 
 if TYPE_CHECKING:
     from _pytest.capture import CaptureFixture
@@ -51,3 +57,23 @@ def test_a_quoted_text_matches_only_itself(text: str, other: str) -> None:
     pattern = compile_pattern(quote_pattern(text))
     assert pattern.matches_all_of(text)
     assert pattern.matches_all_of(other) == (other == text)
+
+
+@pytest.mark.parametrize(
+    "text", ["^http_(.*)_total$", "|".join(f"queue_{n}" for n in range(400)), r"[\pL\pN_]+", "(?i)a{100}"]
+)
+def test_ordinary_patterns_are_small(text: str) -> None:
+    assert compile_small_pattern(text) == compile_pattern(text)
+
+
+# The first one takes 300 ms, in which no other thread can run.
+@pytest.mark.parametrize("text", ["(?i)" + 300 * r"\pL", "(a?){1000}b" * 8, r"(\p{Han}{1,31}){1,32}", 9000 * "a"])
+def test_patterns_that_take_long_are_not_small(text: str) -> None:
+    with pytest.raises(LargePatternError, match="too large"):
+        compile_small_pattern(text)
+
+
+def test_a_bad_pattern_is_bad_and_not_large() -> None:
+    with pytest.raises(BadPatternError, match="missing") as refused:
+        compile_small_pattern("(a")
+    assert not isinstance(refused.value, LargePatternError)

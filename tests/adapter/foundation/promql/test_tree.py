@@ -127,3 +127,34 @@ _PIECES = (
 def test_any_text_is_a_tree_or_an_unreadable_query_error(query: str) -> None:
     with suppress(UnreadableQueryError):
         assert parse_query(query) == parse_query(query)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        # Each takes the parser seconds, in which no other thread can run.
+        "x{" + ",".join(20 * [r'a=~"(\\pL{1,10}){1,10}"']) + "}",
+        "x{" + ",".join(20 * [r"a!~'(\\w\x7b1,10}){1,10}'"]) + "}",
+        r"""x{a=~"([)]\\pLb){1000}"}""",
+        'x # says nothing\r{a=~"(\\\\pL{1,10}){1,20}"}',
+    ],
+)
+def test_regular_expressions_that_take_long_to_compile_are_not_read(query: str) -> None:
+    with pytest.raises(UnreadableQueryError, match="regular expressions are too large"):
+        parse_query(query)
+
+
+@pytest.mark.parametrize(
+    "regex",
+    [
+        "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",
+        r"(.+-)?\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}",
+        "|".join(f"web-{number}" for number in range(400)),
+        "(?i)[[:alpha:]_][[:alnum:]_]{0,62}",
+        r"[\\w-]{1,24}[.][\\w-]{1,24}[.]svc",
+    ],
+)
+def test_ordinary_regular_expressions_are_read(regex: str) -> None:
+    tree = parse_query(f'up{{a=~"{regex}",b!~"{regex}"}}')
+    assert isinstance(tree, SelectorNode)
+    assert len(tree.matchers) == 3

@@ -194,6 +194,21 @@ REFUSED: Final[dict[str, tuple[object, str, str]]] = {
         "not-confined",
         "which is too long",
     ),
+    "a filter that takes long to compile": (
+        spec_with(QUEUE, seriesFilters=[{"isNot": "(?i)" + 300 * r"\pL"}]),
+        "bad-regex",
+        "cannot be used here: it is too large",
+    ),
+    "a name that takes long to compile": (
+        spec_with(QUEUE, name={"matches": "((a?){1000}){1}b" + 300 * r"\pN"}),
+        "bad-regex",
+        "cannot be used here: it is too large",
+    ),
+    "a label that takes long to compile": (
+        spec_with(RATE, resources={"template": "<<.Resource>>" + 300 * r"\pL"}),
+        "bad-label-template",
+        "it is too large",
+    ),
     "a list": ([], "wrong-kind", "found a list"),
 }
 
