@@ -179,6 +179,9 @@ class Cataloguer:
             self._serve(states, self._catalogue_of(states, rulebook), rulebook)
             with self._lock:
                 self._schedule = self._schedule_look_ups(states)
+                # A rule that comes back later is new.
+                known = frozenset(_look_up_keys(states))
+                self._failures = {key: times for key, times in self._failures.items() if key in known}
 
     def _schedule_look_ups(self, states: tuple[DiscoveredRule, ...]) -> dict[Backend | None, DueQueue[LookUpKey]]:
         now = self._clock.monotonic()

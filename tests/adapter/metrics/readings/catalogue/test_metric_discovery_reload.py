@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from adapter.foundation.sources.prometheus.errors import PrometheusUnreachableError
 from adapter.metrics.readings.readings_settings import ReadingSettings
 from tests.adapter.metrics.readings.catalogue.discovery_world import PATTERN_RULES, Series, names, series
 from tests.support.readings import ScriptedPrometheus, make_house, rulebook_of
@@ -68,3 +69,20 @@ def test_a_reload_with_rules_that_were_not_looked_up_is_not_complete_until_they_
     house.pass_time(1)
     assert house.readings.has_looked_up_all()
     assert names(house) == ["depth", "rps", "spelled_out"]
+
+
+def test_a_rule_that_was_away_is_asked_for_again_as_soon_as_a_new_one() -> None:
+    failing = Series(app=PrometheusUnreachableError("", "down"), job=PrometheusUnreachableError("", "down"))
+    prometheus = ScriptedPrometheus(series_answer=failing)
+    house = make_house(
+        prometheus, rules=PATTERN_RULES, settings=ReadingSettings(reload_discovery_seconds=0), started=None
+    )
+    house.pass_time(30)
+    house.readings.replace_rulebook(rulebook_of(PATTERN_RULES.replace("^app_.*", "^app_rps.*")))
+    house.pass_time(1)
+    house.readings.replace_rulebook(rulebook_of(PATTERN_RULES))
+
+    prometheus.looked_up.clear()
+    house.pass_time(2)
+    asked = [selector for selector in prometheus.looked_up if "^app_.*" in selector]
+    assert len(asked) == 2
