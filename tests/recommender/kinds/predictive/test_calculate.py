@@ -43,7 +43,7 @@ def inputs(observed: Observed[LoadInput] | Unknown, **changes: Any) -> Inputs:  
     return Inputs(loads={"chat": {None: observed}}, **changes)
 
 
-def test_the_predicted_load_decides_while_it_is_larger_than_the_present_one() -> None:
+def test_the_predicted_load_decides_while_it_exceeds_the_present_load() -> None:
     found = calculate_predictive(settings(), "chat")(inputs(load(850.0, 1210.0)), Memory(), NOW)
     assert (found.replicas, found.binding, found.confirmed) == (13, "quantile/forecast", NOW - 5)
     assert found.inputs == {"load": 850.0, "predicted": 1210.0}
@@ -51,7 +51,7 @@ def test_the_predicted_load_decides_while_it_is_larger_than_the_present_one() ->
     assert found.details.model == "quantile"
 
 
-def test_a_growth_that_was_limited_has_its_step_in_the_record() -> None:
+def test_limited_growth_is_a_step_of_the_record() -> None:
     found = load(40.0, 48.0)
     prediction = replace(found.value.prediction, before_growth_limit=390.0)
     given = Observed(LoadInput(prediction), found.time)
@@ -88,7 +88,7 @@ def test_a_growth_that_was_limited_has_its_step_in_the_record() -> None:
         ),
     ],
 )
-def test_a_quiet_sample_lowers_the_size_no_further_than_the_published_forecast(
+def test_a_low_sample_never_lowers_the_size_below_the_published_forecast(
     published: float, before: float | None, steps: list[tuple[str, int, str]]
 ) -> None:
     found = load(600.0, published)
@@ -99,12 +99,12 @@ def test_a_quiet_sample_lowers_the_size_no_further_than_the_published_forecast(
     assert size.replicas == steps[-1][1]
 
 
-def test_a_forecast_below_the_present_load_shrinks_nothing() -> None:
+def test_a_forecast_below_the_present_load_does_not_lower_the_size() -> None:
     found = calculate_predictive(settings(), "chat")(inputs(load(850.0, 100.0)), Memory(), NOW)
     assert (found.replicas, found.binding) == (9, "reactive/load")
 
 
-def test_without_a_forecast_plain_headroom_takes_its_place_and_the_note_says_so() -> None:
+def test_without_a_forecast_plain_headroom_is_used_and_noted() -> None:
     found = calculate_predictive(settings(headroom_ratio=0.2), "chat")(inputs(load(850.0)), Memory(), NOW)
     assert found.replicas == 11
     assert "there is no forecast" in found.note
@@ -119,12 +119,12 @@ def test_without_a_forecast_plain_headroom_takes_its_place_and_the_note_says_so(
         (Inputs(loads={"chat": {OTHER: load(1.0)}}), "no series for this target any more"),
     ],
 )
-def test_a_load_that_is_unknown_is_a_missing_input(given: Inputs, reason: str) -> None:
+def test_an_unknown_load_is_a_missing_input(given: Inputs, reason: str) -> None:
     with pytest.raises(InputMissingError, match=reason):
         calculate_predictive(settings(), "chat")(given, Memory(), NOW)
 
 
-def test_a_size_that_is_set_by_hand_needs_no_load() -> None:
+def test_an_override_needs_no_load() -> None:
     overridden = settings(override=Override(7, NOW + 60))
     found = calculate_predictive(overridden, "chat")(inputs(Unknown("Prometheus is away")), Memory(), NOW)
     assert (found.replicas, found.confirmed) == (7, NOW)
@@ -132,7 +132,7 @@ def test_a_size_that_is_set_by_hand_needs_no_load() -> None:
 
 
 @pytest.mark.parametrize("gate", [NOW, NOW - 90])
-def test_a_size_that_is_set_by_hand_holds_while_an_input_is_too_old(gate: float) -> None:
+def test_an_override_holds_while_an_input_is_too_old(gate: float) -> None:
     overridden = settings(override=Override(7, NOW + 60), freeze_unless="up")
     old = replace(load(100.0), time=NOW - 90)
     given = inputs(old if gate == NOW else load(100.0), queries={"up": Observed(1.0, gate)})
@@ -159,7 +159,7 @@ def test_a_schedule_raises_the_size_while_the_load_is_unknown(unusable: Observed
 
 
 @pytest.mark.parametrize(("last", "present"), [(20, 5), (5, 20), (None, None)])
-def test_a_schedule_is_no_size_where_more_may_be_needed(last: int | None, present: int | None) -> None:
+def test_a_schedule_alone_gives_no_size_if_more_replicas_may_be_needed(last: int | None, present: int | None) -> None:
     known = {} if present is None else {GATEWAY: Observed(TargetState(present), NOW)}
     memory = Memory() if last is None else Memory(last=LastValue(last, NOW, NOW))
     calculate = calculate_predictive(settings(schedules=(ALWAYS,)), "chat", targets=(GATEWAY,))
@@ -173,7 +173,7 @@ def test_each_target_of_for_each_has_the_load_of_its_own_series() -> None:
     assert sizes == [3, 9]
 
 
-def test_a_value_is_held_while_a_query_freezes_it() -> None:
+def test_the_size_is_held_while_a_query_freezes_it() -> None:
     frozen = settings(freeze_unless="up")
     policy, memory = RecommendationPolicy("chat", "predictive"), Memory(last=LastValue(20, NOW - 10, NOW - 10))
     calculate = calculate_predictive(frozen, "chat")
@@ -195,13 +195,13 @@ def test_capacity_decays_from_one_decision_to_the_next_through_its_memory() -> N
     assert sizes == [20, 19, 19, 18]
 
 
-def test_the_present_size_is_where_it_begins() -> None:
+def test_a_frozen_recommendation_without_memory_keeps_the_present_size() -> None:
     known = {GATEWAY: Observed(TargetState(12), NOW)}
     calculate = calculate_predictive(settings(freeze_unless="up"), "chat", targets=(GATEWAY,))
     assert calculate(inputs(load(100.0), targets=known), Memory(), NOW).replicas == 12
 
 
-def test_full_pods_need_another_one_although_the_total_would_fit() -> None:
+def test_full_pods_need_another_pod_although_the_total_would_fit() -> None:
     pods = (PodConnections(100.0, is_ready=False), PodConnections(100.0, is_ready=False))
     connections = settings(connections=Connections(100), headroom_ratio=0.0)
     found = calculate_predictive(connections, "chat")(inputs(load(200.0, pods=pods)), Memory(), NOW)

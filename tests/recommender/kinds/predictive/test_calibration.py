@@ -31,7 +31,7 @@ def factors(history: LoadHistory, origins: IntArray, quantile: float = 0.95) -> 
     return upper_factors(LoadAsForecast(history), history, origins, replace(TASK, quantile=quantile))
 
 
-def test_with_99_known_errors_plain_headroom_is_added_and_with_100_they_say_how_much() -> None:
+def test_plain_headroom_is_added_until_100_errors_are_known() -> None:
     history = history_of(daily_load(300, 1, noise=0.1))
     first = LEAST_ERRORS - 1 + DELAY_STEPS
     found = calibrated(LoadAsForecast(history), history, np.array([first - 1, first]), TASK)
@@ -55,7 +55,7 @@ def test_errors_older_than_two_days_do_not_count() -> None:
 
 
 @pytest.mark.parametrize("step_seconds", [10, 60, 300, 1800])
-def test_all_origins_at_once_or_one_by_one_give_the_same(step_seconds: float) -> None:
+def test_origins_together_or_one_by_one_have_the_same_factors(step_seconds: float) -> None:
     rows = [daily_load(step_seconds, min(6, 3000 * step_seconds / 86400), noise) for noise in (0.05, 0.3)]
     history = history_of(rows, step_seconds)
     origins = np.arange(0, history.steps, 37)
@@ -65,7 +65,7 @@ def test_all_origins_at_once_or_one_by_one_give_the_same(step_seconds: float) ->
         np.testing.assert_allclose(alone[:, 0], together[:, index], rtol=1e-9)
 
 
-def test_unknown_targets_and_forecasts_of_nothing_do_not_count() -> None:
+def test_unknown_targets_and_zero_forecasts_do_not_count() -> None:
     values = daily_load(300, 2, noise=0.1)
     values[100:300:2] = np.nan
     values[300:320] = 0.0
@@ -74,7 +74,7 @@ def test_unknown_targets_and_forecasts_of_nothing_do_not_count() -> None:
     assert factors(history_of(np.full(400, np.nan)), np.array([399]))[0, 0] != 1.0
 
 
-def test_a_model_that_is_always_too_high_gets_one_value_for_both() -> None:
+def test_a_model_that_is_always_too_high_has_equal_median_and_upper_forecasts() -> None:
     history = history_of(np.full(400, 100.0))
     found = calibrated(lambda origins: np.full((1, len(origins)), 200.0), history, np.array([399]), TASK)
     assert (found.median[0, 0], found.upper[0, 0]) == (100.0, 100.0)

@@ -38,7 +38,7 @@ def backtest(season_seconds: float) -> BacktestReport:
     return replayed(load, options, step_seconds=600.0 * shrunk, models=MODELS)
 
 
-def test_a_day_of_two_minutes_is_forecast_as_a_day_of_which_it_is_the_picture() -> None:
+def test_a_season_of_two_minutes_is_forecast_like_a_whole_day() -> None:
     # The down window, which is no part of a season, covers a step and less in both.
     day = PredictiveSettings()
     load = daily_load(DAYS * STEPS, seed=2)
@@ -80,7 +80,7 @@ def test_models_that_need_days_take_part_in_a_backtest_of_minutes() -> None:
         ),
     ],
 )
-def test_what_a_short_load_lacks_is_said_in_its_own_time(
+def test_missing_history_is_reported_in_lengths_of_the_season(
     season_seconds: float, days: float, warned: str | None, noted: str | None
 ) -> None:
     options = BacktestOptions(PredictiveSettings(season_seconds=season_seconds))
@@ -96,7 +96,7 @@ def backtest_without_season() -> BacktestReport:
 
 
 @given(st.floats(10.0, 7 * DAY_SECONDS))
-def test_steps_stay_steps(season_seconds: float) -> None:
+def test_stretching_keeps_the_number_of_steps(season_seconds: float) -> None:
     stretch = PredictiveSettings(season_seconds=season_seconds).stretch
     fleet = FleetSettings(60.0, 170.0, 10.0)
     stretched = stretched_fleet(fleet, stretch)

@@ -68,13 +68,13 @@ def missed(history: LoadHistory, task: ForecastTask, steps: np.ndarray) -> float
         ((), 4, 3, 4),
     ],
 )
-def test_a_holiday_is_a_sunday(holidays: tuple[str, ...], month: int, day: int, weekday: int) -> None:
+def test_a_holiday_counts_as_a_sunday(holidays: tuple[str, ...], month: int, day: int, weekday: int) -> None:
     noon = datetime(2026, month, day, 12, tzinfo=UTC).timestamp()
     assert WallClock("Europe/Berlin", holidays).weekdays(np.array([noon])).tolist() == [weekday]
 
 
 @given(st.integers(0, 2_208_988_800), st.integers(1, 14))
-def test_a_day_looks_back_at_no_holiday_and_at_the_weekday_that_its_own_stands_for(time: int, days: int) -> None:
+def test_the_compared_day_is_not_a_holiday_and_has_the_expected_weekday(time: int, days: int) -> None:
     history = of_one_series(float(time - time % 1800), 1800.0, np.zeros(1))
     then = history.times_of(BAVARIA.same_time(history, np.array([0]), days))
     weekday = (BAVARIA.weekdays(history.times()) - days) % 7
@@ -84,7 +84,7 @@ def test_a_day_looks_back_at_no_holiday_and_at_the_weekday_that_its_own_stands_f
 
 
 @pytest.mark.parametrize(("month", "day"), [(4, 3), (4, 6)], ids=["the first", "the second"])
-def test_a_holiday_is_forecast_as_what_it_is(month: int, day: int) -> None:
+def test_knowing_holidays_improves_the_forecast_of_a_holiday(month: int, day: int) -> None:
     """Good Friday is the first holiday of the history; most Sundays before it are shifted by an hour in UTC."""
     history = office(rests=True)
     steps = of_day(history, month, day)
@@ -92,7 +92,7 @@ def test_a_holiday_is_forecast_as_what_it_is(month: int, day: int) -> None:
     assert missed(history, KNOWING, steps) < 0.6 * missed(history, IGNORANT, steps)
 
 
-def test_a_load_that_works_on_holidays_is_forecast_as_without_them_from_its_first_hour_of_work_on() -> None:
+def test_holidays_are_ignored_once_a_load_has_worked_on_one() -> None:
     history = office(rests=False)
     first, second = of_day(history, 4, 3), of_day(history, 4, 6)
     by_nine = first[BAVARIA.times_of_day(history.times_of(first)) >= 9 * 3600]
@@ -103,7 +103,7 @@ def test_a_load_that_works_on_holidays_is_forecast_as_without_them_from_its_firs
         )
 
 
-def test_each_series_has_evidence_of_its_own() -> None:
+def test_evidence_about_holidays_is_kept_per_series() -> None:
     both = (office(rests=True), office(rests=False))
     together = LoadHistory(START, STEP_SECONDS, np.concatenate([each.values for each in both]))
     found = rests_on_holidays(together, KNOWING)
@@ -117,7 +117,7 @@ def test_each_series_has_evidence_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("rests", [True, False])
-def test_nothing_later_than_the_origin_decides(rests: bool) -> None:  # noqa: FBT001 - a parameter of the table
+def test_values_after_the_origin_do_not_change_the_forecast(rests: bool) -> None:  # noqa: FBT001 - a parameter of the table
     history = office(rests=rests)
     origin = int(of_day(history, 4, 6)[20])
     values: FloatArray = history.values.copy()
@@ -131,7 +131,7 @@ def test_nothing_later_than_the_origin_decides(rests: bool) -> None:  # noqa: FB
     )
 
 
-def test_weeks_without_a_holiday_have_the_features_that_they_have_without_the_key() -> None:
+def test_features_of_weeks_without_a_holiday_do_not_depend_on_the_key() -> None:
     history = office(rests=True)
     last = int(of_day(history, 3, 20)[-1])
     np.testing.assert_array_equal(
@@ -141,6 +141,6 @@ def test_weeks_without_a_holiday_have_the_features_that_they_have_without_the_ke
 
 
 @pytest.mark.parametrize("values", [np.zeros(1200), np.full(1200, np.nan), np.full(1200, 3e38)])
-def test_evidence_is_defined_whatever_the_load(values: FloatArray) -> None:
+def test_evidence_about_holidays_is_defined_for_any_load(values: FloatArray) -> None:
     history = of_one_series(START, STEP_SECONDS, values)
     assert rests_on_holidays(history, KNOWING).all()

@@ -34,7 +34,7 @@ def load(days: float, series: int = 2) -> LoadHistory:
 
 
 @pytest.mark.parametrize("days", [4.0, 9.0])
-def test_a_trial_that_goes_on_is_what_a_later_one_would_be(days: float) -> None:
+def test_a_continued_trial_equals_a_trial_of_the_longer_history(days: float) -> None:
     before, now = load(days), load(days + 0.5)
     first = tried(ModelName.LARGEST_HOUR, before, TASK)
     found = continued(first, forecasts_since(first, now, TASK), now)
@@ -44,7 +44,7 @@ def test_a_trial_that_goes_on_is_what_a_later_one_would_be(days: float) -> None:
     assert continued(found, forecasts_since(found, now, TASK), now) is found
 
 
-def test_what_is_returned_of_trials_does_not_grow_with_the_history() -> None:
+def test_the_result_of_trials_does_not_grow_with_the_history() -> None:
     sizes = []
     for days in (4.0, 8.0):
         history = load(days)
@@ -56,7 +56,7 @@ def test_what_is_returned_of_trials_does_not_grow_with_the_history() -> None:
     assert max(sizes) < 2 * min(sizes) < load(4.0).values.nbytes
 
 
-def test_the_record_of_a_configured_model_keeps_to_the_growth_that_it_may_have() -> None:
+def test_the_record_of_a_configured_model_respects_its_maximum_growth() -> None:
     history = load(4.0, series=1)
     soaring = ModelTrial("holt-winters", None, history.first, 3 * history.values)
     for written, most in ((None, 2.0), (1.5, 1.5), (3.0, 3.0)):

@@ -59,7 +59,7 @@ def test_each_series_has_the_verdict_that_it_would_have_alone() -> None:
         assert verdicts(AUTO, alone, trials) == (verdict,)
 
 
-def test_verdicts_differ_as_the_loads_do() -> None:
+def test_different_loads_get_different_verdicts() -> None:
     cycle, walk, noisy, *_ = judged(AUTO, LIGHT, {}, of_all_kinds())
     assert cycle is not None
     assert walk is not None
@@ -69,7 +69,7 @@ def test_verdicts_differ_as_the_loads_do() -> None:
     assert noisy.bill.as_headroom_ratio < 0.4
 
 
-def test_five_walks_and_noise_together_are_no_worse_than_headroom_of_equal_cost() -> None:
+def test_five_random_walks_and_noise_together_are_no_worse_than_headroom_of_equal_cost() -> None:
     short = allowed = 0.0
     for seed in range(2):
         walks = [random_walk(DAYS, 10 * seed + each).values[0] for each in range(5)]
@@ -92,7 +92,7 @@ def test_five_walks_and_noise_together_are_no_worse_than_headroom_of_equal_cost(
     assert short <= 1.05 * allowed + 3 * 100 / (5 * DAY_STEPS)
 
 
-def test_a_series_for_which_the_arithmetic_fails_leaves_the_others_their_verdicts(
+def test_a_failure_in_one_series_does_not_affect_the_verdicts_of_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def fails_for_large_ones(terms: JudgingTerms, history: LoadHistory, *_others: object) -> tuple[SeriesVerdict, ...]:
@@ -112,7 +112,7 @@ def test_a_series_for_which_the_arithmetic_fails_leaves_the_others_their_verdict
     ]
 
 
-def test_shared_fits_are_those_of_the_days_in_which_they_served() -> None:
+def test_each_step_uses_the_newest_shared_fit_made_before_it() -> None:
     history = together(bursts_every_day(9).values[0])
     fits = shared_fits(("boosted", "boosted-conformal"), history, TASK)
     assert fits["boosted"] is fits["boosted-conformal"]

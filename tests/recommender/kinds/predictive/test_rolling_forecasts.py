@@ -85,7 +85,7 @@ def test_each_fit_takes_the_configured_history_as_in_run() -> None:
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
-def test_what_is_older_than_the_history_changes_no_forecast(model: Model) -> None:
+def test_data_older_than_the_history_does_not_change_forecasts(model: Model) -> None:
     whole = history(1.0)
     found = rolling_forecasts(model, whole, BOUNDED, RollingOptions())
     other = whole.values.copy()
@@ -104,7 +104,7 @@ def test_a_history_as_long_as_the_trace_changes_nothing(model: Model) -> None:
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
-def test_a_model_that_needs_more_than_the_history_takes_no_part(model: Model) -> None:
+def test_a_model_that_needs_a_longer_history_does_not_take_part(model: Model) -> None:
     less = replace(TASK, history_seconds=0.9 * DAY_SECONDS)
     needs_more = model.least_history_seconds > less.history_seconds
     assert (len(refit_steps(model, history(1.0), less, RollingOptions())) == 0) == needs_more

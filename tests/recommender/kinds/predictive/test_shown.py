@@ -72,7 +72,7 @@ def test_many_targets_of_one_recommendation_are_counted_by_model_and_their_ratio
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_a_value_that_is_no_number_has_no_sample(value: float) -> None:
+def test_a_nan_or_infinite_value_has_no_sample(value: float) -> None:
     broken = Prediction(PredictedLoad(180.0, value, 1140.0, {"0.95": value}), "linear", "")
     assert not [key for key in samples(record("chat", "gateway", broken)) if key[0] == "predicted_load"]
 

@@ -13,7 +13,7 @@ DAY_SECONDS = 86_400.0
 
 
 @given(st.floats(0, 1e308), st.floats(1e-6, 1e15), st.floats(1, 1000), st.integers(1, 2**31 - 1))
-def test_it_can_be_written_and_serves_the_largest_forecast(
+def test_the_suggested_limit_is_a_valid_size_and_serves_the_largest_forecast(
     largest: float, per_replica: float, ratio: float, least: int
 ) -> None:
     found = suggested_max_replicas(largest, per_replica, ratio, least)
@@ -29,6 +29,6 @@ def test_it_can_be_written_and_serves_the_largest_forecast(
         (None, 14, ""),
     ],
 )
-def test_the_whole_history_is_asked_in_one_query(load: str | None, history_days: float, query: str) -> None:
+def test_the_whole_history_is_read_with_one_query(load: str | None, history_days: float, query: str) -> None:
     settings = PredictiveSettings(load=load, history_seconds=history_days * DAY_SECONDS)
     assert largest_load_query(settings) == query

@@ -45,7 +45,7 @@ def test_a_forecast_is_cut_by_the_largest_load_within_the_history() -> None:
 
 
 @given(st.lists(st.floats(0, 1e6) | st.just(float("nan")), min_size=1, max_size=60), st.integers(1, 70))
-def test_the_largest_load_is_that_of_the_window(values: list[float], window: int) -> None:
+def test_the_bound_follows_the_largest_load_of_the_window(values: list[float], window: int) -> None:
     task = ForecastTask(1.0, 1.0, max_over_history=1.0, history_seconds=float(window), headroom_ratio=0.0)
     origins = np.arange(len(values))
 
@@ -94,7 +94,7 @@ def histories(draw: st.DrawFn) -> LoadHistory:
 @pytest.mark.parametrize("model", MODELS, ids=[model.name for model in MODELS])
 @settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
 @given(history=histories())
-def test_no_model_asks_for_more_whatever_the_history(model: Model, history: LoadHistory) -> None:
+def test_no_model_exceeds_the_bound_whatever_the_history(model: Model, history: LoadHistory) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = rolling_forecasts(model, history, TASK, RollingOptions(refit_seconds=4 * 86_400.0))

@@ -73,7 +73,7 @@ def test_the_same_time_of_an_earlier_day_has_the_same_clock(zone: str, time: int
     assert days * DAY_SECONDS - 86_400 <= history.start_seconds - then[0] <= days * DAY_SECONDS + 86_400
 
 
-def test_times_that_no_calendar_has_do_no_harm() -> None:
+def test_times_outside_of_the_calendar_have_finite_offsets() -> None:
     times = np.array([-1e12, 0.0, 1e15])
     assert np.isfinite(BERLIN.offsets_seconds(times)).all()
     assert BERLIN.offsets_seconds(np.empty(0)).shape == (0,)
@@ -81,7 +81,7 @@ def test_times_that_no_calendar_has_do_no_harm() -> None:
 
 @pytest.mark.parametrize("start", [FORWARD, BACK], ids=["clocks go forward", "clocks go back"])
 @pytest.mark.parametrize("model", [SEASONAL, HOLT_WINTERS, STATE_SPACE, QUANTILE], ids=lambda model: model.name)
-def test_the_working_day_after_clocks_were_changed_is_forecast_by_them(model: Model, start: float) -> None:
+def test_the_working_day_after_a_clock_change_is_forecast_by_local_time(model: Model, start: float) -> None:
     """The fit is from the evening before; the Monday after is the first steep morning by the new time."""
     history, local = office(start, CHANGED_DAY + 2), replace(TASK, clock=BERLIN)
     past = history.until(CHANGED_DAY * DAY_STEPS - 2)
@@ -99,7 +99,7 @@ def test_the_working_day_after_clocks_were_changed_is_forecast_by_them(model: Mo
 
 
 @pytest.mark.parametrize("start", [FORWARD, BACK], ids=["clocks go forward", "clocks go back"])
-def test_the_day_after_costs_fewer_shortages_at_the_same_price(start: float) -> None:
+def test_after_a_clock_change_local_time_has_fewer_shortages_at_the_same_cost(start: float) -> None:
     history = office(start, CHANGED_DAY + 3)
     load, fleet = history.values[0], FleetSettings(STEP_SECONDS, 1800.0, 20.0)
     judged = np.arange(history.steps) >= (CHANGED_DAY + 1) * DAY_STEPS
@@ -122,7 +122,7 @@ def test_the_day_after_costs_fewer_shortages_at_the_same_price(start: float) -> 
     ids=["back, a busy hour comes twice", "back, after a busy hour", "forward, into busy hours", "forward, they begin"],
 )
 @pytest.mark.parametrize("days", [0, 1], ids=["the night", "the next night"])
-def test_in_the_hour_after_a_change_the_level_is_compared_by_clocks(
+def test_in_the_hour_after_a_clock_change_levels_are_compared_by_local_time(
     start: float, opens: int, closes: int, days: int
 ) -> None:
     steps = int((CHANGED_DAY + 3) * DAY_SECONDS / 300.0)
@@ -139,7 +139,7 @@ def test_in_the_hour_after_a_change_the_level_is_compared_by_clocks(
 
 @pytest.mark.parametrize("start", [FORWARD, BACK])
 @pytest.mark.parametrize("lead_hours", [0.5, 22.0])
-def test_features_look_at_nothing_later_than_their_origin(start: float, lead_hours: float) -> None:
+def test_features_do_not_depend_on_values_after_their_origin(start: float, lead_hours: float) -> None:
     task = replace(TASK, clock=BERLIN, lead_seconds=lead_hours * 3600)
     history, origin = office(start, CHANGED_DAY + 1), CHANGED_DAY * DAY_STEPS + 20
     poisoned = _history_with_wrong_future(history, origin)

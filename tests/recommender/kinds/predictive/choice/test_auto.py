@@ -42,7 +42,7 @@ def ten_days() -> AutoRun:
     return run(bursts_every_day(10))
 
 
-def none_at_all(history: LoadHistory) -> Forecasts:
+def no_forecasts(history: LoadHistory) -> Forecasts:
     nothing = np.full_like(history.values, np.nan)
     return Forecasts(nothing, nothing)
 
@@ -60,7 +60,7 @@ def test_a_model_that_knows_the_cycle_leads_before_a_week_is_over(ten_days: Auto
     assert ten_days.decisions[-1].blend.parts[0].weight > 0.9
 
 
-def test_uses_plain_headroom_until_a_model_has_been_judged() -> None:
+def test_plain_headroom_is_used_until_a_model_has_been_judged() -> None:
     history = bursts_every_day(5)
     found = run(history)
     early = 2 * DAY_STEPS
@@ -82,7 +82,7 @@ def test_the_configured_headroom_acts_where_a_forecast_only_adds_noise(room: flo
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_a_walk_with_a_handful_of_short_steps_has_plain_headroom_and_nothing_else(seed: int) -> None:
+def test_a_random_walk_with_few_shortages_gets_only_plain_headroom(seed: int) -> None:
     """In a walk, one short step more or less is a large ratio, so only proven models may act."""
     history = random_walk(10, seed)
     rules = {model.name: rolling_forecasts(model, history, TASK, RARE_FITS) for model in (CONFORMAL, LARGEST_HOUR)}
@@ -90,7 +90,7 @@ def test_a_walk_with_a_handful_of_short_steps_has_plain_headroom_and_nothing_els
     np.testing.assert_allclose(found.capacity, history.values[0] * (1 + HEADROOM_RATIO))
 
 
-def test_what_was_proven_acts_until_the_odds_for_it_are_reversed() -> None:
+def test_a_proven_model_acts_until_its_odds_are_reversed() -> None:
     history = bursts_every_day(12)
     found = PlayedChoices(history, {"seasonal": of_yesterday(history)}, TASK, FLEET)
     weights, acting = found.decided.weights[:, 0], found.decided.acting[:, 0]
@@ -100,13 +100,13 @@ def test_what_was_proven_acts_until_the_odds_for_it_are_reversed() -> None:
     assert (found.decided.ratios[-1] > HEADROOM_RATIO).all()
 
 
-def test_a_breaking_cycle_takes_the_lead_from_the_model_within_a_day() -> None:
+def test_a_model_loses_the_lead_within_a_day_after_its_cycle_breaks() -> None:
     found = run(broken_from(bursts_every_day(12), 8 * DAY_STEPS))
     assert found.in_use[8 * DAY_STEPS - 1] == "seasonal"
     assert "headroom" in found.in_use[8 * DAY_STEPS : 9 * DAY_STEPS]
 
 
-def test_a_model_that_is_right_again_comes_back() -> None:
+def test_a_model_that_is_right_again_leads_again() -> None:
     assert run(broken_from(bursts_every_day(20), 8 * DAY_STEPS)).in_use[-1] == "seasonal"
 
 
@@ -120,7 +120,7 @@ def test_the_model_with_the_smaller_shortage_leads() -> None:
     assert {each.name for each in found.decisions[-1].records} == {"holt-winters", "seasonal"}
 
 
-def test_a_model_whose_bound_binds_often_has_lost() -> None:
+def test_a_model_that_often_reaches_its_bound_does_not_act() -> None:
     history = bursts_every_day(12)
     forecasts = of_yesterday(history)
     limits = choice_limits(history, TASK)
@@ -139,7 +139,7 @@ def test_the_mixture_is_never_above_the_bound_of_each_forecast() -> None:
     assert (found.capacity[5 * DAY_STEPS :] == limits[5 * DAY_STEPS :]).any()
 
 
-def test_nothing_after_the_present_matters(ten_days: AutoRun) -> None:
+def test_values_after_the_present_do_not_change_the_choice(ten_days: AutoRun) -> None:
     history = bursts_every_day(10)
     seen = 8 * DAY_STEPS + 17
     values = history.values.copy()
@@ -151,7 +151,7 @@ def test_nothing_after_the_present_matters(ten_days: AutoRun) -> None:
 
 def test_a_model_that_never_forecasts_is_not_judged() -> None:
     history = bursts_every_day(3)
-    found = run(history, none_at_all(history))
+    found = run(history, no_forecasts(history))
     assert set(found.in_use) == {"headroom"}
     assert found.decisions[-1].records == ()
 
@@ -177,7 +177,9 @@ def test_steps_of_half_an_hour_prove_a_model_within_its_first_days() -> None:
 @pytest.mark.parametrize(
     ("step_seconds", "early", "late"), [(60.0, 6, 6), (300.0, 6, 6), (900.0, 6, 6), (1200.0, 4.5, 6), (3600.0, 3, 6)]
 )
-def test_only_long_steps_need_fewer_short_ones_and_only_early(step_seconds: float, early: float, late: float) -> None:
+def test_only_long_steps_need_fewer_shortages_for_a_proof_and_only_early(
+    step_seconds: float, early: float, late: float
+) -> None:
     assert least_short_steps_a_day(step_seconds, np.array([True, False])).tolist() == [early, late]
 
 
@@ -197,7 +199,7 @@ def gaps(values: FloatArray) -> FloatArray:
         pytest.param(np.full((1, 1), 10.0), id="one step"),
     ],
 )
-def test_gives_a_capacity_whatever_the_history(values: FloatArray) -> None:
+def test_every_history_gives_a_capacity(values: FloatArray) -> None:
     history = LoadHistory(1_700_006_400.0, STEP_SECONDS, values)
     forecasts = Forecasts(values * 1.2, values * 1.5)
     found = run(history, forecasts)
@@ -231,7 +233,7 @@ def test_a_model_that_has_gained_nothing_does_not_act() -> None:
     assert last.reason is ChoiceReason.NOT_BETTER
 
 
-def test_where_headroom_stands_in_for_proven_models_the_reason_is_their_record() -> None:
+def test_the_reason_for_headroom_instead_of_proven_models_is_their_record() -> None:
     """From the twelfth day on, the bursts come at another time each day."""
     days, hours = 16, np.random.default_rng(0)
     usual = bursts_every_day(days)
@@ -244,7 +246,7 @@ def test_where_headroom_stands_in_for_proven_models_the_reason_is_their_record()
     assert (found.model, found.reason) == ("headroom", ChoiceReason.RECORD_IS_WORSE)
 
 
-def test_before_anything_is_judged_a_proven_rise_acts() -> None:
+def test_a_proven_rise_acts_before_any_model_is_judged() -> None:
     history = random_walk(1)
     upper = np.full_like(history.values, np.nan)
     upper[:, 5:10] = history.values[:, 5:10] * 1.4
@@ -256,7 +258,7 @@ def test_before_anything_is_judged_a_proven_rise_acts() -> None:
     assert found.decisions[0].reason is ChoiceReason.NOTHING_KNOWN
 
 
-def test_a_model_that_comes_in_with_its_prior_does_not_act_by_the_rounding_of_its_weight() -> None:
+def test_a_new_model_with_its_prior_weight_does_not_act_because_of_rounding() -> None:
     history = random_walk(5)
     forecasts = {}
     for place, name in enumerate(("linear", "percentile", "seasonal", "boosted", "conformal", "quantile")):

@@ -25,7 +25,7 @@ from tests.recommender.kinds.predictive.choice.auto_runs import (
 from tests.recommender.kinds.predictive.waves import DAY_STEPS, STEP_SECONDS, bursts_every_day, random_walk, with_values
 
 
-def test_models_that_are_proven_at_the_configured_cost_alone_act_at_that_cost() -> None:
+def test_models_proven_only_at_the_configured_cost_act_at_that_cost() -> None:
     """Headroom at the bill's cost is hardly ever short, so nothing is proven against it; the configured one is."""
     whole = bursts_every_day(12)
     calm = with_values(whole, 600.0 + whole.values / 4)
@@ -43,7 +43,7 @@ def test_models_that_are_proven_at_the_configured_cost_alone_act_at_that_cost() 
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-def test_a_cost_that_rises_late_is_paid_for_by_what_models_have_gained(seed: int) -> None:
+def test_a_late_rise_of_the_cost_is_covered_by_earlier_gains_of_models(seed: int) -> None:
     """Headroom of 10% for ten days and 28% afterwards is short more often than headroom of the mean cost throughout."""
     day = np.arange(22 * DAY_STEPS) / DAY_STEPS
     noise = np.random.default_rng(seed).lognormal(0.0, 0.1, len(day))
@@ -57,7 +57,7 @@ def test_a_cost_that_rises_late_is_paid_for_by_what_models_have_gained(seed: int
 
 
 @pytest.mark.parametrize(("seed", "strays"), [(1, 4), (4, 4), (9, 2)])
-def test_models_that_are_proven_too_late_to_be_paid_for_do_not_act_at_a_lower_cost(seed: int, strays: int) -> None:
+def test_models_proven_too_late_to_afford_do_not_act_at_a_lower_cost(seed: int, strays: int) -> None:
     """Jobs need four times the load, some at random times: most of the room for these is wasted."""
     rng = np.random.default_rng(seed)
     days = 16
@@ -85,7 +85,7 @@ def test_the_cost_of_the_first_week_is_not_charged() -> None:
     assert decided.ratios[proven, 0] > 2 * HEADROOM_RATIO
 
 
-def test_all_parts_cost_the_same_whatever_they_ask_for_by_themselves() -> None:
+def test_parts_of_a_mixture_cost_the_same_whatever_room_they_forecast() -> None:
     history = bursts_every_day(12)
     hours = []
     for room in (1.1, 1.3):
@@ -99,7 +99,7 @@ def test_all_parts_cost_the_same_whatever_they_ask_for_by_themselves() -> None:
 
 
 @pytest.mark.parametrize("budget", [0.25, 0.4, 0.8])
-def test_a_budget_bounds_what_is_paid_above_the_load(budget: float) -> None:
+def test_a_budget_bounds_the_cost_above_the_load(budget: float) -> None:
     history = bursts_every_day(14)
     found = run_auto(history, {"seasonal": of_yesterday(history)}, replace(TASK, budget_ratio=budget), FLEET)
     asked = simulate(desired_replicas(found.capacity, FLEET.load_per_replica), FLEET).asked[6 * DAY_STEPS :].sum()
@@ -110,7 +110,7 @@ def test_a_budget_bounds_what_is_paid_above_the_load(budget: float) -> None:
     assert bill == pytest.approx(budget, rel=0.05)
 
 
-def test_a_budget_that_no_headroom_fits_into_leaves_the_load_as_it_is() -> None:
+def test_a_budget_of_zero_gives_the_load_itself() -> None:
     history = bursts_every_day(8)
     found = run_auto(history, {"seasonal": of_yesterday(history)}, replace(TASK, budget_ratio=0.0), FLEET)
     np.testing.assert_allclose(found.capacity[DAY_STEPS:], history.values[0, DAY_STEPS:])
@@ -128,7 +128,7 @@ def test_the_bill_stays_after_a_week_while_headroom_leads() -> None:
 
 
 @pytest.mark.parametrize("budget", [None, 0.3])
-def test_series_that_are_decided_together_have_the_bills_that_each_would_have_alone(budget: float | None) -> None:
+def test_series_decided_together_have_the_same_bills_as_alone(budget: float | None) -> None:
     cycle, walk, young = bursts_every_day(10), random_walk(10), random_walk(10, 2)
     young.values[:, : -DAY_STEPS // 10] = np.nan
     rows = [each.values for each in (cycle, walk, young)]

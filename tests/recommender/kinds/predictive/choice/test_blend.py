@@ -24,7 +24,9 @@ LOAD, UPPER = np.array([10.0, 80.0, 120.0, 50.0]), np.array([100.0, 100.0, 100.0
         ("percentile", 1.0, [90.0, 20.0, 0.0, 5.0]),
     ],
 )
-def test_a_room_is_multiplied_and_a_level_is_moved(model: str, scale: float, rooms: list[float]) -> None:
+def test_a_scale_multiplies_the_room_of_a_model_and_shifts_a_percentile(
+    model: str, scale: float, rooms: list[float]
+) -> None:
     np.testing.assert_allclose(scaled_room(model, scale, LOAD, UPPER, 0.1), rooms)
 
 
@@ -35,6 +37,6 @@ def test_a_poll_predicts_the_capacity_of_the_blend(model: str, scale: float) -> 
     expected = blend.capacity(LOAD, {model: UPPER}, 0.1)
     verdict = SeriesVerdict(model, "it leads", blend)
     for load, upper, capacity in zip(LOAD.tolist(), UPPER.tolist(), expected.tolist(), strict=True):
-        said = {model: ModelForecast(upper, upper)}
-        found = prediction_of(verdict, said, None, load, ForecastTask(1200.0, 900.0), 0.0)
+        forecasts = {model: ModelForecast(upper, upper)}
+        found = prediction_of(verdict, forecasts, None, load, ForecastTask(1200.0, 900.0), 0.0)
         assert found.load.predicted == pytest.approx(capacity)

@@ -24,7 +24,7 @@ def odds_after(gains: list[float], model: int = 0) -> tuple[float, float]:
 
 
 @given(gain=st.floats(0.0, 10.0), lucky=st.floats(0.05, 0.8))
-def test_odds_are_not_expected_to_grow_where_gains_have_the_mean_nothing(gain: float, lucky: float) -> None:
+def test_expected_odds_do_not_grow_if_the_mean_gain_is_zero(gain: float, lucky: float) -> None:
     loss = gain * lucky / (1 - lucky)
     after, _ = odds_after([gain])
     otherwise, _ = odds_after([-loss])
@@ -38,18 +38,18 @@ def test_many_small_gains_prove_a_model_sooner_than_its_weight(model: int) -> No
     assert by_evidence > 5 > by_weights
 
 
-def test_one_large_gain_is_little_evidence_and_much_weight() -> None:
+def test_one_large_gain_adds_little_evidence_but_much_weight() -> None:
     by_evidence, by_weights = odds_after([3.0])
     assert by_evidence < 2 < by_weights
 
 
-def test_the_odds_that_say_more_count() -> None:
+def test_the_larger_odds_count() -> None:
     evidence, weights = paired(PRIOR), np.array([0.8, 0.1, 0.1])
     assert larger_odds(weights, evidence, PRIOR) == pytest.approx(9.0)
     assert larger_odds(PRIOR, paired(weights), PRIOR) == pytest.approx(9.0)
 
 
-def test_rows_by_rate_are_those_that_were_stored() -> None:
+def test_grouping_evidence_by_rate_is_reversible() -> None:
     evidence = np.random.default_rng(0).dirichlet(np.ones(2 * 4 + 1))
     rows = by_rate(evidence)
     assert rows.shape == (4, 3)

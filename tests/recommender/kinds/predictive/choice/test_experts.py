@@ -29,17 +29,17 @@ def test_a_replica_is_worth_less_after_a_rise_of_the_load(before: float, today: 
     assert worth_of_replica(load, 0, 7, 1).tolist() == [pytest.approx(worth)]
 
 
-def test_nothing_is_known_before_the_first_decision() -> None:
+def test_a_replica_has_its_full_worth_before_the_first_decision() -> None:
     assert worth_of_replica(np.ones((1, 2)), 0, 0, 144).tolist() == [1.0, 1.0]
 
 
-def test_nothing_is_known_of_a_rise_before_a_whole_week() -> None:
+def test_a_replica_keeps_its_worth_until_a_whole_week_is_known() -> None:
     load = np.cumsum([0.0, *[10.0] * 5, 80.0])[:, np.newaxis]
     assert worth_of_replica(load, 0, 6, 1).tolist() == [1.0]
 
 
-def test_what_is_saved_on_a_level_that_the_load_has_risen_to_is_no_proof() -> None:
-    """A walk that stands still for three days at five times its load: nobody is short, but rules save replicas."""
+def test_savings_after_a_rise_of_the_load_do_not_prove_a_model() -> None:
+    """A walk that stands still for three days at five times its load has no shortages, but rules save replicas."""
     steps = np.random.default_rng(1).normal(0.0, 0.04, 16 * DAY_STEPS)
     walk = np.cumsum(steps) - np.linspace(0.0, steps.sum(), len(steps))
     load = 100.0 * np.exp(np.clip(walk, -0.7, 0.7))

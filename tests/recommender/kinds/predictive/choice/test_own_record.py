@@ -56,11 +56,11 @@ def test_headroom_of_a_constant_cost_has_no_excess() -> None:
         pytest.param([CHEAP, DEAR] * 500, id="to and fro"),
     ],
 )
-def test_the_excess_is_that_of_a_backtest_whatever_was_paid_when(paid: list[float], gain: float) -> None:
+def test_the_excess_equals_that_of_a_backtest_whenever_the_cost_changes(paid: list[float], gain: float) -> None:
     assert excess_after(paid, gain) == pytest.approx(by_backtest(paid, gain), rel=0.02, abs=0.02)
 
 
-def test_a_change_of_the_cost_is_short_more_often_than_the_mean_of_both() -> None:
+def test_a_changing_cost_has_more_shortages_than_its_constant_mean() -> None:
     assert excess_after([CHEAP] * 1000 + [DEAR] * 1000) > 0.2
 
 
@@ -71,7 +71,7 @@ def test_the_worse_measure_counts() -> None:
     assert record.excess(NO_DOUBT)[0] == pytest.approx(0.5)
 
 
-def test_a_handful_of_short_steps_is_little_beside_the_doubt() -> None:
+def test_few_short_steps_are_little_excess_if_the_doubt_is_large() -> None:
     record = first_record(1, CHEAP).after(
         np.array([[LOAD, 2.0, 0.0]]), np.array([[LOAD, 1.0, 0.0]]), NO_DOUBT, np.array([CHEAP]), np.ones(1), LONG_AGO
     )
@@ -79,7 +79,7 @@ def test_a_handful_of_short_steps_is_little_beside_the_doubt() -> None:
     assert record.excess(np.full((1, 2), 99.0))[0] == pytest.approx(0.01)
 
 
-def test_what_was_long_ago_is_forgotten() -> None:
+def test_old_shortages_are_forgotten() -> None:
     record = first_record(1, CHEAP).after(sums(CHEAP, 9.0), sums(CHEAP), NO_DOUBT, np.array([CHEAP]), np.ones(1), 100.0)
     early = record.excess(NO_DOUBT)[0]
     for _ in range(1000):
@@ -88,7 +88,7 @@ def test_what_was_long_ago_is_forgotten() -> None:
     assert record.excess(NO_DOUBT)[0] < 0.01
 
 
-def test_a_record_that_begins_anew_leaves_those_of_other_series() -> None:
+def test_resetting_one_series_keeps_the_records_of_others() -> None:
     record = first_record(2, CHEAP).after(
         np.repeat(sums(CHEAP, 9.0), 2, axis=0),
         np.repeat(sums(CHEAP), 2, axis=0),
@@ -102,7 +102,7 @@ def test_a_record_that_begins_anew_leaves_those_of_other_series() -> None:
     assert found.short[:, 0].tolist() == [0.0, 9.0]
 
 
-def test_a_series_goes_on_from_its_figures() -> None:
+def test_a_record_resumes_from_its_stored_figures() -> None:
     record = first_record(1, DEAR).after(sums(DEAR, 9.0), sums(DEAR), NO_DOUBT, np.array([DEAR]), np.ones(1), LONG_AGO)
     resumed = first_record(2, CHEAP)
     resumed.resume(1, record.figures(0))

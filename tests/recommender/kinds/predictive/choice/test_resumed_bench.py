@@ -70,7 +70,7 @@ def played(
 
 
 @pytest.mark.parametrize(("seed", "budget"), [(1, None), (2, None), (4, 0.3)])
-def test_verdicts_with_restarts_at_random_moments_are_those_without_any(seed: int, budget: float | None) -> None:
+def test_restarts_at_random_moments_do_not_change_verdicts(seed: int, budget: float | None) -> None:
     rng = np.random.default_rng(seed)
     history, task = random_loads(rng, 11), replace(TASK, budget_ratio=budget)
     uppers, window = random_forecasts(history, rng), int(REPLAYED_SECONDS / STEP_SECONDS)
@@ -92,7 +92,7 @@ def test_verdicts_with_restarts_at_random_moments_are_those_without_any(seed: in
     np.testing.assert_allclose(found.capacity[:, -DAY_STEPS:], whole.capacity[:, -DAY_STEPS:], rtol=1e-6)
 
 
-def test_without_its_proof_a_bench_knows_less() -> None:
+def test_a_bench_without_its_proof_has_different_weights() -> None:
     """Without the proof, the results that the other test compares would differ."""
     rng = np.random.default_rng(1)
     history = random_loads(rng, 11)
@@ -102,7 +102,7 @@ def test_without_its_proof_a_bench_knows_less() -> None:
     assert np.abs(whole.decided.weights[-1] - anew.decided.weights[-1]).max() > 0.01
 
 
-def test_a_state_of_steps_of_a_second_is_gone_on_with() -> None:
+def test_a_state_with_steps_of_one_second_is_resumed() -> None:
     rng = np.random.default_rng(5)
     history = random_loads(rng, 3)
     found = played(history, random_forecasts(history, rng), 0, history.steps, TASK).bench.proofs[0]
@@ -114,7 +114,7 @@ def test_a_state_of_steps_of_a_second_is_gone_on_with() -> None:
         assert proof.proven is not None, seconds
 
 
-def test_a_state_that_is_no_decision_of_the_history_is_not_gone_on_with() -> None:
+def test_a_state_that_does_not_match_the_history_is_not_resumed() -> None:
     rng = np.random.default_rng(5)
     history = random_loads(rng, 3)
     uppers = {"seasonal": random_forecasts(history, rng)["seasonal"]}

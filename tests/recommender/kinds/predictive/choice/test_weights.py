@@ -36,7 +36,7 @@ def test_the_mixture_loses_little_more_than_the_best_expert(losses: list[list[fl
     assert lost <= best + allowed + 1e-9
 
 
-def test_an_expert_that_was_wrong_for_long_comes_back_within_days() -> None:
+def test_an_expert_that_was_wrong_for_long_leads_again_within_days() -> None:
     weights = PRIOR
     for _ in range(2000):
         weights = shared(after_losses(weights, np.array([0.0, 1.0, 1.0]), RATE), PRIOR, SHARE)
@@ -46,12 +46,12 @@ def test_an_expert_that_was_wrong_for_long_comes_back_within_days() -> None:
     assert weights[1] > 0.8
 
 
-def test_one_that_comes_in_starts_with_its_prior_and_one_that_goes_out_has_nothing() -> None:
+def test_a_new_expert_starts_with_its_prior_and_a_removed_one_has_no_weight() -> None:
     np.testing.assert_allclose(shared(np.array([0.2, 0.0, 0.8]), np.array([0.25, 0.25, 0.5]), 0.0), [0.15, 0.25, 0.6])
     np.testing.assert_allclose(shared(np.array([0.2, 0.4, 0.4]), np.array([0.5, 0.0, 0.5]), 0.0), [1 / 3, 0, 2 / 3])
 
 
-def test_losses_of_any_size_leave_weights_that_add_up() -> None:
+def test_losses_of_any_size_leave_weights_that_sum_to_one() -> None:
     found = after_losses(np.array([0.5, 0.5, 0.0]), np.array([1e6, -1e6, 0.0]), RATE)
     np.testing.assert_allclose(found, [0.0, 1.0, 0.0])
 
@@ -84,7 +84,7 @@ def test_models_act_at_the_cost_at_which_they_are_proven_until_they_are_refuted(
     assert found.tolist() == [expected]
 
 
-def test_odds_are_those_of_all_models_beside_what_they_began_with() -> None:
+def test_odds_of_all_models_are_relative_to_their_prior() -> None:
     prior = np.array([[0.25, 0.25, 0.5], [0.0, 0.0, 1.0]])
     weights = np.array([[0.6, 0.2, 0.2], [0.0, 0.0, 1.0]])
     assert odds_of_models(weights, prior).tolist() == pytest.approx([4.0, 0.0])

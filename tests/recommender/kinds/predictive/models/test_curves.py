@@ -22,20 +22,20 @@ STEPS = 60
 
 
 @pytest.mark.parametrize(("look_ahead_seconds", "replicas"), [(0, 5), (10, 6)])
-def test_a_line_says_what_phpa_says(look_ahead_seconds: float, replicas: int) -> None:
+def test_a_line_gives_the_result_of_phpa(look_ahead_seconds: float, replicas: int) -> None:
     """The source is algorithms/linear_regression/test_linear_regression.py of predictive-horizontal-pod-autoscaler."""
     ages = np.array([0.0, 10.0, 20.0, 30.0]) - 39.0
     found = curves_at(ages, np.array([1.0, 2.0, 3.0, 4.0]), 1, np.array([look_ahead_seconds]))
     assert ceil(found[0]) == replicas
 
 
-def test_a_parabola_says_what_the_article_on_websockets_says() -> None:
+def test_a_parabola_gives_the_result_of_the_article_on_websockets() -> None:
     samples = np.array([1000.0, 1500.0, 2000.0, 2500.0, 3000.0])
     assert curves_at(np.arange(-40.0, 1.0, 10.0), samples, 2, np.array([60.0]))[0] == pytest.approx(6000, abs=1e-6)
 
 
 @pytest.mark.parametrize("degree", [1, 2])
-def test_with_all_samples_known_both_ways_agree(degree: int) -> None:
+def test_both_implementations_agree_if_all_samples_are_known(degree: int) -> None:
     values = np.random.default_rng(3).uniform(10, 20, (4, 12))
     times, at = np.arange(-11.0, 1.0), np.array([1.0, 5.0])
     np.testing.assert_allclose(

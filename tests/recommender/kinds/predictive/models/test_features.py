@@ -19,7 +19,7 @@ def window(end: int, steps: int) -> np.ndarray:
 
 @pytest.mark.parametrize("steps", [1, 2, 3, 4, 5, 8])
 @pytest.mark.parametrize("first", [0, 2, 5])
-def test_windows_that_end_at_each_step(first: int, steps: int) -> None:
+def test_windows_that_end_at_each_step_have_correct_statistics(first: int, steps: int) -> None:
     found = StepRange(VALUES, first, 5)
     ends = range(first, 6)
     known = [each[~np.isnan(each)] for each in (window(end, steps) for end in ends)]
@@ -48,7 +48,7 @@ def test_each_feature_is_the_same_for_any_range_of_origins() -> None:
     np.testing.assert_array_equal(every[:, -1], alone[:, 0])
 
 
-def test_no_feature_knows_a_step_after_its_origin() -> None:
+def test_no_feature_depends_on_a_step_after_its_origin() -> None:
     history = bursts_every_day(9)
     origin = 8 * DAY_STEPS + 7
     values = history.values.copy()
@@ -57,14 +57,14 @@ def test_no_feature_knows_a_step_after_its_origin() -> None:
     np.testing.assert_array_equal(clean, poisoned)
 
 
-def test_no_feature_has_a_unit() -> None:
+def test_features_do_not_depend_on_the_unit_of_the_load() -> None:
     history = bursts_every_day(9)
     clean = features(history, 8 * DAY_STEPS, history.steps - 1, TASK)
     large = features(with_values(history, history.values * 4096), 8 * DAY_STEPS, history.steps - 1, TASK)
     np.testing.assert_allclose(clean, large, atol=2e-6)
 
 
-def test_after_a_silence_a_ratio_is_to_the_noise_of_the_week_and_not_to_nothing() -> None:
+def test_after_a_silence_ratios_are_relative_to_the_noise_of_the_week() -> None:
     rng = np.random.default_rng(3)
     values = rng.normal(100.0, 5.0, (1, 400))
     values[:, 300:] = 0.0
@@ -76,7 +76,7 @@ def test_after_a_silence_a_ratio_is_to_the_noise_of_the_week_and_not_to_nothing(
     np.testing.assert_allclose(found.load_of(opening), 100.0)
 
 
-def test_a_constant_load_has_a_floor_of_a_hundredth() -> None:
+def test_a_constant_load_has_a_floor_of_one_percent() -> None:
     found = levels(LoadHistory(0.0, 600.0, np.full((1, 200), 100.0)), 150, 150)
     np.testing.assert_allclose((found.load, found.floor), ([[100.0]], [[1.0]]))
 

@@ -45,7 +45,7 @@ def forecast_of(
     return float(found[-1, 0, 0])
 
 
-def test_holt_winters_says_what_phpa_says() -> None:
+def test_holt_winters_gives_the_result_of_phpa() -> None:
     """The source is algorithms/holt_winters/test_holt_winters.py of predictive-horizontal-pod-autoscaler (add, add)."""
     values = [1.0, 3, 1, 1, 3, 1, 1, 3, 1, 1, 3, 1, 1]
     found = forecast_of(values, (0.9, 0.9, 0.3, 1.0), 5 / 3, 0.0, [-2 / 3, 4 / 3, -2 / 3])
@@ -53,7 +53,7 @@ def test_holt_winters_says_what_phpa_says() -> None:
 
 
 @pytest.mark.parametrize("ahead", [1, 2, 5])
-def test_holt_winters_with_given_parameters_says_what_statsmodels_says(ahead: int) -> None:
+def test_holt_winters_with_given_parameters_gives_the_forecast_of_statsmodels(ahead: int) -> None:
     from statsmodels.tsa.holtwinters import ExponentialSmoothing  # noqa: PLC0415 - a second for each process of tests
 
     values = daily_load(14_400, 5, noise=0.1)
@@ -75,7 +75,7 @@ def test_holt_winters_with_given_parameters_says_what_statsmodels_says(ahead: in
     assert found[-1, 0, 0] == pytest.approx(result.forecast(ahead)[-1], rel=1e-9)
 
 
-def test_the_filter_with_a_constant_gain_says_what_statsmodels_says() -> None:
+def test_the_filter_with_a_constant_gain_gives_the_forecast_of_statsmodels() -> None:
     from statsmodels.tsa.statespace.structural import UnobservedComponents  # noqa: PLC0415 - likewise
 
     values = daily_load(STEP_SECONDS, 8, noise=0.1) / 100
@@ -112,7 +112,7 @@ def test_a_regular_day_is_forecast_at_steps_that_are_shorter_than_a_bin(model: M
 
 
 @heavy_models
-def test_parameters_travel_as_plain_arrays_and_say_whether_the_search_converged(model: Model) -> None:
+def test_parameters_are_pickled_as_plain_arrays_and_state_whether_the_fit_converged(model: Model) -> None:
     history = clean_history(600)
     parameters = fitted(model, 600)
     again = pickle.loads(pickle.dumps(parameters))
@@ -125,7 +125,7 @@ def test_parameters_travel_as_plain_arrays_and_say_whether_the_search_converged(
 
 
 @heavy_models
-def test_a_history_that_has_lost_its_oldest_steps_is_forecast_as_before(model: Model) -> None:
+def test_losing_the_oldest_steps_does_not_change_the_forecast(model: Model) -> None:
     history = clean_history(600)
     lost = 37
     later = LoadHistory(history.start_seconds + lost * 600, 600, history.values[:, lost:])

@@ -50,7 +50,9 @@ def every_origin(history: LoadHistory, first: int) -> np.ndarray:
     return np.arange(first, history.steps, dtype=np.int64)
 
 
-def test_covers_about_the_share_of_targets_that_was_asked_for(history: LoadHistory, parameters: object) -> None:
+def test_the_upper_forecast_covers_about_the_configured_share_of_targets(
+    history: LoadHistory, parameters: object
+) -> None:
     origins = every_origin(history, 8 * DAY_STEPS)
     found = QUANTILE.forecast(parameters, history, origins, TASK)
     target = targets(history, TASK)[:, origins]
@@ -60,7 +62,7 @@ def test_covers_about_the_share_of_targets_that_was_asked_for(history: LoadHisto
     assert 0.3 < (target <= found.median)[known].mean() < 0.7
 
 
-def test_knows_a_rise_that_comes_every_day(history: LoadHistory, parameters: object) -> None:
+def test_a_daily_rise_is_forecast(history: LoadHistory, parameters: object) -> None:
     before, quiet = 9 * DAY_STEPS + 48, 9 * DAY_STEPS + 30
     found = QUANTILE.forecast(parameters, history, np.array([before, quiet]), TASK)
     rise = found.median[0] / history.values[0, [before, quiet]]
@@ -68,7 +70,7 @@ def test_knows_a_rise_that_comes_every_day(history: LoadHistory, parameters: obj
     assert rise[1] < 1.5
 
 
-def test_has_no_unit(history: LoadHistory, parameters: object) -> None:
+def test_forecasts_scale_with_the_unit_of_the_load(history: LoadHistory, parameters: object) -> None:
     origins = every_origin(history, 9 * DAY_STEPS)
     large = with_values(history, history.values * 4096)
     found = QUANTILE.forecast(parameters, history, origins, TASK)
@@ -76,7 +78,7 @@ def test_has_no_unit(history: LoadHistory, parameters: object) -> None:
     np.testing.assert_allclose(scaled.upper, found.upper * 4096, rtol=1e-9)
 
 
-def test_many_series_are_forecast_as_one_by_one(parameters: object) -> None:
+def test_series_together_or_one_by_one_have_the_same_forecasts(parameters: object) -> None:
     days = [bursts_every_day(9, seed, size) for seed, size in ((3, 10.0), (4, 1e6), (5, 300.0))]
     many = with_values(days[0], np.concatenate([each.values for each in days]))
     last = np.array([many.steps - 1])
@@ -87,13 +89,15 @@ def test_many_series_are_forecast_as_one_by_one(parameters: object) -> None:
         np.testing.assert_allclose(found.median[row], alone.median[0])
 
 
-def test_the_last_origin_is_forecast_as_among_all_origins(history: LoadHistory, parameters: object) -> None:
+def test_the_last_origin_alone_has_the_same_forecast_as_among_all_origins(
+    history: LoadHistory, parameters: object
+) -> None:
     every = QUANTILE.forecast(parameters, history, every_origin(history, 9 * DAY_STEPS), TASK)
     last = QUANTILE.forecast(parameters, history, np.array([history.steps - 1]), TASK)
     np.testing.assert_allclose(last.upper[:, 0], every.upper[:, -1])
 
 
-def test_nothing_after_the_origin_matters(history: LoadHistory) -> None:
+def test_values_after_the_origin_do_not_change_forecasts(history: LoadHistory) -> None:
     poisoned = history.values.copy()
     poisoned[:, 5 * DAY_STEPS + 20 :] = 1e9
     options = RollingOptions(refit_seconds=2 * DAY_SECONDS, first_step=4 * DAY_STEPS)
@@ -104,7 +108,7 @@ def test_nothing_after_the_origin_matters(history: LoadHistory) -> None:
     np.testing.assert_array_equal(clean.median[:, :seen], found.median[:, :seen])
 
 
-def test_a_constant_load_is_predictable() -> None:
+def test_a_constant_load_is_forecast_as_constant() -> None:
     history = LoadHistory(0.0, STEP_SECONDS, np.full((1, 3 * DAY_STEPS), 50.0))
     found = QUANTILE.forecast(QUANTILE.fit(history, TASK), history, every_origin(history, 2 * DAY_STEPS), TASK)
     np.testing.assert_allclose(found.upper, 50.0, rtol=0.02)
@@ -119,11 +123,11 @@ def test_a_constant_load_is_predictable() -> None:
         pytest.param(np.ones((1, 20)), id="a few steps"),
     ],
 )
-def test_takes_no_part_without_targets_to_learn_from(values: np.ndarray) -> None:
+def test_there_is_no_fit_without_targets_to_learn_from(values: np.ndarray) -> None:
     assert QUANTILE.fit(LoadHistory(0.0, STEP_SECONDS, values), TASK) is None
 
 
-def test_a_gap_gives_no_forecast_in_it_and_does_no_harm_after_it(history: LoadHistory, parameters: object) -> None:
+def test_there_is_no_forecast_within_a_gap_but_there_is_one_after_it(history: LoadHistory, parameters: object) -> None:
     values = history.values.copy()
     gap = slice(9 * DAY_STEPS + 10, 9 * DAY_STEPS + 40)
     values[:, gap] = np.nan
@@ -132,7 +136,7 @@ def test_a_gap_gives_no_forecast_in_it_and_does_no_harm_after_it(history: LoadHi
     assert np.isfinite(found.upper[0, 41:]).all()
 
 
-def test_parameters_pass_between_processes(history: LoadHistory, parameters: object) -> None:
+def test_parameters_can_be_passed_between_processes(history: LoadHistory, parameters: object) -> None:
     last = np.array([history.steps - 1])
     again = pickle.loads(pickle.dumps(parameters))
     found = QUANTILE.forecast(again, history, last, TASK)

@@ -45,7 +45,7 @@ def test_a_weekend_is_forecast_by_the_last_weekend() -> None:
     assert error.max() < 0.1
 
 
-def test_a_regular_job_out_of_nothing_is_forecast() -> None:
+def test_a_regular_job_after_zero_load_is_forecast() -> None:
     values = np.zeros(3 * DAY_STEPS)
     values[100::DAY_STEPS] = 50.0
     history = history_of(values)
@@ -54,7 +54,7 @@ def test_a_regular_job_out_of_nothing_is_forecast() -> None:
     np.testing.assert_allclose(found[0], [0, 0, 50, 50, 0])
 
 
-def test_next_to_nothing_yesterday_does_not_multiply_today_without_bounds() -> None:
+def test_a_tiny_load_yesterday_does_not_multiply_today_without_bounds() -> None:
     values = np.full(3 * DAY_STEPS, 100.0)
     values[::DAY_STEPS] = 1e-9
     values[1:DAY_STEPS:2] = 1e-9
@@ -63,7 +63,7 @@ def test_next_to_nothing_yesterday_does_not_multiply_today_without_bounds() -> N
     assert np.nanmax(found.median) <= 100.0 * 11
 
 
-def test_a_horizon_longer_than_a_day_uses_days_that_are_over() -> None:
+def test_a_horizon_longer_than_a_day_uses_only_completed_days() -> None:
     task = replace(TASK, lead_seconds=30 * 3600)
     history = history_of(daily_load(1800, 8), 1800)
     origin = 250
@@ -74,7 +74,7 @@ def test_a_horizon_longer_than_a_day_uses_days_that_are_over() -> None:
         assert found.median[0, 0] == pytest.approx(targets(history, task)[0, origin])
 
 
-def test_with_less_than_two_days_it_says_what_it_lacks() -> None:
+def test_less_than_two_days_of_load_are_reported_as_missing_history() -> None:
     values = np.full(3 * DAY_STEPS, 5.0)
     values[: 2 * DAY_STEPS] = np.nan
     assert lacks(SEASONAL, history_of(values)) == (

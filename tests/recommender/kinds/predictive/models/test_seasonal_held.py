@@ -35,14 +35,14 @@ def steps_short(model: Model) -> int:
     return int((needed_replicas(values, 10.0) > serving)[5 * DAY_STEPS :].sum())
 
 
-def test_a_job_that_is_shorter_than_a_start_finds_its_pods_which_had_gone_otherwise() -> None:
+def test_pods_are_kept_for_a_job_that_is_shorter_than_their_start_up() -> None:
     assert SEASONAL_HELD.fit is no_fit
     assert steps_short(SEASONAL_HELD) == 0
     assert steps_short(SEASONAL) > 0
 
 
 @pytest.mark.parametrize("origin", [3 * DAY_STEPS, 3 * DAY_STEPS + 100])
-def test_what_the_forecasts_of_the_lead_asked_for_is_held_and_nothing_later_enters(origin: int) -> None:
+def test_the_largest_forecast_of_the_lead_is_held_without_later_values(origin: int) -> None:
     history = history_of(daily_load(300, 4))
     poisoned = history_of(history.values[0].copy())
     poisoned.values[:, origin + 1 :] = 1e9
@@ -53,7 +53,7 @@ def test_what_the_forecasts_of_the_lead_asked_for_is_held_and_nothing_later_ente
         assert found.median[0, 0] == former.median[0, -1]
 
 
-def test_an_unknown_load_has_no_forecast_and_a_written_growth_limits_what_is_held() -> None:
+def test_an_unknown_load_has_no_forecast_and_a_configured_growth_limits_the_held_value() -> None:
     history = history_of(daily_load(300, 4))
     history.values[:, 1000] = np.nan
     origins = np.array([1000, 1001])

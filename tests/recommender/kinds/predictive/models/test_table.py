@@ -46,7 +46,7 @@ def noisy_history(days: float = 6) -> LoadHistory:
     return history_of(rows, STEP_SECONDS)
 
 
-def test_every_name_is_one_of_the_configuration() -> None:
+def test_every_model_name_can_be_configured() -> None:
     names = [model.name for model in MODELS]
     assert set(names) <= {str(name) for name in ModelName}
     assert [model_named(name).name for name in names] == names
@@ -55,7 +55,7 @@ def test_every_name_is_one_of_the_configuration() -> None:
 
 
 @every_model
-def test_what_comes_after_the_origin_changes_nothing(model: Model) -> None:
+def test_values_after_the_origin_do_not_change_forecasts(model: Model) -> None:
     history = noisy_history()
     origin = history.steps - 60
     origins = np.arange(origin - 20, origin + 1)
@@ -70,7 +70,7 @@ def test_what_comes_after_the_origin_changes_nothing(model: Model) -> None:
 
 
 @every_model
-def test_all_series_and_origins_at_once_or_one_by_one_give_the_same(model: Model) -> None:
+def test_series_and_origins_together_or_one_by_one_have_the_same_forecasts(model: Model) -> None:
     history = noisy_history()
     origins = np.arange(FITTED_STEPS, history.steps, 19)
     together = upper_and_median(model.forecast(fitted_to_noise(model), history, origins, TASK))
@@ -83,7 +83,7 @@ def test_all_series_and_origins_at_once_or_one_by_one_give_the_same(model: Model
 
 @every_model
 @pytest.mark.parametrize("level", [0.0, 250.0])
-def test_constant_load_is_forecast_as_it_is(model: Model, level: float) -> None:
+def test_a_constant_load_is_forecast_unchanged(model: Model, level: float) -> None:
     history = history_of(np.full(int(16 * 86400 / STEP_SECONDS), level), STEP_SECONDS)
     found = model.forecast(fitted(model, history, history.steps), history, np.arange(720, history.steps), TASK)
     if model is TREND:
@@ -100,7 +100,7 @@ def test_constant_load_is_forecast_as_it_is(model: Model, level: float) -> None:
 
 
 @every_model
-def test_where_the_load_is_unknown_there_is_no_forecast_and_never_a_negative_one(model: Model) -> None:
+def test_an_unknown_load_has_no_forecast_and_no_forecast_is_negative(model: Model) -> None:
     values = daily_load(STEP_SECONDS, 6, 0.3, level=2.0)
     values[150:] = np.maximum(values[150:] - 1.5, 0.0)
     values[180:200] = np.nan
@@ -117,7 +117,7 @@ def test_where_the_load_is_unknown_there_is_no_forecast_and_never_a_negative_one
 @pytest.mark.parametrize(
     "values", [[5.0], [np.nan], [0.0, 5.0], np.full(900, np.nan)], ids=["one", "unknown", "two", "all-unknown"]
 )
-def test_too_little_history_is_no_forecast_or_the_load_itself_and_never_an_error(model: Model, values: object) -> None:
+def test_too_little_history_gives_no_forecast_or_the_load_itself_but_no_error(model: Model, values: object) -> None:
     history = history_of(values, STEP_SECONDS)
     origins = np.array([history.steps - 1])
     found = model.forecast(fitted(model, history, history.steps), history, origins, TASK)
@@ -129,14 +129,14 @@ def test_too_little_history_is_no_forecast_or_the_load_itself_and_never_an_error
 
 
 @every_model
-def test_no_series_is_no_forecast(model: Model) -> None:
+def test_without_series_there_are_no_forecasts(model: Model) -> None:
     history = LoadHistory(0.0, STEP_SECONDS, np.empty((0, 800)))
     found = model.forecast(fitted(model, history, 700), history, np.arange(700, 800), TASK)
     assert found.upper.shape == (0, 100)
 
 
 @every_model
-def test_a_growth_limit_of_the_user_bounds_both_forecasts(model: Model) -> None:
+def test_a_configured_growth_limit_bounds_both_forecasts(model: Model) -> None:
     history = noisy_history()
     origins = np.arange(FITTED_STEPS, history.steps)
     task = replace(TASK, max_growth=1.05)

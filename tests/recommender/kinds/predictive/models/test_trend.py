@@ -26,13 +26,13 @@ def forecast_of(values: object, task: object = LEAD) -> tuple[float, float]:
     return float(found.median[0, 0]), float(found.upper[0, 0])
 
 
-def test_a_service_of_ten_minutes_that_rises_has_a_forecast() -> None:
+def test_a_rising_load_has_a_forecast_after_ten_minutes() -> None:
     median, upper = forecast_of(1000 + 50.0 * np.arange(10))
     assert median == pytest.approx(1450 + AHEAD * 50)
     assert upper >= median
 
 
-def test_with_fewer_changes_nothing_is_proven() -> None:
+def test_with_too_few_changes_there_is_no_forecast() -> None:
     rise = 100.0 + 10.0 * np.arange(LEAST_CHANGES + 1)
     assert np.isfinite(forecast_of(rise)[1])
     assert np.isnan(forecast_of(rise[1:])[1])
@@ -48,7 +48,7 @@ def test_without_a_rise_there_is_no_forecast(values: object) -> None:
 
 
 @given(st.integers(0, 10_000))
-def test_noise_around_a_level_is_no_rise(seed: int) -> None:
+def test_noise_around_a_level_is_not_taken_for_a_rise(seed: int) -> None:
     noise = np.random.default_rng(seed).lognormal(0.0, 0.4, 200)
     history = history_of(100 * noise, MINUTE_SECONDS)
     assert np.isnan(TREND.forecast(None, history, np.arange(200), LEAD).upper).all()
@@ -60,25 +60,25 @@ def test_a_random_walk_is_seldom_taken_for_a_rise() -> None:
     assert np.isfinite(found.upper).mean() < 0.005
 
 
-def test_a_rise_under_noise_is_seen_and_gets_room() -> None:
+def test_a_rise_is_detected_under_noise_and_its_upper_forecast_has_room() -> None:
     rng = np.random.default_rng(1)
     median, upper = forecast_of(1000 + 30.0 * np.arange(17) + np.cumsum(rng.normal(0, 8, 17)))
     assert upper > median > 1480
 
 
-def test_it_is_bounded_by_the_present_load() -> None:
+def test_the_forecast_is_bounded_by_twice_the_present_load() -> None:
     _, upper = forecast_of(10.0 + 100.0 * np.arange(10))
     assert upper == pytest.approx(2 * 910, rel=0.5)
     assert upper <= 2 * 910
 
 
-def test_gaps_are_no_changes() -> None:
+def test_gaps_do_not_count_as_changes() -> None:
     values = 1000 + 20.0 * np.arange(17)
     values[[3, 4, 9]] = np.nan
     assert forecast_of(values)[0] == pytest.approx(1320 + AHEAD * 20)
 
 
-def test_the_forecast_uses_nothing_later_and_nothing_far_away() -> None:
+def test_the_forecast_uses_only_recent_steps_up_to_the_origin() -> None:
     values = 1000 + 20.0 * np.arange(60)
     poisoned, origin = values.copy(), np.array([40])
     poisoned[:20], poisoned[41:] = 7.0, 1e9
@@ -88,5 +88,5 @@ def test_the_forecast_uses_nothing_later_and_nothing_far_away() -> None:
 
 
 @pytest.mark.parametrize(("degrees", "expected"), [(6.0, 5.208), (10.0, 4.144), (30.0, 3.385), (1000.0, 3.098)])
-def test_the_quantile_of_t_is_that_of_the_tables(degrees: float, expected: float) -> None:
+def test_the_quantile_of_t_matches_published_tables(degrees: float, expected: float) -> None:
     assert float(least_t(np.array(degrees))) == pytest.approx(expected, rel=0.02)

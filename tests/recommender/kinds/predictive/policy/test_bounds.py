@@ -29,20 +29,20 @@ GATED = {"freeze_unless": 'up{job="backend"}'}
         ({"schedules": (ALWAYS,), "max_replicas": 4}, 0.0, 4, "max"),
     ],
 )
-def test_people_and_the_calendar_overrule_the_forecast(
+def test_bounds_schedules_and_overrides_overrule_the_forecast(
     changes: dict[str, object], load: float, replicas: int, binding: str
 ) -> None:
     found = size_of(settings(**changes), LoadSituation(load, forecast(load)), PolicyMemory(), NOW)
     assert (found.replicas, found.binding) == (replicas, binding)
 
 
-def test_after_an_override_capacity_goes_down_gently() -> None:
+def test_after_an_override_capacity_decays_gradually() -> None:
     policy = settings(scale_down=gently(), override=Override(100, NOW + 10))
     assert sizes(polls(policy, [0.0, 0.0, 0.0])) == [100, 95, 91]
 
 
 @pytest.mark.parametrize("gate", [None, 0.0, float("nan")])
-def test_the_last_size_is_kept_while_the_query_has_no_value(gate: float | None) -> None:
+def test_the_last_size_is_kept_while_the_freeze_query_is_not_true(gate: float | None) -> None:
     policy = settings(**GATED)
     open_gate = LoadSituation(250_000.0, forecast(250_000.0), gate=1.0)
     before = size_of(policy, open_gate, PolicyMemory(), NOW)
@@ -61,7 +61,7 @@ def test_the_last_size_is_kept_while_the_load_is_unknown(load: float | None) -> 
     assert found.hold == "the load is unknown: 10 is kept"
 
 
-def test_the_size_that_was_let_through_is_the_one_that_is_kept() -> None:
+def test_the_last_published_size_is_kept() -> None:
     before = polls(settings(), [250_000.0])[-1]
     situation = LoadSituation(None, current_replicas=30, last_replicas=12)
     assert size_of(settings(), situation, before.memory, NOW + 10).replicas == 12
@@ -79,7 +79,7 @@ def test_bounds_hold_while_the_size_is_frozen() -> None:
         assert size_of(settings(**changes), frozen, before.memory, NOW + 10).replicas == replicas
 
 
-def test_without_any_earlier_size_there_is_none() -> None:
+def test_without_a_load_or_an_earlier_size_there_is_no_size() -> None:
     found = size_of(settings(), LoadSituation(None), PolicyMemory(), NOW)
     assert (found.replicas, found.steps, found.binding) == (None, (), None)
     assert found.hold == "the load is unknown, and no earlier size is known"

@@ -34,7 +34,7 @@ def test_capacity_decays_by_five_percent_in_ten_seconds() -> None:
     assert {decision.binding for decision in found[1:]} == {"decay"}
 
 
-def test_a_small_fleet_is_not_stuck() -> None:
+def test_a_small_fleet_decays_to_one_replica() -> None:
     found = polls(settings(scale_down=gently()), [100_000.0] + [0.0] * 40)
     assert sizes(found)[-1] == 1
 
@@ -47,7 +47,7 @@ def test_decay_is_the_same_for_every_poll_interval(seconds: float) -> None:
             assert decision.replicas == max(20, math.ceil(100 * 0.95 ** (place * seconds / 10) - 1e-6))
 
 
-def test_an_outage_of_the_recommender_gives_no_more_than_a_minute_of_decay() -> None:
+def test_an_outage_of_the_recommender_causes_at_most_a_minute_of_decay() -> None:
     before = polls(settings(scale_down=gently()), [2_500_000.0])[-1]
     after = polls(settings(scale_down=gently()), [0.0], memory=before.memory, start=NOW + 3600)[-1]
     assert after.replicas == math.ceil(100 * 0.95**6)
@@ -64,7 +64,7 @@ def test_decisions_every_five_minutes_have_the_same_decay() -> None:
 
 
 @pytest.mark.parametrize("jump", [-3600.0, -5.0, 0.0])
-def test_a_clock_that_was_set_back_gives_no_decay(jump: float) -> None:
+def test_a_clock_set_back_causes_no_decay(jump: float) -> None:
     before = polls(settings(scale_down=gently()), [2_500_000.0])[-1]
     after = polls(settings(scale_down=gently()), [0.0, 0.0], memory=before.memory, start=NOW + jump)
     assert sizes(after) == [100, 95]
@@ -77,7 +77,7 @@ def test_the_first_decision_starts_from_the_present_size() -> None:
     assert (first.replicas, second.replicas) == (40, 38)
 
 
-def test_what_a_pause_kept_goes_down_from_there() -> None:
+def test_after_a_pause_capacity_decays_from_the_kept_size() -> None:
     policy = settings(scale_down=gently())
     memory = polls(policy, [100_000.0])[-1].memory
     situation = LoadSituation(0.0, forecast(0.0), last_replicas=40)
@@ -85,7 +85,7 @@ def test_what_a_pause_kept_goes_down_from_there() -> None:
 
 
 @pytest.mark.parametrize("extra", [{"override": None}, {"min_replicas": 50}])
-def test_what_a_bound_raised_goes_down_from_there(extra: dict[str, object]) -> None:
+def test_capacity_raised_by_a_bound_decays_from_there(extra: dict[str, object]) -> None:
     policy = settings(scale_down=gently())
     raised = polls(replace(policy, min_replicas=50), [0.0])[-1]
     after = polls(settings(scale_down=gently(), **extra), [0.0], memory=raised.memory, start=NOW + 10)[-1]
@@ -98,7 +98,7 @@ def test_the_window_keeps_the_largest_wish() -> None:
     assert found[1].binding == "window"
 
 
-def test_five_minutes_are_the_window_without_a_configuration() -> None:
+def test_the_default_window_is_five_minutes() -> None:
     found = polls(settings(), [250_000.0] + [0.0] * 30)
     assert sizes(found) == [10] * 30 + [1]
 
@@ -113,14 +113,14 @@ def test_after_a_restart_the_window_holds_a_size_whose_memory_was_written_long_a
 
 
 @pytest.mark.parametrize(("window", "held"), [(0.0, 0), (100.0, 10), (86_400.0, 30)])
-def test_after_a_restart_no_window_begins_anew_for_more_than_five_minutes(window: float, held: int) -> None:
+def test_after_a_restart_a_long_window_holds_for_at_most_five_minutes(window: float, held: int) -> None:
     policy = settings(scale_down=gently(None, window))
     written = polls(policy, [250_000.0])[-1].memory
     after = polls(policy, [0.0] * 40, memory=written, start=NOW + 86_400.0)
     assert sizes(after) == [10] * held + [1] * (40 - held)
 
 
-def test_a_restart_forgets_no_later_wish_of_the_window() -> None:
+def test_a_restart_keeps_the_later_wishes_of_the_window() -> None:
     policy = settings(scale_down=gently(None, 1200.0))
     written = polls(policy, [250_000.0, 125_000.0], seconds=60.0)[-1].memory
     after = polls(policy, [0.0] * 130, memory=written, start=NOW + 300.0)

@@ -11,17 +11,17 @@ from recommender.kinds.predictive.policy.memory import PolicyMemory
 
 
 @given(st.dictionaries(st.text(), st.floats()))
-def test_numbers_that_somebody_has_edited_are_read_as_far_as_they_make_sense(values: dict[str, float]) -> None:
+def test_memory_with_arbitrary_names_and_numbers_can_be_read(values: dict[str, float]) -> None:
     memory_of(values)
 
 
 @pytest.mark.parametrize("name", ["wish@", "wish@noon", "load@nan", "load@inf", "time@1", "other"])
-def test_a_name_that_is_not_known_is_left_out(name: str) -> None:
+def test_an_unknown_name_is_ignored(name: str) -> None:
     assert memory_of({name: 1.0}) == PolicyMemory()
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_a_value_that_is_no_number_is_left_out(value: float) -> None:
+def test_a_nan_or_infinite_value_is_ignored(value: float) -> None:
     assert memory_of({"capacity": value, "wish@1.0": value}) == PolicyMemory()
 
 
@@ -39,9 +39,9 @@ EDITED: dict[str, dict[str, float]] = {
 
 
 @pytest.mark.parametrize("values", EDITED.values(), ids=EDITED)
-def test_numbers_that_no_decision_can_have_left_are_left_out(values: dict[str, float]) -> None:
+def test_impossible_values_are_ignored(values: dict[str, float]) -> None:
     assert memory_of(values) == PolicyMemory()
 
 
-def test_wishes_that_were_edited_still_begin_with_the_largest() -> None:
+def test_edited_wishes_still_begin_with_the_largest() -> None:
     assert memory_of({"wish@1.0": 3.0, "wish@2.0": 50.0, "wish@3.0": 4.0}).wishes == ((2.0, 50), (3.0, 4))

@@ -31,13 +31,13 @@ def held(loads: list[tuple[float, float]]) -> list[float | None]:
         ([(0, 100), (20, 90), (40, 80), (50, 70)], [None, None, None, 120]),
         # The same fall does not count twice, and the hold ends.
         ([(0, 100), (10, 50), (20, 50), (60, 50), (129, 50), (130, 50)], [None, 120, 110, 70, 1, None]),
-        # They come back, and the hold goes on to its end: a second wave often follows.
+        # Connections come back, and the hold goes on to its end: a second wave often follows.
         ([(0, 100), (10, 50), (70, 100), (130, 100)], [None, 120, 60, None]),
-        # They come back and break again: held anew.
+        # Connections come back and break again: held anew.
         ([(0, 100), (10, 50), (70, 100), (80, 60)], [None, 120, 60, 120]),
-        # What is left breaks too.
+        # The remaining connections break too.
         ([(0, 100), (10, 50), (20, 30)], [None, 120, 120]),
-        # Nothing from nothing is no fall.
+        # A load that stays at zero is not a fall.
         ([(0, 0), (10, 0)], [None, None]),
         # The clock was set back.
         ([(0, 100), (10, 50), (-3600, 50)], [None, 120, 120]),
@@ -60,11 +60,11 @@ def test_capacity_is_held_without_a_decay_too() -> None:
     assert sizes(found) == [10] * 13 + [4]
 
 
-def test_more_than_was_held_is_granted_at_once() -> None:
+def test_a_hold_does_not_delay_scaling_up() -> None:
     assert sizes(polls(sticky(scale_down=gently()), [250_000.0, 100_000.0, 500_000.0])) == [10, 10, 20]
 
 
-def test_a_slow_fall_is_a_fall_in_demand() -> None:
+def test_a_slow_fall_of_the_load_does_not_begin_a_hold() -> None:
     found = polls(sticky(scale_down=gently()), [2_500_000.0 * 0.96**step for step in range(20)])
     assert "reconnectHold" not in {decision.binding for decision in found}
 

@@ -90,7 +90,7 @@ def test_overlapping_starts_extend_each_other() -> None:
     st.integers(1, 600),
 )
 @examples(max_examples=60)
-def test_a_start_outside_of_clock_changes_is_the_last_minute_that_matches(
+def test_outside_of_clock_changes_the_latest_start_is_the_last_matching_minute(
     text: str, zone_name: str, minute: int, minutes: int
 ) -> None:
     cron, zone = parse_cron(text), ZoneInfo(zone_name)

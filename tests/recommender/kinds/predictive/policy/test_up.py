@@ -53,7 +53,7 @@ def test_the_size_serves_the_larger_of_forecast_and_load(
     assert (found.replicas, found.binding) == (replicas, binding)
 
 
-def test_the_steps_are_those_of_the_record() -> None:
+def test_the_record_lists_the_steps_of_the_calculation() -> None:
     found = sized(settings(max_replicas=8), LoadSituation(180_000.0, forecast(210_000.0)))
     assert [(step.step, step.value, step.detail) for step in found.steps] == [
         ("quantile/forecast", 9, "ceil(210000 / 25000), in 120 s"),
@@ -64,7 +64,7 @@ def test_the_steps_are_those_of_the_record() -> None:
 
 
 @pytest.mark.parametrize("missing", [None, LoadForecast(1.0, float("nan"), "quantile")])
-def test_without_a_forecast_plain_headroom_takes_its_place(missing: LoadForecast | None) -> None:
+def test_without_a_forecast_plain_headroom_is_used(missing: LoadForecast | None) -> None:
     found = sized(settings(headroom_ratio=0.2), LoadSituation(100_000.0, missing))
     assert (found.replicas, found.binding) == (5, "headroom/forecast")
     assert "there is no forecast" in found.note
@@ -97,23 +97,23 @@ def test_growth_is_capped_for_models_that_extrapolate(model: str, written: float
 
 
 @pytest.mark.parametrize(("model", "replicas"), [("seasonal", 8), ("quantile", 8), ("linear", 1)])
-def test_after_a_night_without_load_only_an_extrapolation_of_the_morning_is_cut(model: str, replicas: int) -> None:
+def test_after_a_night_without_load_only_extrapolating_models_are_capped(model: str, replicas: int) -> None:
     found = sized(settings(model=ModelName(model)), LoadSituation(0.0, forecast(200_000.0, model)))
     assert found.replicas == replicas
 
 
-def test_a_mixture_of_models_is_not_cut_by_the_default_growth_of_the_one_that_leads() -> None:
+def test_the_default_growth_cap_of_the_leading_model_does_not_apply_to_a_mixture() -> None:
     found = sized(settings(model=ModelName.AUTO), LoadSituation(50_000.0, forecast(200_000.0, "linear")))
     assert found.replicas == 8
 
 
-def test_growth_from_nothing_may_reach_one_replica() -> None:
+def test_growth_from_zero_load_may_reach_one_replica() -> None:
     configured = settings(min_replicas=0, model=ModelName.LINEAR)
     found = sized(configured, LoadSituation(0.0, forecast(80_000.0, "linear")))
     assert found.replicas == 1
 
 
-def test_the_forecast_says_how_far_ahead_it_looks_and_why() -> None:
+def test_the_forecast_step_explains_its_horizon() -> None:
     delays = ControlDelays(
         Delay(15.0, DelaySource.MEASURED), Delay(10.0, DelaySource.MEASURED), Delay(15.0, DelaySource.ASSUMED)
     )
@@ -133,7 +133,9 @@ def test_the_forecast_says_how_far_ahead_it_looks_and_why() -> None:
         ((5.0, float("nan"), -3.0, 5.0, 5.0, 5.0, 5.0), 5.0, "measured"),
     ],
 )
-def test_a_delay_is_measured_or_assumed(measured: tuple[float, ...], seconds: float, source: str) -> None:
+def test_a_delay_is_measured_if_there_are_five_samples_and_assumed_otherwise(
+    measured: tuple[float, ...], seconds: float, source: str
+) -> None:
     found = delay_of(measured, 30.0)
     assert (found.seconds, found.source.value) == (seconds, source)
 
@@ -143,11 +145,11 @@ def test_a_delay_is_measured_or_assumed(measured: tuple[float, ...], seconds: fl
     [
         # Totals say 3. The two pods are full, so that the 10,000 that come need a pod of their own: 2 + 1.
         (ready(25_000, 25_000), 50_000.0, 60_000.0, 3),
-        # Totals say 4 for 75,000 + 20,000, and one of the four pods is full by reputation only.
+        # Totals say 4 for 75,000 + 20,000, and one of the four pods counts as full because it has no sample.
         (ready(25_000, 25_000, 25_000, None), 75_000.0, 95_000.0, 5),
         # A pod that is over its limit has no room for the others.
         (ready(40_000, 5_000), 45_000.0, 50_000.0, 2),
-        # Two pods start already: they are not asked for again.
+        # Two pods start already: they are not requested again.
         ((*ready(25_000, 25_000), *unready(None, 0)), 50_000.0, 90_000.0, 4),
         # One of them has been trying for more than twice the start-up time.
         ((*ready(25_000, 25_000), *unready(None, seconds=241.0)), 50_000.0, 60_000.0, 4),
@@ -163,15 +165,15 @@ def test_free_slots_on_ready_pods_count(pods: Pods, load: float, upper: float, r
     assert sized(sticky(), LoadSituation(load, forecast(upper), pods)).replicas == replicas
 
 
-def test_the_last_slots_are_kept_free_by_the_reserve() -> None:
+def test_the_reserve_keeps_the_last_slots_free() -> None:
     pods = (*ready(24_000), *unready(24_000, 24_000))
     found = sized(sticky(headroom_ratio=0.03), LoadSituation(72_000.0, forecast(72_000.0), pods))
     assert (found.replicas, found.binding) == (4, "connections")
     assert "1000 free slots on ready pods for 2160 connections" in found.steps[-1].detail
 
 
-def test_fewer_pods_only_if_room_is_left_when_the_emptiest_are_removed() -> None:
-    # 12,500 connections fit one pod; but nobody knows what the pod without a sample holds.
+def test_pods_are_removed_only_if_the_others_have_room() -> None:
+    # 12,500 connections fit one pod, but the pod without a sample counts as full.
     found = sized(sticky(), LoadSituation(12_500.0, forecast(12_500.0), ready(None, 12_500, 0)))
     assert (found.replicas, found.binding) == (2, "connections")
 
@@ -183,7 +185,7 @@ def test_extra_pods_follow_the_published_rule() -> None:
     assert pods_for(slots, LIMIT, arrivals=60_000.0, reserve=20_000.0) == 10 + 4
 
 
-def test_a_reserve_alone_adds_only_what_it_lacks() -> None:
+def test_a_reserve_without_arrivals_adds_only_the_missing_slots() -> None:
     slots = count_slots(ready(*[20_000] * 10), LIMIT, 120.0)
     assert pods_for(slots, LIMIT, arrivals=0.0, reserve=60_000.0) == 10 + 1
     assert pods_for(slots, LIMIT, arrivals=-5_000.0, reserve=50_000.0) == 10
@@ -210,7 +212,7 @@ def test_overshoot_is_off_by_default() -> None:
     assert sized(sticky(), LoadSituation(250_000.0, forecast(250_000.0), pods)).binding != "overshoot"
 
 
-def test_a_size_stays_within_what_the_api_can_hold() -> None:
+def test_a_size_never_exceeds_the_largest_value_of_the_api() -> None:
     assert sized(settings(), LoadSituation(1e300, forecast(1e300))).replicas == 2**31 - 1
 
 
@@ -232,7 +234,7 @@ pods_of_all_kinds = st.lists(
 
 @given(pods_of_all_kinds, st.floats(0, 500_000), st.floats(0, 500_000), st.none() | st.integers(1, 30))
 @examples(max_examples=60)
-def test_whatever_the_pods_say_the_load_and_its_reserve_are_served(
+def test_the_load_and_its_reserve_are_served_whatever_the_pods_report(
     pods: Pods, load: float, upper: float, most: int | None
 ) -> None:
     policy = sticky(headroom_ratio=0.1, max_replicas=most)

@@ -112,7 +112,7 @@ BAD: Final = {
         [("1: `season` is for entries of 24 targets at most: write `forEach.max: 24` or less, or remove it")],
     ),
     "models": ("model: holtwinters", ["1: 'holtwinters' is not a model: did you mean holt-winters?"]),
-    "no model at all": (
+    "unknown model": (
         "model: x",
         ["1: 'x' is not a model: write one of auto, reactive, headroom, linear, polynomial, seasonal, seasonal-held"],
     ),
@@ -137,11 +137,11 @@ BAD: Final = {
             "2: '2' is not a number: write a number above 1 and up to 1000",
         ],
     ),
-    "holidays of nowhere": (
+    "holidays of an unknown country": (
         "holidays: DX",
         ["1: 'DX' is not a country whose holidays are known: did you mean DE, DJ, DK, DM, DO or DZ?"],
     ),
-    "holidays of no part": (
+    "holidays of an unknown region": (
         "holidays:\n- AT\n- DE-BX\n- AT",
         [
             "3: 'DE-BX' is not a part of DE whose holidays are known: did you mean DE-BB, DE-BE, DE-BW or DE-BY?",
@@ -150,7 +150,7 @@ BAD: Final = {
     ),
     "holidays twice": ("holidays: [AT, AT]", ["1: AT is listed twice, first in line 1: remove one of them"]),
     "no holidays": ("holidays: []", ["1: `holidays` names no country: write one, such as DE, or remove the key"]),
-    "holidays of a week that is none": (
+    "holidays with a season that is not a week": (
         "season: 20h\nholidays: DE",
         ["2: `holidays` has no effect with `season: 20h`, which knows no days of the week: remove one of them"],
     ),
@@ -158,7 +158,7 @@ BAD: Final = {
         "overshoot: 20%",
         ["1: `overshoot` has no effect without `connections.metric`, which shows when a pod is full: write con"],
     ),
-    "overshoot without a look at pods": (
+    "overshoot without a metric of pods": (
         "overshoot: 20%\nconnections: {limit: 25000}",
         ["1: `overshoot` has no effect without `connections.metric`, which shows when a pod is full: write con"],
     ),
@@ -216,7 +216,7 @@ BAD: Final = {
             "6: `schedule` is not a mapping: write a mapping with cron, timezone, duration, minReplicas",
         ],
     ),
-    "a schedule that is no list": (
+    "a schedule that is not a list": (
         "{maxReplicas: 3, schedule: {cron: x}}",
         ["1: a mapping is not a list: write lines that start with `- `"],
     ),

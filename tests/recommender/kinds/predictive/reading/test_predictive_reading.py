@@ -125,7 +125,7 @@ def test_settings_are_read(text: str, expected: PredictiveSettings) -> None:
 
 
 @pytest.mark.parametrize("model", [*ModelName])
-def test_each_model_has_its_name(model: ModelName) -> None:
+def test_every_model_name_is_accepted(model: ModelName) -> None:
     assert read(f"model: {model}") == (PredictiveSettings(model=model), [])
 
 
@@ -145,7 +145,7 @@ def test_each_model_has_its_name(model: ModelName) -> None:
         ("{load: x, loadPerReplica: wrong, horizon: wrong}", []),
     ],
 )
-def test_what_only_a_backtest_can_do_without_is_known(text: str, expected: list[str]) -> None:
+def test_keys_that_only_a_backtest_may_omit_are_required_otherwise(text: str, expected: list[str]) -> None:
     _, problems = read(text, PREDICTIVE)
     missing = [problem for problem in problems if "is missing" in problem.message]
     assert len(missing) == len(expected)
@@ -171,6 +171,6 @@ VALUES: Final = st.recursive(
 
 @settings(max_examples=50)
 @given(value=st.dictionaries(st.sampled_from(WORDS), VALUES, min_size=1, max_size=6))
-def test_anything_is_settings_or_problems(value: dict[str, object]) -> None:
+def test_any_input_gives_either_settings_or_problems(value: dict[str, object]) -> None:
     found, problems = read(json.dumps(value))
     assert (found is None) == bool(problems)

@@ -47,14 +47,14 @@ def test_in_a_steady_state_there_are_arrivals_times_the_session_length() -> None
     assert found[-1] == pytest.approx(10 / (1 - math.exp(-1 / 60)), rel=0.01)
 
 
-def test_a_storm_breaks_a_share_which_comes_back_over_the_back_off_time() -> None:
+def test_a_storm_breaks_a_share_of_connections_that_return_over_the_back_off_time() -> None:
     sessions = replace(SESSIONS, mean_session_seconds=1e12, storms=(ReconnectStorm(2, 0.6),))
     found = open_connections(np.array([100.0, 0.0, 0.0, 0.0, 0.0, 0.0]), 60.0, sessions)
     assert found == pytest.approx([100, 100, 40, 70, 100, 100])
 
 
 def test_new_connections_go_to_ready_pods_below_their_limit_only() -> None:
-    # Two pods take 100 each. The third is asked for in step 1 and serves three steps later, and gets all there is.
+    # Two pods take 100 each. The third is requested in step 1 and serves three steps later, and gets all there is.
     sessions = replace(SESSIONS, mean_session_seconds=1e12, backoff_seconds=60.0)
     found = run([200.0, 30.0, 0.0, 0.0, 0.0, 20.0], [2, 3, 3, 3, 3, 3], sessions)
     assert found.ready.tolist() == [2, 0, 0, 0, 1, 1]
@@ -73,7 +73,7 @@ def test_a_full_pod_is_ready_again_below_95_percent() -> None:
     assert ready == [False, False, True]
 
 
-def test_room_is_filled_evenly_and_what_exceeds_it_goes_on() -> None:
+def test_connections_are_spread_evenly_and_overflow_goes_to_pods_with_room() -> None:
     pods = StickyPods(2, 100)
     pods.place(160.0, pods.ready(0))
     pods.resize(3, step=0, lag_steps=0)
@@ -112,7 +112,7 @@ def test_only_judged_steps_are_summed_up() -> None:
 
 @given(st.lists(st.floats(0, 300), min_size=1, max_size=40), st.data())
 @examples(max_examples=50)
-def test_connections_are_neither_lost_nor_made(arrivals: list[float], data: st.DataObject) -> None:
+def test_connections_are_neither_lost_nor_created(arrivals: list[float], data: st.DataObject) -> None:
     asked = data.draw(st.lists(st.integers(1, 8), min_size=len(arrivals), max_size=len(arrivals)))
     storms = (ReconnectStorm(data.draw(st.integers(0, len(arrivals) - 1)), 0.5),)
     sessions = replace(SESSIONS, storms=storms)
@@ -128,13 +128,13 @@ def test_connections_are_neither_lost_nor_made(arrivals: list[float], data: st.D
 
 @given(st.lists(st.floats(0, 50), min_size=1, max_size=30))
 @examples(max_examples=20)
-def test_with_room_for_all_a_fleet_holds_what_is_open(arrivals: list[float]) -> None:
+def test_with_room_for_all_the_fleet_holds_all_open_connections(arrivals: list[float]) -> None:
     found = run(arrivals, [100.0] * len(arrivals))
     assert found.refused.sum() == 0
     assert found.open == pytest.approx(open_connections(np.array(arrivals), 60.0, SESSIONS))
 
 
-def test_the_policy_that_sees_the_pods_refuses_less() -> None:
+def test_the_policy_that_observes_pods_refuses_fewer_connections() -> None:
     # Sessions of four hours: a full pod stays full for long, while the sum of all limits says that there is room.
     sessions = replace(SESSIONS, mean_session_seconds=4 * 3600.0, backoff_seconds=60.0)
     noise = np.random.default_rng(1).uniform(0.2, 1.8, 600)
@@ -153,7 +153,7 @@ def test_the_policy_that_sees_the_pods_refuses_less() -> None:
     assert found[1].replica_hours < 1.05 * found[0].replica_hours
 
 
-def test_pods_that_start_for_a_long_step_are_not_asked_for_twice() -> None:
+def test_pods_that_start_during_a_long_step_are_not_requested_twice() -> None:
     fleet = replace(FLEET, step_seconds=600.0, startup_seconds=60.0)
     arrivals = np.array([200.0] + [40.0] * 6)
     load = open_connections(arrivals, 600.0, replace(SESSIONS, mean_session_seconds=1e12))
@@ -177,7 +177,7 @@ def test_unknown_loads_keep_the_size() -> None:
         ("mean-session=90s, back-off=2m, limit=25000", SessionSettings(90.0, 25000.0, 120.0)),
     ],
 )
-def test_the_option_says_how_connections_come_and_go(text: str, expected: SessionSettings) -> None:
+def test_the_sessions_option_is_parsed(text: str, expected: SessionSettings) -> None:
     assert parse_sessions(text, load_per_replica=100.0) == expected
 
 
@@ -196,6 +196,6 @@ def test_the_option_says_how_connections_come_and_go(text: str, expected: Sessio
         ("mean-session=1m,back-off=soon", "back-off is 'soon'"),
     ],
 )
-def test_a_wrong_option_says_what_to_write(text: str, message: str) -> None:
+def test_an_invalid_sessions_option_is_an_error_with_a_repair(text: str, message: str) -> None:
     with pytest.raises(SessionOptionError, match=re.escape(message)):
         parse_sessions(text, load_per_replica=100.0)

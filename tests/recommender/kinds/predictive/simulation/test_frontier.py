@@ -42,12 +42,12 @@ def test_a_policy_is_compared_at_its_own_cost(hours: float, tau: float, cost: fl
         assert versus == (None if ratio is None else pytest.approx(ratio))
 
 
-def test_of_equal_costs_the_smallest_ratio_is_named() -> None:
+def test_the_smallest_of_ratios_with_equal_costs_is_reported() -> None:
     flat = (point(0.0, 100, 1.0), point(0.1, 100, 1.0), point(0.2, 120, 0.5))
     assert compare(flat[1].measures, flat).cost_as_headroom_ratio == 0
 
 
-def test_headroom_beside_itself_is_1() -> None:
+def test_headroom_compared_with_itself_has_the_ratio_1() -> None:
     load = 100 + 80 * np.sin(np.arange(2000) / 10)
     points = frontier(load, np.ones(2000, dtype=bool), SETTINGS)
     hours = [each.measures.replica_hours for each in points]
@@ -69,13 +69,13 @@ def test_the_frontier_grows_until_it_costs_as_much_as_a_policy() -> None:
 
 
 @pytest.mark.parametrize("load", [0.0, math.nan])
-def test_a_frontier_that_cannot_cost_more_ends(load: float) -> None:
+def test_a_frontier_stops_growing_if_it_cannot_cost_more(load: float) -> None:
     judged = np.ones(50, dtype=bool)
     points = frontier(np.full(50, load), judged, SETTINGS, ratios=(0.0, 0.1))
     assert reaching(points, 1e9, np.full(50, load), judged, SETTINGS) == points
 
 
-def test_a_frontier_at_the_largest_size_ends() -> None:
+def test_a_frontier_stops_growing_at_the_largest_size() -> None:
     settings = replace(SETTINGS, max_replicas=3)
     load, judged = np.full(50, 200.0), np.ones(50, dtype=bool)
     points = frontier(load, judged, settings, ratios=(0.0, 0.1))

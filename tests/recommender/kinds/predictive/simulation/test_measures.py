@@ -18,7 +18,7 @@ def measures_of(load: list[float], asked: list[float], serving: list[float], jud
     return measure(np.array(load), fleet, np.array(judged, dtype=bool), SETTINGS)
 
 
-def test_measures_are_those_of_a_table_by_hand() -> None:
+def test_measures_match_a_table_computed_by_hand() -> None:
     # needed 1, 2, 4, 3; serving 2, 2, 3, 4
     found = measures_of([10, 20, 40, 30], [2, 3, 4, 4], [2, 2, 3, 4], [True] * 4)
     assert found.replica_hours == (2 + 3 + 4 + 4) / 4
@@ -50,12 +50,12 @@ def test_without_a_known_step_nothing_is_measured(load: list[float]) -> None:
     assert found == Measures(0, 0, 0, 0, 0, 0, 0, 0)
 
 
-def test_no_load_at_all_loses_nothing() -> None:
+def test_zero_load_has_no_lost_load() -> None:
     assert measures_of([0, 0], [2, 2], [2, 2], [True, True]).lost_load_ratio == 0
 
 
 @given(st.lists(st.tuples(st.floats(0, 500), st.integers(1, 40)), min_size=1, max_size=40))
-def test_measures_are_a_loop_over_the_steps(steps: list[tuple[float, int]]) -> None:
+def test_measures_match_a_loop_over_the_steps(steps: list[tuple[float, int]]) -> None:
     load, serving = [each[0] for each in steps], [float(each[1]) for each in steps]
     found = measures_of(load, serving, serving, [True] * len(steps))
     under = over = lost = 0.0

@@ -42,7 +42,7 @@ def asked(load: FloatArray, settings: PredictiveSettings, step_seconds: float = 
     return found
 
 
-def test_without_rules_the_simulation_stays_as_it_is() -> None:
+def test_without_scale_down_rules_the_simulation_is_unchanged() -> None:
     load, settings = np.array([100.0, 50.0, 10.0] * 20), PredictiveSettings(headroom_ratio=0.1)
     assert scale_down_limits(settings, load, fleet()) is None
     assert asked(load, settings) == simulate(desired_replicas(load, PER_REPLICA), fleet()).asked.tolist()
@@ -56,7 +56,7 @@ def test_decay_is_the_same_for_every_step(step_seconds: float) -> None:
         assert replicas == max(1, math.ceil(100 * 0.95 ** (place * step_seconds / 10) - 1e-6))
 
 
-def test_the_load_and_its_reserve_are_always_asked_for() -> None:
+def test_the_load_and_its_reserve_are_always_requested() -> None:
     load = np.array([100.0, 95.0, 81.0, 91.0])
     settings = PredictiveSettings(headroom_ratio=0.1, scale_down=ScaleDown(None, 0.0))
     found = asked_replicas(np.ones(4), load, settings, fleet())
@@ -83,7 +83,7 @@ def test_the_size_is_held_while_the_load_is_unknown() -> None:
     assert found.tolist() == [100, 100, 100, 100, 95]
 
 
-def test_open_sessions_slow_the_way_down() -> None:
+def test_open_sessions_slow_the_scale_down() -> None:
     settings = PredictiveSettings(headroom_ratio=0.0, scale_down=ScaleDown(0.05, 0.0, 1800.0))
     found = asked(np.array([1000.0] + [10.0] * 30), settings)
     assert found == [math.ceil(100 * math.exp(-60 * step / 1800) - 1e-6) for step in range(31)]
@@ -99,7 +99,7 @@ def test_open_sessions_slow_the_way_down() -> None:
     st.sampled_from([10.0, 60.0]),
 )
 @examples(max_examples=60)
-def test_a_backtest_asks_for_what_production_asks_for(
+def test_a_backtest_requests_the_same_sizes_as_production(
     series: list[float],
     decay: float | None,
     window: float,
@@ -123,7 +123,7 @@ def test_a_backtest_asks_for_what_production_asks_for(
 
 @given(loads, st.integers(1, 50))
 @examples(max_examples=30)
-def test_the_future_does_not_count(series: list[float], now: int) -> None:
+def test_later_loads_do_not_change_earlier_sizes(series: list[float], now: int) -> None:
     settings = PredictiveSettings(scale_down=ScaleDown(0.05, 120.0, 600.0), connections=CONNECTIONS)
     load = np.array(series)
     poisoned = load.copy()

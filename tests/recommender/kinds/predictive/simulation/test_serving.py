@@ -43,7 +43,7 @@ def test_a_pod_serves_after_its_start_up_and_one_step(step: float, startup: floa
     assert int(np.argmax(serving == 7)) == 5 + lag
 
 
-def test_capacity_goes_down_after_the_window_and_is_gone_at_once() -> None:
+def test_after_the_window_capacity_goes_down_at_once() -> None:
     fleet = simulate(np.array([7.0, *[2.0] * 9]), settings_of(60, 180))
     assert fleet.asked.tolist() == [7] * 5 + [2] * 5
     assert fleet.serving.tolist() == fleet.asked.tolist()
@@ -55,7 +55,7 @@ def test_desired_replicas_stay_within_the_bounds() -> None:
     assert fleet.asked.tolist() == [3, 5, 9]
 
 
-def test_another_way_down_replaces_the_window() -> None:
+def test_other_scale_down_limits_replace_the_window() -> None:
     fleet = simulate(np.array([9.0, 2.0, 2.0]), settings_of(60, 0), lambda bounded, _settings: bounded)
     assert fleet.asked.tolist() == [9, 2, 2]
 
@@ -65,7 +65,7 @@ def naive(desired: list[float], settings: FleetSettings) -> tuple[list[float], l
     bounded = [min(max(each, settings.min_replicas), settings.max_replicas or math.inf) for each in desired]
     asked = [max(bounded[max(0, at - settings.down_window_steps + 1) : at + 1]) for at in range(len(desired))]
     lag = math.ceil(settings.startup_seconds / settings.step_seconds) + 1
-    # A replica serves if it has been asked for in each step since it began to start.
+    # A replica serves if it has been requested in each step since it began to start.
     return asked, [min(asked[max(0, at - lag) : at + 1]) for at in range(len(desired))]
 
 
@@ -75,7 +75,9 @@ def naive(desired: list[float], settings: FleetSettings) -> tuple[list[float], l
     st.sampled_from([0.0, 30.0, 180.0, 600.0]),
     st.one_of(st.none(), st.integers(3, 20)),
 )
-def test_the_simulation_is_its_definition(desired: list[float], step: float, startup: float, most: int | None) -> None:
+def test_the_simulation_matches_its_definition(
+    desired: list[float], step: float, startup: float, most: int | None
+) -> None:
     settings = settings_of(step, startup, most=most)
     fleet = simulate(np.array(desired), settings)
     assert (fleet.asked.tolist(), fleet.serving.tolist()) == naive(desired, settings)
