@@ -122,7 +122,7 @@ def test_each_step_is_recorded(
     assert (calculation.replicas, calculation.binding, step_texts(calculation)) == (replicas, binding, steps)
 
 
-def test_what_went_in_is_recorded() -> None:
+def test_inputs_are_recorded() -> None:
     settings = ProportionalSettings(mode=COREDNS, drivers=(Driver("services", SERVICES, per_replica=100), QUERY))
     queries = {"sum(up)": Observed(12.5, NOW - 20)}
     calculation = calculated(settings, inputs_of(nodes_of(3, 12, 5, 20), counts={SERVICES: 900}, queries=queries))
@@ -186,7 +186,7 @@ def test_a_missing_input_is_named_with_its_reason(settings: ProportionalSettings
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, -1.0])
-def test_a_query_that_returns_no_count_is_an_error(value: float) -> None:
+def test_a_query_value_that_is_not_a_count_is_an_error(value: float) -> None:
     with pytest.raises(CalculationError, match="correct the query"):
         calculated(ProportionalSettings(drivers=(QUERY,)), inputs_of(queries={"sum(up)": Observed(value, NOW)}))
 
@@ -217,7 +217,7 @@ UNUSABLE: Final = {
 @pytest.mark.parametrize(
     ("found", "reason"), [*UNUSABLE.values(), (Unknown("403"), "cannot be read: 403")], ids=[*UNUSABLE, "unreadable"]
 )
-def test_the_last_good_parameters_go_on(found: ConfigMapData | Unknown | None, reason: str) -> None:
+def test_the_last_good_parameters_stay_in_use(found: ConfigMapData | Unknown | None, reason: str) -> None:
     calculation = calculated(FROM_CONFIG_MAP, inputs_of(nodes_of(4, 8), config_map=found), LAST_GOOD)
     assert calculation.replicas == 2
     assert remembered(calculation.own).parameters == remembered(LAST_GOOD.own).parameters
@@ -242,7 +242,7 @@ def test_without_good_parameters_there_is_no_value(found: ConfigMapData | None, 
     [(NOW - 29, 9, "quietPeriod"), (NOW - 30, 2, "linear/nodes"), (NOW + 60, 2, "linear/nodes")],
     ids=["quiet", "no longer quiet", "the clock was set back"],
 )
-def test_the_value_stays_for_the_quiet_period(changed: float, replicas: int, binding: str) -> None:
+def test_the_value_is_held_for_the_quiet_period(changed: float, replicas: int, binding: str) -> None:
     settings = ProportionalSettings(mode=Linear(0, 2), quiet_period_seconds=30)
     memory = Memory(last=LastValue(9, changed, changed), changes=(NOW - 300, changed))
     calculation = calculated(settings, inputs_of(nodes_of(4, 8)), memory)
@@ -270,7 +270,7 @@ def test_a_size_grows_with_the_pods_and_services_together(pods: int, services: i
     assert (calculation.inputs["all_pods"], calculation.inputs["all_services"]) == (pods, services)
 
 
-def test_a_size_by_objects_that_nobody_has_counted_is_missing() -> None:
+def test_a_size_by_objects_that_are_not_counted_yet_is_missing() -> None:
     settings = ProportionalSettings(resources={"coredns": {"requests": {"memory": DNS_MEMORY}}})
     with pytest.raises(InputMissingError, match="the number of services cannot be read"):
         calculated(settings, inputs_of(nodes_of(3, 12), counts={CountQuery("pods"): 5}))

@@ -52,7 +52,7 @@ GOOD: Final = {
         '{"nodesToReplicas": [[1, 2], [3, 4]], "nodesToReplicas": [[5, 6]], "nodesToReplicas": [null, null]}',
         Ladder(nodes_to_replicas=((3, 4), (5, 6))),
     ),
-    "an empty list gives its memory up": (
+    "an empty list frees its memory": (
         "ladder",
         '{"nodesToReplicas": [[1, 2]], "nodesToReplicas": [], "nodesToReplicas": [null]}',
         Ladder(nodes_to_replicas=((0, 0),)),
@@ -66,19 +66,19 @@ GOOD: Final = {
 
 
 @pytest.mark.parametrize(("mode", "text", "expected"), GOOD.values(), ids=GOOD)
-def test_what_the_peer_reads_is_read(mode: str, text: str, expected: Mode) -> None:
+def test_parameters_that_the_peer_accepts_are_accepted(mode: str, text: str, expected: Mode) -> None:
     assert parse_parameters(mode, text) == expected
 
 
 BAD: Final = {
-    "no JSON": ("linear", "", "linear: this is not JSON: Expecting value"),
+    "not JSON": ("linear", "", "linear: this is not JSON: Expecting value"),
     "a trailing comma": ("linear", '{"nodesPerReplica": 1,}', "linear: this is not JSON"),
     "two values": ("linear", '{"nodesPerReplica": 1} {}', "linear: this is not JSON: Extra data"),
     "NaN": ("linear", '{"nodesPerReplica": NaN}', "linear: this is not JSON: NaN is not a JSON number"),
     "a number that begins with 0": ("linear", '{"nodesPerReplica": 01}', "linear: this is not JSON"),
     "a control character": ("linear", '{"a\n": 1}', "linear: this is not JSON"),
     "deeply nested": ("linear", "[" * 200_000, "linear: "),
-    "no object": ("linear", "[]", "`linear` is a list: write an object"),
+    "not an object": ("linear", "[]", "`linear` is a list: write an object"),
     "a text for a number": (
         "linear",
         '{"nodesPerReplica": "1"}',
@@ -120,7 +120,7 @@ BAD: Final = {
 
 
 @pytest.mark.parametrize(("mode", "text", "message"), BAD.values(), ids=BAD)
-def test_what_the_peer_refuses_is_refused_with_a_reason(mode: str, text: str, message: str) -> None:
+def test_parameters_that_the_peer_refuses_are_refused_with_a_reason(mode: str, text: str, message: str) -> None:
     with pytest.raises(ParametersError) as refused:
         parse_parameters(mode, text)
     assert str(refused.value).startswith(message)
@@ -135,7 +135,7 @@ def test_a_config_map_has_exactly_one_key(data: dict[str, str], found: str) -> N
 
 
 @given(text=st.text(max_size=30), mode=st.sampled_from(["linear", "ladder", "interpolated"]))
-def test_any_text_is_parameters_or_refused(text: str, mode: str) -> None:
+def test_any_text_is_either_accepted_or_refused(text: str, mode: str) -> None:
     for shape in ("{}", '{{"min":{}}}', '{{"nodesToReplicas":[[{}]]}}', '{{"nodesPerReplica":1,{}}}'):
         with contextlib.suppress(ParametersError):
             assert isinstance(parse_parameters(mode, shape.format(text)), Linear | Ladder | Interpolated)

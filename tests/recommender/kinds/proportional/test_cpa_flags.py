@@ -35,7 +35,7 @@ from recommender.kinds.proportional.cpa_flags import (
         ("\x1cdeployment/a", False),
     ],
 )
-def test_the_target_flag_is_valid_where_the_peer_s_is(text: str, is_valid: bool) -> None:  # noqa: FBT001 - from the table
+def test_the_target_flag_accepts_what_the_peer_accepts(text: str, is_valid: bool) -> None:  # noqa: FBT001 - from the table
     if is_valid:
         check_target_flag(text)
     else:
@@ -57,7 +57,7 @@ def test_targets_become_references_in_the_namespace() -> None:
     )
 
 
-def test_lower_case_is_go_s() -> None:
+def test_lower_case_matches_go() -> None:
     assert lower_case("A\u0130\u03a3") == "ai\u03c3"
 
 
@@ -99,7 +99,7 @@ def test_default_params_that_the_peer_refuses_are_refused(text: str) -> None:
         read_default_params(text)
 
 
-def test_node_labels_are_any_selector() -> None:
+def test_node_labels_accept_any_selector() -> None:
     assert read_node_labels("a=b,c in (d,e),!f").matches({"a": "b", "c": "e"})
     with pytest.raises(FlagError, match="--nodelabels 'a in' is not a label selector"):
         read_node_labels("a in")

@@ -75,7 +75,7 @@ LAX = {
         ({"requests": None, "limits": {"cpu": {"base": None, "max": None}}}, 1, 4, {"limits": {"cpu": "0"}}),
     ],
 )
-def test_sizes_are_those_that_the_peer_wrote(
+def test_sizes_equal_those_that_the_peer_wrote(
     config: dict[str, object], nodes: int, cores: int, sizes: dict[str, object]
 ) -> None:
     """cluster-proportional-vertical-autoscaler at 3b97ec8 wrote them, spelt so, on a Kubernetes 1.36.3 API server."""
@@ -98,13 +98,13 @@ def test_sizes_are_those_that_the_peer_wrote(
         ),
     ],
 )
-def test_what_cannot_be_used_is_refused_with_its_place(text: str, reason: str) -> None:
+def test_an_invalid_configuration_is_refused_with_its_location(text: str, reason: str) -> None:
     with pytest.raises(ScaleConfigError) as refused:
         parse_scale_config(text)
     assert reason in str(refused.value)
 
 
-def test_a_container_of_the_file_replaces_that_of_the_defaults_as_a_whole() -> None:
+def test_a_container_in_the_file_replaces_its_defaults_completely() -> None:
     defaults = parse_scale_config(json.dumps({"a": README, "b": README}))
     config = parse_scale_config('{"a": {"limits": {"cpu": {"base": "1"}}}}')
     sizes = container_sizes(1, 1, overridden(defaults, config))

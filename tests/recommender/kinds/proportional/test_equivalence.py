@@ -75,7 +75,7 @@ def replicas(mode: str, parameters: dict[str, Any], size: tuple[int, int, int, i
     return calculated(proportional, inputs_of(cluster)).replicas
 
 
-def looked_at(parameters: dict[str, Any], size: tuple[int, int, int, int]) -> tuple[int, int]:
+def counted(parameters: dict[str, Any], size: tuple[int, int, int, int]) -> tuple[int, int]:
     nodes, cores, other_nodes, other_cores = size
     if parameters["includeUnschedulableNodes"]:
         return nodes + other_nodes, cores + other_cores
@@ -84,13 +84,13 @@ def looked_at(parameters: dict[str, Any], size: tuple[int, int, int, int]) -> tu
 
 @FEW
 @given(parameters=linear_parameters(), size=SIZES)
-def test_linear_is_the_peer_s(parameters: dict[str, Any], size: tuple[int, int, int, int]) -> None:
-    assert replicas("linear", parameters, size) == peer_s_linear(parameters, *looked_at(parameters, size))
+def test_linear_mode_gives_the_results_of_the_peer(parameters: dict[str, Any], size: tuple[int, int, int, int]) -> None:
+    assert replicas("linear", parameters, size) == peer_s_linear(parameters, *counted(parameters, size))
 
 
 @FEW
 @given(cores_rungs=RUNGS, nodes_rungs=RUNGS, size=SIZES, everything=st.booleans())
-def test_ladder_is_the_peer_s(
+def test_ladder_mode_gives_the_results_of_the_peer(
     cores_rungs: list[tuple[int, int]],
     nodes_rungs: list[tuple[int, int]],
     size: tuple[int, int, int, int],
@@ -102,6 +102,6 @@ def test_ladder_is_the_peer_s(
         "nodesToReplicas": nodes_rungs,
         "includeUnschedulableNodes": everything,
     }
-    nodes, cores = looked_at(parameters, size)
+    nodes, cores = counted(parameters, size)
     expected = max(peer_s_ladder(cores_rungs, cores), peer_s_ladder(nodes_rungs, nodes))
     assert replicas("ladder", parameters, size) == expected

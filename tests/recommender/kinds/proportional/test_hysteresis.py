@@ -51,15 +51,17 @@ def followed(mode: Mode, counts: list[int], ratio: float = 0.05) -> list[Calcula
         "nothing holds an empty cluster",
     ],
 )
-def test_a_falling_count_is_followed_late(mode: Mode, counts: list[int], replicas: list[int]) -> None:
+def test_a_falling_count_changes_the_value_only_beyond_the_hysteresis(
+    mode: Mode, counts: list[int], replicas: list[int]
+) -> None:
     assert [calculation.replicas for calculation in followed(mode, counts)] == replicas
 
 
-def test_the_largest_count_can_be_raised() -> None:
+def test_raising_the_largest_count_does_not_overflow() -> None:
     assert raised(sys.float_info.max, 0.5) == sys.float_info.max
 
 
-def test_a_held_value_is_a_step() -> None:
+def test_a_held_value_is_recorded_as_a_step() -> None:
     [_, calculation] = followed(LINEAR, [101, 99])
     assert calculation.binding == "hysteresis"
     assert step_texts(calculation) == [
@@ -75,7 +77,7 @@ def test_a_maximum_limits_a_held_value() -> None:
     assert calculated(proportional, inputs_of(nodes_of(99, 99)), before).replicas == 5
 
 
-def test_nothing_is_held_for_another_mode() -> None:
+def test_a_value_is_not_held_after_the_mode_changes() -> None:
     before = Memory(own=followed(LINEAR, [101])[0].own)
     proportional = ProportionalSettings(mode=LADDER, hysteresis_ratio=0.05)
     after = calculated(proportional, inputs_of(nodes_of(99, 99)), before)

@@ -83,7 +83,7 @@ def test_a_mode_never_falls_when_the_cluster_grows(
 
 
 @MODE
-def test_a_mode_states_no_flaw_of_a_key_that_it_does_not_have(mode: ModeDefinition[Any]) -> None:
+def test_a_mode_reports_problems_only_for_its_own_keys(mode: ModeDefinition[Any]) -> None:
     bad = Values(
         ratios=dict.fromkeys(mode.keys, -1.0),
         counts=dict.fromkeys(mode.keys, -1),

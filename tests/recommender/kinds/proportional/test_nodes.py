@@ -23,7 +23,7 @@ NODES: Final = {
     "fargate by taint": node(taints=("eks.amazonaws.com/compute-type",)),
     "ec2": node(labels={"eks.amazonaws.com/compute-type": "ec2"}),
     "young": node(created=NOW - 59),
-    "as old as that": node(created=NOW - 60),
+    "as old as the minimum": node(created=NOW - 60),
     "of unknown age": node(created=None),
 }
 
@@ -46,7 +46,7 @@ def replicas(nodes: list[ClusterNode], node_filter: NodeFilter, mode: Linear = L
     ],
     ids=["no filter", "taints", "virtual nodes", "age", "labels"],
 )
-def test_a_filter_leaves_nodes_out(node_filter: NodeFilter, left_out: set[str]) -> None:
+def test_a_filter_excludes_nodes(node_filter: NodeFilter, left_out: set[str]) -> None:
     unschedulable = {"cordoned", "not ready"}
     for name, found in NODES.items():
         expected = 0 if name in left_out | unschedulable else 1
@@ -66,5 +66,5 @@ def test_cores_are_rounded_once_for_the_cluster() -> None:
     assert replicas([node(cpu_milli=1100)] * 10, NodeFilter(), Linear(cores_per_replica=1)) == 11
 
 
-def test_without_any_node_there_is_the_minimum() -> None:
+def test_a_cluster_without_nodes_gets_the_minimum() -> None:
     assert replicas([], NodeFilter(), Linear(0, 1, min=2)) == 2

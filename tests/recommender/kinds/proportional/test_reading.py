@@ -151,7 +151,7 @@ BAD: Final = {
         "linear: {NodesPerReplica: 16}",
         ["1: the key 'NodesPerReplica' is not known: did you mean 'nodesPerReplica'?"],
     ),
-    "no mapping": (
+    "not a mapping": (
         "[]",
         [
             (
@@ -257,7 +257,7 @@ BAD: Final = {
         "ladder: {nodesToReplicas: [[], [1, 1]]}",
         ["1: a rung needs 2 values and has 0: write [threshold, replicas]"],
     ),
-    "names that no object has": (
+    "invalid names": (
         "configMap: {namespace: A, name: a/b}",
         [
             "1: 'A' is not the name of a namespace: write lower-case letters, digits and -",
@@ -336,7 +336,7 @@ VALUES: Final = st.recursive(
 
 @settings(max_examples=100)
 @given(value=st.dictionaries(st.sampled_from(KEYS), VALUES, min_size=1, max_size=4))
-def test_anything_is_settings_or_problems(value: dict[str, object]) -> None:
+def test_any_input_gives_either_settings_or_problems(value: dict[str, object]) -> None:
     read_settings, problems = read(json.dumps(value))
     assert (read_settings is None) == bool(problems)
 

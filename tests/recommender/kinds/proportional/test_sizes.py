@@ -30,7 +30,7 @@ from recommender.kinds.proportional.sizes import size_of
         "both dimensions once",
         "base 0 has the unit of the step",
         "base alone",
-        "a negative number a step",
+        "a negative number of nodes per step",
     ],
 )
 def test_a_size_grows_by_steps(step: ResourceStep, nodes: int, cores: int, size: str) -> None:

@@ -114,5 +114,5 @@ RUN: Final[dict[str, Callable[[Json], Json]]] = {
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
-def test_the_result_is_the_peer_s(case: Json) -> None:
+def test_the_result_equals_that_of_the_peer(case: Json) -> None:
     assert RUN[case["kind"]](case) == case["expected"]

@@ -87,7 +87,7 @@ def written(decision: Decision) -> RequestWrites:
     return decision.writes
 
 
-def test_requests_and_limits_are_written_as_they_are_recommended() -> None:
+def test_recommended_requests_and_limits_are_written() -> None:
     decision = decided(BOTH)
     assert resources_of(decision) == {
         "dns": {"requests": {"cpu": "150m", "memory": "68Mi"}, "limits": {"memory": "1Gi"}}
@@ -131,7 +131,7 @@ def test_without_the_output_nothing_is_written() -> None:
         (("paused: down",), {"cpu": 100}, 150),
     ],
 )
-def test_the_brakes_act_on_sizes(lines: tuple[str, ...], last: dict[str, int] | None, cpu: int) -> None:
+def test_brakes_apply_to_sizes(lines: tuple[str, ...], last: dict[str, int] | None, cpu: int) -> None:
     found = written(decided(BOTH, *lines, last=last)).resizing.sizes
     assert next(each.amount for each in found if each.resource == "cpu") == cpu
 
@@ -140,12 +140,12 @@ def test_the_brakes_act_on_sizes(lines: tuple[str, ...], last: dict[str, int] | 
     ("pause", "up", "down"),
     [("true", False, False), ("up", False, True), ("down", True, False)],
 )
-def test_a_pause_holds_whatever_the_workload_has_now(pause: str, up: bool, down: bool) -> None:  # noqa: FBT001 - columns
+def test_a_pause_forbids_writes_in_its_direction(pause: str, up: bool, down: bool) -> None:  # noqa: FBT001 - columns
     resizing = written(decided(BOTH, f"paused: {pause}", last={"cpu": 150, "memory": 68 * MIB})).resizing
     assert (resizing.up, resizing.down) == (up, down)
 
 
-def test_what_an_hpa_follows_stays() -> None:
+def test_a_resource_that_an_hpa_follows_is_not_resized() -> None:
     decision = decided(BOTH, given=inputs(5, hpa("cpu")))
     assert decision.record.status is Status.HELD
     assert "HorizontalPodAutoscaler dns follows cpu" in decision.record.message
@@ -161,21 +161,21 @@ def test_nothing_is_written_while_hpas_cannot_be_read() -> None:
     assert "one of them may follow cpu" in decision.record.message
 
 
-def test_what_stays_for_a_while_keeps_the_size_from_which_the_next_step_begins() -> None:
+def test_a_resource_held_for_an_hpa_keeps_its_remembered_size() -> None:
     for autoscalers in ((), (hpa("cpu"),)):
         own = decided(BOTH, "maxStep: 20%", given=inputs(5, *autoscalers), last={"cpu": 100}).memory.own
         assert isinstance(own, ProportionalMemory)
         assert own.sizes["dns"]["requests"]["cpu"] == (100 if autoscalers else 120)
 
 
-def test_what_an_hpa_follows_is_no_change() -> None:
+def test_a_resource_that_an_hpa_follows_does_not_count_as_a_change() -> None:
     given = inputs(5, hpa("cpu"))
     decision = decided(BOTH, "maxChangesPerHour: 1", given=given, last={"cpu": 100, "memory": 68 * MIB})
     assert decision.memory.changes == (NOW - 10,)
     assert "changes in the last hour" not in decision.record.message
 
 
-def test_also_with_hpa_writes_what_an_hpa_follows() -> None:
+def test_also_with_hpa_resizes_resources_that_an_hpa_follows() -> None:
     [decision] = decisions(inputs(5, hpa("cpu")), content(TARGETS, BOTH, kind=f"{SIZES}, alsoWithHPA: true"))
     assert [each.resource for each in written(decision).resizing.sizes] == ["cpu", "memory"]
 
@@ -187,7 +187,7 @@ def test_without_nodes_nothing_is_written() -> None:
     assert decision.record.status is Status.STALE
 
 
-def test_the_action_says_whether_something_is_left_to_write() -> None:
+def test_the_action_shows_whether_something_remains_to_be_written() -> None:
     def action(decision: Decision) -> TargetAction:
         [outcome] = decision.record.targets
         return outcome.action
@@ -210,7 +210,7 @@ def test_the_action_says_whether_something_is_left_to_write() -> None:
     ],
     ids=["by the cluster's size", "by use"],
 )
-def test_two_entries_that_write_one_workload_are_refused_both(other: str) -> None:
+def test_two_entries_that_write_one_workload_are_both_refused(other: str) -> None:
     top = "prometheus: {url: http://127.0.0.1:9}\n"
     configuration = read_configuration(whole(content(TARGETS, BOTH), other, top=top), "r.yaml")
     found = PollDecisions(Memories(ProcessMemoryStore()), _Unmeasured(), Clock()).decided(
@@ -237,6 +237,6 @@ def test_two_entries_that_write_one_workload_are_refused_both(other: str) -> Non
         ),
     ],
 )  # fmt: skip
-def test_what_cannot_be_written_is_refused_when_it_is_read(lines: tuple[str, ...], kind: str, expected: str) -> None:
+def test_an_entry_that_cannot_be_written_is_refused_when_read(lines: tuple[str, ...], kind: str, expected: str) -> None:
     problems = problems_of(whole(content(*lines, kind=kind)))
     assert any(expected in problem for problem in problems), problems

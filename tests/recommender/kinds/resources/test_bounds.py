@@ -53,7 +53,7 @@ def test_buckets_begin_at_a_hundredth_and_grow_by_five_percent(
     ("cores", "bucket"),
     [(0.0, 0), (0.0099, 0), (0.01, 1), (0.0101, 1), (0.0204, 1), (0.0206, 2), (1.0, 36), (5000.0, 175)],
 )
-def test_a_value_is_in_the_bucket_that_holds_it(cores: float, bucket: int) -> None:
+def test_values_are_assigned_to_their_buckets(cores: float, bucket: int) -> None:
     assert CPU_SCALE.bucket_of(np.array([cores])).tolist() == [bucket]
 
 
@@ -70,7 +70,7 @@ def test_a_sample_of_yesterday_weighs_half() -> None:
     assert target(found, 0.67) == pytest.approx(reference.end_of_bucket(1.0, 0.01))
 
 
-def test_a_thousand_samples_of_long_ago_give_way_to_one_of_now() -> None:
+def test_one_recent_sample_outweighs_a_thousand_old_ones() -> None:
     found = histograms([(2.0, 19.5 * DAY)] * 1000 + [(1.0, 0.0)], days=20)
     assert target(found, 0.99) == pytest.approx(reference.end_of_bucket(1.0, 0.01))
 
@@ -79,7 +79,7 @@ def test_a_thousand_samples_of_long_ago_give_way_to_one_of_now() -> None:
     st.lists(st.tuples(st.floats(0.001, 100), st.floats(0, 7.99 * DAY)), min_size=1, max_size=40),
     st.floats(0.05, 8),
 )
-def test_bounds_are_those_of_the_histogram_written_out(samples: list[tuple[float, float]], confidence: float) -> None:
+def test_bounds_match_the_reference_histogram(samples: list[tuple[float, float]], confidence: float) -> None:
     # A value at the edge of a bucket, or a share at the edge of a weight, may fall to either side.
     samples = [(value * 1.000_123, age) for value, age in samples]
     found = bounds_of(histograms(samples), np.array([confidence]), SizeSettings(), np.zeros(1))
@@ -116,7 +116,7 @@ def test_little_history_widens_the_bounds(days: float, samples: int, lower: floa
     assert found.upper[0] == pytest.approx(found.target[0] * upper)
 
 
-def test_no_container_gets_less_than_its_part_of_the_least_pod() -> None:
+def test_no_container_gets_less_than_its_share_of_the_minimum_pod() -> None:
     assert minimum_of(POD_MINIMUM_BYTES, np.array([1, 2, 5])).tolist() == [262_144_000, 131_072_000, 52_428_800]
     small = histograms([(1e6, 0.0)], scale=MEMORY_SCALE)
     found = bounds_of(small, np.ones(1), SizeSettings(), np.array([262_144_000.0]))
@@ -127,13 +127,13 @@ def test_no_container_gets_less_than_its_part_of_the_least_pod() -> None:
     ("peak", "requested", "needed"),
     [(100 * MIB, 0.0, 200 * MIB), (100 * MIB, 400 * MIB, 500 * MIB), (1000 * MIB, 512 * MIB, 1200 * MIB)],
 )
-def test_a_kill_raises_memory_by_a_fifth_or_by_a_hundred_mebibytes(
+def test_an_oom_kill_raises_memory_by_a_fifth_or_by_a_hundred_mebibytes(
     peak: float, requested: float, needed: float
 ) -> None:
     assert memory_after_oom(np.array([peak]), np.array([requested]))[0] == pytest.approx(needed)
 
 
-def test_days_that_differ_widen_the_interval_and_equal_ones_do_not() -> None:
+def test_different_days_widen_the_interval_and_equal_days_do_not() -> None:
     same = histograms([(0.5, day * DAY) for day in range(8)])
     other = histograms([(0.2 + 0.2 * day, day * DAY) for day in range(8)])
     for found, is_wide in ((same, False), (other, True)):
@@ -142,18 +142,18 @@ def test_days_that_differ_widen_the_interval_and_equal_ones_do_not() -> None:
         assert bool(sure.high[0] > 1.2 * sure.low[0]) is is_wide
 
 
-def test_two_days_say_nothing_about_how_days_differ() -> None:
+def test_two_days_give_no_interval() -> None:
     found = bounds_of(histograms([(0.5, 0.0), (0.9, DAY)]), np.full(1, 2.0), SizeSettings(), np.zeros(1))
     assert np.isnan([found.low[0], found.high[0]]).all()
 
 
-def test_a_row_without_samples_has_no_bounds_and_harms_no_other() -> None:
+def test_a_row_without_samples_has_no_bounds_and_does_not_affect_others() -> None:
     found = bounds_of(histograms([(0.5, 0.0)], rows=2), np.ones(2), SizeSettings(), np.zeros(2))
     assert found.target[0] > 0.5
     assert all(math.isnan(each[1]) for each in (found.lower, found.target, found.upper))
 
 
-def test_a_percentile_of_its_own_covers_what_is_steady_and_leaves_out_a_rare_spike() -> None:
+def test_an_automatic_percentile_covers_steady_usage_and_ignores_a_rare_spike() -> None:
     spiky = [(0.1, 300.0 * step) for step in range(280)] + [(5.0, 300.0 * step) for step in range(280, 283)]
     often = [(0.1, 300.0 * step) for step in range(140)] + [(0.4, 300.0 * step) for step in range(140, 280)]
     for samples, covered in ((spiky, 0.1), (often, 0.4)):
@@ -171,7 +171,7 @@ def test_a_percentile_of_its_own_covers_what_is_steady_and_leaves_out_a_rare_spi
         ([200, 200, 200], 9.0, 300),
     ],
 )
-def test_memory_of_its_own_covers_the_largest_peak_and_what_peaks_swing(
+def test_automatic_memory_covers_the_largest_peak_and_the_swing_of_peaks(
     peaks: list[float], swing: float, covered: float
 ) -> None:
     found = histograms([(peak * MIB, day * DAY) for day, peak in enumerate(peaks)], scale=MEMORY_SCALE)

@@ -151,7 +151,7 @@ def test_text_and_page_show_the_requests() -> None:
     assert "300m" in page
 
 
-def test_one_target_without_usage_harms_no_other() -> None:
+def test_one_target_without_usage_does_not_affect_others() -> None:
     web, api = sorted(
         decided(plan(), inputs({WEB: usage(), API: Unknown("no samples")})), key=lambda each: str(each.each)
     )[::-1]
@@ -170,40 +170,42 @@ def test_one_target_without_usage_harms_no_other() -> None:
     ],
     ids=["cpu", "memory", "both", "another target", "other metrics"],
 )
-def test_requests_that_an_hpa_divides_by_stay(followed: Autoscaler, held: set[str], kept: dict[str, str]) -> None:
+def test_requests_of_resources_that_an_hpa_follows_are_held(
+    followed: Autoscaler, held: set[str], kept: dict[str, str]
+) -> None:
     [record] = decided(plan(), inputs({WEB: usage()}, cluster(followed)))
     assert requests(record) == kept
     assert {word for word in ("cpu", "memory") if f"requests of {word} stay" in record.message} == held
     assert (record.status is Status.HELD) == bool(held)
 
 
-def test_a_request_that_stays_for_an_hpa_is_no_change() -> None:
+def test_a_request_held_for_an_hpa_does_not_count_as_a_change() -> None:
     memory = replace(last(500), changes=(NOW - 10,))
     [record] = decided(plan("maxChangesPerHour: 1"), inputs({WEB: usage()}, cluster(hpa("cpu"))), memory)
     assert requests(record) == {"cpu": "1", "memory": "400Mi"}
     assert "changes in the last hour" not in record.message
 
 
-def test_an_hpa_that_only_kube_state_metrics_knows_counts_too() -> None:
+def test_an_hpa_known_only_from_kube_state_metrics_counts_too() -> None:
     found = replace(usage(), autoscaler=WorkloadAutoscaler("web", ("CPU",)))
     [record] = decided(plan(), inputs({WEB: found}))
     assert requests(record) == {"cpu": "1", "memory": "400Mi"}
 
 
-def test_also_with_hpa_sizes_them_nevertheless() -> None:
+def test_also_with_hpa_changes_requests_that_an_hpa_follows() -> None:
     followed = plan(kind="fromUsage: {}, forEach: {namespaces: [shop]}, alsoWithHPA: true")
     [record] = decided(followed, inputs({WEB: usage()}, cluster(hpa("cpu"))))
     assert requests(record) == {"cpu": "300m", "memory": "400Mi"}
 
 
-def test_nothing_changes_while_the_hpas_are_unknown() -> None:
+def test_requests_are_held_while_hpas_are_unknown() -> None:
     unknown = ClusterState(autoscalers={"shop": Unknown("the API server does not answer")})
     [record] = decided(plan(), inputs({WEB: usage()}, unknown))
     assert requests(record) == {"cpu": "1", "memory": "1Gi"}
     assert "does not answer" in record.message
 
 
-def test_a_request_that_stays_and_is_not_known_has_no_sample() -> None:
+def test_an_unknown_request_held_for_an_hpa_is_left_out() -> None:
     [record] = decided(plan(), inputs({WEB: usage(cpu=300, memory=400 * MIB)}, cluster(hpa("cpu"))))
     assert requests(record)["cpu"] == "1"
     unstated = usage()
@@ -225,7 +227,7 @@ def test_a_request_that_stays_and_is_not_known_has_no_sample() -> None:
         (("maxChangesPerHour: 5",), 200, 300, 300, None),
     ],
 )
-def test_brakes_act_as_everywhere(
+def test_brakes_apply_to_requests(
     lines: tuple[str, ...], before: int, used: int, expected: int, binding: str | None
 ) -> None:
     [record] = decided(plan(*lines), inputs({WEB: usage(used)}), last(before))
@@ -247,7 +249,7 @@ def test_min_and_max_hold_whatever_the_brakes_keep() -> None:
 
 
 @pytest.mark.parametrize("age", [901.0, -10.0])
-def test_usage_that_is_too_old_or_of_the_future_gives_no_value(age: float) -> None:
+def test_usage_that_is_too_old_or_from_the_future_gives_no_value(age: float) -> None:
     given = Inputs(cluster(), usage={"sizes": {WEB: Observed(usage(), NOW - age)}})
     [record] = decided(plan(), given, last(500))
     assert (record.status, record.has_value) == (Status.STALE, False)
@@ -260,7 +262,7 @@ def test_containers_with_too_little_history_are_left_out_and_named() -> None:
     assert record.inputs["containers"] == 1
 
 
-def test_targets_by_name_are_records_of_their_own() -> None:
+def test_each_named_target_has_its_own_record() -> None:
     target = "{apiVersion: apps/v1, kind: Deployment, namespace: shop, name: %s}"
     followed = plan(f"targets: [{target % 'web'}, {target % 'api'}]", kind="fromUsage: {percentile: 95, margin: 20%}")
     records = decided(followed, inputs({WEB: usage(), API: usage(100)}))
@@ -280,13 +282,15 @@ def test_targets_by_name_are_records_of_their_own() -> None:
         (1200, 3600.0, "1200m"),
     ],
 )
-def test_what_little_is_known_of_is_lowered_with_care(used: int, history_seconds: float, expected: str) -> None:
+def test_requests_with_little_history_are_lowered_only_to_the_upper_bound(
+    used: int, history_seconds: float, expected: str
+) -> None:
     [record] = decided(plan(), inputs({WEB: usage(used, history_seconds=history_seconds)}))
     assert requests(record)["cpu"] == expected
     assert ("less than a day" in record.message) is (history_seconds < 86_400)
 
 
-def test_memory_that_is_known_for_less_time_than_cpu_is_lowered_with_care() -> None:
+def test_memory_with_less_history_than_cpu_is_lowered_only_to_the_upper_bound() -> None:
     [record] = decided(plan(), inputs({WEB: usage(memory_history_seconds=3600.0)}))
     assert requests(record) == {"cpu": "300m", "memory": "800Mi"}
     assert "less than a day" in record.message
@@ -301,7 +305,7 @@ def test_memory_that_is_known_for_less_time_than_cpu_is_lowered_with_care() -> N
         ("{percentile: 95}", 0.95, 0.15, "percentile 95, and 15%"),
     ],
 )
-def test_a_percentile_is_a_number_or_each_container_has_its_own(
+def test_a_percentile_is_a_number_or_automatic_for_each_container(
     usage_keys: str, percentile_ratio: float | None, margin_ratio: float, detail: str
 ) -> None:
     followed = plan(kind=f"fromUsage: {usage_keys}, forEach: {{}}")
@@ -341,7 +345,7 @@ RESIZED = plan("outputs: [metric, resize]")
     ],
     ids=["without the output", "far enough", "too small a change", "without metric", "paused"],
 )
-def test_the_action_says_whether_requests_are_written(
+def test_the_action_shows_whether_requests_are_written(
     followed: PollPlan, used: int, changes: dict[str, int], action: TargetAction
 ) -> None:
     [record] = decided(followed, inputs({WEB: usage(used, **changes)}), last(500))
@@ -356,7 +360,7 @@ def test_a_refused_write_names_its_owner() -> None:
     assert (outcome.action, outcome.owner) == (TargetAction.REFUSED, "VerticalPodAutoscaler shop/v")
 
 
-def test_two_recommendations_that_write_one_workload_are_refused_both() -> None:
+def test_two_recommendations_that_write_one_workload_are_both_refused() -> None:
     entries = [
         entry(name, "outputs: [resize]", kind="resources: {fromUsage: {}, forEach: {}}") for name in ("one", "two")
     ]
@@ -366,7 +370,7 @@ def test_two_recommendations_that_write_one_workload_are_refused_both() -> None:
     assert {outcome.action for record in records for outcome in record.targets} == {TargetAction.REFUSED}
 
 
-def test_a_paused_request_is_not_written_even_if_somebody_else_has_changed_it() -> None:
+def test_a_paused_request_is_written_in_neither_direction() -> None:
     plans = plan("outputs: [resize]", "paused: true")
     memories = Memories(ProcessMemoryStore())
     [found] = PollDecisions(memories, _Unmeasured(), Clock()).decided(plans, inputs({WEB: usage()}), NOW)
@@ -398,7 +402,7 @@ def test_an_active_vertical_pod_autoscaler_is_named_whatever_the_output(outputs:
         assert unaffected.message == "app: cpu 300m, memory 400Mi"
 
 
-def test_a_write_that_a_vertical_pod_autoscaler_refuses_names_it_once() -> None:
+def test_a_vertical_pod_autoscaler_that_refuses_a_write_is_named_once() -> None:
     refusal = WriteRefusal("VerticalPodAutoscaler shop/v", "it writes its requests")
     given = replace(inputs({WEB: usage()}, with_vertical("Auto")), refusals={("sizes", WEB): refusal})
     [record] = decided(RESIZED, given)

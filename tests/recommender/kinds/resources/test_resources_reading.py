@@ -28,7 +28,7 @@ TOP = "prometheus: {url: http://127.0.0.1:9}\n"
         (("targets: []",), "fromUsage: {}, forEach: {}", "targets and forEach"),
     ],
 )
-def test_what_cannot_work_is_refused_when_it_is_read(lines: tuple[str, ...], kind: str, expected: str) -> None:
+def test_settings_that_cannot_work_are_refused_when_read(lines: tuple[str, ...], kind: str, expected: str) -> None:
     problems = problems_of(whole(entry("sizes", *lines, kind=f"resources: {{{kind}}}"), top=TOP))
     assert any(expected in problem for problem in problems), problems
 

@@ -18,15 +18,15 @@ def samples(pod: PodContainer, values: list[float]) -> UsageSamples:
     return UsageSamples(pod, END - 300.0 * np.arange(len(values), dtype=np.float64), np.array(values))
 
 
-def test_what_no_container_can_use_is_left_out() -> None:
+def test_impossible_samples_are_ignored() -> None:
     collected = CollectedCpu.empty(ROWS, 1, END)
-    stranger = PodContainer("lab", "other", "app")
+    unknown = PodContainer("lab", "other", "app")
     collected.add(
         0,
         [
             samples(ONE, [0.5, np.nan, -0.1, np.inf, 1e6, 0.5]),
             samples(TWO, [0.5]),
-            samples(stranger, [9.0]),
+            samples(unknown, [9.0]),
             samples(TWO, []),
         ],
     )
@@ -44,13 +44,13 @@ def test_what_no_container_can_use_is_left_out() -> None:
         ([100.0, 200.0, 400.0, 800.0], False, 1.0),
         # A day that has just begun is no fall.
         ([10.0, 100.0, 100.0, 100.0], True, 0.0),
-        # Two days, or none that follow on each other, say nothing.
+        # Two days, or days that are not consecutive, give no swing of their own.
         ([100.0, 900.0], False, 0.07),
         ([100.0, np.nan, 900.0, np.nan], False, 0.07),
         ([0.0, 0.0, 0.0, 0.0], False, 0.07),
     ],
 )
-def test_peaks_swing_by_what_they_differ_from_day_to_day(
+def test_the_swing_of_peaks_is_their_change_from_day_to_day(
     peaks: list[float],
     is_newest_partial: bool,  # noqa: FBT001 - a column of the table
     swing: float,
@@ -60,7 +60,7 @@ def test_peaks_swing_by_what_they_differ_from_day_to_day(
     assert found[0] == pytest.approx(swing)
 
 
-def test_a_kill_raises_the_peak_of_its_day_alone() -> None:
+def test_an_oom_kill_raises_only_the_peak_of_its_day() -> None:
     peaks = MemoryPeaks((ONE, TWO), np.array([[100.0, 100.0], [100.0, np.nan]]) * MIB)
     raised = peaks_after_kills(peaks, [frozenset(), frozenset({TWO})], {TWO: 500 * MIB})
     assert raised[0].tolist() == [100 * MIB, 100 * MIB]

@@ -42,5 +42,5 @@ OWNERS = ObjectOwners(
         ("shop", "web-2-a", None),
     ],
 )
-def test_a_pod_belongs_to_what_creates_its_template(namespace: str, pod: str, workload: SizedWorkload | None) -> None:
+def test_a_pod_belongs_to_its_topmost_controller(namespace: str, pod: str, workload: SizedWorkload | None) -> None:
     assert OWNERS.workload_of(NamespacedPod(namespace, pod)) == workload

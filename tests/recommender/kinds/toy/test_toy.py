@@ -63,14 +63,14 @@ def polled(folder: Path, *lines: str, value: str = "3") -> Record:
     return decision.record
 
 
-def test_it_is_read_strictly() -> None:
+def test_a_toy_kind_is_read_strictly() -> None:
     [refused] = read_configuration(whole(entry("lucky", kind="toy: many")), "r.yaml").refused
     assert "'many' is not a whole number" in str(refused.problems[0])
     [both] = read_configuration(whole(entry("lucky", "proportional: {}", kind="toy: 3")), "r.yaml").refused
     assert "proportional and toy are both in one recommendation" in str(both.problems)
 
 
-def test_it_is_decided_braked_and_remembered_over_a_restart(tmp_path: Path) -> None:
+def test_a_toy_kind_is_decided_braked_and_remembered_over_a_restart(tmp_path: Path) -> None:
     assert [polled(tmp_path).replicas for _ in range(3)] == [4, 5, 6]
     assert polled(tmp_path, "maxStep: 2", value="90").replicas == 8
     paused = polled(tmp_path, "paused: true")
@@ -79,7 +79,7 @@ def test_it_is_decided_braked_and_remembered_over_a_restart(tmp_path: Path) -> N
     assert own == ToyMemory(5)
 
 
-def test_it_is_shown(tmp_path: Path) -> None:
+def test_a_toy_kind_is_shown_in_metrics_json_text_and_page(tmp_path: Path) -> None:
     record = polled(tmp_path)
     publication = Publication(leads=True, time=NOW, valid_until=math.inf, records=(record,))
     metrics = RecommendationMetrics(lambda: True, all_kinds(), lambda: NOW)
@@ -93,5 +93,5 @@ def test_it_is_shown(tmp_path: Path) -> None:
     assert "3 + 1" in page
 
 
-def test_it_is_at_most_60_lines() -> None:
+def test_a_toy_kind_has_at_most_60_lines() -> None:
     assert len(Path(__file__).with_name("kind.py").read_text().splitlines()) <= 60

@@ -44,7 +44,7 @@ def growing(rows: tuple[tuple[str, str, str], ...]) -> list[GrowingResource]:
         (SMALL, 1, 5, {"cpu": "12.5m", "memory": "72.5Mi", "storage": "1000Mi"}),
     ],
 )
-def test_sizes_are_those_of_the_peers_own_table(
+def test_sizes_match_the_table_of_the_peer(
     rows: tuple[tuple[str, str, str], ...], nodes: int, smallest: int | None, sizes: dict[str, str]
 ) -> None:
     """The table is `TestEstimateResources` in estimator_test.go of addon-resizer 1.8 (346353ae)."""

@@ -28,11 +28,11 @@ FLAGS = NannyParameters(base_cpu="300m", extra_cpu="20m", base_memory="200Mi", e
         ("baseCPU: 100m\ncpuPerNode: 1m\nbaseMemory: 1Gi\n", NannyParameters("100m", "1m", "1Gi", "10Mi")),
     ],
 )
-def test_what_the_file_has_goes_before_the_flags(lines: str, merged: NannyParameters) -> None:
+def test_the_file_takes_precedence_over_the_flags(lines: str, merged: NannyParameters) -> None:
     assert overlaid(FLAGS, parse_nanny_configuration(HEAD + lines, "f").parameters) == merged
 
 
-def test_a_key_that_has_no_meaning_is_named() -> None:
+def test_an_unknown_key_is_reported() -> None:
     [note] = parse_nanny_configuration(f"{HEAD}baseCpu: 1\n", "f").ignored
     assert note == "f: the key `baseCpu` has no meaning here: did you mean `baseCPU`?"
 
@@ -49,7 +49,7 @@ def test_a_key_that_has_no_meaning_is_named() -> None:
         ("a: b: c", "f:1"),
     ],
 )
-def test_what_cannot_be_used_is_refused_with_its_place(text: str, reason: str) -> None:
+def test_an_invalid_file_is_refused_with_its_location(text: str, reason: str) -> None:
     with pytest.raises(NannyConfigurationError) as refused:
         parse_nanny_configuration(text, "f")
     assert reason in str(refused.value)

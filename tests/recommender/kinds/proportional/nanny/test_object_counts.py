@@ -36,6 +36,6 @@ def test_the_newest_metric_with_a_value_counts(lines: list[str], count: int) -> 
         ([USUAL.replace(" 6", " x")], "is not known to this API server"),
     ],
 )
-def test_no_number_is_an_error_and_not_zero(lines: list[str], reason: str) -> None:
+def test_a_missing_number_is_an_error_and_not_zero(lines: list[str], reason: str) -> None:
     with pytest.raises(CountError, match=reason):
         counted_objects([line.encode() for line in lines], "nodes")

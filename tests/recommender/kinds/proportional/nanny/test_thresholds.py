@@ -53,7 +53,9 @@ STANDARD = {"cpu": "300m", "memory": "200Mi"}
         ({"cpu": "302m"}, {"cpu": "301500u"}, 0, None),
     ],
 )
-def test_the_threshold_of_1_8(now: Texts, wanted: Texts, threshold: int, direction: ResizeDirection | None) -> None:
+def test_the_threshold_of_1_8_decides_whether_to_resize(
+    now: Texts, wanted: Texts, threshold: int, direction: ResizeDirection | None
+) -> None:
     change = beyond_threshold(present(now), sizes(wanted), threshold)
     assert (change and change.direction) == direction
     assert change is None or change.sizes == sizes(wanted)
@@ -80,7 +82,7 @@ RECOMMENDED = sizes({"cpu": "250m", "memory": "180Mi"}), sizes({"cpu": "350m", "
         ({"cpu": "300m"}, ResizeDirection.UNKNOWN),
     ],
 )
-def test_the_offsets_of_2(now: Texts, direction: ResizeDirection | None) -> None:
+def test_the_offsets_of_2_decide_whether_to_resize(now: Texts, direction: ResizeDirection | None) -> None:
     change = beyond_offsets(present(now), ACCEPTED, RECOMMENDED)
     assert (change and change.direction) == direction
     assert change is None or change.sizes == RECOMMENDED[direction is ResizeDirection.DOWN]
@@ -99,7 +101,7 @@ nodes = st.integers(0, 5000)
     now=st.tuples(quantities, quantities),
     percents=st.tuples(st.integers(0, 100), st.integers(0, 100)).map(sorted),
 )
-def test_what_the_offsets_write_is_accepted_and_then_stays(
+def test_a_size_written_by_offsets_is_accepted_and_stays(
     given_resources: list[GrowingResource], count: int, now: tuple[Quantity, Quantity], percents: list[int]
 ) -> None:
     recommended, accepted = (offset_sizes(count, percent, given_resources) for percent in percents)

@@ -22,7 +22,7 @@ def days_of(*cores: float) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
     return np.concatenate([each * shape for each in cores])[None, :]
 
 
-def test_time_over_the_request_and_what_is_reserved_are_of_the_days_that_are_judged() -> None:
+def test_time_over_the_request_and_reserved_amounts_cover_only_judged_days() -> None:
     usage = days_of(0.1, 0.1, 0.1, 0.4, 0.4)
     [found] = judged_containers(grid_of(usage, usage * GIB), SizeSettings(), FACTS, [POD])
     assert (found.days, found.history_days) == (2, 5)
@@ -34,7 +34,7 @@ def test_time_over_the_request_and_what_is_reserved_are_of_the_days_that_are_jud
     assert set(found.fits[CPU]) == set(found.fits[MEMORY]) == set(JUDGED)
 
 
-def test_too_little_history_is_no_verdict() -> None:
+def test_with_too_little_history_there_is_no_verdict() -> None:
     usage = days_of(0.1, 0.1, 0.1)
     [found] = judged_containers(grid_of(usage, usage * GIB), SizeSettings(), FACTS, [POD])
     assert (found.days, found.history_days, found.fits) == (0, 3, {CPU: {}, MEMORY: {}})
@@ -54,7 +54,7 @@ def test_without_a_present_request_the_others_are_judged() -> None:
 
 
 @pytest.mark.parametrize(("bytes_used", "avoided"), [(0.4 * GIB, 1), (0.1 * GIB, 0)])
-def test_a_kill_is_avoided_where_the_request_is_above_the_limit_that_killed(bytes_used: float, avoided: int) -> None:
+def test_an_oom_kill_is_avoided_if_the_request_is_above_the_limit(bytes_used: float, avoided: int) -> None:
     cores = days_of(0.1, 0.1, 0.1, 0.1)
     memory = np.full_like(cores, bytes_used)
     facts = ClusterFacts(requests=FACTS.requests, limits={MEMORY: {POD: 0.3 * GIB}})
@@ -62,7 +62,7 @@ def test_a_kill_is_avoided_where_the_request_is_above_the_limit_that_killed(byte
     assert (found.oom_kills, found.fits[MEMORY][OURS].kills_avoided) == (1, avoided)
 
 
-def test_a_kill_without_a_known_limit_is_not_avoided() -> None:
+def test_an_oom_kill_without_a_known_limit_is_not_avoided() -> None:
     cores = days_of(0.1, 0.1, 0.1, 0.1)
     [found] = judged_containers(grid_of(cores, cores * GIB, killed_on=3), SizeSettings(), ClusterFacts(), [POD])
     assert (found.oom_kills, found.fits[MEMORY][OURS].kills_avoided) == (1, 0)

@@ -15,7 +15,7 @@ DEFAULTS = SizeSettings()
 MIB = 2.0**20
 
 
-def test_the_vertical_pod_autoscaler_is_that_of_the_reference() -> None:
+def test_vertical_pod_autoscaler_requests_match_the_reference() -> None:
     random = np.random.default_rng(4)
     cores, memory = random.uniform(0.05, 2, (1, 3 * STEPS_PER_DAY)), random.uniform(2e7, 9e8, (1, 3 * STEPS_PER_DAY))
     found = requests_before(grid_of(cores, memory), 2, DEFAULTS)
@@ -35,7 +35,7 @@ def test_krr_takes_the_largest_of_all_pods() -> None:
 
 
 @pytest.mark.parametrize("resource", [CPU, MEMORY])
-def test_nothing_of_the_day_itself_or_later_counts(resource: str) -> None:
+def test_usage_of_the_day_itself_or_later_does_not_count(resource: str) -> None:
     known = np.random.default_rng(1).uniform(0.1, 1.0, (3, 5 * STEPS_PER_DAY))
     changed = known.copy()
     changed[:, 4 * STEPS_PER_DAY :] = 900.0
@@ -44,7 +44,7 @@ def test_nothing_of_the_day_itself_or_later_counts(resource: str) -> None:
         assert before[resource][policy].tolist() == after[resource][policy].tolist()
 
 
-def test_gaps_do_not_count_and_what_was_never_known_has_no_request() -> None:
+def test_gaps_do_not_count_and_unknown_usage_has_no_request() -> None:
     cores = np.full((2, 4 * STEPS_PER_DAY), np.nan)
     cores[0, ::7] = 0.5
     found = requests_before(grid_of(cores, cores * 1e9), 3, DEFAULTS)
@@ -55,7 +55,7 @@ def test_gaps_do_not_count_and_what_was_never_known_has_no_request() -> None:
             assert np.isnan(unknown)
 
 
-def test_a_kill_raises_our_memory_on_the_days_after_it() -> None:
+def test_an_oom_kill_raises_our_memory_on_the_days_after_it() -> None:
     usage = np.full((1, 4 * STEPS_PER_DAY), 0.5)
     quiet, killed = (grid_of(usage, usage * 1e9, killed_on=day) for day in (None, 1))
     assert requests_before(killed, 1, DEFAULTS)[MEMORY][OURS] == requests_before(quiet, 1, DEFAULTS)[MEMORY][OURS]
