@@ -33,20 +33,20 @@ def _template(row: dict[str, Any]) -> NodeTemplate:
 
 
 @pytest.mark.parametrize("case", cases("similar_nodes"))
-def test_nodes_are_alike(case: Case) -> None:
+def test_similar_nodes_are_recognised(case: Case) -> None:
     one, other = _template(case.input["a"]), _template(case.input["b"])
     assert (not difference(one, other, case.input["extra_ignored_labels"])) is case.expected["similar"]
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "said"),
+    ("one", "other", "expected"),
     [
         pytest.param({"pool": "a"}, {"pool": "b"}, "the label pool is 'a' and 'b'", id="label"),
         pytest.param({"pool": "a"}, {}, "the label pool is 'a' and absent", id="label-of-one"),
     ],
 )
-def test_what_differs_is_named(one: dict[str, str], other: dict[str, str], said: str) -> None:
-    assert difference(template(labels=one), template(labels=other)) == said
+def test_the_difference_between_nodes_is_reported(one: dict[str, str], other: dict[str, str], expected: str) -> None:
+    assert difference(template(labels=one), template(labels=other)) == expected
 
 
 @pytest.mark.parametrize(
@@ -61,12 +61,12 @@ def test_what_differs_is_named(one: dict[str, str], other: dict[str, str], said:
         "kubernetes.azure.com/node-image-version",
     ],
 )
-def test_labels_in_which_clouds_tell_zones_and_pools_apart_do_not_matter(label: str) -> None:
+def test_labels_by_which_clouds_distinguish_zones_and_pools_are_ignored(label: str) -> None:
     assert not difference(template(labels={label: "use1-az1"}), template(labels={label: "use1-az2"}))
     assert not difference(template(labels={label: "use1-az1"}), template())
 
 
-def test_a_resource_that_one_node_lacks_is_named() -> None:
+def test_a_resource_that_one_node_lacks_is_reported() -> None:
     assert difference(template(extended={"nvidia.com/gpu": "1"}), template()) == (
         "only one of them has capacity nvidia.com/gpu"
     )
@@ -86,7 +86,7 @@ def test_chosen_labels_replace_the_comparison(labels: dict[str, str], others: di
 
 
 @pytest.mark.parametrize("case", cases("similar_groups_by_pods"))
-def test_similar_groups_by_their_pods(case: Case) -> None:
+def test_similar_groups_are_those_that_hold_the_same_pods(case: Case) -> None:
     given_ = case.input
     schedulable = {name: frozenset(groups) for name, groups in given_["schedulable_pod_groups"].items()}
     found = similar_groups(given_["group"], given_["similar"], schedulable, balance=given_["balance"])
@@ -94,7 +94,9 @@ def test_similar_groups_by_their_pods(case: Case) -> None:
 
 
 @pytest.mark.parametrize(("balance", "found"), [pytest.param(True, ("b",), id="on"), pytest.param(False, (), id="off")])
-def test_a_similar_group_must_hold_every_pod_group_of_the_chosen_one(*, balance: bool, found: tuple[str, ...]) -> None:
+def test_a_similar_group_must_hold_every_pod_group_of_the_chosen_group(
+    *, balance: bool, found: tuple[str, ...]
+) -> None:
     schedulable = {"a": frozenset({1, 2}), "b": frozenset({1, 2, 3}), "c": frozenset({1})}
     assert similar_groups("a", ["b", "c", "d"], schedulable, balance=balance) == found
 
@@ -114,7 +116,7 @@ def test_nodes_go_to_the_smallest_groups(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", cases("balance_with_quota"))
-def test_a_share_that_a_quota_cuts_is_not_given_to_another_group(case: Case) -> None:
+def test_a_share_cut_by_a_quota_is_not_given_to_another_group(case: Case) -> None:
     sizes: dict[str, int] = case.input["sizes"]
     quotas = [
         Quota(
@@ -133,7 +135,7 @@ def test_a_share_that_a_quota_cuts_is_not_given_to_another_group(case: Case) -> 
 
 
 @given(rows=st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), max_size=6), new_nodes=st.integers(0, 60))
-def test_no_group_exceeds_its_maximum_and_nothing_is_lost_while_there_is_room(
+def test_no_group_exceeds_its_maximum_and_all_nodes_are_distributed_while_there_is_room(
     rows: list[tuple[int, int]], new_nodes: int
 ) -> None:
     groups = [GroupRoom(f"g{number}", size, most) for number, (size, most) in enumerate(rows)]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize("case", cases("estimator"))
-def test_estimate_is_that_of_the_peer(case: Case) -> None:
+def test_the_estimate_equals_that_of_the_peer(case: Case) -> None:
     snapshot = snapshot_of(case.input["existing"])
     groups = groups_of(case.input["groups"], snapshot)
     found = estimate(
@@ -53,14 +53,14 @@ def test_estimate_is_that_of_the_peer(case: Case) -> None:
     ],
     ids=["resources", "pods-of-a-node", "host-port"],
 )
-def test_estimate_follows_what_each_node_holds(
+def test_the_estimate_follows_the_capacity_of_each_node(
     template: Mapping[str, Any], group: Mapping[str, Any], nodes: int, pods: int
 ) -> None:
     found = estimated(TEMPLATE | dict(template), [group])
     assert (found.node_count, len(found.pods)) == (nodes, pods)
 
 
-def test_new_nodes_are_named_and_are_their_own_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_new_nodes_have_unique_names_and_hostnames(monkeypatch: pytest.MonkeyPatch) -> None:
     snapshot = Snapshot([node("new-1")], [pod("there", node="new-1")])
     groups = groups_of([{"count": 2, "cpu_milli": 600, "mem_bytes": 100, "host_port": 80}], snapshot)
     template = template_of(TEMPLATE)
@@ -76,7 +76,7 @@ def test_new_nodes_are_named_and_are_their_own_hosts(monkeypatch: pytest.MonkeyP
     assert [each.name for each in found.new_nodes] == seen == ["new-0", "new-2"]
 
 
-def test_snapshot_is_as_before() -> None:
+def test_the_estimate_leaves_the_snapshot_unchanged() -> None:
     snapshot = Snapshot([node("n")], [pod("there", node="n")])
     estimate(
         snapshot,
@@ -92,7 +92,7 @@ def test_snapshot_is_as_before() -> None:
 @pytest.mark.parametrize(
     ("max_nodes", "nodes", "is_limited"), [(0, 3, False), (3, 3, False), (2, 2, True), (-1, 0, True)]
 )
-def test_estimate_names_the_limit_that_ended_it(max_nodes: int, nodes: int, is_limited: bool) -> None:  # noqa: FBT001 - a column of the table
+def test_the_estimate_states_the_limit_that_ended_it(max_nodes: int, nodes: int, is_limited: bool) -> None:  # noqa: FBT001 - a column of the table
     found = estimated(TEMPLATE, [{"count": 3, "cpu_milli": 600, "mem_bytes": 100}], max_nodes)
     assert found.node_count == nodes
     assert found.limit == (f"at most {max(0, max_nodes)} nodes may be added" if is_limited else "")
@@ -111,7 +111,7 @@ def test_a_pod_that_does_not_fit_on_an_empty_node_leaves_it_to_the_next_group() 
     assert [each.name for each in found.pods] == ["group-1-0", "group-1-1"]
 
 
-def test_pods_of_daemon_sets_take_their_part_of_each_new_node() -> None:
+def test_pods_of_daemon_sets_take_resources_of_each_new_node() -> None:
     template = template_of(TEMPLATE)
     busy = replace(template, pods=(pod("agent", cpu="500m"), pod("logs", cpu="100m", namespace="kube-system")))
     snapshot = snapshot_of([])

@@ -72,7 +72,7 @@ def clusters(draw: st.DrawFn) -> tuple[Snapshot, list[ClusterPod], NodeTemplate,
 
 @settings(max_examples=150, deadline=None)
 @given(clusters())
-def test_estimate_places_each_pod_where_the_rule_pod_by_pod_places_it(
+def test_the_estimate_places_each_pod_where_the_pod_by_pod_rule_does(
     cluster: tuple[Snapshot, list[ClusterPod], NodeTemplate, int],
 ) -> None:
     snapshot, pending, template, max_nodes = cluster

@@ -24,12 +24,12 @@ THREE_DOMAINS = SMALL | OVER_HOSTS | {"count": 12, "max_skew": 1, "min_domains":
     ],
     ids=["hosts", "zones", "hosts-with-the-old-node"],
 )
-def test_estimate_spreads_pods_as_the_peer_does(group: Mapping[str, Any], nodes: int, pods: int) -> None:
+def test_the_estimate_spreads_pods_as_the_peer_does(group: Mapping[str, Any], nodes: int, pods: int) -> None:
     found = estimated(TEMPLATE, [group])
     assert (found.node_count, len(found.pods)) == (nodes, pods)
 
 
-def test_pods_that_go_to_the_old_node_are_named_and_the_node_is_counted() -> None:
+def test_pods_placed_on_an_existing_node_are_listed_and_the_node_is_counted() -> None:
     found = estimated(TEMPLATE, [THREE_DOMAINS])
     assert [len(each.pods) for each in found.new_nodes] == [4, 4]
     assert [place for _, place in found.placed_on_existing] == ["oldnode"] * 4

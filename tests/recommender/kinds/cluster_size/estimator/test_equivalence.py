@@ -22,7 +22,7 @@ def test_pods_of_one_controller_with_equal_labels_and_spec_are_one_group() -> No
     assert names([*pods]) == [["a", "c"], ["b"], ["d"], ["e"], ["f"]]
 
 
-def test_pods_without_controller_and_of_daemon_sets_are_groups_of_their_own() -> None:
+def test_pods_without_a_controller_and_of_daemon_sets_are_single_groups() -> None:
     agent = controller("agent", "DaemonSet")
     declared = {"cluster-autoscaler.kubernetes.io/daemonset-pod": "true"}
     pods = [
@@ -36,7 +36,7 @@ def test_pods_without_controller_and_of_daemon_sets_are_groups_of_their_own() ->
     assert names([*pods]) == [["a"], ["b"], ["c"], ["d"], ["e"], ["f"]]
 
 
-def test_a_controller_has_ten_groups_and_then_singletons() -> None:
+def test_a_controller_has_at_most_ten_groups_and_then_single_pods() -> None:
     pods = [pod(f"{number}-{copy}", cpu=f"{number}m", controller="web") for copy in "ab" for number in range(1, 13)]
     groups = names([*pods])
     assert groups[:10] == [[f"{number}-a", f"{number}-b"] for number in range(1, 11)]

@@ -62,11 +62,13 @@ def needed(pods: list[tuple[int, int, int]], options: list[NodeGroup]) -> int:
         ([(4, 1000, 0)], [option("tainted", 4, 16, taints=["gpu:NoSchedule"])], 0),
     ],
 )
-def test_bound_of_the_nodes(pods: list[tuple[int, int, int]], options: list[NodeGroup], nodes: int) -> None:
+def test_the_lower_bound_of_nodes_is_correct(
+    pods: list[tuple[int, int, int]], options: list[NodeGroup], nodes: int
+) -> None:
     assert needed(pods, options) == nodes
 
 
-def test_pods_that_repel_each_other_need_a_node_each() -> None:
+def test_pods_with_mutual_anti_affinity_need_a_node_each() -> None:
     term = PodTerm(HOSTNAME_LABEL, SELECTOR, frozenset({"default"}))
     first = pod("a", labels={"app": "estimatee"}, controller="a", scheduling=PodScheduling(anti_affinity=(term,)))
     snapshot = Snapshot([], [])
@@ -74,7 +76,7 @@ def test_pods_that_repel_each_other_need_a_node_each() -> None:
     assert lower_bound(groups, [option("a", 64, 64)], snapshot) == 5
 
 
-def test_pods_that_have_a_place_in_the_snapshot_do_not_raise_the_bound() -> None:
+def test_pods_placed_in_the_snapshot_do_not_raise_the_bound() -> None:
     term = PodTerm(ZONE, SELECTOR, frozenset({"default"}))
     first = pod("a", labels={"app": "estimatee"}, controller="a", scheduling=PodScheduling(anti_affinity=(term,)))
     snapshot = Snapshot([node("new-0", labels={ZONE: "x"})], [])
@@ -88,14 +90,14 @@ def test_pods_that_have_a_place_in_the_snapshot_do_not_raise_the_bound() -> None
 @pytest.mark.parametrize(
     ("prices", "cost"), [((1.0, None), None), ((1.0, 10.0), 4.0), ((1.0, 2.0), 2.0)], ids=["unknown", "small", "large"]
 )
-def test_cost_is_bounded_where_all_options_have_prices(prices: tuple[float, float | None], cost: float | None) -> None:
+def test_the_cost_is_bounded_if_all_options_have_prices(prices: tuple[float, float | None], cost: float | None) -> None:
     snapshot = snapshot_of([])
     groups = groups_of([{"count": 8, "cpu_milli": 1000, "mem_bytes": 0}], snapshot)
     found = lower_cost_bound(groups, [option("s", 2, 16, prices[0]), option("l", 8, 64, prices[1])], snapshot)
     assert found == (None if cost is None else pytest.approx(cost, rel=1e-5))
 
 
-def test_an_option_without_a_template_takes_no_part() -> None:
+def test_an_option_without_a_template_is_ignored() -> None:
     assert needed([(8, 1000, 0)], [option("a", 4, 16), NodeGroup("empty", 0, 9, 0, problem="no template")]) == 2
 
 
@@ -114,7 +116,7 @@ def small_cluster(random: Random, *, has_memory: bool) -> list[ClusterPod]:
 
 
 @pytest.mark.parametrize("has_memory", [False, True], ids=["cpu", "cpu-and-memory"])
-def test_estimate_is_between_the_optimum_and_its_guarantee(has_memory: bool) -> None:  # noqa: FBT001 - a parameter of the table
+def test_the_estimate_is_between_the_optimum_and_its_guarantee(has_memory: bool) -> None:  # noqa: FBT001 - a parameter of the table
     for seed in range(25):
         pods = small_cluster(Random(seed), has_memory=has_memory)
         kind = option("a", 4, 16)
@@ -131,7 +133,7 @@ def test_estimate_is_between_the_optimum_and_its_guarantee(has_memory: bool) -> 
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_bounds_are_never_above_the_best_mix(seed: int) -> None:
+def test_bounds_never_exceed_the_best_mix(seed: int) -> None:
     random = Random(seed)
     pods = small_cluster(random, has_memory=True)
     prices = [float(random.randint(1, 9)) for _ in range(2)]

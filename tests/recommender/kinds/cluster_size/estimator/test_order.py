@@ -15,7 +15,7 @@ SMALL = {"cpu_milli": 4, "mem_bytes": 600}
 
 
 @pytest.mark.parametrize("case", cases("pod_order"))
-def test_groups_come_in_the_order_of_the_peer(case: Case) -> None:
+def test_groups_have_the_order_of_the_peer(case: Case) -> None:
     groups = groups_of(case.input["groups"], snapshot_of([]))
     found = ordered(groups, node_of(case.input["node"], "template"))
     assert [groups.index(group) for group in found] == case.expected["order"]

@@ -79,24 +79,24 @@ def test_the_expanders_of_the_configuration_decide(
     assert found.reason
 
 
-def test_without_an_option_there_is_no_answer() -> None:
+def test_without_options_the_response_is_empty() -> None:
     assert len(best_option(BestOptionsRequest(), rules("least-waste")).response.options) == 0
 
 
-def test_a_node_that_cannot_be_read_is_chosen_last_and_a_pod_requests_nothing() -> None:
+def test_a_node_that_cannot_be_read_is_chosen_last_and_an_unreadable_pod_requests_nothing() -> None:
     request = BestOptionsRequest.FromString(asked(OPTIONS))
     request.nodeBytesMap["small"] = b"\xff\xff"
     request.options[2].podBytes[:] = [b"\xff"]
     assert best_option(request, rules("least-waste")).group == "large"
 
 
-def test_what_takes_too_long_is_given_up() -> None:
+def test_a_choice_that_takes_too_long_is_aborted() -> None:
     with pytest.raises(TooLateError):
         best_option(BestOptionsRequest.FromString(asked(OPTIONS)), rules("least-waste"), lambda: True)
 
 
 @given(st.binary(max_size=80), st.lists(st.binary(max_size=40), max_size=4), st.integers(-(2**31), 2**31 - 1))
-def test_no_content_makes_it_fail(node: bytes, contents: list[bytes], count: int) -> None:
+def test_no_content_of_a_request_causes_a_failure(node: bytes, contents: list[bytes], count: int) -> None:
     request = BestOptionsRequest(options=[Option(nodeGroupId="a", nodeCount=count, podBytes=contents)])
     request.options.append(Option(nodeGroupId="b", nodeCount=1, podBytes=pods(1)))
     request.nodeBytesMap["a"] = node
@@ -104,7 +104,7 @@ def test_no_content_makes_it_fail(node: bytes, contents: list[bytes], count: int
     assert best_option(request, rules("least-waste", "price")).group in {"a", "b"}
 
 
-def test_prices_of_the_configuration_are_found_by_the_names_of_cluster_autoscaler() -> None:
+def test_configured_prices_are_found_by_cluster_autoscaler_s_names() -> None:
     sources = NodeGroupSources(
         cluster_api=ClusterApiGroups(("capi",), prices={"workers": 0.3}),
         by_label=LabelGroups("pool", prices={"pool-1": 0.1}),

@@ -32,10 +32,10 @@ CONTEXT = ExpanderContext(node_count=3)
         pytest.param(("grpc",), ["grpc is not supported"], id="grpc"),
     ],
 )
-def test_wrong_chains_are_named(chain: tuple[str, ...], problems: list[str]) -> None:
+def test_invalid_chains_are_reported(chain: tuple[str, ...], problems: list[str]) -> None:
     found = expander_problems(chain)
     assert len(found) == len(problems)
-    assert all(said in whole for said, whole in zip(problems, found, strict=True))
+    assert all(expected in whole for expected, whole in zip(problems, found, strict=True))
 
 
 def test_the_chain_stops_at_the_expander_that_leaves_one_option() -> None:
@@ -47,7 +47,7 @@ def test_the_chain_stops_at_the_expander_that_leaves_one_option() -> None:
 
 
 @given(seed=st.integers(), names=st.lists(st.text("abc-", min_size=1), min_size=1, max_size=5, unique=True))
-def test_a_random_choice_depends_on_seed_and_names_alone(seed: int, names: list[str]) -> None:
+def test_a_random_choice_depends_only_on_seed_and_names(seed: int, names: list[str]) -> None:
     context = ExpanderContext(node_count=3, seed=seed)
     options = [option(group(name), 1, 1) for name in names]
     one = choose(options, ("random",), context)
@@ -56,7 +56,7 @@ def test_a_random_choice_depends_on_seed_and_names_alone(seed: int, names: list[
     assert one.option is other.option
 
 
-def test_each_seed_can_draw_another_group() -> None:
+def test_different_seeds_can_choose_different_groups() -> None:
     options = [option(group(name), 1, 1) for name in "abcd"]
     choices = [choose(options, ("random",), ExpanderContext(3, seed)).option for seed in range(50)]
     assert {choice.group.name for choice in choices if choice is not None} == set("abcd")
@@ -71,7 +71,7 @@ def test_each_seed_can_draw_another_group() -> None:
         pytest.param((None, None, None), (1, 1, 1), "a", id="without-prices"),
     ],
 )
-def test_of_equal_options_the_cheaper_is_taken_then_the_first_by_name(
+def test_the_cheaper_of_equal_options_is_chosen_and_then_the_first_by_name(
     prices: tuple[float | None, ...], counts: tuple[int, ...], chosen: str
 ) -> None:
     groups = [group(name, price=price) for name, price in zip("abc", prices, strict=True)]
@@ -84,7 +84,7 @@ def test_of_equal_options_the_cheaper_is_taken_then_the_first_by_name(
 
 
 @pytest.mark.parametrize("expander", EXPANDERS)
-def test_every_expander_takes_equal_options_and_keeps_one_of_them(expander: str) -> None:
+def test_every_expander_chooses_one_of_equal_options(expander: str) -> None:
     options = [option(group(name, price=1.0), 1, 1) for name in "ab"]
     choice = choose(options, (expander,), CONTEXT)
     assert choice.option in options
@@ -96,14 +96,14 @@ def test_a_template_without_memory_wastes_more_than_any_other() -> None:
     assert least_waste([broken, whole], CONTEXT).options == (whole,)
 
 
-def test_price_compares_only_groups_with_a_price_and_names_the_others() -> None:
+def test_price_compares_only_groups_with_a_price_and_reports_the_others() -> None:
     priced = option(group("priced", price=5.0), 3, 1)
     kept = cheapest([option(group("unpriced"), 1, 1), priced], CONTEXT)
     assert kept.options == (priced,)
     assert "not compared, because they have no price: unpriced" in kept.reason
 
 
-def test_price_keeps_all_groups_where_none_has_a_price() -> None:
+def test_price_keeps_all_groups_if_none_has_a_price() -> None:
     options = (option(group("a"), 1, 1), option(group("b"), 2, 1))
     assert cheapest(options, CONTEXT).options == options
 
@@ -115,7 +115,7 @@ def test_price_prefers_the_cheaper_of_equal_groups() -> None:
 
 
 @pytest.mark.parametrize("resource", ["nvidia.com/gpu", "gpu.intel.com/xe", "habana.ai/gaudi"])
-def test_price_takes_nodes_with_gpus_only_where_nothing_else_holds_the_pods(resource: str) -> None:
+def test_price_chooses_nodes_with_gpus_only_if_no_others_hold_the_pods(resource: str) -> None:
     gpu = option(group("gpu", price=0.1, node_template=template(extended={resource: "1"})), 1, 4)
     plain = option(group("plain", price=1.0), 1, 4)
     assert cheapest([gpu, plain], CONTEXT).options == (plain,)
@@ -123,14 +123,14 @@ def test_price_takes_nodes_with_gpus_only_where_nothing_else_holds_the_pods(reso
 
 
 @pytest.mark.parametrize("count", [1, 20, 500])
-def test_price_never_prefers_a_node_whose_size_is_not_known(count: int) -> None:
+def test_price_never_prefers_a_node_of_unknown_size(count: int) -> None:
     unknown = option(group("unknown", price=0.1, node_template=template("0", "0")), count, 4)
     known = option(group("known", price=0.1), count, 4)
     assert cheapest([unknown, known], CONTEXT).options == (known,)
     assert cheapest([unknown], CONTEXT).options == (unknown,)
 
 
-def test_price_of_nothing_is_best() -> None:
+def test_a_price_of_zero_is_best() -> None:
     free, paid = option(group("free", price=0.0), 1, 4), option(group("paid", price=1.0), 1, 4)
     assert cheapest([paid, free], CONTEXT).options == (free,)
 
@@ -147,7 +147,7 @@ def test_the_config_map_of_the_peer_is_read_unchanged() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         pytest.param("", "cm: it is empty", id="empty"),
         pytest.param("[a]", "expected a mapping", id="list"),
@@ -159,14 +159,14 @@ def test_the_config_map_of_the_peer_is_read_unchanged() -> None:
         pytest.param("10: [a]\n10: [b]\n", "cm:2", id="twice"),
     ],
 )
-def test_broken_priorities_are_refused_with_the_place(text: str, said: str) -> None:
+def test_broken_priorities_are_refused_with_the_location(text: str, expected: str) -> None:
     with pytest.raises(PrioritiesError) as caught:
         parse_priorities(text, "cm")
-    assert said in str(caught.value)
+    assert expected in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("priorities", "kept", "said"),
+    ("priorities", "kept", "expected"),
     [
         pytest.param({10: ("^a",), 20: ("^b",)}, ["b1"], "priority 20, the highest", id="highest"),
         pytest.param({10: ("1$",)}, ["a1", "b1"], "left out, because they have no priority: c2", id="unmatched"),
@@ -176,15 +176,15 @@ def test_broken_priorities_are_refused_with_the_place(text: str, said: str) -> N
     ],
 )
 def test_the_highest_priority_with_a_pattern_in_the_name_wins(
-    priorities: dict[int, tuple[str, ...]], kept: list[str], said: str
+    priorities: dict[int, tuple[str, ...]], kept: list[str], expected: str
 ) -> None:
     context = ExpanderContext(node_count=3, priorities=compile_priorities(priorities, "cm"))
     found = highest_priority([option(group(name), 1) for name in ("a1", "b1", "c2")], context)
     assert [its.group.name for its in found.options] == kept
-    assert said in found.reason
+    assert expected in found.reason
 
 
-def test_missing_priorities_keep_all_groups_and_say_why() -> None:
+def test_missing_priorities_keep_all_groups_with_a_reason() -> None:
     options = (option(group("a"), 1), option(group("b"), 1))
     found = highest_priority(options, ExpanderContext(node_count=3, priorities_problem="the ConfigMap is missing"))
     assert found.options == options

@@ -26,7 +26,7 @@ STATED = BufferSettings("shop", "reserve")
 
 
 @pytest.mark.parametrize("case", cases("capacity_buffer"))
-def test_a_buffer_asks_for_as_many_chunks_as_the_peer_makes_of_it(case: Case) -> None:
+def test_a_buffer_has_as_many_chunks_as_in_the_peer(case: Case) -> None:
     given = case.input
     limits = None if given["limit_cores"] is None else {"cpu": given["limit_cores"] * 1000}
     chunk = {"cpu": given["pod_cores"] * 1000}
@@ -53,7 +53,7 @@ def test_limits_and_percentages_bound_a_buffer(
 
 
 @pytest.mark.parametrize(("percentage", "limits"), [(None, None), (50, None), (None, {"memory": 5})])
-def test_a_buffer_that_states_no_size_is_an_error(percentage: int | None, limits: dict[str, int] | None) -> None:
+def test_a_buffer_without_a_size_is_an_error(percentage: int | None, limits: dict[str, int] | None) -> None:
     with pytest.raises(ChunkError, match="state one of them"):
         chunks_asked(None, percentage, None, limits, {"cpu": 1000})
 
@@ -67,11 +67,11 @@ def test_a_buffer_that_states_no_size_is_an_error(percentage: int | None, limits
         ((pod("a", "500m"),), {"cpu": 250, "memory": 0}, 2),
     ],
 )
-def test_chunks_hold_together_what_the_pods_request(pods: Any, chunk: dict[str, int], chunks: int) -> None:  # noqa: ANN401 - a tuple of pods
+def test_chunks_together_hold_the_requests_of_the_pods(pods: Any, chunk: dict[str, int], chunks: int) -> None:  # noqa: ANN401 - a tuple of pods
     assert chunks_for(pods, chunk) == chunks
 
 
-def test_a_chunk_that_requests_nothing_is_an_error() -> None:
+def test_a_chunk_without_requests_is_an_error() -> None:
     with pytest.raises(ChunkError, match="requests nothing"):
         chunks_for((pod("a"),), {"cpu": 0})
 
@@ -104,7 +104,7 @@ def state(spec: dict[str, Any], status: dict[str, Any] | None = None, template: 
     ],
     ids=["template", "status", "workload"],
 )
-def test_the_size_of_a_chunk_is_known_from_what_the_buffer_names(cluster: ClusterState, cpu: int) -> None:
+def test_the_size_of_a_chunk_comes_from_the_object_that_the_buffer_names(cluster: ClusterState, cpu: int) -> None:
     assert chunk_of(STATED, cluster)["cpu"] == cpu
 
 
@@ -126,7 +126,7 @@ def test_the_size_of_a_chunk_is_known_from_what_the_buffer_names(cluster: Cluste
         ),
     ],
 )
-def test_a_chunk_whose_size_is_not_known_is_a_named_error(cluster: ClusterState, problem: str) -> None:
+def test_a_chunk_of_unknown_size_is_an_error_with_the_cause(cluster: ClusterState, problem: str) -> None:
     with pytest.raises(ChunkError, match=problem):
         chunk_of(STATED, cluster)
 
@@ -139,13 +139,13 @@ def test_a_chunk_whose_size_is_not_known_is_a_named_error(cluster: ClusterState,
         ({"scalableRef": {"kind": "Deployment", "name": "web"}, "percentage": 300}, 1, False),
     ],
 )
-def test_a_buffer_holds_the_pods_of_the_future(spec: dict[str, Any], replicas: int, *, is_limited: bool) -> None:
+def test_a_buffer_has_enough_chunks_for_future_pods(spec: dict[str, Any], replicas: int, *, is_limited: bool) -> None:
     found = buffer_chunks(STATED, state(spec), tuple(pod(f"p{number}", "500m", "64Mi") for number in range(2)))
     assert found.replicas == replicas
     assert ("limits of CapacityBuffer shop/reserve allow 2" in found.detail) == is_limited
 
 
-def test_limits_that_cannot_be_read_are_named() -> None:
+def test_unreadable_limits_are_reported() -> None:
     spec = {"podTemplateRef": {"name": "chunk"}, "limits": {"cpu": "much"}}
     with pytest.raises(ChunkError, match=r"CapacityBuffer shop/reserve: spec.limits: 'much'"):
         buffer_chunks(STATED, state(spec), ())

@@ -33,7 +33,7 @@ def total(found: tuple[ClusterPod, ...], resource: str) -> int:
     return sum(one.resources.requests.get(resource, 0) for one in found)
 
 
-def test_the_reserve_is_a_share_of_what_is_requested_in_chunks_of_a_typical_pod() -> None:
+def test_the_reserve_is_a_share_of_requests_in_chunks_of_a_typical_pod() -> None:
     found = headroom_pods(0.1, pods(*[(500, 512)] * 40))
     assert len(found) == 4
     assert [dict(one.resources.requests) for one in found] == [{"cpu": 500, "memory": 512 * MIB}] * 4
@@ -44,11 +44,11 @@ def test_the_reserve_is_a_share_of_what_is_requested_in_chunks_of_a_typical_pod(
 @pytest.mark.parametrize(
     "nothing", [headroom_pods(0.0, pods((500, 512))), headroom_pods(0.5, ()), headroom_pods(0.5, pods((0, 0)))]
 )
-def test_nothing_is_reserved_of_nothing(nothing: tuple[ClusterPod, ...]) -> None:
+def test_nothing_is_reserved_without_requests_or_ratio(nothing: tuple[ClusterPod, ...]) -> None:
     assert nothing == ()
 
 
-def test_pods_that_have_ended_need_no_reserve() -> None:
+def test_ended_pods_need_no_reserve() -> None:
     assert headroom_pods(0.5, (pod("done", "4", phase="Succeeded"),)) == ()
 
 
@@ -63,18 +63,18 @@ def test_pods_that_have_ended_need_no_reserve() -> None:
         ("1e30", "", False),
     ],
 )
-def test_a_pod_that_no_node_can_ever_hold_needs_no_reserve(cpu: str, memory: str, *, counts: bool) -> None:
+def test_a_pod_that_no_node_can_hold_needs_no_reserve(cpu: str, memory: str, *, counts: bool) -> None:
     nodes = (node("small", "1", "4Gi"), node("compute", "4", "8Gi"), node("memory", "2", "16Gi"))
     asked = pod("asked", cpu, memory)
     assert placeable((asked,), nodes) == ((asked,) if counts else ())
 
 
-def test_all_pods_count_if_no_node_is_known() -> None:
+def test_all_pods_count_if_no_nodes_are_known() -> None:
     asked = pods((10_000, 1))
     assert placeable(asked, ()) == asked
 
 
-def test_pods_that_request_one_resource_alone_reserve_that_alone() -> None:
+def test_pods_that_request_only_one_resource_reserve_only_that() -> None:
     found = headroom_pods(0.5, (pod("a", "1", ""), pod("b", "1", "")))
     assert [dict(one.resources.requests) for one in found] == [{"cpu": 1000}]
 
@@ -90,7 +90,7 @@ def test_a_huge_reserve_has_larger_chunks_instead_of_more() -> None:
     st.floats(0.001, 3.0),
     st.lists(st.tuples(st.integers(0, 8000), st.integers(0, 4096)), min_size=1, max_size=30),
 )
-def test_the_reserve_is_never_too_small_and_no_chunk_larger_than_a_typical_pod(
+def test_the_reserve_is_never_too_small_and_chunks_do_not_exceed_a_typical_pod(
     ratio: float, asked: list[tuple[int, int]]
 ) -> None:
     existing = pods(*asked)
@@ -109,7 +109,9 @@ def test_the_reserve_is_never_too_small_and_no_chunk_larger_than_a_typical_pod(
     st.floats(0.001, 3.0),
     st.lists(st.tuples(st.integers(0, 8000), st.integers(0, 4096), st.integers(0, 5)), max_size=12),
 )
-def test_counted_requests_need_the_reserve_of_as_many_pods(ratio: float, asked: list[tuple[int, int, int]]) -> None:
+def test_requests_with_counts_give_the_same_reserve_as_that_many_pods(
+    ratio: float, asked: list[tuple[int, int, int]]
+) -> None:
     counted = headroom_of(ratio, (({"cpu": cpu, "memory": memory}, count) for cpu, memory, count in asked))
     each = headroom_of(ratio, (({"cpu": cpu, "memory": memory}, 1) for cpu, memory, n in asked for _ in range(n)))
     assert counted == each
@@ -132,7 +134,7 @@ SALE = HeadroomSchedule("0 6 23 11 *", "UTC", 86400.0, 0.5)
         ("2026-11-23T06:30:00Z", 0.5, "headroom 50% by '0 6 23 11 *' (UTC), until 2026-11-24T06:00:00Z"),
     ],
 )
-def test_the_largest_reserve_of_those_that_hold_now_is_wanted(moment: str, ratio: float, detail: str) -> None:
+def test_the_largest_reserve_in_force_is_used(moment: str, ratio: float, detail: str) -> None:
     wanted = headroom_at(0.1, (MORNING, SALE), seconds(moment))
     assert (wanted.ratio, wanted.detail) == (ratio, detail)
 

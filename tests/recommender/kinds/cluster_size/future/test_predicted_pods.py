@@ -43,9 +43,7 @@ def predicted(replicas: int | None, target: TargetReference = WEB, name: str = "
 
 
 @pytest.mark.parametrize(("existing", "replicas", "missing"), [(3, 5, 2), (3, 3, 0), (3, 1, 0), (0, 2, 2), (3, 0, 0)])
-def test_the_pods_by_which_a_prediction_exceeds_those_that_exist_are_made(
-    existing: int, replicas: int, missing: int
-) -> None:
+def test_the_pods_that_a_prediction_adds_to_existing_ones_are_made(existing: int, replicas: int, missing: int) -> None:
     found = forecast_pods([predicted(replicas)], [workload()], web_pods(existing), ForecastBounds())
     assert len(found.pods) == missing
     assert found.notes == ()
@@ -62,13 +60,13 @@ def test_new_pods_are_copies_of_the_template_with_the_owner_of_the_others() -> N
     assert (made.facts.scheduling, made.facts.created) == (SPREAD, None)
 
 
-def test_without_pods_the_workload_itself_is_the_owner() -> None:
+def test_without_existing_pods_the_workload_itself_is_the_owner() -> None:
     (made,) = forecast_pods([predicted(1)], [workload()], (), ForecastBounds()).pods
     assert made.controller is not None
     assert (made.controller.kind, made.controller.name) == ("Deployment", "web")
 
 
-def test_pods_that_have_ended_or_are_of_others_do_not_count() -> None:
+def test_ended_pods_and_pods_of_other_workloads_do_not_count() -> None:
     others = (
         *web_pods(2, phase="Succeeded"),
         *web_pods(2, name="web-api"),
@@ -86,7 +84,7 @@ def test_pods_of_other_kinds_are_found_by_their_owner(kind: str) -> None:
     assert len(forecast_pods([predicted(5, target)], [workload(kind, "db")], existing, ForecastBounds()).pods) == 3
 
 
-def test_of_several_predictions_for_one_target_the_largest_holds() -> None:
+def test_the_largest_of_several_predictions_for_one_target_counts() -> None:
     predictions = [predicted(4), predicted(6, name="b"), predicted(5, name="c")]
     found = forecast_pods(predictions, [workload()], web_pods(3), ForecastBounds())
     assert len(found.pods) == 3
@@ -104,7 +102,7 @@ def test_of_several_predictions_for_one_target_the_largest_holds() -> None:
         ),
     ],
 )
-def test_a_prediction_that_cannot_be_followed_is_named(
+def test_a_prediction_that_cannot_be_used_is_reported(
     prediction: PredictedReplicas, known: tuple[WorkloadFacts, ...], note: str
 ) -> None:
     found = forecast_pods([prediction], known, web_pods(3), ForecastBounds())
@@ -113,7 +111,7 @@ def test_a_prediction_that_cannot_be_followed_is_named(
     assert note in found.notes[0]
 
 
-def test_a_reserve_is_also_kept_for_what_is_predicted() -> None:
+def test_the_reserve_includes_predicted_pods() -> None:
     settings = ClusterSizeSettings(NodeGroupSources(), headroom_ratio=0.5)
     its = replace(situation([], pods=web_pods(2)), workloads=(workload(),))
     found = future_pods(settings, [predicted(4)], its, ClusterState())

@@ -72,13 +72,13 @@ def counted(replicas: int, existing: int, its: ForecastBounds, growth: float | N
         pytest.param({"limits.cpu": "1"}, 2, 8, id="limits-that-pods-do-not-have"),
     ],
 )
-def test_predicted_pods_count_as_far_as_a_quota_admits_them(hard: dict[str, Any], existing: int, further: int) -> None:
+def test_predicted_pods_count_only_within_a_quota(hard: dict[str, Any], existing: int, further: int) -> None:
     found = counted(10, existing, bounds((quota(hard),), pods=existing))
     assert len(found.pods) == further
     assert [step.step for step in found.steps] == (["forecast/resourceQuota"] if further < 10 - existing else [])
 
 
-def test_what_the_quota_itself_states_as_used_counts_and_the_smallest_of_several_holds() -> None:
+def test_used_amounts_of_the_quota_count_and_the_strictest_quota_applies() -> None:
     quotas = (quota({"pods": "9"}, used={"pods": "6"}), quota({"pods": "8"}, used={"pods": "6"}, name="other"))
     found = counted(10, 2, bounds(quotas, pods=2))
     assert len(found.pods) == 2
@@ -108,7 +108,7 @@ def test_targets_of_one_namespace_share_its_quota() -> None:
         ({"scopeSelector": {"matchExpressions": [{"scopeName": "PriorityClass", "operator": "In"}]}}, False),
     ],
 )
-def test_a_quota_holds_for_the_pods_of_its_scopes(spec: dict[str, Any], *, is_bound: bool) -> None:
+def test_a_quota_applies_only_to_pods_of_its_scopes(spec: dict[str, Any], *, is_bound: bool) -> None:
     found = counted(10, 1, bounds((quota({"pods": "3"}, **spec),), pods=1))
     assert len(found.pods) == (2 if is_bound else 9)
 
@@ -130,15 +130,13 @@ def test_predicted_pods_count_up_to_the_maximum_of_the_hpa(existing: int, most: 
 @pytest.mark.parametrize(
     ("existing", "growth", "further"), [(4, None, 4), (0, None, 2), (4, 1.1, 1), (4, 1.0, 0), (1, 3.0, 2)]
 )
-def test_predicted_pods_count_up_to_so_many_times_the_present_ones(
-    existing: int, growth: float | None, further: int
-) -> None:
+def test_predicted_pods_count_only_up_to_the_growth_limit(existing: int, growth: float | None, further: int) -> None:
     found = counted(10**12, existing, ForecastBounds(), growth)
     assert len(found.pods) == further
     assert [step.step for step in found.steps] == ["forecast/maxGrowth"]
 
 
-def test_what_is_not_known_bounds_nothing_and_is_named() -> None:
+def test_unknown_quotas_and_hpas_limit_nothing_and_are_reported() -> None:
     state = ClusterState(objects={QUOTAS: Unknown("403: no right")}, autoscalers={"": Unknown("403: no right, too")})
     its = bounds_of(state, ())
     assert len(counted(10, 2, its).pods) == 8
@@ -148,7 +146,7 @@ def test_what_is_not_known_bounds_nothing_and_is_named() -> None:
     )
 
 
-def test_an_amount_that_cannot_be_read_is_named_and_the_others_hold() -> None:
+def test_an_unreadable_amount_is_reported_and_the_others_apply() -> None:
     its = bounds((quota({"cpu": "x", "pods": "3"}), {"kind": "ResourceQuota", "spec": "?"}), pods=2)
     assert len(counted(10, 2, its).pods) == 1
     assert len(its.problems) == 1
@@ -164,7 +162,7 @@ def test_an_amount_that_cannot_be_read_is_named_and_the_others_hold() -> None:
     st.floats(1.0, 10.0),
 )
 @settings(max_examples=150)
-def test_whatever_is_predicted_no_more_pods_count_than_any_bound_allows(
+def test_no_more_predicted_pods_count_than_any_bound_allows(
     replicas: int, existing: int, pods: int, cores: int, most: int, growth: float
 ) -> None:
     its = bounds((quota({"pods": pods, "requests.cpu": cores}),), (hpa(most),), existing)

@@ -23,7 +23,7 @@ NOT_READY = {"Ready": "False"}
 SETTINGS = ClusterSizeSettings(NodeGroupSources())
 
 
-def test_nodes_are_ready_starting_or_unready_by_group_and_those_that_go_are_none_of_them() -> None:
+def test_nodes_are_counted_as_ready_starting_or_unready_except_those_being_deleted() -> None:
     nodes = [
         node("ready"),
         node("new", conditions=NOT_READY, created=NOW - 100),
@@ -95,7 +95,7 @@ def test_a_back_off_is_forgotten_three_hours_after_the_last_failure() -> None:
         pytest.param(5, 0, 901, 0, GroupRequest(5), id="all-came"),
     ],
 )
-def test_requested_nodes_are_on_their_way_until_they_are_late(
+def test_requested_nodes_are_missing_until_they_are_late(
     present: int, starting: int, age: float, minimum: int, found: GroupRequest
 ) -> None:
     names = tuple(f"n{number}" for number in range(present + starting))
@@ -104,7 +104,7 @@ def test_requested_nodes_are_on_their_way_until_they_are_late(
     assert group_request(its, readiness, RequestedNodes(5, NOW - age), age, 900.0) == found
 
 
-def test_without_a_request_of_this_program_nothing_is_on_its_way() -> None:
+def test_without_a_remembered_request_no_node_is_missing() -> None:
     assert group_request(group("a", size=5), NodeReadiness(), None, 0.0, 900.0) == GroupRequest(5)
 
 
@@ -113,7 +113,7 @@ def _situation(memory: ClusterSizeMemory, *, writes_sizes: bool = True, size: in
     return ClusterSituation(NOW, (node("n0"),), (), groups, memory=memory, writes_sizes=writes_sizes)
 
 
-def test_a_group_whose_requested_nodes_do_not_come_backs_off_and_its_request_is_forgotten() -> None:
+def test_a_group_whose_nodes_are_late_backs_off_and_its_request_is_dropped() -> None:
     memory = ClusterSizeMemory(requested={"a": RequestedNodes(2, NOW - 901)}, last_delete=7.0)
     found, changed = requests_of(_situation(memory), SETTINGS, {"a": NodeReadiness(("n0",))})
     assert found == {"a": GroupRequest(1, late=1)}
@@ -121,21 +121,21 @@ def test_a_group_whose_requested_nodes_do_not_come_backs_off_and_its_request_is_
     assert changed == structs.replace(memory, requested={}, back_offs={"a": back_off})
 
 
-def test_a_request_that_is_fulfilled_and_a_back_off_of_long_ago_are_forgotten() -> None:
+def test_fulfilled_requests_and_old_back_offs_are_dropped() -> None:
     old = BackOff(1.0, 1.0, 1.0, "long ago")
     memory = ClusterSizeMemory(requested={"a": RequestedNodes(1, NOW - 10)}, back_offs={"b": old})
     _, changed = requests_of(_situation(memory, size=1), SETTINGS, {"a": NodeReadiness(("n0",))})
     assert changed == ClusterSizeMemory()
 
 
-def test_a_size_that_has_been_written_but_is_not_read_yet_stays_requested() -> None:
+def test_a_written_size_that_is_not_read_yet_stays_requested() -> None:
     memory = ClusterSizeMemory(requested={"a": RequestedNodes(2, NOW - 1)})
     found, changed = requests_of(_situation(memory, size=1), SETTINGS, {"a": NodeReadiness(("n0",))})
     assert found == {"a": GroupRequest(1)}
     assert changed is None
 
 
-def test_where_nobody_acts_on_a_size_nothing_is_requested() -> None:
+def test_no_node_is_late_if_sizes_are_not_written() -> None:
     memory = ClusterSizeMemory(requested={"a": RequestedNodes(2, NOW - 901)})
     found, changed = requests_of(_situation(memory, writes_sizes=False), SETTINGS, {"a": NodeReadiness(("n0",))})
     assert found == {"a": GroupRequest(2)}
@@ -159,7 +159,7 @@ SCALABLE = ScalableReference("cluster.x-k8s.io/v1beta1", "machinedeployments", "
         pytest.param(replace(group("a", size=1, nodes=("n0",)), scalable=SCALABLE), True, 0, id="none-is-missing"),
     ],
 )
-def test_nodes_that_were_requested_before_the_memory_was_lost_are_on_their_way(
+def test_nodes_requested_before_the_memory_was_lost_are_still_expected(
     its: NodeGroup,
     writes_sizes: bool,  # noqa: FBT001 - a column of the table
     missing: int,

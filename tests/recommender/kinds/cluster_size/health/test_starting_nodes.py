@@ -60,7 +60,7 @@ OWN = PassingTaints(startup=("example.com/warming",), status=("example.com/degra
         pytest.param(node("n", extended={"nvidia.com/gpu": "1"}), "", id="a-broken-gpu"),
     ],
 )
-def test_a_node_is_on_its_way_while_it_cannot_hold_pods_yet(stated: ClusterNode, awaited: str) -> None:
+def test_a_young_node_that_cannot_hold_pods_yet_is_starting(stated: ClusterNode, awaited: str) -> None:
     new = replace(stated, created=NOW - 60)
     members = group("a", size=1, nodes=("n",), node_template=template(extended=GPU))
     found = starting_nodes(situation([members], nodes=[new]), settings(passing_taints=OWN))
@@ -68,13 +68,13 @@ def test_a_node_is_on_its_way_while_it_cannot_hold_pods_yet(stated: ClusterNode,
     assert bool(awaited) is ("n" in found)
 
 
-def test_a_label_that_states_gpus_is_enough() -> None:
+def test_a_node_whose_label_states_gpus_is_starting_until_it_has_them() -> None:
     labelled = node("n", labels={"cloud.google.com/gke-accelerator": "nvidia-l4"}, created=NOW - 60)
     its = situation([group("a", nodes=("n",), node_template=NodeTemplate(labelled))], nodes=[labelled])
     assert "its GPUs, which its labels state" in starting_nodes(its, settings())["n"]
 
 
-def test_a_labelled_node_with_gpus_of_another_maker_has_started() -> None:
+def test_a_labelled_node_with_gpus_of_another_vendor_has_started() -> None:
     labelled = node(
         "n", labels={"cluster-api/accelerator": "gaudi"}, extended={"habana.ai/gaudi": "8"}, created=NOW - 60
     )
@@ -86,7 +86,7 @@ def test_a_labelled_node_with_gpus_of_another_maker_has_started() -> None:
     ("age", "absence", "is_starting"),
     [(899, 0, True), (900, 0, False), (1000, 101, True), (1000, 100, False)],
 )
-def test_after_its_time_a_node_counts_as_it_is_but_not_while_nothing_is_known(
+def test_after_the_provision_time_without_absences_a_node_is_no_longer_starting(
     age: float,
     absence: float,
     is_starting: bool,  # noqa: FBT001 - a column of the table
@@ -97,7 +97,7 @@ def test_after_its_time_a_node_counts_as_it_is_but_not_while_nothing_is_known(
     assert ("n" in starting_nodes(its, settings())) is is_starting
 
 
-def test_a_node_without_its_gpus_is_no_example_of_a_group_that_states_them() -> None:
+def test_a_node_without_its_gpus_is_not_used_as_the_template_of_its_group() -> None:
     bare = node("n", created=NOW - 60)
     whole = node("stated", extended=GPU)
     world = DiscoveryFacts(NOW, {"n": bare}, (), {}, TrustedDaemonSets(), {})
@@ -111,7 +111,7 @@ def test_a_node_without_its_gpus_is_no_example_of_a_group_that_states_them() -> 
     assert found.source == "node n"
 
 
-def test_no_template_has_a_taint_that_passes() -> None:
+def test_temporary_taints_are_left_out_of_templates() -> None:
     taints = ["example.com/warming-up:NoSchedule", "example.com/degraded:NoSchedule", "dedicated=web:NoSchedule"]
     one = node("n", labels={"pool": "a"}, taints=[*taints, "ebs.csi.aws.com/agent-not-ready:NoExecute"])
     state = ClusterState(nodes=Observed((one,), NOW), pods=Observed((), NOW), workloads=Observed((), NOW))
@@ -132,10 +132,10 @@ def test_no_template_has_a_taint_that_passes() -> None:
         ([], 3600, None),
     ],
 )
-def test_a_ready_node_that_keeps_a_startup_taint_is_named_among_those_that_take_no_pods(
+def test_a_ready_node_that_keeps_a_startup_taint_is_reported_as_unavailable(
     taints: list[str], age: float, state: NodeState | None
 ) -> None:
-    """It looks idle otherwise, as one that is merely not needed."""
+    """Otherwise it would look idle, like a node that is merely not needed."""
     its = situation([group("a", nodes=("n",))], nodes=[node("n", taints=taints, created=NOW - age)])
     found = unavailable_nodes(its, settings(passing_taints=OWN))
     assert [one.state for one in found] == ([] if state is None else [state])
@@ -144,7 +144,7 @@ def test_a_ready_node_that_keeps_a_startup_taint_is_named_among_those_that_take_
         assert found[0].detail == f"it has the start-up taint {key}, and is older than maxNodeProvisionTime"
 
 
-def test_what_is_more_lasting_than_a_taint_is_named_instead_of_it() -> None:
+def test_cordoned_and_not_ready_are_reported_instead_of_a_startup_taint() -> None:
     kept = ["node.cilium.io/agent-not-ready:NoExecute"]
     nodes = [
         node("cordoned", taints=kept, created=NOW - 3600, unschedulable=True),

@@ -43,14 +43,14 @@ STALE = 60.0
         pytest.param(500.0, 510.0, 400.0, (), id="a-clock-that-was-set-back"),
     ],
 )
-def test_an_absence_is_remembered_when_facts_come_again(
+def test_an_absence_is_recorded_once_facts_are_fresh_again(
     confirmed: float | None, decided: float | None, now_confirmed: float, absences: tuple[Absence, ...]
 ) -> None:
     last = None if confirmed is None or decided is None else LastValue(None, decided, confirmed)
     assert with_absence(ClusterSizeMemory(), last, now_confirmed, STALE).absences == absences
 
 
-def test_the_latest_absences_are_kept_and_those_that_follow_each_other_are_one() -> None:
+def test_only_the_latest_absences_are_kept_and_adjacent_ones_are_merged() -> None:
     memory = ClusterSizeMemory()
     for number in range(30):
         last = LastValue(None, 1000.0 * number, 1000.0 * number)
@@ -82,11 +82,11 @@ def test_absences_survive_a_restart() -> None:
         (KubernetesError("other"), False),
     ],
 )
-def test_which_failures_are_the_servers(error: KubernetesError, *, is_its: bool) -> None:
+def test_failures_of_the_server_are_distinguished_from_others(error: KubernetesError, *, is_its: bool) -> None:
     assert is_of_the_server(error) is is_its
 
 
-def test_without_workloads_in_the_file_a_pod_of_a_daemon_set_keeps_no_node() -> None:
+def test_a_pod_of_a_daemon_set_keeps_no_node_if_workloads_are_not_listed() -> None:
     agent = pod("agent-x", "100m", node="n2", controller=controller("agent", "DaemonSet"), created=2.0)
     facts = cluster(NOW, running=2)
     assert isinstance(facts.pods, Observed)

@@ -25,7 +25,7 @@ def _quotas(rows: list[dict[str, Any]]) -> list[Quota]:
 
 
 @pytest.mark.parametrize("case", cases("quota_check"))
-def test_what_is_left_is_divided_by_what_a_node_counts_and_the_smallest_number_is_allowed(case: Case) -> None:
+def test_the_scarcest_resource_decides_how_many_nodes_a_quota_allows(case: Case) -> None:
     quotas, wanted = _quotas(case.input["quotas"]), case.input["delta"]
     if case.expected.get("error"):
         with pytest.raises(ValueError, match="ask for 0 or more"):
@@ -45,7 +45,7 @@ def test_nothing_is_consumed_unless_all_wanted_nodes_are_allowed(case: Case) -> 
 
 
 @given(left=AMOUNTS, per_node=AMOUNTS, wanted=st.integers(0, 30))
-def test_what_is_allowed_fits_and_one_more_does_not(
+def test_the_allowed_number_of_nodes_fits_and_one_more_does_not(
     left: dict[str, int], per_node: dict[str, int], wanted: int
 ) -> None:
     quotas = [Quota("q", left)]
@@ -56,7 +56,7 @@ def test_what_is_allowed_fits_and_one_more_does_not(
     assert allowed == wanted or min(one_more) < 0
 
 
-def test_a_node_counts_whole_cores_and_further_resources() -> None:
+def test_a_node_counts_whole_cores_and_extended_resources() -> None:
     assert counted_amounts(node("n", "100m", "1Gi", 10, extended={"nvidia.com/gpu": "2"})) == {
         "cpu": 1,
         "memory": 1 << 30,
@@ -66,7 +66,7 @@ def test_a_node_counts_whole_cores_and_further_resources() -> None:
     }
 
 
-def test_limits_leave_what_nodes_in_and_outside_of_groups_do_not_use_and_never_less_than_nothing() -> None:
+def test_all_nodes_count_against_limits_and_the_rest_is_never_negative() -> None:
     nodes = [node("a", "2500m", "1Gi"), node("b", "4", "1Gi", extended={"nvidia.com/gpu": "4"})]
     limits = SizeLimits(max_nodes=3, max_cores=9, max_memory_bytes=1 << 30, gpus={"nvidia.com/gpu": 16})
     assert quota_of(limits, nodes).left == {"nodes": 1, "cpu": 2, "memory": 0, "nvidia.com/gpu": 12}

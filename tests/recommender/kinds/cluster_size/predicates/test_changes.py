@@ -164,7 +164,7 @@ def filters_of(snapshot: Snapshot, kinds: list[ClusterPod]) -> list[PodFilter]:
 
 @settings(max_examples=70, deadline=None)
 @given(data=st.data(), kinds=st.lists(kinds, min_size=3, max_size=6))
-def test_counts_that_follow_changes_are_those_of_a_new_snapshot(data: st.DataObject, kinds: list[ClusterPod]) -> None:
+def test_counts_after_changes_equal_those_of_a_new_snapshot(data: st.DataObject, kinds: list[ClusterPod]) -> None:
     bound = [replace(one, name=f"b{index}", node=f"n{index % 4}") for index, one in enumerate(kinds)]
     current = world(bound)
     early = filters_of(current.snapshot, kinds[::2])
@@ -189,7 +189,7 @@ def test_counts_that_follow_changes_are_those_of_a_new_snapshot(data: st.DataObj
 
 @settings(max_examples=50, deadline=None)
 @given(kinds=st.lists(kinds, min_size=1, max_size=3), at_most=st.integers(0, 12))
-def test_room_is_what_can_be_placed_one_by_one(kinds: list[ClusterPod], at_most: int) -> None:
+def test_room_equals_the_number_of_pods_that_can_be_placed_one_by_one(kinds: list[ClusterPod], at_most: int) -> None:
     snapshot = world([replace(one, name=f"b{index}", node="n0") for index, one in enumerate(kinds[1:])]).snapshot
     judge = PodFilter(snapshot, snapshot.shape(kinds[0]))
     before = contents(snapshot)

@@ -58,7 +58,7 @@ def test_numeric_tolerations_are_off_by_default() -> None:
     assert refusals(tainted, pod("p", scheduling=PodScheduling(tolerations=tolerations)))
 
 
-def test_a_cordoned_node_takes_pods_that_tolerate_the_taint_of_cordons() -> None:
+def test_a_cordoned_node_takes_pods_that_tolerate_its_taint() -> None:
     cordoned = node("n", unschedulable=True)
     assert refusals(cordoned, pod("p")) == (Refusal("NodeUnschedulable", "node(s) were unschedulable"),)
     agent = PodScheduling(tolerations=(Toleration("node.kubernetes.io/unschedulable", "Exists", "", "NoSchedule"),))
@@ -89,7 +89,7 @@ def test_node_selector_and_one_affinity_term_must_match(scheduling: PodSchedulin
     assert found == (() if matches else (Refusal("NodeAffinity", UNMATCHED),))
 
 
-def test_nodes_that_the_terms_do_not_name_are_refused_before_all_filters() -> None:
+def test_nodes_not_named_by_the_terms_are_refused_before_all_filters() -> None:
     terms = (NodeSelectorTerm(name_in=("a",)), NodeSelectorTerm(name_in=("b",)))
     named = pod("p", scheduling=PodScheduling(node_terms=terms))
     others = Refusal("NodeAffinity", "node(s) didn't satisfy plugin(s) [NodeAffinity]")
@@ -99,7 +99,7 @@ def test_nodes_that_the_terms_do_not_name_are_refused_before_all_filters() -> No
     assert refusals(node("c"), open_to_all) == (Refusal("NodeAffinity", UNMATCHED),)
 
 
-def test_terms_that_name_no_node_at_all_refuse_every_place() -> None:
+def test_conflicting_terms_refuse_every_node() -> None:
     snapshot = Snapshot([node("n")], [])
     conflicting = PodScheduling(node_terms=(NodeSelectorTerm(name_in=()),))
     judge = PodFilter(snapshot, snapshot.shape(pod("p", scheduling=conflicting)))
@@ -125,7 +125,7 @@ def test_host_ports_conflict_by_protocol_number_and_address(used: HostPort, want
     assert found == (() if is_free else (Refusal("NodePorts", words, needs_other_node=False),))
 
 
-def test_missing_resources_are_named_in_the_scheduler_s_order() -> None:
+def test_missing_resources_are_listed_in_the_scheduler_s_order() -> None:
     small = node("n", allocatable={"cpu": "1", "memory": "1Ki", "pods": "1", "nvidia.com/gpu": "1"})
     holder = pod("holder", node="n", requests={"cpu": 600, "nvidia.com/gpu": 1})
     asked = {"nvidia.com/gpu": 1, "memory": 1024, "cpu": 500}
@@ -150,7 +150,7 @@ def test_missing_resources_are_named_in_the_scheduler_s_order() -> None:
         ({"pods": "1"}, {"not-counted": 1}, []),
     ],
 )
-def test_requests_must_fit_into_what_is_allocatable(
+def test_requests_must_fit_into_allocatable_resources(
     allocatable: dict[str, str], asked: dict[str, int], reasons: list[str]
 ) -> None:
     found = refusals(node("n", allocatable=allocatable), pod("p", requests=asked))
@@ -158,7 +158,7 @@ def test_requests_must_fit_into_what_is_allocatable(
     assert all(one.needs_other_node == bool(asked) for one in found)
 
 
-def test_evictions_do_not_help_where_the_whole_node_is_too_small() -> None:
+def test_evictions_do_not_help_if_the_whole_node_is_too_small() -> None:
     holder = pod("holder", node="n", requests={"cpu": 4000})
     found = refusals(node("n"), pod("p", requests={"cpu": 1, "memory": 9 << 30}), holder)
     assert [(one.reason, one.needs_other_node) for one in found] == [
@@ -184,7 +184,7 @@ def test_room_is_how_many_pods_fit_one_after_another(scheduling: PodScheduling, 
     assert (info.requested, info.pod_count) == ({"cpu": 100}, 1)
 
 
-def test_the_first_node_that_can_take_a_pod_is_found() -> None:
+def test_the_first_node_that_fits_is_found() -> None:
     snapshot = Snapshot([node("a", unschedulable=True), node("b"), node("c")], [])
     found = PodFilter(snapshot, snapshot.shape(pod("p"))).first_fit(snapshot.nodes.values())
     assert found is snapshot.nodes["b"]

@@ -29,9 +29,9 @@ WEB = parse_selector("app=web")
 DB = parse_selector("app=db")
 SKEWED = "node(s) didn't match pod topology spread constraints"
 UNLABELLED = f"{SKEWED} (missing required label)"
-NO_FRIENDS = "node(s) didn't match pod affinity rules"
-ENEMIES = "node(s) didn't match pod anti-affinity rules"
-OPPONENTS = "node(s) didn't satisfy existing pods anti-affinity rules"
+UNMET_AFFINITY = "node(s) didn't match pod affinity rules"
+OWN_ANTI_AFFINITY = "node(s) didn't match pod anti-affinity rules"
+EXISTING_ANTI_AFFINITY = "node(s) didn't satisfy existing pods anti-affinity rules"
 NODES = (node("a1", labels={"zone": "a"}), node("b1", labels={"zone": "b"}), node("c1", labels={"zone": "c"}))
 
 
@@ -100,7 +100,7 @@ def test_spread_allows_the_skew_over_the_emptiest_domain(
     assert reasons(spreading(constraint), web(*places)) == dict.fromkeys(refused.split(), SKEWED)
 
 
-def test_a_pod_that_its_own_selector_does_not_match_may_join_the_largest_allowed_domain() -> None:
+def test_a_pod_not_matched_by_its_own_selector_may_join_the_largest_allowed_domain() -> None:
     placed = web("a1", app="db")
     assert reasons(spreading(zone(selector=DB), app="web"), placed) == {}
     assert reasons(spreading(zone(selector=DB), app="db"), placed) == {"a1": SKEWED}
@@ -111,13 +111,13 @@ def test_spread_counts_pods_of_its_namespace_that_are_not_being_deleted() -> Non
     assert reasons(spreading(zone()), [leaving, *web("a1", namespace="other")]) == {}
 
 
-def test_nodes_that_cannot_hold_the_pod_are_domains_all_the_same() -> None:
+def test_nodes_that_cannot_hold_the_pod_still_count_as_domains() -> None:
     full = node("c1", labels={"zone": "c"}, allocatable={"cpu": "0", "pods": "0"})
     found = reasons(spreading(zone()), web("a1", "b1"), [*NODES[:2], full])
     assert found == {"a1": SKEWED, "b1": SKEWED, "c1": "Too many pods"}
 
 
-def test_nodes_without_the_keys_of_all_constraints_neither_count_nor_take_the_pod() -> None:
+def test_nodes_without_all_topology_keys_neither_count_nor_take_the_pod() -> None:
     rack = SpreadConstraint("rack", 5, WEB)
     nodes = [
         node("a1", labels={"zone": "a", "rack": "1"}),
@@ -178,7 +178,7 @@ def term(selector: str | None, key: str = "zone", *, namespaces: str = "shop", a
         (near(term("app=db"), term("app=cache")), "a1 b1 c1"),
         (near(term("app=none")), "a1 b1 c1"),
         (near(term(None)), "a1 b1 c1"),
-        # The first of a group whose pods want each other.
+        # The first pod of a group with affinity to itself.
         (near(term("app=web")), ""),
         (near(term("app=web", "absent")), "a1 b1 c1"),
         (near(term("app=db"), app="db"), "b1 c1"),
@@ -186,14 +186,14 @@ def term(selector: str | None, key: str = "zone", *, namespaces: str = "shop", a
         (near(term("app=db", namespaces="other shop")), "b1 c1"),
     ],
 )
-def test_affinity_wants_a_matching_pod_in_each_of_its_domains(pending: ClusterPod, refused: str) -> None:
+def test_affinity_requires_a_matching_pod_in_each_domain(pending: ClusterPod, refused: str) -> None:
     placed = [*web("a1", app="db"), *web("b1", app="cache")]
-    assert reasons(pending, placed) == dict.fromkeys(refused.split(), NO_FRIENDS)
+    assert reasons(pending, placed) == dict.fromkeys(refused.split(), UNMET_AFFINITY)
 
 
 def test_pods_being_deleted_still_count_for_affinity() -> None:
     leaving = pod("old", node="a1", labels={"app": "web"}, is_terminating=True)
-    assert reasons(apart(term("app=web")), [leaving]) == {"a1": ENEMIES}
+    assert reasons(apart(term("app=web")), [leaving]) == {"a1": OWN_ANTI_AFFINITY}
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,7 @@ def test_pods_being_deleted_still_count_for_affinity() -> None:
 def test_anti_affinity_refuses_the_domains_of_matching_pods(terms: tuple[PodTerm, ...], refused: str) -> None:
     nodes = [*NODES, node("a2", labels={"zone": "a"})]
     found = reasons(apart(*terms), [*web("a1", app="db"), *web("b1", app="cache")], nodes)
-    assert {name: found[name] for name in sorted(found)} == dict.fromkeys(refused.split(), ENEMIES)
+    assert {name: found[name] for name in sorted(found)} == dict.fromkeys(refused.split(), OWN_ANTI_AFFINITY)
 
 
 @pytest.mark.parametrize(
@@ -226,10 +226,10 @@ def test_anti_affinity_refuses_the_domains_of_matching_pods(terms: tuple[PodTerm
         (term("app=web", namespaces="", among=""), "a1"),
     ],
 )
-def test_anti_affinity_of_pods_that_have_a_node_holds_against_new_ones(held: PodTerm, refused: str) -> None:
+def test_anti_affinity_of_bound_pods_applies_to_new_ones(held: PodTerm, refused: str) -> None:
     holder = web("a1", app="db", scheduling=PodScheduling(anti_affinity=(held,)))
     found = reasons(pod("new", labels={"app": "web"}), holder, namespaces={"shop": {"team": "x"}})
-    assert found == dict.fromkeys(refused.split(), OPPONENTS)
+    assert found == dict.fromkeys(refused.split(), EXISTING_ANTI_AFFINITY)
 
 
 @pytest.mark.parametrize(
@@ -243,15 +243,17 @@ def test_anti_affinity_of_pods_that_have_a_node_holds_against_new_ones(held: Pod
         (None, "team=x", "a1 b1 c1", "a1"),
     ],
 )
-def test_a_selector_of_namespaces_adds_to_those_that_are_named(
+def test_a_namespace_selector_adds_to_the_named_namespaces(
     namespaces: Mapping[str, Mapping[str, str]] | None, selector: str, near_refused: str, apart_refused: str
 ) -> None:
     placed, wanted = web("a1", app="db", namespace="other"), term("app=db", namespaces="shop", among=selector)
-    assert reasons(near(wanted), placed, namespaces=namespaces) == dict.fromkeys(near_refused.split(), NO_FRIENDS)
-    assert reasons(apart(wanted), placed, namespaces=namespaces) == dict.fromkeys(apart_refused.split(), ENEMIES)
+    assert reasons(near(wanted), placed, namespaces=namespaces) == dict.fromkeys(near_refused.split(), UNMET_AFFINITY)
+    assert reasons(apart(wanted), placed, namespaces=namespaces) == dict.fromkeys(
+        apart_refused.split(), OWN_ANTI_AFFINITY
+    )
 
 
-def test_a_shape_is_independent_until_another_pod_has_a_term_against_it() -> None:
+def test_a_shape_is_independent_until_a_term_of_another_pod_matches_it() -> None:
     snapshot = Snapshot(NODES, [])
     judge, info = PodFilter(snapshot, snapshot.shape(pod("w", labels={"app": "web"}))), snapshot.nodes["a1"]
     holder = pod("db", labels={"app": "db"}, scheduling=PodScheduling(anti_affinity=(term("app=web"),)))
@@ -275,7 +277,7 @@ def test_a_shape_is_independent_until_another_pod_has_a_term_against_it() -> Non
         (spreading(zone(3)), 3),
     ],
 )
-def test_room_counts_what_pods_of_one_shape_do_to_each_other(pending: ClusterPod, room: int) -> None:
+def test_room_counts_the_effect_of_pods_of_one_shape_on_each_other(pending: ClusterPod, room: int) -> None:
     snapshot = Snapshot(NODES, [])
     judge = PodFilter(snapshot, snapshot.shape(pending))
     assert judge.room(snapshot.nodes["a1"], 200) == room

@@ -40,7 +40,7 @@ def resized(requests: str, reported: str, *conditions: Json) -> Json:
     ids=["done", "shrinking", "growing", "infeasible"],
 )
 @pytest.mark.parametrize("name", ["all.json", "all.yaml"])
-def test_a_pod_fits_into_what_a_resize_leaves(tmp_path: Path, name: str, content: Json, free_milli: int) -> None:
+def test_pods_fit_into_the_room_that_a_resize_leaves(tmp_path: Path, name: str, content: Json, free_milli: int) -> None:
     pods = state(tmp_path, content, name=name).pods
     assert isinstance(pods, Observed)
     snapshot = Snapshot([node("n")], pods.value)

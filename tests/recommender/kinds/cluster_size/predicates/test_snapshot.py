@@ -39,7 +39,7 @@ def test_bound_pods_that_have_not_ended_take_their_requests() -> None:
     assert snapshot.nodes["n1"].allocatable == {"cpu": 4000, "memory": 8 << 30, "pods": 110}
 
 
-def test_pods_that_differ_in_nothing_a_filter_looks_at_have_one_shape() -> None:
+def test_pods_with_equal_scheduling_properties_share_one_shape() -> None:
     snapshot = Snapshot([], [])
     ports = PodScheduling(host_ports=(HostPort("TCP", "0.0.0.0", 80),))
     same = PodScheduling(host_ports=(HostPort("TCP", "0.0.0.0", 80),))
@@ -56,7 +56,7 @@ def test_pods_that_differ_in_nothing_a_filter_looks_at_have_one_shape() -> None:
     assert len({id(shape) for shape in [web, *map(snapshot.shape, others)]}) == 6
 
 
-def test_resources_come_in_the_order_in_which_the_scheduler_checks_them() -> None:
+def test_resources_are_listed_in_the_scheduler_s_order() -> None:
     asked = {"nvidia.com/gpu": 1, "memory": 1, "a.example/b": 1, "cpu": 1, "hugepages-2Mi": 1, "ephemeral-storage": 1}
     shape = Snapshot([], []).shape(pod("a", requests=asked | {"storage": 1, "requests.example.com/c": 1}))
     assert list(shape.requests) == [
@@ -65,7 +65,7 @@ def test_resources_come_in_the_order_in_which_the_scheduler_checks_them() -> Non
     ]
 
 
-def test_a_checkpoint_brings_back_nodes_pods_and_their_order() -> None:
+def test_reverting_to_a_checkpoint_restores_nodes_pods_and_their_order() -> None:
     port = PodScheduling(host_ports=(HostPort("TCP", "0.0.0.0", 80),))
     pods = [pod(name, node="n1", requests={"cpu": 100}, scheduling=port) for name in ("a", "b", "c")]
     snapshot = Snapshot([node("n1"), node("n2"), node("n3")], pods)
@@ -96,7 +96,7 @@ def test_pods_of_a_removed_node_can_be_placed_elsewhere() -> None:
     assert "n1" not in snapshot.nodes
 
 
-def test_names_are_taken_once() -> None:
+def test_node_and_pod_names_are_unique() -> None:
     snapshot = Snapshot([node("n1"), node("n2")], [pod("a", node="n1")])
     with pytest.raises(ValueError, match="node 'n1' is in the snapshot already"):
         snapshot.add_node(node("n1"))

@@ -26,7 +26,7 @@ SMALL = {"cpu": 500, "memory": 1}
         (UnlistedPods({}, 110), False),
     ],
 )
-def test_unlisted_pods_take_resources_and_places_of_their_node(unlisted: UnlistedPods, *, fits: bool) -> None:
+def test_unlisted_pods_count_against_resources_and_pods_of_their_node(unlisted: UnlistedPods, *, fits: bool) -> None:
     one = node("n")
     snapshot = Snapshot([one, node("m")], [], unlisted={"n": unlisted})
     judge = PodFilter(snapshot, snapshot.shape(pod("p", requests=SMALL)))
@@ -34,7 +34,7 @@ def test_unlisted_pods_take_resources_and_places_of_their_node(unlisted: Unliste
     assert judge.fits(snapshot.nodes["m"])
 
 
-def test_a_node_that_is_put_into_another_state_keeps_its_unlisted_pods() -> None:
+def test_a_node_that_is_added_again_keeps_its_unlisted_pods() -> None:
     one = node("n")
     snapshot = Snapshot([one], [], unlisted={"n": UnlistedPods({"cpu": 3000}, 2)})
     snapshot.remove_node("n")
@@ -42,7 +42,7 @@ def test_a_node_that_is_put_into_another_state_keeps_its_unlisted_pods() -> None
     assert (info.requested, info.pod_count) == ({"cpu": 3500, "memory": 1}, 3)
 
 
-def test_pods_that_are_placed_together_are_there_as_if_placed_one_by_one() -> None:
+def test_pods_placed_together_have_the_same_effect_as_one_by_one() -> None:
     pods = [pod(name, requests=SMALL) for name in ("a", "b", "c")]
     together, apart = Snapshot([node("n")], []), Snapshot([node("n")], [])
     start = together.checkpoint()

@@ -97,7 +97,7 @@ def judged(pending: ClusterPod, known: Storage | None, *placed: ClusterPod) -> t
         (storage([claim(volume="v")]), "VolumeZone", 'persistentvolume "v" not found'),
     ],
 )
-def test_a_claim_that_cannot_be_used_refuses_every_node(known: Storage, plugin: str, reason: str) -> None:
+def test_an_unusable_claim_refuses_every_node(known: Storage, plugin: str, reason: str) -> None:
     assert judged(user("new", "data"), known) == (Refusal(plugin, reason), dict.fromkeys(("a1", "b1"), reason))
 
 
@@ -111,14 +111,14 @@ def test_a_claim_that_cannot_be_used_refuses_every_node(known: Storage, plugin: 
         (replace(storage(), csi_nodes=Unknown("no rights")), "CSINodes are unknown: no rights"),
     ],
 )
-def test_claims_are_not_judged_without_the_facts(known: Storage | None, detail: str) -> None:
+def test_claims_are_not_judged_without_known_storage(known: Storage | None, detail: str) -> None:
     reason = "the pod's PersistentVolumeClaims cannot be judged"
     found = judged(user("new", "data"), known)
     assert found == (Refusal("VolumeBinding", reason, detail), dict.fromkeys(("a1", "b1"), reason))
     assert judged(user("new"), known) == (None, {})
 
 
-def test_claims_of_devices_are_not_judged() -> None:
+def test_device_claims_are_not_judged() -> None:
     pending = pod("new", scheduling=PodScheduling(resource_claims=("gpu",)))
     found, _ = judged(pending, None)
     assert found == Refusal("DynamicResources", "what the pod's ResourceClaims need cannot be judged")
@@ -137,13 +137,13 @@ def test_claims_of_devices_are_not_judged() -> None:
         (claim(volume="v"), [replace(volume("v"), node_terms=())], dict.fromkeys(("a1", "b1"), OTHER_AFFINITY)),
     ],
 )
-def test_bound_volumes_are_used_where_their_affinity_and_zone_allow(
+def test_bound_volumes_are_usable_where_their_affinity_and_zone_allow(
     wanted: VolumeClaim, volumes: list[Volume], refused: dict[str, str]
 ) -> None:
     assert judged(user("new", "data"), storage([wanted], volumes)) == (None, refused)
 
 
-def test_nodes_without_any_zone_take_volumes_of_every_zone() -> None:
+def test_nodes_without_a_zone_take_volumes_of_every_zone() -> None:
     known = storage([claim(volume="v")], [replace(volume("v"), labels={ZONE: "a"})])
     snapshot = Snapshot([node("n")], [], known)
     assert PodFilter(snapshot, snapshot.shape(user("new", "data"))).fits(snapshot.nodes["n"])
@@ -175,7 +175,7 @@ LOCAL_CLAIM = claim(storage_class="local")
         (replace(claim(storage_class="late"), selected_node="a1"), [], {"b1": NOTHING_TO_BIND}),
     ],
 )
-def test_claims_that_wait_for_a_node_need_a_volume_or_a_provisioner_there(
+def test_claims_that_bind_at_first_consumer_need_a_volume_or_a_provisioner(
     wanted: VolumeClaim, volumes: list[Volume], refused: dict[str, str]
 ) -> None:
     assert judged(user("new", "data"), storage([wanted], volumes)) == (None, refused)
@@ -189,7 +189,7 @@ def test_two_claims_of_a_pod_need_two_volumes() -> None:
     assert judged(pending, storage(claims, [one, two])) == (None, {"b1": NOTHING_TO_BIND})
 
 
-def test_both_reasons_of_binding_are_given() -> None:
+def test_both_binding_reasons_are_reported() -> None:
     known = storage([claim(volume="v"), replace(LOCAL_CLAIM, name="logs")], [volume("v", "a")])
     found = judged(user("new", "data", "logs"), known)
     assert found == (None, {"a1": NOTHING_TO_BIND, "b1": f"{OTHER_AFFINITY}; {NOTHING_TO_BIND}"})
@@ -206,12 +206,12 @@ def test_both_reasons_of_binding_are_given() -> None:
         ("awsElasticBlockStore/d:ro", "awsElasticBlockStore/d:ro", True),
     ],
 )
-def test_disks_are_shared_on_a_node_only_to_read(used: str, wanted: str, *, refused: bool) -> None:
+def test_disks_are_shared_on_a_node_only_if_read_only(used: str, wanted: str, *, refused: bool) -> None:
     found = judged(user("new", disks=(wanted,)), None, user("old", place="a1", disks=(used,)))
     assert found == (None, {"a1": NO_DISK} if refused else {})
 
 
-def test_a_claim_for_one_pod_alone_refuses_every_node_while_a_pod_uses_it() -> None:
+def test_a_read_write_once_pod_claim_refuses_every_node_while_in_use() -> None:
     alone = replace(claim(volume="v"), access_modes=("ReadWriteOncePod",))
     known = storage([alone], [volume("v")])
     assert judged(user("new", "data"), known) == (None, {})
@@ -235,7 +235,9 @@ def test_a_claim_for_one_pod_alone_refuses_every_node_while_a_pod_uses_it() -> N
         ("late", "other", 1, False),
     ],
 )
-def test_a_node_attaches_so_many_volumes_of_a_driver(held: str, wanted: str, limit: int, *, refused: bool) -> None:
+def test_the_volume_limit_of_a_driver_on_a_node_is_respected(
+    held: str, wanted: str, limit: int, *, refused: bool
+) -> None:
     volumes = [volume("v1"), volume("v2"), replace(volume("v3"), handle="disk-v1"), replace(volume("v4"), driver="x")]
     claims = [
         claim("one", "v1"),
@@ -248,7 +250,7 @@ def test_a_node_attaches_so_many_volumes_of_a_driver(held: str, wanted: str, lim
     assert found == (None, {"a1": TOO_MANY} if refused else {})
 
 
-def test_nodes_of_the_simulation_attach_as_many_volumes_as_nodes_of_their_type() -> None:
+def test_simulated_nodes_have_the_volume_limits_of_their_instance_type() -> None:
     large = {"node.kubernetes.io/instance-type": "large"}
     known = storage([claim("one", "v1"), claim("two", "v2")], [volume("v1"), volume("v2")], {"a": 2, "b": 1})
     snapshot = Snapshot([node("a", labels=large), node("b", labels=large)], [], known)

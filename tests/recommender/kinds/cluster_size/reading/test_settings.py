@@ -166,7 +166,7 @@ def test_every_key_is_read() -> None:
     )
 
 
-def test_what_is_not_written_has_the_defaults_of_the_peer() -> None:
+def test_omitted_keys_have_the_defaults_of_the_peer() -> None:
     assert settings_of(BY_LABEL) == ClusterSizeSettings(NodeGroupSources(by_label=LabelGroups("pool")))
 
 
@@ -183,11 +183,11 @@ def test_what_is_not_written_has_the_defaults_of_the_peer() -> None:
         ("nodeGroups: {plugin: {name: acme}}", NodeGroupSources(plugin=PluginGroups("acme"))),
     ],
 )
-def test_sources_in_their_short_forms(text: str, sources: NodeGroupSources) -> None:
+def test_sources_can_be_written_in_short_forms(text: str, sources: NodeGroupSources) -> None:
     assert settings_of(text).node_groups == sources
 
 
-def test_a_selector_may_be_written_as_for_kubectl_and_completes_the_labels_of_the_template() -> None:
+def test_a_kubectl_selector_is_accepted_and_completes_the_labels_of_the_template() -> None:
     template = "{cpu: 4, memory: 8Gi, labels: {tier: x}}"
     text = f"nodeGroups: [{{name: a, max: 3, selector: 'pool in (a), tier in (x, y)', template: {template}}}]"
 
@@ -211,7 +211,7 @@ def test_priorities_come_from_the_peers_config_map_unless_written(text: str, con
     assert (settings.priorities, settings.priorities_config_map) == (None, config_map)
 
 
-def test_a_provider_is_told_what_holds_for_all_groups() -> None:
+def test_a_provider_gets_the_defaults_of_all_groups() -> None:
     text = "nodeGroups: {externalGRPC: {address: 'localhost:8086', timeout: 2s, prices: {a: 0.5}}}"
     external = settings_of(
         f"{text}\nmaxNodeProvisionTime: 5m\nscaleDown: {{unneededTime: 3m}}"

@@ -184,11 +184,11 @@ GROUP: Final = "nodeGroups: [{name: a, max: 3, selector: {pool: a}, %s}]"
         (GROUP % "options: {zeroOrMx: true}", "the key 'zeroOrMx' is not known: did you mean 'zeroOrMax'?"),
     ],
 )
-def test_a_mistake_is_named_with_what_to_write(text: str, problem: str) -> None:
+def test_a_mistake_is_reported_with_its_repair(text: str, problem: str) -> None:
     assert problem_of(text) == problem
 
 
-def test_without_the_packages_of_grpc_a_provider_is_refused_with_what_to_install(
+def test_a_provider_is_refused_without_the_grpc_packages(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(node_groups, "find_spec", lambda name: None if name == "grpc" else name)

@@ -29,7 +29,7 @@ def first_with_room(left: Sequence[tuple[int, int]], start: int, cpu: int, memor
 
 
 @given(sizes=NODES, filled=st.sets(st.integers(0, 5 * BLOCK - 1)), asked=st.lists(st.tuples(LEFT, LEFT), max_size=6))
-def test_the_next_block_is_the_one_that_a_look_at_all_blocks_finds(
+def test_the_next_block_is_the_one_that_a_search_of_all_blocks_finds(
     sizes: list[tuple[int, int]], filled: set[int], asked: list[tuple[int, int]]
 ) -> None:
     names = [f"n{number}" for number in range(len(sizes))]
@@ -56,7 +56,7 @@ def test_the_next_block_is_the_one_that_a_look_at_all_blocks_finds(
     agrees(sizes)
 
 
-def test_a_pod_that_requests_nothing_is_not_kept_from_nodes_that_are_more_than_full() -> None:
+def test_a_pod_without_requests_fits_on_an_overcommitted_node() -> None:
     snapshot = Snapshot([node("n", "1", "1Gi")], ())
     snapshot.place(pod("large", "2", "2Gi"), "n")
     rooms = BlockRooms(snapshot, ["n"])

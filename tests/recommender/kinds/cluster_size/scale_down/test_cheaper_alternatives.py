@@ -30,14 +30,14 @@ def fleet(count: int, cpu: str, each: int) -> World:
     )
 
 
-def test_a_node_that_is_too_large_is_advised_to_be_replaced_by_a_cheaper_one() -> None:
+def test_replacing_a_node_that_is_too_large_by_a_cheaper_one_is_advised() -> None:
     world = fleet(1, "3", 1)
     decision = world.decide()
     assert [(one.kind, one.nodes, one.saved_per_hour) for one in decision.advice] == [("replace", ("n0",), 0.25)]
     assert "1 new node of small instead of n0" in decision.advice[0].detail
 
 
-def test_several_half_empty_nodes_are_looked_at_together() -> None:
+def test_several_half_empty_nodes_are_consolidated_together() -> None:
     """A pod of 4.5 cores fills half of a node of 8, which holds no second one; one node of 18 cores holds four."""
     world = fleet(4, "4500m", 1)
     cheap = group("huge", [], price=0.5, template=NodeTemplate(node("huge-template", "18", "64Gi")))
@@ -47,7 +47,7 @@ def test_several_half_empty_nodes_are_looked_at_together() -> None:
     assert decision.advice[0].saved_per_hour == 1.6 - 0.5
 
 
-def test_nothing_is_advised_that_costs_as_much() -> None:
+def test_a_replacement_of_equal_cost_is_not_advised() -> None:
     world = fleet(2, "5", 1)
     assert world.decide().advice == ()
 
@@ -59,7 +59,7 @@ def test_nothing_is_advised_that_costs_as_much() -> None:
         pytest.param((0.0, 0.0), 0.0, id="nodes-that-cost-nothing"),
     ],
 )
-def test_no_node_is_advised_that_saves_nothing(paid: tuple[float, float], huge: float) -> None:
+def test_nodes_that_save_nothing_are_not_advised(paid: tuple[float, float], huge: float) -> None:
     world = fleet(2, "4500m", 1)
     groups = tuple(
         group(f"g{number}", [f"n{number}"], most=1, price=price, template=BIG) for number, price in enumerate(paid)
@@ -68,14 +68,14 @@ def test_no_node_is_advised_that_saves_nothing(paid: tuple[float, float], huge: 
     assert replace(world, groups=(*groups, huge_group)).decide().advice == ()
 
 
-def test_a_pod_that_may_always_be_evicted_keeps_no_node_from_advice() -> None:
+def test_a_pod_that_may_always_be_evicted_does_not_prevent_advice() -> None:
     world = fleet(1, "3", 1)
     safe = pod("p", "3", "1Gi", node="n0", controller="web", annotations={SAFE_TO_EVICT: "true"}, labels={"app": "web"})
     budget = DisruptionBudget("default", "web", parse_selector("app=web"), 0)
     assert [one.kind for one in replace(world, pods=(safe,), budgets=(budget,)).decide().advice] == ["replace"]
 
 
-def test_evictions_of_nodes_that_are_removed_now_count_for_advice() -> None:
+def test_evictions_from_nodes_that_are_removed_now_count_for_advice() -> None:
     world = fleet(1, "3", 1)
     going = pod("q", "3", "1Gi", node="n9", controller="web", labels={"app": "web"})
     stays = pod("p", "3", "20Gi", node="n0", controller="web", labels={"app": "web"})
@@ -93,7 +93,7 @@ def test_evictions_of_nodes_that_are_removed_now_count_for_advice() -> None:
         assert (due(decision), [one.kind for one in decision.advice]) == (["n9"], advised)
 
 
-def test_without_prices_a_smaller_node_is_advised_and_no_saving_stated() -> None:
+def test_without_prices_a_smaller_node_is_advised_without_a_saving() -> None:
     world = fleet(1, "3", 1)
     groups = tuple(replace(one, price=None) for one in world.groups)
     assert [(one.kind, one.saved_per_hour) for one in replace(world, groups=groups).decide().advice] == [
@@ -101,20 +101,20 @@ def test_without_prices_a_smaller_node_is_advised_and_no_saving_stated() -> None
     ]
 
 
-def test_advice_respects_the_smallest_and_the_largest_sizes() -> None:
+def test_advice_respects_minimum_and_maximum_sizes() -> None:
     world = fleet(1, "3", 1)
     big, small = world.groups
     assert replace(world, groups=(replace(big, min_size=1), small)).decide().advice == ()
     assert replace(world, groups=(big, replace(small, max_size=0))).decide().advice == ()
 
 
-def test_a_pod_that_keeps_its_node_keeps_it_from_advice_too() -> None:
+def test_a_pod_that_keeps_its_node_prevents_advice() -> None:
     world = fleet(1, "3", 1)
     assert replace(world, pods=(pod("bare", "3", node="n0"),)).decide().advice == ()
     assert replace(world, budgets=None).decide().advice == ()
 
 
-def test_a_group_that_backs_off_is_no_replacement_until_that_is_over() -> None:
+def test_a_group_that_backs_off_is_not_advised_until_the_back_off_ends() -> None:
     world = replace(fleet(1, "3", 1), waits=True)
     for until, advised in ((NOW + 1, []), (NOW, ["replace"])):
         back_off = BackOff(until, 300.0, NOW - 299, "1 node did not join in time")

@@ -41,14 +41,14 @@ def drained(count: int, cpu: str = "1") -> World:
     return replace(world, nodes=(*world.nodes, node("stays", "64", "256Gi")), pods=pods)
 
 
-def test_once_every_removable_node_is_listed_and_due() -> None:
+def test_without_waiting_all_removable_nodes_are_due_at_once() -> None:
     decision = empty(20, waits=False).decide()
     assert len(due(decision)) == 20
     assert {one.unneeded_seconds for one in decision.removals} == {None}
     assert decision.unneeded_since == {}
 
 
-def test_a_timer_runs_from_the_first_decision_and_ends_strictly_after_its_time() -> None:
+def test_a_timer_starts_at_the_first_decision_and_must_exceed_its_time() -> None:
     world = empty(1, since=None)
     first = world.decide()
     assert waits(first) == {"n00": "NotUnneededLongEnough"}
@@ -58,7 +58,7 @@ def test_a_timer_runs_from_the_first_decision_and_ends_strictly_after_its_time()
     assert due(world.after(10 * MINUTE + 1, first).decide()) == ["n00"]
 
 
-def test_a_timer_begins_again_when_the_node_was_needed() -> None:
+def test_a_timer_restarts_after_the_node_was_needed() -> None:
     world = empty(1)
     busy = replace(world, pods=(pod("p", "3", node="n00", controller="web"),)).decide()
     assert busy.unneeded_since == {}
@@ -72,7 +72,7 @@ def test_a_timer_begins_again_when_the_node_was_needed() -> None:
         pytest.param(NOW - 5 * MINUTE, 6 * MINUTE, id="over-for-a-while"),
     ],
 )
-def test_a_timer_stands_still_while_nothing_is_known_of_the_cluster(until: float, waited: float) -> None:
+def test_a_timer_stops_during_an_absence(until: float, waited: float) -> None:
     """A node that was unneeded for a minute before an outage may have been needed during it."""
     absence = Absence(NOW - HOUR, until)
     memory = ClusterSizeMemory(unneeded_since={"n00": NOW - HOUR - MINUTE}, absences=(absence,))
@@ -85,7 +85,7 @@ def test_a_timer_stands_still_while_nothing_is_known_of_the_cluster(until: float
     assert "unneeded for 10m1s" in again.removals[0].reason
 
 
-def test_timers_begin_anew_after_a_time_in_which_too_many_nodes_were_not_ready() -> None:
+def test_timers_restart_after_too_many_nodes_were_not_ready() -> None:
     world = replace(empty(1, since=None), nodes=(node("n00", conditions={"Ready": "Unknown"}),))
     held = world.decide(ScaleUp({}, hold="6 of 10 nodes are not ready"))
     for _ in range(3):
@@ -96,7 +96,7 @@ def test_timers_begin_anew_after_a_time_in_which_too_many_nodes_were_not_ready()
     assert due(healthy.after(20 * MINUTE + 1, healthy.decide()).decide()) == ["n00"]
 
 
-def test_a_timer_from_the_future_counts_from_now() -> None:
+def test_a_timer_that_starts_in_the_future_counts_from_now() -> None:
     decision = empty(1, since=-3600.0).decide()
     assert decision.unneeded_since == {"n00": NOW}
     assert [one.unneeded_seconds for one in decision.removals] == [0.0]
@@ -118,7 +118,7 @@ def test_a_node_that_is_not_ready_waits_longer(minutes: int, expected: str | Non
         (ClusterSizeMemory(last_scale_up=NOW + 99), "nodes were added 0s ago, and delayAfterAdd is 10m0s"),
     ],
 )
-def test_a_recent_change_holds_removals_while_timers_run_on(memory: ClusterSizeMemory, text: str) -> None:
+def test_a_recent_change_holds_removals_while_timers_continue(memory: ClusterSizeMemory, text: str) -> None:
     world = empty(1)
     settings = ScaleDownSettings(delay_after_delete_seconds=60)
     held = replace(world, settings=settings, memory=structs.replace(memory, unneeded_since=world.memory.unneeded_since))
@@ -149,19 +149,21 @@ def test_a_cool_down_ends(at: float) -> None:
     ],
 )
 @pytest.mark.parametrize("waits", [True, False])
-def test_what_scale_up_found_speaks_against_removals(scaled: ScaleUp, expected: str, *, waits: bool) -> None:
+def test_needed_nodes_a_held_scale_up_and_young_pods_hold_removals(
+    scaled: ScaleUp, expected: str, *, waits: bool
+) -> None:
     decision = empty(1, waits=waits).decide(scaled)
     assert [(one.is_due, one.reason) for one in decision.removals] == [(False, expected)]
 
 
-def test_requested_nodes_that_have_not_come_speak_against_removals_where_sizes_are_written() -> None:
+def test_requested_nodes_that_have_not_arrived_hold_removals_if_sizes_are_written() -> None:
     world = empty(1)
     asked = replace(world, memory=structs.replace(world.memory, requested={"g": RequestedNodes(3, NOW)}))
     assert due(asked.decide()) == ["n00"]
     assert waits(replace(asked, writes_sizes=True).decide()) == {"n00": "UpcomingNodes"}
 
 
-def test_a_place_that_scale_up_gave_to_a_pending_pod_is_not_given_away() -> None:
+def test_room_that_scale_up_gave_to_a_pending_pod_is_not_reused() -> None:
     world = World((node("a"), node("b")), groups=(group("g", ["a"]),))
     snapshot = world.snapshot()
     snapshot.place(pod("pending", "1", "1Gi"), "a")
@@ -170,7 +172,7 @@ def test_a_place_that_scale_up_gave_to_a_pending_pod_is_not_given_away() -> None
     assert kept(decision)["a"] == "NoPlaceToMovePods"
 
 
-def test_two_nodes_never_count_on_the_same_gap() -> None:
+def test_pods_of_two_nodes_never_use_the_same_room() -> None:
     pods = tuple(pod(f"p-{name}", "1500m", "1Gi", node=name, controller="web") for name in "ab")
     world = World(
         (node("a"), node("b"), node("c")),
@@ -182,7 +184,7 @@ def test_two_nodes_never_count_on_the_same_gap() -> None:
     assert kept(decision) == {"b": "NoPlaceToMovePods", "c": "NotAutoscaled"}
 
 
-def test_empty_nodes_go_first_then_the_least_used() -> None:
+def test_empty_nodes_are_removed_first_and_then_the_least_used() -> None:
     world = drained(3)
     settings = replace(world.settings, max_drain_parallelism=10)
     more = replace(
@@ -191,19 +193,19 @@ def test_empty_nodes_go_first_then_the_least_used() -> None:
     assert [one.node for one in more.decide().removals] == ["n00", "n01", "n02"]
 
 
-def test_nodes_beyond_what_may_go_at_once_wait() -> None:
+def test_nodes_beyond_the_parallelism_wait() -> None:
     assert waits(empty(12).decide()) == {"n10": "ParallelismReached", "n11": "ParallelismReached"}
     assert waits(drained(3).decide()) == {"n01": "ParallelismReached", "n02": "ParallelismReached"}
 
 
-def test_no_more_nodes_are_looked_for_than_can_go_in_time() -> None:
+def test_no_more_unneeded_nodes_are_searched_than_can_be_removed_in_time() -> None:
     world = empty(40, since=None)
     decision = world.decide()
     assert len(decision.removals) == 20
     assert set(kept(decision).values()) == {"UnneededLimitReached"}
 
 
-def test_deletions_in_progress_take_their_share_of_the_budgets_and_of_the_sizes() -> None:
+def test_deletions_in_progress_count_against_parallelism_and_sizes() -> None:
     world = drained(3)
     names = [one.name for one in world.nodes if one.name != "stays"]
     going = replace(world, groups=(group("g", names, deleting=["n00"]),))
@@ -214,7 +216,7 @@ def test_deletions_in_progress_take_their_share_of_the_budgets_and_of_the_sizes(
     assert kept(least)["n01"] == "NodeGroupMinSizeReached"
 
 
-def test_smallest_sizes_of_groups_and_of_the_cluster_hold_together() -> None:
+def test_minimum_sizes_of_groups_and_of_the_cluster_are_both_kept() -> None:
     names = [f"n{number:02}" for number in range(5)]
     assert len(due(replace(empty(5, waits=False), groups=(group("g", names, least=2),)).decide())) == 3
     cores = replace(empty(5, waits=False), limits=SizeLimits(min_cores=9)).decide()
@@ -224,7 +226,7 @@ def test_smallest_sizes_of_groups_and_of_the_cluster_hold_together() -> None:
     assert len(due(memory)) == 1
 
 
-def test_a_group_that_goes_as_a_whole_goes_as_a_whole_or_not_at_all() -> None:
+def test_an_all_or_nothing_group_is_removed_as_a_whole_or_not_at_all() -> None:
     names = [f"n{number:02}" for number in range(12)]
     whole = replace(empty(12), groups=(group("g", names, options=WHOLE),))
     assert len(due(whole.decide())) == 12
@@ -235,7 +237,7 @@ def test_a_group_that_goes_as_a_whole_goes_as_a_whole_or_not_at_all() -> None:
     assert due(late.decide()) == []
 
 
-def test_a_node_whose_pods_found_no_place_is_simulated_again_after_five_minutes() -> None:
+def test_a_node_whose_pods_did_not_fit_is_simulated_again_after_five_minutes() -> None:
     world = replace(drained(1), nodes=(node("n00"), node("stays", "500m")), groups=(group("g", ["n00"]),))
     first = world.decide()
     assert kept(first)["n00"] == "NoPlaceToMovePods"
@@ -245,7 +247,7 @@ def test_a_node_whose_pods_found_no_place_is_simulated_again_after_five_minutes(
     assert waits(larger.after(301, first).decide()) == {"n00": "NotUnneededLongEnough"}
 
 
-def test_annotations_of_nodes_keep_or_delay_them() -> None:
+def test_annotations_of_nodes_prevent_or_delay_their_removal() -> None:
     disabled = {"cluster-autoscaler.kubernetes.io/scale-down-disabled": "true"}
     delayed = {"delay-deletion.cluster-autoscaler.kubernetes.io/storage": "yes"}
     world = World((node("a", annotations=disabled), node("b", annotations=delayed)))
@@ -254,20 +256,20 @@ def test_annotations_of_nodes_keep_or_delay_them() -> None:
     assert waits(decision) == {"b": "DeletionDelayed"}
 
 
-def test_savings_are_stated_where_all_groups_have_a_price() -> None:
+def test_savings_are_stated_if_all_groups_have_a_price() -> None:
     world = World((node("a"), node("b")), groups=(group("x", ["a"], price=0.5), group("y", ["b"], price=0.25)))
     assert [one.saved_per_hour for one in world.decide().removals] == [0.5, 0.25]
     partly = replace(world, groups=(world.groups[0], group("y", ["b"])))
     assert [one.saved_per_hour for one in partly.decide().removals] == [None, None]
 
 
-def test_switched_off_nothing_is_removable_and_that_is_stated_once() -> None:
+def test_disabled_scale_down_is_stated_once_and_removes_nothing() -> None:
     decision = replace(empty(3), settings=ScaleDownSettings(enabled=False)).decide()
     assert (decision.removals, decision.kept) == ((), ())
     assert decision.hold == "scaleDown.enabled is false: no node is removed"
 
 
-def test_the_snapshot_is_as_before_afterwards() -> None:
+def test_a_decision_leaves_the_snapshot_unchanged() -> None:
     world = drained(3)
     snapshot = world.snapshot()
     world.decide(NOTHING, snapshot)
@@ -276,7 +278,7 @@ def test_the_snapshot_is_as_before_afterwards() -> None:
     }
 
 
-def test_a_node_that_waits_does_not_keep_those_before_it() -> None:
+def test_a_waiting_node_does_not_block_the_removal_of_others() -> None:
     world = drained(2)
     memory = ClusterSizeMemory(unneeded_since={"n00": NOW - 11 * MINUTE, "n01": NOW})
     decision = replace(world, memory=memory).decide()
@@ -284,7 +286,7 @@ def test_a_node_that_waits_does_not_keep_those_before_it() -> None:
     assert waits(decision) == {"n01": "NotUnneededLongEnough"}
 
 
-def test_a_node_that_is_starting_takes_no_pods_of_nodes_that_go() -> None:
+def test_a_starting_node_takes_no_pods_from_removed_nodes() -> None:
     world = drained(1)
     starting = replace(node("stays", "64", "256Gi", conditions={"Ready": "False"}), created=NOW - MINUTE)
     ready = replace(starting, name="template", conditions={"Ready": "True"})
@@ -296,7 +298,7 @@ def test_a_node_that_is_starting_takes_no_pods_of_nodes_that_go() -> None:
     assert {one.node: one.reason.partition(":")[0] for one in answer.kept}["n00"] == "NoPlaceToMovePods"
 
 
-def test_a_node_that_is_starting_stays() -> None:
+def test_a_starting_node_is_kept() -> None:
     starting = replace(node("n00", conditions={"Ready": "False"}), created=NOW - 11 * MINUTE)
     ready = replace(starting, name="template", conditions={"Ready": "True"})
     its = replace(empty(1), nodes=(starting,), groups=(group("g", ["n00"], template=NodeTemplate(ready)),))
@@ -311,7 +313,7 @@ def test_a_node_that_is_starting_stays() -> None:
         ({}, ("ToBeDeletedByClusterAutoscaler:NoSchedule",), "CurrentlyBeingDeleted"),
     ],
 )
-def test_what_a_starting_node_states_of_itself_holds(
+def test_a_starting_node_is_kept_for_its_own_annotations_and_taints(
     annotations: dict[str, str], taints: tuple[str, ...], expected: str
 ) -> None:
     stated = node("n00", conditions={"Ready": "False"}, annotations=annotations, taints=taints)
@@ -340,7 +342,9 @@ def test_a_pod_that_delays_itself_for_years_keeps_no_nodes() -> None:
         pytest.param(("n00", "n01"), "has 3 nodes, of which 2 are being deleted, and its minimum is 3", id="two"),
     ],
 )
-def test_a_group_at_its_minimum_says_how_many_of_its_nodes_go(deleting: tuple[str, ...], sizes: str) -> None:
+def test_a_group_at_its_minimum_states_how_many_of_its_nodes_are_being_deleted(
+    deleting: tuple[str, ...], sizes: str
+) -> None:
     names = ("n00", "n01", "n02")
     world = replace(empty(3), groups=(group("g", names, least=3, deleting=deleting),))
     found = {one.node: one.reason for one in world.decide().kept}

@@ -120,7 +120,7 @@ def test_eligibility(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", cases("removable_reason"))
-def test_reasons_why_an_unneeded_node_does_not_go(case: Case) -> None:
+def test_reasons_to_keep_an_unneeded_node_equal_those_of_the_peer(case: Case) -> None:
     stated = case.input
     annotations = {SCALE_DOWN_DISABLED: "true"} if stated["disabled_annotation"] else {}
     one = node("n", conditions=READY if stated["ready"] else {"Ready": "False"}, annotations=annotations)
@@ -139,7 +139,7 @@ def test_reasons_why_an_unneeded_node_does_not_go(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", cases("unneeded_limit"))
-def test_how_many_unneeded_nodes_are_worth_knowing(case: Case) -> None:
+def test_the_search_for_unneeded_nodes_has_the_limit_of_the_peer(case: Case) -> None:
     stated = case.input
     limit = unneeded_limit(
         stated["previously_unneeded"],
@@ -151,7 +151,7 @@ def test_how_many_unneeded_nodes_are_worth_knowing(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", cases("scale_down_crop"))
-def test_crop_to_what_may_go_at_once(case: Case) -> None:
+def test_removals_are_cropped_to_the_parallelism(case: Case) -> None:
     stated = case.input
     budgets = RemovalBudgets(
         stated["max_parallelism"],
@@ -168,7 +168,7 @@ def test_crop_to_what_may_go_at_once(case: Case) -> None:
 
 @pytest.mark.parametrize("kind", ["empty", "drained"])
 @pytest.mark.parametrize(("in_progress", "chosen"), [(0, 5), (4, 0), (9, 0)])
-def test_a_whole_group_exceeds_the_budgets_only_while_something_of_them_is_left(
+def test_a_whole_group_exceeds_the_budgets_only_while_some_of_them_is_left(
     kind: str, in_progress: int, chosen: int
 ) -> None:
     """Cluster Autoscaler lets a second group go if the first one has more than used up the budgets."""
@@ -238,7 +238,7 @@ def test_a_node_with_gpus_is_judged_by_them_alone(resource: str, offered: str, e
     assert node_utilization(Snapshot([one], [busy]).nodes["n"], UtilizationOptions(NOW)).ratio == expected
 
 
-def test_the_gpus_of_a_labelled_node_count_whoever_makes_them() -> None:
+def test_the_gpus_of_a_labelled_node_count_for_every_vendor() -> None:
     one = node("n", labels={"cluster-api/accelerator": "gaudi"}, extended={"habana.ai/gaudi": "8"})
     busy = pod("p", "1", node="n", extended={"habana.ai/gaudi": "8"})
     assert node_utilization(Snapshot([one], [busy]).nodes["n"], UtilizationOptions(NOW)).ratio == 1.0
@@ -253,13 +253,13 @@ def test_the_gpus_of_a_labelled_node_count_whoever_makes_them() -> None:
         ({}, 0.75),
     ],
 )
-def test_a_node_whose_label_states_gpus_that_it_does_not_offer_uses_none(labels: dict[str, str], ratio: float) -> None:
+def test_a_node_that_lacks_the_gpus_of_its_label_uses_none(labels: dict[str, str], ratio: float) -> None:
     one = node("n", labels=labels)
     busy = pod("p", "3", node="n")
     assert node_utilization(Snapshot([one], [busy]).nodes["n"], UtilizationOptions(NOW)).ratio == ratio
 
 
-def test_what_a_node_does_not_offer_makes_its_utilisation_unknown() -> None:
+def test_requests_for_resources_that_a_node_lacks_make_its_utilisation_unknown() -> None:
     agent = pod("agent", "4", node="n", controller=controller("agent", "DaemonSet"))
     one = Snapshot([node("n")], [agent]).nodes["n"]
     with pytest.raises(UtilizationError, match="request all the cpu"):

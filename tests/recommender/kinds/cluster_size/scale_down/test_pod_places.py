@@ -26,7 +26,7 @@ def test_a_full_node_is_checked_once_for_all_workloads_with_the_same_requests() 
     assert not places.is_exhausted
 
 
-def test_workloads_with_the_same_requests_and_other_node_selectors_keep_their_own_nodes() -> None:
+def test_workloads_with_equal_requests_and_different_node_selectors_keep_their_own_nodes() -> None:
     snapshot = Snapshot([node(name, "4", "8Gi", labels={"disk": name}) for name in ("hdd", "ssd")], [])
     places = PodPlaces(snapshot, ["hdd", "ssd"], most_checks=100)
     places.begin(())

@@ -79,7 +79,7 @@ def test_a_pod_keeps_its_node(one: ClusterPod, reason: str) -> None:
         (pod("p", node="n", phase="Failed"), 0),
     ],
 )
-def test_a_pod_lets_its_node_go(one: ClusterPod, moved: int) -> None:
+def test_a_pod_allows_the_removal_of_its_node(one: ClusterPod, moved: int) -> None:
     decision = world(one).decide()
     assert due(decision) == ["n"]
     assert [found.moved_pods for found in decision.removals] == [moved]
@@ -125,7 +125,7 @@ def test_a_controller_that_is_gone_keeps_the_node(kind: str, version: str) -> No
     assert f"default/p is controlled by {kind} default/x" in decision.kept[0].reason
 
 
-def test_few_replicas_keep_the_node_only_below_the_least_count() -> None:
+def test_few_replicas_keep_the_node_only_below_the_minimum_replica_count() -> None:
     one = running()
     few = replace(world(one), workloads=workloads_of([one], replicas=2))
     for least, expected in {2: ["n"], 3: []}.items():
@@ -148,7 +148,7 @@ def test_a_pod_that_cannot_be_read_keeps_its_node() -> None:
     assert decision.kept[0].reason == "UnexpectedError: shop/p must not be moved: spec.affinity cannot be read"
 
 
-def test_a_node_waits_for_a_pod_that_is_to_complete() -> None:
+def test_a_node_waits_for_a_pod_that_must_complete() -> None:
     decision = world(pod("p", node="n", controller="web", annotations={CA + "safe-to-evict": "on-completion"})).decide()
     assert [(one.is_due, one.reason) for one in decision.removals] == [
         (False, "BlockedByOnCompletionPod: default/p must complete before the node is removed")
@@ -190,7 +190,7 @@ def test_a_pod_of_two_budgets_keeps_its_node_since_the_api_server_never_evicts_i
     assert due(replace(both, budgets=budgets[1:]).decide()) == ["n"]
 
 
-def test_without_known_budgets_only_empty_nodes_go() -> None:
+def test_without_known_budgets_only_empty_nodes_are_removed() -> None:
     unknown = World(
         (node("n"), node("empty"), node("other")), (running(),), (group("g", ["n", "empty"]),), budgets=None
     )
@@ -224,7 +224,7 @@ def test_a_budget_without_selector_covers_no_pod() -> None:
     assert not RemainingDisruptions((DisruptionBudget("shop", "budget", None, 0),)).has_budget(running())
 
 
-def test_where_no_controller_of_a_kind_is_known_those_of_pods_are_taken_to_exist() -> None:
+def test_without_known_controllers_of_a_kind_those_of_pods_are_assumed_to_exist() -> None:
     """The output of `kubectl get nodes,pods` has no controllers, so otherwise nothing in it could be moved."""
     listed = replace(world(pod("p", node="n", controller=controller("x", "ReplicaSet", "apps/v1"))), workloads=())
     assumed = replace(listed.situation(), assumed_controllers=frozenset({"ReplicaSet"}))
@@ -243,7 +243,7 @@ def test_where_no_controller_of_a_kind_is_known_those_of_pods_are_taken_to_exist
     ],
     ids=str,
 )
-def test_owners_that_are_made_up_move_no_pod(owner: ControllerReference, reason: str) -> None:
+def test_pods_with_forged_owners_are_not_moved(owner: ControllerReference, reason: str) -> None:
     """Nothing would recreate such a pod, whatever owner it states."""
     known = workloads_of([pod("q", controller="web"), pod("r", controller=controller("web", "DaemonSet"))])
     one = pod("p", node="n", namespace="default", controller=owner)

@@ -101,7 +101,7 @@ def test_every_moved_pod_has_a_place_on_a_fresh_snapshot(world: World) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(worlds())
-def test_budgets_and_smallest_sizes_are_respected_by_all_removals_together(world: World) -> None:
+def test_all_removals_together_respect_budgets_and_minimum_sizes(world: World) -> None:
     decision = world.decide()
     going = frozenset(due(decision))
     assert going.isdisjoint(one.node for one in decision.kept)
@@ -135,7 +135,7 @@ def plain_worlds(draw: st.DrawFn) -> World:
 
 @settings(max_examples=25, deadline=None)
 @given(plain_worlds())
-def test_what_is_remembered_of_full_nodes_changes_no_decision(world: World) -> None:
+def test_remembering_full_nodes_does_not_change_decisions(world: World) -> None:
     situation, sizes, snapshot = world.situation(), world.sizes(), world.snapshot()
     rules = DrainRules(sizes.scale_down, situation.workloads, RemainingDisruptions(situation.budgets), situation.now)
     minimums = Minimums({"g": situation.groups.groups[0]}, world.nodes, sizes.limits)

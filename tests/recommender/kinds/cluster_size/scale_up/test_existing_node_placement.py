@@ -22,7 +22,7 @@ RESOURCES = st.dictionaries(st.sampled_from(["cpu", "memory", "nvidia.com/gpu"])
 
 
 @given(st.lists(st.tuples(RESOURCES, RESOURCES), max_size=6), RESOURCES)
-def test_every_node_with_room_is_among_them_in_order(
+def test_every_node_with_room_is_included_in_order(
     amounts: Sequence[tuple[Mapping[str, int], Mapping[str, int]]], requests: Mapping[str, int]
 ) -> None:
     nodes = [
@@ -36,7 +36,7 @@ def test_every_node_with_room_is_among_them_in_order(
     ]
 
 
-def test_nodes_without_cpu_or_memory_for_the_pod_are_passed_over() -> None:
+def test_nodes_without_cpu_or_memory_for_the_pod_are_skipped() -> None:
     nodes = [
         NodeInfo(node("full"), {"cpu": 1000, "memory": 100}, requested={"cpu": 600}),
         NodeInfo(node("free"), {"cpu": 1000, "memory": 100}, requested={"cpu": 500}),
@@ -46,6 +46,6 @@ def test_nodes_without_cpu_or_memory_for_the_pod_are_passed_over() -> None:
     assert [info.node.name for info in found] == ["free"]
 
 
-def test_an_overcommitted_node_may_take_a_pod_that_asks_for_nothing() -> None:
+def test_an_overcommitted_node_may_take_a_pod_without_requests() -> None:
     nodes = [NodeInfo(node("full"), {"cpu": 1000}, requested={"cpu": 2000})]
     assert list(RoomyNodes(nodes).of(PodShape("shop", {}, {}, NO_CONSTRAINTS, 0))) == nodes

@@ -1,4 +1,4 @@
-"""One sentence says what pods lack, and which places others have found."""
+"""One sentence states what pods lack; other pods are listed with their place."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ def term(key: str, operator: Operator, *values: str) -> NodeSelectorTerm:
             pod("p", extended={"example.com/fpga": "1"}),
             {"a": PLAIN},
             "needs 1 example.com/fpga; no group has it",
-            id="a resource that nobody has",
+            id="a resource that no group has",
         ),
         pytest.param(
             pod("p", "3750m"),
             {"a": WITH_AGENT},
             "needs 3750m cpu; the most on a new node is 3500m (a)",
-            id="what DaemonSets leave",
+            id="resources left by DaemonSets",
         ),
         pytest.param(
             pod("p"),
@@ -91,7 +91,7 @@ def term(key: str, operator: Operator, *values: str) -> NodeSelectorTerm:
             {"a": PLAIN, "b": DARK},
             "a would do but for 6 cpu (a new node has 4); "
             "b would do but for a toleration of dedicated=batch:NoSchedule",
-            id="each group lacks something else",
+            id="each group lacks another resource",
         ),
         pytest.param(
             pod("p"),
@@ -104,7 +104,7 @@ def term(key: str, operator: Operator, *values: str) -> NodeSelectorTerm:
             {"a": PLAIN, "b": PLAIN, "c": DARK},
             "a, b refuse it: node(s) didn't match pod topology spread constraints (missing required label) (rack); "
             "c would do but for a toleration of dedicated=batch:NoSchedule",
-            id="the scheduler's words are a clause of their own",
+            id="a refusal of the scheduler is a separate clause",
         ),
         pytest.param(
             pod("p", "6", scheduling=NVME),
@@ -133,20 +133,22 @@ def term(key: str, operator: Operator, *values: str) -> NodeSelectorTerm:
         ),
     ],
 )
-def test_what_is_missing_is_one_sentence(waiting: ClusterPod, groups: dict[str, NodeTemplate], missing: str) -> None:
+def test_one_sentence_states_what_is_missing(
+    waiting: ClusterPod, groups: dict[str, NodeTemplate], missing: str
+) -> None:
     named = [group(name, node_template=its) for name, its in groups.items()]
     [left] = decided(situation(named, pods=[waiting])).unschedulable
     assert left.missing == missing
 
 
-def test_a_limit_is_what_is_missing_where_a_group_could_hold_the_pod() -> None:
+def test_a_limit_is_reported_if_a_group_could_hold_the_pod() -> None:
     full = replace(group("a", size=1, nodes=("n0",)), max_size=1)
     its = situation([full, group("b", node_template=DARK)], nodes=[node("n0", "1")], pods=[pod("p", "3")])
     [left] = decided(its).unschedulable
     assert left.missing == "a would do, but its maximum of 1 node is reached"
 
 
-def test_a_group_would_not_do_with_a_toleration_if_the_volume_of_the_pod_is_elsewhere() -> None:
+def test_the_zone_of_a_volume_is_reported_before_a_missing_toleration() -> None:
     known = storage([claim(volume="v")], [volume("v", "z1")])
     waiting = pod("p", namespace="shop", scheduling=PodScheduling(claims=("data",)))
     groups = [group("a", node_template=PLAIN), group("b", node_template=DARK)]
@@ -157,12 +159,12 @@ def test_a_group_would_not_do_with_a_toleration_if_the_volume_of_the_pod_is_else
     )
 
 
-def test_without_a_group_nothing_can_be_judged() -> None:
+def test_without_groups_the_pod_is_reported_as_not_judged() -> None:
     [left] = decided(situation([], pods=[pod("p")])).unschedulable
     assert left.missing == "no node group can be judged"
 
 
-def test_each_pod_has_the_place_that_was_found_for_it() -> None:
+def test_each_pod_is_reported_with_its_place() -> None:
     starting = node("n1", conditions={"Ready": "False"}, created=NOW - 5)
     nodes = [node("n0", "2"), starting]
     vip = pod("vip", "4")
@@ -189,7 +191,7 @@ def test_each_pod_has_the_place_that_was_found_for_it() -> None:
     assert (found["fits"].origin, found["fits"].source, found["fits"].pod.owner) == (PodOrigin.MOVED, "gone", "web")
 
 
-def test_a_pod_on_a_node_for_the_minimum_or_on_a_requested_one_is_told_its_group() -> None:
+def test_a_pod_on_a_minimum_size_node_or_a_requested_one_is_reported_with_its_group() -> None:
     requested = ClusterSizeMemory(requested={"b": RequestedNodes(1, NOW - 5)})
     groups = [
         group("a", min_size=1, node_template=template(labels={"pool": "a"})),

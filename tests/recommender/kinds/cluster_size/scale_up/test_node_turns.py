@@ -81,7 +81,7 @@ class EveryNode:
 
 @settings(max_examples=300, deadline=None)
 @given(NODES, BATCHES)
-def test_pods_get_the_nodes_that_they_would_get_if_all_were_asked(
+def test_pods_get_the_same_nodes_as_if_every_node_were_tried(
     present: list[tuple[int, str]],
     batches: list[tuple[int, int, int, PodScheduling, list[tuple[int, str]]]],
 ) -> None:
@@ -112,7 +112,7 @@ def test_pods_get_the_nodes_that_they_would_get_if_all_were_asked(
     assert places[0] == places[1]
 
 
-def test_nodes_that_refused_are_asked_again_once_the_pods_that_came_with_a_new_node_are_gone() -> None:
+def test_nodes_that_refused_are_tried_again_after_a_new_node_is_reverted() -> None:
     snapshot = Snapshot([of(0, 4, "x"), of(1, 1, "y")], [])
     first, second, third, daemon = (
         pod(name, "1", "1Gi", labels={"app": "a0"}, scheduling=CONSTRAINTS[0]) for name in ("p0", "p1", "p2", "daemon")
@@ -129,7 +129,7 @@ def test_nodes_that_refused_are_asked_again_once_the_pods_that_came_with_a_new_n
     assert turns.place([third]) == 1
 
 
-def test_nodes_of_other_groups_are_not_asked_for_each_pod() -> None:
+def test_nodes_of_other_groups_are_not_tried_for_each_pod() -> None:
     zones = ["other"] * 50 + ["mine"]
     snapshot = Snapshot([of(number, 8, zone) for number, zone in enumerate(zones)], [])
     scheduling = PodScheduling(node_selector=((ZONE, "mine"),), spread=(SpreadConstraint(ZONE, 9, APPS[0]),))

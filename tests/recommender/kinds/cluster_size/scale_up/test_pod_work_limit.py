@@ -32,7 +32,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pod_work_limit, "MOST_RELATED_SHAPES", 2)
 
 
-def test_pods_of_a_tenant_with_many_different_ones_wait_and_those_of_others_do_not() -> None:
+def test_a_tenant_with_many_different_pods_does_not_delay_pods_of_others() -> None:
     evil = [pod(f"e{number}", f"{number + 1}m", namespace="evil") for number in range(9)]
     first = pod("first", "1", namespace="evil", priority=7)
     web = [pod(f"w{number}", "1", namespace="shop") for number in range(5)]
@@ -43,7 +43,7 @@ def test_pods_of_a_tenant_with_many_different_ones_wait_and_those_of_others_do_n
     assert beyond == evil[1:]
 
 
-def test_pods_that_depend_on_others_have_a_smaller_bound_of_their_own() -> None:
+def test_pods_that_depend_on_others_have_a_smaller_bound() -> None:
     evil = [pod(f"e{number}", f"{number + 1}m", namespace="evil", scheduling=APART) for number in range(5)]
     plain = [pod("plain")]
 
@@ -57,7 +57,7 @@ def many_terms(count: int) -> PodScheduling:
     )
 
 
-def test_terms_values_and_labels_count_and_take_turns_by_namespace() -> None:
+def test_many_terms_or_labels_count_as_more_work_and_namespaces_take_turns() -> None:
     """In an attack, few pods each need as much work as many."""
     evil = [pod(f"e{number}", f"{number + 1}m", namespace="evil", scheduling=many_terms(20)) for number in range(3)]
     web = [pod(f"w{number}", f"{number + 1}m", namespace="shop", scheduling=APART) for number in range(2)]
@@ -71,7 +71,7 @@ def test_terms_values_and_labels_count_and_take_turns_by_namespace() -> None:
     st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 60)), max_size=30),
     st.integers(1, 12),
 )
-def test_no_namespace_gets_less_than_its_share_and_all_get_no_more_than_the_bound(
+def test_each_namespace_gets_its_share_and_the_total_stays_within_the_bound(
     sizes: list[tuple[str, int]], most: int
 ) -> None:
     pods = [
@@ -102,7 +102,7 @@ def removal(pods: list[ClusterPod]) -> tuple[ClusterSizeAnswer, bool]:
 
 
 @pytest.mark.parametrize("scheduling", [PodScheduling(), APART], ids=["plain", "affinity"])
-def test_pods_of_a_tenant_who_has_used_up_his_share_are_named_and_keep_no_node(scheduling: PodScheduling) -> None:
+def test_pods_beyond_the_share_of_their_tenant_are_reported_and_keep_no_node(scheduling: PodScheduling) -> None:
     """In an attack, 301 pods with affinity that fit nowhere, or 2,001 plain ones, kept every node of the cluster."""
     evil = [pod(f"e{number}", f"{number + 100}", namespace="evil", scheduling=scheduling) for number in range(5)]
 
@@ -113,7 +113,7 @@ def test_pods_of_a_tenant_who_has_used_up_his_share_are_named_and_keep_no_node(s
     assert (answer.pending_pods, goes) == (5, True)
 
 
-def test_pods_of_namespaces_that_had_no_turn_keep_nodes() -> None:
+def test_pods_of_namespaces_without_a_turn_keep_nodes() -> None:
     _, goes = removal([pod("p", f"{number + 100}", namespace=f"n{number}") for number in range(5)])
     assert not goes
 

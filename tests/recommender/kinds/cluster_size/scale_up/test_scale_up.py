@@ -24,7 +24,7 @@ IN_LARGE = PodScheduling(node_selector=(("pool", "large"),))
 IN_SMALL = PodScheduling(node_selector=(("pool", "small"),))
 
 
-def test_pods_that_fit_on_nodes_that_exist_need_none() -> None:
+def test_pods_that_fit_on_existing_nodes_need_no_new_ones() -> None:
     nodes = [node("n0"), node("n1")]
     answer = decided(situation([group("a", size=2, nodes=("n0", "n1"))], nodes=nodes, pods=pods(8)))
     assert answer.increases == {}
@@ -32,7 +32,7 @@ def test_pods_that_fit_on_nodes_that_exist_need_none() -> None:
     assert answer.reasons == {"a": "no pending pod needs another node"}
 
 
-def test_the_rest_gets_new_nodes_and_the_round_is_named() -> None:
+def test_remaining_pods_get_new_nodes_and_the_round_is_recorded() -> None:
     answer = decided(situation([group("a", size=1, nodes=("n0",))], nodes=[node("n0")], pods=pods(10)))
     assert answer.increases == {"a": 2}
     assert (answer.fitting_pods, answer.helped_pods) == (4, 6)
@@ -41,14 +41,14 @@ def test_the_rest_gets_new_nodes_and_the_round_is_named() -> None:
     assert answer.binding == "round/1"
 
 
-def test_the_snapshot_holds_the_new_nodes_with_their_pods_afterwards() -> None:
+def test_after_the_decision_the_snapshot_holds_the_new_nodes_with_their_pods() -> None:
     its = situation([group("a")], pods=pods(6))
     snapshot = snapshot_of(its)
     scale_up(its, settings(), snapshot)
     assert {name: len(info.pods) for name, info in snapshot.nodes.items()} == {"a-new-0": 4, "a-new-1": 2}
 
 
-def test_rounds_mix_groups_where_one_alone_cannot_hold_all() -> None:
+def test_rounds_combine_groups_if_one_group_cannot_hold_all_pods() -> None:
     groups = [group("large", node_template=LARGE), group("small", node_template=SMALL)]
     waiting = [
         *pods(1, name="l", like=pod("l", scheduling=IN_LARGE)),
@@ -59,7 +59,7 @@ def test_rounds_mix_groups_where_one_alone_cannot_hold_all() -> None:
     assert [step.step for step in answer.steps] == ["round/1", "round/2"]
 
 
-def test_one_round_is_the_single_decision_of_the_peer() -> None:
+def test_one_round_gives_the_single_decision_of_the_peer() -> None:
     groups = [group("large", node_template=LARGE), group("small", node_template=SMALL)]
     waiting = [
         *pods(2, name="l", like=pod("l", scheduling=IN_LARGE)),
@@ -70,7 +70,7 @@ def test_one_round_is_the_single_decision_of_the_peer() -> None:
     assert answer.unschedulable[0].groups["small"] == "one more node would do, but the limit of rounds is reached"
 
 
-def test_when_a_group_is_full_the_next_one_takes_the_rest() -> None:
+def test_if_a_group_is_full_the_next_one_gets_the_rest() -> None:
     groups = [group("a", max_size=1), group("b", max_size=5)]
     answer = decided(situation(groups, pods=pods(12)), expanders=("priority",), priorities={1: ("b",), 9: ("a",)})
     assert answer.increases == {"a": 1, "b": 2}
@@ -109,7 +109,7 @@ def test_an_extended_resource_is_limited() -> None:
         pytest.param(6, 5, {}, id="not-at-all-beyond-a-limit"),
     ],
 )
-def test_a_group_of_all_or_nothing_gets_all_its_nodes_or_none(
+def test_an_all_or_nothing_group_gets_all_its_nodes_or_none(
     largest: int, limit: int | None, increases: dict[str, int]
 ) -> None:
     its = group("a", max_size=largest, zero_or_max=True)
@@ -117,7 +117,7 @@ def test_a_group_of_all_or_nothing_gets_all_its_nodes_or_none(
     assert answer.increases == increases
 
 
-def test_similar_groups_share_the_nodes_and_what_differs_is_said() -> None:
+def test_similar_groups_share_the_nodes_and_differences_are_reported() -> None:
     zones = [template(labels={"topology.kubernetes.io/zone": zone}) for zone in "xyz"]
     other = template(labels={"tier": "gold"})
     groups = [
@@ -139,11 +139,11 @@ def test_minimum_sizes_are_reached_first_and_their_nodes_hold_pending_pods() -> 
     assert answer.fitting_pods == 8
 
 
-def test_minimum_sizes_are_left_alone_where_they_are_not_enforced() -> None:
+def test_minimum_sizes_are_ignored_unless_enforced() -> None:
     assert decided(situation([group("a", min_size=3)]), enforce_min_size=False).increases == {}
 
 
-def test_groups_without_template_or_with_a_problem_are_named_and_left_out() -> None:
+def test_groups_without_template_or_with_a_problem_are_reported_and_left_out() -> None:
     groups = [
         replace(group("empty"), template=None),
         group("broken", problem="its object states no size"),
@@ -160,7 +160,7 @@ def test_groups_without_template_or_with_a_problem_are_named_and_left_out() -> N
     }
 
 
-def test_an_unhealthy_cluster_is_left_alone() -> None:
+def test_an_unhealthy_cluster_is_not_scaled_up() -> None:
     nodes = [node(f"n{number}", conditions=NOT_READY) for number in range(4)]
     its = situation([group("a", size=4, nodes=[each.name for each in nodes])], nodes=nodes, pods=pods(1))
     answer = decided(its)
@@ -169,7 +169,7 @@ def test_an_unhealthy_cluster_is_left_alone() -> None:
     assert answer.reasons == {"a": answer.hold}
 
 
-def test_nodes_that_are_starting_are_on_their_way() -> None:
+def test_starting_nodes_count_as_on_their_way() -> None:
     taints = ("node.kubernetes.io/not-ready:NoSchedule",)
     starting = node("n0", conditions=NOT_READY, taints=taints, created=NOW - 60)
     its = situation([group("a", size=1, nodes=("n0",))], nodes=[starting], pods=pods(4))
@@ -183,7 +183,7 @@ def test_nodes_that_are_starting_are_on_their_way() -> None:
         pytest.param("other", {"a": 1}, id="another-static-pod"),
     ],
 )
-def test_a_static_pod_that_a_starting_node_has_already_counts_once(present: str, increases: dict[str, int]) -> None:
+def test_a_static_pod_of_a_starting_node_counts_once(present: str, increases: dict[str, int]) -> None:
     starting = node("n0", conditions=NOT_READY, created=NOW - 60)
     static = [
         pod(f"{name}-{on}", "1500m", node=on, namespace="kube-system", controller=controller(on, "Node", "v1"))
@@ -195,7 +195,7 @@ def test_a_static_pod_that_a_starting_node_has_already_counts_once(present: str,
     assert decided(its).increases == increases
 
 
-def test_a_node_that_is_not_ready_for_long_is_not_on_its_way() -> None:
+def test_a_node_that_is_unready_for_long_does_not_count_as_on_its_way() -> None:
     taints = ("node.kubernetes.io/not-ready:NoSchedule",)
     old = node("n0", conditions=NOT_READY, taints=taints, created=NOW - 3600)
     its = situation([group("a", size=1, nodes=("n0",))], nodes=[old], pods=pods(4))
@@ -206,14 +206,14 @@ def test_a_node_that_is_not_ready_for_long_is_not_on_its_way() -> None:
     ("writes_sizes", "increases"),
     [pytest.param(True, {}, id="written"), pytest.param(False, {"a": 2}, id="only-recommended")],
 )
-def test_a_size_that_nobody_acts_on_is_recommended_again(*, writes_sizes: bool, increases: dict[str, int]) -> None:
+def test_a_size_is_recommended_again_unless_it_is_written(*, writes_sizes: bool, increases: dict[str, int]) -> None:
     memory = ClusterSizeMemory(requested={"a": RequestedNodes(2, NOW - 60)}, sizes={"a": 2})
     size = 2 if writes_sizes else 0
     its = situation([group("a", size=size)], pods=pods(8), memory=memory, writes_sizes=writes_sizes)
     assert decided(its).increases == increases
 
 
-def test_nodes_that_do_not_come_put_the_size_right_and_the_next_group_is_tried() -> None:
+def test_late_nodes_correct_the_size_and_the_next_group_is_tried() -> None:
     memory = ClusterSizeMemory(requested={"a": RequestedNodes(2, NOW - 901)})
     its = situation([group("a", size=2), group("b")], pods=pods(8), memory=memory, writes_sizes=True)
     answer = decided(its, expanders=("priority",), priorities={9: ("a",), 1: ("b",)})
@@ -224,7 +224,7 @@ def test_nodes_that_do_not_come_put_the_size_right_and_the_next_group_is_tried()
     assert answer.memory.back_offs["a"].until == NOW + 300
 
 
-def test_a_group_that_backs_off_is_left_alone_until_then() -> None:
+def test_a_group_that_backs_off_does_not_grow_until_the_back_off_ends() -> None:
     back_off = BackOff(NOW + 60, 300.0, NOW - 240, "it failed")
     its = situation([group("a")], pods=pods(1), memory=ClusterSizeMemory(back_offs={"a": back_off}))
     answer = decided(its)
@@ -234,13 +234,13 @@ def test_a_group_that_backs_off_is_left_alone_until_then() -> None:
     assert decided(later).increases == {"a": 1}
 
 
-def test_a_group_of_its_own_patience_waits_longer_for_its_nodes() -> None:
+def test_a_group_with_a_longer_provision_time_waits_longer_for_its_nodes() -> None:
     patient = replace(group("a", size=2), options=GroupOptions(max_node_provision_seconds=2000.0))
     memory = ClusterSizeMemory(requested={"a": RequestedNodes(2, NOW - 1000)})
     assert decided(situation([patient], pods=pods(8), memory=memory, writes_sizes=True)).increases == {}
 
 
-def test_pods_that_repel_each_other_get_a_node_each() -> None:
+def test_pods_with_mutual_anti_affinity_get_a_node_each() -> None:
     selector = parse_selector("app=web")
     term = PodTerm("kubernetes.io/hostname", selector, frozenset({"default"}))
     apart = PodScheduling(anti_affinity=(term,))
@@ -248,21 +248,21 @@ def test_pods_that_repel_each_other_get_a_node_each() -> None:
     assert answer.increases == {"a": 3}
 
 
-def test_a_missing_price_is_said() -> None:
+def test_a_missing_price_is_reported() -> None:
     groups = [group("priced", price=1.0), group("unpriced")]
     answer = decided(situation(groups, pods=pods(1)), expanders=("price",))
     assert answer.increases == {"priced": 1}
     assert "not compared, because they have no price: unpriced" in answer.steps[0].detail
 
 
-def test_broken_priorities_do_not_stop_anything_and_are_said() -> None:
+def test_broken_priorities_are_reported_and_do_not_prevent_a_choice() -> None:
     groups = [group("a"), group("b")]
     answer = decided(situation(groups, pods=pods(1)), expanders=("priority",), priorities={1: ("(",)})
     assert len(answer.increases) == 1
     assert "a pattern of priority 1 cannot be used" in answer.steps[0].detail
 
 
-def test_the_answer_states_how_far_from_the_optimum_it_can_be() -> None:
+def test_the_answer_states_a_bound_for_the_optimum() -> None:
     groups = [group("a", price=2.0), group("b", price=3.0)]
     answer = decided(situation(groups, pods=pods(9)), expanders=("priority",), priorities={1: ("b",)})
     assert answer.bound is not None
@@ -274,7 +274,7 @@ def test_without_new_nodes_there_is_no_bound() -> None:
     assert decided(situation([group("a")])).bound is None
 
 
-def test_pods_whose_names_are_like_those_of_a_new_nodes_own_pods_do_no_harm() -> None:
+def test_pods_named_like_the_pods_of_a_new_node_are_placed() -> None:
     own = pod("agent", namespace="kube-system", controller=controller("agent", "DaemonSet"))
     nameless = [pod("", namespace="kube-system", controller=controller(name, "DaemonSet")) for name in "xy"]
     its = group("a", node_template=template(pods=[own, *nameless]))
@@ -288,7 +288,7 @@ def test_a_minimum_above_the_maximum_does_not_exceed_the_maximum() -> None:
 
 @pytest.mark.parametrize(("most", "added"), [(1, {}), (29, {}), (30, {"a": 30})])
 @pytest.mark.parametrize("minimum", [0, 1])
-def test_a_group_of_all_or_nothing_does_not_grow_by_more_nodes_than_a_scale_up_may_add(
+def test_an_all_or_nothing_group_does_not_exceed_max_nodes_per_scale_up(
     most: int, added: dict[str, int], minimum: int
 ) -> None:
     its = situation([group("a", max_size=30, min_size=minimum, zero_or_max=True)], pods=pods(3))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import ClusterPod
 
 
-def test_pods_that_take_no_part_are_left_out_with_the_reason() -> None:
+def test_pods_that_do_not_count_are_listed_with_the_reason() -> None:
     waiting = [
         pod("gated", scheduling=PodScheduling(is_gated=True)),
         pod("theirs", scheduling=PodScheduling(scheduler_name="volcano")),
@@ -47,7 +47,7 @@ def test_pods_that_take_no_part_are_left_out_with_the_reason() -> None:
     assert answer.helped_pods == 1
 
 
-def test_bound_expendable_pods_hold_no_place() -> None:
+def test_bound_expendable_pods_take_no_room() -> None:
     bound = pod("low", "4", node="n0", priority=-11)
     its = situation([group("a", size=1, nodes=("n0",))], nodes=[node("n0")], pods=[bound, *pods(1, "4")])
     assert decided(its).fitting_pods == 1
@@ -72,7 +72,7 @@ def test_young_pods_wait(*, age: float, annotation: str, waits: bool, waiting: b
     assert answer.increases == ({} if waiting else {"a": 1})
 
 
-def test_while_all_pods_have_only_just_come_more_are_waited_for() -> None:
+def test_if_all_pods_have_just_arrived_the_decision_waits_for_more() -> None:
     new, old = pod("new", created=NOW - 1), pod("old", created=NOW - 3)
     assert decided(situation([group("a")], pods=[new])).waiting == (PodName("default", "new"),)
     assert decided(situation([group("a")], pods=[new, old])).waiting == ()
@@ -92,7 +92,7 @@ def test_while_all_pods_have_only_just_come_more_are_waited_for() -> None:
         pytest.param((None, 1.0), 0.0, None, id="an-unknown-age-counts"),
     ],
 )
-def test_the_answer_says_when_the_first_young_pod_counts(
+def test_the_answer_states_when_the_first_young_pod_counts(
     ages: tuple[float | None, ...], delay: float, until: float | None
 ) -> None:
     young = [pod(f"p{i}", created=None if age is None else NOW - age) for i, age in enumerate(ages)]
@@ -109,9 +109,7 @@ def test_without_waiting_no_pod_is_young() -> None:
     st.lists(st.tuples(st.floats(-5, 100), st.sampled_from(["", "7s", "0.3s"])), min_size=1, max_size=6),
     st.sampled_from([0.0, 0.1, 3.0, 30.0]),
 )
-def test_when_time_alone_makes_a_pod_count_a_decision_at_that_time_counts_it(
-    made: list[tuple[float, str]], delay: float
-) -> None:
+def test_a_waiting_pod_counts_at_the_stated_time(made: list[tuple[float, str]], delay: float) -> None:
     annotation = "cluster-autoscaler.kubernetes.io/pod-scale-up-delay"
     young = [
         pod(f"p{number}", created=NOW - age, annotations={annotation: text} if text else {})
@@ -126,20 +124,20 @@ def test_when_time_alone_makes_a_pod_count_a_decision_at_that_time_counts_it(
         assert set(again.waiting) < set(first.waiting)
 
 
-def test_pods_of_the_future_are_neither_young_nor_expendable() -> None:
+def test_future_pods_are_neither_young_nor_expendable() -> None:
     future = pod("later", "3", created=NOW, priority=-1000)
     its = situation([group("a")], future_pods=(future,))
     assert decided(its, new_pod_scale_up_delay_seconds=60.0).increases == {"a": 1}
 
 
-def test_pods_without_a_place_that_do_not_exist_are_known() -> None:
+def test_unschedulable_future_pods_are_marked_as_expected() -> None:
     its = situation([group("a")], pods=[pod("now", "100")], future_pods=(pod("later", "100"),))
     answer = decide_size(its, settings())
     assert [str(one) for each in answer.unschedulable for one in each.pods] == ["default/now", "default/later"]
     assert answer.expected == {PodName("default", "later")}
 
 
-def test_pods_of_nodes_that_are_being_deleted_need_a_place() -> None:
+def test_pods_of_nodes_that_are_being_deleted_need_room() -> None:
     going = replace(group("a", size=1, nodes=("n0",)), deleting=("n0",))
     bound = [pod("p", "3", node="n0", controller="web"), pod("d", node="n0", controller=controller("d", "DaemonSet"))]
     answer = decided(situation([going], nodes=[node("n0")], pods=bound))
@@ -156,7 +154,7 @@ def nominated(its: ClusterPod, on: str) -> ClusterPod:
     ("on", "cordoned", "needed"),
     [("n0", False, {}), ("n9", False, {"a": 1}), ("n0", True, {"a": 1}), ("", False, {"a": 1})],
 )
-def test_a_pod_for_which_others_are_evicted_needs_no_further_node(
+def test_a_pod_that_preempts_others_needs_no_additional_node(
     on: str,
     cordoned: bool,  # noqa: FBT001 - a column of the table
     needed: dict[str, int],
@@ -170,7 +168,7 @@ def test_a_pod_for_which_others_are_evicted_needs_no_further_node(
     assert answer.fitting_pods == (0 if needed else 1)
 
 
-def test_the_pod_that_replaces_one_of_a_node_that_goes_is_nominated_for_no_node() -> None:
+def test_the_nomination_of_a_pod_of_a_deleted_node_is_ignored() -> None:
     # Before 1.34, Kubernetes keeps the nomination of a pod that got another node.
     moved = nominated(pod("p", "3", node="n0", controller="web"), "n1")
     full = pod("full", "3", node="n1", controller="web")
@@ -179,7 +177,7 @@ def test_the_pod_that_replaces_one_of_a_node_that_goes_is_nominated_for_no_node(
     assert answer.increases == {"a": 1}
 
 
-def test_pods_of_any_scheduler_get_nodes_unless_the_schedulers_are_listed() -> None:
+def test_pods_of_every_scheduler_get_nodes_unless_schedulers_are_listed() -> None:
     theirs = pod("theirs", scheduling=PodScheduling(scheduler_name="volcano"))
     its = situation([group("a")], pods=[theirs])
     assert decided(its).increases == {"a": 1}
@@ -187,7 +185,7 @@ def test_pods_of_any_scheduler_get_nodes_unless_the_schedulers_are_listed() -> N
     assert decided(its, scheduler_names=frozenset({"default-scheduler"})).increases == {}
 
 
-def test_a_pod_that_may_stay_beside_one_that_is_placed_later_needs_no_node() -> None:
+def test_a_pod_that_fits_beside_a_later_pod_needs_no_node() -> None:
     beside = PodTerm(HOSTNAME_LABEL, parse_selector("app=db"), frozenset({"default"}))
     waiting = [
         pod("web", "1", labels={"app": "web"}, scheduling=PodScheduling(affinity=(beside,))),

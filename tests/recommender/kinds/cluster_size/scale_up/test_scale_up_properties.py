@@ -101,7 +101,7 @@ def test_sizes_stay_within_limits_and_every_pod_is_accounted_for(
 
 @settings(max_examples=50, deadline=None)
 @given(its=situations(), expanders=EXPANDERS, balance=st.booleans())
-def test_no_pod_is_left_that_a_group_with_room_could_hold(
+def test_no_pod_is_left_over_that_a_group_with_room_could_hold(
     *, its: ClusterSituation, expanders: tuple[str, ...], balance: bool
 ) -> None:
     snapshot = snapshot_of(its)

@@ -26,7 +26,7 @@ def record(size: int, *names: str) -> Record:
     return Record("w", "clusterSize", 1.0, Status.OK, "", details=ClusterSizeAnswer(groups, unschedulable=pods))
 
 
-def test_a_size_that_changes_is_an_event_where_an_object_holds_it() -> None:
+def test_a_changed_size_is_an_event_of_the_object_that_holds_it() -> None:
     [event] = events_of_sizes(record(3), record(5))
 
     assert str(event.target) == "MachineDeployment capi/workers"
@@ -36,18 +36,18 @@ def test_a_size_that_changes_is_an_event_where_an_object_holds_it() -> None:
     )
 
 
-def test_nothing_has_changed_at_the_start() -> None:
+def test_the_first_record_has_no_events() -> None:
     assert list(events_of_sizes(None, record(5))) == []
 
 
-def test_the_event_of_a_pod_names_its_uid_without_which_kubectl_describe_does_not_show_it() -> None:
+def test_the_event_of_a_pod_has_its_uid() -> None:
     waiting = pod_names([pod("x")])
     answer = ClusterSizeAnswer((), unschedulable=(UnschedulablePods(waiting, {"a": "Insufficient cpu"}),))
     [event] = events_of_sizes(None, replace(record(3), details=answer))
     assert event.uid == pod("x").uid
 
 
-def test_pods_that_no_group_can_hold_have_one_event_for_all_that_are_alike() -> None:
+def test_alike_pods_that_no_group_can_hold_share_one_event() -> None:
     first, second = record(3, "x"), record(3, "x", "y")
 
     assert [str(event.target) for event in events_of_sizes(None, first)] == ["Pod shop/x"]
@@ -56,7 +56,7 @@ def test_pods_that_no_group_can_hold_have_one_event_for_all_that_are_alike() -> 
     assert event.message.endswith("no node group can hold this pod (and 1 pod like it): a: Insufficient cpu")
 
 
-def test_a_group_that_is_left_out_has_no_new_recommendation() -> None:
+def test_a_group_that_is_left_out_has_no_event() -> None:
     before, after = record(5), record(3)
     for one in (before, after):
         answer = answer_of(one)
@@ -67,7 +67,7 @@ def test_a_group_that_is_left_out_has_no_new_recommendation() -> None:
         assert list(events_of_sizes(*pair)) == []
 
 
-def test_the_event_of_a_pod_for_which_no_group_was_tried_says_only_why() -> None:
+def test_the_event_of_a_pod_without_a_tried_group_states_only_the_reason() -> None:
     gated = UnschedulablePods((PodName("shop", "x"),), {}, "it has a scheduling gate")
     one = Record("w", "clusterSize", 1.0, Status.OK, "", details=ClusterSizeAnswer(unschedulable=(gated,)))
 

@@ -100,7 +100,7 @@ def test_an_answer_is_exposed(series: str, value: float) -> None:
     assert exposed(RECORD)[series] == value
 
 
-def test_pods_for_which_no_group_was_tried_are_not_counted_as_pods_that_no_group_can_hold() -> None:
+def test_untried_pods_are_not_counted_as_unschedulable() -> None:
     left_out = left_out_pods([(pod("p"), NOT_LOOKED_AT), (pod("gated"), "it has a scheduling gate")])
     answer = replace(ANSWER, unschedulable=(*ANSWER.unschedulable, *left_out))
 
@@ -114,7 +114,7 @@ def test_a_group_that_is_left_out_has_no_series() -> None:
     assert not [series for series in exposed(RECORD) if 'node_group="odd"' in series]
 
 
-def test_sizes_that_are_held_without_facts_state_nothing_about_pods() -> None:
+def test_held_sizes_without_facts_state_nothing_about_pods() -> None:
     held = ClusterSizeAnswer((GroupSize("a", None, 5, 5, None, None, "held"),), is_held=True)
     record = Record("workers", "clusterSize", NOW, Status.HELD, "held", details=held)
 
@@ -124,7 +124,7 @@ def test_sizes_that_are_held_without_facts_state_nothing_about_pods() -> None:
     assert not names & {"tidewatch_unschedulable_pods", "tidewatch_node_group_nodes", "tidewatch_pending_pods"}
 
 
-def test_the_history_has_the_nodes_of_all_groups_and_the_page_calls_them_so() -> None:
+def test_the_history_sums_the_nodes_of_all_groups_and_the_page_labels_them() -> None:
     groups = [group for group in ANSWER.groups if not group.is_left_out]
     ((name, point),) = points_of(NOW, [RECORD])
     assert point.replicas == sum(group.after_removals for group in groups) > 0
@@ -133,7 +133,7 @@ def test_the_history_has_the_nodes_of_all_groups_and_the_page_calls_them_so() ->
     assert "recommended nodes" in PageRenderer("v1").page(shown, {name: (point,)}.__getitem__)
 
 
-def test_the_page_shows_the_answer_and_escapes_all_of_it() -> None:
+def test_the_page_shows_and_escapes_the_whole_answer() -> None:
     page = PageRenderer("v1").page(
         Publication(leads=True, time=NOW, valid_until=NOW + 60, records=(RECORD,)), lambda _: ()
     )

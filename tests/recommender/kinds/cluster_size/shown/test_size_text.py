@@ -91,7 +91,7 @@ def places(
                 "    12 pods of shop/web, shop/db-0: needs disk=nvme; no group has it",
                 '    shop/pg-0: persistentvolumeclaim "data" not found',
             ],
-            id="what is missing is said once",
+            id="what is missing is stated once",
         ),
         pytest.param(
             ClusterSizeAnswer(
@@ -124,7 +124,7 @@ def places(
                 "    cordoned: n5 (a), n6",
                 "    starting: n7 (a): it is not ready yet",
             ],
-            id="what the cluster could do by itself",
+            id="pods for which the cluster needs no new node",
         ),
         pytest.param(
             ClusterSizeAnswer(
@@ -211,11 +211,11 @@ def places(
         pytest.param(ClusterSizeAnswer(), ["  CHANGES", "    no node group is known"], id="nothing"),
     ],
 )
-def test_an_answer_reads_like_this(answer: ClusterSizeAnswer, lines: list[str]) -> None:
+def test_an_answer_has_this_text(answer: ClusterSizeAnswer, lines: list[str]) -> None:
     assert text_of(answer) == lines
 
 
-def test_many_nodes_are_named_by_reason() -> None:
+def test_many_nodes_are_grouped_by_reason() -> None:
     waiting = tuple(Removal(f"n{one}", "a", 0.1, "ScaleUpNeeded: pods wait", None, is_due=False) for one in range(60))
     kept = tuple(KeptNode(f"k{one}", "a", f"NotUnderutilized: {one}% of cpu") for one in range(5000))
     found = text_of(ClusterSizeAnswer(removals=waiting, kept=kept, notes=("one note", "another")))
@@ -239,7 +239,7 @@ NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=90)
     kinds=st.lists(st.tuples(st.sampled_from(PlaceKind), st.sampled_from(PodOrigin)), min_size=1, max_size=5),
     width=st.sampled_from((None, 40, 80, 120)),
 )
-def test_no_line_is_wider_than_it_may_be_and_nothing_controls_the_terminal(
+def test_no_line_exceeds_the_width_or_contains_control_characters(
     names: list[str], kinds: list[tuple[PlaceKind, PodOrigin]], width: int | None
 ) -> None:
     sized = tuple(group(name, 1, 3, 2, reason=name) for name in names)
@@ -260,7 +260,7 @@ def test_no_line_is_wider_than_it_may_be_and_nothing_controls_the_terminal(
     assert all(line.isprintable() for line in lines)
 
 
-def test_the_reason_why_a_group_is_left_out_is_stated_once() -> None:
+def test_the_reason_for_leaving_a_group_out_is_stated_once() -> None:
     left_out = replace(group("b", 2, 2, reason="node n1 already belongs to a"), is_left_out=True)
     notes = ("node group b: node n1 already belongs to a", "node group c: its selector matches no node")
     lines = text_of(ClusterSizeAnswer(groups=(group("a", 1, 1), left_out), notes=notes))
@@ -270,7 +270,7 @@ def test_the_reason_why_a_group_is_left_out_is_stated_once() -> None:
     assert lines[-1] == "    node group c: its selector matches no node"
 
 
-def test_the_explanation_has_steps_refusals_and_nodes_with_equal_reasons_once() -> None:
+def test_the_explanation_lists_steps_refusals_and_nodes_and_states_equal_reasons_once() -> None:
     refused = {"a": "Insufficient cpu", "b": "taint", "c": "taint"}
     answer = ClusterSizeAnswer(
         groups=(group("a", 1, 2), group("b", 1, 1, reason="none fits"), group("c", 1, 1, reason="none fits")),
@@ -298,7 +298,7 @@ def test_the_explanation_has_steps_refusals_and_nodes_with_equal_reasons_once() 
     ]
 
 
-def test_the_document_names_pods_that_fit_and_where_others_move() -> None:
+def test_the_document_lists_pods_that_fit_and_destinations_of_moved_pods() -> None:
     answer = ClusterSizeAnswer(
         removals=(Removal("n1", "a", 0.1, "unneeded", None, moves=(PodMove(PodName("shop", "w"), "n2"),)),),
         places=(

@@ -51,12 +51,12 @@ def test_an_assumption_is_read(text: str, expected: Assumption) -> None:
 @pytest.mark.parametrize(
     "text", ["web:40", "shop/web", "shop/web:", "shop/web:-1", "a/b/c/d:1", "shop/web:99999999", ""]
 )
-def test_what_is_not_an_assumption_is_an_error(text: str) -> None:
+def test_invalid_assumptions_are_errors(text: str) -> None:
     with pytest.raises(WhatIfError, match="write"):
         parse_assumption(text)
 
 
-def test_more_pods_are_copies_of_the_template_with_the_owner_of_those_that_exist() -> None:
+def test_added_pods_are_copies_of_the_template_with_the_owner_of_existing_pods() -> None:
     found = assumed(CLUSTER, WhatIf((Assumption("shop", "web", 5),)))
 
     assert found.cluster.pods == CLUSTER.pods
@@ -68,14 +68,14 @@ def test_more_pods_are_copies_of_the_template_with_the_owner_of_those_that_exist
 
 
 @pytest.mark.parametrize(("replicas", "left"), [(2, ["web-a", "web-b"]), (1, ["web-a"]), (0, [])])
-def test_fewer_pods_take_pending_ones_first_and_then_the_newest(replicas: int, left: list[str]) -> None:
+def test_pending_pods_are_removed_first_and_then_the_newest(replicas: int, left: list[str]) -> None:
     found = assumed(CLUSTER, WhatIf((Assumption("shop", "web", replicas),)))
 
     assert [name for name, _ in names(found.cluster)] == [*left, "agent-x"]
     assert found.pods == ()
 
 
-def test_the_pod_of_a_removed_node_is_nominated_for_no_node() -> None:
+def test_the_nomination_of_a_pod_of_a_removed_node_is_cleared() -> None:
     former = web("web-d", "n1")
     assert former.facts is not None
     former = replace(former, facts=replace(former.facts, nominated_node="n2"))
@@ -86,7 +86,7 @@ def test_the_pod_of_a_removed_node_is_nominated_for_no_node() -> None:
     assert (moved.node, moved.facts.nominated_node) == ("", "")
 
 
-def test_the_workload_counts_as_scaled() -> None:
+def test_the_workload_has_the_assumed_number_of_replicas() -> None:
     found = assumed(CLUSTER, WhatIf((Assumption("shop", "web", 7),))).cluster.workloads
 
     assert isinstance(found, Observed)
@@ -112,7 +112,7 @@ def test_a_workload_that_cannot_be_assumed_is_an_error(assumption: Assumption, m
 
 
 @pytest.mark.parametrize("kind", ["", "Deployment", "deployment"])
-def test_a_workload_has_one_number_of_pods(kind: str) -> None:
+def test_two_assumptions_for_one_workload_are_an_error(kind: str) -> None:
     first, second = Assumption("shop", "web", 5), Assumption("shop", "web", 6, kind)
     for both in ((first, second), (second, first)):
         message = f"--assume {both[1]}: the number of pods of this workload is given twice"
@@ -120,7 +120,7 @@ def test_a_workload_has_one_number_of_pods(kind: str) -> None:
             assumed(CLUSTER, WhatIf(both))
 
 
-def test_two_workloads_of_one_name_are_both_named_until_the_kind_is_written() -> None:
+def test_two_workloads_with_one_name_are_an_error_until_the_kind_is_given() -> None:
     twins = replace(CLUSTER, workloads=Observed((workload("Deployment"), workload("StatefulSet")), 5.0))
 
     with pytest.raises(WhatIfError, match="Deployment shop/web and StatefulSet shop/web: write which one"):
@@ -128,7 +128,7 @@ def test_two_workloads_of_one_name_are_both_named_until_the_kind_is_written() ->
     assert len(assumed(twins, WhatIf((Assumption("shop", "web", 5, "statefulset"),))).pods) == 5
 
 
-def test_pods_of_a_node_that_is_gone_need_another_place_but_not_those_of_daemon_sets() -> None:
+def test_pods_of_a_removed_node_become_pending_except_those_of_daemon_sets() -> None:
     found = assumed(CLUSTER, WhatIf(without_nodes=("n1",))).cluster
 
     assert isinstance(found.nodes, Observed)
@@ -136,12 +136,12 @@ def test_pods_of_a_node_that_is_gone_need_another_place_but_not_those_of_daemon_
     assert names(found) == [("web-a", ""), ("web-b", "n2"), ("web-c", "")]
 
 
-def test_an_unknown_node_is_an_error_that_names_the_nearest() -> None:
+def test_an_unknown_node_is_an_error_with_the_nearest_name() -> None:
     with pytest.raises(WhatIfError, match=r"--without-node n11: there is no such node: did you mean n1\?"):
         assumed(CLUSTER, WhatIf(without_nodes=("n11",)))
 
 
-def test_added_pods_are_unbound_and_have_names_of_their_own() -> None:
+def test_added_pods_are_unbound_and_have_unique_names() -> None:
     question = WhatIf(pods=(web("web-a", "n9"), web("new")), workloads=(workload("Deployment", "other", 2),))
 
     found = assumed(CLUSTER, question)
@@ -151,12 +151,12 @@ def test_added_pods_are_unbound_and_have_names_of_their_own() -> None:
     assert found.notes == ("4 pods of --add-pods",)
 
 
-def test_what_is_not_known_cannot_be_assumed() -> None:
+def test_assumptions_about_unknown_workloads_are_errors() -> None:
     with pytest.raises(WhatIfError, match="workloads are not known: no rights"):
         assumed(replace(CLUSTER, workloads=Unknown("no rights")), WhatIf((Assumption("shop", "web", 5),)))
 
 
-def test_more_added_pods_than_any_cluster_has_are_an_error() -> None:
+def test_more_added_pods_than_any_cluster_can_have_are_an_error() -> None:
     many = workload("Deployment", "many", 2**31 - 1)
     with pytest.raises(WhatIfError, match="--add-pods: with Deployment shop/many there are more than 1000000 pods"):
         assumed(CLUSTER, WhatIf(workloads=(many,)))
