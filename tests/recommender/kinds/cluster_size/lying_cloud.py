@@ -55,7 +55,7 @@ Shown: TypeAlias = Literal["honest", "frozen", "late", "jumping", "too-much", "a
 """How the size that a group shows relates to its real size."""
 Machines: TypeAlias = Literal["honest", "none", "of-the-other-group", "unknown", "deleting"]
 """The machines that a group lists."""
-Owner: TypeAlias = Literal["honest", "nobody", "the-other-group"]
+Owner: TypeAlias = Literal["honest", "no-group", "the-other-group"]
 """The group that a node is said to belong to."""
 
 
@@ -225,7 +225,7 @@ class LyingCloud:
         liar, honest = self.groups["liar"], self.groups["honest"]
         if any(each.name == node.provider_id for each in honest.machines):
             return honest
-        return {"honest": liar, "nobody": None, "the-other-group": honest}[self.lies.owner]
+        return {"honest": liar, "no-group": None, "the-other-group": honest}[self.lies.owner]
 
     def close(self) -> None:
         return

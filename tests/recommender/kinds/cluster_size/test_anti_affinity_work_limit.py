@@ -53,7 +53,7 @@ def app(name: str, namespace: str = "evil") -> PodTerm:
     return PodTerm(HOSTNAME_LABEL, parse_selector(f"app={name}"), frozenset({namespace}))
 
 
-def test_terms_within_the_bound_leave_all_pods_as_they_are() -> None:
+def test_terms_within_the_bound_leave_all_pods_unchanged() -> None:
     pods = tuple(owner(number, not_app(number)) for number in range(4))
     bound = within_term_bound(pods, NODES)
     assert bound.pods is pods
@@ -68,14 +68,14 @@ def test_equal_terms_count_once() -> None:
 @pytest.mark.parametrize(
     ("terms", "beyond"),
     [
-        pytest.param([(not_app(number),) for number in range(6)], 2, id="each is asked"),
+        pytest.param([(not_app(number),) for number in range(6)], 2, id="each is evaluated"),
         pytest.param([(app(f"x{number}"),) for number in range(6)], 0, id="found by a label"),
         pytest.param([(app(f"x{number}"),) for number in range(9)], 1, id="too many to be found"),
         pytest.param([tuple(map(not_app, range(5))), (not_app(9),)], 1, id="one pod has too many"),
         pytest.param([(replace(app("x"), selector=None),) for _ in range(9)], 0, id="matches nothing"),
     ],
 )
-def test_pods_beyond_the_bound_are_named_and_keep_their_node(terms: list[tuple[PodTerm, ...]], beyond: int) -> None:
+def test_pods_beyond_the_bound_are_reported_and_keep_their_node(terms: list[tuple[PodTerm, ...]], beyond: int) -> None:
     pods = tuple(owner(number, *its) for number, its in enumerate(terms))
     bound = within_term_bound(pods, NODES)
     assert sum(bool(one.facts and one.facts.problem) for one in bound.pods) == beyond
@@ -83,7 +83,7 @@ def test_pods_beyond_the_bound_are_named_and_keep_their_node(terms: list[tuple[P
     assert not beyond or f" {beyond} bound pod" in bound.notes[0]
 
 
-def test_terms_that_one_label_finds_are_not_found_cheaply_if_they_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_terms_that_require_the_same_label_count_as_expensive(monkeypatch: pytest.MonkeyPatch) -> None:
     """In an attack, each term requires the label that all pods of the other terms have, too."""
     monkeypatch.setattr(anti_affinity_work_limit, "_MOST_BY_LABEL", 2)
     crowd = [PodTerm(HOSTNAME_LABEL, parse_selector(f"app=web,x!=y{number}"), EVIL, EVERYTHING) for number in range(9)]
@@ -91,7 +91,7 @@ def test_terms_that_one_label_finds_are_not_found_cheaply_if_they_are_many(monke
     assert "3 bound pods" in bound.notes[0]
 
 
-def test_a_tenant_with_many_terms_takes_nothing_from_another() -> None:
+def test_the_many_terms_of_a_tenant_do_not_affect_other_tenants() -> None:
     evil = [owner(number, not_app(number)) for number in range(50)]
     shop = [owner(number, not_app(number, "shop"), namespace="shop", place="n1") for number in range(2)]
     bound = within_term_bound((*evil, *shop), NODES)
@@ -120,7 +120,7 @@ bound_pods = st.builds(
     st.sampled_from(("evil", "shop")),
     st.tuples(st.integers(0, 4), st.integers(0, 4)),
 )
-def test_no_pod_is_placed_against_a_term_however_many_are_beyond_the_bound(
+def test_no_pod_is_placed_against_a_term_even_if_terms_exceed_the_bound(
     pods: list[ClusterPod], labels: dict[str, str], namespace: str, most: tuple[int, int]
 ) -> None:
     pods = [replace(one, name=f"b{number}") for number, one in enumerate(pods)]
@@ -138,7 +138,7 @@ def test_no_pod_is_placed_against_a_term_however_many_are_beyond_the_bound(
     ]
 
 
-def test_the_node_of_a_pod_beyond_the_bound_stays_and_others_go() -> None:
+def test_the_node_of_a_pod_beyond_the_bound_is_kept_and_others_are_removed() -> None:
     names = ("n0", "n1", "n2")
     members = replace(group("a", size=3, nodes=names, max_size=3, node_template=template("4", "8Gi")), min_size=0)
     pods = [owner(number, *map(not_app, range(number * 9, number * 9 + 9))) for number in range(2)]

@@ -67,7 +67,7 @@ def sized(
         (Brakes(paused=Pause(Direction.BOTH, NOW - 1)), {}, (3, 9, 1), (9, 8)),
     ],
 )
-def test_sizes_that_the_brakes_let_through(
+def test_sizes_are_limited_by_brakes(
     brakes: Brakes, sizes: dict[str, int], given: tuple[int, int, int], expected: tuple[int, int]
 ) -> None:
     found = sized(answer(*given), brakes, sizes).answer.groups[0]
@@ -75,7 +75,7 @@ def test_sizes_that_the_brakes_let_through(
     assert (found.recommended, found.after_removals) == expected
 
 
-def test_what_a_brake_postpones_is_not_counted_as_saved_and_says_why() -> None:
+def test_removals_postponed_by_a_brake_do_not_count_as_savings_and_state_the_reason() -> None:
     found = sized(answer(9, 9, 3), Brakes(max_step=MaxStep(replicas=1))).answer
 
     assert [removal.is_due for removal in found.removals] == [True, False, False]
@@ -93,19 +93,19 @@ def test_too_many_changes_in_an_hour_keep_the_last_sizes() -> None:
     )
 
 
-def test_a_node_that_went_does_not_come_back_after_too_many_changes() -> None:
+def test_a_removed_node_does_not_come_back_after_too_many_changes() -> None:
     found = sized(answer(9, 9), Brakes(max_changes_per_hour=2), {"a": 10}, (NOW - 1800, NOW - 600))
 
     assert found.answer.groups[0].recommended == 9
 
 
-def test_a_part_of_an_all_or_nothing_group_is_no_step() -> None:
+def test_an_all_or_nothing_group_is_not_split_by_a_step() -> None:
     found = sized(answer(0, 8), Brakes(max_step=MaxStep(replicas=2)), zero_or_max=True)
 
     assert found.answer.groups[0].recommended == 0
 
 
-def test_a_brake_that_changes_a_size_is_a_step_and_binds() -> None:
+def test_a_brake_that_changes_a_size_is_recorded_as_the_binding_step() -> None:
     found = sized(answer(3, 9), Brakes(max_step=MaxStep(replicas=2))).answer
 
     assert [(step.step, step.group, step.value) for step in found.steps] == [("maxStep", "a", 5)]

@@ -19,7 +19,7 @@ def test_every_case_has_its_own_identifier_and_a_source() -> None:
     assert all(case.source for case in found)
 
 
-def test_every_case_is_asked_by_a_test_or_has_no_counterpart() -> None:
+def test_every_kind_of_case_is_used_by_a_test_or_has_no_counterpart() -> None:
     tests = Path(__file__).parent.rglob("test_*.py")
     asked = {kind for test in tests for kind in re.findall(r'\bcases\("(\w+)"\)', test.read_text())}
     kinds = {case.kind for case in all_cases()}
@@ -27,14 +27,14 @@ def test_every_case_is_asked_by_a_test_or_has_no_counterpart() -> None:
     assert not asked & set(WITHOUT_COUNTERPART)
 
 
-def test_the_page_of_cases_counts_those_of_each_kind() -> None:
+def test_the_page_of_cases_has_the_count_of_each_kind() -> None:
     rows = re.findall(r"^\| `(\w+)` \| (\d+) \|", (CHECKOUT / "docs" / "peer-cases.md").read_text(), re.MULTILINE)
     stated = {kind: int(count) for kind, count in rows}
     counted = [case.kind for case in all_cases()]
     assert {kind: stated.get(kind) for kind in counted} == {kind: counted.count(kind) for kind in counted}
 
 
-def test_builders_read_quantities_and_taints_as_their_objects_state_them() -> None:
+def test_builders_read_quantities_and_taints_as_written() -> None:
     built = node("n", cpu="1500m", memory="1Gi", taints=["gpu=yes:NoSchedule", "old:NoExecute"])
     assert built.allocatable["cpu"].milli_value() == 1500
     assert built.taints == (taint("gpu=yes:NoSchedule"), taint("old:NoExecute"))

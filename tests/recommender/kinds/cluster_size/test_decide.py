@@ -114,7 +114,7 @@ def test_pending_pods_make_the_group_grow() -> None:
     assert size_memory(found).sizes == {"a": 5}
 
 
-def test_a_timer_at_nine_of_ten_minutes_survives_the_end_of_the_process() -> None:
+def test_a_removal_timer_survives_a_restart_of_the_process() -> None:
     first = decided(cluster(NOW, running=2))
     later = decided(cluster(NOW + 9 * MINUTE, running=2), NOW + 9 * MINUTE, decided_each_minute(8))
 
@@ -126,7 +126,7 @@ def test_a_timer_at_nine_of_ten_minutes_survives_the_end_of_the_process() -> Non
     assert [removal.node for removal in answer.removals if removal.is_due] == ["n2"]
 
 
-def test_a_timer_does_not_run_while_the_process_is_away_for_long() -> None:
+def test_a_removal_timer_does_not_run_while_the_process_is_absent_for_long() -> None:
     back = NOW + 60 * MINUTE
     first = decided(cluster(back, running=2), back, restarted(decided_each_minute(1)))
     assert sizes(first) == (3, 3)
@@ -135,7 +135,7 @@ def test_a_timer_does_not_run_while_the_process_is_away_for_long() -> None:
     assert [removal.unneeded_seconds for removal in answer.removals] == [MINUTE]
 
 
-def test_removals_alone_decide_until_a_brake_postpones_them() -> None:
+def test_removals_determine_the_size_until_a_brake_postpones_them() -> None:
     now = NOW + 11 * MINUTE
     first, before = decided(cluster(NOW, running=2)), decided_each_minute(10)
 
@@ -149,11 +149,11 @@ def test_removals_alone_decide_until_a_brake_postpones_them() -> None:
     assert [each.record.binding for each in (young, free, paused)] == [None, "scaleDown", "paused"]
 
 
-def test_without_its_memory_the_timer_would_begin_again() -> None:
+def test_without_its_memory_the_removal_timer_restarts() -> None:
     assert sizes(decided(cluster(NOW + 10.1 * MINUTE, running=2), NOW + 10.1 * MINUTE)) == (3, 3)
 
 
-def test_a_node_that_becomes_unneeded_is_worth_a_write_and_a_later_look_at_it_is_not() -> None:
+def test_a_newly_unneeded_node_is_worth_a_write_and_an_unchanged_one_is_not() -> None:
     first = decided(cluster(NOW, running=2)).memory
     second = decided(cluster(NOW + MINUTE, running=2), NOW + MINUTE, first).memory
 
@@ -161,7 +161,7 @@ def test_a_node_that_becomes_unneeded_is_worth_a_write_and_a_later_look_at_it_is
     assert not changed_enough_to_write(first, second)
 
 
-def test_a_memory_from_the_future_lets_no_node_go_early() -> None:
+def test_a_memory_from_the_future_removes_no_node_early() -> None:
     memory = Memory(own=ClusterSizeMemory(unneeded_since={"n2": NOW + 7200}))
 
     found = decided(cluster(NOW, running=2), NOW, memory)
@@ -183,7 +183,7 @@ def test_a_memory_from_the_future_lets_no_node_go_early() -> None:
         ),
     ],
 )
-def test_without_facts_the_last_sizes_are_held_and_no_node_goes(state: ClusterState, reason: str) -> None:
+def test_without_facts_the_last_sizes_are_held_and_no_node_is_removed(state: ClusterState, reason: str) -> None:
     before = decided(cluster(NOW, pending=2))
     now = NOW + 30
     for last in (answer_of(before.record), None):
@@ -196,7 +196,7 @@ def test_without_facts_the_last_sizes_are_held_and_no_node_goes(state: ClusterSt
         assert held.memory == before.memory
 
 
-def test_sizes_that_are_held_too_long_are_stale() -> None:
+def test_sizes_held_for_too_long_are_stale() -> None:
     before = decided(cluster(NOW, pending=2))
 
     found = decided(ClusterState(nodes=Unknown("no rights")), NOW + 61, before.memory)
@@ -204,14 +204,14 @@ def test_sizes_that_are_held_too_long_are_stale() -> None:
     assert (found.record.status, found.record.details) == (Status.STALE, None)
 
 
-def test_a_pause_holds_and_says_so() -> None:
+def test_a_pause_holds_sizes_and_is_reported() -> None:
     found = decided(cluster(NOW, pending=2), brakes=Brakes(paused=Pause(Direction.BOTH)))
 
     assert (found.record.status, sizes(found)) == (Status.HELD, (3, 3))
     assert "paused by the configuration" in found.record.message
 
 
-def test_what_is_unknown_or_left_out_is_named_and_keeps_nodes() -> None:
+def test_unknown_and_left_out_objects_are_reported_and_keep_nodes() -> None:
     state = replace(
         cluster(NOW, running=2),
         disruption_budgets=Unknown("no rights"),
@@ -225,7 +225,7 @@ def test_what_is_unknown_or_left_out_is_named_and_keeps_nodes() -> None:
     assert "5 Pods left out: pod shop/x0: bad; pod shop/x1: bad; pod shop/x2: bad; and 2 more" in answer.notes
 
 
-def test_an_object_that_is_left_out_is_named_once() -> None:
+def test_an_object_that_is_left_out_is_reported_once() -> None:
     bad = "Pod shop/x: bad"
     problem = f"1 pods cannot be used and are left out; the first: {bad}"
     state = replace(cluster(NOW), problems=(problem, "other"), left_out=(LeftOut("Pod", "shop", "x", bad),))
@@ -238,7 +238,7 @@ def test_an_object_that_is_left_out_is_named_once() -> None:
     assert "other" in answer.notes
 
 
-def test_the_message_begins_with_the_answer_and_ends_with_the_notes() -> None:
+def test_the_message_starts_with_the_answer_and_ends_with_the_notes() -> None:
     found = decided(replace(cluster(NOW, pending=2), problems=("a note",))).record
 
     assert found.message == "grow a from 3 to 5; a note"
@@ -253,7 +253,7 @@ def test_changes_of_sizes_are_remembered() -> None:
     assert [each.memory.changes for each in (first, same, other)] == [(), (), (NOW + 20,)]
 
 
-def test_times_of_the_future_in_the_memory_hold_nothing_for_longer_than_they_could() -> None:
+def test_times_in_the_future_in_the_memory_do_not_extend_delays() -> None:
     year = NOW + 365 * 24 * 60 * MINUTE
     wrong = ClusterSizeMemory(
         back_offs={"a": BackOff(year, 3e7, year, "no quota")},
@@ -304,7 +304,7 @@ def without(state: ClusterState, what: str) -> ClusterState:
         ("objects", "and 1 machinedeployments.cluster.x-k8s.io of fleet were known before"),
     ],
 )
-def test_a_first_list_of_nothing_after_a_restart_changes_no_size(what: str, expected: str) -> None:
+def test_an_empty_first_list_after_a_restart_changes_no_size(what: str, expected: str) -> None:
     budget = DisruptionBudget("shop", "web", None, 0)
     full = replace(
         cluster(NOW, running=3, pending=1),
@@ -319,7 +319,7 @@ def test_a_first_list_of_nothing_after_a_restart_changes_no_size(what: str, expe
     assert found.memory.known == memory.known
 
 
-def test_without_a_memory_a_first_list_of_no_nodes_is_believed() -> None:
+def test_without_memory_an_empty_first_list_of_nodes_is_believed() -> None:
     found = decided(without(cluster(NOW, running=0), "nodes"))
     assert found.record.status is Status.OK
     assert "nodes" not in found.memory.known

@@ -1,4 +1,4 @@
-"""Machines that cannot be created, or that never become nodes, are deleted; whatever is in doubt is not."""
+"""Machines that cannot be created, or that never become nodes, are deleted, unless they are in doubt."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_machine_that_never_becomes_a_node_is_deleted_after_the_provision_time
     assert dict(deletion.nodes[0].annotations) == {"k8s.io/cluster-autoscaler/fake-node-reason": "unregistered"}
 
 
-def test_a_machine_that_joins_in_time_stays() -> None:
+def test_a_machine_that_joins_in_time_is_kept() -> None:
     group = with_lost()
     world = world_of(group)
     world.run(870.0)
@@ -60,7 +60,7 @@ def test_a_machine_that_joins_in_time_stays() -> None:
     assert (group.deletions, world.failed) == ([], ())
 
 
-def test_a_machine_that_joins_after_the_decision_stays() -> None:
+def test_a_machine_that_joins_after_the_decision_is_kept() -> None:
     group = with_lost()
     world = world_of(group)
 
@@ -74,7 +74,7 @@ def test_a_machine_that_joins_after_the_decision_stays() -> None:
     assert ScaleResult.REFUSED in world.results
 
 
-def test_a_restart_begins_the_time_anew() -> None:
+def test_a_restart_restarts_the_provision_time() -> None:
     group = with_lost()
     world = world_of(group)
     world.run(600.0)
@@ -86,7 +86,7 @@ def test_a_restart_begins_the_time_anew() -> None:
 
 
 @pytest.mark.parametrize(("stated", "seconds"), [(300.0, 300.0), (0.0, PROVISION)])
-def test_a_group_may_state_a_provision_time_of_its_own(stated: float, seconds: float) -> None:
+def test_a_group_may_have_its_own_provision_time(stated: float, seconds: float) -> None:
     group = with_lost(provision_seconds=stated)
     world_of(group).run(1500.0)
     [deletion] = group.deletions
@@ -104,7 +104,7 @@ def test_time_without_decisions_does_not_count() -> None:
     assert deletion.at - again > PROVISION - 300.0
 
 
-def test_a_size_that_is_being_asked_for_is_not_forgotten_for_a_failed_machine() -> None:
+def test_a_size_request_under_way_is_kept_when_a_machine_fails() -> None:
     group = with_error()
     world = world_of(group)
     world.run(90.0)
@@ -115,7 +115,7 @@ def test_a_size_that_is_being_asked_for_is_not_forgotten_for_a_failed_machine() 
     assert "a change of the size of its group is under way" in world.notes
 
 
-def test_a_size_that_the_provider_does_not_show_lets_failed_machines_wait() -> None:
+def test_failed_machines_wait_for_a_size_that_the_provider_does_not_show_yet() -> None:
     group = with_error()
     world = world_of(group)
     world.step()
@@ -124,10 +124,10 @@ def test_a_size_that_the_provider_does_not_show_lets_failed_machines_wait() -> N
     world.run(600.0)
     assert group.deletions == []
     assert "its provider has accepted a size of 4 and still shows 3" in world.notes
-    assert ScaleResult.REFUSED not in world.results, "nothing is asked for at a size that is not known"
+    assert ScaleResult.REFUSED not in world.results, "nothing is requested at an unknown size"
 
 
-def test_a_machine_that_was_gone_for_a_while_begins_the_time_anew() -> None:
+def test_the_provision_time_restarts_for_a_machine_that_was_absent() -> None:
     group = with_lost()
     world = world_of(group)
     world.run(600.0)
@@ -140,7 +140,7 @@ def test_a_machine_that_was_gone_for_a_while_begins_the_time_anew() -> None:
     assert deletion.at - back > PROVISION
 
 
-def test_a_process_that_writes_nothing_says_who_deletes() -> None:
+def test_a_process_that_writes_no_sizes_states_who_deletes_machines() -> None:
     group = with_error()
     world = world_of(group)
     world.decide(writes=False)
@@ -148,7 +148,7 @@ def test_a_process_that_writes_nothing_says_who_deletes() -> None:
     assert "this process writes no sizes: let `run` delete it, with the output scale" in world.notes
 
 
-def test_a_group_whose_machine_has_failed_does_not_grow_so_that_the_size_falls() -> None:
+def test_a_group_with_a_failed_machine_shrinks_before_it_grows() -> None:
     group = with_lost()
     world = world_of(group)
     world.run(930.0)
@@ -156,7 +156,7 @@ def test_a_group_whose_machine_has_failed_does_not_grow_so_that_the_size_falls()
     assert (wish.replicas, [one.provider_id for one in wish.machines]) == (2, ["x:///lost"])
 
 
-def test_no_more_machines_than_max_parallelism_are_deleted_at_a_time() -> None:
+def test_at_most_max_parallelism_machines_are_deleted_at_a_time() -> None:
     names = [f"x:///new-{number}" for number in range(12)]
     group = group_of("x:///1", *names, errors=dict.fromkeys(names, "OutOfResources"))
     group.stays = True
@@ -190,7 +190,7 @@ def test_brakes_count_failed_machines_like_nodes(brakes: Brakes, deleted: list[i
     assert [len(one.machines) for one in group.deletions] == [*deleted, *([] if is_stopped else [1])]
 
 
-def test_a_refused_deletion_is_asked_for_again_after_a_while_and_holds_nothing_else() -> None:
+def test_a_refused_deletion_is_retried_later_and_delays_nothing_else() -> None:
     group = with_error()
 
     def refuse() -> None:
@@ -206,7 +206,7 @@ def test_a_refused_deletion_is_asked_for_again_after_a_while_and_holds_nothing_e
 
 
 @pytest.mark.parametrize("takes_effect", [True, False])
-def test_a_deletion_without_an_answer_is_not_repeated_soon(*, takes_effect: bool) -> None:
+def test_a_deletion_with_an_unknown_outcome_is_not_repeated_soon(*, takes_effect: bool) -> None:
     group = with_error(stays=True)
 
     def no_answer() -> None:
@@ -220,7 +220,7 @@ def test_a_deletion_without_an_answer_is_not_repeated_soon(*, takes_effect: bool
     assert group.target == 3 - takes_effect
 
 
-def test_a_process_that_follows_a_killed_one_does_not_repeat_its_deletion() -> None:
+def test_a_new_process_does_not_repeat_the_deletion_of_a_killed_one() -> None:
     group = with_error(stays=True)
     world = world_of(group)
     world.run(90.0)
@@ -231,7 +231,7 @@ def test_a_process_that_follows_a_killed_one_does_not_repeat_its_deletion() -> N
     world.now += STEP
     world.restart()
     world.run(600.0)
-    assert (group.deletions, group.target) == ([], 2), "the killed process has asked, as the size shows"
+    assert (group.deletions, group.target) == ([], 2), "the killed process has sent its request, as the size shows"
 
 
 _ODD = st.sampled_from(("exact", "exact", "exact", "exact", "upper", "end", "missing", "foreign", "zone"))
@@ -261,7 +261,7 @@ def _spelled(machine: str, how: str) -> str:
 
 @given(cloud=_clouds())
 @settings(max_examples=60, derandomize=True, deadline=None)
-def test_never_a_node_never_below_the_minimum_and_never_too_young(
+def test_no_node_no_young_machine_and_nothing_below_the_minimum_is_deleted(
     cloud: tuple[list[tuple[str, str, bool]], int, int, int, bool],
 ) -> None:
     machines, size, minimum, listed_after, twice = cloud

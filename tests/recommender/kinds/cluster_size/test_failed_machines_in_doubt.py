@@ -75,7 +75,7 @@ HOLDS: dict[str, tuple[dict[str, object], Callable[[MachineWorld], object], str]
     "node without an id": ({}, _without_provider_id, "node nameless has no spec.providerID"),
     "node of another form": ({}, _of_another_form, "k3s://other, has another form"),
     "member that is not listed": ({}, _unlisted_member, "node member of the group is not in the list"),
-    "no id is that of a node": ({}, _no_node_matches, "ids cannot be compared"),
+    "no id matches a node": ({}, _no_node_matches, "ids cannot be compared"),
     "an earlier list": ({"late_seconds": 5.0}, lambda _: None, "the list of machines is an earlier one"),
     "an answer from before an outage": ({}, _outage, "an earlier one: OSError: the cloud is away"),
     "a node that cannot be read": ({}, _unreadable_node, "not all nodes are known: node n9 is left out"),
@@ -91,7 +91,7 @@ HOLDS: dict[str, tuple[dict[str, object], Callable[[MachineWorld], object], str]
 
 @pytest.mark.parametrize("make", [with_error, with_lost])
 @pytest.mark.parametrize(("more", "change", "reason"), HOLDS.values(), ids=HOLDS)
-def test_what_is_in_doubt_or_forbidden_is_not_deleted_and_is_named(
+def test_a_failed_machine_that_is_in_doubt_or_protected_is_reported_and_not_deleted(
     make: Callable[..., PluginMachines],
     more: dict[str, object],
     change: Callable[[MachineWorld], object],
@@ -107,7 +107,7 @@ def test_what_is_in_doubt_or_forbidden_is_not_deleted_and_is_named(
 
 @pytest.mark.parametrize("provider_id", ["", "aci://virtual"], ids=["no id", "an id of another form"])
 @pytest.mark.parametrize("make", [with_error, with_lost])
-def test_a_node_of_virtual_kubelet_is_no_machine_and_raises_no_doubt(
+def test_a_virtual_kubelet_node_is_not_a_machine_and_prevents_no_deletion(
     make: Callable[..., PluginMachines], provider_id: str
 ) -> None:
     group = make()
@@ -117,14 +117,14 @@ def test_a_node_of_virtual_kubelet_is_no_machine_and_raises_no_doubt(
     assert len(group.deletions) == 1
 
 
-def test_machines_whose_ids_change_with_each_call_are_never_old_enough() -> None:
+def test_machines_whose_ids_change_with_each_call_are_never_deleted() -> None:
     group = with_lost(number=0)
     world = world_of(group)
     world.run(3000.0)
     assert (group.deletions, world.failed) == ([], ())
 
 
-def test_if_many_machines_do_not_join_the_cluster_may_be_at_fault() -> None:
+def test_no_machine_is_deleted_if_too_many_do_not_join() -> None:
     few, many = (group_of("x:///1", *(f"x:///lost-{each}" for each in range(count))) for count in (3, 4))
     for group in (few, many):
         world = world_of(group)
@@ -133,7 +133,7 @@ def test_if_many_machines_do_not_join_the_cluster_may_be_at_fault() -> None:
     assert "4 of 5 machines are no nodes, which is more than maxUnready allows" in world.notes
 
 
-def test_ways_to_fail_are_named_up_to_a_bound() -> None:
+def test_only_a_bounded_number_of_failures_is_reported() -> None:
     names = [f"x:///new-{number}" for number in range(50)]
     world = world_of(group_of("x:///1", *names, errors={each: f"no disk for {each}" for each in names}))
     world.decide()
@@ -141,7 +141,7 @@ def test_ways_to_fail_are_named_up_to_a_bound() -> None:
     assert "machines have failed in 30 more ways" in world.notes
 
 
-def test_a_machine_that_is_listed_in_two_groups_is_not_deleted() -> None:
+def test_a_machine_listed_in_two_groups_is_not_deleted() -> None:
     groups = with_lost(), group_of("x:///9", "x:///lost", name="b")
     world = world_of(*groups)
     world.run(1500.0)
@@ -149,7 +149,7 @@ def test_a_machine_that_is_listed_in_two_groups_is_not_deleted() -> None:
     assert "the provider lists a machine in two groups" in world.notes
 
 
-def test_a_group_without_nodes_loses_machines_only_if_they_cannot_be_created() -> None:
+def test_in_a_group_without_nodes_only_machines_that_cannot_be_created_are_deleted() -> None:
     lost, short = group_of("x:///lost", name="b"), group_of("x:///new", name="c", errors=SHORT)
     world = world_of(group_of("x:///1"), lost, short)
     world.run(1500.0)
@@ -158,7 +158,7 @@ def test_a_group_without_nodes_loses_machines_only_if_they_cannot_be_created() -
 
 
 @pytest.mark.parametrize("spelling", ["X:///LOST", "lost", "/lost", "x://zone/lost"])
-def test_a_node_that_is_spelled_differently_is_not_deleted(spelling: str) -> None:
+def test_a_node_with_another_spelling_of_its_provider_id_is_not_deleted(spelling: str) -> None:
     group = with_lost()
     world = world_of(group)
     world.nodes.append(node("third", provider_id=spelling, created=1.0))
@@ -166,7 +166,7 @@ def test_a_node_that_is_spelled_differently_is_not_deleted(spelling: str) -> Non
     assert (group.deletions, world.failed) == ([], ())
 
 
-def test_a_node_whose_name_is_the_id_of_a_machine_is_not_deleted() -> None:
+def test_a_node_named_like_the_id_of_a_machine_is_not_deleted() -> None:
     group = with_lost()
     world = world_of(group)
     world.nodes.append(node("lost", provider_id="x:///other", created=1.0))
@@ -181,7 +181,7 @@ def test_a_node_whose_name_is_the_id_of_a_machine_is_not_deleted() -> None:
         (PluginGroups("cloud"), "write `writes: true and deleteNodes: true`"),
     ],
 )
-def test_without_delete_nodes_the_answer_says_what_to_do(stated: PluginGroups, needed: str) -> None:
+def test_without_delete_nodes_the_answer_states_what_to_do(stated: PluginGroups, needed: str) -> None:
     group = with_error()
     world = world_of(group, settings=stated)
     for _ in range(5):
@@ -190,7 +190,7 @@ def test_without_delete_nodes_the_answer_says_what_to_do(stated: PluginGroups, n
     assert f"node group a: x:///new: it cannot be created: {SHORT['x:///new']}; not deleted: {needed}" in world.notes
 
 
-def test_the_size_does_not_fall_below_the_nodes_of_a_group_that_the_provider_does_not_assign() -> None:
+def test_the_size_does_not_fall_below_nodes_that_the_provider_does_not_assign() -> None:
     group = with_lost(target=2)
     world = world_of(group, group_of("x:///9", name="b"))
     provider = world.host._loaded_provider()

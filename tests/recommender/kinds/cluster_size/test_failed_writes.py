@@ -75,7 +75,7 @@ def decided(now: float, memory: Memory, *outcomes: ScaleOutcome) -> Decision:
     ("result", "is_tried_elsewhere"),
     [(ScaleResult.ERROR, True), (ScaleResult.FENCED, False), (ScaleResult.REFUSED, False)],
 )
-def test_after_a_write_that_failed_the_next_group_is_tried(result: ScaleResult, *, is_tried_elsewhere: bool) -> None:
+def test_after_a_failed_write_the_next_group_is_tried(result: ScaleResult, *, is_tried_elsewhere: bool) -> None:
     first = decided(NOW, Memory())
     [wish] = writes_of(first).groups.wishes
     assert (wish.replicas, wish.known_size) == (2, 1)
@@ -87,7 +87,7 @@ def test_after_a_write_that_failed_the_next_group_is_tried(result: ScaleResult, 
     assert (size_memory(second).requested, size_memory(second).last_scale_up) == ({}, None)
 
 
-def test_after_a_write_that_succeeded_nothing_is_asked_of_other_groups() -> None:
+def test_after_a_successful_write_no_other_group_is_scaled_up() -> None:
     first = decided(NOW, Memory())
     [wish] = writes_of(first).groups.wishes
 

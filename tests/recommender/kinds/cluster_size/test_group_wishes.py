@@ -35,15 +35,15 @@ def test_a_group_that_should_grow_is_written() -> None:
     assert wishes(6).wishes == (Wish("nodes", GROUP, 6, 60.0, "why", 4),)
 
 
-def test_a_group_that_has_the_size_is_not() -> None:
+def test_a_group_that_has_its_size_is_not_written() -> None:
     assert wishes(4) == GroupWishes()
 
 
-def test_a_group_is_lowered_by_the_machines_of_its_plan() -> None:
+def test_a_group_is_reduced_by_the_machines_of_its_plan() -> None:
     assert wishes(4, PLAN).wishes == (Wish("nodes", GROUP, 3, 60.0, "why", 4, (REMOVAL,)),)
 
 
-def test_a_group_that_grows_removes_nothing() -> None:
+def test_a_growing_group_removes_no_machines() -> None:
     assert wishes(6, PLAN).wishes == (Wish("nodes", GROUP, 6, 60.0, "why", 4),)
 
 
@@ -59,7 +59,7 @@ def test_a_group_that_grows_removes_nothing() -> None:
         ({"problem": "it has no template"}, "it has no template"),
     ],
 )
-def test_a_group_that_must_not_be_written_is_refused_by_name(changed: dict[str, Any], reason: str) -> None:
+def test_a_group_that_must_not_be_written_is_refused_with_a_reason(changed: dict[str, Any], reason: str) -> None:
     found = wishes(6, **changed)
     assert found.wishes == ()
     assert found.refusals["workers"].startswith(reason)

@@ -200,7 +200,7 @@ def run(cloud: Cloud, seconds: int, step: int = 15) -> Decision | None:
         found = decision
         for wish in writes_of(decision).groups.wishes:
             outcomes = {**outcomes, wish.target: _written(cloud, wish, now, is_away=is_away)}
-        _nothing_useful_goes(cloud, decision, now)
+        _no_useful_node_is_removed(cloud, decision, now)
     return found
 
 
@@ -211,7 +211,7 @@ def _written(cloud: Cloud, wish: Wish, now: float, *, is_away: bool) -> ScaleOut
     return ScaleOutcome(wish, ScaleResult.OK)
 
 
-def _nothing_useful_goes(cloud: Cloud, decision: Decision, now: float) -> None:
+def _no_useful_node_is_removed(cloud: Cloud, decision: Decision, now: float) -> None:
     answer = answer_of(decision.record)
     assert answer is not None
     ages = {f"n{number}": now - at for number, at in cloud.registered(now).items()}
@@ -277,7 +277,7 @@ FATES = st.builds(
     away=st.one_of(st.just((0, 0)), st.tuples(st.integers(10, 700), st.integers(5, 400))),
 )
 @settings(max_examples=50)
-def test_no_sequence_asks_for_more_than_an_oracle_and_one_node(
+def test_no_sequence_requests_more_than_an_oracle_plus_one_node(
     fates: list[Fate], pods: list[tuple[int, int]], away: tuple[int, int]
 ) -> None:
     arrivals, leaves = [at for at, _ in pods], [at + lives for at, lives in pods]
@@ -297,14 +297,14 @@ def test_no_sequence_asks_for_more_than_an_oracle_and_one_node(
         pytest.param(Fate(taint=("example.com/warming", 90)), id="of-the-configuration"),
     ],
 )
-def test_one_node_that_starts_slowly_is_the_only_one(fate: Fate) -> None:
+def test_no_second_node_is_requested_while_one_starts_slowly(fate: Fate) -> None:
     cloud = Cloud([fate] * 9, [0])
     run(cloud, 400)
     assert len(cloud.requested) == 1
     assert cloud.bound == {"job-0": 0}
 
 
-def test_a_node_whose_gpus_never_come_is_replaced_after_its_time_and_a_back_off() -> None:
+def test_a_node_whose_gpus_never_appear_is_replaced_after_the_provision_time_and_a_back_off() -> None:
     cloud = Cloud([Fate(gpus=NEVER), *[Fate()] * 9], [0])
     run(cloud, int(PROVISION) + 240)
     assert len(cloud.requested) == 1
@@ -315,7 +315,7 @@ def test_a_node_whose_gpus_never_come_is_replaced_after_its_time_and_a_back_off(
 
 @pytest.mark.parametrize("length", [5, 65, 300])
 @pytest.mark.parametrize("begins", [0, 40, 500, 600])
-def test_while_the_api_server_is_away_nothing_backs_off_and_nothing_is_asked_twice(begins: int, length: int) -> None:
+def test_during_an_api_server_outage_nothing_backs_off_or_is_requested_twice(begins: int, length: int) -> None:
     cloud = Cloud([Fate(registered=550, ready=10, gpus=45)] * 9, [0, 15], (max(begins, 1), begins + length))
     last = run(cloud, 1400, step=20)
     assert len(cloud.requested) == 2
@@ -324,7 +324,7 @@ def test_while_the_api_server_is_away_nothing_backs_off_and_nothing_is_asked_twi
     assert size_memory(last).back_offs == {}
 
 
-def test_a_size_that_could_not_be_written_is_written_as_soon_as_the_server_is_back() -> None:
+def test_a_size_that_could_not_be_written_is_written_once_the_server_is_back() -> None:
     cloud = Cloud([Fate()] * 9, [0], (15, 105))
     # The first decision waits until the pod is old enough; the second one cannot write.
     run(cloud, 400)

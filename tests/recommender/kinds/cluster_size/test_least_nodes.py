@@ -109,7 +109,7 @@ def with_new_nodes(its: ClusterSituation, count: int) -> Snapshot:
 
 @settings(max_examples=60, deadline=None)
 @given(its=situations())
-def test_no_more_nodes_than_an_oracle_needs_and_one_are_asked_for(its: ClusterSituation) -> None:
+def test_at_most_one_node_more_than_an_oracle_needs_is_requested(its: ClusterSituation) -> None:
     pending = [each for each in its.pods if not each.node][:4]
     its = replace(its, pods=(*(each for each in its.pods if each.node), *pending))
     [found] = decide_size(its, sizes(scale_down=replace(DOWN, enabled=False))).groups
@@ -121,7 +121,7 @@ def test_no_more_nodes_than_an_oracle_needs_and_one_are_asked_for(its: ClusterSi
 
 @settings(max_examples=60, deadline=None)
 @given(its=situations())
-def test_the_pods_of_removed_nodes_have_a_place_on_the_others(its: ClusterSituation) -> None:
+def test_pods_of_removed_nodes_fit_on_the_others(its: ClusterSituation) -> None:
     its = replace(its, pods=tuple(each for each in its.pods if each.node))
     snapshot = snapshot_of(its)
     moved: list[ClusterPod] = []

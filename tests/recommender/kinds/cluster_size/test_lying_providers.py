@@ -1,4 +1,4 @@
-"""Whatever a provider says and does, the requests to it stay within its limits and what pods need."""
+"""Whatever a provider answers and does, requests to it stay within its limits and what pods need."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LIES = st.builds(
     calls=st.lists(_CALLS, max_size=5).map(tuple),
     shown=st.sampled_from(("honest", "frozen", "late", "jumping", "too-much", "absurd")),
     machines=st.sampled_from(("honest", "none", "of-the-other-group", "unknown", "deleting")),
-    owner=st.sampled_from(("honest", "nobody", "the-other-group")),
+    owner=st.sampled_from(("honest", "no-group", "the-other-group")),
     come=st.booleans(),
 )
 _ARRIVALS = st.lists(st.sampled_from((0, 20, 100, 300)), min_size=1, max_size=5)
@@ -25,7 +25,7 @@ _ARRIVALS = st.lists(st.sampled_from((0, 20, 100, 300)), min_size=1, max_size=5)
 
 @given(lies=_LIES, arrivals=_ARRIVALS)
 @settings(max_examples=20, derandomize=True)
-def test_a_provider_that_lies_is_asked_for_no_more_than_pods_need(lies: Lies, arrivals: list[int]) -> None:
+def test_no_more_nodes_than_pods_need_are_requested_of_a_lying_provider(lies: Lies, arrivals: list[int]) -> None:
     cloud = LyingCloud(lies, arrivals)
     cloud.run(1400.0)
     accepted = [
@@ -49,7 +49,7 @@ def test_a_provider_that_lies_is_asked_for_no_more_than_pods_need(lies: Lies, ar
         pytest.param(Lies(owner="the-other-group"), id="nodes-of-another-group"),
     ],
 )
-def test_a_group_with_more_nodes_than_its_size_gets_the_nodes_that_pods_need_once(lies: Lies) -> None:
+def test_a_group_with_more_nodes_than_its_size_gets_the_needed_nodes_once(lies: Lies) -> None:
     cloud = LyingCloud(lies, [0, 0, 0, 400, 400, 900], boot=240.0)
     cloud.groups["liar"].machines.append(Machine("x:///second", START - 900.0, comes=True))
     cloud.run(2400.0)
@@ -57,7 +57,7 @@ def test_a_group_with_more_nodes_than_its_size_gets_the_nodes_that_pods_need_onc
     assert sum(one.delta for one in cloud.asked) == 4
 
 
-def test_a_group_whose_size_never_changes_gets_no_more_nodes_than_its_maximum() -> None:
+def test_a_group_whose_size_never_changes_does_not_exceed_its_maximum() -> None:
     cloud = LyingCloud(Lies(shown="frozen"), [200 * number for number in range(MAX + 4)])
     cloud.run(200.0 * (MAX + 6))
     assert len(cloud.groups["liar"].machines) == MAX
@@ -66,7 +66,7 @@ def test_a_group_whose_size_never_changes_gets_no_more_nodes_than_its_maximum() 
 
 
 @pytest.mark.parametrize("shown", ["honest", "frozen"])
-def test_pods_do_not_wait_for_a_group_that_accepts_nodes_and_does_nothing(shown: Shown) -> None:
+def test_pods_do_not_wait_for_a_group_that_accepts_requests_without_effect(shown: Shown) -> None:
     cloud = LyingCloud(Lies(calls=("nothing",) * 9, shown=shown), [0, 0, 100, 300])
     cloud.run(500.0)
     assert len(cloud.bound) == 3, "one pod waits for the node that the group has accepted"

@@ -1,4 +1,4 @@
-"""Decisions about groups whose nodes leave or never come, or whose ids change: their requests and their memory."""
+"""Decisions about groups whose nodes are deleted or never join, or whose ids change: requests and memory."""
 
 from __future__ import annotations
 
@@ -60,7 +60,9 @@ def sizes_of(decision: Decision) -> list[tuple[str, int]]:
         pytest.param(3, InstanceState.RUNNING, id="deleted-and-counted-no-more-though-it-is-shown-as-running"),
     ],
 )
-def test_while_a_node_goes_a_group_grows_by_what_pods_need_and_no_more(before: int, going: InstanceState) -> None:
+def test_while_a_node_is_being_deleted_its_group_grows_only_by_what_pods_need(
+    before: int, going: InstanceState
+) -> None:
     first = decided(NOW, Memory(), stated(before, going=going), nodes=ALL)
     [wish] = wishes_of(first)
     assert wish.replicas == before + 2
@@ -73,7 +75,7 @@ def test_while_a_node_goes_a_group_grows_by_what_pods_need_and_no_more(before: i
 
 
 @pytest.mark.parametrize("seconds", [0.0, 60.0, 600.0])
-def test_a_node_that_is_drained_is_no_node_on_its_way_for_pods_to_wait_for(seconds: float) -> None:
+def test_pods_do_not_wait_for_a_node_that_is_being_drained(seconds: float) -> None:
     first = decided(NOW, Memory(), stated(4), nodes=ALL, pending=0)
     later = decided(NOW + seconds, first.memory, stated(4), nodes=ALL, pending=1)
     assert sizes_of(later) == [("a", 5)]
@@ -124,7 +126,7 @@ def after_late_machines(seconds: float, *, pending: int, loads: int = 3) -> Deci
     return found
 
 
-def test_late_machines_are_taken_back_and_another_group_is_asked() -> None:
+def test_late_machines_are_subtracted_and_another_group_is_scaled_up() -> None:
     late = late_machines()
     assert sizes_of(late) == [("a", 3), ("b", 2)]
     assert "2 requested nodes were not ready within 900 s" in size_memory(late).back_offs["a"].reason
@@ -135,7 +137,7 @@ def test_pods_do_not_wait_again_for_late_machines_that_the_provider_still_counts
     assert ("b", 3) in sizes_of(after_late_machines(seconds, pending=3))
 
 
-def test_late_machines_that_the_provider_still_counts_are_taken_back_again_when_the_back_off_ends() -> None:
+def test_late_machines_still_counted_are_subtracted_again_after_the_back_off() -> None:
     assert sizes_of(after_late_machines(240, pending=2)) == []
     again = after_late_machines(300, pending=2)
     assert sizes_of(again) == [("a", 3)]
@@ -146,7 +148,7 @@ def test_late_machines_that_the_provider_still_counts_are_taken_back_again_when_
     )
 
 
-def test_late_machines_of_one_group_keep_no_node_from_being_removed() -> None:
+def test_late_machines_of_a_group_do_not_prevent_removals() -> None:
     found = after_late_machines(60, pending=0, loads=0)
     waits = size_memory(found)
     answer = answer_of(found.record)
@@ -160,7 +162,7 @@ def test_a_size_that_grows_while_machines_are_late_has_nodes_on_their_way() -> N
     assert size_memory(grown).requested["a"] == RequestedNodes(7, NOW + 1000.0)
 
 
-def test_requests_of_groups_whose_ids_change_are_not_remembered_for_ever() -> None:
+def test_requests_of_groups_with_changing_ids_do_not_accumulate() -> None:
     memory, most = Memory(), 0
     for number in range(60):
         found = decided(NOW + 60.0 * number, memory, stated(5, name=f"pool-{number}"), nodes=NODES, pending=0)
@@ -168,14 +170,14 @@ def test_requests_of_groups_whose_ids_change_are_not_remembered_for_ever() -> No
     assert most <= 900 / 60 + 1
 
 
-def test_the_request_of_a_group_that_is_not_listed_for_a_while_is_remembered() -> None:
+def test_the_request_of_a_group_that_is_temporarily_not_listed_is_remembered() -> None:
     first = decided(NOW, Memory(), stated(5), nodes=NODES, pending=0)
     without = decided(NOW + 60.0, first.memory, PluginReading("externalGRPC", problem="it hangs"), nodes=NODES)
     assert size_memory(without).requested == size_memory(first).requested == {"a": RequestedNodes(5, NOW)}
 
 
 def out_of_stock(target: int, *errors: str) -> PluginReading:
-    """Return three nodes, one machine for each error, and the empty group to turn to."""
+    """Return three nodes, one machine for each error, and an empty second group."""
     reading = stated(target)
     [group] = reading.groups
     machines = [
@@ -185,7 +187,7 @@ def out_of_stock(target: int, *errors: str) -> PluginReading:
     return with_other_group(replace(reading, groups=(replace(group, instances=tuple(machines)),)))
 
 
-def test_a_group_that_is_out_of_stock_backs_off_at_once_and_another_group_is_asked() -> None:
+def test_a_group_that_is_out_of_stock_backs_off_at_once_and_another_is_scaled_up() -> None:
     first = decided(NOW, Memory(), out_of_stock(3), nodes=NODES)
     [wish] = wishes_of(first)
     assert (wish.target.name, wish.replicas) == ("a", 5)
@@ -211,7 +213,7 @@ def with_present_lists(reading: PluginReading) -> PluginReading:
     return replace(reading, groups=tuple(replace(group, age_seconds=0.0) for group in reading.groups), group_of=owners)
 
 
-def test_a_machine_that_is_out_of_stock_is_deleted_while_the_others_of_its_request_are_waited_for() -> None:
+def test_an_out_of_stock_machine_is_deleted_while_others_of_its_request_are_awaited() -> None:
     first = decided(NOW, Memory(), with_present_lists(out_of_stock(3)), nodes=NODES)
     [wish] = wishes_of(first)
     short = with_present_lists(out_of_stock(5, "", "NO_STOCK: none left"))
@@ -229,7 +231,7 @@ def test_a_machine_that_is_out_of_stock_is_deleted_while_the_others_of_its_reque
     assert (memory.deleted_machines, memory.last_delete) == ({"x:///1-new": NOW + 20.0}, None)
 
 
-def test_machines_that_cannot_be_made_keep_no_node_from_being_removed() -> None:
+def test_machines_that_cannot_be_created_do_not_prevent_removals() -> None:
     reading = out_of_stock(5, "NO_STOCK: none left", "NO_STOCK: none left")
     found = decided(NOW, Memory(), reading, nodes=NODES, pending=0, loads=0)
     found = decided(NOW + 10.0, found.memory, reading, nodes=NODES, pending=0, loads=0)
@@ -239,7 +241,7 @@ def test_machines_that_cannot_be_made_keep_no_node_from_being_removed() -> None:
 
 
 @pytest.mark.parametrize(("least", "removed"), [(3, 0), (2, 1)])
-def test_machines_that_never_come_do_not_count_towards_the_minimum(least: int, removed: int) -> None:
+def test_machines_that_never_join_do_not_count_towards_the_minimum(least: int, removed: int) -> None:
     late = late_machines()
     reading = with_other_group(stated(5, zombies=2))
     reading = replace(reading, groups=(replace(reading.groups[0], min_size=least), reading.groups[1]))

@@ -1,4 +1,4 @@
-"""Decisions about a provider's groups: what is written, believed and waited for."""
+"""Decisions about a provider's groups: which sizes are written, accepted and awaited."""
 
 from __future__ import annotations
 
@@ -100,13 +100,13 @@ def wishes_of(decision: Decision) -> tuple[Wish, ...]:
     return writes_of(decision).groups.wishes
 
 
-def test_a_group_of_a_provider_grows_by_a_wish_of_its_own() -> None:
+def test_a_group_of_a_provider_grows_by_a_single_wish() -> None:
     [wish] = wishes_of(decided(NOW, Memory(), reading(3)))
     assert (wish.target, wish.replicas, wish.known_size, wish.waits_until) == (TARGET, 5, 3, 0.0)
 
 
 @pytest.mark.parametrize("seconds", [10.0, 300.0, 890.0])
-def test_a_size_that_was_accepted_is_believed_though_the_provider_does_not_show_it(seconds: float) -> None:
+def test_an_accepted_size_counts_although_the_provider_does_not_show_it_yet(seconds: float) -> None:
     first = decided(NOW, Memory(), reading(3))
     [wish] = wishes_of(first)
     second = decided(NOW + 1.0, first.memory, reading(3), ScaleOutcome(wish, ScaleResult.OK))
@@ -114,7 +114,7 @@ def test_a_size_that_was_accepted_is_believed_though_the_provider_does_not_show_
     assert wishes_of(decided(NOW + seconds, second.memory, reading(3))) == ()
 
 
-def test_nodes_that_the_provider_never_gives_are_late_and_the_group_backs_off() -> None:
+def test_nodes_that_the_provider_never_creates_are_late_and_the_group_backs_off() -> None:
     first = decided(NOW, Memory(), reading(3))
     [wish] = wishes_of(first)
     second = decided(NOW + 1.0, first.memory, reading(3), ScaleOutcome(wish, ScaleResult.OK))
@@ -122,7 +122,7 @@ def test_nodes_that_the_provider_never_gives_are_late_and_the_group_backs_off() 
     assert "2 requested nodes were not ready within 900 s" in size_memory(late).back_offs["a"].reason
 
 
-def test_late_nodes_are_taken_back_from_the_size() -> None:
+def test_late_nodes_are_subtracted_from_the_size() -> None:
     first = decided(NOW, Memory(), reading(3))
     [wish] = wishes_of(first)
     second = decided(NOW + 1.0, first.memory, reading(5), ScaleOutcome(wish, ScaleResult.OK))
@@ -131,7 +131,7 @@ def test_late_nodes_are_taken_back_from_the_size() -> None:
     assert (back.replicas, back.known_size, back.node_removals) == (3, 5, ())
 
 
-def test_a_process_that_was_killed_while_it_asked_does_not_ask_again_at_once() -> None:
+def test_the_request_of_a_killed_process_is_not_repeated_at_once() -> None:
     killed = decided(NOW, Memory(), reading(3))
     began = NOW + 2.0
     [wish] = wishes_of(decided(began, killed.memory, reading(3), began=began))
@@ -142,11 +142,13 @@ def test_a_process_that_was_killed_while_it_asked_does_not_ask_again_at_once() -
     for passed in range(10, 75, 10):
         again = decided(began + passed, again.memory, reading(3), began=began, pending=4)
         assert [each.waits_until for each in wishes_of(again)] == [began + 75.0], "however old the request is by now"
-    assert wishes_of(decided(began + 3.0, more.memory, reading(5), began=began)) == (), "it was asked for after all"
+    assert wishes_of(decided(began + 3.0, more.memory, reading(5), began=began)) == (), (
+        "the killed process had requested it"
+    )
 
 
 @pytest.mark.parametrize("ahead", [3.0, 3600.0])
-def test_the_request_of_a_killed_process_whose_clock_was_ahead_is_waited_for(ahead: float) -> None:
+def test_the_request_of_a_killed_process_with_a_clock_ahead_is_waited_for(ahead: float) -> None:
     memory = decided(NOW + ahead, Memory(), reading(3)).memory
     for passed in (0.0, 10.0, 60.0):
         again = decided(NOW + passed, memory, reading(3), began=NOW)
@@ -154,19 +156,19 @@ def test_the_request_of_a_killed_process_whose_clock_was_ahead_is_waited_for(ahe
         memory = again.memory
 
 
-def test_an_own_wish_is_repeated_without_a_wait() -> None:
+def test_a_wish_of_the_same_process_is_repeated_without_waiting() -> None:
     first = decided(NOW, Memory(), reading(3), began=NOW)
     assert [each.waits_until for each in wishes_of(decided(NOW + 1.0, first.memory, reading(3), began=NOW))] == [0.0]
 
 
-def test_an_unneeded_node_goes_by_its_name_within_the_minimum() -> None:
+def test_unneeded_nodes_are_removed_by_name_down_to_the_minimum() -> None:
     first = decided(NOW, Memory(), reading(3), pending=0, loads=0)
     [wish] = wishes_of(decided(NOW + 10.0, first.memory, reading(3), pending=0, loads=0))
     assert (wish.replicas, len(wish.node_removals)) == (1, 2)
     assert all(isinstance(each, NodeRemoval) for each in wish.node_removals)
 
 
-def test_without_delete_nodes_nothing_is_removed() -> None:
+def test_without_delete_nodes_no_node_is_removed() -> None:
     settings = replace(SETTINGS, node_groups=NodeGroupSources(external_grpc=replace(EXTERNAL, delete_nodes=False)))
     inputs = Inputs(facts(NODES, pending=0, now=NOW, loads=0))
     memory = Memory()
@@ -178,7 +180,7 @@ def test_without_delete_nodes_nothing_is_removed() -> None:
     assert wishes_of(found) == ()
 
 
-def test_a_failed_removal_stops_others_for_a_while() -> None:
+def test_a_failed_removal_delays_further_removals() -> None:
     first = decided(NOW, Memory(), reading(3), pending=0, loads=0)
     failed = (*NODES[:2], replace(NODES[2], annotations={FAILED_REMOVAL: str(int(NOW + 5.0))}))
     assert wishes_of(decided(NOW + 10.0, first.memory, reading(3), pending=0, loads=0, nodes=failed)) == ()
@@ -191,7 +193,7 @@ def test_a_group_with_a_problem_is_not_written() -> None:
     assert found.wishes == ()
 
 
-def test_groups_of_a_plugin_are_read_only_unless_it_is_written() -> None:
+def test_groups_of_a_plugin_are_read_only_unless_writes_are_enabled() -> None:
     stated = replace(reading(3), provider="plugin/cloud")
     for writes in (False, True):
         sources = NodeGroupSources(plugin=PluginGroups("cloud", writes=writes))
@@ -204,7 +206,7 @@ def test_groups_of_a_plugin_are_read_only_unless_it_is_written() -> None:
         assert ("read-only" in found.refusals.get("a", "")) != writes
 
 
-def test_nothing_is_written_while_nobody_knows_whether_a_cluster_autoscaler_runs() -> None:
+def test_nothing_is_written_while_it_is_unknown_whether_cluster_autoscaler_runs() -> None:
     objects = {STATUS_CONFIG_MAP: Unknown("403: the right to configmaps is missing")}
     inputs = Inputs(replace(facts(NODES, pending=2, now=NOW), objects=objects))
     found = writes_of(

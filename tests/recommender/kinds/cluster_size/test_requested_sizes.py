@@ -19,7 +19,7 @@ GROUP = NodeGroup(
 TARGET = TargetReference(API, "MachineDeployment", "capi", "workers")
 
 
-def test_a_removal_is_a_change_and_its_size_is_the_last_one() -> None:
+def test_a_removal_is_remembered_as_the_last_size() -> None:
     removal = Wish("w", TARGET, 9, NOW + 60, known_size=10, removals=(MachineRemoval("capi", "m1", "n1"),))
     before = ClusterSizeMemory(sizes={"a": 10, "b": 2})
 
@@ -46,23 +46,23 @@ def deletion(*machines: str) -> Wish:
     return Wish("w", OF_PROVIDER, 3, NOW + 60, known_size=5, machines=tuple(map(MachineToDelete, machines)))
 
 
-def test_deleted_machines_are_not_waited_for_and_start_no_cool_down() -> None:
+def test_deleted_machines_are_not_awaited_and_start_no_cool_down() -> None:
     for after in (after_deletion(3), after_deletion(5, ScaleOutcome(deletion(*DELETES.machines), ScaleResult.OK))):
         assert after.requested == {"a": RequestedNodes(3, NOW)}
         assert after.deleted_machines == {"x:///1": NOW, "x:///2": NOW}
         assert (after.asked, after.last_delete, after.last_failure) == ({}, None, None)
 
 
-def test_the_outcome_of_another_wish_for_the_same_size_says_nothing_about_the_machines() -> None:
+def test_the_outcome_of_another_wish_for_the_same_size_does_not_settle_the_deletion() -> None:
     assert after_deletion(5, ScaleOutcome(deletion(), ScaleResult.OK)) == BEFORE
     assert after_deletion(5, ScaleOutcome(deletion("x:///1"), ScaleResult.OK)) == BEFORE
 
 
-def test_a_size_between_says_nothing_about_the_machines() -> None:
+def test_a_size_in_between_does_not_settle_the_deletion() -> None:
     assert after_deletion(4) == BEFORE
 
 
-def test_machines_whose_deletion_failed_are_left_alone_and_hold_no_removal() -> None:
+def test_machines_whose_deletion_failed_are_left_alone_and_delay_no_removal() -> None:
     after = after_deletion(5, ScaleOutcome(deletion(*DELETES.machines), ScaleResult.ERROR, message="locked"))
     assert after.deleted_machines == {"x:///1": NOW + 10.0, "x:///2": NOW + 10.0}
     assert (after.requested, after.last_failure) == (BEFORE.requested, None)

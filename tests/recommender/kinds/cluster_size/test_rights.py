@@ -162,7 +162,7 @@ def texts(entry: str) -> list[str]:
 
 
 @pytest.mark.parametrize(("entry", "expected"), CASES.values(), ids=CASES)
-def test_sizes_need_these_rights_and_no_others(entry: str, expected: set[str]) -> None:
+def test_cluster_sizes_need_exactly_these_rights(entry: str, expected: set[str]) -> None:
     found = texts(entry)
     assert set(found) == expected
     assert len(found) == len(expected)

@@ -32,16 +32,16 @@ def asked(after: float, memory: ClusterSizeMemory, *, spot: int) -> ScaleUp:
     )
 
 
-def test_the_preferred_group_comes_first_and_is_waited_for_as_long_as_it_may_take() -> None:
+def test_the_preferred_group_is_chosen_first_and_awaited_for_the_provision_time() -> None:
     assert asked(0, ClusterSizeMemory(), spot=0).increases == {"spot": 1}
     assert asked(PROVISION_SECONDS, UNDELIVERED, spot=1).increases == {}
 
 
-def test_a_machine_that_does_not_come_is_taken_back_and_requested_elsewhere_in_the_same_decision() -> None:
+def test_a_missing_machine_is_subtracted_and_requested_elsewhere_in_one_decision() -> None:
     assert asked(PROVISION_SECONDS + 1, UNDELIVERED, spot=1).increases == {"spot": -1, "on-demand": 1}
 
 
-def test_the_preferred_group_is_tried_again_when_its_back_off_is_over_and_waits_longer_after_each_failure() -> None:
+def test_the_preferred_group_is_retried_after_a_back_off_that_grows_with_each_failure() -> None:
     memory, at, waits = UNDELIVERED, PROVISION_SECONDS + 1, []
     for _ in range(5):
         failed = asked(at, memory, spot=1)

@@ -18,7 +18,7 @@ DOWN = ScaleDownSettings(unneeded_seconds=0.0, delay_after_add_seconds=0.0)
 @pytest.mark.parametrize(
     "taints", [(), ("node.kubernetes.io/not-ready:NoSchedule",), ("node.kubernetes.io/unreachable:NoExecute",)]
 )
-def test_a_pending_pod_gets_a_new_node_instead_of_one_that_is_not_ready(taints: tuple[str, ...]) -> None:
+def test_a_pending_pod_gets_a_new_node_instead_of_an_unready_one(taints: tuple[str, ...]) -> None:
     broken = node("broken", "8", "16Gi", conditions={"Ready": "Unknown"}, taints=taints, created=1.0)
     workers = replace(group("a", size=1, max_size=3, node_template=template("4", "8Gi")), nodes=("broken",))
     its = situation([workers], nodes=[broken], pods=[pod("web", "1", "1Gi", controller="web")])
@@ -26,7 +26,7 @@ def test_a_pending_pod_gets_a_new_node_instead_of_one_that_is_not_ready(taints: 
     assert found.recommended == 2
 
 
-def test_no_node_goes_whose_pods_would_have_to_move_to_one_that_is_not_ready() -> None:
+def test_a_node_is_kept_if_its_pods_would_move_to_an_unready_one() -> None:
     names = ("used", "broken")
     used = node("used", "8", "16Gi", created=1.0)
     broken = node("broken", "8", "16Gi", conditions={"Ready": "False"}, created=1.0)

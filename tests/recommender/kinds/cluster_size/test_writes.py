@@ -57,7 +57,7 @@ def settled(
     ("removals", "replicas", "expected"),
     [((), 6, GROWS), ((MachineRemoval("capi", "m1", "n1"),), 3, SHRINKS)],
 )
-def test_what_is_asked_for_begins_no_cool_down(
+def test_a_requested_size_starts_no_cool_down(
     removals: tuple[MachineRemoval, ...], replicas: int, expected: AskedSize
 ) -> None:
     wish = Wish("nodes", GROUP, replicas, NOW + 60.0, removals=removals)
@@ -69,14 +69,14 @@ def test_what_is_asked_for_begins_no_cool_down(
 
 
 @pytest.mark.parametrize("result", [ScaleResult.OK, ScaleResult.UNCHANGED])
-def test_a_size_that_is_written_has_nodes_on_their_way_and_begins_the_cool_down(result: ScaleResult) -> None:
+def test_a_written_size_has_nodes_on_their_way_and_starts_the_cool_down(result: ScaleResult) -> None:
     assert settled(asked(GROWS), outcome(result, 6)) == ClusterSizeMemory(
         requested={"workers": RequestedNodes(6, NOW)}, last_scale_up=NOW
     )
     assert settled(asked(SHRINKS), outcome(result, 3)) == ClusterSizeMemory(last_delete=NOW)
 
 
-def test_a_process_that_was_killed_after_its_write_knows_it_by_the_size_of_the_group() -> None:
+def test_a_killed_process_recognises_its_write_by_the_size_of_the_group() -> None:
     memory = Memory(own=asked(GROWS))
     stored = remembered(decode_memory("nodes", encode_memory("nodes", memory)).memory.own)
 
@@ -86,7 +86,7 @@ def test_a_process_that_was_killed_after_its_write_knows_it_by_the_size_of_the_g
     )
 
 
-def test_a_write_that_fails_backs_its_group_off_and_twice_as_long_the_next_time() -> None:
+def test_a_failed_write_makes_its_group_back_off_longer_each_time() -> None:
     first = settled(asked(GROWS), outcome(ScaleResult.ERROR, 6, "403: no rights"))
     again = replace(first, asked={"workers": replace(GROWS, since=NOW + 400.0)})
     second = settled(again, outcome(ScaleResult.ERROR, 6, "403: no rights"), after=410.0)
@@ -98,19 +98,19 @@ def test_a_write_that_fails_backs_its_group_off_and_twice_as_long_the_next_time(
     assert (first.requested, first.last_scale_up) == ({}, None)
 
 
-def test_a_removal_that_fails_begins_its_cool_down_and_no_back_off() -> None:
+def test_a_failed_removal_starts_its_cool_down_but_no_back_off() -> None:
     found = settled(asked(SHRINKS), outcome(ScaleResult.ERROR, 3, "500"))
 
     assert (found.last_failure, found.last_delete, found.back_offs) == (NOW + 10.0, None, {})
 
 
-def test_of_two_removals_of_which_one_fails_both_are_remembered() -> None:
+def test_if_one_of_two_removals_fails_both_results_are_remembered() -> None:
     found = settled(asked(replace(SHRINKS, size=2)), outcome(ScaleResult.ERROR, 2, "500"), size=3)
 
     assert (found.last_delete, found.last_failure) == (NOW, NOW + 10.0)
 
 
-def test_a_failed_write_that_had_an_effect_all_the_same_is_seen_later() -> None:
+def test_a_failed_write_that_took_effect_is_recognised_later() -> None:
     failed = settled(asked(GROWS), outcome(ScaleResult.ERROR, 6, "sent, but no answer"))
 
     assert settled(failed, size=6, after=20.0).requested == {"workers": RequestedNodes(6, NOW)}
@@ -127,19 +127,19 @@ def test_a_failed_write_that_had_an_effect_all_the_same_is_seen_later() -> None:
         ((outcome(ScaleResult.REFUSED, 6, "it is paused"),), False),
     ],
 )
-def test_what_was_not_written_requests_nothing_and_is_no_failure(
+def test_a_size_that_was_not_written_requests_nothing_and_is_not_a_failure(
     found: tuple[ScaleOutcome, ...], *, is_kept: bool
 ) -> None:
     assert settled(asked(GROWS), *found) == (asked(GROWS) if is_kept else ClusterSizeMemory())
     assert settled(asked(GROWS), *found, after=61.0) == ClusterSizeMemory()
 
 
-def test_a_group_that_has_vanished_is_forgotten_once_nothing_can_be_written_any_more() -> None:
+def test_a_group_that_has_vanished_is_forgotten_once_nothing_can_be_written() -> None:
     assert settled_writes(asked(GROWS), NodeGroups(), {}, NOW + 10.0, 60.0) == asked(GROWS)
     assert settled_writes(asked(GROWS), NodeGroups(), {}, NOW + 61.0, 60.0) == ClusterSizeMemory()
 
 
-def test_of_the_results_for_a_target_the_latest_counts_until_a_decision_has_used_it() -> None:
+def test_the_latest_result_for_a_target_counts_until_a_decision_has_used_it() -> None:
     results = WriteResults()
     results.note(outcome(ScaleResult.ERROR, 6, "500"))
     results.note(outcome(ScaleResult.OK, 6))

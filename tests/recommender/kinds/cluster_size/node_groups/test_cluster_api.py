@@ -51,7 +51,7 @@ def test_a_machine_deployment_is_a_group_with_the_nodes_of_its_machines(version:
     assert group.template.source == "node n1"
 
 
-def test_a_machine_set_of_its_own_is_a_group_and_one_of_a_deployment_is_not() -> None:
+def test_a_standalone_machine_set_is_a_group_and_one_of_a_deployment_is_not() -> None:
     alone = scalable("alone", 1, kind="MachineSet")
     owned, machines = machines_of("workers", "n2")
     groups = found(scalable(), owned, *machines, alone, machine("m1", "n1", owned_by=owner("MachineSet", "alone")))
@@ -59,7 +59,7 @@ def test_a_machine_set_of_its_own_is_a_group_and_one_of_a_deployment_is_not() ->
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_machine_pool_has_the_nodes_that_it_lists(version: str) -> None:
+def test_a_machine_pool_contains_the_nodes_that_it_lists(version: str) -> None:
     reference = {"name": "n1", "kind": "Node"} if version == "v1beta1" else {"name": "n1"}
     pool = scalable(
         "pool",
@@ -73,14 +73,14 @@ def test_a_machine_pool_has_the_nodes_that_it_lists(version: str) -> None:
     assert (group.name, group.target_size, group.nodes) == ("MachinePool/capi/pool", 3, ("n1", "n2"))
 
 
-def test_a_machine_finds_its_node_by_the_provider_id_before_it_states_one() -> None:
+def test_the_node_of_a_machine_is_found_by_provider_id_before_it_states_one() -> None:
     owned, _ = machines_of("workers")
     known = machine("m1", "", owned_by=owner("MachineSet", "workers-x7f2k"), provider_id="aws:///a/i-1")
     group = only(found(scalable(), owned, known, nodes=(node("n1", provider_id="aws:///a/i-1"),)))
     assert group.nodes == ("n1",)
 
 
-def test_a_node_whose_machine_is_being_deleted_is_named() -> None:
+def test_a_node_whose_machine_is_being_deleted_is_marked_as_deleting() -> None:
     owned, machines = machines_of("workers", "n1")
     going = machine("m2", "n2", owned_by=owner("MachineSet", "workers-x7f2k"), deleted=True)
     group = only(found(scalable(), owned, *machines, going))
@@ -90,7 +90,7 @@ def test_a_node_whose_machine_is_being_deleted_is_named() -> None:
 @pytest.mark.parametrize(
     ("size", "leaving"), [pytest.param(1, ("n2",), id="size-is-lowered"), pytest.param(2, (), id="only-preferred")]
 )
-def test_a_marked_machine_leaves_from_the_moment_the_size_is_lower(size: int, leaving: tuple[str, ...]) -> None:
+def test_a_marked_machine_counts_as_deleting_once_the_size_is_lower(size: int, leaving: tuple[str, ...]) -> None:
     owned, machines = machines_of("workers", "n1")
     mark = {"cluster.x-k8s.io/delete-machine": "tidewatch"}
     marked = machine("m2", "n2", owned_by=owner("MachineSet", "workers-x7f2k"), annotations=mark)
@@ -110,7 +110,7 @@ def test_only_groups_of_the_named_cluster_count(stated: ClusterApiGroups, names:
     assert [group.name.rpartition("/")[2] for group in groups.groups] == names
 
 
-def test_an_object_without_annotations_is_no_group() -> None:
+def test_an_object_without_annotations_is_not_a_group() -> None:
     assert found(scalable(annotations={})).groups == ()
 
 
@@ -126,21 +126,23 @@ def test_an_object_without_annotations_is_no_group() -> None:
         ({MIN: "0", MAX: "0"}, f"the annotation {MAX} is 0"),
     ],
 )
-def test_annotations_that_cannot_be_used_leave_the_group_out_by_name(annotations: dict[str, str], problem: str) -> None:
+def test_annotations_that_cannot_be_used_leave_the_group_out_with_a_reason(
+    annotations: dict[str, str], problem: str
+) -> None:
     assert only(found(scalable(annotations=annotations))).problem.startswith(problem)
 
 
 @pytest.mark.parametrize(
     ("replicas", "present", "target"), [(None, 0, 1), (None, 4, 4), (None, 40, 10), (0, 4, 0), (12, 4, 12)]
 )
-def test_the_target_size_is_that_of_the_defaulting_webhook_where_it_is_not_stated(
+def test_the_target_size_defaults_as_in_the_webhook_of_cluster_api(
     replicas: int | None, present: int, target: int
 ) -> None:
     assert only(found(scalable(replicas=replicas, status={"replicas": present}))).target_size == target
 
 
 @pytest.mark.parametrize("replicas", ["3", -1, 2.5, True])
-def test_a_size_that_is_none_leaves_the_group_out(replicas: object) -> None:
+def test_an_invalid_size_leaves_the_group_out(replicas: object) -> None:
     assert only(found(scalable(spec={"replicas": replicas}))).problem.startswith(f"spec.replicas is {replicas!r}")
 
 
@@ -160,12 +162,12 @@ TOPOLOGY = {"workers": {"machineDeployments": [{"name": "md-0", "class": "x", "r
         (scalable(labels={"topology.cluster.x-k8s.io/deployment-name": "md-1"}), cluster(topology=TOPOLOGY), ""),
     ],
 )
-def test_what_forbids_to_write_the_size_is_stated(group: Json, prod: Json, reason: str) -> None:
+def test_reasons_that_forbid_writing_the_size_are_stated(group: Json, prod: Json, reason: str) -> None:
     paused = only(found(group, prod)).paused
     assert (reason in paused) if reason else not paused
 
 
-def test_if_clusters_cannot_be_read_no_size_may_be_written() -> None:
+def test_if_clusters_cannot_be_read_no_size_is_written() -> None:
     groups = found(scalable(), more=dict.fromkeys(kinds.clusters(ALL), Unknown("403")))
     assert only(groups).paused == "it is not known whether its Cluster is paused: 403"
 
@@ -179,14 +181,14 @@ def test_without_machines_no_node_counts_as_missing() -> None:
     ]
 
 
-def test_without_machine_sets_machines_belong_to_the_deployment_that_their_label_names() -> None:
+def test_without_machine_sets_the_label_of_a_machine_names_its_deployment() -> None:
     _, (one,) = machines_of("workers", "n1")
     one["metadata"]["labels"] = {"cluster.x-k8s.io/deployment-name": "workers"}
     groups = found(scalable(), one, more=dict.fromkeys(kinds.scalable_kinds("MachineSet", ALL), Unknown("403")))
     assert only(groups).nodes == ("n1",)
 
 
-def test_a_kind_that_cannot_be_read_leaves_the_others() -> None:
+def test_a_kind_that_cannot_be_read_does_not_affect_the_others() -> None:
     owned, machines = machines_of("workers", "n1")
     groups = found(
         scalable(), owned, *machines, more=dict.fromkeys(kinds.scalable_kinds("MachinePool", ALL), Unknown("404"))
@@ -196,7 +198,7 @@ def test_a_kind_that_cannot_be_read_leaves_the_others() -> None:
     assert groups.problems == (unknown,)
 
 
-def test_options_of_a_group_are_read_and_broken_ones_are_named() -> None:
+def test_options_of_a_group_are_read_and_invalid_ones_are_reported() -> None:
     annotations = {
         **BOUNDS,
         f"{OPTIONS}scaledownutilizationthreshold": "0.4",
@@ -212,13 +214,13 @@ def test_options_of_a_group_are_read_and_broken_ones_are_named() -> None:
     assert all(text.startswith("MachineDeployment capi/workers: the annotation") for text in groups.problems)
 
 
-def test_prices_are_found_by_the_whole_name_or_by_that_of_the_object() -> None:
+def test_prices_are_found_by_full_name_or_object_name() -> None:
     stated = ClusterApiGroups(("capi",), prices={"MachineDeployment/capi/a": 0.1, "b": 0.2})
     groups = found(scalable("a"), scalable("b"), scalable("c"), stated=stated)
     assert [group.price for group in groups.groups] == [0.1, 0.2, None]
 
 
-def test_the_kinds_that_are_needed_follow_from_the_groups() -> None:
+def test_the_kinds_to_read_follow_from_the_groups() -> None:
     sources = NodeGroupSources(cluster_api=ALL)
     first = object_kinds(sources)
     assert {kind.resource for kind in first} == {
@@ -242,7 +244,7 @@ BROKEN: list[Json] = [
 
 
 @pytest.mark.parametrize("broken", BROKEN)
-def test_an_object_of_another_form_does_no_harm_to_the_others(broken: Json) -> None:
+def test_a_malformed_object_does_not_affect_the_others(broken: Json) -> None:
     owned, machines = machines_of("workers", "n1")
     groups = found(broken, scalable(), owned, *machines)
     assert next(group for group in groups.groups if group.name == NAME).nodes == ("n1",)
@@ -262,7 +264,9 @@ JSON = st.recursive(
 
 @examples(max_examples=60)
 @given(st.sampled_from(["MachineDeployment", "MachineSet", "MachinePool", "Machine", "Cluster"]), JSON, JSON, JSON)
-def test_whatever_an_object_contains_the_others_stay(kind: str, metadata: object, spec: object, status: object) -> None:
+def test_whatever_an_object_contains_the_other_groups_are_found(
+    kind: str, metadata: object, spec: object, status: object
+) -> None:
     annotated = {"name": "odd", "annotations": BOUNDS} | (metadata if isinstance(metadata, dict) else {})
     owned, machines = machines_of("workers", "n1")
     odd = {"kind": kind, "metadata": annotated, "spec": spec, "status": status}

@@ -1,4 +1,4 @@
-"""Machines of Cluster API that claim foreign nodes harm no other group."""
+"""Machines of Cluster API that claim nodes of another group do not affect it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tests.recommender.kinds.cluster_size.node_groups.cluster_api_objects import Json
 
 
-def test_nodes_of_another_cluster_are_not_taken_for_its_own_by_their_names() -> None:
+def test_nodes_of_another_cluster_with_equal_names_are_not_assigned() -> None:
     owned, _ = machines_of("workers")
     other = machine("m1", "n1", owned_by=owner("MachineSet", "workers-x7f2k"), provider_id="aws:///b/i-9")
     group = only(found(scalable(), owned, other, nodes=(node("n1", provider_id="aws:///a/i-1"),)))
@@ -35,9 +35,7 @@ def test_nodes_of_another_cluster_are_not_taken_for_its_own_by_their_names() -> 
     ("cluster_name", "other"),
     [("", ", or set clusterAPI.clusterName if they belong to another cluster"), ("prod", "")],
 )
-def test_machines_whose_nodes_are_gone_are_not_taken_for_those_of_another_cluster(
-    cluster_name: str, other: str
-) -> None:
+def test_machines_with_deleted_nodes_are_not_taken_for_those_of_another_cluster(cluster_name: str, other: str) -> None:
     owned, machines = machines_of("workers", "n1")
     stated = ClusterApiGroups(("capi",), cluster_name)
     group = only(found(scalable(), owned, *machines, stated=stated, nodes=(node("n2"),)))
@@ -76,7 +74,7 @@ ATTACKS = {
 
 
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS.keys())
-def test_a_machine_that_claims_the_node_of_another_group_harms_no_other_group(attack: Json) -> None:
+def test_a_machine_that_claims_a_node_of_another_group_does_not_affect_that_group(attack: Json) -> None:
     owned, machines = machines_of("workers", "n1")
     machines[0]["spec"]["providerID"] = "aws:///a/i-1"
     groups = found(
@@ -92,7 +90,7 @@ def test_a_machine_that_claims_the_node_of_another_group_harms_no_other_group(at
     assert theirs.nodes == ()
 
 
-def test_a_claim_that_does_not_count_is_named() -> None:
+def test_a_claim_that_does_not_count_is_reported() -> None:
     owned, machines = machines_of("workers", "n1")
     machines[0]["spec"]["providerID"] = "aws:///a/i-1"
     theirs = scalable("evil", 1, kind="MachineSet", annotations=EVIL["annotations"])
@@ -101,7 +99,7 @@ def test_a_claim_that_does_not_count_is_named() -> None:
     assert problem == f"Machine capi/m-evil claims the node n1, which belongs to {NAME}: it does not count"
 
 
-def test_a_node_that_two_machines_claim_with_the_same_proof_belongs_to_neither_and_both_are_named() -> None:
+def test_a_node_claimed_equally_by_two_machines_belongs_to_neither_and_both_are_reported() -> None:
     owned, machines = machines_of("workers", "n1")
     machines[0]["spec"]["providerID"] = "aws:///a/i-1"
     theirs = scalable("evil", 1, kind="MachineSet", annotations=EVIL["annotations"])
@@ -115,7 +113,7 @@ def test_a_node_that_two_machines_claim_with_the_same_proof_belongs_to_neither_a
     assert [group.problem for group in groups.groups] == [problem, problem]
 
 
-def test_groups_of_namespaces_that_are_not_listed_do_not_exist() -> None:
+def test_groups_in_namespaces_that_are_not_listed_are_ignored() -> None:
     """In an attack, a MachineDeployment that a tenant has annotated as a group grows in place of the real one."""
     theirs = scalable("evil", annotations=EVIL["annotations"])
     theirs["metadata"]["namespace"] = "evil"

@@ -8,7 +8,7 @@ from tests.recommender.kinds.cluster_size.node_groups.cluster_api_groups import 
 from tests.recommender.kinds.cluster_size.node_groups.cluster_api_objects import BOUNDS, CAPACITY, VERSIONS, scalable
 
 
-def test_a_group_without_nodes_is_made_of_its_annotations() -> None:
+def test_a_group_without_nodes_has_the_template_of_its_annotations() -> None:
     template = only(found(scalable(replicas=0, annotations=FROM_ZERO))).template
     assert template is not None
     amounts = {key: str(value) for key, value in template.node.allocatable.items()}
@@ -37,7 +37,7 @@ INFRASTRUCTURE = {
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_group_without_nodes_and_annotations_is_made_of_its_infrastructure_template(version: str) -> None:
+def test_a_group_without_nodes_and_annotations_has_its_infrastructure_template(version: str) -> None:
     machine_template = {
         "metadata": {"labels": {"node.cluster.x-k8s.io/pool": "w", "other": "x"}},
         "spec": {"taints": [{"key": "pool", "value": "w", "effect": "NoSchedule", "propagation": "Always"}]},
@@ -52,7 +52,7 @@ def test_a_group_without_nodes_and_annotations_is_made_of_its_infrastructure_tem
     assert [(one.key, one.value, one.effect) for one in made.taints] == [("pool", "w", "NoSchedule")]
 
 
-def test_annotations_win_over_the_infrastructure_template() -> None:
+def test_annotations_override_the_infrastructure_template() -> None:
     annotations = {**BOUNDS, f"{CAPACITY}cpu": "6", f"{CAPACITY}maxPods": "50"}
     template = only(found(scalable(replicas=0, annotations=annotations), INFRASTRUCTURE)).template
     assert template is not None
@@ -62,7 +62,7 @@ def test_annotations_win_over_the_infrastructure_template() -> None:
 
 
 @pytest.mark.parametrize("nothing", ["", "0"])
-def test_amounts_of_nothing_are_not_stated(nothing: str) -> None:
+def test_empty_and_zero_amounts_count_as_not_stated(nothing: str) -> None:
     annotations = {
         **FROM_ZERO,
         f"{CAPACITY}maxPods": nothing,
@@ -90,5 +90,7 @@ def test_amounts_of_nothing_are_not_stated(nothing: str) -> None:
         ({f"{CAPACITY}cpu": "4", f"{CAPACITY}memory": "1Gi", f"{CAPACITY}taints": "a=b"}, "has 'a=b': write"),
     ],
 )
-def test_a_group_without_nodes_that_cannot_be_made_is_left_out_by_name(extra: dict[str, str], problem: str) -> None:
+def test_a_group_without_nodes_and_a_usable_template_is_left_out_with_a_reason(
+    extra: dict[str, str], problem: str
+) -> None:
     assert problem in only(found(scalable(replicas=0, annotations={**BOUNDS, **extra}))).problem

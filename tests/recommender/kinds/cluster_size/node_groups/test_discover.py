@@ -24,7 +24,7 @@ from tests.recommender.kinds.cluster_size.node_groups.cluster_api_objects import
 from tests.recommender.kinds.cluster_size.node_groups.discovery_world import POOL_A, static
 
 GIB = 1 << 30
-ANYBODY = TrustedDaemonSets(frozenset({"kube-system", "default"}))
+TRUSTS_DEFAULT = TrustedDaemonSets(frozenset({"kube-system", "default"}))
 
 
 def daemon_set(
@@ -74,7 +74,7 @@ def test_nodes_that_an_autoscaler_removes_are_being_deleted(sources: NodeGroupSo
     assert (group.deleting, group.sure_size) == (("n2", "n3"), 1)
 
 
-def test_a_static_group_is_what_the_configuration_states() -> None:
+def test_a_static_group_has_the_configured_properties() -> None:
     stated = static(
         selector="pool=a,disk in (ssd)",
         price=0.19,
@@ -96,7 +96,7 @@ def test_a_static_group_is_what_the_configuration_states() -> None:
     assert (made.name, group.template.source) == ("template/a", "configuration")
 
 
-def test_without_a_template_a_ready_node_shows_what_a_new_one_holds() -> None:
+def test_without_a_template_the_newest_ready_node_is_the_template() -> None:
     nodes = (
         node("old", "2", labels=POOL_A, created=10.0),
         node(
@@ -142,7 +142,7 @@ def test_without_a_template_a_ready_node_shows_what_a_new_one_holds() -> None:
         "node.cloudprovider.kubernetes.io/uninitialized",
     ],
 )
-def test_a_passing_state_of_the_example_is_not_that_of_new_nodes(taint: str) -> None:
+def test_a_temporary_state_of_the_example_node_is_not_part_of_the_template(taint: str) -> None:
     group = group_of(static(), nodes=(node("n1", labels=POOL_A, taints=(f"{taint}:NoSchedule", "kept:NoSchedule")),))
     assert group.template is not None
     assert [one.key for one in group.template.node.taints] == ["kept"]
@@ -165,14 +165,14 @@ def test_daemon_sets_run_on_a_template_that_they_select_and_tolerate(scheduling:
     assert len(group.template.pods) == runs
 
 
-def test_a_daemon_set_that_has_no_room_on_a_template_takes_none() -> None:
+def test_a_daemon_set_without_room_on_a_template_takes_no_resources() -> None:
     stated = static(capacity={"cpu": 1000, "memory": GIB})
     group = group_of(
         stated,
         daemon_set("a", "600m"),
         daemon_set("b", "600m", priority=9),
         daemon_set("c", "300m"),
-        trusted=ANYBODY,
+        trusted=TRUSTS_DEFAULT,
     )
     assert group.template is not None
     assert [one.name for one in group.template.pods] == ["b-template", "c-template"]
@@ -187,8 +187,8 @@ def hog(name: str, cpu: str, on: str, namespace: str = "evil") -> ClusterPod:
 
 
 @pytest.mark.parametrize("scheduling", [NEWEST, ELSEWHERE], ids=["hostname", "another pool"])
-def test_a_daemon_set_that_only_the_newest_node_fulfils_does_not_count_on_new_nodes(scheduling: PodScheduling) -> None:
-    """In an attack, every new node would seem full, so that no group would grow for anybody."""
+def test_a_daemon_set_that_matches_only_the_newest_node_does_not_count_on_new_nodes(scheduling: PodScheduling) -> None:
+    """In an attack, every new node would seem full, so that no group would grow for any tenant."""
     nodes = (node("old", "4", labels=POOL_A, created=10.0), node("new", "4", labels=POOL_A, created=500.0))
     evil = daemon_set("hog", "3900m", scheduling=scheduling, namespace="evil")
     group = group_of(static(), daemon_set("cni"), evil, nodes=nodes, pods=(hog("hog", "3900m", "new"),))
@@ -199,7 +199,7 @@ def test_a_daemon_set_that_only_the_newest_node_fulfils_does_not_count_on_new_no
     assert [one.name for one in stated.template.pods] == ["cni-template"]
 
 
-def test_daemon_sets_of_a_tenant_take_no_more_than_a_share_and_are_named() -> None:
+def test_daemon_sets_of_a_tenant_take_only_a_share_and_the_rest_is_reported() -> None:
     small = [daemon_set(f"hog{number}", "500m", namespace="evil") for number in range(8)]
     system = daemon_set("cni", "1500m", namespace="kube-system")
     sources = NodeGroupSources(static=(static(capacity={"cpu": 4000, "memory": 8 * GIB}),))
@@ -219,7 +219,7 @@ def test_daemon_sets_of_a_tenant_take_no_more_than_a_share_and_are_named() -> No
 
 @pytest.mark.parametrize("is_running", [False, True])
 @pytest.mark.parametrize("namespace", ["kube-system", "monitoring"])
-def test_daemon_sets_of_trusted_namespaces_count_whatever_they_ask_for(namespace: str, *, is_running: bool) -> None:
+def test_daemon_sets_of_trusted_namespaces_count_whatever_they_request(namespace: str, *, is_running: bool) -> None:
     trusted = TrustedDaemonSets(frozenset({"kube-system", "monitoring"}))
     pods = (hog("d", "3500m", "n1", namespace),) if is_running else ()
     nodes = (node("n1", "4", labels=POOL_A),) if is_running else ()
@@ -230,21 +230,21 @@ def test_daemon_sets_of_trusted_namespaces_count_whatever_they_ask_for(namespace
 
 
 @pytest.mark.parametrize("uid", ["made-up", "uid-of-DaemonSet-other"])
-def test_pods_of_made_up_daemon_sets_do_not_come_with_a_new_node(uid: str) -> None:
+def test_pods_of_forged_daemon_sets_do_not_count_on_new_nodes(uid: str) -> None:
     evil = pod("e", "200m", node="n1", controller=replace(controller("d", "DaemonSet"), uid=uid))
     group = group_of(static(), daemon_set("d"), pods=(evil,), nodes=(node("n1", "4", labels=POOL_A),))
     assert group.template is not None
     assert group.template.pods == ()
 
 
-def test_a_group_without_node_and_template_is_named_and_left_out() -> None:
+def test_a_group_without_node_and_template_is_reported_and_left_out() -> None:
     assert group_of(static()).problem == (
         "it has no ready node and no template, so the capacity of a new node is not known: "
         "write template.cpu and template.memory"
     )
 
 
-def test_a_template_that_its_own_selector_does_not_match_is_a_named_problem() -> None:
+def test_a_template_that_does_not_match_its_own_selector_is_reported() -> None:
     stated = static(selector="pool", capacity={"cpu": 1000, "memory": GIB})
     members = (node("n1", labels={"pool": "x"}),)
     (problem,) = node_groups(NodeGroupSources(static=(stated,)), state(nodes=members), 0.0).problems
@@ -259,7 +259,7 @@ def test_a_template_that_its_own_selector_does_not_match_is_a_named_problem() ->
         (NodeGroupSources(), "no source under nodeGroups has a node group"),
     ],
 )
-def test_a_source_that_matches_nothing_is_a_named_problem(sources: NodeGroupSources, problem: str) -> None:
+def test_a_source_that_matches_nothing_is_reported(sources: NodeGroupSources, problem: str) -> None:
     found = node_groups(sources, state(nodes=(node("n1", labels=POOL_A),)), 0.0)
     assert [each.partition(", so")[0].partition(": check")[0] for each in found.problems] == [problem]
 
@@ -280,7 +280,7 @@ def test_each_value_of_a_label_is_a_group() -> None:
     assert "n4" not in groups.group_of
 
 
-def test_a_node_of_two_groups_belongs_to_the_first_and_the_other_group_is_left_out() -> None:
+def test_a_node_in_two_groups_belongs_to_the_first_and_the_other_is_left_out() -> None:
     sources = NodeGroupSources(static=(static(), static("b", "")), by_label=LabelGroups("pool"))
     groups = node_groups(sources, state(nodes=(node("n1", labels={"pool": "a"}), node("n2"))), 0.0)
     assert groups.group_of == {"n1": "a", "n2": "b"}
@@ -298,7 +298,7 @@ def test_without_nodes_or_pods_there_are_no_groups(missing: str) -> None:
     assert (groups.groups, groups.problems) == ((), ("node groups are not known: 403",))
 
 
-def test_without_workloads_what_is_missing_from_templates_is_stated() -> None:
+def test_without_workloads_the_missing_daemon_sets_of_templates_are_reported() -> None:
     world = state(workloads=Unknown("403"))
     groups = node_groups(NodeGroupSources(static=(static(capacity={"cpu": 1000, "memory": GIB}),)), world, 0.0)
     assert groups.problems[0].startswith("DaemonSets are not known")
@@ -319,18 +319,16 @@ def test_without_workloads_what_is_missing_from_templates_is_stated() -> None:
             pod("p", "3", node="n1", annotations={"kubernetes.io/config.mirror": "x"}), id="annotated-as-mirror-pod"
         ),
         pytest.param(pod("p", "3", node="n1", controller=controller("n2", "Node", "v1")), id="of-another-node"),
-        pytest.param(
-            pod("p", "3", node="n1", controller=controller("n1", "Node", "evil.example/v1")), id="no-node-at-all"
-        ),
+        pytest.param(pod("p", "3", node="n1", controller=controller("n1", "Node", "evil.example/v1")), id="not-a-node"),
     ],
 )
-def test_a_pod_that_only_claims_to_come_with_its_node_takes_no_room_on_new_ones(forged: ClusterPod) -> None:
+def test_a_forged_daemon_set_or_static_pod_takes_no_resources_of_new_nodes(forged: ClusterPod) -> None:
     found = group_of(static(), daemon_set("d"), nodes=(node("n1", labels=POOL_A),), pods=(forged,))
     assert found.template is not None
     assert found.template.pods == ()
 
 
-def test_pods_of_daemon_sets_come_with_the_node_where_no_daemon_set_is_known() -> None:
+def test_pods_of_daemon_sets_count_on_new_nodes_if_no_daemon_set_is_known() -> None:
     daemon = pod("d1", node="n1", controller=controller("d", "DaemonSet"))
     found = group_of(static(), nodes=(node("n1", labels=POOL_A),), pods=(daemon,))
     assert found.template is not None
@@ -345,7 +343,7 @@ def test_pods_of_daemon_sets_come_with_the_node_where_no_daemon_set_is_known() -
         pytest.param(PluginGroup("a", 2**31 - 1, 100_000, 100_000), "", id="the largest"),
     ],
 )
-def test_a_group_of_more_nodes_than_a_cluster_can_have_is_left_out(stated: PluginGroup, problem: str) -> None:
+def test_a_group_with_more_nodes_than_a_cluster_can_have_is_left_out(stated: PluginGroup, problem: str) -> None:
     made = replace(stated, template=node("template"))
     sources = NodeGroupSources(external_grpc=ExternalGrpcGroups("grpc:443"))
     [found] = node_groups(sources, state(), 1000.0, [PluginReading("externalGRPC", (made,))]).groups
@@ -353,7 +351,7 @@ def test_a_group_of_more_nodes_than_a_cluster_can_have_is_left_out(stated: Plugi
     assert found.problem == problem + why
 
 
-def test_groups_that_together_miss_more_nodes_than_a_cluster_can_have_are_left_out_from_the_largest_on() -> None:
+def test_the_largest_groups_that_together_lack_too_many_nodes_are_left_out() -> None:
     sizes = {"small": 3, "large": 60_000, "larger": 70_000, "largest": 99_999}
     stated = tuple(PluginGroup(name, 0, 100_000, size, template=node("template")) for name, size in sizes.items())
     sources = NodeGroupSources(external_grpc=ExternalGrpcGroups("grpc:443"))

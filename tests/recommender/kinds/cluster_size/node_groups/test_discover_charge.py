@@ -47,7 +47,7 @@ WORKERS = "MachineDeployment/capi/workers"
         (status("", "yesterday"), True),
     ],
 )
-def test_the_status_of_cluster_autoscaler_shows_what_it_is_in_charge_of(
+def test_the_status_of_cluster_autoscaler_shows_which_groups_it_manages(
     config_map: Json, *, is_in_charge: bool
 ) -> None:
     owned, machines = machines_of("workers", "n1")
@@ -83,7 +83,7 @@ def in_charge(world: ClusterState, namespaces: tuple[str, ...] = ("kube-system",
             "Cluster Autoscaler (Deployment kube-system/ca)",
         ),
         (deployment("cluster-autoscaler", replicas=0), ""),
-        # Attacks: whoever may make a Deployment chooses its name, its labels and its image, but not its namespace.
+        # Attacks: a tenant who may create a Deployment chooses its name, labels and image, but not its namespace.
         (deployment("cluster-autoscaler", "evil"), ""),
         (deployment("my-cluster-autoscaler-x", "evil", "nginx:1"), ""),
         (deployment("cluster-autoscaler", image="nginx:1"), ""),
@@ -91,7 +91,7 @@ def in_charge(world: ClusterState, namespaces: tuple[str, ...] = ("kube-system",
         (deployment("web", image="cluster-autoscaler/nginx:1"), ""),
     ],
 )
-def test_a_workload_of_its_image_in_a_listed_namespace_shows_that_cluster_autoscaler_runs(
+def test_a_workload_with_its_image_in_a_listed_namespace_shows_that_cluster_autoscaler_runs(
     workload: WorkloadFacts, name: str
 ) -> None:
     owned, machines = machines_of("workers", "n1")
@@ -117,13 +117,13 @@ def lease(namespace: str, holder: str = "pod-1", renewed: str = "2026-11-22T15:5
         (lease("evil"), ""),
     ],
 )
-def test_its_lease_in_a_listed_namespace_shows_that_cluster_autoscaler_runs(
+def test_a_lease_in_a_listed_namespace_shows_that_cluster_autoscaler_runs(
     more: dict[ObjectKind, Any], name: str
 ) -> None:
     assert in_charge(state(scalable(), more=more)) == name
 
 
-def test_if_nobody_knows_whether_cluster_autoscaler_runs_no_size_may_be_written() -> None:
+def test_no_size_is_written_if_it_is_unknown_whether_cluster_autoscaler_runs() -> None:
     world = state(scalable(), more={STATUS_CONFIG_MAP: Unknown("403")})
     (group,) = node_groups(NodeGroupSources(cluster_api=ALL), world, NOW).groups
     assert group.paused == "it is not known whether a Cluster Autoscaler manages it: 403"
@@ -132,7 +132,7 @@ def test_if_nobody_knows_whether_cluster_autoscaler_runs_no_size_may_be_written(
 @pytest.mark.parametrize(
     "source", [NodeGroupSources(static=(static(),)), NodeGroupSources(by_label=LabelGroups("pool"))]
 )
-def test_karpenter_is_seen_by_its_nodes(source: NodeGroupSources) -> None:
+def test_karpenter_is_recognised_by_its_nodes(source: NodeGroupSources) -> None:
     nodes = (node("n1", labels={**POOL_A, "karpenter.sh/nodepool": "default"}),)
     (group,) = node_groups(source, state(nodes=nodes), 0.0).groups
     assert group.autoscaler == "Karpenter (NodePool default)"

@@ -52,7 +52,7 @@ def groups_of(reading: PluginReading) -> NodeGroups:
     return node_groups(NodeGroupSources(plugin=SETTINGS), state(nodes=NODES), 1000.0, (reading,))
 
 
-def test_an_author_needs_no_module_that_may_move() -> None:
+def test_a_plugin_imports_only_the_stable_protocol_module() -> None:
     source = Path(example_provider.__file__).read_text()
     modules = {node.module for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom)}
 
@@ -61,7 +61,7 @@ def test_an_author_needs_no_module_that_may_move() -> None:
     }
 
 
-def test_a_plugin_states_groups_and_whose_nodes_they_are() -> None:
+def test_a_plugin_provides_groups_and_the_group_of_each_node() -> None:
     provider = example()
     provider.groups[0].answers["nodes"] = [
         ProviderInstance("x:///1"),
@@ -82,7 +82,7 @@ def test_a_plugin_states_groups_and_whose_nodes_they_are() -> None:
     assert provider.refreshes == 1
 
 
-def test_a_plugin_that_raises_is_a_named_problem_and_has_no_groups() -> None:
+def test_a_plugin_that_raises_is_reported_and_has_no_groups() -> None:
     provider = example()
     provider.on_refresh = raising
     found = groups_of(read(provider))
@@ -90,14 +90,14 @@ def test_a_plugin_that_raises_is_a_named_problem_and_has_no_groups() -> None:
     assert found.problems == ("the node groups of the plugin example are left out: RuntimeError: no credentials",)
 
 
-def test_a_group_without_a_name_leaves_out_the_plugin() -> None:
+def test_a_group_without_a_name_excludes_the_plugin() -> None:
     provider = example()
     provider.groups[1].answers["id"] = raising
     assert read(provider).problem == "RuntimeError: no credentials"
 
 
 @pytest.mark.parametrize("method", ["min_size", "nodes", "template", "price", "options", "target_size"])
-def test_a_group_whose_method_raises_is_left_out_alone(method: str) -> None:
+def test_only_the_group_whose_method_raises_is_left_out(method: str) -> None:
     provider = example()
     provider.groups[1].answers[method] = raising
     found = read(provider)
@@ -105,12 +105,12 @@ def test_a_group_whose_method_raises_is_left_out_alone(method: str) -> None:
     assert [each.problem for each in found.groups] == ["", "RuntimeError: no credentials"]
 
 
-def test_groups_with_one_name_are_left_out_alone() -> None:
+def test_only_groups_with_the_same_name_are_left_out() -> None:
     found = read(ExampleProvider([ExampleGroup("a"), ExampleGroup("b"), ExampleGroup("a")]))
     assert {each.name: each.problem for each in found.groups} == {"a": "two groups have this id", "b": ""}
 
 
-def test_a_plugin_that_hangs_is_left_out_and_no_second_call_begins() -> None:
+def test_a_plugin_that_hangs_is_left_out_without_a_second_call() -> None:
     released, entered = threading.Event(), threading.Event()
     provider = example()
 
@@ -163,7 +163,7 @@ def state_the_impossible(provider: ExampleProvider) -> None:
         (state_the_impossible, "target_size() returns -1"),
     ],
 )
-def test_a_group_that_fails_alone_keeps_its_last_answer_for_a_minute(
+def test_a_single_failing_group_keeps_its_last_answer_for_a_minute(
     fail: Callable[[ExampleProvider], None], why: str
 ) -> None:
     now = [0.0]
@@ -183,7 +183,7 @@ def test_a_group_that_fails_alone_keeps_its_last_answer_for_a_minute(
     assert "small" not in {group.name for group in groups_of(host.read(NODES)).groups if not group.problem}
 
 
-def test_a_node_that_has_another_group_now_is_not_kept_in_the_group_that_fails() -> None:
+def test_a_node_that_moved_to_another_group_is_not_kept_in_the_failing_group() -> None:
     provider = example()
     host = PluginHost(SETTINGS, load=lambda _: provider, clock=lambda: 0.0)
     host.read(NODES)
@@ -192,7 +192,7 @@ def test_a_node_that_has_another_group_now_is_not_kept_in_the_group_that_fails()
     assert host.read(NODES).group_of == {"n1": "large", "n2": "small"}
 
 
-def test_a_group_whose_nodes_all_have_another_group_now_is_not_kept() -> None:
+def test_a_failing_group_whose_nodes_all_moved_to_another_group_is_not_kept() -> None:
     provider = example()
     host = PluginHost(SETTINGS, load=lambda _: provider, clock=lambda: 0.0)
     names = [group.name for group in host.read(NODES).groups]
@@ -203,7 +203,7 @@ def test_a_group_whose_nodes_all_have_another_group_now_is_not_kept() -> None:
     assert found.kept == {}
 
 
-def test_the_last_answer_counts_no_longer_than_inputs_may_be_old() -> None:
+def test_the_last_answer_does_not_count_for_longer_than_inputs_may_be_old() -> None:
     now = 0.0
     provider = example()
     host = PluginHost(SETTINGS, load=lambda _: provider, clock=lambda: now)
@@ -214,8 +214,8 @@ def test_the_last_answer_counts_no_longer_than_inputs_may_be_old() -> None:
     assert host.read(NODES, kept_seconds=300.0).kept_because == "RuntimeError: no credentials"
 
 
-def test_an_answer_that_was_late_counts_no_longer_for_that() -> None:
-    """The group then hangs, and its provider states in the background what it has learned."""
+def test_the_age_of_a_late_answer_counts_against_the_minute_it_is_kept() -> None:
+    """The age is that of a group that hangs, whose provider reads it in the background."""
     now = 0.0
     provider = example()
     provider.groups[0].answers["age_seconds"] = 20.0
@@ -226,7 +226,7 @@ def test_an_answer_that_was_late_counts_no_longer_for_that() -> None:
     assert [group.name for group in host.read(NODES).groups] == ["large"]
 
 
-def test_what_a_provider_that_hung_states_in_the_end_is_as_old_as_the_question() -> None:
+def test_a_late_answer_of_a_hanging_provider_is_as_old_as_its_request() -> None:
     now = 0.0
     released, hung = threading.Event(), threading.Event()
     provider = example()
@@ -283,7 +283,7 @@ BROKEN: list[tuple[str, object, str]] = [
 
 
 @pytest.mark.parametrize(("method", "answer", "problem"), BROKEN)
-def test_a_group_that_states_what_cannot_be_is_left_out_alone(method: str, answer: object, problem: str) -> None:
+def test_only_the_group_with_an_invalid_value_is_left_out(method: str, answer: object, problem: str) -> None:
     provider = ExampleProvider([ExampleGroup("small", ["x:///1"]), ExampleGroup("large", answers={method: answer})])
     large, small = groups_of(read(provider)).groups
     assert problem in large.problem
@@ -293,12 +293,12 @@ def test_a_group_that_states_what_cannot_be_is_left_out_alone(method: str, answe
     assert any(problem in failure for failure in raised.value.failures)
 
 
-def test_a_plugin_that_lists_too_many_groups_is_a_named_problem() -> None:
+def test_a_plugin_that_lists_too_many_groups_is_reported() -> None:
     reading = read(ExampleProvider([ExampleGroup(f"g{number}") for number in range(MOST_GROUPS + 1)]))
     assert reading.problem == "it lists 5001 node groups, and at most 5000 can be read: let it list fewer"
 
 
-def test_a_change_that_ends_its_thread_is_none_that_was_accepted() -> None:
+def test_a_change_that_ends_its_thread_has_an_unknown_outcome() -> None:
     provider = example()
     provider.groups[0].on_change = lambda: sys.exit(1)
     host = PluginHost(SETTINGS, load=lambda _: provider)
@@ -318,7 +318,7 @@ class ReadOnly:
             setattr(self, name, getattr(group, name))
 
 
-def test_a_group_without_the_verbs_is_read_and_cannot_be_written() -> None:
+def test_a_group_without_write_methods_is_read_but_not_written() -> None:
     provider = example()
     provider.groups = [ReadOnly(provider.groups[0])]  # type: ignore[list-item]
     stated = read(provider)

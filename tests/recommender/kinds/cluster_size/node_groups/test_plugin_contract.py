@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 
-def test_the_example_keeps_the_contract() -> None:
+def test_the_example_fulfils_the_contract() -> None:
     provider = example()
     check_provider(provider)
     assert provider.closed
@@ -31,13 +31,13 @@ def _changing_ids() -> ExampleProvider:
     return provider
 
 
-def _stranger() -> ExampleProvider:
+def _unknown_machine() -> ExampleProvider:
     provider = example()
     provider.groups[0].machines.append("tidewatch-contract:///no-such-machine")
     return provider
 
 
-def _not_given() -> ExampleProvider:
+def _unassigned_machine() -> ExampleProvider:
     provider = example()
     provider.groups[1].answers["nodes"] = [ProviderInstance("x:///7")]
     return provider
@@ -51,18 +51,18 @@ def _not_given() -> ExampleProvider:
         (ExampleProvider([ExampleGroup("a", ["m"]), ExampleGroup("b", ["m"])]), "nodes(): m is in a and in b"),
         (ExampleProvider([], on_refresh=raising), "refresh() raises RuntimeError: no credentials"),
         (_changing_ids(), "node_groups(): the ids change from"),
-        (_stranger(), "belongs to no group, but the method returns small"),
-        (_not_given(), "x:///7 belongs to group large, but the method returns None"),
+        (_unknown_machine(), "belongs to no group, but the method returns small"),
+        (_unassigned_machine(), "x:///7 belongs to group large, but the method returns None"),
     ],
-    ids=["ids", "empty", "shared-machine", "raises", "changing", "stranger", "not-given"],
+    ids=["ids", "empty", "shared-machine", "raises", "changing", "unknown-machine", "unassigned-machine"],
 )
-def test_the_contract_names_what_a_provider_breaks(provider: ExampleProvider, failure: str) -> None:
+def test_violations_of_the_contract_by_a_provider_are_reported(provider: ExampleProvider, failure: str) -> None:
     with pytest.raises(BrokenContractError) as raised:
         check_provider(provider)
     assert any(failure in each for each in raised.value.failures), raised.value.failures
 
 
-def test_the_example_keeps_the_contract_of_writes() -> None:
+def test_the_example_fulfils_the_contract_of_writes() -> None:
     check_writes(example(), "small")
 
 
@@ -90,7 +90,7 @@ class DeletingGroup(StartingGroup):
         del self.machines[:-delta]
 
 
-def test_machines_that_are_being_created_may_be_taken_back() -> None:
+def test_only_machines_that_are_being_created_may_be_taken_back() -> None:
     check_writes(ExampleProvider([StartingGroup("small", ["x:///1", "x:///2"])]), "small")
     with pytest.raises(BrokenContractError, match="a machine was deleted, and only requested ones"):
         check_writes(ExampleProvider([DeletingGroup("small", ["x:///1", "x:///2"])]), "small")
@@ -108,7 +108,7 @@ def _quiet(_: int) -> None:
         ("delete_nodes", _quiet, "delete_nodes() was accepted"),
     ],
 )
-def test_the_contract_names_what_is_wrong_with_a_write(
+def test_violations_of_the_contract_by_a_write_are_reported(
     method: str, instead: Callable[[int], None], failure: str
 ) -> None:
     provider = example()

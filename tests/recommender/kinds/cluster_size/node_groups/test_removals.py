@@ -51,7 +51,7 @@ def test_nodes_are_removed_by_their_machines() -> None:
     assert plan("n2", "n1") == RemovalPlan((removal("n2"), removal("n1")), {})
 
 
-def test_no_more_nodes_go_than_the_minimum_allows() -> None:
+def test_no_more_nodes_are_removed_than_the_minimum_allows() -> None:
     found = plan(
         "n1", "n2", "n3", group=scalable(replicas=3, annotations={**BOUNDS, MIN: "2"}, status={"updatedReplicas": 3})
     )
@@ -59,7 +59,7 @@ def test_no_more_nodes_go_than_the_minimum_allows() -> None:
     assert found.kept == {"n2": "the group has a minimum of 2", "n3": "the group has a minimum of 2"}
 
 
-def test_a_node_without_a_machine_or_with_one_that_is_going_stays() -> None:
+def test_a_node_without_a_machine_or_with_one_being_deleted_is_kept() -> None:
     going = machine("m4", "n4", owned_by=owner("MachineSet", "workers-x7f2k"), deleted=True)
     assert plan("n4", "n9", more=(going,)).kept == {
         "n4": "its Machine is being deleted already",
@@ -82,7 +82,7 @@ def test_a_node_without_a_machine_or_with_one_that_is_going_stays() -> None:
         ({"group": scalable(replicas=3, version="v1beta1", status={"updatedReplicas": 1})}, "is rolling out"),
     ],
 )
-def test_where_nothing_may_be_marked_every_node_stays_with_the_reason(changes: dict[str, Any], reason: str) -> None:
+def test_if_no_machine_may_be_marked_every_node_is_kept_with_the_reason(changes: dict[str, Any], reason: str) -> None:
     found = plan("n1", "n2", **changes)
     assert found.machines == ()
     assert reason in found.kept["n1"]

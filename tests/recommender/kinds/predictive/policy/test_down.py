@@ -85,7 +85,7 @@ def test_after_a_pause_capacity_decays_from_the_kept_size() -> None:
 
 
 @pytest.mark.parametrize("extra", [{"override": None}, {"min_replicas": 50}])
-def test_capacity_raised_by_a_bound_decays_from_there(extra: dict[str, object]) -> None:
+def test_capacity_raised_by_a_bound_decays_from_the_raised_size(extra: dict[str, object]) -> None:
     policy = settings(scale_down=gently())
     raised = polls(replace(policy, min_replicas=50), [0.0])[-1]
     after = polls(settings(scale_down=gently(), **extra), [0.0], memory=raised.memory, start=NOW + 10)[-1]

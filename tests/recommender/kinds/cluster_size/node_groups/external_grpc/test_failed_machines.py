@@ -48,7 +48,7 @@ def cloud(*machines: str, minimum: int = 0, errors: dict[str, str] | None = None
     return GrpcProvider(CloudGroup("a", minimum, 9, [*JOINED, *machines], errors=errors or {}))
 
 
-def test_a_machine_that_is_out_of_stock_is_deleted_and_the_size_falls() -> None:
+def test_an_out_of_stock_machine_is_deleted_and_the_size_falls() -> None:
     provider = cloud("x:///new", errors={"x:///new": "OutOfResources"})
     with served_world(provider) as world:
         world.run(240.0)
@@ -67,7 +67,7 @@ def test_a_machine_that_never_joins_is_deleted_after_the_provision_time() -> Non
 
 
 @pytest.mark.parametrize("method", ["NodeGroupNodes", "NodeGroupTargetSize", "NodeGroups", "Refresh"])
-def test_while_a_provider_fails_nothing_is_deleted(method: str) -> None:
+def test_while_a_provider_fails_no_machine_is_deleted(method: str) -> None:
     provider = cloud("x:///new", errors={"x:///new": "OutOfResources"})
 
     def fail(_request: Any) -> Any:  # noqa: ANN401 - any message
@@ -80,7 +80,7 @@ def test_while_a_provider_fails_nothing_is_deleted(method: str) -> None:
         assert deletions(provider) == []
 
 
-def test_the_minimum_of_the_provider_holds() -> None:
+def test_the_minimum_of_the_provider_is_respected() -> None:
     provider = cloud("x:///new", "x:///lost", minimum=4, errors={"x:///new": "OutOfResources"})
     with served_world(provider) as world:
         world.run(1200.0)

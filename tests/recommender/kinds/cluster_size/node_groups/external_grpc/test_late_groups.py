@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.wire import external_grpc_pb2 as wire
 
 
-def test_a_group_that_did_not_answer_delays_no_decision_again_and_comes_back() -> None:
+def test_a_group_that_did_not_answer_delays_no_further_decision_and_comes_back() -> None:
     provider, released = GrpcProvider(CloudGroup("odd"), CloudGroup("good")), threading.Event()
     asked: list[str] = []
 
@@ -68,7 +68,7 @@ def late_at_first(now: list[float], asked: list[float]) -> Iterator[tuple[GrpcPr
         yield provider, host
 
 
-def test_an_answer_in_the_background_is_as_old_as_its_question() -> None:
+def test_an_answer_in_the_background_is_as_old_as_its_request() -> None:
     now = [0.0]
     with late_at_first(now, []) as (_, host):
         now[0] = 15.0
@@ -77,7 +77,7 @@ def test_an_answer_in_the_background_is_as_old_as_its_question() -> None:
         assert host.read(()).groups[0].age_seconds == 0.0
 
 
-def test_an_answer_in_the_background_that_is_too_old_is_asked_for_again() -> None:
+def test_an_answer_in_the_background_that_is_too_old_is_requested_again() -> None:
     now, asked = [0.0], list[float]()
     with late_at_first(now, asked) as (provider, host):
         now[0] = 30.0
@@ -87,7 +87,7 @@ def test_an_answer_in_the_background_that_is_too_old_is_asked_for_again() -> Non
     assert 30.0 in asked
 
 
-def test_a_group_that_answers_again_comes_back_although_decisions_are_a_minute_apart() -> None:
+def test_a_group_that_answers_again_comes_back_even_if_decisions_are_a_minute_apart() -> None:
     now = [0.0]
     with late_at_first(now, []) as (_, host):
         until(lambda: _has_answered(now, host))

@@ -55,7 +55,7 @@ def test_groups_are_read_in_both_forms_of_the_protocol(form: Literal["bytes", "e
     assert found.group_of == {"n1": "small", "n2": "small"}
 
 
-def test_why_machines_cannot_be_made_is_read() -> None:
+def test_the_reason_why_a_machine_cannot_be_created_is_read() -> None:
     error = wire.InstanceErrorInfo(errorCode="NO_STOCK", errorMessage="none\nleft", instanceErrorClass=1)
     states = {
         "2": wire.InstanceStatus.instanceCreating,
@@ -73,7 +73,7 @@ def test_why_machines_cannot_be_made_is_read() -> None:
     assert small.failures == ("NO_STOCK: none left",), "not of a machine that runs, and not of one that is a node"
 
 
-def test_what_a_provider_returns_of_the_defaults_overrides_nothing() -> None:
+def test_options_equal_to_the_defaults_override_nothing() -> None:
     own = CloudGroup("own", options=options(unneeded_seconds=60, threshold=0.7))
     with served(GrpcProvider(CloudGroup("same"), own)) as host:
         found = {group.name: group.options for group in host.read(NODES).groups}
@@ -82,7 +82,7 @@ def test_what_a_provider_returns_of_the_defaults_overrides_nothing() -> None:
     assert found["own"].max_node_provision_seconds is None, "a time that is not stated is no override"
 
 
-def test_calls_that_a_provider_need_not_have_are_not_repeated() -> None:
+def test_unimplemented_optional_calls_are_not_repeated() -> None:
     provider = GrpcProvider(CloudGroup("a"), CloudGroup("b"))
     missing = ("NodeGroupTemplateNodeInfo", "NodeGroupGetOptions", "PricingNodePrice", "GPULabel")
 
@@ -97,7 +97,7 @@ def test_calls_that_a_provider_need_not_have_are_not_repeated() -> None:
     assert sorted(provider.made(*missing)) == sorted([*missing[:2], *missing[:2], "GPULabel"]), "not for each decision"
 
 
-def test_options_and_templates_that_a_wrapper_does_not_have_are_none_and_not_faults() -> None:
+def test_options_and_templates_that_a_wrapper_lacks_are_not_errors() -> None:
     provider = GrpcProvider(CloudGroup("a", machines=["x:///1"]))
     provider.instead = dict.fromkeys(
         ("NodeGroupGetOptions", "NodeGroupTemplateNodeInfo"), _fail(grpc.StatusCode.UNKNOWN)
@@ -109,7 +109,7 @@ def test_options_and_templates_that_a_wrapper_does_not_have_are_none_and_not_fau
     assert group.template.source == "node n1"
 
 
-def test_the_contract_of_plugins_holds_for_the_provider() -> None:
+def test_the_provider_fulfils_the_contract_of_plugins() -> None:
     provider = GrpcProvider(*two_groups())
     check_provider(ExternalGrpcProvider(settings(provider.start())))
     provider.stop()
@@ -128,14 +128,14 @@ NONSENSE: dict[str, tuple[str, Callable[[wire.GroupRequest], object], str]] = {
         lambda _: wire.NodeGroupTargetSizeResponse(targetSize=-1),
         "target_size()",
     ),
-    "bytes that are no message": ("NodeGroupTargetSize", lambda _: b"\xff\xff\xff", "NodeGroupTargetSize: INTERNAL"),
+    "bytes that are not a message": ("NodeGroupTargetSize", lambda _: b"\xff\xff\xff", "NodeGroupTargetSize: INTERNAL"),
     "a call that fails": ("NodeGroupNodes", _fail(grpc.StatusCode.UNKNOWN), "NodeGroupNodes: UNKNOWN: out of order"),
     "a machine twice": (
         "NodeGroupNodes",
         lambda _: wire.NodeGroupNodesResponse(instances=[wire.Instance(id="m"), wire.Instance(id="m")]),
         "the provider id 'm' twice",
     ),
-    "a template that is no Node": (
+    "a template that is not a Node": (
         "NodeGroupTemplateNodeInfo",
         lambda _: wire.NodeGroupTemplateNodeInfoResponse(nodeBytes=b"\xff\xff"),
         "does not return a Node",
@@ -150,12 +150,12 @@ NONSENSE: dict[str, tuple[str, Callable[[wire.GroupRequest], object], str]] = {
         lambda _: wire.NodeGroupAutoscalingOptionsResponse(nodeGroupAutoscalingOptions=options(threshold=40.0)),
         "shares are 0 to 1",
     ),
-    "options that cannot be had": (
+    "options that cannot be read": (
         "NodeGroupGetOptions",
         _fail(grpc.StatusCode.INTERNAL),
         "NodeGroupGetOptions: INTERNAL",
     ),
-    "a price that is no number": (
+    "a price that is not a number": (
         "PricingNodePrice",
         lambda _: wire.PricingNodePriceResponse(price=float("nan")),
         "price() returns nan",
@@ -164,7 +164,7 @@ NONSENSE: dict[str, tuple[str, Callable[[wire.GroupRequest], object], str]] = {
 
 
 @pytest.mark.parametrize(("method", "answer", "problem"), NONSENSE.values(), ids=NONSENSE)
-def test_a_group_with_a_nonsensical_answer_is_left_out_alone(
+def test_only_the_group_with_an_invalid_answer_is_left_out(
     method: str, answer: Callable[[wire.GroupRequest], object], problem: str
 ) -> None:
     provider = GrpcProvider(CloudGroup("good"), CloudGroup("odd"))
@@ -180,7 +180,7 @@ def test_a_group_with_a_nonsensical_answer_is_left_out_alone(
     assert problem in odd_group.problem
 
 
-def test_a_group_that_is_listed_twice_or_without_an_id_harms_no_other(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_group_listed_twice_or_without_an_id_does_not_affect_others(caplog: pytest.LogCaptureFixture) -> None:
     provider = GrpcProvider(CloudGroup("a"), CloudGroup("b"))
     listed = [wire.NodeGroup(id=name, maxSize=3) for name in ("a", "b", "b", "")]
     provider.instead = {"NodeGroups": lambda _: wire.NodeGroupsResponse(nodeGroups=listed)}
@@ -191,7 +191,7 @@ def test_a_group_that_is_listed_twice_or_without_an_id_harms_no_other(caplog: py
     assert caplog.text.count("without an id") == 1
 
 
-def test_a_provider_that_goes_away_keeps_its_groups_for_a_minute_and_then_has_none() -> None:
+def test_a_provider_that_goes_away_keeps_its_groups_for_a_minute() -> None:
     now = 0.0
     provider = GrpcProvider(*two_groups())
     address = provider.start()
@@ -211,7 +211,7 @@ def test_a_provider_that_goes_away_keeps_its_groups_for_a_minute_and_then_has_no
     assert gone.problems[0].endswith(f": check that the provider at {address} runs and answers")
 
 
-def test_a_provider_that_hangs_is_waited_for_once() -> None:
+def test_a_hanging_provider_is_waited_for_only_once() -> None:
     released, provider = threading.Event(), GrpcProvider(*two_groups())
     provider.instead = {"NodeGroups": lambda _: released.wait(60.0) and wire.NodeGroupsResponse()}
     host = PluginHost(settings(provider.start(), 30.0), seconds=0.05)
@@ -244,7 +244,7 @@ def test_groups_that_never_answer_leave_time_for_the_others(methods: list[str]) 
         def answer(request: wire.GroupRequest) -> object:
             if request.id.startswith("good"):
                 return provider.usual(method, request)
-            # Sizes and nodes of all groups are asked for at once, and templates one after another.
+            # Sizes and nodes of all groups are requested at once, and templates one after another.
             batch = (method, request.id if method == "NodeGroupTemplateNodeInfo" else "")
             # The second decision does not wait for the sizes and nodes of groups that were silent in the first.
             if not (is_second.is_set() and batch[1] == ""):
@@ -269,7 +269,7 @@ def test_groups_that_never_answer_leave_time_for_the_others(methods: list[str]) 
     assert "DEADLINE_EXCEEDED: too late" in problems["odd-1"]
 
 
-def test_a_price_that_is_not_stated_in_time_stays_the_last_one() -> None:
+def test_a_price_that_is_not_answered_in_time_keeps_its_last_value() -> None:
     now, provider = [0.0], GrpcProvider(*two_groups())
 
     def load(stated: ProviderSettings) -> ExternalGrpcProvider:
@@ -287,7 +287,7 @@ def test_a_price_that_is_not_stated_in_time_stays_the_last_one() -> None:
     assert prices == {"small": 0.1, "large": None}
 
 
-def test_a_provider_with_too_many_groups_is_asked_for_none_of_them() -> None:
+def test_no_group_is_queried_if_a_provider_lists_too_many() -> None:
     provider = GrpcProvider()
     listed = [wire.NodeGroup(id=f"g{number}", maxSize=3) for number in range(MOST_GROUPS + 1)]
     provider.instead = {"NodeGroups": lambda _: wire.NodeGroupsResponse(nodeGroups=listed)}
@@ -296,7 +296,7 @@ def test_a_provider_with_too_many_groups_is_asked_for_none_of_them() -> None:
     assert not provider.made("NodeGroupTargetSize")
 
 
-def test_which_group_a_node_belongs_to_is_asked_once_in_a_while() -> None:
+def test_the_group_of_a_node_is_queried_only_once_in_a_while() -> None:
     provider = GrpcProvider(*two_groups())
     with served(provider) as host:
         for _ in range(3):
@@ -305,7 +305,7 @@ def test_which_group_a_node_belongs_to_is_asked_once_in_a_while() -> None:
     assert len(provider.made("Refresh")) == 3
 
 
-def test_nodes_outside_of_all_groups_are_not_asked_for_each_time_either() -> None:
+def test_nodes_outside_of_all_groups_are_not_queried_each_time_either() -> None:
     group = CloudGroup("small", 0, 5, ["x:///1"])
     provider = GrpcProvider(group)
     with served(provider) as host:
@@ -326,7 +326,7 @@ def test_nodes_outside_of_all_groups_are_not_asked_for_each_time_either() -> Non
         (grpc.StatusCode.UNKNOWN, PluginError),
     ],
 )
-def test_a_change_whose_call_failed_below_the_provider_may_have_been_made(
+def test_a_change_whose_call_failed_in_transport_has_an_unknown_outcome(
     code: grpc.StatusCode, raised: type[Exception]
 ) -> None:
     provider = GrpcProvider(*two_groups())
@@ -337,7 +337,7 @@ def test_a_change_whose_call_failed_below_the_provider_may_have_been_made(
             host.change("small", lambda group: group.increase_size(1))
 
 
-def test_a_node_whose_group_cannot_be_had_belongs_to_the_group_of_its_machine() -> None:
+def test_a_node_whose_group_cannot_be_queried_belongs_to_the_group_of_its_machine() -> None:
     provider = GrpcProvider(*two_groups())
     provider.instead = {"NodeGroupForNode": _fail(grpc.StatusCode.UNKNOWN)}
     with served(provider) as host:
@@ -351,7 +351,7 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 def test_certificates_of_both_sides_are_verified(authority: Authority, tmp_path: Path) -> None:
     server, client = authority.server(), authority.client("tidewatch")
-    stranger = Authority(tmp_path / "others").client("tidewatch")
+    foreign = Authority(tmp_path / "others").client("tidewatch")
     provider = GrpcProvider(*two_groups())
     address = provider.start((server.certificate_file, server.key_file), server.ca_file)
     mutual = replace(
@@ -363,8 +363,8 @@ def test_certificates_of_both_sides_are_verified(authority: Authority, tmp_path:
     known.close()
     wrong = [
         replace(mutual, cert_file=None, key_file=None),
-        replace(mutual, cert_file=stranger.certificate_file, key_file=stranger.key_file),
-        replace(mutual, ca_file=stranger.ca_file),
+        replace(mutual, cert_file=foreign.certificate_file, key_file=foreign.key_file),
+        replace(mutual, ca_file=foreign.ca_file),
         settings(address),
     ]
     for one in wrong:
@@ -373,10 +373,10 @@ def test_certificates_of_both_sides_are_verified(authority: Authority, tmp_path:
             unknown.refresh()
         unknown.close()
     provider.stop()
-    assert provider.made("Refresh") == ["Refresh"], "no stranger is heard"
+    assert provider.made("Refresh") == ["Refresh"], "clients with other certificates are refused"
 
 
-def test_a_certificate_that_is_replaced_is_taken_in(authority: Authority, tmp_path: Path) -> None:
+def test_a_replaced_certificate_is_reloaded(authority: Authority, tmp_path: Path) -> None:
     server, client = authority.server(), authority.client("tidewatch")
     files = {name: tmp_path / name for name in ("ca", "cert", "key")}
     provider = GrpcProvider(*two_groups())

@@ -51,7 +51,7 @@ def test_the_expanders_messages_have_the_published_numbers() -> None:
     assert kubernetes_pb2.DESCRIPTOR.message_types_by_name["ObjectMeta"].fields_by_name["labels"].number == 11
 
 
-def test_the_modules_are_what_protoc_makes_of_the_files(tmp_path: Path) -> None:
+def test_generated_modules_match_the_proto_files(tmp_path: Path) -> None:
     files = [str(path.relative_to(CHECKOUT)) for path in sorted((CHECKOUT / WIRE).glob("*.proto"))]
     command = [sys.executable, "-m", "grpc_tools.protoc", "-I.", f"--python_out={tmp_path}", f"--pyi_out={tmp_path}"]
     subprocess.run([*command, *files], cwd=CHECKOUT, check=True, timeout=100)
@@ -59,7 +59,7 @@ def test_the_modules_are_what_protoc_makes_of_the_files(tmp_path: Path) -> None:
     assert made == {path.name: path.read_text() for path in (CHECKOUT / WIRE).glob("*_pb2.py*")}
 
 
-def test_nothing_of_grpc_is_loaded_before_a_configuration_needs_it() -> None:
+def test_grpc_is_not_imported_before_a_configuration_needs_it() -> None:
     code = (
         "import sys, recommender.commands.run.worker, recommender.commands.recommend.command;"
         "print([name for name in sys.modules if name.split('.')[0] == 'grpc' or name.startswith('google.protobuf')])"
