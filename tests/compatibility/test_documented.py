@@ -33,8 +33,8 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
     "infinity, and NaN of an external metric": (f"{_CASES}/numbers.py::NOT_NUMBERS",),
     "of two samples for one object": (
         f"{_CASES}/numbers.py::NOT_NUMBERS",
-        f"{_ANSWERS}::test_two_samples_for_one_pod_are_no_value_and_the_message_names_the_label",
-        f"{_ANSWERS}::test_a_list_says_which_pod_it_goes_without",
+        f"{_ANSWERS}::test_two_samples_for_one_pod_are_an_error_that_names_the_differing_label",
+        f"{_ANSWERS}::test_a_list_warns_about_a_pod_that_is_left_out",
     ),
     "samples that bear another namespace": (
         f"{_CASES}/foreign.py::DESCRIBED",
@@ -68,9 +68,9 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
     "the only row of an external metric": (f"{_CASES}/external.py::SCALAR",),
     "objects come in the order": ("tests/compatibility/test_answers.py::test_custom_metrics_in_both_versions",),
     "each request is a query": (
-        "tests/adapter/commands/test_demand.py::test_two_hundred_requests_cost_one_query_a_metric_and_refresh",
+        "tests/adapter/commands/test_demand.py::test_two_hundred_requests_cost_one_query_per_metric_and_refresh",
         "tests/adapter/metrics/readings/asking/test_demand.py::test_a_metric_is_refreshed_twice_in_the_interval_of_its_askers",
-        f"{_OUTAGES}::test_prometheus_is_killed_under_load_and_comes_back",
+        f"{_OUTAGES}::test_answers_age_fail_and_recover_when_prometheus_is_killed_under_load",
     ),
     "names of objects go into regular expressions": (
         "tests/adapter/metrics/rulebook/test_query_rendering.py::test_names_match_themselves_and_nothing_else",
@@ -131,7 +131,7 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
         "tests/adapter/metrics/rulebook/parsing/test_parse.py::test_a_resource_that_comes_later_heals_its_rule",
     ),
     "the file is read once": (
-        "tests/adapter/commands/test_configuration.py::test_changes_are_taken_in_without_losing_a_request_and_broken_ones_are_not",
+        "tests/adapter/commands/test_configuration.py::test_valid_changes_take_effect_without_losing_a_request_and_broken_ones_do_not",
     ),
     "an empty name": (
         "tests/adapter/metrics/rulebook/test_provided_metrics.py::test_a_name_with_a_slash_is_passed_by",
@@ -153,7 +153,7 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
         f"{_CASES}/external.py::NAMESPACED",
     ),
     "a metric selector whose key": (
-        f"{_ANSWERS}::test_what_cannot_be_asked_is_400",
+        f"{_ANSWERS}::test_an_invalid_selector_or_name_is_400",
         f"{_CASES}/external.py::NAMESPACED",
     ),
     "a selector that is given twice": (
@@ -189,12 +189,12 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
     "an unknown path": (
         "tests/adapter/metrics/apis/test_handler_documents.py::test_unknown_paths_are_404_for_every_method",
     ),
-    "a slow query": (f"{_OUTAGES}::test_prometheus_hangs_and_only_those_who_ask_for_something_new_notice",),
+    "a slow query": (f"{_OUTAGES}::test_while_prometheus_hangs_only_requests_for_something_new_time_out",),
     "a namespace may ask": (
-        f"{_ANSWERS}::test_a_namespace_that_asks_for_too_much_is_429_and_others_are_served",
+        f"{_ANSWERS}::test_a_namespace_over_its_demand_limit_gets_429_and_others_are_served",
         f"{_COMPATIBILITY}::test_where_prometheus_adapter_answers_wrongly_or_not_at_all_the_error_is_ours",
     ),
-    "each list is a query": (f"{_USAGE}::test_who_asks_and_how_often_costs_prometheus_nothing",),
+    "each list is a query": (f"{_USAGE}::test_more_clients_and_requests_cost_prometheus_no_more_queries",),
     "a pod of which CPU or memory": (f"{_CASES}/resources.py::RESOURCES",),
     "a container of which": (
         f"{_CASES}/resources.py::RESOURCES",
@@ -202,17 +202,17 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
         "tests/adapter/metrics/readings/answering/test_usage_left_out.py::test_a_container_without_a_sample_of_memory_is_never_taken_for_one_that_has_ended",
     ),
     "NaN and what is below zero": (f"{_USAGE}::test_a_pod_without_a_value_is_not_found_and_never_zero",),
-    "where a query fails": (f"{_USAGE}::test_prometheus_killed_ages_answers_and_then_fails_them",),
+    "where a query fails": (f"{_USAGE}::test_answers_age_and_then_fail_after_prometheus_is_killed",),
     "who asks for metadata alone": (
         "tests/adapter/metrics/apis/values/test_resource.py::test_who_asks_for_metadata_alone_gets_the_whole_objects",
     ),
     "pods count by their phase": (f"{_CASES}/resources.py::RESOURCES",),
     "ready at once": (
-        "tests/adapter/commands/test_readiness.py::test_the_series_of_all_rules_are_waited_for_and_not_for_long",
+        "tests/adapter/commands/test_readiness.py::test_readiness_waits_for_the_series_of_all_rules_but_not_for_long",
         "tests/adapter/commands/test_cluster.py::test_before_the_first_list_requests_for_pods_are_503_and_others_are_served",
     ),
-    "needs Prometheus": (f"{_OUTAGES}::test_prometheus_is_not_there_at_the_start",),
-    "its own metrics": ("tests/adapter/commands/test_values.py::test_own_metrics_tell_of_requests_and_queries",),
+    "needs Prometheus": (f"{_OUTAGES}::test_the_adapter_starts_without_prometheus_and_serves_values_once_it_answers",),
+    "its own metrics": ("tests/adapter/commands/test_values.py::test_own_metrics_count_requests_and_queries",),
     "a token file": (
         "tests/adapter/foundation/sources/prometheus/transport/test_credentials.py::test_a_changed_token_is_used_a_second_later",
     ),

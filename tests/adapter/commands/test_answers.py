@@ -46,19 +46,19 @@ def test_one_pod_without_a_sample_is_404(caller: Caller) -> None:
     assert answer.message.startswith("the server could not find the metric open_connections for pods idle-0: ")
 
 
-def test_nan_and_infinity_leave_out_their_pods_and_are_never_zero(adapter: Adapter, caller: Caller) -> None:
+def test_pods_whose_value_is_nan_or_infinite_are_left_out_and_never_zero(adapter: Adapter, caller: Caller) -> None:
     assert caller.pods("odd", **WEB).values == {"web-2": Decimal(3)}
     for reason in ("nan", "inf"):
         assert adapter.metric("tidewatch_adapter_dropped_samples_total", reason=reason) >= 1
 
 
 @pytest.mark.parametrize(("pod", "what"), [("web-0", "NaN"), ("web-1", "infinite")])
-def test_a_pod_whose_only_value_is_no_number_has_none_and_is_told_why(caller: Caller, pod: str, what: str) -> None:
+def test_a_pod_whose_only_value_is_not_finite_is_404_with_the_reason(caller: Caller, pod: str, what: str) -> None:
     answer = caller.get(f"{CUSTOM}/v1beta2/namespaces/shop/pods/{pod}/odd")
     assert (answer.status, what in answer.message) == (404, True)
 
 
-def test_external_rows_some_of_which_are_no_numbers_are_an_error_since_their_sum_would_be_too_low(
+def test_external_series_without_a_finite_value_make_the_whole_answer_an_error(
     caller: Caller,
 ) -> None:
     answer = caller.external("odd_rows")
@@ -67,7 +67,7 @@ def test_external_rows_some_of_which_are_no_numbers_are_an_error_since_their_sum
     assert 'odd{namespace="shop",pod="web-0"} is nan' in answer.message
 
 
-def test_two_samples_for_one_pod_are_no_value_and_the_message_names_the_label(caller: Caller) -> None:
+def test_two_samples_for_one_pod_are_an_error_that_names_the_differing_label(caller: Caller) -> None:
     by_name = caller.get(f"{CUSTOM}/v1beta2/namespaces/shop/pods/web-0/twice")
     alone = caller.pods("twice", labelSelector="edge")
     for answer in (by_name, alone):
@@ -75,7 +75,7 @@ def test_two_samples_for_one_pod_are_no_value_and_the_message_names_the_label(ca
         assert "path" in answer.message
 
 
-def test_a_list_says_which_pod_it_goes_without(caller: Caller) -> None:
+def test_a_list_warns_about_a_pod_that_is_left_out(caller: Caller) -> None:
     path = f"{CUSTOM}/v1beta2/namespaces/shop/pods/%2A/twice"
     answer = caller.get(path, (("User-Agent", "kubectl/v1.36.0"),), WEB)
     assert answer.values == {"web-1": Decimal(5)}
@@ -98,7 +98,9 @@ def test_an_unknown_metric_is_404(caller: Caller, path: str) -> None:
         (f"{EXTERNAL}/namespaces/shop/open_connections", "for pods"),
     ],
 )
-def test_a_metric_that_is_served_elsewhere_is_404_and_says_where(caller: Caller, path: str, hint: str) -> None:
+def test_a_metric_served_for_another_kind_or_api_is_404_and_the_message_names_it(
+    caller: Caller, path: str, hint: str
+) -> None:
     answer = caller.get(path)
     assert (answer.status, hint in answer.message) == (404, True)
 
@@ -114,7 +116,7 @@ def test_a_metric_that_is_served_elsewhere_is_404_and_says_where(caller: Caller,
         ("namespaces/shop/pods/..%2F/open_connections", ""),
     ],
 )
-def test_what_cannot_be_asked_is_400(caller: Caller, path: str, query: str) -> None:
+def test_an_invalid_selector_or_name_is_400(caller: Caller, path: str, query: str) -> None:
     answer = caller.ask("GET", f"{CUSTOM}/v1beta2/{path}?{query}")
     assert (answer.status, answer.document["reason"]) == (400, "BadRequest")
 
@@ -125,7 +127,7 @@ def test_an_unknown_kind_is_404(caller: Caller) -> None:
     assert "gadgets" in answer.message
 
 
-def test_a_query_that_prometheus_refuses_is_500_with_its_words(caller: Caller) -> None:
+def test_a_query_that_prometheus_refuses_is_500_with_the_error_of_prometheus(caller: Caller) -> None:
     answer = caller.pods("refused", **WEB)
     assert answer.status == 500
     assert "many-to-many matching not allowed" in answer.message or "found duplicate series" in answer.message
@@ -140,21 +142,21 @@ def strict_adapter(
         yield running
 
 
-def test_where_no_data_is_to_be_an_error_it_is_404(strict_adapter: Adapter) -> None:
+def test_missing_data_is_404_with_on_no_data_error(strict_adapter: Adapter) -> None:
     with strict_adapter.caller() as caller:
         answers = [caller.pods("open_connections", labelSelector="app=idle"), caller.external("queue_never")]
         assert [answer.status for answer in answers] == [404, 404]
         assert all("there is no sample for it in Prometheus" in answer.message for answer in answers)
 
 
-def test_a_namespace_that_asks_for_too_much_is_429_and_others_are_served(strict_adapter: Adapter) -> None:
-    def asked(namespace: str) -> list[Answer]:
+def test_a_namespace_over_its_demand_limit_gets_429_and_others_are_served(strict_adapter: Adapter) -> None:
+    def answers_in(namespace: str) -> list[Answer]:
         with strict_adapter.caller() as caller:
             return [
                 caller.external("queue_depth", namespace, labelSelector=f"queue in (orders,q{number})")
                 for number in range(4)
             ]
 
-    assert [answer.status for answer in asked("other")] == [200, 200, 200, 429]
+    assert [answer.status for answer in answers_in("other")] == [200, 200, 200, 429]
     with strict_adapter.caller() as caller:
         assert caller.pods("open_connections", **WEB).status == 200

@@ -1,4 +1,4 @@
-"""Rules of one adapter that ask two real Prometheus servers: what one of them does harms no metric of the other one."""
+"""Rules of one adapter that ask two real Prometheus servers: a failure of one affects no metric of the other."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 SECRET: Final = "hunter2-of-this-test"
 ANY_HASH: Final = "$2b$12$hNf2lSsxfm0.i4a.1kVpSOVyBCfIB51VRjgBUyv6kdnyTlgWj81Ay"
-"""The hash of an arbitrary password, which nobody here knows."""
+"""The hash of an arbitrary password, which is not known here."""
 REFUSING: Final = f"basic_auth_users: {{nobody: '{ANY_HASH}'}}\n"
 
 
@@ -50,13 +50,13 @@ def rule(name: str, backend: str = "") -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class House:
+class TwoServers:
     """An adapter, the Prometheus of its flags, and the one that its rules name."""
 
     home: ScrapedPrometheus
     far: ScrapedPrometheus
     web: Path
-    """The file that makes the second Prometheus refuse everybody."""
+    """The file that makes the second Prometheus refuse all requests."""
     folder: Path
     adapter: Adapter
 
@@ -88,7 +88,7 @@ CROWD: Final = 30
 
 
 @pytest.fixture(scope="module")
-def crowded(house: House, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Adapter]:
+def crowded(servers: TwoServers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Adapter]:
     """Return an adapter with one rule for the Prometheus of its flags, and many rules for one that never accepts."""
     folder = tmp_path_factory.mktemp("crowded")
     with socket.create_server(("127.0.0.1", 0)) as silent:
@@ -96,12 +96,12 @@ def crowded(house: House, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         distant = "".join(rule(f"distant_{number}", "far") for number in range(CROWD))
         text = declared + "externalRules:\n" + rule("home") + distant
         trust = Trust.made_in(folder / "trust")
-        with running_adapter(folder, trust, prometheus_url=house.home.url, rules=text) as adapter:
+        with running_adapter(folder, trust, prometheus_url=servers.home.url, rules=text) as adapter:
             yield adapter
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoServers]:
     folder = tmp_path_factory.mktemp("backends")
     web = folder / "web.yaml"
     web.write_text("")
@@ -118,19 +118,19 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
         trust = Trust.made_in(folder / "trust")
         with running_adapter(folder, trust, *flags, matchers, prometheus_url=home.url, rules=rules(far)) as adapter:
             eventually(lambda: adapter.plain("/readyz").status == 200)
-            yield House(home, far, web, folder, adapter)
+            yield TwoServers(home, far, web, folder, adapter)
 
 
 @contextmanager
-def refused(house: House) -> Iterator[None]:
-    house.web.write_text(REFUSING)
+def refused(servers: TwoServers) -> Iterator[None]:
+    servers.web.write_text(REFUSING)
     yield
-    house.web.write_text("")
+    servers.web.write_text("")
 
 
 @contextmanager
-def paused(house: House) -> Iterator[None]:
-    pid = house.far.prometheus.pid
+def paused(servers: TwoServers) -> Iterator[None]:
+    pid = servers.far.prometheus.pid
     os.kill(pid, signal.SIGSTOP)
     try:
         yield
@@ -139,39 +139,39 @@ def paused(house: House) -> Iterator[None]:
 
 
 @contextmanager
-def killed(house: House) -> Iterator[None]:
-    house.far.prometheus.kill()
+def killed(servers: TwoServers) -> Iterator[None]:
+    servers.far.prometheus.kill()
     yield
-    house.far.prometheus.start_again()
+    servers.far.prometheus.start_again()
 
 
-def test_each_rule_has_the_values_of_its_own_backend_and_of_its_own_cluster(house: House) -> None:
-    # Both rules say the same but for the backend, and the matchers of the flags hold for both.
-    eventually(lambda: (house.value("home"), house.value("distant")) == (1, 2))
-    assert eventually(house.far_up) == 1.0
-    assert eventually(house.home_up) == 1.0
+def test_each_rule_has_the_values_of_its_own_backend_and_of_its_own_cluster(servers: TwoServers) -> None:
+    # The rules differ only in their backend, and the matchers of the flags hold for both.
+    eventually(lambda: (servers.value("home"), servers.value("distant")) == (1, 2))
+    assert eventually(servers.far_up) == 1.0
+    assert eventually(servers.home_up) == 1.0
 
 
 @pytest.mark.parametrize(
     ("failing", "value"), [(refused, 11), (paused, 12), (killed, 13)], ids=["401", "paused", "killed"]
 )
-def test_a_backend_that_fails_harms_its_own_metrics_alone_and_recovers(
-    house: House, failing: Callable[[House], Any], value: int
+def test_a_failing_backend_affects_only_its_own_metrics_and_recovers(
+    servers: TwoServers, failing: Callable[[TwoServers], Any], value: int
 ) -> None:
-    eventually(lambda: house.value("distant") == 2)
-    with failing(house):
-        # What is new at home is served while the other one fails, whose last value is served until it is too old.
-        house.home.publish(exported(value), seen=f'depth{{cluster="a"}} == {value}')
-        eventually(lambda: house.value("home") == value)
+    eventually(lambda: servers.value("distant") == 2)
+    with failing(servers):
+        # New values from home are served while the other one fails; its last value is served until it is too old.
+        servers.home.publish(exported(value), seen=f'depth{{cluster="a"}} == {value}')
+        eventually(lambda: servers.value("home") == value)
         # Both at one time: on a busy machine also an answer from home may be too old for a moment.
-        eventually(lambda: (house.value("home"), house.value("distant")) == (value, None))
-        eventually(lambda: house.far_up() == 0.0)
-        with house.adapter.caller() as caller:
+        eventually(lambda: (servers.value("home"), servers.value("distant")) == (value, None))
+        eventually(lambda: servers.far_up() == 0.0)
+        with servers.adapter.caller() as caller:
             refusal = caller.external("distant")
             assert refusal.status in {503, 504}
             assert "backend far" in refusal.message or "Prometheus far" in refusal.message
             assert {"home", "distant"} <= {item["name"] for item in external_metrics(caller.get(EXTERNAL).document)}
-    eventually(lambda: house.value("distant") == 2)
+    eventually(lambda: servers.value("distant") == 2)
 
 
 EXTERNAL: Final = "/apis/external.metrics.k8s.io/v1beta1"
@@ -182,35 +182,35 @@ def external_metrics(document: dict[str, Any]) -> list[dict[str, Any]]:
     return found
 
 
-def test_a_change_of_the_file_adds_moves_and_removes_backends(house: House) -> None:
-    eventually(lambda: house.value("distant") == 2)
-    own = backend(house.far, "far", ", matchers: 'cluster=\"b\"'")
-    house.rules(own + "externalRules:\n" + rule("home") + rule("distant", "far"))
-    # The same name with other matchers shows other data: no answer of before counts.
-    eventually(lambda: house.value("distant") == 9999)
-    home = house.value("home")
-    house.rules(backend(house.home, "near") + "externalRules:\n" + rule("home") + rule("distant", "near"))
-    eventually(lambda: house.value("distant") == home)
-    eventually(lambda: 'backend="far"' not in house.adapter.plain("/metrics").text)
-    house.rules(rules(house.far))
-    eventually(lambda: house.value("distant") == 2)
-    assert house.value("home") == home
+def test_a_change_of_the_file_adds_moves_and_removes_backends(servers: TwoServers) -> None:
+    eventually(lambda: servers.value("distant") == 2)
+    own = backend(servers.far, "far", ", matchers: 'cluster=\"b\"'")
+    servers.rules(own + "externalRules:\n" + rule("home") + rule("distant", "far"))
+    # The same name with other matchers shows other data: earlier answers do not count.
+    eventually(lambda: servers.value("distant") == 9999)
+    home = servers.value("home")
+    servers.rules(backend(servers.home, "near") + "externalRules:\n" + rule("home") + rule("distant", "near"))
+    eventually(lambda: servers.value("distant") == home)
+    eventually(lambda: 'backend="far"' not in servers.adapter.plain("/metrics").text)
+    servers.rules(rules(servers.far))
+    eventually(lambda: servers.value("distant") == 2)
+    assert servers.value("home") == home
 
 
-def test_a_backend_that_becomes_unreadable_keeps_its_rules_as_they_were(house: House) -> None:
-    eventually(lambda: house.value("distant") == 2)
-    house.rules(rules(house.far).replace("name: far,", "name: far, tokenfile: /x,"))
-    eventually(lambda: house.adapter.said("bad-backend|tokenfile"))
-    eventually(lambda: house.adapter.said("its last good version stays in force"))
-    assert house.value("distant") == 2
-    house.rules(rules(house.far))
-    eventually(lambda: house.adapter.said("changed rule files are in force"))
+def test_a_backend_that_becomes_unreadable_keeps_its_rules_as_they_were(servers: TwoServers) -> None:
+    eventually(lambda: servers.value("distant") == 2)
+    servers.rules(rules(servers.far).replace("name: far,", "name: far, tokenfile: /x,"))
+    eventually(lambda: servers.adapter.said("bad-backend|tokenfile"))
+    eventually(lambda: servers.adapter.said("its last good version stays in force"))
+    assert servers.value("distant") == 2
+    servers.rules(rules(servers.far))
+    eventually(lambda: servers.adapter.said("changed rule files are in force"))
 
 
-def test_check_and_explain_ask_the_backend_and_name_it(house: House) -> None:
+def test_check_and_explain_query_the_backend_of_a_rule_and_name_it(servers: TwoServers) -> None:
     flags = (
-        f"--config={house.folder}/rules.yaml",
-        f"--prometheus-url={house.home.url}",
+        f"--config={servers.folder}/rules.yaml",
+        f"--prometheus-url={servers.home.url}",
         '--prometheus-matchers=cluster="a"',
     )
     checked = run("check", *flags)
@@ -225,12 +225,12 @@ def test_check_and_explain_ask_the_backend_and_name_it(house: House) -> None:
     assert SECRET not in checked.out + explained.out
 
 
-def test_no_secret_is_shown(house: House) -> None:
-    assert SECRET not in house.adapter.log + house.adapter.plain("/metrics").text
+def test_no_secret_is_shown(servers: TwoServers) -> None:
+    assert SECRET not in servers.adapter.log + servers.adapter.plain("/metrics").text
 
 
-def test_doctor_checks_each_backend_of_the_rule_files(house: House) -> None:
-    values = flags_or_exit(DOCTOR, [f"--config={house.folder}/rules.yaml", '--prometheus-matchers=cluster="a"'], {})
+def test_doctor_checks_each_backend_of_the_rule_files(servers: TwoServers) -> None:
+    values = flags_or_exit(DOCTOR, [f"--config={servers.folder}/rules.yaml", '--prometheus-matchers=cluster="a"'], {})
     (name, settings), *others = doctor_settings(values).backends.items()
     assert not others
     lines = {line.name: line.status for line in look_at_backend(name, settings, "rules")}
@@ -240,19 +240,19 @@ def test_doctor_checks_each_backend_of_the_rule_files(house: House) -> None:
     assert str(settings.matchers) == 'cluster="a"'
 
 
-def test_an_adapter_is_ready_and_has_values_though_a_backend_hangs_from_the_start(crowded: Adapter) -> None:
+def test_the_adapter_is_ready_and_serves_values_although_a_backend_hangs_from_the_start(crowded: Adapter) -> None:
     eventually(lambda: crowded.plain("/readyz").status == 200)
     with crowded.caller() as caller:
         eventually(lambda: caller.external("home").status == 200)
         assert caller.external("distant_0").status in {503, 504}
 
 
-def test_first_askers_of_a_backend_that_hangs_take_no_place_from_those_of_another_one(crowded: Adapter) -> None:
+def test_first_requests_to_a_hanging_backend_take_no_slots_from_those_to_another(crowded: Adapter) -> None:
     def ask(metric: str, namespace: str) -> Answer:
         with crowded.caller() as caller:
             return caller.external(metric, namespace=namespace)
 
-    def tells_of_a_crowd(waiting: list[Future[Answer]]) -> bool:
+    def some_are_turned_away(waiting: list[Future[Answer]]) -> bool:
         ended = [each.result() for each in waiting if each.done()]
         return len(ended) == CROWD or any(map(is_turned_away, ended))
 
@@ -264,9 +264,9 @@ def test_first_askers_of_a_backend_that_hangs_take_no_place_from_those_of_anothe
         waiting: list[Future[Answer]] = [
             pool.submit(ask, f"distant_{number}", f"far-{number}") for number in range(CROWD)
         ]
-        # Requests without a place are refused at once, and the others wait for seconds. After the first refusal, all
-        # places are taken.
-        eventually(lambda: tells_of_a_crowd(waiting))
+        # Requests without a slot are refused at once, and the others wait for seconds. After the first refusal, all
+        # slots are taken.
+        eventually(lambda: some_are_turned_away(waiting))
         answers = [ask("home", f"near-{number}") for number in range(3)]
         assert not [answer.message for answer in answers if answer.status != 200 and is_turned_away(answer)]
         assert {each.result().status for each in waiting} <= {503, 504}

@@ -68,7 +68,7 @@ GARBAGE = {
 
 
 @pytest.mark.parametrize("kind", GARBAGE)
-def test_what_is_no_http_is_refused_and_the_connection_ends(adapter: Adapter, kind: str) -> None:
+def test_malformed_http_is_refused_and_the_connection_is_closed(adapter: Adapter, kind: str) -> None:
     with connect(adapter) as sock:
         with contextlib.suppress(ConnectionError, ssl.SSLError):
             sock.sendall(GARBAGE[kind])
@@ -76,7 +76,7 @@ def test_what_is_no_http_is_refused_and_the_connection_ends(adapter: Adapter, ki
     assert re.match(rb"HTTP/1\.1 (400|414|417|431|501|505) ", received) or not received, received[:200]
 
 
-def test_http_2_is_not_agreed_upon(adapter: Adapter) -> None:
+def test_http_2_is_not_negotiated(adapter: Adapter) -> None:
     context = adapter.trust.context(adapter.trust.front_proxy)
     context.set_alpn_protocols(["h2", "http/1.1"])
     tcp = socket.create_connection(("127.0.0.1", adapter.port), timeout=PATIENCE_SECONDS)
@@ -84,7 +84,7 @@ def test_http_2_is_not_agreed_upon(adapter: Adapter) -> None:
         assert sock.selected_alpn_protocol() == "http/1.1"
 
 
-def test_plain_http_on_the_tls_port_is_told_so(adapter: Adapter) -> None:
+def test_plain_http_on_the_tls_port_gets_an_answer_that_names_https(adapter: Adapter) -> None:
     with socket.create_connection(("127.0.0.1", adapter.port), timeout=PATIENCE_SECONDS) as sock:
         sock.sendall(b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\n")
         assert b"HTTPS" in rest_of(sock)
@@ -119,12 +119,12 @@ def test_plain_http_on_the_tls_port_is_told_so(adapter: Adapter) -> None:
     ],
     ids=lambda target: target[:70],
 )
-def test_paths_that_lead_nowhere_are_a_status(caller: Caller, target: str) -> None:
+def test_unknown_paths_get_a_status_400_or_404(caller: Caller, target: str) -> None:
     answer = caller.ask("GET", target)
     assert answer.status in {400, 404}
 
 
-def test_an_encoded_slash_makes_no_new_segment(caller: Caller) -> None:
+def test_an_encoded_slash_does_not_start_a_new_path_segment(caller: Caller) -> None:
     answer = caller.ask("GET", f"{CUSTOM}/v1beta2/namespaces/shop/pods/web-0%2Fopen_connections/open_connections")
     assert (answer.status, "cannot be the name of an object" in answer.message) == (400, True)
 
@@ -151,7 +151,7 @@ def test_names_made_to_break_out_of_the_query_are_refused_or_match_nothing(calle
         assert caller.ask("GET", target).status in {400, 404}
 
 
-def test_no_client_writes_lines_of_its_own_into_the_log(adapter: Adapter) -> None:
+def test_clients_cannot_forge_log_lines(adapter: Adapter) -> None:
     line = "2026-01-01T00:00:00.000Z ERROR forged"
     encoded = f"%0A{line.replace(' ', '%20')}%0D%0A"
     with adapter.caller(identity=()) as caller:
@@ -178,17 +178,17 @@ def test_no_client_writes_lines_of_its_own_into_the_log(adapter: Adapter) -> Non
     ],
     ids=lambda query: query[:60],
 )
-def test_parameters_that_are_doubled_or_broken_are_400(caller: Caller, query: str) -> None:
+def test_repeated_or_malformed_parameters_are_400(caller: Caller, query: str) -> None:
     answer = caller.ask("GET", f"{VALUES}?{query}")
     assert (answer.status, answer.document["reason"]) == (400, "BadRequest")
 
 
-def test_parameters_that_mean_nothing_here_are_ignored(caller: Caller) -> None:
+def test_irrelevant_parameters_are_ignored(caller: Caller) -> None:
     answer = caller.ask("GET", f"{VALUES}?labelSelector=app%3Dweb&limit=1&timeout=5s&resourceVersion=0&pretty=true&&=")
     assert len(answer.values) == 3
 
 
-def test_a_watch_of_values_is_answered_by_a_list(caller: Caller) -> None:
+def test_a_watch_of_values_is_answered_with_a_list(caller: Caller) -> None:
     answer = caller.ask("GET", f"{VALUES}?watch=true")
     assert (answer.status, "MetricValueList" in answer.text) == (200, True)
 
@@ -203,7 +203,7 @@ def test_other_methods_are_405(caller: Caller, target: str) -> None:
         assert answer.header("Allow") == ("GET, HEAD" if headable else "GET"), method
 
 
-def test_the_body_of_a_refused_request_is_no_request(adapter: Adapter) -> None:
+def test_the_body_of_a_refused_request_is_not_read_as_a_request(adapter: Adapter) -> None:
     smuggled = f"GET {EXTERNAL} HTTP/1.1\r\nHost: a\r\nX-Remote-User: alice\r\n\r\n"
     refused = f"POST {VALUES} HTTP/1.1\r\nHost: a\r\nX-Remote-User: alice\r\nContent-Length: {len(smuggled)}\r\n\r\n"
     last = f"GET {CUSTOM} HTTP/1.1\r\nHost: a\r\nX-Remote-User: alice\r\nConnection: close\r\n\r\n"
@@ -229,7 +229,7 @@ def client_hello() -> bytes:
     return outgoing.read()
 
 
-def test_stalled_hellos_and_half_sent_heads_hinder_nobody(adapter: Adapter) -> None:
+def test_stalled_handshakes_and_partial_requests_do_not_delay_other_clients(adapter: Adapter) -> None:
     """Of each kind, three times as many clients as there are threads connect at once."""
     hello, half = client_hello()[:100], f"GET {VALUES} HTTP/1.1\r\nHost: a\r\n".encode()
     with contextlib.ExitStack() as stack:
@@ -249,7 +249,7 @@ def test_stalled_hellos_and_half_sent_heads_hinder_nobody(adapter: Adapter) -> N
         assert adapter.plain("/readyz").status == 200
 
 
-def test_clients_that_leave_in_the_middle_leave_nothing_behind(adapter: Adapter) -> None:
+def test_connections_that_clients_reset_are_released(adapter: Adapter) -> None:
     def idle_and_unfinished() -> float:
         return sum(adapter.metric("tidewatch_adapter_connections", stage=stage) for stage in ("handshake", "head"))
 
@@ -257,7 +257,7 @@ def test_clients_that_leave_in_the_middle_leave_nothing_behind(adapter: Adapter)
         for _ in range(5):
             sock = connect(adapter)
             sock.sendall(sent)
-            # A reset instead of a farewell.
+            # A reset instead of an orderly close.
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
             sock.close()
     eventually(lambda: idle_and_unfinished() == 0)
@@ -272,9 +272,7 @@ def test_clients_that_leave_in_the_middle_leave_nothing_behind(adapter: Adapter)
         (b"\0\0\0\0\r\n\r\n", 400),
     ],
 )
-def test_the_plain_port_knows_health_and_metrics_and_nothing_else(
-    adapter: Adapter, request_bytes: bytes, status: int
-) -> None:
+def test_the_plain_port_serves_only_health_and_metrics(adapter: Adapter, request_bytes: bytes, status: int) -> None:
     with socket.create_connection(("127.0.0.1", adapter.plain_port), timeout=PATIENCE_SECONDS) as sock:
         sock.sendall(request_bytes)
         assert rest_of(sock).startswith(f"HTTP/1.1 {status} ".encode())

@@ -28,7 +28,7 @@ PATIENCE = 60.0
     ],
     ids=" ".join,
 )
-def test_a_program_whose_output_nobody_reads_ends_without_a_word(command: list[str]) -> None:
+def test_a_program_whose_output_is_not_read_ends_without_an_error_message(command: list[str]) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     module, *arguments = command

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 WEB = {"labelSelector": "app=web"}
 
 
-def shown(adapter: Adapter, context: ssl.SSLContext, name: str = "localhost") -> bytes:
+def presented(adapter: Adapter, context: ssl.SSLContext, name: str = "localhost") -> bytes:
     """Return the certificate that is presented to a client which trusts `context`."""
     tcp = socket.create_connection(("127.0.0.1", adapter.port), timeout=PATIENCE_SECONDS)
     with context.wrap_socket(tcp, server_hostname=name) as sock:
@@ -33,7 +33,7 @@ def shown(adapter: Adapter, context: ssl.SSLContext, name: str = "localhost") ->
     return certificate
 
 
-def test_a_self_made_certificate_is_verified_by_its_own_authority_and_kept(
+def test_a_generated_certificate_is_verified_by_its_own_ca_and_reused(
     tmp_path: Path, trust: Trust, prometheus: PrometheusProcess
 ) -> None:
     folder = tmp_path / "certificates"
@@ -46,7 +46,7 @@ def test_a_self_made_certificate_is_verified_by_its_own_authority_and_kept(
             context = ssl.create_default_context(cafile=folder / "tidewatch-ca.crt")
             context.load_cert_chain(trust.front_proxy.certificate_file, trust.front_proxy.key_file)
             names = ("localhost", "127.0.0.1", socket.gethostname())
-            certificates.extend(shown(adapter, context, name) for name in names)
+            certificates.extend(presented(adapter, context, name) for name in names)
             with Caller(adapter.port, context) as caller:
                 assert caller.pods("open_connections", **WEB).status == 200
     assert len(set(certificates)) == 1
@@ -59,13 +59,13 @@ def test_a_self_made_certificate_is_verified_by_its_own_authority_and_kept(
 
 
 @pytest.mark.parametrize("is_given", [False, True])
-def test_the_dates_of_the_certificate_are_shown(
+def test_the_dates_of_the_certificate_are_exposed_as_metrics(
     tmp_path: Path, trust: Trust, prometheus: PrometheusProcess, *, is_given: bool
 ) -> None:
     own = ("--tls-cert-file=", "--tls-private-key-file=", f"--cert-dir={tmp_path / 'certificates'}")
     with SHOP.adapter(tmp_path, trust, prometheus, *(() if is_given else own)) as adapter:
         authority = None if is_given else ssl.create_default_context(cafile=tmp_path / "certificates/tidewatch-ca.crt")
-        certificate = x509.load_der_x509_certificate(shown(adapter, authority or trust.context()))
+        certificate = x509.load_der_x509_certificate(presented(adapter, authority or trust.context()))
         for name, date in (
             ("not_before", certificate.not_valid_before_utc),
             ("not_after", certificate.not_valid_after_utc),
@@ -74,7 +74,7 @@ def test_the_dates_of_the_certificate_are_shown(
             assert eventually(partial(adapter.metric, metric)) == date.timestamp()
 
 
-def test_the_certificate_is_made_below_the_folder_at_hand_when_nothing_is_said(
+def test_the_certificate_is_created_below_the_working_directory_by_default(
     tmp_path: Path, trust: Trust, prometheus: PrometheusProcess
 ) -> None:
     flags = ("--tls-cert-file=", "--tls-private-key-file=")
@@ -82,7 +82,7 @@ def test_the_certificate_is_made_below_the_folder_at_hand_when_nothing_is_said(
         tmp_path, trust, *flags, prometheus_url=prometheus.url, rules=RULES, objects=OBJECTS, work_in=tmp_path
     ) as adapter:
         authority = tmp_path / "apiserver.local.config/certificates/tidewatch-ca.crt"
-        assert shown(adapter, ssl.create_default_context(cafile=authority))
+        assert presented(adapter, ssl.create_default_context(cafile=authority))
 
 
 def test_a_folder_that_cannot_be_written_is_wrong_usage(tmp_path: Path, trust: Trust) -> None:
@@ -94,7 +94,7 @@ def test_a_folder_that_cannot_be_written_is_wrong_usage(tmp_path: Path, trust: T
     assert ended.error.count("\n") == 1
 
 
-def test_renewed_files_are_shown_to_new_connections_and_a_bad_renewal_is_not(
+def test_renewed_certificates_are_presented_to_new_connections_and_broken_ones_are_not(
     tmp_path: Path, trust: Trust, prometheus: PrometheusProcess
 ) -> None:
     first, second = trust.serving.server(), trust.serving.server()
@@ -111,20 +111,18 @@ def test_renewed_files_are_shown_to_new_connections_and_a_bad_renewal_is_not(
             return adapter.metric("tidewatch_adapter_tls_reloads_total", result=result)
 
         context = trust.context()
-        before = shown(adapter, context)
+        before = presented(adapter, context)
         assert old.pods("open_connections", **WEB).status == 200
         replace_file(certificate_file, "no certificate")
-        eventually(lambda: shown(adapter, context) == before and reloads("failure"))
+        eventually(lambda: presented(adapter, context) == before and reloads("failure"))
         replace_file(key_file, second.key_file.read_text())
         replace_file(certificate_file, second.certificate_file.read_text())
-        eventually(lambda: shown(adapter, context) != before)
+        eventually(lambda: presented(adapter, context) != before)
         assert reloads("success") == 1
         assert old.pods("open_connections", **WEB).status == 200
 
 
-def test_a_front_proxy_with_a_renewed_authority_is_served(
-    tmp_path: Path, trust: Trust, prometheus: PrometheusProcess
-) -> None:
+def test_a_front_proxy_with_a_rotated_ca_is_served(tmp_path: Path, trust: Trust, prometheus: PrometheusProcess) -> None:
     """While kube-apiserver's front-proxy CA is rotated, the bundle holds the old CA and the new one."""
     bundle = tmp_path / "front-proxies.crt"
     replace_file(bundle, trust.front_proxies.ca_file.read_text())

@@ -24,7 +24,7 @@ def status(caller: Caller) -> int:
     return caller.pods("open_connections", **WEB).status
 
 
-def test_no_value_is_served_while_the_clock_of_prometheus_is_wrong_and_all_are_when_it_is_right_again(
+def test_values_are_refused_while_the_clock_of_prometheus_is_wrong_and_served_afterwards(
     tmp_path: Path, trust: Trust, prometheus: PrometheusProcess
 ) -> None:
     with (
@@ -41,7 +41,7 @@ def test_no_value_is_served_while_the_clock_of_prometheus_is_wrong_and_all_are_w
             eventually(lambda: status(caller) == 200)
 
 
-def test_no_value_is_served_while_prometheus_is_an_hour_ahead_behind_a_gateway_whose_clock_is_right(
+def test_values_are_refused_if_prometheus_is_an_hour_ahead_behind_a_gateway_with_the_right_time(
     tmp_path: Path, trust: Trust, prometheus: PrometheusProcess
 ) -> None:
     with recording_proxy(prometheus.url) as proxy:
@@ -58,7 +58,7 @@ def refused_so_often(adapter: Adapter, number: int) -> bool:
     return len(adapter.said("cannot be used; the last good version stays in use")) == number
 
 
-def test_the_last_good_token_is_sent_until_a_good_one_is_there_and_none_is_shown(
+def test_the_last_good_token_is_sent_until_a_new_good_one_and_tokens_are_never_shown(
     tmp_path: Path, trust: Trust, prometheus: PrometheusProcess
 ) -> None:
     rotation = Rotation(tmp_path / "volume")

@@ -33,7 +33,7 @@ def test_good_rules_are_one_line_and_exit_0(tmp_path: Path) -> None:
     assert ended.out == f"1 rule in {tmp_path}/rules.yaml: 0 errors, 0 warnings\n"
 
 
-def test_table_is_another_name_for_text(tmp_path: Path) -> None:
+def test_the_output_format_table_is_an_alias_of_text(tmp_path: Path) -> None:
     assert check(tmp_path, GOOD, "-o", "table").out == check(tmp_path, GOOD, "-o", "text").out != ""
 
 
@@ -75,7 +75,7 @@ def test_wrong_usage_is_one_line_and_exit_2(arguments: tuple[str, ...], words: s
     assert ended.error.count("\n") == 1
 
 
-def test_a_file_that_is_no_yaml_is_exit_2_with_its_line(tmp_path: Path) -> None:
+def test_a_file_that_is_not_yaml_is_exit_2_with_its_line(tmp_path: Path) -> None:
     ended = check(tmp_path, "rules: [\n")
 
     assert (ended.code, ended.out) == (2, "")
@@ -96,7 +96,7 @@ def test_a_broken_file_is_an_error_of_that_file_and_the_others_are_checked(tmp_p
 
 
 @pytest.mark.parametrize("command", ["check", "explain"])
-def test_an_empty_folder_is_nothing_that_can_be_looked_at(tmp_path: Path, command: str) -> None:
+def test_a_folder_without_rule_files_is_exit_2(tmp_path: Path, command: str) -> None:
     (tmp_path / "rules.yml").write_text(GOOD)
     ended = run(command, *(["pods/x", "-n", "shop"] if command == "explain" else []), f"--config={tmp_path}")
 
@@ -104,7 +104,7 @@ def test_an_empty_folder_is_nothing_that_can_be_looked_at(tmp_path: Path, comman
     assert ended.error == (f"tidewatch-adapter: {tmp_path}: no *.yaml in this folder: name a file or another folder\n")
 
 
-def test_json_holds_what_the_interface_says(tmp_path: Path) -> None:
+def test_the_json_report_has_the_documented_fields(tmp_path: Path) -> None:
     ended = check(tmp_path, GOOD + "- seriesQuery: '['\n", "-o", "json")
     found = document(ended)
 
@@ -139,7 +139,7 @@ def test_json_holds_what_the_interface_says(tmp_path: Path) -> None:
     )
 
 
-def test_what_is_mechanical_is_mended_and_the_rest_of_the_file_stays(tmp_path: Path) -> None:
+def test_fix_repairs_mechanical_mistakes_and_leaves_the_rest_of_the_file(tmp_path: Path) -> None:
     before = check(tmp_path, MENDABLE)
     assert before.code == 1
     ended = check(tmp_path, MENDABLE, "--fix")
@@ -152,7 +152,7 @@ def test_what_is_mechanical_is_mended_and_the_rest_of_the_file_stays(tmp_path: P
     assert [file.name for file in tmp_path.iterdir()] == ["rules.yaml"]
 
 
-def test_a_file_that_cannot_be_replaced_is_exit_2_and_nothing_is_left_beside_it(
+def test_a_file_that_cannot_be_replaced_is_exit_2_and_leaves_no_temporary_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "rules.yaml"
@@ -170,7 +170,7 @@ def test_a_file_that_cannot_be_replaced_is_exit_2_and_nothing_is_left_beside_it(
     assert [(found.name, found.read_text()) for found in tmp_path.iterdir()] == [("rules.yaml", MENDABLE)]
 
 
-def test_a_line_that_holds_nothing_else_is_removed(tmp_path: Path) -> None:
+def test_fix_removes_a_line_that_contains_only_an_ignored_key(tmp_path: Path) -> None:
     rules = MENDABLE.replace("   # as the old program had it", "")
     ended = check(tmp_path, rules, "--fix")
 
@@ -178,7 +178,7 @@ def test_a_line_that_holds_nothing_else_is_removed(tmp_path: Path) -> None:
     assert ended.out.startswith("fixed 3 findings\n")
 
 
-def test_with_prometheus_each_rule_tells_what_it_would_serve(tmp_path: Path, prometheus: PrometheusProcess) -> None:
+def test_with_prometheus_the_metrics_of_each_rule_are_listed(tmp_path: Path, prometheus: PrometheusProcess) -> None:
     ended = check(tmp_path, RULES, "-o", "json", f"--prometheus-url={prometheus.url}", "--metrics-max-age=10m")
     rules = {rule["id"]: rule for rule in document(ended)["rules"]}
     pods = {metric["name"]: metric for metric in rules["rules[0]"]["metrics"]}
@@ -198,7 +198,9 @@ def test_with_prometheus_each_rule_tells_what_it_would_serve(tmp_path: Path, pro
     assert [finding["code"] for finding in rules["rules[2]"]["findings"]] == ["no-series"]
 
 
-def test_what_a_rule_asks_for_beside_its_values_is_told(tmp_path: Path, prometheus: PrometheusProcess) -> None:
+def test_the_policy_of_a_rule_and_its_query_for_sample_times_are_shown(
+    tmp_path: Path, prometheus: PrometheusProcess
+) -> None:
     rules = f"{GOOD}  onNoData: 500m\n  maxSampleAge: 90s\n  refresh: 30s\n  window: 2m\n"
     asking = (f"--prometheus-url={prometheus.url}", "--metrics-max-age=10m")
     (rule,) = document(check(tmp_path, rules, "-o", "json", *asking))["rules"]
@@ -218,7 +220,7 @@ def test_what_a_rule_asks_for_beside_its_values_is_told(tmp_path: Path, promethe
     assert "    query for the times of its samples: min by (" in text
 
 
-def test_a_limit_on_the_age_of_samples_that_cannot_be_kept_is_an_error(tmp_path: Path) -> None:
+def test_a_sample_age_limit_that_cannot_be_enforced_is_an_error(tmp_path: Path) -> None:
     ended = check(
         tmp_path, f"{GOOD.replace('<<.LabelMatchers>>}', '<<.LabelMatchers>>} offset 1m')}  maxSampleAge: 90s\n"
     )
@@ -236,7 +238,7 @@ def test_a_query_that_prometheus_refuses_is_an_error_of_its_rule(tmp_path: Path,
     assert "no_such_function" in ended.out
 
 
-def test_a_prometheus_that_cannot_be_reached_is_an_error_and_lints_are_told(tmp_path: Path) -> None:
+def test_a_prometheus_that_cannot_be_reached_is_an_error_and_lints_are_still_reported(tmp_path: Path) -> None:
     ended = check(tmp_path, GOOD.replace("sum by (<<.GroupBy>>)", "sum"), "--prometheus-url=http://127.0.0.1:9")
 
     assert ended.code == 1
@@ -244,7 +246,7 @@ def test_a_prometheus_that_cannot_be_reached_is_an_error_and_lints_are_told(tmp_
     assert "warning[no-group-by]" in ended.out
 
 
-def test_what_fails_for_every_rule_because_of_prometheus_is_told_once(tmp_path: Path) -> None:
+def test_a_prometheus_error_that_all_rules_share_is_reported_once(tmp_path: Path) -> None:
     """60 rules of different series fail alike, and one of them has a finding of its own."""
     rule = GOOD.removeprefix("rules:\n")
     rules = "rules:\n" + "".join(rule.replace("open_connections", f"open_{number}") for number in range(60))
@@ -273,7 +275,7 @@ def test_a_configmap_is_read_from_the_cluster(tmp_path: Path) -> None:
     assert "monitoring/configmaps/other" in missing.error
 
 
-def test_kinds_of_custom_resources_are_taken_on_trust_without_a_cluster(tmp_path: Path) -> None:
+def test_kinds_of_custom_resources_are_accepted_without_a_cluster(tmp_path: Path) -> None:
     custom = GOOD.replace("pod: {resource: pod}", "pod: {resource: brand, group: cheese.io}")
 
     assert check(tmp_path, custom).code == 0

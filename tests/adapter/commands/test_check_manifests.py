@@ -38,7 +38,7 @@ def test_a_manifest_of_a_configmap_is_read_and_findings_have_its_lines(tmp_path:
     assert line[caret.index("^") :].startswith("pdo}")
 
 
-def test_a_manifest_of_a_configmap_is_mended_in_place(tmp_path: Path) -> None:
+def test_a_manifest_of_a_configmap_is_fixed_in_place(tmp_path: Path) -> None:
     ended = check(tmp_path, manifest_of(MENDABLE), "--fix")
 
     assert ended.code == 0
@@ -58,7 +58,7 @@ def test_a_manifest_of_a_configmap_is_mended_in_place(tmp_path: Path) -> None:
         pytest.param("kind: ConfigMap\ndata: {a.yaml: '[x]'}\n", "holds a list and nothing else", id="no keys"),
     ],
 )
-def test_a_manifest_without_rules_names_the_place(tmp_path: Path, text: str, words: str) -> None:
+def test_a_manifest_without_valid_rules_is_exit_2_with_the_place(tmp_path: Path, text: str, words: str) -> None:
     ended = check(tmp_path, text)
 
     assert (ended.code, ended.out) == (2, "")
@@ -66,7 +66,7 @@ def test_a_manifest_without_rules_names_the_place(tmp_path: Path, text: str, wor
     assert words in ended.error
 
 
-def test_the_server_says_that_a_manifest_is_no_rule_file(tmp_path: Path) -> None:
+def test_serve_refuses_a_manifest_as_a_rule_file_with_a_hint(tmp_path: Path) -> None:
     file = tmp_path / "rules.yaml"
     file.write_text(manifest_of(GOOD))
     ended = run("serve", f"--config={file}", "--prometheus-url=http://127.0.0.1:9")
@@ -124,21 +124,21 @@ def test_the_rules_of_several_charts_in_values_are_all_checked(tmp_path: Path) -
         pytest.param("{existing: mine, custom: [x]}", "takes its rules from the ConfigMap 'mine'", id="a ConfigMap"),
     ],
 )
-def test_values_without_rules_say_what_the_chart_does(tmp_path: Path, rules: str, words: str) -> None:
+def test_chart_values_without_rules_are_exit_2_with_the_reason(tmp_path: Path, rules: str, words: str) -> None:
     ended = check(tmp_path, f"rules: {rules}\n")
 
     assert (ended.code, ended.out) == (2, "")
     assert words in ended.error
 
 
-def test_values_are_mended_in_place(tmp_path: Path) -> None:
+def test_chart_values_are_fixed_in_place(tmp_path: Path) -> None:
     ended = check(tmp_path, values_of(GOOD.replace("metricsQuery", "metricQuery")), "--fix")
 
     assert ended.code == 0
     assert (tmp_path / "rules.yaml").read_text() == values_of(GOOD)
 
 
-def test_the_server_says_that_values_are_no_rule_file(tmp_path: Path) -> None:
+def test_serve_refuses_chart_values_as_a_rule_file_with_a_hint(tmp_path: Path) -> None:
     file = tmp_path / "rules.yaml"
     file.write_text(values_of(GOOD))
     ended = run("serve", f"--config={file}", "--prometheus-url=http://127.0.0.1:9")

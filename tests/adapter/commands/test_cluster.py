@@ -79,7 +79,7 @@ def test_before_the_first_list_requests_for_pods_are_503_and_others_are_served(
             assert adapter.plain("/readyz").status == 200
 
 
-def test_the_api_server_is_asked_no_oftener_than_the_flags_say(
+def test_requests_to_the_api_server_stay_within_client_qps_and_burst(
     tmp_path: Path, trust: Trust, prometheus: PrometheusProcess
 ) -> None:
     limits = ("--client-qps=0.0001", "--client-burst=2")

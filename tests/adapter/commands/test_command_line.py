@@ -63,7 +63,7 @@ def test_a_port_in_use_is_one_line(tmp_path: Path, trust: Trust, flag: str) -> N
     assert ended.error.count("\n") == 1
 
 
-def test_version_and_help() -> None:
+def test_version_and_help_are_printed() -> None:
     versions = [serving.run("--version"), serving.run("serve", "--version")]
     assert len(set(versions)) == 1
     assert (versions[0].code, versions[0].error) == (0, "")
@@ -122,9 +122,7 @@ def test_secrets_are_in_no_log_no_answer_and_no_metric(tmp_path: Path, trust: Tr
     ],
     ids=["scheme", "port", "two ways", "control character", "no value"],
 )
-def test_a_wrong_command_line_with_secrets_in_it_does_not_tell_them(
-    tmp_path: Path, trust: Trust, wrong: list[str]
-) -> None:
+def test_errors_about_a_wrong_command_line_contain_no_secrets(tmp_path: Path, trust: Trust, wrong: list[str]) -> None:
     line = [*serving_flags(tmp_path, NOWHERE, RULES, {}), *trust.flags(), *wrong]
     with pytest.raises(UsageError) as caught:
         serve_settings(parse_flags(SERVE, line, {}))

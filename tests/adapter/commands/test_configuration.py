@@ -24,7 +24,7 @@ WEB = {"labelSelector": "app=web"}
 GOOD = f"rules:\n{OPEN_RULE}\nexternalRules:\n{QUEUE_RULE}"
 WITHOUT_QUEUE = f"rules:\n{OPEN_RULE}\n"
 
-# Line by line, so that the lines can be told.
+# Written line by line, so that the line numbers can be compared.
 FLAWED = f"""\
 rules:
 - seriesQuery: 'open_connections{{namespace!="",pod!=""}}'
@@ -66,9 +66,7 @@ externalRules:
     ],
     ids=["a list without end", "a tab", "a key of the top level twice", "no mapping"],
 )
-def test_a_file_of_which_nothing_can_be_used_is_one_line_and_exit_2(
-    tmp_path: Path, trust: Trust, text: str, line: int
-) -> None:
+def test_an_unusable_rule_file_is_one_line_and_exit_2(tmp_path: Path, trust: Trust, text: str, line: int) -> None:
     ended = run("serve", *serving_flags(tmp_path, "http://127.0.0.1:9", text, {}), *trust.flags())
     assert (ended.code, ended.out) == (2, "")
     assert ended.error.startswith(f"tidewatch-adapter: {tmp_path / 'rules.yaml'}:{line}: ")
@@ -106,7 +104,7 @@ def test_a_missing_file_is_one_line_and_exit_2(tmp_path: Path, trust: Trust) -> 
     )
 
 
-def test_flawed_rules_are_each_one_line_and_the_good_ones_serve(
+def test_each_flawed_rule_is_one_log_line_and_the_good_rules_are_served(
     tmp_path: Path, trust: Trust, prometheus: PrometheusProcess
 ) -> None:
     with (
@@ -146,14 +144,14 @@ def test_an_empty_file_serves_nothing_with_a_warning(tmp_path: Path, trust: Trus
         eventually(lambda: adapter.plain("/readyz").status == 200)
 
 
-def test_changes_are_taken_in_without_losing_a_request_and_broken_ones_are_not(
+def test_valid_changes_take_effect_without_losing_a_request_and_broken_ones_do_not(
     tmp_path: Path, trust: Trust, prometheus: PrometheusProcess
 ) -> None:
     rules = tmp_path / "rules.yaml"
     over, answers = threading.Event(), list[Answer]()
     with SHOP.adapter(tmp_path, trust, prometheus, rules=GOOD) as adapter:
 
-        def ask_on() -> None:
+        def keep_requesting() -> None:
             with adapter.caller() as caller:
                 while not over.is_set():
                     answers.append(caller.pods("open_connections", **WEB))
@@ -161,10 +159,10 @@ def test_changes_are_taken_in_without_losing_a_request_and_broken_ones_are_not(
         def well() -> float:
             return adapter.metric("tidewatch_adapter_config_last_reload_successful")
 
-        asker = threading.Thread(target=ask_on)
+        client = threading.Thread(target=keep_requesting)
         with adapter.caller() as caller:
             assert caller.external("queue_depth").status == 200
-            asker.start()
+            client.start()
             try:
                 replace_file(rules, WITHOUT_QUEUE)
                 eventually(lambda: caller.external("queue_depth").status == 404)
@@ -182,14 +180,14 @@ def test_changes_are_taken_in_without_losing_a_request_and_broken_ones_are_not(
                 eventually(lambda: well() == 1)
             finally:
                 over.set()
-                asker.join()
+                client.join()
         assert {answer.status for answer in answers} == {200}
         assert all(len(answer.items) == 3 for answer in answers)
         eventually(lambda: adapter.metric("tidewatch_adapter_config_reloads_total", result="success") == 2)
         assert adapter.metric("tidewatch_adapter_config_reloads_total", result="failure") == 3
 
 
-def test_a_mounted_config_map_is_taken_in_when_its_link_is_swapped(
+def test_a_mounted_config_map_is_reloaded_when_its_symlink_changes(
     tmp_path: Path, trust: Trust, prometheus: PrometheusProcess
 ) -> None:
     mounted = tmp_path / "mounted"
@@ -209,7 +207,7 @@ def test_a_mounted_config_map_is_taken_in_when_its_link_is_swapped(
         assert adapter.metric("tidewatch_adapter_rules", state="ok") == 2
 
 
-def test_a_reload_does_not_make_anybody_wait_again(tmp_path: Path, trust: Trust) -> None:
+def test_a_reload_keeps_the_values_of_unchanged_queries(tmp_path: Path, trust: Trust) -> None:
     """While Prometheus is down nothing can be read again, so the answers come from values that were kept."""
     with (
         SHOP.running(tmp_path, trust, rules=GOOD) as (prometheus, adapter),

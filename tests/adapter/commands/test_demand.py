@@ -53,7 +53,7 @@ def ask_all(caller: Caller) -> list[tuple[str, str, Answer]]:
     ]
 
 
-def test_two_hundred_requests_cost_one_query_a_metric_and_refresh(tmp_path: Path, trust: Trust) -> None:
+def test_two_hundred_requests_cost_one_query_per_metric_and_refresh(tmp_path: Path, trust: Trust) -> None:
     with (
         WORLD.running(tmp_path, trust) as (prometheus, adapter),
         adapter.caller() as caller,
@@ -77,5 +77,5 @@ def test_two_hundred_requests_cost_one_query_a_metric_and_refresh(tmp_path: Path
 
 
 def is_quiet(prometheus: PrometheusProcess) -> bool:
-    """Return whether nobody asks for anything: the first round is over, and the next refresh is seconds away."""
+    """Return whether Prometheus gets no queries: the first round is over, and the next refresh is seconds away."""
     return len({queries_counted(prometheus) for _ in range(50)}) == 1

@@ -24,7 +24,7 @@ GRACE_SECONDS = 15.0
 WEB = {"labelSelector": "app=web"}
 
 
-def test_sigterm_is_not_ready_at_once_serves_on_for_the_delay_and_ends_with_0(
+def test_after_sigterm_the_process_is_not_ready_serves_until_the_delay_ends_and_exits_with_0(
     tmp_path: Path, trust: Trust, prometheus: PrometheusProcess
 ) -> None:
     with (
@@ -44,7 +44,9 @@ def test_sigterm_is_not_ready_at_once_serves_on_for_the_delay_and_ends_with_0(
         assert adapter.group_is_gone()
 
 
-def test_it_ends_in_time_while_prometheus_hangs_and_clients_hold_on(tmp_path: Path, trust: Trust) -> None:
+def test_the_process_ends_in_time_while_prometheus_hangs_and_clients_stay_connected(
+    tmp_path: Path, trust: Trust
+) -> None:
     with (
         SHOP.running(tmp_path, trust, "--shutdown-delay=1s", "--refresh-interval=1s") as (prometheus, adapter),
         contextlib.ExitStack() as stack,
@@ -65,7 +67,7 @@ def test_it_ends_in_time_while_prometheus_hangs_and_clients_hold_on(tmp_path: Pa
             prometheus.resume()
 
 
-def test_sigint_ends_without_the_delay(tmp_path: Path, trust: Trust, prometheus: PrometheusProcess) -> None:
+def test_sigint_ends_the_process_without_the_delay(tmp_path: Path, trust: Trust, prometheus: PrometheusProcess) -> None:
     with SHOP.adapter(tmp_path, trust, prometheus, "--shutdown-delay=1h") as adapter:
         # As a terminal does it: to all processes of the group.
         os.killpg(adapter.process.pid, signal.SIGINT)
@@ -92,7 +94,7 @@ def test_a_worker_that_is_killed_is_replaced_and_serves_again(
 
 
 @pytest.mark.parametrize("broken", ["rules: [", None], ids=["not YAML", "gone"])
-def test_the_end_of_a_worker_is_not_the_end_of_the_rules_in_force(
+def test_the_rules_in_force_outlive_a_killed_worker(
     tmp_path: Path, trust: Trust, prometheus: PrometheusProcess, broken: str | None
 ) -> None:
     """Once, the process ended with its worker if the rule file could not be used, and all APIs with it."""
@@ -120,7 +122,7 @@ def test_no_worker_outlives_a_killed_arbiter(tmp_path: Path, trust: Trust, prome
 
 
 @pytest.mark.parametrize("name", ["SIGHUP", "SIGUSR1", "SIGUSR2", "SIGTTIN", "SIGTTOU", "SIGWINCH"])
-def test_signals_that_mean_something_to_gunicorn_mean_nothing_here(adapter: Adapter, name: str) -> None:
+def test_signals_that_gunicorn_handles_have_no_effect(adapter: Adapter, name: str) -> None:
     worker = adapter.worker
     adapter.process.send(signal.Signals[name])
     with adapter.caller() as caller:

@@ -64,7 +64,7 @@ def document(ended: Ended) -> dict[str, Any]:
     return found
 
 
-def test_a_value_is_told_with_rule_query_and_age(explain: Explain) -> None:
+def test_a_value_is_shown_with_its_rule_query_and_age(explain: Explain) -> None:
     ended = explain("pods/open_connections", "-n", "shop", "--object", "pods/web-1", "-o", "json")
     found = document(ended)
 
@@ -116,7 +116,7 @@ def test_objects_without_a_sample_are_named(explain: Explain) -> None:
         pytest.param(("pods/refused", "-n", "shop"), "error", "many-to-many", id="refused by Prometheus"),
     ],
 )
-def test_each_way_to_have_no_value_is_told(
+def test_each_reason_for_a_missing_value_is_explained(
     explain: Explain, arguments: tuple[str, ...], verdict: str, words: str
 ) -> None:
     ended = explain(*arguments, "-o", "json")
@@ -134,7 +134,7 @@ def test_external_rows_are_shown_as_series(explain: Explain) -> None:
     assert all('queue="orders"' in value["object"] for value in found["values"])
 
 
-def test_people_read_the_answer_first(explain: Explain) -> None:
+def test_the_text_output_starts_with_the_answer(explain: Explain) -> None:
     ended = explain("pods/without_label", "-n", "shop")
 
     first, *_ = ended.out.splitlines()
@@ -142,7 +142,7 @@ def test_people_read_the_answer_first(explain: Explain) -> None:
     assert first.endswith("keep that label in the result of the rule's metricsQuery")
 
 
-def test_people_read_a_long_cause_once(explain: Explain) -> None:
+def test_the_text_output_contains_a_long_cause_once(explain: Explain) -> None:
     shown = explain("pods/without_label", "-n", "shop")
     written = document(explain("pods/without_label", "-n", "shop", "-o", "json"))
 
@@ -151,14 +151,14 @@ def test_people_read_a_long_cause_once(explain: Explain) -> None:
     assert written["steps"][-1]["detail"] == written["cause"]
 
 
-def test_people_read_what_to_do_next(explain: Explain) -> None:
+def test_the_text_output_says_what_to_do(explain: Explain) -> None:
     first, second, *_ = explain("pods/refused", "-n", "shop").out.splitlines()
 
     assert first.startswith("pods/refused in shop gives an error: ")
     assert second.strip() == "what to do: change the rule's metricsQuery so that Prometheus can answer it"
 
 
-def test_a_prometheus_that_is_away_is_an_error_with_its_reason(explain: Explain) -> None:
+def test_an_unreachable_prometheus_is_an_error_with_the_reason(explain: Explain) -> None:
     found = document(explain("pods/missing", "-n", "shop", "-o", "json", prometheus_url="http://127.0.0.1:9"))
 
     assert found["verdict"] == "error"
@@ -196,7 +196,7 @@ rules:
     ("arguments", "words"),
     [((), "1 services in shop"), (("--object=services/nosuch",), "has no value: there is no services/nosuch in shop")],
 )
-def test_objects_of_a_cluster_are_waited_for_whatever_their_kind(
+def test_explain_waits_for_objects_of_any_kind_in_a_cluster(
     tmp_path: Path, prometheus: PrometheusProcess, arguments: tuple[str, ...], words: str
 ) -> None:
     (tmp_path / "rules.yaml").write_text(OF_SERVICES)

@@ -54,7 +54,7 @@ UNRESTRICTED = """
 
 
 @dataclass(frozen=True)
-class Place:
+class Running:
     adapter: Adapter
     apiserver: FakeApiServer
     folder: Path
@@ -75,7 +75,7 @@ class Place:
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory, trust: Trust, prometheus: PrometheusProcess) -> Iterator[Place]:
+def running(tmp_path_factory: pytest.TempPathFactory, trust: Trust, prometheus: PrometheusProcess) -> Iterator[Running]:
     folder = tmp_path_factory.mktemp("explain-server")
     with FakeApiServer() as apiserver:
         config = apiserver.kubeconfig(folder / "kubeconfig")
@@ -99,15 +99,15 @@ def place(tmp_path_factory: pytest.TempPathFactory, trust: Trust, prometheus: Pr
             objects={**OBJECTS, **more},
         ) as adapter:
             eventually(lambda: adapter.plain("/readyz").status == 200)
-            yield Place(adapter, apiserver, folder)
+            yield Running(adapter, apiserver, folder)
 
 
 def steps(found: dict[str, Any], name: str) -> list[str]:
     return [step["detail"] for step in found["steps"] if step["step"] == name]
 
 
-def test_who_may_read_the_metric_has_it_explained(place: Place) -> None:
-    answer = place.ask(**OPEN)
+def test_a_caller_with_access_to_a_metric_gets_its_explanation(running: Running) -> None:
+    answer = running.ask(**OPEN)
     found = answer.document
 
     assert (answer.status, found["kind"], found["verdict"], found["rule"]) == (200, "Explanation", "value", "rules[0]")
@@ -118,13 +118,15 @@ def test_who_may_read_the_metric_has_it_explained(place: Place) -> None:
     assert series.startswith("its series were looked up at 20")
 
 
-def test_who_asked_last_and_what_is_in_memory_is_told(place: Place) -> None:
-    assert "no caller has asked" in " ".join(steps(place.ask(metric="pods/twice", namespace="shop").document, "asked"))
-    with place.adapter.caller(identity=(("X-Remote-User", "system:hpa"),)) as hpa:
+def test_the_last_caller_and_the_answer_in_memory_are_shown(running: Running) -> None:
+    assert "no caller has asked" in " ".join(
+        steps(running.ask(metric="pods/twice", namespace="shop").document, "asked")
+    )
+    with running.adapter.caller(identity=(("X-Remote-User", "system:hpa"),)) as hpa:
         for _ in range(3):
             assert hpa.get(f"/apis/{C}/v1beta2/namespaces/shop/pods/*/open_connections").status == 200
         hpa.get(f"/apis/{C}/v1beta2/namespaces/other/pods/*/open_connections")
-    found = place.ask(**OPEN).document
+    found = running.ask(**OPEN).document
 
     (asked,) = steps(found, "asked")
     assert asked.startswith("system:hpa asked last ")
@@ -163,54 +165,56 @@ def test_who_asked_last_and_what_is_in_memory_is_told(place: Place) -> None:
         (ALICE, {"metric": "services/cpu", "namespace": "shop", "api": "resource"}, 400, "write pods/cpu"),
     ],
 )
-def test_who_may_not_and_what_cannot_be_meant_is_told(
-    place: Place, token: str | None, parameters: dict[str, str], code: int, words: str
+def test_missing_rights_and_wrong_parameters_are_refused_with_the_reason(
+    running: Running, token: str | None, parameters: dict[str, str], code: int, words: str
 ) -> None:
-    answer = place.ask(token, **parameters)
+    answer = running.ask(token, **parameters)
 
     assert answer.status == code
     assert words in answer.message
 
 
 @pytest.mark.parametrize("user", ["mallory", "system:anonymous"])
-def test_the_front_proxys_word_is_not_enough(place: Place, user: str) -> None:
-    with place.adapter.caller(identity=(("X-Remote-User", user),)) as caller:
+def test_a_front_proxy_caller_without_access_is_403(running: Running, user: str) -> None:
+    with running.adapter.caller(identity=(("X-Remote-User", user),)) as caller:
         answer = caller.get(f"/debug/explain?{urlencode(OPEN)}")
 
     assert (answer.status, answer.document["reason"]) == (403, "Forbidden")
 
 
-def test_a_front_proxy_caller_who_may_is_answered(place: Place) -> None:
-    with place.adapter.caller(identity=(("X-Remote-User", "alice"),)) as caller:
+def test_a_front_proxy_caller_with_access_is_answered(running: Running) -> None:
+    with running.adapter.caller(identity=(("X-Remote-User", "alice"),)) as caller:
         assert caller.get(f"/debug/explain?{urlencode(OPEN)}").document["verdict"] == "value"
 
 
-def test_without_reviews_the_front_proxy_is_answered_as_it_is_for_values(adapter: Adapter) -> None:
+def test_without_access_reviews_the_front_proxy_gets_explanations_and_others_get_401(adapter: Adapter) -> None:
     with adapter.caller() as caller:
         assert caller.get(f"/debug/explain?{urlencode(OPEN)}").document["verdict"] == "value"
     with adapter.stranger() as stranger:
         assert stranger.get(f"/debug/explain?{urlencode(OPEN)}").status == 401
 
 
-def test_the_right_to_one_object_explains_that_object_alone(place: Place) -> None:
-    place.apiserver.reviews.allow("bob", "get", "pods/open_connections", C, namespace="shop", name="web-1")
-    place.apiserver.reviews.users["bobs-token"] = TokenUser("bob")
+def test_a_caller_with_access_to_one_object_gets_explanations_of_that_object_only(running: Running) -> None:
+    running.apiserver.reviews.allow("bob", "get", "pods/open_connections", C, namespace="shop", name="web-1")
+    running.apiserver.reviews.users["bobs-token"] = TokenUser("bob")
 
-    assert place.ask("bobs-token", **OPEN).status == 403
-    found = place.ask("bobs-token", **OPEN, object="pods/web-1").document
+    assert running.ask("bobs-token", **OPEN).status == 403
+    found = running.ask("bobs-token", **OPEN, object="pods/web-1").document
     assert [value["object"] for value in found["values"]] == ["web-1"]
     assert "web-0" not in json.dumps(found)
 
 
-def test_the_caller_is_shown_the_api_that_they_may_read(place: Place) -> None:
-    found = place.ask(metric="queue_depth", namespace="shop").document
+def test_without_an_api_parameter_the_api_that_the_caller_may_read_is_explained(running: Running) -> None:
+    found = running.ask(metric="queue_depth", namespace="shop").document
 
     assert (found["verdict"], found["rule"]) == ("value", "externalRules[0]")
 
 
 @pytest.mark.parametrize("metric", ["unrestricted", "labelled"])
-def test_of_other_namespaces_nothing_is_told_whatever_the_rule_lets_through(place: Place, metric: str) -> None:
-    found = place.ask(metric=f"pods/{metric}", namespace="shop").document
+def test_an_explanation_contains_nothing_of_other_namespaces_even_if_the_rule_reads_them(
+    running: Running, metric: str
+) -> None:
+    found = running.ask(metric=f"pods/{metric}", namespace="shop").document
     text = json.dumps(found)
 
     assert found["verdict"] == "value"
@@ -220,23 +224,23 @@ def test_of_other_namespaces_nothing_is_told_whatever_the_rule_lets_through(plac
     assert "{broken" not in text, "what stands in other rules is not the caller's to know"
 
 
-def test_a_metric_that_no_rule_makes_is_explained_by_rules(place: Place) -> None:
-    found = place.ask(metric="pods/nothing_such", namespace="shop").document
+def test_a_metric_that_no_rule_provides_is_explained_as_such(running: Running) -> None:
+    found = running.ask(metric="pods/nothing_such", namespace="shop").document
 
     assert (found["verdict"], found["rule"], found["values"]) == ("no-value", None, [])
     assert found["cause"].startswith("no rule provides pods/nothing_such")
 
 
-def test_only_get_is_answered(place: Place) -> None:
-    with place.adapter.stranger() as caller:
+def test_only_get_is_allowed(running: Running) -> None:
+    with running.adapter.stranger() as caller:
         answer = caller.ask("POST", f"/debug/explain?{urlencode(OPEN)}", (("Authorization", f"Bearer {ALICE}"),))
 
     assert (answer.status, answer.header("Allow")) == (405, "GET")
 
 
 @pytest.mark.parametrize("path", ["/debug/explain/", "//debug/explain", "/debug/%65xplain", "/debug/explain/x"])
-def test_no_other_spelling_goes_around_the_review(place: Place, path: str) -> None:
-    with place.adapter.stranger() as caller:
+def test_other_spellings_of_the_path_do_not_bypass_the_access_review(running: Running, path: str) -> None:
+    with running.adapter.stranger() as caller:
         answer = caller.get(f"{path}?{urlencode(OPEN)}", (("Authorization", f"Bearer {MALLORY}"),))
 
     assert answer.status in {403, 404}
@@ -244,8 +248,8 @@ def test_no_other_spelling_goes_around_the_review(place: Place, path: str) -> No
 
 
 class TestTheCommand:
-    def test_prints_what_the_server_says(self, place: Place) -> None:
-        ended = place.command("pods/open_connections", "-n", "shop", "-o", "json")
+    def test_prints_what_the_server_says(self, running: Running) -> None:
+        ended = running.command("pods/open_connections", "-n", "shop", "-o", "json")
 
         assert (ended.code, ended.error) == (0, "")
         found = json.loads(ended.out)
@@ -253,8 +257,8 @@ class TestTheCommand:
         assert ended.out == json.dumps(found, indent=2, ensure_ascii=False) + "\n"
         assert steps(found, "asked")
 
-    def test_is_1_without_a_value_and_reads_as_by_itself(self, place: Place) -> None:
-        ended = place.command("pods/twice", "-n", "shop", "--object=pods/web-0")
+    def test_exits_with_1_and_prints_text_if_there_is_no_value(self, running: Running) -> None:
+        ended = running.command("pods/twice", "-n", "shop", "--object=pods/web-0")
 
         assert ended.code == 1
         assert ended.out.startswith("pods/twice of pods/web-0 in shop gives an error: ")
@@ -270,72 +274,72 @@ class TestTheCommand:
         ],
     )
     def test_a_refusal_is_one_line_and_exit_2(
-        self, place: Place, token: str, arguments: tuple[str, ...], words: str
+        self, running: Running, token: str, arguments: tuple[str, ...], words: str
     ) -> None:
-        ended = place.command(*arguments, token=token)
+        ended = running.command(*arguments, token=token)
 
         assert (ended.code, ended.out) == (2, "")
         assert words in ended.error
         assert ended.error.count("\n") == 1
         assert token not in ended.error
 
-    def test_needs_to_know_who_asks(self, place: Place) -> None:
-        ended = place.plain_command("pods/open_connections", "-n", "shop")
+    def test_needs_credentials(self, running: Running) -> None:
+        ended = running.plain_command("pods/open_connections", "-n", "shop")
 
         assert ended.code == 2
         assert "set --server-token-file or --kubeconfig" in ended.error
 
-    def test_takes_the_token_of_a_kubeconfig_and_nothing_else_of_it(self, place: Place) -> None:
-        config = place.apiserver.kubeconfig(place.folder / "alice.kubeconfig", {"token": ALICE})
+    def test_uses_only_the_token_of_a_kubeconfig(self, running: Running) -> None:
+        config = running.apiserver.kubeconfig(running.folder / "alice.kubeconfig", {"token": ALICE})
         content = yaml.safe_load(config.read_text())
         content["clusters"][0]["cluster"] = {"server": "https://127.0.0.1:9", "insecure-skip-tls-verify": True}
         config.write_text(yaml.safe_dump(content))
         arguments = ("pods/open_connections", "-n", "shop", f"--kubeconfig={config}")
 
-        assert place.plain_command(*arguments).code == 0
-        unverified = place.plain_command(*arguments, ca=False)
+        assert running.plain_command(*arguments).code == 0
+        unverified = running.plain_command(*arguments, ca=False)
         assert unverified.code == 2
         assert "certificate verify failed" in unverified.error
 
-    def test_shows_the_client_certificate_of_a_kubeconfig(self, place: Place) -> None:
-        pair = place.adapter.trust.front_proxies.client("somebody")
+    def test_presents_the_client_certificate_of_a_kubeconfig(self, running: Running) -> None:
+        pair = running.adapter.trust.front_proxies.client("somebody")
         user = {"client-certificate": str(pair.certificate_file), "client-key": str(pair.key_file)}
-        config = place.apiserver.kubeconfig(place.folder / "certificate.kubeconfig", user)
+        config = running.apiserver.kubeconfig(running.folder / "certificate.kubeconfig", user)
         config.write_text(config.read_text().replace("http://", "https://"))
-        ended = place.plain_command("pods/open_connections", "-n", "shop", f"--kubeconfig={config}")
+        ended = running.plain_command("pods/open_connections", "-n", "shop", f"--kubeconfig={config}")
 
         assert ended.code == 2
         assert "'somebody'" in ended.error, "the server has seen who it is"
 
-    def test_a_certificate_for_another_name_is_not_taken_unless_it_is_named(self, place: Place) -> None:
-        wrong = place.command("pods/open_connections", "-n", "shop", "--server-name=tidewatch.monitoring.svc")
-        right = place.command("pods/open_connections", "-n", "shop", "--server-name=localhost")
+    def test_the_certificate_must_match_the_server_name(self, running: Running) -> None:
+        wrong = running.command("pods/open_connections", "-n", "shop", "--server-name=tidewatch.monitoring.svc")
+        right = running.command("pods/open_connections", "-n", "shop", "--server-name=localhost")
 
         assert (wrong.code, right.code) == (2, 0)
         assert "TLS" in wrong.error
         assert wrong.error.rstrip().endswith("set --server-name to a name in its certificate")
 
-    def test_a_server_that_cannot_be_asked_is_named_with_what_to_do(self, place: Place) -> None:
-        file = place.folder / "token-of-alice"
+    def test_an_unreachable_or_untrusted_server_is_named_with_the_repair(self, running: Running) -> None:
+        file = running.folder / "token-of-alice"
         file.write_text(ALICE)
         away = run("explain", "pods/a", "--server=https://127.0.0.1:9", f"--server-token-file={file}")
-        strange = place.plain_command("pods/a", f"--server-token-file={file}", ca=False)
+        strange = running.plain_command("pods/a", f"--server-token-file={file}", ca=False)
 
         assert (away.code, strange.code) == (2, 2)
         assert "https://127.0.0.1:9: GET /debug/explain: " in away.error
         assert away.error.rstrip().endswith("check --server, and whether its port is reachable")
-        assert f"https://localhost:{place.adapter.port}: GET /debug/explain: TLS: " in strange.error
+        assert f"https://localhost:{running.adapter.port}: GET /debug/explain: TLS: " in strange.error
         assert strange.error.rstrip().endswith("set --server-ca-file to its CA")
         assert ALICE not in away.error + strange.error
 
-    def test_what_is_no_explanation_is_told_as_such(self, place: Place) -> None:
-        for body in (b"{}", b"not JSON", b"\xff", place.ask(**OPEN).body.replace(b'"Explanation"', b'"Status"')):
+    def test_an_answer_that_is_not_an_explanation_is_refused(self, running: Running) -> None:
+        for body in (b"{}", b"not JSON", b"\xff", running.ask(**OPEN).body.replace(b'"Explanation"', b'"Status"')):
             with pytest.raises(NoExplanationError):
                 explanation_of(body)
 
     @pytest.mark.parametrize("url", ["http://localhost:1", "localhost", "https://a:b@localhost", "https://x:port", ""])
-    def test_an_address_without_tls_is_not_asked(self, place: Place, url: str) -> None:
-        file = place.folder / "token"
+    def test_a_server_address_that_is_not_https_is_refused(self, running: Running, url: str) -> None:
+        file = running.folder / "token"
         file.write_text(ALICE)
         ended = run("explain", "pods/a", f"--server={url}", f"--server-token-file={file}")
 
@@ -359,8 +363,8 @@ class TestTheCommand:
         ),
     ],
 )
-def test_the_text_of_the_error_is_the_explanation_in_short(place: Place, of: str, words: str) -> None:
-    with place.adapter.caller(identity=(("X-Remote-User", "system:hpa"),)) as hpa:
+def test_the_error_message_summarizes_the_explanation(running: Running, of: str, words: str) -> None:
+    with running.adapter.caller(identity=(("X-Remote-User", "system:hpa"),)) as hpa:
         answer = hpa.get(f"/apis/{C}/v1beta2/namespaces/shop/pods/{of}")
 
     assert answer.status == 404
@@ -368,12 +372,12 @@ def test_the_text_of_the_error_is_the_explanation_in_short(place: Place, of: str
     assert len(answer.message) <= 400
 
 
-def test_one_explanation_at_once_and_autoscalers_go_on(place: Place) -> None:
+def test_excess_parallel_explanations_get_429_and_autoscalers_are_still_served(running: Running) -> None:
     answers: list[int] = []
-    threads = [threading.Thread(target=lambda: answers.append(place.ask(**OPEN).status)) for _ in range(8)]
+    threads = [threading.Thread(target=lambda: answers.append(running.ask(**OPEN).status)) for _ in range(8)]
     for thread in threads:
         thread.start()
-    with place.adapter.caller(identity=(("X-Remote-User", "system:hpa"),)) as hpa:
+    with running.adapter.caller(identity=(("X-Remote-User", "system:hpa"),)) as hpa:
         hpas = [hpa.get(f"/apis/{C}/v1beta2/namespaces/shop/pods/*/open_connections").status for _ in range(20)]
     for thread in threads:
         thread.join()

@@ -105,33 +105,33 @@ def has_values(adapter: Adapter) -> bool:
     return answer.status == 200 and bool(answer.document["items"])
 
 
-def assert_tells_nothing(text: str) -> None:
+def assert_leaks_nothing(text: str) -> None:
     assert [word for word in NOT_FOR_ALL if word in text] == [], text
 
 
 @pytest.mark.parametrize("metric", ["right", "left", "both"])
-def test_the_error_of_a_join_names_no_series_and_the_log_does(shared: Shared, metric: str) -> None:
+def test_a_join_error_names_series_only_in_the_log(shared: Shared, metric: str) -> None:
     answer = shared.get(metric)
 
     assert answer.status == 500
     assert "Prometheus refused it (execution): found duplicate series for the match group" in answer.message
     assert "the adapter's log" in answer.message
-    assert_tells_nothing(answer.text)
+    assert_leaks_nothing(answer.text)
     assert any("secret-0" in line for line in eventually(lambda: shared.adapter.said(rf"fails .*{metric}|duplicate")))
 
 
 @pytest.mark.parametrize("metric", ["right", "left", "both"])
-def test_an_explanation_names_no_series_either(shared: Shared, metric: str) -> None:
+def test_the_explanation_of_a_join_error_names_no_series(shared: Shared, metric: str) -> None:
     shared.get(metric)
     answer = shared.explained(metric=f"pods/{metric}", namespace="shop")
 
     assert (answer.status, answer.document["verdict"]) == (200, "error")
     assert "found duplicate series" in answer.document["cause"]
     assert "the last refresh failed: " in answer.text
-    assert_tells_nothing(answer.text)
+    assert_leaks_nothing(answer.text)
 
 
-def test_who_has_prometheus_himself_is_told_all(shared: Shared) -> None:
+def test_explain_with_direct_access_to_prometheus_names_the_series(shared: Shared) -> None:
     ended = run(
         "explain",
         "pods/right",
@@ -146,7 +146,7 @@ def test_who_has_prometheus_himself_is_told_all(shared: Shared) -> None:
     assert "secret-0" in ended.out
 
 
-def test_a_warning_and_an_answer_grown_too_old_name_no_series(shared: Shared) -> None:
+def test_warnings_and_errors_about_outdated_answers_name_no_series(shared: Shared) -> None:
     eventually(lambda: shared.get("turning").status == 200)
     shared.prometheus.publish(BAD, seen='price{namespace="bank"}')
     (warned,) = eventually(lambda: [one for one in [shared.get("turning")] if one.header("Warning")])
@@ -155,12 +155,12 @@ def test_a_warning_and_an_answer_grown_too_old_name_no_series(shared: Shared) ->
     assert "Prometheus refuses the query" in (warned.header("Warning") or "")
     assert "the last good answer is " in aged.message
     assert "duplicate series" in aged.message
-    assert_tells_nothing(f"{warned.header('Warning')} {warned.text} {aged.text}")
+    assert_leaks_nothing(f"{warned.header('Warning')} {warned.text} {aged.text}")
 
 
-def test_who_asks_about_one_object_learns_of_no_other(shared: Shared) -> None:
+def test_the_explanation_of_one_object_names_no_other(shared: Shared) -> None:
     answer = shared.explained(metric="namespaces/merged", object="namespaces/shop")
 
     assert (answer.status, answer.document["verdict"]) == (200, "value"), answer.text
     assert "1 other object has samples that were not requested" in answer.text
-    assert_tells_nothing(answer.text)
+    assert_leaks_nothing(answer.text)

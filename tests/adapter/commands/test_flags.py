@@ -98,7 +98,7 @@ REFUSED = {
 }
 
 
-def test_the_command_line_of_prometheus_adapter_runs_with_nothing_changed_but_the_name(
+def test_a_prometheus_adapter_command_line_runs_with_only_the_program_name_changed(
     tmp_path: Path, trust: Trust, prometheus: PrometheusProcess
 ) -> None:
     """The port for metrics and health, which prometheus-adapter lacks, must be free, and comes from the environment."""
@@ -139,7 +139,7 @@ def publish_front_proxy(cluster: FakeApiServer, trust: Trust) -> None:
 
 
 @pytest.mark.parametrize("spelling", ["--flag=value", "--flag value"])
-def test_every_flag_is_taken_and_those_that_mean_nothing_are_said_so_once(
+def test_every_flag_is_accepted_and_ignored_ones_are_logged_once(
     tmp_path: Path, trust: Trust, prometheus: PrometheusProcess, spelling: str
 ) -> None:
     pairs = {**WORKING, **IGNORED}
@@ -162,13 +162,13 @@ def test_every_flag_is_taken_and_those_that_mean_nothing_are_said_so_once(
             assert not adapter.said(rf" WARNING \S+ --{name} ")
 
 
-def test_no_ignored_flag_is_untried() -> None:
+def test_all_ignored_flags_are_tested() -> None:
     ignored = {flag.name for flag in SERVE.flags if isinstance(flag.state, Ignored)}
     assert ignored == {*IGNORED, *IGNORED_SWITCHES}
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_would_be_a_surprise_is_refused_with_the_reason(name: str) -> None:
+def test_unsupported_flags_are_refused_with_the_reason(name: str) -> None:
     with pytest.raises(UsageError, match=rf"^--{name} is not supported: \w+ "):
         parse_flags(SERVE, ["--config=a", f"--{name}={REFUSED[name]}"], {})
 
@@ -211,7 +211,7 @@ WRONG = [
 @pytest.mark.parametrize(
     ("flags", "words"), WRONG, ids=[flags[-1].partition("=")[0] + str(n) for n, (flags, _) in enumerate(WRONG)]
 )
-def test_what_cannot_be_meant_is_told_before_a_port_is_opened(
+def test_invalid_flags_are_refused_before_a_port_is_opened(
     tmp_path: Path, trust: Trust, flags: list[str], words: str
 ) -> None:
     line = [*serving_flags(tmp_path, NOWHERE, RULES, {}), *trust.flags(), *flags]
@@ -230,7 +230,7 @@ def test_what_cannot_be_meant_is_told_before_a_port_is_opened(
         (("--client-qps=0", "--client-burst=40"), None),
     ],
 )
-def test_how_often_the_api_server_is_asked_can_be_limited(
+def test_requests_to_the_api_server_can_be_limited(
     tmp_path: Path, trust: Trust, flags: tuple[str, ...], limit: AskingLimit | None
 ) -> None:
     line = [*serving_flags(tmp_path, NOWHERE, RULES, {}), *trust.flags(), *flags]
@@ -238,14 +238,12 @@ def test_how_often_the_api_server_is_asked_can_be_limited(
 
 
 @pytest.mark.parametrize(("flags", "most"), [((), 0), (("--max-requests-inflight=40",), 40)])
-def test_how_many_requests_are_let_in_at_once_can_be_limited(
-    tmp_path: Path, trust: Trust, flags: tuple[str, ...], most: int
-) -> None:
+def test_concurrent_requests_can_be_limited(tmp_path: Path, trust: Trust, flags: tuple[str, ...], most: int) -> None:
     line = [*serving_flags(tmp_path, NOWHERE, RULES, {}), *trust.flags(), *flags]
     assert serve_settings(parse_flags(SERVE, line, {})).server.connections.most_requests == most
 
 
-def test_a_config_that_is_empty_is_missed() -> None:
+def test_an_empty_config_flag_is_refused() -> None:
     with pytest.raises(UsageError, match="--config is empty"):
         serve_settings(parse_flags(SERVE, ["--config="], {}))
 
@@ -259,7 +257,7 @@ def test_wrong_usage_is_one_line_and_exit_2(tmp_path: Path, trust: Trust) -> Non
 
 
 @pytest.mark.parametrize("separator", ["=", " "])
-def test_what_the_flags_say_about_prometheus_is_used(tmp_path: Path, trust: Trust, separator: str) -> None:
+def test_flags_configure_the_connection_to_prometheus(tmp_path: Path, trust: Trust, separator: str) -> None:
     pair, token = trust.front_proxy, tmp_path / "token"
     given = [
         f"--prometheus-url{separator}https://thanos.example/prefix",
@@ -315,7 +313,7 @@ PATHS = [
 
 
 @pytest.mark.parametrize("name", PATHS)
-def test_a_path_may_be_given_as_nothing_which_is_not_the_folder_at_hand(name: str) -> None:
+def test_an_empty_path_means_no_path_and_not_the_working_directory(name: str) -> None:
     """Charts render an empty text where they have no value."""
     assert parse_flags(SERVE, ["--config=a", f"--{name}="], {}).path(name) is None
     assert parse_flags(SERVE, ["--config=a"], {}).path(name) == SERVE.by_name[name].default

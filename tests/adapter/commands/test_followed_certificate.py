@@ -1,4 +1,4 @@
-"""A serving certificate of another time is named in the log; its dates are in the metrics of each program."""
+"""A serving certificate that has expired or is not valid yet is logged; its dates are in metrics of each program."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NOT_AFTER = r"(?m)^tidewatch_adapter_serving_certificate_not_after_timestamp_sec
         (1, 9, "is not valid yet, so clients refuse"),
     ],
 )
-def test_a_certificate_of_another_time_is_logged_once_with_the_repair(
+def test_an_expired_or_not_yet_valid_certificate_is_logged_once_with_the_repair(
     caplog: pytest.LogCaptureFixture, starts_in_days: int, ends_in_days: int, words: str
 ) -> None:
     now, state = datetime(2026, 11, 28, tzinfo=UTC), StateLog(logging.getLogger("tests"))
@@ -42,7 +42,7 @@ def test_a_certificate_of_another_time_is_logged_once_with_the_repair(
     assert words in message
 
 
-def test_a_renewed_certificate_ends_it(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_renewed_certificate_is_logged_as_valid_once(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     now, state, file = datetime(2026, 11, 28, tzinfo=UTC), StateLog(logging.getLogger("tests")), Path("tls.crt")
     day = timedelta(days=1)

@@ -55,7 +55,9 @@ def get(caller: Caller, *headers: tuple[str, str], path: str = VALUES) -> Answer
     ],
     ids=["lines of one header", "a comma in a group", "1,500 groups", "extra"],
 )
-def test_whomever_the_front_proxy_speaks_for_is_served(adapter: Adapter, headers: Sequence[tuple[str, str]]) -> None:
+def test_any_user_and_groups_from_the_front_proxy_are_served(
+    adapter: Adapter, headers: Sequence[tuple[str, str]]
+) -> None:
     answer = get(adapter.caller(identity=()), *headers)
     assert [number(item["value"]) for item in answer.items]
 
@@ -72,14 +74,14 @@ def test_forged_headers_without_a_certificate_are_401_everywhere(adapter: Adapte
 
 
 @pytest.mark.parametrize("path", PROTECTED)
-def test_another_name_of_the_right_ca_is_403_everywhere(adapter: Adapter, path: str) -> None:
+def test_a_certificate_of_the_front_proxy_ca_with_another_name_is_403_everywhere(adapter: Adapter, path: str) -> None:
     pair = adapter.trust.front_proxies.client("somebody", ["system:masters"])
     answer = get(adapter.caller(pair), ALICE, MASTERS, path=path)
     assert (answer.status, answer.document["reason"]) == (403, "Forbidden")
     assert "'somebody'" in answer.message
 
 
-def test_a_server_certificate_of_the_right_ca_speaks_for_nobody(adapter: Adapter) -> None:
+def test_a_server_certificate_of_the_front_proxy_ca_is_refused_as_a_client(adapter: Adapter) -> None:
     with pytest.raises((ssl.SSLError, ConnectionError)):
         get(adapter.caller(adapter.trust.front_proxies.server([FRONT_PROXY])), ALICE)
 
@@ -97,7 +99,7 @@ def test_a_certificate_that_cannot_be_verified_ends_the_handshake(adapter: Adapt
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-def test_a_tls_session_is_not_resumed_and_the_certificate_is_shown_each_time(
+def test_tls_sessions_are_not_resumed_so_the_certificate_is_presented_each_time(
     adapter: Adapter, version: ssl.TLSVersion
 ) -> None:
     context = adapter.trust.context(adapter.trust.front_proxy)
@@ -112,7 +114,7 @@ def test_a_tls_session_is_not_resumed_and_the_certificate_is_shown_each_time(
             session = tls.session
 
 
-def test_identity_does_not_stay_on_a_connection(adapter: Adapter) -> None:
+def test_the_identity_of_a_request_does_not_carry_over_to_the_next_on_its_connection(adapter: Adapter) -> None:
     with adapter.caller(identity=()) as caller:
         statuses = [caller.get(VALUES, headers).status for headers in ([ALICE, MASTERS], [], [ALICE], [MASTERS])]
     assert statuses == [200, 401, 200, 401]
@@ -131,13 +133,13 @@ def test_verbose_health_lists_its_checks(adapter: Adapter) -> None:
 
 
 @pytest.mark.parametrize("path", ["/healthz/../metrics", "/livez/%2e%2e/%2e%2e/metrics", "//metrics", "/readyz;/x"])
-def test_no_path_goes_around_identity(adapter: Adapter, path: str) -> None:
+def test_no_path_bypasses_authentication(adapter: Adapter, path: str) -> None:
     answer = get(adapter.stranger(), ALICE, path=path)
     assert answer.status in {401, 404}
     assert b"tidewatch_adapter_" not in answer.body
 
 
-def test_own_metrics_are_for_verified_callers(adapter: Adapter) -> None:
+def test_own_metrics_are_served_only_to_verified_callers(adapter: Adapter) -> None:
     answer = get(adapter.caller(), path="/metrics")
     assert answer.status == 200
     assert "tidewatch_adapter_requests_total{" in answer.text
@@ -168,7 +170,7 @@ class TestFlags:
             (("--authentication-skip-lookup",), ReviewServer(None), ReviewServer(None), False),
         ],
     )
-    def test_in_a_pod_its_own_cluster_is_asked_unless_flags_say_otherwise(
+    def test_in_a_pod_the_cluster_of_the_pod_is_used_unless_flags_say_otherwise(
         self,
         flags: tuple[str, ...],
         authentication: ReviewServer | None,
@@ -180,17 +182,17 @@ class TestFlags:
         assert (found.authentication, found.authorization) == (authentication, authorization)
         assert found.materials.settings.looked_up == looked_up
 
-    def test_nothing_is_looked_up_where_flags_say_all(self, trust: Trust) -> None:
+    def test_nothing_is_looked_up_if_flags_name_both_cas(self, trust: Trust) -> None:
         front, clients = trust.front_proxies.ca_file, trust.strangers.ca_file
         flags = (f"--requestheader-client-ca-file={front}", f"--client-ca-file={clients}")
         assert not identity(*flags, environment=IN_A_POD).materials.settings.looked_up
         assert identity(flags[0], environment=IN_A_POD).materials.settings.looked_up
 
-    def test_reviews_are_required_where_they_were_asked_for_by_name(self) -> None:
+    def test_reviews_are_required_if_a_kubeconfig_flag_names_their_server(self) -> None:
         assert identity("--authorization-kubeconfig=a").rights.required
         assert not identity(environment=IN_A_POD).rights.required
 
-    def test_times_and_paths_are_those_that_were_given(self) -> None:
+    def test_cache_times_and_open_paths_come_from_the_flags(self) -> None:
         found = identity(
             "--authentication-token-webhook-cache-ttl=1s",
             "--authorization-webhook-cache-authorized-ttl=2s",
@@ -223,7 +225,7 @@ class TestFlags:
             ("--front-proxy-authorized-ttl=1s", "no access is reviewed"),
         ],
     )
-    def test_what_means_nothing_beside_the_other_flags_is_said(self, flag: str, reason: str) -> None:
+    def test_a_flag_without_effect_beside_the_others_is_a_warning(self, flag: str, reason: str) -> None:
         (warning,) = identity(flag).warnings
         assert warning.startswith(f"{flag.partition('=')[0]} has no effect: {reason}")
 

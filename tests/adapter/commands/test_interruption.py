@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-_HEARS_SIGINT = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+_HANDLES_SIGINT = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
 """A shell that starts a test run in the background makes it ignore SIGINT, and its children inherit that."""
 
 
@@ -53,7 +53,7 @@ def test_ctrl_c_ends_a_command_with_one_line(
         [
             sys.executable,
             "-c",
-            f"{_HEARS_SIGINT}; from {program}.commands.main import main; main()",
+            f"{_HANDLES_SIGINT}; from {program}.commands.main import main; main()",
             *(words.get(word, word) for word in arguments.split()),
         ],
         cwd=tmp_path,

@@ -85,7 +85,7 @@ def trusting(cluster: ObjectApiServer, trust: Trust) -> ssl.SSLContext:
     return context
 
 
-def shown(adapter: Adapter, context: ssl.SSLContext) -> bytes:
+def presented(adapter: Adapter, context: ssl.SSLContext) -> bytes:
     with (
         socket.create_connection(("127.0.0.1", adapter.port), timeout=PATIENCE_SECONDS) as tcp,
         context.wrap_socket(tcp, server_hostname=NAME) as sock,
@@ -103,7 +103,7 @@ def seed(cluster: ObjectApiServer, days_ago: int) -> None:
     cluster.objects.put(SECRETS, SECRET.namespace, SECRET.name, new_secret(SECRET, content, "adapter"))
 
 
-def test_replicas_show_the_same_certificate_and_a_rotation_drops_no_connection(
+def test_replicas_present_the_same_certificate_and_a_rotation_drops_no_connection(
     tmp_path: Path, trust: Trust, prometheus: PrometheusProcess, cluster: ObjectApiServer
 ) -> None:
     seed(cluster, days_ago=50)
@@ -112,8 +112,8 @@ def test_replicas_show_the_same_certificate_and_a_rotation_drops_no_connection(
         replica(tmp_path / "b", trust, prometheus, cluster, "--serving-certificate-life=60s") as second,
     ):
         context = trusting(cluster, trust)
-        before = shown(first, context)
-        assert shown(second, context) == before
+        before = presented(first, context)
+        assert presented(second, context) == before
         assert (tmp_path / "a/certificates/serving.pem").stat().st_mode & 0o777 == 0o600
         assert eventually(lambda: first.metric(PUBLISHED, apiservice=CUSTOM)) == 1
         ends = first.metric(NOT_AFTER)
@@ -124,10 +124,10 @@ def test_replicas_show_the_same_certificate_and_a_rotation_drops_no_connection(
             seed(cluster, days_ago=70)
 
             def rotated() -> bool:
-                # Whoever verifies by the present bundle is let in at every moment.
+                # Clients that verify with the present bundle are accepted at every moment.
                 now = trusting(cluster, trust)
                 assert open_connection.pods("open_connections", **WEB).status == 200
-                found = {shown(first, now), shown(second, now)}
+                found = {presented(first, now), presented(second, now)}
                 return len(found) == 1 and not found & {before} and len(bundle(cluster).split("END")) == 4
 
             eventually(rotated)
@@ -140,20 +140,20 @@ def test_replicas_show_the_same_certificate_and_a_rotation_drops_no_connection(
             assert TOKEN not in adapter.log
 
 
-def test_a_worker_that_is_started_anew_goes_on_with_what_was_shown_last(
+def test_a_restarted_worker_presents_the_same_certificate(
     tmp_path: Path, trust: Trust, prometheus: PrometheusProcess, cluster: ObjectApiServer
 ) -> None:
     with replica(tmp_path, trust, prometheus, cluster) as adapter:
-        before = shown(adapter, trusting(cluster, trust))
+        before = presented(adapter, trusting(cluster, trust))
         worker = adapter.worker
         os.kill(worker, signal.SIGKILL)
         eventually(lambda: adapter.worker != worker)
-        assert shown(adapter, trusting(cluster, trust)) == before
+        assert presented(adapter, trusting(cluster, trust)) == before
         writes = [asked for asked in cluster.requests if asked.verb in {"POST", "PATCH"}]
         assert [asked.verb for asked in writes] == ["POST", "PATCH", "PATCH"]
 
 
-def test_without_a_secret_that_can_be_used_the_program_does_not_start(
+def test_without_a_usable_secret_the_program_does_not_start(
     tmp_path: Path, trust: Trust, cluster: ObjectApiServer
 ) -> None:
     ended = run(

@@ -22,7 +22,9 @@ rules:
 """
 
 
-def test_serving_loads_neither_numpy_nor_its_kin(tmp_path: Path, trust: Trust, prometheus: PrometheusProcess) -> None:
+def test_serve_does_not_load_numpy_or_other_scientific_packages(
+    tmp_path: Path, trust: Trust, prometheus: PrometheusProcess
+) -> None:
     modules = LoadedModules(tmp_path / "modules")
     with running_adapter(
         tmp_path / "adapter",

@@ -24,7 +24,7 @@ def names(caller: Caller) -> set[str]:
     return set(answer.values) if answer.status == 200 else set()
 
 
-def test_files_are_taken_in_when_they_change_and_keep_their_last_good_content(
+def test_changed_files_are_reloaded_and_broken_ones_keep_their_last_good_content(
     tmp_path: Path, trust: Trust, prometheus: PrometheusProcess
 ) -> None:
     objects = tmp_path / "objects"

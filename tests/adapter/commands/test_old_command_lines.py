@@ -1,7 +1,7 @@
 """Command lines with which prometheus-adapter is run: its manifests, its chart, its README, and kube-prometheus.
 
 Each is started as it stands there, except that paths, addresses and the port must be those of this machine. What a
-cluster would tell its pods comes from the environment.
+cluster passes to its pods comes from the environment.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ LINES: Final[dict[str, tuple[list[str], list[str]]]] = {
 
 
 @pytest.mark.parametrize("whose", LINES)
-def test_a_command_line_of_prometheus_adapter_starts_as_it_is(
+def test_a_prometheus_adapter_command_line_works_unchanged(
     tmp_path: Path, trust: Trust, prometheus: PrometheusProcess, whose: str
 ) -> None:
     (tmp_path / "config.yaml").write_text(RULES)
@@ -142,7 +142,7 @@ def test_a_command_line_of_prometheus_adapter_starts_as_it_is(
         (["surplus", "--", "--more"], ("2 words that are not flags",)),
     ],
 )
-def test_what_is_not_done_as_asked_is_warned_of_once(
+def test_flags_that_are_not_followed_exactly_are_one_warning_each(
     tmp_path: Path, trust: Trust, flags: list[str], warnings: tuple[str, ...]
 ) -> None:
     line = [*serving_flags(tmp_path, "http://127.0.0.1:9", RULES, {}), *trust.flags(), *flags]
@@ -153,7 +153,7 @@ def test_what_is_not_done_as_asked_is_warned_of_once(
     assert settings.server.tls.min_version.name == "TLSv1_2"
 
 
-def test_words_that_are_no_flags_are_not_repeated(tmp_path: Path, trust: Trust) -> None:
+def test_words_that_are_not_flags_are_not_shown_in_warnings(tmp_path: Path, trust: Trust) -> None:
     """The shell splits a header that is written without quotes, and its second half is the secret."""
     line = [*serving_flags(tmp_path, "http://127.0.0.1:9", RULES, {}), *trust.flags()]
     line += ["--prometheus-header=Authorization=Bearer", "s3cr3t"]

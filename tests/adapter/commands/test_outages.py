@@ -51,17 +51,17 @@ def queue_depth(caller: Caller) -> Answer:
     return caller.external("queue_depth", labelSelector="queue=orders")
 
 
-class Askers:
-    """A small steady load, with one thread for each question; it keeps the answers."""
+class SteadyLoad:
+    """A small steady load, with one thread for each kind of request; it keeps the answers."""
 
-    def __init__(self, adapter: Adapter, questions: tuple[Callable[[Caller], Answer], ...]) -> None:
+    def __init__(self, adapter: Adapter, requests: tuple[Callable[[Caller], Answer], ...]) -> None:
         self._adapter = adapter
         self._over = threading.Event()
-        self.answers: list[list[Answer]] = [[] for _ in questions]
+        self.answers: list[list[Answer]] = [[] for _ in requests]
         self.health: list[int] = []
         self.threads = [
-            threading.Thread(target=self._ask, args=(question, answers))
-            for question, answers in zip(questions, self.answers, strict=True)
+            threading.Thread(target=self._ask, args=(request, answers))
+            for request, answers in zip(requests, self.answers, strict=True)
         ]
         self.threads.append(threading.Thread(target=self._probe))
 
@@ -75,10 +75,10 @@ class Askers:
             thread.join(PATIENCE_SECONDS)
             assert not thread.is_alive()
 
-    def _ask(self, question: Callable[[Caller], Answer], answers: list[Answer]) -> None:
+    def _ask(self, request: Callable[[Caller], Answer], answers: list[Answer]) -> None:
         with self._adapter.caller() as caller:
             while not self._over.wait(0.05):
-                answers.append(question(caller))
+                answers.append(request(caller))
 
     def _probe(self) -> None:
         while not self._over.wait(0.1):
@@ -86,28 +86,28 @@ class Askers:
 
 
 @contextmanager
-def steady_load(adapter: Adapter) -> Iterator[Askers]:
-    askers = Askers(adapter, (open_connections, queue_depth))
-    for thread in askers.threads:
+def steady_load(adapter: Adapter) -> Iterator[SteadyLoad]:
+    load = SteadyLoad(adapter, (open_connections, queue_depth))
+    for thread in load.threads:
         thread.start()
     try:
-        yield askers
+        yield load
     finally:
-        askers.end()
+        load.end()
 
 
 @pytest.mark.parametrize("adapter_of_its_own", ["5s"], indirect=True)
-def test_prometheus_is_killed_under_load_and_comes_back(
+def test_answers_age_fail_and_recover_when_prometheus_is_killed_under_load(
     adapter_of_its_own: Adapter, own_prometheus: PrometheusProcess
 ) -> None:
-    with steady_load(adapter_of_its_own) as askers:
-        eventually(lambda: askers.now() == [200, 200])
+    with steady_load(adapter_of_its_own) as load:
+        eventually(lambda: load.now() == [200, 200])
         own_prometheus.kill()
-        before = [len(answers) for answers in askers.answers]
-        eventually(lambda: askers.now() == [503, 503])
+        before = [len(answers) for answers in load.answers]
+        eventually(lambda: load.now() == [503, 503])
         own_prometheus.start_again()
-        eventually(lambda: askers.now() == [200, 200])
-    for answers, killed_at in zip(askers.answers, before, strict=True):
+        eventually(lambda: load.now() == [200, 200])
+    for answers, killed_at in zip(load.answers, before, strict=True):
         statuses = [answer.status for answer in answers]
         down = statuses.index(503)
         assert down > killed_at + 5, "answers go on without Prometheus, from memory"
@@ -118,15 +118,15 @@ def test_prometheus_is_killed_under_load_and_comes_back(
         refused = answers[down].message
         assert "answers older than 5 s are not served" in refused
         assert "Connection refused" in refused
-    assert all(len(answer.items) == 3 for answer in askers.answers[0] if answer.status == 200)
-    assert all(min(answer.values.values()) > 0 for answer in askers.answers[0] if answer.status == 200)
-    assert all(len(answer.items) == 2 for answer in askers.answers[1] if answer.status == 200)
-    assert set(askers.health) == {200}
+    assert all(len(answer.items) == 3 for answer in load.answers[0] if answer.status == 200)
+    assert all(min(answer.values.values()) > 0 for answer in load.answers[0] if answer.status == 200)
+    assert all(len(answer.items) == 2 for answer in load.answers[1] if answer.status == 200)
+    assert set(load.health) == {200}
     adapter_of_its_own.wait_for(r" INFO .*Prometheus answers again")
     assert len(adapter_of_its_own.said("queries to Prometheus fail; answers are served until they are 5 s old")) == 1
 
 
-def test_prometheus_hangs_and_only_those_who_ask_for_something_new_notice(
+def test_while_prometheus_hangs_only_requests_for_something_new_time_out(
     adapter_of_its_own: Adapter, own_prometheus: PrometheusProcess
 ) -> None:
     with adapter_of_its_own.caller() as caller, adapter_of_its_own.caller() as first:
@@ -152,17 +152,17 @@ def test_prometheus_hangs_and_only_those_who_ask_for_something_new_notice(
         eventually(lambda: first.pods("twice", **WEB).status == 200)
 
 
-def test_a_crowd_of_first_askers_takes_no_thread_from_the_others(
+def test_many_first_requests_take_no_threads_from_others_while_prometheus_hangs(
     adapter_of_its_own: Adapter, own_prometheus: PrometheusProcess
 ) -> None:
     """While Prometheus hangs, twice as many clients as there are threads ask for something new."""
     statuses: list[int] = []
 
-    def ask_for_something_new(number: int) -> None:
+    def request_something_new(number: int) -> None:
         with adapter_of_its_own.caller() as caller:
             statuses.append(caller.external("queue_depth", labelSelector=f"queue=new-{number},new").status)
 
-    crowd = [threading.Thread(target=ask_for_something_new, args=(number,)) for number in range(32)]
+    crowd = [threading.Thread(target=request_something_new, args=(number,)) for number in range(32)]
     with adapter_of_its_own.caller() as caller:
         eventually(lambda: open_connections(caller).status == 200)
         own_prometheus.pause()
@@ -178,7 +178,9 @@ def test_a_crowd_of_first_askers_takes_no_thread_from_the_others(
     assert len(statuses) == 32
 
 
-def test_prometheus_is_not_there_at_the_start(tmp_path: Path, trust: Trust, own_prometheus: PrometheusProcess) -> None:
+def test_the_adapter_starts_without_prometheus_and_serves_values_once_it_answers(
+    tmp_path: Path, trust: Trust, own_prometheus: PrometheusProcess
+) -> None:
     own_prometheus.kill()
     with (
         SHOP.adapter(tmp_path, trust, own_prometheus) as adapter,
@@ -197,7 +199,7 @@ def test_prometheus_is_not_there_at_the_start(tmp_path: Path, trust: Trust, own_
         eventually(lambda: caller.pods("odd", **WEB).status == 200)
 
 
-def test_prometheus_being_away_is_an_explanation_too(tmp_path: Path, trust: Trust) -> None:
+def test_an_unreachable_prometheus_is_explained(tmp_path: Path, trust: Trust) -> None:
     with FakeApiServer() as apiserver:
         config = apiserver.kubeconfig(tmp_path / "kubeconfig")
         apiserver.reviews.allow("alice", "get", "*", "custom.metrics.k8s.io")

@@ -104,12 +104,14 @@ def test_a_metric_has_its_type_and_its_labels(families: dict[str, Metric], name:
 
 
 @pytest.mark.parametrize("name", NEED_A_CLUSTER)
-def test_what_needs_a_cluster_is_described(families: dict[str, Metric], name: str) -> None:
+def test_metrics_that_need_a_cluster_are_described_without_one(families: dict[str, Metric], name: str) -> None:
     assert families[name].type == NEED_A_CLUSTER[name]
 
 
 @pytest.mark.parametrize(("name", "label"), [(name, label) for name, labels in VALUES.items() for label in labels])
-def test_a_label_has_known_values_alone_whatever_was_asked(families: dict[str, Metric], name: str, label: str) -> None:
+def test_a_label_has_only_known_values_whatever_was_requested(
+    families: dict[str, Metric], name: str, label: str
+) -> None:
     found = {sample.labels[label] for sample in families[name].samples}
     assert found <= VALUES[name][label]
     assert found
@@ -117,16 +119,16 @@ def test_a_label_has_known_values_alone_whatever_was_asked(families: dict[str, M
         assert found == VALUES[name][label]
 
 
-def test_reasons_are_those_that_the_program_counts() -> None:
+def test_the_reasons_of_dropped_samples_are_complete() -> None:
     assert {reason.value for reason in Dropped} == VALUES[f"{OWN}dropped_samples"]["reason"]
 
 
-def test_the_server_is_named_as_it_is_reached(families: dict[str, Metric], prometheus: PrometheusProcess) -> None:
+def test_the_server_label_is_the_url_of_prometheus(families: dict[str, Metric], prometheus: PrometheusProcess) -> None:
     samples = families["prometheus_adapter_prometheus_client_request_duration_seconds"].samples
     assert {sample.labels["server"] for sample in samples} == {prometheus.url}
 
 
-def test_samples_that_are_nobodys_value_are_counted_by_reason(adapter: Adapter, families: dict[str, Metric]) -> None:
+def test_dropped_samples_are_counted_by_reason(adapter: Adapter, families: dict[str, Metric]) -> None:
     assert families
     for reason in ("nan", "inf", "duplicate"):
         eventually(partial(_dropped_samples, adapter, reason))
@@ -137,7 +139,7 @@ def test_a_rule_whose_query_prometheus_refuses_is_logged_once_until_it_works_aga
 ) -> None:
     assert families
     eventually(lambda: adapter.metric(f"{OWN}rules", state="failing") >= 1)
-    # A query that nobody repeats is forgotten, and with it the failure: the state may have ended before this line.
+    # A query that is not repeated is forgotten, and with it the failure: the state may have ended before this line.
     lines = adapter.said(
         r" (WARNING|INFO) .*rules\[3\] \(\S+rules\.yaml:\d+\) (fails|works again).* rule=rules\[3\] .*"
     )
@@ -149,7 +151,7 @@ def _dropped_samples(adapter: Adapter, reason: str) -> float:
     return adapter.metric(f"{OWN}dropped_samples_total", reason=reason)
 
 
-def test_when_prometheus_last_answered_is_told_by_rule(adapter: Adapter, families: dict[str, Metric]) -> None:
+def test_the_time_of_the_last_success_is_exposed_for_each_rule(adapter: Adapter, families: dict[str, Metric]) -> None:
     samples = families[f"{OWN}rule_last_success_timestamp_seconds"].samples
     started = adapter.metric("process_start_time_seconds")
     assert {sample.labels["rule"] for sample in samples} >= {"rules[0]", "rules[1]", "externalRules[0]"}

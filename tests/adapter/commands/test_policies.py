@@ -106,15 +106,15 @@ class Running:
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory, trust: Trust) -> Iterator[Running]:
+def running(tmp_path_factory: pytest.TempPathFactory, trust: Trust) -> Iterator[Running]:
     with WORLD.running(tmp_path_factory.mktemp("policies"), trust, *FLAGS) as (prometheus, adapter):
         eventually(lambda: adapter.plain("/readyz").status == 200)
         yield Running(prometheus, adapter)
 
 
 @pytest.fixture
-def caller(world: Running) -> Iterator[Caller]:
-    with world.adapter.caller() as caller:
+def caller(running: Running) -> Iterator[Caller]:
+    with running.adapter.caller() as caller:
         yield caller
 
 
@@ -122,18 +122,18 @@ def one(caller: Caller, metric: str, pod_name: str) -> Answer:
     return caller.get(f"{CUSTOM}/v1beta2/namespaces/shop/pods/{pod_name}/{metric}")
 
 
-def the_next_that_ends(world: Running) -> str:
+def next_ending_pod(running: Running) -> str:
     """Return the pod whose series end next, but not those that end immediately."""
     soon = time.time() + 2 * STEP_SECONDS
     for seconds in ENDINGS:
         name = f"ending-{seconds}"
-        if ask_prometheus(world.prometheus, f'last_over_time(load{{pod="{name}"}}[{STEP_SECONDS}s])', soon):
+        if ask_prometheus(running.prometheus, f'last_over_time(load{{pod="{name}"}}[{STEP_SECONDS}s])', soon):
             return name
     raise AssertionError("it took too long to start")
 
 
-def test_a_series_that_stops_loses_its_value_and_not_before(world: Running, caller: Caller) -> None:
-    ending = the_next_that_ends(world)
+def test_a_stopped_series_has_no_value_once_its_last_sample_is_too_old(running: Running, caller: Caller) -> None:
+    ending = next_ending_pod(running)
     assert one(caller, "load", ending).values == {ending: 2}
     assert caller.external("queue", labelSelector=f"queue={ending}").items[0]["value"] == "10"
 
@@ -144,13 +144,13 @@ def test_a_series_that_stops_loses_its_value_and_not_before(world: Running, call
     assert f"the rule allows {LIMIT_SECONDS} s (maxSampleAge)" in refused.message
     assert refused.message.endswith(f"(more: tidewatch-adapter explain pods/load -n shop --object pods/{ending})")
     # Prometheus itself goes on with the last sample for minutes, and so does a rule without the key.
-    alive = ask_prometheus(world.prometheus, f'load{{pod="{ending}"}}', time.time())
+    alive = ask_prometheus(running.prometheus, f'load{{pod="{ending}"}}', time.time())
     assert [value for _, value in alive] == ["2"]
     assert one(caller, "unguarded", ending).values == {ending: 2}
     eventually(lambda: caller.external("queue", labelSelector=f"queue={ending}").status != 200)
     external = caller.external("queue", labelSelector=f"queue={ending}")
     assert (external.status, "maxSampleAge" in external.message) == (503, True)
-    assert world.adapter.metric("tidewatch_adapter_dropped_samples_total", reason="stale") > 0
+    assert running.adapter.metric("tidewatch_adapter_dropped_samples_total", reason="stale") > 0
 
 
 def test_in_a_list_only_objects_with_young_samples_have_values(caller: Caller) -> None:
@@ -160,7 +160,7 @@ def test_in_a_list_only_objects_with_young_samples_have_values(caller: Caller) -
     assert (none_left.status, "maxSampleAge" in none_left.message) == (503, True)
 
 
-def test_of_several_series_of_one_object_the_oldest_counts(caller: Caller) -> None:
+def test_the_oldest_of_several_series_decides_the_age_of_an_object(caller: Caller) -> None:
     """Both sides of the quotient have the same labels: the age of one must not hide that of the other."""
     assert one(caller, "ratio", "steady-0").values == {"steady-0": Decimal("0.5")}
     assert one(caller, "load", "calm-0").values == {"calm-0": 4}
@@ -174,7 +174,7 @@ def test_an_external_metric_with_one_aged_series_is_an_error(caller: Caller) -> 
     assert (answer.status, "maxSampleAge" in answer.message) == (503, True)
 
 
-def test_the_value_for_no_data_is_served_where_there_is_none_and_not_for_aged_samples(caller: Caller) -> None:
+def test_the_no_data_value_is_served_for_missing_samples_but_not_for_old_ones(caller: Caller) -> None:
     eventually(lambda: one(caller, "load", "silent-0").status == 200)
     assert one(caller, "load", "silent-0").values == {"silent-0": 0}
     assert one(caller, "load", "ended-0").status == 503
@@ -186,12 +186,14 @@ def test_the_value_for_no_data_is_served_where_there_is_none_and_not_for_aged_sa
     assert (refused.status, refused.document["reason"]) == (404, "NotFound")
 
 
-def test_it_is_not_served_for_an_object_that_does_not_exist(caller: Caller) -> None:
+def test_the_no_data_value_is_not_served_for_an_object_that_does_not_exist(caller: Caller) -> None:
     refused = one(caller, "nothing", "typo-0")
     assert (refused.status, "there is no object 'typo-0'" in refused.message) == (404, True)
 
 
-def test_after_an_outage_it_is_not_served_until_prometheus_can_know(tmp_path: Path, trust: Trust) -> None:
+def test_after_an_outage_the_no_data_value_is_not_served_before_the_look_back_has_passed(
+    tmp_path: Path, trust: Trust
+) -> None:
     flags = ("--refresh-interval=1s", "--prometheus-look-back=5s", "--max-answer-age=3s")
     with (
         EMPTY_WORLD.running(tmp_path, trust, *flags) as (prometheus, adapter),
@@ -209,17 +211,17 @@ def test_after_an_outage_it_is_not_served_until_prometheus_can_know(tmp_path: Pa
 
         eventually(is_served_again)
         assert {answer.status for answer in answers[:-1]} == {503}
-        told = [answer.message for answer in answers[:-1] if "is not known before 5 s" in answer.message]
-        assert told
-        assert told[0].endswith("(more: tidewatch-adapter explain pods/nothing -n shop --object pods/steady-0)")
+        messages = [answer.message for answer in answers[:-1] if "is not known before 5 s" in answer.message]
+        assert messages
+        assert messages[0].endswith("(more: tidewatch-adapter explain pods/nothing -n shop --object pods/steady-0)")
 
 
-def test_a_prometheus_that_is_new_misses_nothing(tmp_path: Path, trust: Trust) -> None:
+def test_the_no_data_value_is_served_with_a_new_prometheus(tmp_path: Path, trust: Trust) -> None:
     with EMPTY_WORLD.running(tmp_path, trust, "--refresh-interval=1s") as (_, adapter), adapter.caller() as caller:
         assert eventually(lambda: caller.external("no_queue", labelSelector="queue=any").status == 200)
 
 
-def test_the_window_stands_where_each_version_has_it(caller: Caller) -> None:
+def test_each_api_version_has_the_window_in_its_own_field(caller: Caller) -> None:
     asked = {"labelSelector": "app=steady"}
     newer, older = (caller.pods("nothing", version=version, **asked).items[0] for version in ("v1beta2", "v1beta1"))
     assert (newer["windowSeconds"], older["window"]) == (90, 90)
@@ -227,7 +229,7 @@ def test_the_window_stands_where_each_version_has_it(caller: Caller) -> None:
     assert not {"window", "windowSeconds"} & caller.pods("unguarded", **asked).items[0].keys()
 
 
-def test_a_rule_with_its_own_refresh_is_not_asked_oftener(caller: Caller) -> None:
+def test_a_rule_with_its_own_refresh_interval_is_not_queried_more_often(caller: Caller) -> None:
     first = one(caller, "seldom", "steady-0"), one(caller, "often", "steady-0")
 
     def refreshed_twice() -> bool:

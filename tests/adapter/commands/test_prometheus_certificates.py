@@ -26,7 +26,7 @@ def status(caller: Caller) -> int:
     return caller.pods("open_connections", **WEB).status
 
 
-def test_no_value_is_served_as_current_while_a_certificate_has_expired_and_the_error_names_it(
+def test_values_are_refused_while_a_certificate_is_expired_and_the_error_names_it(
     tmp_path: Path, trust: Trust, prometheus: PrometheusProcess
 ) -> None:
     authority = Authority(tmp_path / "ca", "ca of prometheus")

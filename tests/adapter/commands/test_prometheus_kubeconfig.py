@@ -49,7 +49,7 @@ def refused_so_often(adapter: Adapter, number: int) -> bool:
     return len(adapter.said("cannot be used; the last good version stays in use")) == number
 
 
-def test_the_kubeconfig_is_followed_with_the_token_and_the_ca_that_it_names(
+def test_changes_of_the_kubeconfig_its_token_and_its_ca_are_followed(
     tmp_path: Path, trust: Trust, prometheus: PrometheusProcess
 ) -> None:
     first, second = (Authority(tmp_path / name, name) for name in ("first", "second"))
@@ -111,7 +111,7 @@ def test_the_kubeconfig_is_followed_with_the_token_and_the_ca_that_it_names(
             assert "secret" not in adapter.log
 
 
-def test_a_program_that_makes_the_credentials_is_named_at_the_start_as_what_is_not_asked_again(
+def test_an_exec_plugin_is_logged_at_the_start_as_not_run_again(
     tmp_path: Path, trust: Trust, prometheus: PrometheusProcess
 ) -> None:
     path = tmp_path / "kubeconfig"

@@ -24,7 +24,7 @@ def own_prometheus(tmp_path: Path) -> Iterator[PrometheusProcess]:
         yield running
 
 
-def test_the_series_of_all_rules_are_waited_for_and_not_for_long() -> None:
+def test_readiness_waits_for_the_series_of_all_rules_but_not_for_long() -> None:
     now, looked_up = 100.0, False
     probe = metrics_probe(lambda: looked_up, lambda: now)
 
@@ -35,7 +35,7 @@ def test_the_series_of_all_rules_are_waited_for_and_not_for_long() -> None:
     assert probe() is None, "readiness must not hang on Prometheus"
 
 
-def test_a_prometheus_that_hangs_does_not_keep_it_from_being_ready(
+def test_the_adapter_becomes_ready_while_prometheus_hangs(
     tmp_path: Path, trust: Trust, own_prometheus: PrometheusProcess
 ) -> None:
     own_prometheus.pause()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tests.support.caller import Caller
 
 WEB = {"labelSelector": "app=web"}
-TAKEN_IN_WITHIN_SECONDS = 15.0
+RELOADED_WITHIN_SECONDS = 15.0
 """The documented limit; a reload usually takes less."""
 
 TOTAL_RULE = f"""
@@ -71,10 +71,10 @@ def change(adapter: Adapter, rules: Path, text: str, result: str) -> None:
     """Write a file, and wait until its reload has ended with that result."""
     before = reloads(adapter)[result]
     replace_file(rules, text)
-    until(lambda: reloads(adapter)[result] == before + 1, TAKEN_IN_WITHIN_SECONDS)
+    until(lambda: reloads(adapter)[result] == before + 1, RELOADED_WITHIN_SECONDS)
 
 
-def test_a_rule_that_a_change_broke_goes_on_as_it_last_held(
+def test_a_rule_that_a_change_broke_keeps_its_last_good_version(
     tmp_path: Path, trust: Trust, prometheus: PrometheusProcess
 ) -> None:
     rules = tmp_path / "rules.yaml"
@@ -100,7 +100,7 @@ def test_a_rule_that_a_change_broke_goes_on_as_it_last_held(
         assert "externalRules[0], rules.yaml:3" in warning
         assert "its last good version is used" in warning
         assert by_hand(caller, "queue_total").warnings == []
-        # It would log every one of them.
+        # The HPA controller would log each warning.
         to_controller = caller.external("queue_depth")
         assert (len(to_controller.items), to_controller.warnings) == (3, [])
 
@@ -118,7 +118,7 @@ def test_a_rule_that_a_change_broke_goes_on_as_it_last_held(
         assert states(adapter) == {"ok": 1, "refused": 0, "retained": 0, "failing": 0}
 
 
-def test_two_rules_that_break_go_on_and_what_was_never_good_does_not(
+def test_two_broken_rules_keep_their_last_good_versions_and_one_that_was_never_valid_is_refused(
     tmp_path: Path, trust: Trust, prometheus: PrometheusProcess
 ) -> None:
     rules = tmp_path / "rules.yaml"
@@ -136,7 +136,7 @@ def test_two_rules_that_break_go_on_and_what_was_never_good_does_not(
         assert len(caller.pods("open_connections", **WEB).values) == 3
         assert len(caller.external("queue_depth").items) == 3
         assert caller.external("queue_never").status == 404
-        # Which of two it was cannot be told.
+        # It cannot be decided which of the two it was.
         change(adapter, rules, external("\n- seriesQuery: ''\n"), "partial")
         adapter.wait_for(r" ERROR .*it is unclear which of the removed rules it was before.* state=refused")
         assert {caller.external(name).status for name in ("queue_depth", "queue_total")} == {404}
@@ -144,7 +144,7 @@ def test_two_rules_that_break_go_on_and_what_was_never_good_does_not(
         assert len(caller.external("queue_depth").items) == 3
 
 
-def test_a_typo_in_a_query_does_not_end_a_metric_that_works(
+def test_a_typo_in_a_query_does_not_remove_a_working_metric(
     tmp_path: Path, trust: Trust, prometheus: PrometheusProcess
 ) -> None:
     """The first typo is found by any parser; the second text cannot be parsed here, and Prometheus refuses it too."""
@@ -168,25 +168,25 @@ def test_a_typo_in_a_query_does_not_end_a_metric_that_works(
 
 
 @contextmanager
-def asked_all_the_time(adapter: Adapter) -> Iterator[list[Answer]]:
+def requested_continuously(adapter: Adapter) -> Iterator[list[Answer]]:
     """Request one metric again and again, and yield the list of the answers."""
     over, answers = threading.Event(), list[Answer]()
 
-    def ask_on() -> None:
+    def keep_requesting() -> None:
         with adapter.caller() as caller:
             while not over.wait(0.01):
                 answers.append(caller.pods("seldom_asked", **WEB))
 
-    asker = threading.Thread(target=ask_on)
-    asker.start()
+    client = threading.Thread(target=keep_requesting)
+    client.start()
     try:
         yield answers
     finally:
         over.set()
-        asker.join()
+        client.join()
 
 
-def test_a_mounted_folder_changes_under_load_and_loses_no_request_and_no_reading(
+def test_changes_of_a_mounted_folder_under_load_lose_no_request_and_repeat_no_query(
     tmp_path: Path, trust: Trust, prometheus: PrometheusProcess
 ) -> None:
     """The metric of the rule that never changes costs one query, whatever else changes."""
@@ -221,17 +221,17 @@ def test_a_mounted_folder_changes_under_load_and_loses_no_request_and_no_reading
     ):
         first = caller.pods("seldom_asked", **WEB)
         asked = queries()
-        with asked_all_the_time(adapter) as answers:
+        with requested_continuously(adapter) as answers:
             mount(kept=kept, queue=external(QUEUE_RULE + SELDOM))
-            until(lambda: caller.external("queue_depth").status == 200, TAKEN_IN_WITHIN_SECONDS)
+            until(lambda: caller.external("queue_depth").status == 200, RELOADED_WITHIN_SECONDS)
             mount(kept=kept, renamed=external(QUEUE_RULE + SELDOM, TOTAL_RULE + SELDOM))
-            until(lambda: caller.external("queue_total").status == 200, TAKEN_IN_WITHIN_SECONDS)
+            until(lambda: caller.external("queue_total").status == 200, RELOADED_WITHIN_SECONDS)
             # Another number, and another line.
             mount(aaa=f"# rules\nrules:\n{OPEN_RULE}{SELDOM}", kept=f"\n\n{kept}")
-            until(lambda: caller.external("queue_depth").status == 404, TAKEN_IN_WITHIN_SECONDS)
+            until(lambda: caller.external("queue_depth").status == 404, RELOADED_WITHIN_SECONDS)
             assert caller.pods("open_connections", **WEB).status == 200
             mount(kept=kept.replace("metricsQuery", "metricQuery"))
-            until(lambda: reloads(adapter)["partial"] == 1, TAKEN_IN_WITHIN_SECONDS)
+            until(lambda: reloads(adapter)["partial"] == 1, RELOADED_WITHIN_SECONDS)
             eventually(lambda: len(answers) > 50)
         assert {answer.status for answer in answers} == {200}
         assert {answer.evaluated_at for answer in answers} == {first.evaluated_at}
@@ -242,7 +242,7 @@ def test_a_mounted_folder_changes_under_load_and_loses_no_request_and_no_reading
         assert "tidewatch_adapter_rule_last_success_timestamp_seconds" in names
 
 
-def test_files_of_which_nothing_can_be_used_leave_all_as_it_is(
+def test_unusable_files_leave_the_rules_in_force_unchanged(
     tmp_path: Path, trust: Trust, prometheus: PrometheusProcess
 ) -> None:
     rules = tmp_path / "rules.yaml"

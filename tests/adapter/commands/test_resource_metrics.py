@@ -75,11 +75,11 @@ OTHER: Usage = {("other", "web-0"): {"app": {"cpu": "1500m", "memory": "31457280
 OTHERS: Usage = {(one, "web-0"): {"app": {"cpu": "125m", "memory": "64Mi"}} for one in OTHER_NAMESPACES}
 
 
-def test_pods_of_a_namespace_with_what_each_container_uses(caller: Caller) -> None:
+def test_pods_of_a_namespace_have_the_usage_of_each_container(caller: Caller) -> None:
     assert used(caller.get(SHOP)) == WEB
 
 
-def test_pods_by_selector_as_an_hpa_asks(caller: Caller) -> None:
+def test_pods_are_selected_by_label_as_an_hpa_requests_them(caller: Caller) -> None:
     answer = caller.get(SHOP, parameters={"labelSelector": "app=web"})
     assert used(answer) == WEB
     first = answer.items[0]
@@ -90,11 +90,11 @@ def test_pods_by_selector_as_an_hpa_asks(caller: Caller) -> None:
 def test_pods_of_all_namespaces_are_in_order(caller: Caller) -> None:
     answer = caller.get(f"{API}/pods")
     assert used(answer) == WEB | OTHER | OTHERS
-    places = list(used(answer))
-    assert places == sorted(places)
+    keys = list(used(answer))
+    assert keys == sorted(keys)
 
 
-def test_one_pod_says_what_it_is(caller: Caller) -> None:
+def test_one_pod_is_returned_as_podmetrics(caller: Caller) -> None:
     document = caller.get(f"{SHOP}/web-0").document
     assert (document["kind"], document["apiVersion"]) == ("PodMetrics", "metrics.k8s.io/v1beta1")
     assert document["containers"] == [
@@ -119,7 +119,7 @@ def test_a_pod_without_a_value_is_not_found_and_never_zero(caller: Caller, name:
     assert answer.message == f'podmetrics.metrics.k8s.io "shop/{name}" not found: {why}'
 
 
-def test_nodes_with_what_each_uses(caller: Caller) -> None:
+def test_nodes_have_their_usage(caller: Caller) -> None:
     answer = caller.get(f"{API}/nodes")
     assert {item["metadata"]["name"]: item["usage"] for item in answer.items} == {
         "n1": {"cpu": "750m", "memory": "3Gi"}
@@ -134,7 +134,7 @@ def test_nodes_with_what_each_uses(caller: Caller) -> None:
     )
 
 
-def test_a_table_for_kubectl(caller: Caller) -> None:
+def test_kubectl_gets_a_table(caller: Caller) -> None:
     table = caller.get(SHOP, [TABLE]).document
     assert [column["name"] for column in table["columnDefinitions"]] == ["Name", "cpu", "memory", "Window"]
     assert {row["cells"][0]: row["cells"][1:] for row in table["rows"]} == {
@@ -143,7 +143,7 @@ def test_a_table_for_kubectl(caller: Caller) -> None:
     }
 
 
-def test_who_asks_and_how_often_costs_prometheus_nothing(trust: Trust, tmp_path: Path) -> None:
+def test_more_clients_and_requests_cost_prometheus_no_more_queries(trust: Trust, tmp_path: Path) -> None:
     with (
         USAGE.running(tmp_path, trust) as (prometheus, adapter),
         adapter.caller() as caller,
@@ -192,7 +192,7 @@ resourceRules:
 """
 
 
-def test_a_query_that_cannot_be_shared_is_asked_for_each_namespace(
+def test_a_query_that_cannot_be_shared_is_sent_for_each_namespace(
     trust: Trust, tmp_path: Path, usage_prometheus: PrometheusProcess
 ) -> None:
     with (
@@ -201,21 +201,21 @@ def test_a_query_that_cannot_be_shared_is_asked_for_each_namespace(
     ):
         answer = caller.get(f"{API}/pods")
         alone = {
-            place: {name: {"memory": usage["memory"]} for name, usage in containers.items() if "memory" in usage}
-            for place, containers in (WEB | OTHER | OTHERS).items()
+            key: {name: {"memory": usage["memory"]} for name, usage in containers.items() if "memory" in usage}
+            for key, containers in (WEB | OTHER | OTHERS).items()
         }
-        # Where a rule tells of memory alone, nothing else is waited for.
+        # A rule for memory alone waits for nothing else.
         alone["shop", "db-0"] = {"db": {"memory": "1Gi"}}
         alone["shop", "new-0"] = {"app": {"memory": "30Mi"}, "proxy": {"memory": "3Mi"}}
         assert used(answer) == alone
-        assert used(caller.get(SHOP)) == {place: usage for place, usage in alone.items() if place[0] == "shop"}
+        assert used(caller.get(SHOP)) == {key: usage for key, usage in alone.items() if key[0] == "shop"}
         assert adapter.metric("tidewatch_adapter_rule_plan", rule="resourceRules.memory", plan="exact") == 1
         assert {item["metadata"]["name"]: item["usage"] for item in caller.get(f"{API}/nodes").items} == {
             "n1": {"memory": "4Gi"}
         }
 
 
-def test_prometheus_killed_ages_answers_and_then_fails_them(trust: Trust, tmp_path: Path) -> None:
+def test_answers_age_and_then_fail_after_prometheus_is_killed(trust: Trust, tmp_path: Path) -> None:
     flags = ("--max-answer-age=3s", "--refresh-interval=1s")
     with (
         USAGE.running(tmp_path, trust, *flags) as (prometheus, adapter),
@@ -233,9 +233,7 @@ def test_prometheus_killed_ages_answers_and_then_fails_them(trust: Trust, tmp_pa
         eventually(lambda: caller.get(SHOP).status == 200 and used(caller.get(SHOP)) == WEB)
 
 
-def test_a_reload_adds_the_api_and_takes_it_away(
-    trust: Trust, tmp_path: Path, usage_prometheus: PrometheusProcess
-) -> None:
+def test_a_reload_adds_and_removes_the_api(trust: Trust, tmp_path: Path, usage_prometheus: PrometheusProcess) -> None:
     rules = tmp_path / "rules.yaml"
     without = "rules: []\n"
     with (
@@ -258,7 +256,7 @@ def test_a_reload_adds_the_api_and_takes_it_away(
         assert [caller.get(path).status for path in (API, "/apis/metrics.k8s.io")] == [200, 200]
 
 
-def test_discovery(caller: Caller) -> None:
+def test_discovery_lists_nodes_and_pods(caller: Caller) -> None:
     resources: list[dict[str, Any]] = caller.get(API).document["resources"]
     assert {one["name"]: (one["kind"], one["namespaced"], one["verbs"]) for one in resources} == {
         "nodes": ("NodeMetrics", False, ["get", "list"]),
@@ -266,7 +264,7 @@ def test_discovery(caller: Caller) -> None:
     }
 
 
-def test_check_tells_what_each_rule_would_serve(tmp_path: Path, usage_prometheus: PrometheusProcess) -> None:
+def test_check_lists_the_metrics_of_each_rule(tmp_path: Path, usage_prometheus: PrometheusProcess) -> None:
     file = tmp_path / "rules.yaml"
     file.write_text(RULES.replace("container_memory_working_set_bytes", "container_memory_nothing"))
     ended = run("check", f"--config={file}", f"--prometheus-url={usage_prometheus.url}", "-o", "json")

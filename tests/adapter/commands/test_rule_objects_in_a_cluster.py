@@ -48,7 +48,7 @@ def is_served(caller: Caller, metric: str) -> bool:
     return status(caller, metric) == 200
 
 
-def test_objects_of_others_harm_neither_an_object_nor_the_rule_files(
+def test_objects_of_other_tenants_do_not_affect_a_rule_object_or_the_rule_files(
     tmp_path: Path, trust: Trust, prometheus: PrometheusProcess
 ) -> None:
     with ObjectApiServer() as server:

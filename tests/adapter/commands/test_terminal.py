@@ -19,27 +19,27 @@ from adapter.metrics.rulebook.model import Api
 from adapter.metrics.rulebook.report import RulebookReport, RuleReport, ServedMetric
 
 EVIL = "web\x1b]0;owned\x07\r\u202e\x9b2J\x7f\nok"
-SPELT = r"web\x1b]0;owned\x07\r\u202e\x9b2J\x7f\nok"
+ESCAPED = r"web\x1b]0;owned\x07\r\u202e\x9b2J\x7f\nok"
 
 
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        (EVIL, SPELT),
+        (EVIL, ESCAPED),
         ("", ""),
         ('pod="wéb-0", "…" 日本 \\d', 'pod="wéb-0", "…" 日本 \\d'),
         ("\ud800\U000e0001", r"\ud800\U000e0001"),
     ],
 )
-def test_what_does_not_print_is_spelt_out(text: str, shown: str) -> None:
+def test_unprintable_characters_are_escaped(text: str, shown: str) -> None:
     assert printable(text) == shown
 
 
-def test_a_query_keeps_its_lines() -> None:
+def test_a_query_keeps_its_line_breaks() -> None:
     assert printable_lines('\n sum(\r\n\tup{a="\x1b"}\n)\n\n') == 'sum(\n\tup{a="\\x1b"}\n)'
 
 
-def test_an_explanation_does_nothing_to_the_terminal() -> None:
+def test_an_explanation_contains_no_control_characters() -> None:
     found = Explanation(
         metric=EVIL,
         namespace=EVIL,
@@ -55,12 +55,12 @@ def test_an_explanation_does_nothing_to_the_terminal() -> None:
     text = as_text(found)
 
     assert text.replace("\n", "").isprintable()
-    assert text.count(SPELT) == 7
+    assert text.count(ESCAPED) == 7
     assert text.count("\n") == 8, "four of them are of the query"
     assert text.endswith("ok  3221234567"), "all digits"
 
 
-def test_a_report_of_check_does_nothing_to_the_terminal() -> None:
+def test_a_report_of_check_contains_no_control_characters() -> None:
     finding = Finding(Severity.WARNING, "odd", "rules.yaml", 1, EVIL, EVIL)
     served = ServedMetric(EVIL, True, 1, 'sum(\n\tx{a="\x1b"}\n)\n')  # noqa: FBT003 - a field of a value
     rule = RuleReport("rules[0]", Api.CUSTOM, "rules.yaml", 1, (finding,), None, (served,), None)
@@ -68,5 +68,5 @@ def test_a_report_of_check_does_nothing_to_the_terminal() -> None:
     text = check_as_text(report, {"rules.yaml": f"- {EVIL}"})
 
     assert text.replace("\n", "").isprintable()
-    assert text.count(SPELT) == 3
+    assert text.count(ESCAPED) == 3
     assert "query: sum(\n" in text

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 MILLI = Decimal("0.001")
 
 
-def as_told(value: str) -> Decimal:
+def as_served(value: str) -> Decimal:
     """Return a value as the API gives it: in thousandths, and truncated as by prometheus-adapter."""
     return Decimal(value).quantize(MILLI, ROUND_DOWN)
 
@@ -25,11 +25,11 @@ def as_told(value: str) -> Decimal:
 def by_pod(prometheus: PrometheusProcess, matchers: str, answer: Answer) -> dict[str, Decimal]:
     found = ask_prometheus(prometheus, f"sum by (pod) (open_connections{{{matchers}}})", answer.evaluated_at)
     assert found
-    return {labels["pod"]: as_told(value) for labels, value in found}
+    return {labels["pod"]: as_served(value) for labels, value in found}
 
 
 @pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
-def test_pods_by_selector_are_what_prometheus_says_for_the_moment_that_the_answer_states(
+def test_pods_by_selector_have_the_values_of_prometheus_at_the_time_of_the_answer(
     caller: Caller, prometheus: PrometheusProcess, version: str
 ) -> None:
     answer = caller.pods("open_connections", version=version, labelSelector="app in (web)")
@@ -47,7 +47,7 @@ def test_pods_by_selector_are_what_prometheus_says_for_the_moment_that_the_answe
         ("service notin (back),!instance", 'service!~"back",instance=""'),
     ],
 )
-def test_the_metrics_own_selector_chooses_series(
+def test_the_metric_label_selector_selects_series(
     caller: Caller, prometheus: PrometheusProcess, selector: str, matcher: str
 ) -> None:
     answer = caller.pods("open_connections", labelSelector="app=web", metricLabelSelector=selector)
@@ -56,18 +56,18 @@ def test_the_metrics_own_selector_chooses_series(
 
 def test_both_versions_name_metric_and_selector_in_their_own_way(caller: Caller) -> None:
     asked = {"labelSelector": "app=web", "metricLabelSelector": "service=front"}
-    said = {"matchLabels": {"service": "front"}}
+    expected_selector = {"matchLabels": {"service": "front"}}
     first, second = (caller.pods("open_connections", version=version, **asked) for version in ("v1beta1", "v1beta2"))
     assert first.document["apiVersion"] == "custom.metrics.k8s.io/v1beta1"
     assert second.document["apiVersion"] == "custom.metrics.k8s.io/v1beta2"
-    assert (first.items[0]["metricName"], first.items[0]["selector"]) == ("open_connections", said)
-    assert second.items[0]["metric"] == {"name": "open_connections", "selector": said}
+    assert (first.items[0]["metricName"], first.items[0]["selector"]) == ("open_connections", expected_selector)
+    assert second.items[0]["metric"] == {"name": "open_connections", "selector": expected_selector}
     assert first.items[0]["describedObject"] == {
         "kind": "Pod", "namespace": "shop", "name": "web-0", "apiVersion": "v1",
     }  # fmt: skip
 
 
-def test_values_move_on_with_prometheus(caller: Caller, prometheus: PrometheusProcess) -> None:
+def test_values_follow_prometheus(caller: Caller, prometheus: PrometheusProcess) -> None:
     answers = [caller.pods("open_connections", labelSelector="app=db")]
 
     def moved() -> bool:
@@ -85,41 +85,41 @@ def test_the_same_name_in_another_namespace_is_another_pod(caller: Caller, prome
 
 
 @pytest.mark.parametrize("resource", ["pods", "pod"])
-def test_one_object_by_its_name(caller: Caller, prometheus: PrometheusProcess, resource: str) -> None:
+def test_one_object_is_found_by_its_name(caller: Caller, prometheus: PrometheusProcess, resource: str) -> None:
     answer = caller.get(f"{CUSTOM}/v1beta1/namespaces/shop/{resource}/web-1/open_connections")
     assert answer.values == by_pod(prometheus, 'namespace="shop",pod="web-1"', answer)
 
 
-def test_a_metric_of_the_namespace_itself(caller: Caller, prometheus: PrometheusProcess) -> None:
+def test_a_metric_of_the_namespace_itself_is_served(caller: Caller, prometheus: PrometheusProcess) -> None:
     answer = caller.get(f"{CUSTOM}/v1beta2/namespaces/shop/metrics/open_connections")
     ((_, value),) = ask_prometheus(prometheus, 'sum(open_connections{namespace="shop"})', answer.evaluated_at)
-    assert answer.values == {"shop": as_told(value)}
+    assert answer.values == {"shop": as_served(value)}
 
 
 def external(answer: Answer) -> dict[tuple[tuple[str, str], ...], Decimal]:
     return {tuple(sorted(item["metricLabels"].items())): number(item["value"]) for item in answer.items}
 
 
-def test_an_external_metric_by_selector_gives_every_row_with_its_labels(
+def test_an_external_metric_by_selector_returns_every_row_with_its_labels(
     caller: Caller, prometheus: PrometheusProcess
 ) -> None:
     answer = caller.external("queue_depth", labelSelector="queue=orders")
     found = ask_prometheus(prometheus, 'queue_depth{namespace="shop",queue="orders"}', answer.evaluated_at)
     assert len(found) == 2
-    assert external(answer) == {tuple(sorted(labels.items())): as_told(value) for labels, value in found}
+    assert external(answer) == {tuple(sorted(labels.items())): as_served(value) for labels, value in found}
 
 
 @pytest.mark.parametrize(("selector", "matcher"), [("", ""), ("queue in (orders)", ',queue="orders"')])
-def test_an_external_sum_over_the_selected_rows(
+def test_an_external_sum_covers_only_the_selected_rows(
     caller: Caller, prometheus: PrometheusProcess, selector: str, matcher: str
 ) -> None:
     answer = caller.external("queue_total", **({"labelSelector": selector} if selector else {}))
     ((_, value),) = ask_prometheus(prometheus, f'sum(queue_depth{{namespace="shop"{matcher}}})', answer.evaluated_at)
-    assert external(answer) == {(): as_told(value)}
+    assert external(answer) == {(): as_served(value)}
 
 
 @pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
-def test_discovery_lists_each_metric_for_each_kind_also_those_without_series_yet(caller: Caller, version: str) -> None:
+def test_discovery_lists_each_metric_for_each_kind_even_without_series(caller: Caller, version: str) -> None:
     document = caller.get(f"{CUSTOM}/{version}").document
     assert document["groupVersion"] == f"custom.metrics.k8s.io/{version}"
     metrics = ["never_seen", "odd", "open_connections", "refused", "twice"]
@@ -130,12 +130,12 @@ def test_discovery_lists_each_metric_for_each_kind_also_those_without_series_yet
     assert all(item["verbs"] == ["get"] for item in document["resources"])
 
 
-def test_discovery_of_external_metrics(caller: Caller) -> None:
+def test_discovery_lists_external_metrics(caller: Caller) -> None:
     names = {item["name"] for item in caller.get(EXTERNAL).document["resources"]}
     assert names == {"queue_depth", "queue_total", "queue_never", "odd_rows"}
 
 
-def test_groups_and_their_versions(caller: Caller) -> None:
+def test_discovery_lists_groups_and_their_versions(caller: Caller) -> None:
     groups = {group["name"]: group for group in caller.get("/apis").document["groups"]}
     versions = {name: [version["version"] for version in group["versions"]] for name, group in groups.items()}
     assert versions == {
@@ -161,7 +161,7 @@ def test_aggregated_discovery_is_short_and_is_not_sent_twice(caller: Caller) -> 
 
 
 @pytest.mark.parametrize("path", ["/openapi/v2", "/openapi/v3", "/openapi/v3/apis/metrics.k8s.io/v1beta1"])
-def test_schemas_are_sent_once_to_who_keeps_them(caller: Caller, path: str) -> None:
+def test_schemas_are_not_sent_again_to_a_client_that_has_them(caller: Caller, path: str) -> None:
     answer = caller.get(path)
     tag = answer.header("ETag")
     assert (answer.status, answer.header("Content-Type")) == (200, "application/json")
@@ -169,7 +169,7 @@ def test_schemas_are_sent_once_to_who_keeps_them(caller: Caller, path: str) -> N
     assert caller.get(path, headers=(("If-None-Match", tag),)).status == 304
 
 
-def test_own_metrics_tell_of_requests_and_queries(adapter: Adapter, caller: Caller) -> None:
+def test_own_metrics_count_requests_and_queries(adapter: Adapter, caller: Caller) -> None:
     caller.pods("open_connections", labelSelector="app=web")
     group = "custom.metrics.k8s.io"
     assert adapter.metric("tidewatch_adapter_requests_total", group=group, verb="GET", code="200") >= 1

@@ -44,7 +44,7 @@ def served(prometheus: Prometheus) -> ServedMetrics:
     ]
 
 
-def test_a_cut_answer_is_told_beside_what_it_gives() -> None:
+def test_a_truncated_answer_is_reported_beside_its_metrics() -> None:
     prometheus = Prometheus(series_answer=lambda _: [SERIES], answer=lambda _: reply(({"__name__": "app_rps"}, "7")))
     prometheus.series_warnings = ("results truncated due to limit",)
     found = served(prometheus)
@@ -57,14 +57,14 @@ def test_a_cut_answer_is_told_beside_what_it_gives() -> None:
     assert "results truncated due to limit" in found.findings[0].message
 
 
-def test_of_a_cut_answer_without_metrics_it_is_not_said_that_prometheus_has_none() -> None:
+def test_a_truncated_answer_without_metrics_is_not_reported_as_no_series() -> None:
     prometheus = Prometheus(series_warnings=("results truncated due to limit",))
 
     assert [finding.code for finding in served(prometheus).findings] == ["not-asked"]
     assert [finding.code for finding in served(Prometheus()).findings] == ["no-series"]
 
 
-def test_a_metric_that_the_rule_spells_out_is_told_before_its_series_exist() -> None:
+def test_a_metric_that_the_rule_names_is_listed_before_its_series_exist() -> None:
     """The running process lists the metric too: otherwise nothing could scale up from zero."""
     spelled_out = rulebook_of(RULES.replace('{__name__=~"^app_.*",', "app_rps{"))
     seen = {"__name__": "app_rps", "namespace": "shop"}
@@ -88,13 +88,13 @@ def test_a_metric_that_the_rule_spells_out_is_told_before_its_series_exist() -> 
     assert half.findings == ()
 
 
-def test_a_count_that_is_no_number_is_left_out() -> None:
+def test_a_count_that_is_not_finite_is_left_out() -> None:
     prometheus = Prometheus(series_answer=lambda _: [SERIES], answer=lambda _: reply(({"__name__": "app_rps"}, "+Inf")))
 
     assert {metric.series for metric in served(prometheus).metrics} == {0}
 
 
-def test_series_that_could_not_be_counted_are_not_said_to_be_none() -> None:
+def test_series_that_could_not_be_counted_are_reported_as_not_counted() -> None:
     def answer(query: str) -> Reply | PrometheusTimeoutError:
         return PrometheusTimeoutError(query, "too slow") if query.startswith("count") else reply()
 
@@ -104,7 +104,7 @@ def test_series_that_could_not_be_counted_are_not_said_to_be_none() -> None:
     assert "pods/app_rps: series not counted" in as_text(RulebookReport(("f",), (report,), ()), {})
 
 
-def test_a_query_that_gives_no_vector_is_a_fault_of_the_rule_and_not_of_the_connection() -> None:
+def test_a_query_that_does_not_return_a_vector_is_an_error_of_the_rule() -> None:
     def answer(query: str) -> Reply | NotAVectorError:
         return reply() if query.startswith("count") else NotAVectorError(query, "the answer is a matrix")
 
@@ -113,14 +113,14 @@ def test_a_query_that_gives_no_vector_is_a_fault_of_the_rule_and_not_of_the_conn
     assert finding.message.startswith("Prometheus has no values for namespaces/app_rps: query ")
 
 
-def test_a_look_up_that_fails_is_no_reason_to_count_the_series() -> None:
+def test_series_are_not_counted_after_a_failed_lookup() -> None:
     prometheus = Prometheus(series_answer=lambda _: PrometheusTimeoutError("q", "too slow"))
 
     assert [finding.code for finding in served(prometheus).findings] == ["not-asked"]
     assert prometheus.asked == []
 
 
-def test_a_prometheus_that_hangs_costs_a_minute_and_the_rest_is_told_not_to_have_been_asked_about() -> None:
+def test_after_a_minute_of_a_hanging_prometheus_the_remaining_queries_are_reported_as_not_sent() -> None:
     clock = FakeClock()
     timeouts: list[float] = []
 
@@ -136,8 +136,8 @@ def test_a_prometheus_that_hangs_costs_a_minute_and_the_rest_is_told_not_to_have
     found = served_by(rules.rules, lambda _: client, resolve, max_age_seconds=60, timeout_seconds=25)
 
     assert timeouts == [25, 25, 10]
-    messages = [finding.message for told in found.values() for finding in told.findings]
-    assert {finding.code for told in found.values() for finding in told.findings} == {"not-asked"}
+    messages = [finding.message for served_metrics in found.values() for finding in served_metrics.findings]
+    assert {finding.code for served_metrics in found.values() for finding in served_metrics.findings} == {"not-asked"}
     assert ["not sent: the queries before it took 60 s" in message for message in messages] == [False] * 3 + [
         True,
         True,

@@ -46,7 +46,7 @@ class _Timed(ScriptedPrometheus):
 
 
 @pytest.mark.parametrize("hanging", [1, 2, 3, 10])
-def test_backends_that_hang_leave_time_to_a_good_one_and_none_is_asked_twice(hanging: int) -> None:
+def test_hanging_backends_leave_time_for_a_good_one_and_are_not_queried_twice(hanging: int) -> None:
     backends = Backends()
     for number in range(hanging):
         for _ in range(5):
