@@ -51,7 +51,7 @@ class TestApiServices:
         installation.register(CUSTOM, apiservice(CUSTOM), {"conditions": []})
         assert installation.lines()[f"apiservice/{CUSTOM}"].status is CheckStatus.WARNING
 
-    def test_a_missing_apiservice_is_an_error_if_it_was_asked_for(self, installation: Installation) -> None:
+    def test_a_missing_apiservice_is_an_error_if_a_flag_names_it(self, installation: Installation) -> None:
         installation.cluster.objects.remove(APISERVICES, "", EXTERNAL)
         assert installation.lines()[f"apiservice/{EXTERNAL}"].status is CheckStatus.WARNING
         named = installation.lines(f"--apiservice={CUSTOM}", f"--apiservice={EXTERNAL}")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class TestHpas:
-    def test_hpas_that_miss_a_metric_of_ours_are_shown_with_the_cause(self, installation: Installation) -> None:
+    def test_hpas_that_lack_a_metric_of_this_adapter_are_shown_with_the_cause(self, installation: Installation) -> None:
         installation.hpa("web", "FailedGetPodsMetric", "unable to get metric open_connections: no metrics returned")
         installation.hpa("cpu", "FailedGetResourceMetric", "no metrics from resource metrics API")
         installation.hpa("well", None)

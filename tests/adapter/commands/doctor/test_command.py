@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tests.support.apiserver_store import Json
 
 
-def test_where_all_is_well_every_line_is_ok(installation: Installation, prometheus: PrometheusProcess) -> None:
+def test_every_line_is_ok_if_there_is_no_problem(installation: Installation, prometheus: PrometheusProcess) -> None:
     lines = installation.lines(f"--prometheus-url={prometheus.url}", f"--serving-secret={SECRET}")
     assert {name: line for name, line in lines.items() if line.status is not CheckStatus.OK} == {}
     assert "version v1.36.0" in lines["kube-apiserver"].message
@@ -40,10 +40,10 @@ class TestMetricRules:
     NAME_OF_KIND = "metricrules.tidewatch.io"
     NAME = f"definition/{NAME_OF_KIND}"
 
-    def test_they_are_checked_only_where_they_are_to_be_served(self, installation: Installation) -> None:
+    def test_metric_rules_are_checked_only_with_the_flag_metric_rules(self, installation: Installation) -> None:
         assert not any("metricrules" in name for name in installation.lines())
 
-    def test_what_is_not_installed_is_an_error_that_names_the_repair(self, installation: Installation) -> None:
+    def test_a_missing_definition_is_an_error_with_the_repair(self, installation: Installation) -> None:
         lines = installation.lines("--metric-rules")
         assert lines[self.NAME].status is CheckStatus.ERROR
         assert "crds.yaml" in lines[self.NAME].fix
@@ -51,7 +51,7 @@ class TestMetricRules:
         wanted = {f"{verb} metricrules.tidewatch.io" for verb in ("list", "watch")}
         assert wanted | {"patch metricrules.tidewatch.io/status"} <= rights
 
-    def test_a_definition_that_may_not_be_read_is_known_from_what_is_served(self, installation: Installation) -> None:
+    def test_a_definition_that_cannot_be_read_is_ok_if_its_api_is_served(self, installation: Installation) -> None:
         installation.cluster.answers[self.GROUP] = self.SERVED
         assert installation.lines("--metric-rules")[self.NAME].status is CheckStatus.OK
 
@@ -62,14 +62,14 @@ class TestMetricRules:
         line = installation.lines("--metric-rules")[self.NAME]
         assert (line.status, "spec.api" in line.message) == (CheckStatus.WARNING, True)
 
-    def test_an_api_server_that_does_not_tell_leaves_it_open(self, installation: Installation) -> None:
+    def test_the_definition_is_unknown_if_the_api_server_fails(self, installation: Installation) -> None:
         installation.cluster.answers[self.GROUP] = (500, {"message": "out of order", "code": 500})
         assert installation.lines("--metric-rules")[self.NAME].status is CheckStatus.UNKNOWN
 
 
 class TestRequestsThroughTheApiServer:
     @pytest.mark.parametrize(
-        ("answer", "status", "said"),
+        ("answer", "status", "words"),
         [
             ((503, {"message": "service unavailable", "code": 503}), CheckStatus.ERROR, "service unavailable"),
             ((404, {"message": "not found", "code": 404}), CheckStatus.ERROR, "404"),
@@ -79,14 +79,16 @@ class TestRequestsThroughTheApiServer:
         ],
     )
     def test_a_wrong_answer_through_the_api_server_is_reported(
-        self, installation: Installation, answer: tuple[int, Json], status: CheckStatus, said: str
+        self, installation: Installation, answer: tuple[int, Json], status: CheckStatus, words: str
     ) -> None:
         installation.cluster.answers["/apis/custom.metrics.k8s.io/v1beta1"] = answer
         line = installation.lines()[f"request/{CUSTOM}"]
         assert line.status is status
-        assert said in line.message
+        assert words in line.message
 
-    def test_an_answer_that_does_not_come_holds_up_nothing_else(self, installation: Installation) -> None:
+    def test_a_request_that_times_out_is_an_error_and_does_not_delay_other_checks(
+        self, installation: Installation
+    ) -> None:
         installation.cluster.slow["/apis/custom.metrics.k8s.io/v1beta1"] = 60.0
         lines = installation.lines()
         assert lines[f"request/{CUSTOM}"].status is CheckStatus.ERROR
@@ -95,20 +97,20 @@ class TestRequestsThroughTheApiServer:
 
 
 @pytest.mark.parametrize(
-    ("ready", "waiting", "status", "said"),
+    ("ready", "waiting", "status", "words"),
     [
         (("10.0.0.1",), ("10.0.0.2",), CheckStatus.WARNING, "only one pod is ready"),
         ((), ("10.0.0.1", "10.0.0.2"), CheckStatus.ERROR, "no pod behind the service monitoring/tidewatch"),
         (("10.0.0.1", "10.0.0.2", "10.0.0.3"), (), CheckStatus.OK, "3 pods are ready"),
     ],
 )
-def test_replicas_that_are_ready_are_counted(
-    installation: Installation, ready: tuple[str, ...], waiting: tuple[str, ...], status: CheckStatus, said: str
+def test_ready_replicas_are_counted(
+    installation: Installation, ready: tuple[str, ...], waiting: tuple[str, ...], status: CheckStatus, words: str
 ) -> None:
     installation.ready(*ready, waiting=waiting)
     line = installation.lines()["replicas"]
     assert line.status is status
-    assert said in line.message
+    assert words in line.message
 
 
 def test_a_pod_with_two_addresses_is_one_replica(installation: Installation) -> None:
@@ -122,7 +124,7 @@ def test_a_pod_with_two_addresses_is_one_replica(installation: Installation) -> 
 
 
 @pytest.mark.parametrize(
-    ("error_seconds", "status", "said"),
+    ("error_seconds", "status", "words"),
     [
         (0.0, CheckStatus.OK, "agree"),
         (20.0, CheckStatus.WARNING, "s ahead of this machine's"),
@@ -130,16 +132,16 @@ def test_a_pod_with_two_addresses_is_one_replica(installation: Installation) -> 
         (3600.0, CheckStatus.ERROR, "s ahead of this machine's"),
     ],
 )
-def test_the_clock_of_the_api_server_is_compared(
-    installation: Installation, error_seconds: float, status: CheckStatus, said: str
+def test_the_clock_of_the_api_server_is_compared_with_the_local_one(
+    installation: Installation, error_seconds: float, status: CheckStatus, words: str
 ) -> None:
     installation.cluster.clock_error = error_seconds
     line = installation.lines()["clock/kube-apiserver"]
     assert line.status is status
-    assert said in line.message
+    assert words in line.message
 
 
-def test_an_api_server_that_is_away_is_one_error_and_the_rest_is_unknown(installation: Installation) -> None:
+def test_an_unreachable_api_server_is_one_error_and_the_rest_is_unknown(installation: Installation) -> None:
     installation.cluster.stop()
     lines = installation.lines()
     assert lines["kube-apiserver"].status is CheckStatus.ERROR
@@ -150,7 +152,7 @@ def test_an_api_server_that_is_away_is_one_error_and_the_rest_is_unknown(install
 
 
 class TestChecks:
-    def test_a_check_that_breaks_harms_itself_alone(self) -> None:
+    def test_a_check_that_raises_is_unknown_and_does_not_affect_others(self) -> None:
         def breaks() -> list[Line]:
             raise RuntimeError("averysecrettoken")
 
@@ -159,7 +161,7 @@ class TestChecks:
         assert "secret" not in broken.message
         assert fine.status is CheckStatus.OK
 
-    def test_a_check_that_hangs_is_left_behind(self) -> None:
+    def test_a_check_that_hangs_is_unknown_after_the_time_limit(self) -> None:
         end = threading.Event()
 
         def hangs() -> list[Line]:
@@ -176,7 +178,7 @@ class TestChecks:
 
 
 class TestTheProgram:
-    def test_the_report_as_json(self, installation: Installation, prometheus: PrometheusProcess) -> None:
+    def test_the_report_can_be_json(self, installation: Installation, prometheus: PrometheusProcess) -> None:
         ended = run("doctor", *installation.command(f"--prometheus-url={prometheus.url}", "-o", "json"))
         document = json.loads(ended.out)
         assert (ended.code, document["apiVersion"], document["kind"]) == (0, "tidewatch.io/v1alpha1", "DoctorReport")
@@ -184,7 +186,7 @@ class TestTheProgram:
         assert all(check.keys() == {"name", "status", "message", "fix"} for check in document["checks"])
         assert {check["fix"] for check in document["checks"]} == {None}
 
-    def test_what_is_wrong_comes_with_its_repair_and_makes_the_exit_status(self, installation: Installation) -> None:
+    def test_an_error_is_shown_with_its_repair_and_the_exit_status_is_1(self, installation: Installation) -> None:
         installation.ready()
         ended = run("doctor", *installation.command())
         assert ended.code == 1
@@ -197,6 +199,6 @@ class TestTheProgram:
         ended = run("doctor", flag)
         assert (ended.code, ended.error.count("\n")) == (2, 1)
 
-    def test_flags_that_do_not_fit_are_named(self) -> None:
+    def test_an_invalid_flag_is_named_in_the_error(self) -> None:
         with pytest.raises(UsageError, match="--serving-secret"):
             doctor_settings(parse_flags(DOCTOR, ["--serving-secret=x"], {}))

@@ -53,7 +53,9 @@ def test_the_document_is_read_as_trimaran_reads_it(
         ({"missing": 3}, CheckStatus.ERROR),
     ],
 )
-def test_a_resource_is_judged_by_its_nodes(counts: dict[str, int], expected: CheckStatus) -> None:
+def test_the_status_of_a_resource_follows_the_verdicts_of_its_nodes(
+    counts: dict[str, int], expected: CheckStatus
+) -> None:
     lines = "".join(
         f'tidewatch_node_verdicts{{resource="cpu",verdict="{verdict}"}} {number}\n'
         for verdict, number in counts.items()
@@ -62,7 +64,7 @@ def test_a_resource_is_judged_by_its_nodes(counts: dict[str, int], expected: Che
     assert (line.name, line.status) == ("nodes/cpu", expected)
 
 
-def test_series_without_a_node_have_their_repair() -> None:
+def test_series_without_a_node_are_a_warning_with_the_repair() -> None:
     body = json.dumps({"items": [{"instance": "10.0.0.9:9100", "fix": "Relabel."}]}).encode()
     (line,) = judge_unmapped(200, body)
     assert (line.status, line.fix) == (CheckStatus.WARNING, "Relabel.")
@@ -90,7 +92,7 @@ def test_series_without_a_node_have_their_repair() -> None:
         ),
     ],
 )
-def test_the_jobs_that_measure_nodes_are_named_and_those_that_claim_the_same(
+def test_jobs_that_measure_nodes_and_refused_ones_are_named(
     refused: list[dict[str, str]], status: CheckStatus, named: str
 ) -> None:
     jobs = [{"labels": {"job": "node-exporter", "namespace": "monitoring"}, "nodes": {"cpu": 3, "memory": 2}}]
@@ -105,7 +107,7 @@ def test_the_jobs_that_measure_nodes_are_named_and_those_that_claim_the_same(
 @pytest.mark.parametrize(
     ("status", "expected"), [(200, CheckStatus.OK), (401, CheckStatus.OK), (500, CheckStatus.ERROR)]
 )
-def test_the_extender_is_asked(status: int, expected: CheckStatus) -> None:
+def test_an_extender_that_answers_is_ok_and_one_that_fails_is_an_error(status: int, expected: CheckStatus) -> None:
     assert judge_extender(status).status is expected
 
 
@@ -116,7 +118,7 @@ def test_a_running_server_is_checked(installation: Installation) -> None:
     assert lines["nodes/watcher"].status is CheckStatus.ERROR
 
 
-def test_a_server_that_is_away_is_an_error(installation: Installation) -> None:
+def test_an_unreachable_server_is_an_error(installation: Installation) -> None:
     line = installation.lines("--nodes-url=http://127.0.0.1:9")["nodes"]
     assert line.status is CheckStatus.ERROR
     assert "--nodes-url" in line.fix

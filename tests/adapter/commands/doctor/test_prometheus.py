@@ -25,13 +25,13 @@ def prometheus(start_prometheus: Callable[..., ScrapedPrometheus]) -> ScrapedPro
 
 
 class TestPrometheus:
-    def test_a_prometheus_that_is_away_is_an_error(self, installation: Installation) -> None:
+    def test_an_unreachable_prometheus_is_an_error(self, installation: Installation) -> None:
         line = installation.lines("--prometheus-url=http://127.0.0.1:9")["prometheus"]
         assert line.status is CheckStatus.ERROR
         assert "http://127.0.0.1:9 does not answer queries" in line.message
         assert "--prometheus-url" in line.fix
 
-    def test_a_server_that_is_no_prometheus_is_an_error(self, installation: Installation) -> None:
+    def test_a_server_that_is_not_prometheus_is_an_error(self, installation: Installation) -> None:
         line = installation.lines(f"--prometheus-url={installation.cluster.url}")["prometheus"]
         assert line.status is CheckStatus.ERROR
 
@@ -48,7 +48,7 @@ class TestPrometheus:
         assert installation.lines()["prometheus"].status is CheckStatus.UNKNOWN
 
     @pytest.mark.parametrize(
-        ("ahead", "status", "said"),
+        ("ahead", "status", "words"),
         [
             (0.0, CheckStatus.OK, "agree"),
             (20.0, CheckStatus.WARNING, "s ahead of this machine's"),
@@ -56,17 +56,17 @@ class TestPrometheus:
             (-3600.0, CheckStatus.ERROR, "3600 s behind this machine's: answers are refused"),
         ],
     )
-    def test_its_own_clock_is_compared_whatever_a_gateway_dates(
-        self, installation: Installation, prometheus: ScrapedPrometheus, ahead: float, status: CheckStatus, said: str
+    def test_the_clock_of_prometheus_is_compared_and_not_that_of_a_gateway(
+        self, installation: Installation, prometheus: ScrapedPrometheus, ahead: float, status: CheckStatus, words: str
     ) -> None:
         with recording_proxy(prometheus.url) as proxy:
             proxy.server_seconds_ahead = ahead
             line = installation.lines(f"--prometheus-url={proxy.url}")["clock/prometheus"]
         assert line.status is status
-        assert said in line.message
+        assert words in line.message
 
     @pytest.mark.parametrize(("ahead", "status"), [(0.0, CheckStatus.OK), (3600.0, CheckStatus.ERROR)])
-    def test_the_date_is_compared_if_it_does_not_state_its_time(
+    def test_the_date_header_is_compared_if_prometheus_does_not_return_its_time(
         self, installation: Installation, prometheus: ScrapedPrometheus, ahead: float, status: CheckStatus
     ) -> None:
         with recording_proxy(prometheus.url) as proxy:
@@ -74,7 +74,7 @@ class TestPrometheus:
             assert installation.lines(f"--prometheus-url={proxy.url}")["clock/prometheus"].status is status
 
     @pytest.mark.parametrize(
-        ("ahead", "status", "said"),
+        ("ahead", "status", "words"),
         [
             (0, CheckStatus.OK, "no samples of times to come"),
             (40, CheckStatus.OK, "no samples of times to come"),
@@ -86,12 +86,12 @@ class TestPrometheus:
             (3600, CheckStatus.WARNING, "when their time comes, they are taken for current"),
         ],
     )
-    def test_samples_of_times_to_come_are_a_warning(
-        self, installation: Installation, tmp_path: Path, ahead: int, status: CheckStatus, said: str
+    def test_samples_from_the_future_are_a_warning(
+        self, installation: Installation, tmp_path: Path, ahead: int, status: CheckStatus, words: str
     ) -> None:
         now = int(time.time())
         history = [f'up{{job="a"}} 1 {moment}' for moment in range(now - 600 + ahead, now + ahead, 15)]
         with prometheus_with(tmp_path / "prometheus", history) as prometheus:
             line = installation.lines(f"--prometheus-url={prometheus.url}")["prometheus/future"]
         assert line.status is status
-        assert said in line.message
+        assert words in line.message

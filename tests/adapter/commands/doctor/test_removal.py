@@ -50,7 +50,9 @@ def ours(installation: Installation) -> None:
         register(installation, name)
 
 
-def test_what_has_no_service_is_removed_and_metrics_servers_stays(installation: Installation) -> None:
+def test_apiservices_without_a_service_are_removed_and_that_of_metrics_server_is_kept(
+    installation: Installation,
+) -> None:
     ours(installation)
     ended = removed(installation)
     assert (ended.code, ended.error) == (0, "")
@@ -61,7 +63,7 @@ def test_what_has_no_service_is_removed_and_metrics_servers_stays(installation: 
     assert (again.code, again.out.count("it does not exist")) == (0, 3)
 
 
-def test_what_has_a_service_without_a_ready_pod_is_removed(installation: Installation) -> None:
+def test_apiservices_whose_service_has_no_ready_pod_are_removed(installation: Installation) -> None:
     ours(installation)
     with_service(installation)
     installation.ready(waiting=("10.0.0.1",))
@@ -69,7 +71,7 @@ def test_what_has_a_service_without_a_ready_pod_is_removed(installation: Install
     assert left(installation) == {RESOURCE}
 
 
-def test_what_works_is_kept(installation: Installation) -> None:
+def test_working_apiservices_are_kept(installation: Installation) -> None:
     ours(installation)
     with_service(installation)
     ended = removed(installation)
@@ -79,19 +81,19 @@ def test_what_works_is_kept(installation: Installation) -> None:
 
 
 @pytest.mark.parametrize("chart", ["", "prometheus-adapter-5.2.0", "tidewatcher-1.0.0"])
-def test_what_another_chart_has_left_behind_is_kept(installation: Installation, chart: str) -> None:
+def test_an_apiservice_of_another_chart_is_kept(installation: Installation, chart: str) -> None:
     register(installation, CUSTOM, replace(SERVICE, name="gone"), chart)
     assert removed(installation, f"--apiservice={CUSTOM}").code == 0
     assert CUSTOM in left(installation)
 
 
-def test_what_kube_apiserver_serves_itself_is_kept(installation: Installation) -> None:
+def test_an_apiservice_that_kube_apiserver_serves_itself_is_kept(installation: Installation) -> None:
     register(installation, CUSTOM, None)
     assert "kept: kube-apiserver itself serves it" in removed(installation, f"--apiservice={CUSTOM}").out
     assert CUSTOM in left(installation)
 
 
-def test_only_those_that_are_named_are_looked_at(installation: Installation) -> None:
+def test_only_named_apiservices_are_removed(installation: Installation) -> None:
     ours(installation)
     assert removed(installation, f"--apiservice={NEWER}").code == 0
     assert left(installation) == {CUSTOM, EXTERNAL, RESOURCE}
@@ -107,7 +109,7 @@ def test_a_missing_right_is_an_error_and_nothing_is_removed(installation: Instal
     assert TOKEN not in ended.out + ended.error
 
 
-def test_a_service_that_cannot_be_read_does_not_count_as_gone(installation: Installation) -> None:
+def test_a_service_that_cannot_be_read_does_not_count_as_missing(installation: Installation) -> None:
     ours(installation)
     path = f"/api/v1/namespaces/{SERVICE.namespace}/services/{SERVICE.name}"
     installation.cluster.answers[path] = (500, {"message": "etcd is away", "code": 500})

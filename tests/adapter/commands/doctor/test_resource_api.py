@@ -32,7 +32,7 @@ SERVED = """resourceRules:
   window: 3m
 """
 OTHERS = "externalRules: []\nrules: []\n"
-NOBODY_ASKS = "an API has one server, so this adapter's resourceRules have no effect"
+NO_EFFECT = "an API has one server, so this adapter's resourceRules have no effect"
 
 
 class TestResourceMetrics:
@@ -52,20 +52,20 @@ class TestResourceMetrics:
         installation.cluster.answers["/apis/metrics.k8s.io/v1beta1"] = (200, listed)
 
     @pytest.mark.parametrize(
-        ("rules", "status", "said"),
+        ("rules", "status", "words"),
         [
             (None, CheckStatus.OK, "it belongs to kube-system/metrics-server"),
             (OTHERS, CheckStatus.OK, "it belongs to kube-system/metrics-server"),
-            (SERVED, CheckStatus.WARNING, f"it belongs to kube-system/metrics-server; {NOBODY_ASKS}"),
+            (SERVED, CheckStatus.WARNING, f"it belongs to kube-system/metrics-server; {NO_EFFECT}"),
         ],
     )
-    def test_metrics_server_as_owner_is_a_warning_only_where_our_rules_would_serve(
-        self, installation: Installation, rules: str | None, status: CheckStatus, said: str
+    def test_metrics_server_as_owner_is_a_warning_only_if_the_rules_serve_resource_metrics(
+        self, installation: Installation, rules: str | None, status: CheckStatus, words: str
     ) -> None:
         lines = self.lines(installation, rules)
         line = lines[f"owner/{RESOURCE}"]
-        assert (line.status, line.message) == (status, said)
-        # Neither is its certificate looked at, nor a right to change it asked for.
+        assert (line.status, line.message) == (status, words)
+        # Neither its certificate nor a right to change it is checked.
         assert [name for name in lines if name.endswith(RESOURCE)] == [f"owner/{RESOURCE}"]
 
     def test_an_unavailable_metrics_server_is_a_warning(self, installation: Installation) -> None:
@@ -76,18 +76,20 @@ class TestResourceMetrics:
         line = self.line(installation, OTHERS)
         assert (line.status, line.message) == (CheckStatus.WARNING, away)
         line = self.line(installation, SERVED)
-        assert (line.status, line.message) == (CheckStatus.WARNING, f"{away}; {NOBODY_ASKS}")
+        assert (line.status, line.message) == (CheckStatus.WARNING, f"{away}; {NO_EFFECT}")
 
-    def test_metrics_server_as_owner_is_an_error_where_we_were_to_own_the_api(self, installation: Installation) -> None:
+    def test_metrics_server_as_owner_is_an_error_if_a_flag_names_the_apiservice(
+        self, installation: Installation
+    ) -> None:
         line = self.line(installation, None, f"--apiservice={CUSTOM}", f"--apiservice={RESOURCE}")
         assert line.status is CheckStatus.ERROR
-        assert NOBODY_ASKS in line.message
+        assert NO_EFFECT in line.message
         assert "remove that server" in line.fix
 
     @pytest.mark.parametrize(
         ("rules", "status"), [(None, CheckStatus.WARNING), (OTHERS, CheckStatus.WARNING), (SERVED, CheckStatus.ERROR)]
     )
-    def test_an_api_without_an_owner_is_an_error_only_where_our_rules_would_serve(
+    def test_an_api_without_an_owner_is_an_error_only_if_the_rules_serve_resource_metrics(
         self, installation: Installation, rules: str | None, status: CheckStatus
     ) -> None:
         installation.cluster.objects.remove(APISERVICES, "", RESOURCE)
@@ -108,7 +110,7 @@ class TestResourceMetrics:
         rights = {f"permission/{verb} apiservices.apiregistration.k8s.io {RESOURCE}" for verb in ("get", "patch")}
         assert {lines[name].status for name in others | rights} == {CheckStatus.OK}
 
-    def test_our_own_apiservice_is_found_by_its_name_alone(self, installation: Installation) -> None:
+    def test_our_own_apiservice_is_found_by_name_without_a_service(self, installation: Installation) -> None:
         self.make_ours(installation)
         lines = self.lines(installation, SERVED, "--service=", f"--apiservice={RESOURCE}")
         assert lines[f"owner/{RESOURCE}"].status is lines[f"certificate/{RESOURCE}"].status is CheckStatus.OK
@@ -122,9 +124,7 @@ class TestResourceMetrics:
         assert unknown.fix == f"{known.fix}; or its rules hold no resourceRules: set --config to check that"
 
     @pytest.mark.parametrize("rules", [OTHERS, SERVED.replace("<<.GroupBy>>", "<<.Nothing>>")])
-    def test_our_own_apiservice_without_rules_that_can_be_served_is_an_error(
-        self, installation: Installation, rules: str
-    ) -> None:
+    def test_our_own_apiservice_without_valid_rules_is_an_error(self, installation: Installation, rules: str) -> None:
         self.make_ours(installation)
         line = self.line(installation, rules)
         assert line.status is CheckStatus.ERROR
@@ -136,12 +136,10 @@ class TestResourceMetrics:
         assert line.status is CheckStatus.UNKNOWN
         assert f"grant get on the apiservice {RESOURCE}" in line.fix
 
-    @pytest.mark.parametrize(("text", "said"), [(None, "cannot read the file"), ("rules: [", "rules.yaml")])
-    def test_rule_files_that_cannot_be_read_are_a_mistake_of_the_flags(
-        self, tmp_path: Path, text: str | None, said: str
-    ) -> None:
+    @pytest.mark.parametrize(("text", "words"), [(None, "cannot read the file"), ("rules: [", "rules.yaml")])
+    def test_unreadable_rule_files_are_a_usage_error(self, tmp_path: Path, text: str | None, words: str) -> None:
         file = tmp_path / "rules.yaml"
         if text:
             file.write_text(text)
-        with pytest.raises(UsageError, match=said):
+        with pytest.raises(UsageError, match=words):
             doctor_settings(parse_flags(DOCTOR, [f"--config={file}"], {}))

@@ -52,7 +52,7 @@ from tests.adapter.metrics.identity.certificates.keeping_world import CUSTOM, SE
         ),
     ],
 )
-def test_a_right_that_is_missing_is_told_with_what_is_lost(
+def test_a_missing_right_is_reported_with_its_consequence(
     installation: Installation, verb: str, plural: str, line: str, status: CheckStatus, lost: str
 ) -> None:
     installation.cluster.objects.deny(verb, plural)
@@ -63,7 +63,7 @@ def test_a_right_that_is_missing_is_told_with_what_is_lost(
     assert found.fix.startswith("grant ")
 
 
-def test_the_rights_of_another_account_are_asked_for_by_its_name(installation: Installation) -> None:
+def test_the_rights_of_another_service_account_are_checked_by_its_name(installation: Installation) -> None:
     lines = installation.lines("--service-account=monitoring/tidewatch")
     assert lines["permission/list pods"].status is CheckStatus.ERROR
     assert "the service account monitoring/tidewatch may not list pods" in lines["permission/list pods"].message

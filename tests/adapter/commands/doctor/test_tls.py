@@ -29,7 +29,7 @@ class TestTheCertificate:
         bundle = base64.b64encode(authority.ca_file.read_bytes()).decode()
         installation.spec(CUSTOM, caBundle=bundle)
 
-    def test_a_certificate_of_another_authority_is_an_error(self, installation: Installation) -> None:
+    def test_a_certificate_of_another_ca_is_an_error(self, installation: Installation) -> None:
         bundle = certificate_pem(Authority(installation.folder / "other").root)
         installation.spec(CUSTOM, caBundle=base64.b64encode(bundle).decode())
         line = self.line(installation)
@@ -65,14 +65,14 @@ class TestTheCertificate:
         assert lines[f"apiservice/{CUSTOM}"].status is CheckStatus.WARNING
         assert "not verified" in lines[f"certificate/{CUSTOM}"].message
 
-    def test_an_adapter_that_is_not_reached_is_reported(self, installation: Installation) -> None:
+    def test_an_unreachable_adapter_is_reported(self, installation: Installation) -> None:
         installation.door.close()
         line = self.line(installation)
         assert line.status is CheckStatus.UNKNOWN
         assert "Connection refused" in line.message
         assert "--endpoint" in line.fix
 
-    def test_a_server_that_speaks_no_tls_is_reported(self, installation: Installation) -> None:
+    def test_a_server_without_tls_is_reported(self, installation: Installation) -> None:
         host, _, port = installation.cluster.url.removeprefix("http://").partition(":")
         line = installation.lines(f"--endpoint={host}:{port}")[f"certificate/{CUSTOM}"]
         assert line.status is CheckStatus.UNKNOWN
@@ -88,13 +88,13 @@ class TestTheFrontProxy:
         assert "extension-apiserver-authentication-reader" in installation.lines()["front-proxy"].fix
 
     @pytest.mark.parametrize("broken", ["", "no certificate"])
-    def test_a_config_map_without_an_authority_is_reported(self, installation: Installation, broken: str) -> None:
+    def test_a_config_map_without_a_ca_is_reported(self, installation: Installation, broken: str) -> None:
         installation.publish_front_proxy(broken, "", [])
         line = installation.lines()["front-proxy"]
         assert line.status is CheckStatus.ERROR
         assert "no front proxy is known" in line.message
 
-    def test_one_authority_for_both_is_dangerous_only_where_every_name_is_allowed(
+    def test_one_ca_for_front_proxy_and_clients_is_a_warning_only_if_every_name_is_allowed(
         self, installation: Installation
     ) -> None:
         both = installation.authority("both")
@@ -105,7 +105,7 @@ class TestTheFrontProxy:
         installation.publish_front_proxy(both, both, ["front-proxy-client"])
         assert installation.lines()["front-proxy"].status is CheckStatus.OK
 
-    def test_an_expired_authority_is_reported(self, installation: Installation) -> None:
+    def test_an_expired_ca_is_reported(self, installation: Installation) -> None:
         ended = make_generation(["a"], datetime.now(tz=UTC) - timedelta(days=9), timedelta(days=2)).authority
         old = certificate_pem(ended).decode()
         installation.publish_front_proxy(old, "", ["a"])

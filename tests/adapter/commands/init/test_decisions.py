@@ -19,10 +19,10 @@ CONNECTIONS = BY_NAME["websocket_connections"]
 RABBITMQ = BY_NAME["rabbitmq_queue_messages"]
 
 
-def test_values_of_what_no_object_can_be_called_do_not_count() -> None:
+def test_values_of_objects_with_invalid_names_are_left_out() -> None:
     metric = RecognisedMetric(CONNECTIONS, "namespace", "pod", {}, {})
     values = {("shop", "web-0"): 3.0, ("Shop", "web-1"): 9.0, ("shop", "a/b"): 9.0, ("shop", "web-2"): float("nan")}
-    samples = [Sample({"namespace": place, "pod": pod}, value, 0.0) for (place, pod), value in values.items()]
+    samples = [Sample({"namespace": namespace, "pod": pod}, value, 0.0) for (namespace, pod), value in values.items()]
     assert values_of(metric, samples) == {ObjectKey("shop", "web-0"): 3.0}
 
 
@@ -32,7 +32,7 @@ def test_a_value_that_is_too_large_to_be_served_does_not_count(value: float) -> 
     assert values_of(metric, [Sample({"namespace": "shop", "pod": "web-0"}, value, 0.0)]) == {}
 
 
-def test_names_are_served_once() -> None:
+def test_known_metrics_have_unique_names() -> None:
     assert len({(known.subject is MetricSubject.EXTERNAL, known.name) for known in KNOWN}) == len(KNOWN)
 
 
@@ -44,7 +44,9 @@ def test_names_are_served_once() -> None:
         ([{"namespace": "shop", "pod": "../x"}, {"namespace": "shop", "pod_name": "w-0"}], ("namespace", "pod_name")),
     ],
 )
-def test_objects_are_found_by_the_labels_that_name_most(groups: list[dict[str, str]], labels: tuple[str, ...]) -> None:
+def test_objects_are_identified_by_the_labels_with_the_most_valid_names(
+    groups: list[dict[str, str]], labels: tuple[str, ...]
+) -> None:
     found = recognised(CONNECTIONS, groups)
 
     assert isinstance(found, RecognisedMetric)
@@ -59,7 +61,7 @@ def test_series_without_an_object_are_not_served(groups: list[dict[str, str]]) -
     assert "namespace" in found.fix
 
 
-def test_a_queue_is_selected_by_what_a_selector_can_contain() -> None:
+def test_a_queue_is_selected_by_labels_that_are_valid_in_a_selector() -> None:
     found = recognised(RABBITMQ, [{"queue": "jobs", "vhost": "/"}, {"queue": "a b", "vhost": "/"}])
 
     assert isinstance(found, RecognisedMetric)
@@ -75,18 +77,18 @@ def test_a_queue_is_selected_by_what_a_selector_can_contain() -> None:
         ("db-12", "StatefulSet", "db"),
     ],
 )
-def test_pods_tell_their_workload(pod: str, kind: str, name: str) -> None:
+def test_the_workload_follows_from_the_name_of_a_pod(pod: str, kind: str, name: str) -> None:
     assert workload_of(ObjectKey("shop", pod)) == LikelyWorkload("shop", kind, name)
 
 
 @pytest.mark.parametrize(
     "pod", ["web", "job-x2k4q", "cron-29456872-x2k4q", "../../etc-0", "A-0", "-0", "x/y-7d9f8b6c5d-x2k4q"]
 )
-def test_other_names_tell_nothing(pod: str) -> None:
+def test_other_pod_names_have_no_workload(pod: str) -> None:
     assert workload_of(ObjectKey("shop", pod)) is None
 
 
-def test_files_of_namesakes_have_names_of_their_own() -> None:
+def test_workloads_with_the_same_name_get_different_files() -> None:
     workloads = [
         LikelyWorkload("a", "Deployment", "web"),
         LikelyWorkload("b", "Deployment", "web"),
@@ -96,14 +98,14 @@ def test_files_of_namesakes_have_names_of_their_own() -> None:
     assert list(file_names(workloads).values()) == ["hpa-a.web.yaml", "hpa-b.web.yaml", "hpa-db.yaml"]
 
 
-def test_a_workload_with_a_dot_in_its_name_has_a_file_of_its_own() -> None:
-    places = (("a", "web"), ("b", "web"), ("x", "a.web"), ("y", "a.web-2"))
-    names = file_names(LikelyWorkload(namespace, "Deployment", name) for namespace, name in places)
+def test_a_workload_with_a_dot_in_its_name_gets_its_own_file() -> None:
+    owners = (("a", "web"), ("b", "web"), ("x", "a.web"), ("y", "a.web-2"))
+    names = file_names(LikelyWorkload(namespace, "Deployment", name) for namespace, name in owners)
     assert list(names.values()) == ["hpa-a.web.yaml", "hpa-b.web.yaml", "hpa-a.web-2.yaml", "hpa-a.web-2-2.yaml"]
 
 
 @given(st.floats(min_value=0.001, max_value=1e12))
-def test_a_target_is_never_below_the_average_and_close_to_it(average: float) -> None:
+def test_a_target_is_at_or_slightly_above_the_average(average: float) -> None:
     assert average <= target_of(average) <= average * 1.1 + 0.002
 
 

@@ -78,8 +78,8 @@ def test_each_exporter_gets_a_rule_with_its_value(written: Path, known: KnownMet
 
     assert rule["seriesQuery"].startswith(known.series)
     assert ("rate(" in rule["metricsQuery"]) is (known.type is SeriesType.COUNTER)
-    said = text[: text.index(f"name: {{as: {known.name}}}")].rpartition("# Now: ")[2]
-    assert said.startswith(f"{value} "), said
+    comment = text[: text.index(f"name: {{as: {known.name}}}")].rpartition("# Now: ")[2]
+    assert comment.startswith(f"{value} "), comment
 
 
 def test_the_rules_pass_check_without_a_finding(written: Path, every_exporter: ScrapedPrometheus) -> None:

@@ -41,7 +41,9 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScrapedPrometh
         yield running
 
 
-def test_labels_do_nothing_to_terminals_and_files(hostile: ScrapedPrometheus, tmp_path: Path) -> None:
+def test_hostile_labels_put_no_control_characters_into_output_and_files(
+    hostile: ScrapedPrometheus, tmp_path: Path
+) -> None:
     ended = run("init", f"--prometheus-url={hostile.url}", f"--out={tmp_path}")
 
     assert (ended.code, ended.error) == (0, "")
@@ -52,7 +54,9 @@ def test_labels_do_nothing_to_terminals_and_files(hostile: ScrapedPrometheus, tm
     assert "kind: StatefulSet" in written["hpa-chat.yaml"]
 
 
-def test_what_cannot_be_served_is_a_comment_with_its_repair(hostile: ScrapedPrometheus, tmp_path: Path) -> None:
+def test_a_metric_that_cannot_be_served_is_a_comment_with_the_repair(
+    hostile: ScrapedPrometheus, tmp_path: Path
+) -> None:
     run("init", f"--prometheus-url={hostile.url}", f"--out={tmp_path}")
 
     _, _, comments = (tmp_path / "rules.yaml").read_text().partition("# Found, but not served:\n")
@@ -90,7 +94,7 @@ def test_a_prometheus_that_refuses_is_exit_2_with_the_repair(tmp_path: Path, sta
     assert contents(tmp_path) == {}
 
 
-def test_no_prometheus_is_exit_2_with_the_repair(tmp_path: Path) -> None:
+def test_an_unreachable_prometheus_is_exit_2_with_the_repair(tmp_path: Path) -> None:
     ended = run("init", "--prometheus-url=http://127.0.0.1:1", f"--out={tmp_path / 'out'}")
 
     assert (ended.code, ended.out) == (2, "")
@@ -131,7 +135,7 @@ def test_a_store_of_several_clusters_needs_matchers(tmp_path: Path) -> None:
     assert contents(tmp_path) == {}
 
 
-def test_an_address_that_is_missing_without_a_cluster_is_wrong_usage(tmp_path: Path) -> None:
+def test_a_missing_prometheus_address_without_a_cluster_is_wrong_usage(tmp_path: Path) -> None:
     ended = run("init", f"--out={tmp_path}", f"--kubeconfig={tmp_path / 'none'}")
 
     assert (ended.code, ended.out) == (2, "")
@@ -148,7 +152,7 @@ def test_files_are_written_together_into_new_and_existing_folders(tmp_path: Path
 
 
 @pytest.mark.parametrize("taken", FILES)
-def test_a_name_that_is_taken_meanwhile_undoes_the_others(
+def test_all_files_are_removed_if_one_name_is_taken_meanwhile(
     tmp_path: Path, taken: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / taken).write_text("mine")
@@ -159,7 +163,7 @@ def test_a_name_that_is_taken_meanwhile_undoes_the_others(
     assert contents(tmp_path) == {taken: "mine"}
 
 
-def test_a_link_to_nowhere_is_an_existing_file(tmp_path: Path) -> None:
+def test_a_dangling_symlink_counts_as_an_existing_file(tmp_path: Path) -> None:
     (tmp_path / "rules.yaml").symlink_to(tmp_path / "nowhere")
     with pytest.raises(NewFilesError, match=r"rules\.yaml exists"):
         write_new_files(tmp_path, FILES)

@@ -58,30 +58,30 @@ def cluster(folder: Path | None = None, kubeconfig: Path | None = None) -> Objec
     return ObjectSettings(files=folder, cluster=ClusterSettings(kubeconfig, None))
 
 
-def test_without_a_cluster_nothing_is_known_and_nothing_is_waited_for(context: Context) -> None:
+def test_without_a_cluster_there_are_no_nodes_and_no_waiting(context: Context) -> None:
     source = source_of(context, None)
     assert source.has_tried_lists()
     assert source.facts().nodes is None
 
 
-def test_a_folder_is_followed(context: Context, tmp_path: Path) -> None:
+def test_nodes_are_read_from_a_folder(context: Context, tmp_path: Path) -> None:
     (tmp_path / "all.json").write_text(json.dumps(OBJECTS))
     facts = source_of(context, cluster(tmp_path)).facts()
     assert [node.name for node in facts.nodes or ()] == ["node-1", "node-2", "node-3"]
     assert facts.why_unknown == ""
 
 
-def test_a_folder_without_files_ends_the_start(context: Context, tmp_path: Path) -> None:
+def test_a_folder_without_files_is_a_usage_error(context: Context, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no"):
         source_of(context, cluster(tmp_path))
 
 
-def test_a_kubeconfig_that_is_missing_ends_the_start_with_the_way_out(context: Context, tmp_path: Path) -> None:
+def test_a_missing_kubeconfig_is_a_usage_error_that_suggests_objects(context: Context, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="or set --objects to a folder to run without a cluster"):
         source_of(context, cluster(kubeconfig=tmp_path / "missing"))
 
 
-def test_nothing_is_listed_before_what_must_be_done_first(context: Context, tmp_path: Path) -> None:
+def test_nothing_is_listed_before_the_begin_event(context: Context, tmp_path: Path) -> None:
     begin = threading.Event()
     with FakeApiServer() as server:
         source = source_of(context, cluster(kubeconfig=server.kubeconfig(tmp_path / "kubeconfig")), begin)

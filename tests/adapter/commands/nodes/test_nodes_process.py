@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 import pytest
 
 from demo.machine.files import replace_file
-from tests.adapter.commands.nodes.world import BUSY, OBJECTS, POD, STRANGER, NodesProcess, running_nodes, series_at
+from tests.adapter.commands.nodes.world import BUSY, OBJECTS, POD, UNMAPPED, NodesProcess, running_nodes, series_at
 from tests.support.loaded_modules import SCIENTIFIC, LoadedModules
 from tests.support.serving import Trust, eventually, run
 from tests.support.worlds import prometheus_with
@@ -83,7 +83,7 @@ def test_the_watcher_has_every_node_with_its_zone_and_pool(nodes: NodesProcess) 
 
 def test_a_series_without_a_node_is_listed_and_logged(nodes: NodesProcess) -> None:
     (unmapped,) = nodes.ask("/nodes/unmapped").document["items"]
-    assert unmapped["instance"] == STRANGER
+    assert unmapped["instance"] == UNMAPPED
     # The log is written by a thread of its own.
     eventually(lambda: "series cannot be mapped to a node" in nodes.log)
     assert nodes.log.count("series cannot be mapped to a node") == 1
@@ -97,14 +97,14 @@ def test_the_scheduler_gets_scores_and_reasons(nodes: NodesProcess) -> None:
     assert best["node"] == "node-1"
 
 
-def test_a_filter_answers_with_as_many_whole_nodes_as_a_request_may_have(nodes: NodesProcess) -> None:
+def test_a_filter_returns_whole_nodes_up_to_the_size_limit_of_a_request(nodes: NodesProcess) -> None:
     items = [{"metadata": {"name": name, "annotations": {"a": "x" * (13 << 20)}}} for name in ("node-1", "a", "b", "c")]
     answer = nodes.ask("/scheduler/filter", {"Pod": POD, "Nodes": {"items": items}, "NodeNames": None})
     assert answer.status == 200
     assert [each["metadata"]["name"] for each in answer.document["Nodes"]["items"]] == ["node-1", "a", "b", "c"]
 
 
-def test_the_descheduler_and_the_hot_nodes_see_the_same(nodes: NodesProcess) -> None:
+def test_the_descheduler_query_and_the_hotspots_use_the_same_loads(nodes: NodesProcess) -> None:
     hot = nodes.ask("/hotspots").document["hot"]
     assert [each["node"] for each in hot] == ["node-2"]
     query = urlencode({"query": 'tidewatch_node_utilization_ratio{resource="cpu",window="15m",stat="avg"}'})
@@ -185,7 +185,7 @@ def test_a_new_pod_counts_before_the_metrics_show_it(nodes: NodesProcess, folder
     eventually(lambda: nodes.prioritized(NAMES)[1] == before)
 
 
-def test_after_a_crash_the_windows_of_the_file_are_served(prometheus: PrometheusProcess, tmp_path: Path) -> None:
+def test_after_a_crash_the_windows_of_the_state_file_are_served(prometheus: PrometheusProcess, tmp_path: Path) -> None:
     flags = (f"--prometheus-url={prometheus.url}", f"--state={tmp_path / 'samples'}")
     with running_nodes(tmp_path, *flags, objects=OBJECTS) as before:
         expected = before.values("node-2")
@@ -239,7 +239,7 @@ def relay(url: str) -> Iterator[tuple[int, threading.Event]]:
         serving.join(10.0)
 
 
-def test_with_load_watchers_variables_alone_it_works_by_instance_once_prometheus_is_there(
+def test_with_only_load_watcher_variables_nodes_are_named_by_instance_once_prometheus_answers(
     prometheus: PrometheusProcess, tmp_path: Path
 ) -> None:
     secret = "not-to-be-seen"
@@ -264,7 +264,7 @@ def test_with_load_watchers_variables_alone_it_works_by_instance_once_prometheus
             assert secret not in nodes.log
 
 
-def stranger_sends_a_body(nodes: NodesProcess, context: ssl.SSLContext) -> bytes:
+def answer_to_body_without_credentials(nodes: NodesProcess, context: ssl.SSLContext) -> bytes:
     """Return the first line of the answer to a large body, of which only the head is ever sent."""
     with (
         socket.create_connection(("127.0.0.1", nodes.port), timeout=20) as plain,
@@ -274,7 +274,7 @@ def stranger_sends_a_body(nodes: NodesProcess, context: ssl.SSLContext) -> bytes
         return sock.recv(4096).partition(b"\r\n")[0]
 
 
-def test_plain_http_beside_tls_opens_nothing_but_what_is_open(tmp_path: Path) -> None:
+def test_plain_http_beside_tls_keeps_the_access_rules(tmp_path: Path) -> None:
     trust = Trust.made_in(tmp_path / "trust")
     (tmp_path / "token").write_text("first")
     flags = (
@@ -296,7 +296,7 @@ def test_plain_http_beside_tls_opens_nothing_but_what_is_open(tmp_path: Path) ->
         assert [nodes.ask(path).status for path in ("/watcher", "/watcher/node-1")] == [503, 503]
 
 
-def test_tls_a_client_certificate_and_a_token_protect_what_they_should(tmp_path: Path) -> None:
+def test_the_client_certificate_protects_the_scheduler_paths_and_the_token_the_reader_paths(tmp_path: Path) -> None:
     trust = Trust.made_in(tmp_path / "trust")
     (tmp_path / "token").write_text("first")
     flags = (
@@ -306,19 +306,19 @@ def test_tls_a_client_certificate_and_a_token_protect_what_they_should(tmp_path:
         f"--client-ca-file={trust.front_proxies.ca_file}",
         f"--token-file={tmp_path / 'token'}",
     )
-    scheduler, anybody = trust.context(trust.front_proxy), trust.context()
+    scheduler, anonymous = trust.context(trust.front_proxy), trust.context()
     args = {"Pod": POD, "NodeNames": NAMES}
     with running_nodes(tmp_path, *flags) as nodes:
-        assert nodes.ask("/scheduler/filter", args, tls=anybody, token="first").status == 401
+        assert nodes.ask("/scheduler/filter", args, tls=anonymous, token="first").status == 401
         assert nodes.ask("/scheduler/filter", args, tls=scheduler).document["NodeNames"] == NAMES
         assert nodes.ask("/scores?policy=peaks", tls=scheduler).status == 401
-        assert nodes.ask("/scores?policy=peaks", tls=anybody, token="hunter2").status == 401
-        assert nodes.ask("/scores?policy=peaks", tls=anybody, token="first").status == 200
-        assert stranger_sends_a_body(nodes, anybody) == b"HTTP/1.1 401 Unauthorized"
+        assert nodes.ask("/scores?policy=peaks", tls=anonymous, token="hunter2").status == 401
+        assert nodes.ask("/scores?policy=peaks", tls=anonymous, token="first").status == 200
+        assert answer_to_body_without_credentials(nodes, anonymous) == b"HTTP/1.1 401 Unauthorized"
         for path in ("/livez", "/metrics"):
-            assert nodes.ask(path, tls=anybody).status == 200
+            assert nodes.ask(path, tls=anonymous).status == 200
         (tmp_path / "token").write_text("hunter2")
-        eventually(lambda: nodes.ask("/scores?policy=peaks", tls=anybody, token="hunter2").status == 200)
+        eventually(lambda: nodes.ask("/scores?policy=peaks", tls=anonymous, token="hunter2").status == 200)
         assert "hunter2" not in nodes.log
 
 
@@ -329,7 +329,7 @@ def test_tls_a_client_certificate_and_a_token_protect_what_they_should(tmp_path:
         (("--scheduling-config=/missing",), {}, "/missing: "),
     ],
 )
-def test_what_cannot_work_ends_the_process_with_one_line(
+def test_invalid_settings_end_the_process_with_one_line(
     flags: tuple[str, ...], environment: dict[str, str], error: str
 ) -> None:
     ended = run("nodes", "--port=0", *flags, environment=environment)

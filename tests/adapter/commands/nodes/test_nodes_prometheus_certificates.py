@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from demo.machine.certificates import KeyPair
 
 
-def test_an_expired_certificate_is_named_while_the_scheduler_is_answered(tmp_path: Path) -> None:
+def test_an_expired_certificate_is_logged_while_the_scheduler_still_gets_answers(tmp_path: Path) -> None:
     authority = Authority(tmp_path / "ca", "ca of prometheus")
     context = tls_of(authority.server(), authority.ca_file)
     certificate, key = tmp_path / "tls.crt", tmp_path / "tls.key"

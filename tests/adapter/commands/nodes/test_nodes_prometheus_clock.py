@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_no_load_is_answered_while_prometheus_is_an_hour_ahead_and_all_is_when_it_is_right_again(
+def test_no_load_is_served_while_prometheus_is_an_hour_ahead_and_all_loads_are_afterwards(
     tmp_path: Path,
 ) -> None:
     with (

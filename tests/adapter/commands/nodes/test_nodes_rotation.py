@@ -44,12 +44,12 @@ class Scheduler:
         self._connection.close()
 
 
-def test_a_removed_ca_counts_no_more_on_connections_in_use_and_the_others_never_fail(tmp_path: Path) -> None:
+def test_clients_of_a_removed_ca_are_refused_on_open_connections_and_others_never_fail(tmp_path: Path) -> None:
     trust = Trust.made_in(tmp_path / "trust")
     authorities = [Authority(tmp_path / f"clients-{number}", f"clients-{number}") for number in range(ROTATIONS + 2)]
     certificate, key, bundle = tmp_path / "tls.crt", tmp_path / "tls.key", tmp_path / "clients.crt"
 
-    def show_another_certificate() -> None:
+    def write_another_certificate() -> None:
         pair = trust.serving.server()
         replace_file(key, pair.key_file.read_text())
         replace_file(certificate, pair.certificate_file.read_text())
@@ -57,7 +57,7 @@ def test_a_removed_ca_counts_no_more_on_connections_in_use_and_the_others_never_
     def trust_from(number: int) -> None:
         replace_file(bundle, "".join(one.ca_file.read_text() for one in authorities[number : number + 2]))
 
-    show_another_certificate()
+    write_another_certificate()
     trust_from(0)
     flags = (
         "--prometheus-url=http://127.0.0.1:9",
@@ -69,7 +69,7 @@ def test_a_removed_ca_counts_no_more_on_connections_in_use_and_the_others_never_
         old, new = (Scheduler(nodes, trust.context(one.client("scheduler"))) for one in authorities[:2])
         assert [old.status(), new.status()] == [200, 200]
         for number in range(1, ROTATIONS + 1):
-            show_another_certificate()
+            write_another_certificate()
             trust_from(number)
 
             def is_refused(old: Scheduler = old, new: Scheduler = new) -> bool:
@@ -85,7 +85,7 @@ def test_a_removed_ca_counts_no_more_on_connections_in_use_and_the_others_never_
         assert not any(line in nodes.log for line in key.read_text().splitlines())
 
 
-def test_the_last_good_token_admits_and_nothing_else_while_the_file_has_none(tmp_path: Path) -> None:
+def test_only_the_last_good_token_is_accepted_while_the_file_has_no_valid_one(tmp_path: Path) -> None:
     rotation = Rotation(tmp_path / "volume")
     rotation.write("the-first-secret")
     flags = ("--prometheus-url=http://127.0.0.1:9", f"--token-file={rotation.token}")
@@ -111,7 +111,7 @@ def test_the_last_good_token_admits_and_nothing_else_while_the_file_has_none(tmp
         assert "secret" not in nodes.log
 
 
-def test_the_last_good_certificate_is_shown_while_the_files_have_none(tmp_path: Path) -> None:
+def test_the_last_good_certificate_is_presented_while_the_files_have_no_valid_one(tmp_path: Path) -> None:
     trust = Trust.made_in(tmp_path / "trust")
     first, second = trust.serving.server(), trust.serving.server()
     clients = Authority(tmp_path / "clients", "clients")
@@ -128,22 +128,22 @@ def test_the_last_good_certificate_is_shown_while_the_files_have_none(tmp_path: 
     )
     with running_nodes(tmp_path, *flags, objects=OBJECTS) as nodes:
 
-        def shown() -> bytes | None:
+        def presented() -> bytes | None:
             tcp = socket.create_connection(("127.0.0.1", nodes.port), PATIENCE_SECONDS)
             with context.wrap_socket(tcp, server_hostname="localhost") as sock:
                 return sock.getpeercert(binary_form=True)
 
-        own = shown()
+        own = presented()
         for broken in ("", whole[: len(whole) // 2], "no PEM", whole):
             replace_file(certificate, broken)
-            assert shown() == own
+            assert presented() == own
         certificate.unlink()
-        assert shown() == own
+        assert presented() == own
         certificate.mkdir()
-        assert shown() == own
+        assert presented() == own
         certificate.rmdir()
         replace_file(certificate, whole)
         replace_file(key, second.key_file.read_text())
-        assert shown() != own
+        assert presented() != own
         assert "PRIVATE KEY" not in nodes.log
         assert not any(line in nodes.log for line in second.key_file.read_text().splitlines())

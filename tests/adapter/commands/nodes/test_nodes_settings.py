@@ -27,7 +27,7 @@ def settings(*arguments: str, **environment: str) -> NodesSettings:
     return nodes_settings(parse_flags(NODES, arguments, {}), environment)
 
 
-def test_without_flags_it_listens_and_asks_as_load_watcher_does() -> None:
+def test_the_defaults_are_those_of_load_watcher() -> None:
     found = settings()
     assert found.server.address == Address("0.0.0.0", 2020)
     assert found.server.tls is None
@@ -57,7 +57,7 @@ def test_without_flags_it_listens_and_asks_as_load_watcher_does() -> None:
         ),
     ],
 )
-def test_a_variable_takes_the_place_of_a_flag(
+def test_a_load_watcher_variable_replaces_a_flag(
     environment: dict[str, str], url: str, headers: tuple[tuple[str, str], ...]
 ) -> None:
     found = settings(**environment)
@@ -65,13 +65,13 @@ def test_a_variable_takes_the_place_of_a_flag(
 
 
 @pytest.mark.parametrize("value", ["true", "false", "no", ""])
-def test_openshift_auth_means_the_service_account_whatever_its_value(value: str) -> None:
+def test_openshift_auth_uses_the_service_account_whatever_its_value(value: str) -> None:
     values = with_load_watcher(parse_flags(NODES, (), {}), {"ENABLE_OPENSHIFT_AUTH": value}).values
     assert values.boolean("prometheus-auth-incluster")
 
 
 @pytest.mark.parametrize("address", ["https://p:9091", "http://p:9090"])
-def test_a_token_that_is_given_replaces_that_of_the_service_account_whose_ca_stays(address: str) -> None:
+def test_a_given_token_replaces_that_of_the_service_account_and_its_ca_is_kept(address: str) -> None:
     environment = {
         "ENABLE_OPENSHIFT_AUTH": "true",
         "METRICS_PROVIDER_TOKEN": SECRET,
@@ -157,7 +157,7 @@ def test_a_flag_wins_over_its_variable_with_a_warning(
         (("--client-ca-file=/c",), {}, "--client-ca-file needs TLS"),
     ],
 )
-def test_what_cannot_be_followed_is_refused_without_a_secret(
+def test_invalid_settings_are_refused_without_showing_a_secret(
     arguments: tuple[str, ...], environment: dict[str, str], message: str
 ) -> None:
     with pytest.raises(UsageError) as caught:
@@ -195,7 +195,7 @@ def test_the_token_is_not_in_the_text_of_the_settings() -> None:
         (("--log-level=error",), "debug", "error"),
     ],
 )
-def test_the_log_level_of_logrus_is_followed(arguments: tuple[str, ...], level: str, expected: str) -> None:
+def test_log_levels_of_logrus_are_accepted(arguments: tuple[str, ...], level: str, expected: str) -> None:
     values = with_log_level(parse_flags(NODES, arguments, {}), {"LOG_LEVEL": level})
     assert values.text("log-level") == expected
     assert not expected or hasattr(logging, expected.upper())
@@ -205,7 +205,7 @@ def test_the_help_lists_the_default_address_of_prometheus() -> None:
     assert "http://prometheus-k8s:9090" in help_text(NODES)
 
 
-def test_a_token_without_a_ca_warns_that_the_scheduler_s_calls_stay_open(tmp_path: Path) -> None:
+def test_a_token_without_a_client_ca_warns_that_the_scheduler_paths_stay_open(tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text(SECRET)
     [warning] = settings(f"--token-file={token}").warnings

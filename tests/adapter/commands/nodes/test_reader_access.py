@@ -69,7 +69,7 @@ def test_any_other_token_is_refused(file: Path, header: str) -> None:
     assert answers(Request("GET", "/", headers=(("Authorization", header),)), BearerToken(file))["/watcher"] == 401
 
 
-def test_a_refusal_says_why_in_the_form_of_its_path(file: Path) -> None:
+def test_a_refusal_has_its_reason_in_the_format_of_the_path(file: Path) -> None:
     routes = protected([Route(path, lambda _: Response(200, b"")) for path in PATHS], BearerToken(file), None)
     bodies = {route.path: answered(route, Request("GET", route.path)) for route in routes}
     assert bodies["/scores"].body == (
@@ -81,7 +81,9 @@ def test_a_refusal_says_why_in_the_form_of_its_path(file: Path) -> None:
     assert bodies["/scores"].headers == (("WWW-Authenticate", "Bearer"),)
 
 
-def test_a_replaced_token_is_followed_and_an_unusable_one_is_not(file: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_replaced_token_takes_effect_and_an_unusable_one_is_ignored(
+    file: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     seconds = [0.0]
     token = BearerToken(file, clock=lambda: seconds[0])
     for content, accepted in (("second", "second"), ("", "second"), ("a\nb", "second"), ("third", "third")):
@@ -98,7 +100,7 @@ def chain_of(authority: Authority, name: str) -> tuple[bytes, ...]:
     return tuple(certificate.public_bytes(Encoding.DER) for certificate in certificates)
 
 
-def test_the_scheduler_needs_a_certificate_of_the_file_in_its_time_of_validity(tmp_path: Path) -> None:
+def test_the_scheduler_needs_a_valid_certificate_of_a_ca_in_the_file(tmp_path: Path) -> None:
     ours, others = Authority(tmp_path / "ours", "ours"), Authority(tmp_path / "others", "others")
     now = [datetime.now(tz=UTC)]
     certificate = ClientCertificate(AuthorityFile(ours.ca_file).current, lambda: now[0])
@@ -112,7 +114,7 @@ def test_the_scheduler_needs_a_certificate_of_the_file_in_its_time_of_validity(t
     assert certificate.problem(good) == "the client certificate, or one above it, is expired or not valid yet"
 
 
-def test_a_token_alone_bounds_what_everybody_may_send_to_the_scheduler(file: Path, tmp_path: Path) -> None:
+def test_with_only_a_token_bodies_for_the_scheduler_paths_are_limited(file: Path, tmp_path: Path) -> None:
     """Whole Node objects are accepted only with a client CA, which makes the sender known before they are read."""
     large = 64 * 2**20
     paths = ("/scheduler/filter", "/scheduler/<policy>/prioritize", "/api/v1/query")
@@ -127,7 +129,7 @@ def test_a_token_alone_bounds_what_everybody_may_send_to_the_scheduler(file: Pat
     assert largest(token, certificate) == largest(None, None) == largest(None, certificate) == [large] * 3
 
 
-def test_a_certificate_protects_the_scheduler_alone(tmp_path: Path) -> None:
+def test_a_client_certificate_protects_only_the_scheduler_paths(tmp_path: Path) -> None:
     ours = Authority(tmp_path / "ours", "ours")
     certificate = ClientCertificate(AuthorityFile(ours.ca_file).current)
     refused = [path for path, status in answers(Request("POST", "/"), certificate=certificate).items() if status == 401]

@@ -32,7 +32,9 @@ def _answer(_request: Request) -> Response:
         ("/other", (b"certificate",), 0),
     ],
 )
-def test_large_bodies_of_strangers_get_no_reserved_thread(path: str, chain: tuple[bytes, ...], reserved: int) -> None:
+def test_large_bodies_without_a_client_certificate_get_no_reserved_thread(
+    path: str, chain: tuple[bytes, ...], reserved: int
+) -> None:
     routes = [Route(one, _answer, ("POST",), LARGEST, is_frequent=True) for one in ("/scheduler/filter", "/other")]
     plan = plan_by_routes(routes)(Head("POST", path, (), chain))
     assert plan is not None
@@ -42,9 +44,7 @@ def test_large_bodies_of_strangers_get_no_reserved_thread(path: str, chain: tupl
 @pytest.mark.parametrize(
     ("sent", "known"), [("Bearer of-readers", 1), ("bearer of-readers", 1), ("Bearer x", 0), ("", 0)]
 )
-def test_a_reader_with_the_token_is_known_before_its_request_has_a_thread(
-    sent: str, known: int, tmp_path: Path
-) -> None:
+def test_a_reader_is_authenticated_before_its_request_gets_a_thread(sent: str, known: int, tmp_path: Path) -> None:
     (tmp_path / "token").write_text("of-readers\n")
     token = BearerToken(tmp_path / "token")
     ours, theirs = socket.socketpair()

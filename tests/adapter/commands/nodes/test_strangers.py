@@ -57,12 +57,12 @@ def series_at(now: int) -> list[str]:
     times = moments(now, STEP_SECONDS, PAST_SECONDS, FUTURE_SECONDS)
     first = times[0]
     for busy, labels in exporters():
-        who = ",".join(f'{name}="{value}"' for name, value in labels.items())
+        label_text = ",".join(f'{name}="{value}"' for name, value in labels.items())
         courses: dict[str, Course] = {}
         for mode, share in (("idle", 1 - busy), ("user", busy)):
-            courses[f'node_cpu_seconds_total{{{who},cpu="0",mode="{mode}"}}'] = counter(first, share)
-        courses[f"node_memory_MemTotal_bytes{{{who}}}"] = always(100)
-        courses[f"node_memory_MemAvailable_bytes{{{who}}}"] = always(round(100 * (1 - busy)))
+            courses[f'node_cpu_seconds_total{{{label_text},cpu="0",mode="{mode}"}}'] = counter(first, share)
+        courses[f"node_memory_MemTotal_bytes{{{label_text}}}"] = always(100)
+        courses[f"node_memory_MemAvailable_bytes{{{label_text}}}"] = always(round(100 * (1 - busy)))
         lines += samples(courses, times)
     return lines
 
@@ -78,7 +78,7 @@ def _nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NodesProcess]:
         yield running
 
 
-def test_every_reader_sees_the_load_that_the_exporters_of_the_nodes_measured(nodes: NodesProcess) -> None:
+def test_all_endpoints_use_only_the_loads_of_the_real_exporters(nodes: NodesProcess) -> None:
     watched: dict[str, Any] = nodes.watched()
     assert sorted(watched) == ["n1", "n2", "n3"]
     for name in watched:
@@ -92,7 +92,7 @@ def test_every_reader_sees_the_load_that_the_exporters_of_the_nodes_measured(nod
     assert "tidewatch_node_hot{" not in nodes.ask("/metrics").text
 
 
-def test_the_strangers_are_named(nodes: NodesProcess) -> None:
+def test_refused_exporters_are_listed_and_logged(nodes: NodesProcess) -> None:
     document = nodes.ask("/nodes/unmapped").document
     assert document["jobs"] == [{"labels": REAL, "nodes": {"cpu": 3, "memory": 3}}]
     refused = {(one["labels"]["job"], one["labels"]["namespace"]) for one in document["items"] if one["refused"]}
@@ -112,7 +112,7 @@ def test_the_strangers_are_named(nodes: NodesProcess) -> None:
     eventually(lambda: "job evil/pods in evil" in nodes.log)
 
 
-def test_a_slash_too_many_is_led_to_the_document(nodes: NodesProcess) -> None:
+def test_paths_with_extra_slashes_are_redirected(nodes: NodesProcess) -> None:
     for path, location in (
         ("//watcher", "/watcher"),
         ("//watcher?host=n1", "/watcher?host=n1"),

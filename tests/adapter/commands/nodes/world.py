@@ -29,7 +29,7 @@ CPUS = 2
 
 BUSY = {"10.0.0.1:9100": 0.25, "10.0.0.2:9100": 0.9, "node-3": 0.5}
 """How busy the CPUs of each instance are; `node-3` is a name, as in kube-prometheus."""
-STRANGER = "10.9.9.9:9100"
+UNMAPPED = "10.9.9.9:9100"
 
 
 def series_at(now: int) -> list[str]:
@@ -37,7 +37,7 @@ def series_at(now: int) -> list[str]:
     lines: list[str] = []
     times = moments(now, STEP_SECONDS, PAST_SECONDS, FUTURE_SECONDS)
     first = times[0]
-    for instance, busy in {**BUSY, STRANGER: 0.1}.items():
+    for instance, busy in {**BUSY, UNMAPPED: 0.1}.items():
         courses: dict[str, Any] = {}
         for cpu in range(CPUS):
             for mode, share in (("idle", 1 - busy), ("user", busy)):

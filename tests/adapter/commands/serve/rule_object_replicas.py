@@ -51,27 +51,27 @@ class Server:
 
     def apply(self, path: str, document: dict[str, Any], manager: str) -> dict[str, Any]:
         assert manager == "tidewatch-adapter"
-        place = "{namespace}/{name}".format(**document["metadata"])
-        if self.failure is not None and place.startswith(self.fails):
-            self.refused.append(place)
+        key = "{namespace}/{name}".format(**document["metadata"])
+        if self.failure is not None and key.startswith(self.fails):
+            self.refused.append(key)
             raise self.failure
-        assert path.endswith(f"/namespaces/{place.replace('/', '/metricrules/')}/status")
+        assert path.endswith(f"/namespaces/{key.replace('/', '/metricrules/')}/status")
         seen = document["metadata"].get("resourceVersion", "")
-        if seen and seen != self.forms[place].metadata.resource_version:
+        if seen and seen != self.forms[key].metadata.resource_version:
             raise ConflictError("the object has been modified", 409)
-        self.written.append(place)
-        if self.statuses.get(place) != document["status"]:
-            self.statuses[place] = document["status"]
-            self.put(self.forms[place])
+        self.written.append(key)
+        if self.statuses.get(key) != document["status"]:
+            self.statuses[key] = document["status"]
+            self.put(self.forms[key])
         return {}
 
     def put(self, item: RuleObjectForm) -> None:
         """Store an object with its status."""
-        place = f"{item.metadata.namespace}/{item.metadata.name}"
-        version = str(int(self.forms[place].metadata.resource_version) + 1 if place in self.forms else 1)
+        key = f"{item.metadata.namespace}/{item.metadata.name}"
+        version = str(int(self.forms[key].metadata.resource_version) + 1 if key in self.forms else 1)
         item = RuleObjectForm(msgspec.structs.replace(item.metadata, resource_version=version), item.spec)
-        self.forms[place] = item
-        item.status = self.statuses.get(place)
+        self.forms[key] = item
+        item.status = self.statuses.get(key)
         for store in self.stores:
             store.put(item)
 

@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 GOOD = (f"--serving-secret={SECRET}", f"--service={SERVICE}", f"--apiservice={CUSTOM}", f"--apiservice={EXTERNAL}")
 
 
-def asked(*flags: str) -> KeptCertificate | None:
+def certificate_of(*flags: str) -> KeptCertificate | None:
     return kept_certificate(parse_flags(SERVE, ["--config=rules.yaml", *flags], {}))
 
 
 class Time:
-    """A clock that moves only when somebody sleeps; something may happen during the sleep."""
+    """A clock that moves only during a sleep; something may happen meanwhile."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -64,22 +64,22 @@ def cluster() -> Iterator[ObjectApiServer]:
 @pytest.fixture
 def kept(cluster: ObjectApiServer, tmp_path: Path) -> KeptCertificate:
     config = cluster.kubeconfig(tmp_path / "config")
-    found = asked(*GOOD, f"--kubeconfig={config}", f"--cert-dir={tmp_path / 'certificates'}")
+    found = certificate_of(*GOOD, f"--kubeconfig={config}", f"--cert-dir={tmp_path / 'certificates'}")
     assert found is not None
     return found
 
 
 class TestFlags:
-    def test_the_flags_say_which_certificate_is_kept(self) -> None:
-        found = asked(*GOOD, "--cert-dir=/c", "--lister-kubeconfig=/k")
+    def test_the_flags_determine_the_kept_certificate(self) -> None:
+        found = certificate_of(*GOOD, "--cert-dir=/c", "--lister-kubeconfig=/k")
         assert found is not None
         assert (found.wanted, str(found.file), str(found.cluster.kubeconfig)) == (WANTED, "/c/serving.pem", "/k")
 
-    def test_without_a_secret_nothing_is_kept(self) -> None:
-        assert asked() is None
+    def test_without_a_secret_flag_no_certificate_is_kept(self) -> None:
+        assert certificate_of() is None
 
     @pytest.mark.parametrize(
-        ("flags", "said"),
+        ("flags", "words"),
         [
             (GOOD[:1], "needs --service=NAMESPACE/NAME and --apiservice=NAME"),
             (GOOD[:2], "needs --service=NAMESPACE/NAME and --apiservice=NAME"),
@@ -96,13 +96,15 @@ class TestFlags:
             ((*GOOD, "--cert-dir="), "--cert-dir is empty"),
         ],
     )
-    def test_what_does_not_fit_is_refused(self, flags: tuple[str, ...], said: str) -> None:
-        with pytest.raises(UsageError, match=said):
-            asked(*flags)
+    def test_contradictory_or_invalid_flags_are_refused(self, flags: tuple[str, ...], words: str) -> None:
+        with pytest.raises(UsageError, match=words):
+            certificate_of(*flags)
 
 
 class TestTheFirstCertificate:
-    def test_it_is_there_when_it_is_trusted(self, kept: KeptCertificate, cluster: ObjectApiServer) -> None:
+    def test_the_certificate_exists_once_the_apiservices_trust_it(
+        self, kept: KeptCertificate, cluster: ObjectApiServer
+    ) -> None:
         certificate = first_certificate(kept)
         assert certificate.certificate_file == certificate.key_file == kept.file
         shown = read_kept(kept.file)
@@ -111,14 +113,18 @@ class TestTheFirstCertificate:
         for name in (CUSTOM, EXTERNAL):
             assert cluster.objects.get_without_rights(APISERVICES, "", name)["spec"]["caBundle"]
 
-    def test_rights_that_come_late_are_waited_for(self, kept: KeptCertificate, cluster: ObjectApiServer) -> None:
+    def test_the_start_waits_for_rights_that_are_granted_late(
+        self, kept: KeptCertificate, cluster: ObjectApiServer
+    ) -> None:
         time = Time()
         cluster.objects.deny("get", "secrets")
         time.meanwhile = lambda: cluster.objects.allow("get", "secrets")
         assert first_certificate(kept, sleep=time.sleep, clock=time.clock).certificate_file.exists()
         assert 0 < time.now < 30
 
-    def test_a_server_that_comes_late_is_waited_for(self, kept: KeptCertificate, cluster: ObjectApiServer) -> None:
+    def test_the_start_waits_for_an_api_server_that_is_down(
+        self, kept: KeptCertificate, cluster: ObjectApiServer
+    ) -> None:
         time = Time()
         cluster.stop()
         looks: list[None] = []
@@ -132,7 +138,7 @@ class TestTheFirstCertificate:
         assert first_certificate(kept, sleep=time.sleep, clock=time.clock).certificate_file.exists()
 
     @pytest.mark.parametrize("verb", ["get", "create"])
-    def test_rights_that_do_not_come_end_the_program_and_nothing_else_is_shown(
+    def test_missing_rights_end_the_program_and_no_other_certificate_is_made(
         self, kept: KeptCertificate, cluster: ObjectApiServer, verb: str
     ) -> None:
         time = Time()
@@ -141,13 +147,15 @@ class TestTheFirstCertificate:
             first_certificate(kept, sleep=time.sleep, clock=time.clock)
         assert not kept.file.exists()
 
-    def test_somebody_elses_secret_ends_the_program(self, kept: KeptCertificate, cluster: ObjectApiServer) -> None:
+    def test_a_secret_that_another_program_made_ends_the_program(
+        self, kept: KeptCertificate, cluster: ObjectApiServer
+    ) -> None:
         time = Time()
         cluster.objects.put(SECRETS, SECRET.namespace, SECRET.name, {"data": {"tls.crt": "Zm9v"}})
         with pytest.raises(StartError, match="not made by this program"):
             first_certificate(kept, sleep=time.sleep, clock=time.clock)
 
-    def test_an_apiservice_that_cannot_be_patched_is_waited_for_and_then_logged(
+    def test_the_start_waits_for_an_apiservice_that_cannot_be_patched_and_then_logs_it(
         self, kept: KeptCertificate, cluster: ObjectApiServer, caplog: pytest.LogCaptureFixture
     ) -> None:
         time = Time()

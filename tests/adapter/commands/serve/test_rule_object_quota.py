@@ -13,31 +13,31 @@ if TYPE_CHECKING:
     import pytest
 
 
-def test_objects_beyond_the_quota_of_their_namespace_are_told_so_and_never_read(
+def test_objects_beyond_the_quota_of_their_namespace_get_a_status_and_are_never_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     read: list[str] = []
 
-    def noted(content: ObjectContent, *others: Any) -> RuleObject:  # noqa: ANN401 - passed on
+    def record_read(content: ObjectContent, *others: Any) -> RuleObject:  # noqa: ANN401 - passed on
         read.append(content.name)
         return read_rule_object(content, *others)
 
-    monkeypatch.setattr("adapter.commands.serve.rule_objects.read_rule_object", noted)
+    monkeypatch.setattr("adapter.commands.serve.rule_objects.read_rule_object", record_read)
     server = Server()
     replica = Replica(server, most=2)
     for name in "abcdefgh":
         server.put(form(f"shop/{name}", spec_with(QUEUE, name={"as": name})))
     replica.pass_time(10)
     assert read == ["a", "b"]
-    told = {name: ready(server.statuses[f"shop/{name}"])[1] for name in "abch"}
-    assert told == {"a": "Served", "b": "Served", "c": "TooManyRules", "h": "TooManyRules"}
+    reasons = {name: ready(server.statuses[f"shop/{name}"])[1] for name in "abch"}
+    assert reasons == {"a": "Served", "b": "Served", "c": "TooManyRules", "h": "TooManyRules"}
     assert replica.house.readings.catalogue_of("shop").find_external("c") is None
     written = len(server.written)
     replica.pass_time(30)
     assert len(server.written) == written
 
 
-def test_an_object_that_comes_within_the_quota_is_served() -> None:
+def test_an_object_is_served_once_it_is_within_the_quota() -> None:
     server = Server()
     replica = Replica(server, most=1)
     for name in "abc":
@@ -51,7 +51,7 @@ def test_an_object_that_comes_within_the_quota_is_served() -> None:
     assert ready(server.statuses["shop/c"]) == ("False", "TooManyRules")
 
 
-def test_a_quota_of_none_is_told_to_everybody() -> None:
+def test_with_a_quota_of_zero_each_object_gets_a_status() -> None:
     server = Server()
     replica = Replica(server, most=0)
     server.put(form("shop/a"))
@@ -59,7 +59,7 @@ def test_a_quota_of_none_is_told_to_everybody() -> None:
     assert ready(server.statuses["shop/a"]) == ("False", "TooManyRules")
 
 
-def test_many_objects_beyond_a_quota_keep_nobody_from_his_status() -> None:
+def test_many_objects_beyond_a_quota_do_not_delay_the_status_of_others() -> None:
     server = Server()
     replica = Replica(server, most=1)
     for number in range(2000):
@@ -70,7 +70,7 @@ def test_many_objects_beyond_a_quota_keep_nobody_from_his_status() -> None:
     assert len(server.written) < 2000
 
 
-def test_an_object_beyond_the_quota_whose_status_was_refused_is_told_later() -> None:
+def test_a_refused_status_of_an_object_beyond_the_quota_is_written_later() -> None:
     server = Server()
     replica = Replica(server, most=1)
     server.put(form("shop/a"))
@@ -84,7 +84,7 @@ def test_an_object_beyond_the_quota_whose_status_was_refused_is_told_later() -> 
     assert ready(server.statuses["shop/b"]) == ("False", "TooManyRules")
 
 
-def test_a_status_beyond_the_quota_that_is_always_refused_is_no_storm_of_requests(
+def test_a_status_that_is_always_refused_does_not_cause_a_storm_of_requests(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """The API server refuses the status of an object whose spec its definition no longer allows."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_an_object_is_served_and_told_so_once() -> None:
+def test_an_object_is_served_and_its_status_is_written_at_most_twice() -> None:
     server = Server()
     replica = Replica(server)
     server.put(form("shop/queue"))
@@ -66,7 +66,7 @@ def test_a_replica_that_has_not_seen_a_status_yet_does_not_write_it_again() -> N
     assert server.statuses["shop/queue"] is written
 
 
-def test_a_changed_object_is_read_and_told_of_again() -> None:
+def test_a_changed_object_is_read_again_and_gets_a_new_status() -> None:
     server = Server()
     replica = Replica(server)
     server.put(form("shop/queue"))
@@ -78,7 +78,7 @@ def test_a_changed_object_is_read_and_told_of_again() -> None:
     assert replica.house.readings.catalogue_of("shop").external == ()
 
 
-def test_an_object_that_is_deleted_is_withdrawn_and_not_written_to() -> None:
+def test_a_deleted_object_is_withdrawn_and_its_status_is_not_written() -> None:
     server = Server()
     replica = Replica(server)
     server.put(form("shop/queue"))
@@ -106,7 +106,7 @@ def test_objects_are_withdrawn_if_their_definition_was_removed(is_removed: bool,
     assert sum(len(each.known) for each in replica.house.readings.rule_objects().values()) == served
 
 
-def test_a_change_of_the_status_alone_reads_nothing_again() -> None:
+def test_a_change_of_only_the_status_does_not_cause_a_read() -> None:
     replica = Replica(Server())
     replica.store.put(form("shop/queue"))
     replica.changes.contents.clear()
@@ -115,7 +115,7 @@ def test_a_change_of_the_status_alone_reads_nothing_again() -> None:
     assert replica.changes.take_statuses() == {"shop"}
 
 
-def test_a_new_list_takes_the_place_of_everything() -> None:
+def test_a_new_list_replaces_all_objects() -> None:
     replica = Replica(Server())
     replica.store.put(form("shop/old"))
     replica.changes.contents.clear()
@@ -129,7 +129,7 @@ def test_a_new_list_takes_the_place_of_everything() -> None:
 @pytest.mark.parametrize(
     ("failure", "lines"), [(ForbiddenError("patch is not allowed", 403), 1), (NotFoundError("gone", 404), 0)]
 )
-def test_a_write_that_fails_is_one_line_in_the_log_and_tried_again(
+def test_a_failed_write_is_logged_at_most_once_and_tried_again(
     failure: KubernetesError, lines: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     server = Server(failure=failure)
@@ -142,7 +142,7 @@ def test_a_write_that_fails_is_one_line_in_the_log_and_tried_again(
     assert ready(server.statuses["shop/queue"]) == ("True", "Served")
 
 
-def test_a_status_that_is_refused_keeps_no_other_object_from_its_status() -> None:
+def test_a_refused_status_does_not_delay_those_of_other_objects() -> None:
     server = Server(failure=StatusError("the object is invalid", 422), fails="bad")
     replica = Replica(server)
     for number in range(5):
@@ -154,7 +154,7 @@ def test_a_status_that_is_refused_keeps_no_other_object_from_its_status() -> Non
     assert server.written == ["shop/queue"]
 
 
-def test_a_namespace_with_many_objects_does_not_take_every_turn() -> None:
+def test_a_namespace_with_many_objects_does_not_delay_others() -> None:
     server = Server()
     replica = Replica(server)
     for number in range(200):
@@ -167,7 +167,7 @@ def test_a_namespace_with_many_objects_does_not_take_every_turn() -> None:
     assert server.statuses.keys() < server.forms.keys()
 
 
-def test_an_object_that_took_the_name_of_another_gets_no_status_of_it() -> None:
+def test_a_recreated_object_does_not_get_the_status_of_its_predecessor() -> None:
     server = Server()
     replica = Replica(server)
     replica.store.put(form("shop/queue"))
@@ -218,7 +218,7 @@ def test_slow_objects_of_one_namespace_are_read_after_those_of_others(monkeypatc
     assert not replica.loader.load()
 
 
-def test_an_object_on_which_the_program_fails_is_refused_and_stops_no_other(
+def test_an_object_that_causes_an_internal_error_is_refused_and_does_not_affect_others(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fails(content: ObjectContent, *rest: Any) -> RuleObject:  # noqa: ANN401 - as the original
@@ -244,7 +244,7 @@ def settings_of(*flags: str, files: Path | None = None) -> object:
     return rule_object_settings(values, ObjectSettings(files=files, cluster=cluster_settings(values)))
 
 
-def test_objects_are_not_served_unless_a_flag_says_so() -> None:
+def test_objects_are_served_only_with_the_flag() -> None:
     assert settings_of() is None
     assert settings_of("--metric-rules") is not None
 
@@ -254,6 +254,6 @@ def test_objects_need_a_cluster(tmp_path: Path) -> None:
         settings_of("--metric-rules", files=tmp_path)
 
 
-def test_the_label_of_the_namespace_must_be_a_label() -> None:
+def test_the_namespace_label_must_be_a_valid_label_name() -> None:
     with pytest.raises(UsageError, match="cannot be a label"):
         settings_of("--metric-rules", '--metric-rules-namespace-label=a"b')
