@@ -54,7 +54,7 @@ class Script:
         self.file: SampleSet | None = None
         self.offered: list[SampleSet] = []
         self.made: list[SchedulingSettings] = []
-        self.asked_with: list[SampleSet | None] = []
+        self.refreshed_with: list[SampleSet | None] = []
         self.needed: list[bool] = []
         self.past: SampleGrid | None = None
         """The samples of the week that Prometheus has, which end now."""
@@ -64,7 +64,7 @@ class Script:
 
     def refresh(self, _now: float, samples: SampleSet | None, _nodes: object, *, kept_queries: int) -> RefreshResult:
         assert kept_queries in {0, 1}
-        self.asked_with.append(samples)
+        self.refreshed_with.append(samples)
         self.meanwhile()
         if self.fails:
             raise self.fails

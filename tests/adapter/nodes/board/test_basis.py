@@ -1,4 +1,4 @@
-"""Scores are based on metrics; without metrics there are none for five minutes, and then they rest on requests."""
+"""Scores are based on metrics; without metrics there are none for five minutes, and then they are based on requests."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def snapshot(
         ([(300.0, snapshot({"a": 0.5}, estimated=True))], "requests"),
     ],
 )
-def test_scores_rest_on_requests_after_five_minutes_without_metrics(
+def test_scores_are_based_on_requests_after_five_minutes_without_metrics(
     steps: list[tuple[float, LoadSnapshot | None]], expected: str
 ) -> None:
     state = basis_at_start(0.0)

@@ -96,11 +96,11 @@ def test_the_file_is_served_until_the_first_refresh(script: Script) -> None:
     assert keeper.published.board.basis == "metrics"
     assert not keeper.has_tried
     keeper.refresh()
-    assert script.asked_with == [script.file]
+    assert script.refreshed_with == [script.file]
     assert averages(keeper) == pytest.approx({"a": 0.2, "b": 0.4})
 
 
-def test_samples_of_the_file_alone_are_not_written_to_it_again(script: Script) -> None:
+def test_samples_from_the_state_file_alone_are_not_written_to_it_again(script: Script) -> None:
     script.file = steady(0.3, 0.3, from_file=True)
     script.result = RefreshResult(script.file, failures={CPU: "no connection."})
     keeper = script.keeper()
@@ -109,7 +109,7 @@ def test_samples_of_the_file_alone_are_not_written_to_it_again(script: Script) -
     assert script.offered == []
 
 
-def test_an_outage_ends_in_middle_scores_then_in_requests_and_estimates(script: Script) -> None:
+def test_an_outage_leads_to_middle_scores_and_then_to_requests_and_estimates(script: Script) -> None:
     script.facts = NodeFacts(NODES, pods=placed([a_pod("one", "a", resources("1")), a_pod("two", "b", resources("2"))]))
     keeper = script.keeper()
     keeper.refresh()
@@ -133,7 +133,7 @@ def test_an_outage_ends_in_middle_scores_then_in_requests_and_estimates(script: 
     assert keeper.published.board.basis == "metrics"
 
 
-def test_a_failed_query_stands_until_the_resource_has_newer_samples(
+def test_a_query_failure_is_reported_until_the_resource_has_newer_samples(
     script: Script, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -152,11 +152,11 @@ def test_a_failed_query_stands_until_the_resource_has_newer_samples(
         script.result = result
         keeper.refresh()
         assert failures() == expected
-    said = [message for message in caplog.messages if "newest samples" in message]
-    assert said == ["the newest samples of cpu are missing: refused.", "the newest samples of cpu are available again"]
+    lines = [message for message in caplog.messages if "newest samples" in message]
+    assert lines == ["the newest samples of cpu are missing: refused.", "the newest samples of cpu are available again"]
 
 
-def test_a_change_of_pods_is_followed_without_a_refresh(script: Script) -> None:
+def test_changed_pods_take_effect_without_a_refresh(script: Script) -> None:
     keeper = script.keeper()
     keeper.refresh()
     watcher = keeper.published.watcher
@@ -164,10 +164,10 @@ def test_a_change_of_pods_is_followed_without_a_refresh(script: Script) -> None:
     keeper.rebuild()
     assert keeper.published.board.columns.requested["cpu"].tolist() == [1000.0, 0.0]
     assert keeper.published.watcher is watcher
-    assert len(script.asked_with) == 1
+    assert len(script.refreshed_with) == 1
 
 
-def test_a_pod_that_is_bound_while_prometheus_is_asked_is_not_forgotten(script: Script) -> None:
+def test_a_pod_that_is_bound_during_a_refresh_is_counted(script: Script) -> None:
     keeper = script.keeper()
 
     def bind() -> None:
@@ -180,7 +180,7 @@ def test_a_pod_that_is_bound_while_prometheus_is_asked_is_not_forgotten(script: 
     assert averages(keeper) == pytest.approx({"a": 0.2, "b": 0.4})
 
 
-def test_nodes_that_become_known_while_prometheus_is_asked_wait_for_the_next_refresh(script: Script) -> None:
+def test_nodes_that_become_known_during_a_refresh_are_used_from_the_next_one(script: Script) -> None:
     known, script.facts = script.facts, NodeFacts(why_unknown="not listed yet")
     script.result = RefreshResult(steady(0.2, 0.4, nodes=("10.0.0.1", "10.0.0.2")))
     keeper = script.keeper()
@@ -196,7 +196,7 @@ def test_nodes_that_become_known_while_prometheus_is_asked_wait_for_the_next_ref
     assert averages(keeper) == pytest.approx({"a": 0.2, "b": 0.4})
 
 
-def test_a_configuration_that_asks_otherwise_drops_the_answer_that_is_under_way(script: Script) -> None:
+def test_a_configuration_with_other_queries_discards_the_answer_of_the_current_refresh(script: Script) -> None:
     keeper = script.keeper()
     script.meanwhile = lambda: keeper.use(SchedulingSettings(matchers={"cluster": "east"}))
     keeper.refresh()
@@ -204,7 +204,7 @@ def test_a_configuration_that_asks_otherwise_drops_the_answer_that_is_under_way(
     assert script.offered == []
 
 
-def test_a_configuration_that_asks_otherwise_drops_an_answer_that_is_being_published(script: Script) -> None:
+def test_a_configuration_with_other_queries_discards_an_answer_that_is_being_published(script: Script) -> None:
     keeper = script.keeper()
 
     def answered() -> None:
@@ -231,10 +231,10 @@ def test_another_policy_keeps_the_samples_and_another_query_drops_them(script: S
     keeper.refresh()
     keeper.use(SchedulingSettings(filter=FilterSettings({CPU: 0.5})))
     keeper.refresh()
-    assert (len(script.made), script.asked_with[-1]) == (1, script.result.samples)
+    assert (len(script.made), script.refreshed_with[-1]) == (1, script.result.samples)
     keeper.use(SchedulingSettings(matchers={"cluster": "east"}))
     keeper.refresh()
-    assert (len(script.made), script.asked_with[-1]) == (2, None)
+    assert (len(script.made), script.refreshed_with[-1]) == (2, None)
 
 
 def test_the_next_hour_is_published_once_the_week_is_read(script: Script) -> None:
@@ -257,7 +257,7 @@ def test_the_next_hour_is_published_once_the_week_is_read(script: Script) -> Non
     assert script.needed == [True, True]
 
 
-def test_a_policy_that_is_listed_later_needs_the_week_from_then_on(script: Script) -> None:
+def test_a_policy_that_is_added_later_needs_the_week_from_then_on(script: Script) -> None:
     keeper = script.keeper()
     keeper.refresh()
     keeper.use(SchedulingSettings(policies=(PREDICTED,)))
@@ -265,7 +265,7 @@ def test_a_policy_that_is_listed_later_needs_the_week_from_then_on(script: Scrip
     assert script.needed == [False, True]
 
 
-def test_hot_nodes_are_shown_as_metrics(script: Script) -> None:
+def test_hot_nodes_are_exposed_as_metrics(script: Script) -> None:
     keeper = script.keeper(SchedulingSettings(hotspots=HotspotSettings({CPU: 0.3}, rounds=1)))
     keeper.refresh()
     assert keeper.published.hot.splitlines()[2] == b'tidewatch_node_hot{node="b"} 1'
@@ -281,7 +281,7 @@ def test_unmapped_instances_are_logged_once(script: Script, caplog: pytest.LogCa
     assert sum("cannot be mapped" in message for message in caplog.messages) == 2
 
 
-def test_without_a_cluster_the_names_are_those_of_instances_which_is_said_once(
+def test_without_a_cluster_nodes_are_named_by_instance_which_is_logged_once(
     script: Script, caplog: pytest.LogCaptureFixture
 ) -> None:
     script.facts = NodeFacts()

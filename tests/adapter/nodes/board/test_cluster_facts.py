@@ -13,7 +13,7 @@ def node(name: str, labels: dict[str, str] | None = None) -> ClusterNode:
     )
 
 
-def test_nodes_are_known_by_name_where_they_are_observed() -> None:
+def test_observed_nodes_are_sorted_by_name() -> None:
     placed = PlacedPods()
     facts = node_facts(ClusterState(nodes=Observed((node("b"), node("a")), 1.0)), Observed(placed, 1.0))
     assert [one.name for one in facts.nodes or ()] == ["a", "b"]
@@ -21,12 +21,12 @@ def test_nodes_are_known_by_name_where_they_are_observed() -> None:
     assert facts.why_unknown == ""
 
 
-def test_nodes_that_are_in_order_stay_the_same_value() -> None:
+def test_sorted_nodes_are_returned_as_the_same_object() -> None:
     nodes = (node("a"), node("b"))
     assert node_facts(ClusterState(nodes=Observed(nodes, 1.0)), Unknown("")).nodes is nodes
 
 
-def test_what_is_unknown_has_its_reason() -> None:
+def test_unknown_nodes_have_a_reason() -> None:
     facts = node_facts(ClusterState(nodes=Unknown("not allowed")), Unknown("pods are not watched"))
     assert (facts.nodes, facts.why_unknown, facts.pods) == (None, "not allowed", None)
     assert NodeFacts().why_unknown.startswith("nothing names a cluster")
@@ -37,8 +37,8 @@ def test_zones_come_from_either_label_and_pools_from_the_configured_one() -> Non
         node("a", {"topology.kubernetes.io/zone": "east", "example.com/pool": "batch"}),
         node("b", {"failure-domain.beta.kubernetes.io/zone": "west"}),
     )
-    places = node_topology(nodes, "example.com/pool")
-    assert dict(places.zones) == {"a": "east", "b": "west"}
-    assert dict(places.pools) == {"a": "batch", "b": ""}
+    topology = node_topology(nodes, "example.com/pool")
+    assert dict(topology.zones) == {"a": "east", "b": "west"}
+    assert dict(topology.pools) == {"a": "batch", "b": ""}
     assert node_topology(nodes, "").pools == {}
     assert node_topology(None, "x").zones == {}

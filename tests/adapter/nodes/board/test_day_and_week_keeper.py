@@ -22,8 +22,8 @@ class Part:
 
     day = None
 
-    def __init__(self, name: str, lacks: int, asked: list[str]) -> None:
-        self.name, self.lacks, self.asked = name, lacks, asked
+    def __init__(self, name: str, lacks: int, queried: list[str]) -> None:
+        self.name, self.lacks, self.queried = name, lacks, queried
 
     def refreshed(self, *_of: object) -> None:
         return
@@ -36,21 +36,21 @@ class Part:
         if not self.lacks:
             return 0
         self.lacks -= 1
-        self.asked.append(self.name)
+        self.queried.append(self.name)
         return 1
 
 
-def asked_of(day: int, week: int, refresh_seconds: float, refreshes: int) -> list[str]:
+def queried_parts(day: int, week: int, refresh_seconds: float, refreshes: int) -> list[str]:
     """Return what is queried while each refresh sends as many queries as it may."""
-    asked: list[str] = []
-    parts = (Part("day", day, asked), Part("week", week, asked))
+    queried: list[str] = []
+    parts = (Part("day", day, queried), Part("week", week, queried))
     keeper = PastKeeper(cast("DayKeeper", parts[0]), cast("WeekKeeper", parts[1]), refresh_seconds)
     allowed = max(1, int(12 * refresh_seconds / 60))
     for _ in range(refreshes):
         result = RefreshResult(SampleSet({}), queries=allowed - keeper.kept_queries)
         keeper.refreshed(result, Machines())
         keeper.fill(cast("SampleRefresher", None), result, Machines(), needs_week=True)
-    return asked
+    return queried
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def asked_of(day: int, week: int, refresh_seconds: float, refreshes: int) -> lis
         (0, 0, []),
     ],
 )
-def test_day_and_week_take_turns_with_the_queries_that_are_left(day: int, week: int, expected: list[str]) -> None:
-    # Of ten refreshes one leaves a query.
-    assert asked_of(day, week, refresh_seconds=5.0, refreshes=40) == expected
-    assert asked_of(day, week, refresh_seconds=30.0, refreshes=40) == expected
+def test_day_and_week_take_turns_with_the_remaining_queries(day: int, week: int, expected: list[str]) -> None:
+    # One of ten refreshes leaves a query.
+    assert queried_parts(day, week, refresh_seconds=5.0, refreshes=40) == expected
+    assert queried_parts(day, week, refresh_seconds=30.0, refreshes=40) == expected

@@ -105,7 +105,7 @@ def best(board: Board, policy: PolicyName) -> str:
     return board.columns.names[int(np.argmax(scores.values))]
 
 
-def test_the_node_that_stays_quiet_is_chosen_over_the_one_that_is_quiet_now_before_and_after_a_restart(
+def test_a_node_that_stays_quiet_beats_one_that_is_only_quiet_now_also_after_a_restart(
     client: PrometheusClient, tmp_path: Path
 ) -> None:
     keeper = keeper_of(client, tmp_path)
@@ -123,7 +123,7 @@ def test_the_node_that_stays_quiet_is_chosen_over_the_one_that_is_quiet_now_befo
     restarted = keeper_of(client, tmp_path)
     restarted.read_file()
     assert verdicts(restarted.published.board) == ["short_history"] * 2
-    # The first refresh publishes before anything of the past is asked for.
+    # The first refresh publishes before anything of the past is queried.
     restarted.refresh()
     assert verdicts(restarted.published.board) == ["predicted", "not_better"]
     assert best(restarted.published.board, PolicyName.PREDICTED_LOAD_PACKING) == "steady"

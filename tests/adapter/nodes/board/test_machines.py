@@ -71,7 +71,7 @@ def test_another_machine_under_the_same_name_inherits_nothing(away: tuple[tuple[
     assert np.isnan(day_of_a(DayScript(), *away, (ANOTHER, OTHER)))
 
 
-def test_a_new_machine_is_not_estimated_by_what_the_former_one_used() -> None:
+def test_a_new_machine_is_not_estimated_from_the_usage_of_the_former_one() -> None:
     """`a` used three times its requests. The new machine is never measured, so it is taken to be like the others."""
     script = Script()
     pods = placed([a_pod("one", "a", resources("1")), a_pod("two", "b", resources("1"))])
@@ -89,7 +89,7 @@ def test_a_new_machine_is_not_estimated_by_what_the_former_one_used() -> None:
     assert found == pytest.approx([np.nan, 0.25, 0.25], nan_ok=True)
 
 
-def test_the_past_that_is_read_later_is_that_of_the_present_machine_alone() -> None:
+def test_past_samples_of_a_former_machine_are_not_used() -> None:
     script = DayScript()
     script.has_day = False
     keeper = script.keeper()
@@ -123,7 +123,7 @@ def test_the_past_that_is_read_later_is_that_of_the_present_machine_alone() -> N
         ({"uid": "1", "system_uuid": "a"}, {"uid": "2", "system_uuid": "A"}, False),
     ],
 )
-def test_a_machine_is_known_by_the_best_evidence_of_both_nodes(
+def test_a_machine_is_identified_by_the_best_evidence_of_both_nodes(
     former: dict[str, str], present: dict[str, str], *, replaced: bool
 ) -> None:
     machines = Machines().after((replace(a_node("a"), **former),), 0.0)  # type: ignore[arg-type]
@@ -138,13 +138,13 @@ def test_a_machine_that_stays_away_is_forgotten() -> None:
     assert machines.after((OTHER,), 30.0 + REMEMBERED_SECONDS).names == ("b",)
 
 
-def test_while_nodes_are_not_known_the_machines_stay_known() -> None:
+def test_machines_are_remembered_while_nodes_are_unknown() -> None:
     unknown = Machines().after((NODE,), 0.0).after(None, 30.0)
     assert unknown.names is None
     assert unknown.after((ANOTHER,), 60.0).replaced == {"a"}
 
 
-def test_a_clock_that_was_ahead_hides_no_later_samples() -> None:
+def test_a_clock_that_was_ahead_does_not_hide_later_samples() -> None:
     machines = Machines().after((NODE,), 0.0).after((ANOTHER,), 1e9).after((ANOTHER,), 60.0)
     assert machines.by_name["a"].measured_since == 60.0
 
@@ -166,7 +166,7 @@ def after_restart(record: MachineRecord | None, present: ClusterNode) -> tuple[B
 RECORD = MachineRecord("EC2A", "aws:///i-1", "1")
 
 
-def test_a_machine_that_was_replaced_while_no_process_ran_leaves_nothing_to_the_new_one() -> None:
+def test_a_machine_replaced_while_no_process_ran_passes_no_samples_to_the_new_one() -> None:
     keeper, _ = after_restart(RECORD, ANOTHER)
     assert np.isnan(averages(keeper)["a"])
     assert averages(keeper)["b"] == pytest.approx(0.4)
@@ -177,14 +177,14 @@ def test_a_machine_that_was_replaced_while_no_process_ran_leaves_nothing_to_the_
     [(RECORD, NODE), (RECORD, AGAIN), (None, ANOTHER), (MachineRecord(), ANOTHER)],
     ids=["the same", "registered again", "a file of a former version", "nothing known"],
 )
-def test_a_machine_that_is_not_known_to_be_another_keeps_what_the_file_has(
+def test_a_machine_that_may_be_the_same_keeps_the_samples_of_the_state_file(
     record: MachineRecord | None, present: ClusterNode
 ) -> None:
     keeper, _ = after_restart(record, present)
     assert averages(keeper)["a"] == pytest.approx(0.9)
 
 
-def test_the_file_says_which_machines_were_measured_and_since_when() -> None:
+def test_the_state_file_records_which_machines_were_measured_and_since_when() -> None:
     _, script = after_restart(RECORD, ANOTHER)
     assert script.offered[-1].machines == {
         "a": MachineRecord("EC2B", "aws:///i-1", "4", END + 2.0 * STEP),
@@ -204,12 +204,12 @@ def test_the_file_says_which_machines_were_measured_and_since_when() -> None:
         (replace(ANOTHER, created=END + 10.0, uid="1"), END + 60.0),
     ],
 )
-def test_a_new_machine_has_what_was_measured_since_its_node_was_created(present: ClusterNode, since: float) -> None:
+def test_a_new_machine_gets_samples_from_the_creation_of_its_node_on(present: ClusterNode, since: float) -> None:
     found = Machines.of_file(replace(steady(0.9, 0.4), machines={"a": RECORD})).after((present,), END + 60.0)
     assert found.by_name["a"].measured_since == since
 
 
-def test_the_former_machine_of_a_name_stays_out_of_what_is_read_after_a_restart() -> None:
+def test_samples_of_a_former_machine_are_not_used_after_a_restart() -> None:
     record = replace(RECORD, measured_since=END + float(STEP))
     keeper, script = after_restart(record, NODE)
     assert np.isnan(averages(keeper)["a"])

@@ -24,14 +24,14 @@ def samples_until(end: int) -> SampleSet:
     return SampleSet({CPU: SampleGrid(CPU, 15, end, ("a",), np.full((1, 1), 0.5), unknown, unknown, unknown, unknown)})
 
 
-def test_a_failure_whose_numbers_alone_change_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failure_that_differs_only_in_numbers_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     reports = RefreshReports()
     for why in ("no answer within 6 s", "no answer within 1.98 s", "no answer within 5.99 s", "refused", "refused"):
         assert reports.failures(RefreshResult(SampleSet({}), failures={CPU: why})) == {CPU: why}
     assert [message.rpartition(": ")[2] for message in caplog.messages] == ["no answer within 6 s", "refused"]
 
 
-def test_one_cause_is_logged_once_however_many_resources_it_reaches_and_when(caplog: pytest.LogCaptureFixture) -> None:
+def test_one_cause_is_logged_once_for_any_number_of_resources(caplog: pytest.LogCaptureFixture) -> None:
     reports = RefreshReports()
     everything = dict.fromkeys(LoadResource, "no connection")
     for failures in ({CPU: "no connection"}, everything, everything):
@@ -54,7 +54,7 @@ def test_resources_with_the_same_cause_share_a_line_and_another_cause_has_its_ow
     ]
 
 
-def test_resources_that_are_available_again_at_once_share_a_line(caplog: pytest.LogCaptureFixture) -> None:
+def test_resources_that_are_available_again_at_the_same_time_share_a_line(caplog: pytest.LogCaptureFixture) -> None:
     reports = RefreshReports()
     reports.failures(RefreshResult(samples_until(900), failures={CPU: "refused", MEMORY: "refused"}))
     caplog.clear()
@@ -80,7 +80,7 @@ def test_a_failure_ends_with_newer_samples_although_the_clock_was_set_back() -> 
     assert reports.failures(RefreshResult(samples_until(915))) == {}
 
 
-def test_instances_that_are_gone_leave_room_in_the_memory_for_others(
+def test_instances_that_are_gone_make_room_for_others_in_memory(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where pods come and go, their addresses change all the time."""
@@ -93,7 +93,7 @@ def test_instances_that_are_gone_leave_room_in_the_memory_for_others(
 
 
 def test_many_jobs_that_do_not_count_take_few_lines(caplog: pytest.LogCaptureFixture) -> None:
-    """Whoever may export nodes may give each series a job of its own, and other ones at each refresh."""
+    """A tenant can give each of its series a job of its own, and other ones at each refresh."""
     reports = RefreshReports()
     for refresh in range(2):
         refused = [

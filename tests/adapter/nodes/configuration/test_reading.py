@@ -81,7 +81,7 @@ def read(text: str) -> SchedulingSettings:
     return read_scheduling(HEAD + dedent(text), "s.yaml")
 
 
-def test_a_file_with_nothing_but_its_head_is_the_default() -> None:
+def test_a_file_with_only_the_header_gives_the_defaults() -> None:
     assert read("") == SchedulingSettings()
 
 
@@ -270,7 +270,7 @@ def test_every_key_is_read() -> None:
         ("hotspots: {rounds: 0}", "s.yaml:3: `rounds` is 0: write a whole number from 1 to 1000"),
     ],
 )
-def test_what_is_wrong_is_refused_with_its_line_and_repair(text: str, expected: str) -> None:
+def test_mistakes_are_refused_with_their_line_and_repair(text: str, expected: str) -> None:
     with pytest.raises(SchedulingFileError) as caught:
         read(text)
     assert [str(problem) for problem in caught.value.problems] == [expected]

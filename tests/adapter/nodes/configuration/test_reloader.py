@@ -79,9 +79,9 @@ def test_a_broken_file_is_refused_at_the_start(file: Path, tmp_path: Path) -> No
         SchedulingReloader(tmp_path / "missing", CollectorRegistry(), "p")
 
 
-@pytest.mark.parametrize(("others", "said"), [((), "no"), (("a.yaml", "b.yaml"), "2")])
-def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path, others: tuple[str, ...], said: str) -> None:
+@pytest.mark.parametrize(("others", "count"), [((), "no"), (("a.yaml", "b.yaml"), "2")])
+def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path, others: tuple[str, ...], count: str) -> None:
     for name in others:
         (tmp_path / name).write_text(HEAD)
-    with pytest.raises(FilesError, match=rf"{tmp_path}: the folder has {said} \*\.yaml files: name the one to read"):
+    with pytest.raises(FilesError, match=rf"{tmp_path}: the folder has {count} \*\.yaml files: name the one to read"):
         SchedulingReloader(tmp_path, CollectorRegistry(), "p")

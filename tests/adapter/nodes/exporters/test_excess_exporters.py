@@ -54,7 +54,7 @@ def crowds(sources: dict[Source, int]) -> CrowdedOut:
         ({source("node-exporter", "ours"): MOST, source("node-exporter", "others"): MOST}, ()),
     ],
     ids=[
-        "nobody",
+        "no crowd",
         "as many as are allowed",
         "a job of its own",
         "a job that others have too",
@@ -62,13 +62,13 @@ def crowds(sources: dict[Source, int]) -> CrowdedOut:
         "two of one tenant",
         "no job",
         "a quote",
-        "no label to tell it by",
+        "no label that distinguishes it",
         "many jobs of one tenant",
         "many made-up namespaces of one tenant",
         "one job of many tenants",
     ],
 )
-def test_a_crowd_is_left_out_by_a_label_that_ours_does_not_have(
+def test_too_many_exporters_are_excluded_by_a_label_that_the_real_ones_do_not_have(
     sources: dict[Source, int], matchers: tuple[str, ...]
 ) -> None:
     found = crowds(sources)
@@ -88,7 +88,7 @@ def test_a_crowd_is_left_out_by_a_label_that_ours_does_not_have(
     ],
     ids=["a job", "a namespace", "nothing that could be left out"],
 )
-def test_what_is_left_out_is_named_once(sources: dict[Source, int], named: set[str]) -> None:
+def test_each_excluded_source_is_reported_once(sources: dict[Source, int], named: set[str]) -> None:
     found = {resource: crowds(sources) for resource in (LoadResource.CPU, LoadResource.MEMORY)}
     entries = left_out_series(found)
     assert {one.refused_for.partition(",")[0] for one in entries} == named

@@ -1,4 +1,4 @@
-"""The exporters whose series count for a node, whatever a stranger exports."""
+"""The exporters whose series count for a node, whatever other tenants export."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def claims(
 
 
 @dataclass
-class World:
-    """A world whose exporters are judged again and again."""
+class JudgedExporters:
+    """Exporters that are judged again and again."""
 
     past: Mapping[Source, Past] = field(default_factory=dict)
     now: float = AT
@@ -47,7 +47,7 @@ class World:
         judgement = judge_claims(self.ownership, found, self.now)
         self.ownership = judgement.ownership
         counted = [
-            one for place, one in enumerate(found) if place not in judgement.refused and place not in judgement.earlier
+            one for index, one in enumerate(found) if index not in judgement.refused and index not in judgement.earlier
         ]
         by_node = {one.node: one.exporter for one in counted}
         assert len(by_node) == len(counted), "several exporters count for one node"
@@ -63,7 +63,7 @@ def nine_pods(source: Source = EVIL, node: str = "n1") -> list[ExporterClaim]:
 
 
 @pytest.mark.parametrize(
-    "stranger",
+    "other",
     [
         claims(EVIL, ["n1"], own=False),
         nine_pods(),
@@ -76,65 +76,67 @@ def nine_pods(source: Source = EVIL, node: str = "n1") -> list[ExporterClaim]:
     ids=["one pod", "nine pods", "nine pods of the job", "all nodes", "instance", "same job", "same job elsewhere"],
 )
 @pytest.mark.parametrize("from_the_start", [True, False])
-def test_a_stranger_moves_no_node(stranger: list[ExporterClaim], *, from_the_start: bool) -> None:
-    world = World()
+def test_nodes_keep_their_exporter_whatever_another_one_claims(
+    other: list[ExporterClaim], *, from_the_start: bool
+) -> None:
+    exporters = JudgedExporters()
     if not from_the_start:
-        world.answer(claims(REAL))
-        world.answer(claims(REAL), after=SETTLING_SECONDS)
+        exporters.answer(claims(REAL))
+        exporters.answer(claims(REAL), after=SETTLING_SECONDS)
     for after in (30, 30, SETTLING_SECONDS, 7200):
-        assert world.answer(stranger, claims(REAL), after=after) == real()
+        assert exporters.answer(other, claims(REAL), after=after) == real()
 
 
-def test_a_stranger_who_was_first_gives_way_when_the_exporters_come_soon_after() -> None:
-    world = World()
-    world.answer(claims(EVIL, ["n1"], own=False))
-    assert world.answer(claims(EVIL, ["n1"], own=False), claims(REAL)) == real()
+def test_another_exporter_that_was_first_loses_its_node_to_the_real_one_soon_after() -> None:
+    exporters = JudgedExporters()
+    exporters.answer(claims(EVIL, ["n1"], own=False))
+    assert exporters.answer(claims(EVIL, ["n1"], own=False), claims(REAL)) == real()
 
 
-def test_a_stranger_who_waits_for_a_new_node_loses_it_as_soon_as_the_exporter_is_there() -> None:
-    world = World()
-    world.answer(claims(REAL), claims(EVIL, ["new"], own=False))
-    assert world.answer(claims(REAL, (*NODES, "new")), claims(EVIL, ["new"], own=False)) == real((*NODES, "new"))
+def test_another_exporter_that_claimed_a_new_node_early_loses_it_to_the_real_one_at_once() -> None:
+    exporters = JudgedExporters()
+    exporters.answer(claims(REAL), claims(EVIL, ["new"], own=False))
+    assert exporters.answer(claims(REAL, (*NODES, "new")), claims(EVIL, ["new"], own=False)) == real((*NODES, "new"))
 
 
-def test_a_stranger_with_all_nodes_does_not_get_those_of_a_new_job() -> None:
+def test_another_exporter_of_all_nodes_does_not_get_those_of_a_new_job() -> None:
     pools = [(("job", f"pool-{name}"),) for name in "abc"]
     parts = [claims(pools[0], NODES[:4]), claims(pools[1], NODES[4:7]), claims(pools[2], NODES[7:])]
     evil = claims(EVIL, own=False)
-    world = World()
-    world.answer(parts[0], parts[1], evil)
-    world.answer(parts[0], parts[1], evil, after=SETTLING_SECONDS)
-    found = world.answer(*parts, evil)
+    exporters = JudgedExporters()
+    exporters.answer(parts[0], parts[1], evil)
+    exporters.answer(parts[0], parts[1], evil, after=SETTLING_SECONDS)
+    found = exporters.answer(*parts, evil)
     assert not any("evil" in exporter for exporter in found.values())
     assert len(found) == len(NODES)
 
 
-def test_while_the_exporter_is_silent_nobody_takes_its_place_and_then_loudly() -> None:
-    world = World()
+def test_another_exporter_replaces_a_silent_one_only_after_the_hold_time() -> None:
+    exporters = JudgedExporters()
     evil = claims(EVIL, own=False)
-    world.answer(claims(REAL), evil)
+    exporters.answer(claims(REAL), evil)
     for _ in range(int(HOLD_SECONDS / 300) - 1):
-        assert world.answer(evil, after=300) == {}
-    assert world.answer(claims(REAL), evil) == real()
-    world.answer(after=HOLD_SECONDS)
-    assert set(world.answer(evil)) == set(NODES)
+        assert exporters.answer(evil, after=300) == {}
+    assert exporters.answer(claims(REAL), evil) == real()
+    exporters.answer(after=HOLD_SECONDS)
+    assert set(exporters.answer(evil)) == set(NODES)
 
 
 @pytest.mark.parametrize("from_the_start", [True, False])
 def test_the_last_samples_of_a_silent_exporter_still_count(*, from_the_start: bool) -> None:
     past = {} if from_the_start else {REAL: Past(AT - 86_400, AT - 200, len(NODES), is_missed=True)}
-    world = World(past)
+    exporters = JudgedExporters(past)
     if from_the_start:
-        world.answer(claims(REAL))
+        exporters.answer(claims(REAL))
     silent, evil = claims(REAL, ["n1"], live=False), claims(EVIL, ["n1"], own=False)
-    assert world.answer(claims(REAL, NODES[1:]), silent, evil) == real()
+    assert exporters.answer(claims(REAL, NODES[1:]), silent, evil) == real()
 
 
-def test_of_a_node_whose_exporter_alone_is_silent_likewise() -> None:
-    world = World()
+def test_another_exporter_does_not_replace_the_silent_exporter_of_a_single_node() -> None:
+    exporters = JudgedExporters()
     evil = claims(EVIL, ["n1"], own=False)
     for after in (30, 600, 600, 600):
-        assert world.answer(claims(REAL, NODES[1:]) if after == 600 else claims(REAL), evil, after=after) == real(
+        assert exporters.answer(claims(REAL, NODES[1:]) if after == 600 else claims(REAL), evil, after=after) == real(
             NODES[1:] if after == 600 else NODES
         )
 
@@ -142,97 +144,97 @@ def test_of_a_node_whose_exporter_alone_is_silent_likewise() -> None:
 @pytest.mark.parametrize(
     ("ago", "expected"), [(900.0, set()), (HOLD_SECONDS + 1, set(NODES))], ids=["a moment ago", "long ago"]
 )
-def test_after_a_restart_the_exporters_that_prometheus_knew_a_moment_before_keep_their_nodes(
-    ago: float, expected: set[str]
-) -> None:
+def test_after_a_restart_recently_known_exporters_keep_their_nodes(ago: float, expected: set[str]) -> None:
     past = {REAL: Past(AT - 86_400, AT - ago, 10, is_missed=True), EVIL: Past(AT - 3000, AT, 10, is_missed=False)}
-    world = World(past)
+    exporters = JudgedExporters(past)
     evil = claims(EVIL, own=False)
-    assert set(world.answer(evil)) == expected
-    assert world.answer(evil, claims(REAL)) == real()
+    assert set(exporters.answer(evil)) == expected
+    assert exporters.answer(evil, claims(REAL)) == real()
 
 
-def test_of_two_jobs_alike_the_older_one_counts() -> None:
+def test_the_older_of_two_similar_jobs_counts() -> None:
     past = {REAL: Past(AT - 604_800, AT, 10, is_missed=False), EVIL: Past(AT - 86_400, AT, 12, is_missed=False)}
     for own in (True, False):
-        assert World(past).answer(claims(EVIL, own=own), claims(REAL, own=own)) == real()
+        assert JudgedExporters(past).answer(claims(EVIL, own=own), claims(REAL, own=own)) == real()
 
 
-def test_of_two_jobs_that_are_nearly_alike_the_one_with_older_samples_counts() -> None:
+def test_the_job_with_older_samples_counts_if_two_are_nearly_alike() -> None:
     older = [replace(claim, since=AT - 900) for claim in claims(REAL, NODES[:9], own=False)]
     newer = [replace(claim, since=AT - 60) for claim in claims(EVIL, own=False)]
-    assert World().answer(newer, older) == real(NODES[:9])
+    assert JudgedExporters().answer(newer, older) == real(NODES[:9])
 
 
-def test_the_job_with_more_nodes_counts_and_made_up_nodes_are_none() -> None:
-    assert World().answer(claims(EVIL, NODES[:4]), claims(REAL)) == real()
+def test_the_job_that_measures_more_nodes_counts() -> None:
+    assert JudgedExporters().answer(claims(EVIL, NODES[:4]), claims(REAL)) == real()
 
 
 def test_jobs_that_each_measure_a_part_of_the_nodes_all_count() -> None:
-    world = World()
+    exporters = JudgedExporters()
     for after in (30, SETTLING_SECONDS, 7200):
-        found = world.answer(claims(REAL, NODES[:7]), claims((("job", "windows"),), NODES[7:], own=False), after=after)
+        found = exporters.answer(
+            claims(REAL, NODES[:7]), claims((("job", "windows"),), NODES[7:], own=False), after=after
+        )
         assert set(found) == set(NODES)
 
 
-def test_a_job_that_overlaps_a_little_keeps_the_nodes_that_it_has_alone() -> None:
+def test_a_job_that_overlaps_slightly_keeps_the_nodes_that_only_it_measures() -> None:
     other: Source = (("job", "vms"), ("namespace", "vms"))
-    found = World().answer(claims(REAL, NODES[:6]), claims(other, NODES[5:]))
+    found = JudgedExporters().answer(claims(REAL, NODES[:6]), claims(other, NODES[5:]))
     assert found == real(NODES[:6]) | {node: f"{node} vms " for node in NODES[6:]}
 
 
-def test_an_exporter_that_is_restarted_with_another_address_goes_on_at_once() -> None:
-    world = World()
-    world.answer(claims(REAL, own=False, pod="a"))
-    found = world.answer(claims(REAL, own=False, pod="a", live=False), claims(REAL, own=False, pod="b"))
+def test_an_exporter_restarted_with_another_address_counts_at_once() -> None:
+    exporters = JudgedExporters()
+    exporters.answer(claims(REAL, own=False, pod="a"))
+    found = exporters.answer(claims(REAL, own=False, pod="a", live=False), claims(REAL, own=False, pod="b"))
     assert found == {node: f"{node} monitoring b" for node in NODES}
 
 
-def test_a_stranger_of_the_same_job_does_not_take_the_turn_of_an_exporter_with_the_address_of_its_node() -> None:
-    world = World()
-    world.answer(claims(REAL))
-    assert world.answer(claims(REAL, ["n1"], own=False, pod="x")) == {}
+def test_another_pod_of_the_job_does_not_replace_an_exporter_with_the_address_of_its_node() -> None:
+    exporters = JudgedExporters()
+    exporters.answer(claims(REAL))
+    assert exporters.answer(claims(REAL, ["n1"], own=False, pod="x")) == {}
 
 
-def test_a_stranger_of_the_same_job_who_was_refused_does_not_take_its_turn() -> None:
-    world = World()
-    world.answer(claims(REAL, own=False, pod="a"))
-    stranger = claims(REAL, ["n1"], own=False, pod="z")
-    world.answer(claims(REAL, own=False, pod="a"), stranger)
-    assert "n1" not in world.answer(claims(REAL, NODES[1:], own=False, pod="a"), stranger)
+def test_a_refused_pod_of_the_same_job_does_not_replace_a_missing_exporter() -> None:
+    exporters = JudgedExporters()
+    exporters.answer(claims(REAL, own=False, pod="a"))
+    other = claims(REAL, ["n1"], own=False, pod="z")
+    exporters.answer(claims(REAL, own=False, pod="a"), other)
+    assert "n1" not in exporters.answer(claims(REAL, NODES[1:], own=False, pod="a"), other)
 
 
-def test_a_job_that_is_renamed_gets_the_nodes_after_the_hour() -> None:
-    world, renamed = World(), (("job", "new-name"), ("namespace", "monitoring"))
-    world.answer(claims(REAL))
-    assert world.answer(claims(renamed), after=SETTLING_SECONDS) == {}
-    assert set(world.answer(claims(renamed), after=HOLD_SECONDS)) == set(NODES)
+def test_a_renamed_job_gets_its_nodes_after_the_hold_time() -> None:
+    exporters, renamed = JudgedExporters(), (("job", "new-name"), ("namespace", "monitoring"))
+    exporters.answer(claims(REAL))
+    assert exporters.answer(claims(renamed), after=SETTLING_SECONDS) == {}
+    assert set(exporters.answer(claims(renamed), after=HOLD_SECONDS)) == set(NODES)
 
 
 @given(
     st.lists(st.lists(st.tuples(st.sampled_from(NODES), st.integers(0, 3), st.booleans()), max_size=12), max_size=6),
     st.integers(1, 600),
 )
-def test_whatever_strangers_export_the_nodes_of_a_live_job_stay(
+def test_a_live_job_keeps_its_nodes_whatever_other_tenants_export(
     rounds: list[list[tuple[str, int, bool]]], after: int
 ) -> None:
-    world = World()
-    world.answer(claims(REAL))
-    world.answer(claims(REAL), after=SETTLING_SECONDS)
+    exporters = JudgedExporters()
+    exporters.answer(claims(REAL))
+    exporters.answer(claims(REAL), after=SETTLING_SECONDS)
     for pods in rounds:
-        strangers = [
+        others = [
             claim
             for number, (node, namespace, own) in enumerate(pods)
             for claim in claims((("job", "x"), ("namespace", f"t{namespace}")), [node], own=own, pod=str(number))
         ]
-        assert world.answer(strangers, claims(REAL), after=after) == real()
+        assert exporters.answer(others, claims(REAL), after=after) == real()
 
 
 def test_owners_of_nodes_that_are_gone_are_forgotten_after_a_week() -> None:
     """Nodes that are replaced all the time have ever new names."""
-    world, day = World(), 86_400.0
-    world.answer(claims(REAL))
+    exporters, day = JudgedExporters(), 86_400.0
+    exporters.answer(claims(REAL))
     for days, known in ((6, len(NODES)), (2, 1)):
-        world.answer(claims(REAL, ["n1"]), after=days * day)
-        assert len(world.ownership.owners) == known
-    assert world.answer(claims(REAL)) == real()
+        exporters.answer(claims(REAL, ["n1"]), after=days * day)
+        assert len(exporters.ownership.owners) == known
+    assert exporters.answer(claims(REAL)) == real()

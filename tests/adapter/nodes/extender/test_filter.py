@@ -34,12 +34,12 @@ CPU_80 = FilterSettings({CPU: 0.8})
         (NAN, 4000, ""),
     ],
 )
-def test_a_node_fails_if_it_were_over_the_limit_with_the_pod(ratio: float, cpu_milli: int, reason: str) -> None:
+def test_a_node_fails_if_the_pod_would_put_it_over_the_limit(ratio: float, cpu_milli: int, reason: str) -> None:
     failed = failed_nodes(board({"cpu": [ratio]}), pending(cpu_milli), ["node-1"], CPU_80)
     assert failed == ({"node-1": reason} if reason else {})
 
 
-def test_a_peak_of_the_last_hour_is_a_limit_of_its_own() -> None:
+def test_the_peak_of_the_last_hour_has_its_own_limit() -> None:
     busy = board({"cpu": [0.1, 0.1, 0.1]})
     peaks = {UsageName.CPU_1H: np.array([0.74, 0.5, NAN])}
     busy = dataclasses.replace(busy, columns=dataclasses.replace(busy.columns, measured_usage_ratio=peaks))
@@ -80,7 +80,7 @@ def test_recently_bound_pods_count_before_the_metrics_show_them() -> None:
 @pytest.mark.parametrize(
     ("limits", "fails"), [({}, False), ({"cpu": 100}, False), ({"cpu": 800}, False), ({"cpu": 1200}, True)]
 )
-def test_limits_of_the_pod_count_where_they_are_to_be_used_but_never_less_than_its_requests(
+def test_with_use_limits_a_pod_counts_by_its_limits_but_never_below_its_requests(
     limits: dict[str, int], *, fails: bool
 ) -> None:
     settings = FilterSettings({CPU: 0.8}, use="limits")
@@ -110,12 +110,12 @@ def test_limits_of_a_pool_replace_the_general_ones_of_the_same_resource() -> Non
 
 
 @pytest.mark.parametrize(("gpus", "fails"), [(0, False), (1, True)])
-def test_a_limit_of_the_gpus_holds_for_pods_that_ask_for_some(gpus: int, *, fails: bool) -> None:
+def test_a_gpu_limit_applies_only_to_pods_that_request_gpus(gpus: int, *, fails: bool) -> None:
     failed = failed_nodes(board({"gpu": [0.95]}), pending(gpus=gpus), ["node-1"], FilterSettings({GPU: 0.9}))
     assert bool(failed) is fails
 
 
-def test_of_resources_that_pods_do_not_ask_for_the_measured_load_counts() -> None:
+def test_only_the_measured_load_counts_for_resources_that_pods_cannot_request() -> None:
     failed = failed_nodes(
         board({"disk": [0.5, 0.95]}), pending(4000), ["node-1", "node-2"], FilterSettings({DISK: 0.9})
     )
@@ -127,7 +127,7 @@ def test_an_unknown_node_is_accepted(names: list[str]) -> None:
     assert failed_nodes(board({"cpu": [0.1]}), pending(4), names, CPU_80) == {}
 
 
-def test_a_resource_that_is_not_measured_at_all_rejects_nobody() -> None:
+def test_a_resource_that_is_not_measured_rejects_no_node() -> None:
     assert failed_nodes(board({"memory": [0.99]}), pending(4000), ["node-1"], CPU_80) == {}
 
 
@@ -142,7 +142,7 @@ def test_the_reason_names_the_window_of_the_number() -> None:
     assert failed == {"node-1": "cpu 5m average 90 percent over the limit 80 percent"}
 
 
-def test_an_estimate_rejects_nobody_whatever_the_pod_asks_for() -> None:
+def test_an_estimate_rejects_no_node_whatever_the_pod_requests() -> None:
     estimated = board({"cpu": [1.0, 0.9]}, load(CPU, [1.0, 0.9], estimated=[0]))
     assert list(failed_nodes(estimated, pending(8000), ["node-1", "node-2"], CPU_80)) == ["node-2"]
 

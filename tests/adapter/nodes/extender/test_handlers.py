@@ -86,17 +86,19 @@ def test_nodes_over_a_limit_are_filtered_and_may_be_resolved_by_preemption() -> 
 
 @pytest.mark.parametrize("settings", [SchedulingSettings(), FILTER_80])
 @pytest.mark.parametrize("averages", [[NAN, NAN, NAN], []])
-def test_missing_metrics_filter_nobody_and_are_no_error(settings: SchedulingSettings, averages: list[float]) -> None:
+def test_missing_metrics_filter_no_node_and_are_not_an_error(
+    settings: SchedulingSettings, averages: list[float]
+) -> None:
     answer = Scheduler(board({"cpu": averages}, basis="none"), settings).ask("/scheduler/filter", cpu=4000)
     assert (answer["NodeNames"], answer["FailedNodes"], answer["Error"]) == (NAMES, {}, "")
 
 
-def test_scores_are_the_policys_in_tenths() -> None:
+def test_scores_are_those_of_the_policy_divided_by_ten() -> None:
     """With the pod the nodes are at 35%, 60% and 95%, which the table of TargetLoadPacking scores with 93, 27 and 3."""
     assert Scheduler(board({"cpu": [0.2, 0.45, 0.8]})).scores(cpu=400) == [9, 3, 0]
 
 
-def test_several_policies_are_weighed() -> None:
+def test_several_policies_are_weighted() -> None:
     policies = (
         PolicySettings(PolicyName.TARGET_LOAD_PACKING, 3, TargetLoadPackingArgs()),
         PolicySettings(PolicyName.MOST_ALLOCATED, 1, DEFAULT_ARGS[PolicyName.MOST_ALLOCATED]),
@@ -112,12 +114,12 @@ def test_several_policies_are_weighed() -> None:
 def test_one_policy_takes_its_arguments_from_the_configuration() -> None:
     args = TargetLoadPackingArgs(target_utilization_percent=80)
     policies = (PolicySettings(PolicyName.TARGET_LOAD_PACKING, 5, args),)
-    asked = "/scheduler/target-load-packing/prioritize"
-    assert Scheduler(board({"cpu": [0.65, 0.3, 0.9]}), SchedulingSettings(policies)).scores(asked, cpu=400)[0] == 10
-    assert Scheduler(board({"cpu": [0.65, 0.3, 0.9]})).scores(asked, cpu=400)[0] == 1
+    path = "/scheduler/target-load-packing/prioritize"
+    assert Scheduler(board({"cpu": [0.65, 0.3, 0.9]}), SchedulingSettings(policies)).scores(path, cpu=400)[0] == 10
+    assert Scheduler(board({"cpu": [0.65, 0.3, 0.9]})).scores(path, cpu=400)[0] == 1
 
 
-def test_the_scheduler_makes_its_scale_of_an_answer() -> None:
+def test_kube_scheduler_scales_a_score_to_its_own_range() -> None:
     """kubernetes/kubernetes, `pkg/scheduler/schedule_one.go`, adds score * weight * (100 / 10), and never clamps it."""
     policy = PolicySettings(PolicyName.TARGET_LOAD_PACKING, 1, TargetLoadPackingArgs(target_utilization_percent=40))
     # Half of the target: 70 of 100.
@@ -129,7 +131,7 @@ def test_the_scheduler_makes_its_scale_of_an_answer() -> None:
     assert answer["Score"] * weight * (100 // 10) == 210
 
 
-def test_an_unknown_node_gets_the_middle() -> None:
+def test_an_unknown_node_gets_the_median_score() -> None:
     assert Scheduler(board({"cpu": [0.2, 0.45, 0.8]})).scores(names=[*NAMES, "nobody"], cpu=400) == [9, 3, 0, 3]
 
 
@@ -143,7 +145,7 @@ def test_each_name_of_a_request_gets_one_score(names: list[str]) -> None:
 
 
 @pytest.mark.parametrize("basis", ["metrics", "none", "requests"])
-def test_the_answer_says_what_it_rests_on(basis: ScoreBasis) -> None:
+def test_the_basis_of_the_scores_is_in_a_header(basis: ScoreBasis) -> None:
     scheduler = Scheduler(board({"cpu": [0.2, 0.45, 0.8]}, basis=basis))
     response = scheduler.send("/scheduler/prioritize", b'{"Pod":{"spec":{}},"NodeNames":["node-1"]}')
     assert dict(response.headers) == {"Tidewatch-Basis": basis}
@@ -163,7 +165,9 @@ def test_without_metrics_every_node_gets_the_middle_score() -> None:
         (("tidewatch",), "default-scheduler", False),
     ],
 )
-def test_pods_of_other_schedulers_are_left_alone(named: tuple[str, ...], scheduler_name: str, *, applies: bool) -> None:
+def test_pods_of_other_schedulers_are_neither_filtered_nor_scored(
+    named: tuple[str, ...], scheduler_name: str, *, applies: bool
+) -> None:
     settings = SchedulingSettings(filter=FilterSettings({CPU: 0.8}), scheduler_names=frozenset(named))
     scheduler = Scheduler(board({"cpu": [0.2, 0.45, 0.9]}), settings)
     failed = scheduler.ask("/scheduler/filter", schedulerName=scheduler_name)["FailedNodes"]
@@ -182,7 +186,7 @@ def test_equal_scores_are_logged_once_for_each_set_of_policies(caplog: pytest.Lo
     ]
 
 
-def test_whole_nodes_are_answered_and_the_cost_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_whole_nodes_are_returned_and_their_cost_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     scheduler = Scheduler(board({"cpu": [0.2, 0.9]}), FILTER_80)
     nodes = [{"metadata": {"name": name}, "status": {"capacity": {"cpu": "4"}}} for name in ("node-1", "node-2")]
     body = json.dumps({"Pod": {"spec": {}}, "Nodes": {"metadata": {}, "items": nodes}, "NodeNames": None}).encode()
@@ -218,7 +222,7 @@ def test_a_broken_request_is_refused_and_logged_once(
 
 
 @pytest.mark.parametrize("policy", ["gpu-clustering", "least-allocated", "x%2Fy"])
-def test_an_unknown_policy_is_answered_with_those_that_there_are(policy: str) -> None:
+def test_the_error_for_an_unknown_policy_lists_the_known_ones(policy: str) -> None:
     application = wsgi_application(
         lambda _: Response(418, b""), routes=list(Scheduler(board({"cpu": [0.1]})).routes.values())
     )
@@ -234,7 +238,7 @@ def test_every_policy_has_its_path() -> None:
 
 
 @pytest.mark.parametrize("policy", PolicyName)
-def test_no_policy_needs_a_known_node(policy: PolicyName) -> None:
+def test_every_policy_scores_unknown_nodes_with_5(policy: PolicyName) -> None:
     scheduler = Scheduler(board({"cpu": [0.2], "memory": [0.1]}))
     for names in ([], ["nobody"], ["nobody", "no one"]):
         body = json.dumps({"Pod": {"spec": {}}, "NodeNames": names}).encode()
@@ -251,7 +255,7 @@ DAEMON_SET = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "cni", "uid"
         ({"spec": {}}, True),
         ({"metadata": {"ownerReferences": [{"kind": "ReplicaSet", "name": "web"}]}, "spec": {"priority": 1000}}, True),
         ({"metadata": {"ownerReferences": [DAEMON_SET]}, "spec": {}}, False),
-        # Attacks: whoever makes a pod writes its owners, and wants no limit to hold for it.
+        # Attacks: the creator of a pod writes its owners, so that no limit applies to it.
         ({"metadata": {"ownerReferences": [DAEMON_SET | {"apiVersion": "evil.io/v1"}]}, "spec": {}}, True),
         ({"metadata": {"ownerReferences": [DAEMON_SET | {"apiVersion": "evil.io/apps/v1"}]}, "spec": {}}, True),
         ({"metadata": {"ownerReferences": [DAEMON_SET | {"apiVersion": "v1"}]}, "spec": {}}, True),
@@ -261,14 +265,14 @@ DAEMON_SET = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "cni", "uid"
         ({"metadata": None, "spec": {"priority": None}}, True),
     ],
 )
-def test_pods_that_a_node_cannot_do_without_are_never_filtered(pod: dict[str, object], *, fails: bool) -> None:
+def test_daemon_set_and_critical_pods_are_never_filtered(pod: dict[str, object], *, fails: bool) -> None:
     scheduler = Scheduler(replace(board({"cpu": [0.9]}), daemon_sets=frozenset({"uid-cni"})), FILTER_80)
     body = json.dumps({"Pod": pod, "NodeNames": ["node-1"]}).encode()
     assert bool(json.loads(scheduler.send("/scheduler/filter", body).body)["FailedNodes"]) is fails
 
 
 @pytest.mark.parametrize("name", ["\\ud800", "\\u0000", "ü", "a b"])
-def test_no_name_of_a_node_breaks_the_answer(name: str) -> None:
+def test_no_node_name_breaks_the_answer(name: str) -> None:
     response = Scheduler(board({"cpu": [0.2]})).send(
         "/scheduler/prioritize", f'{{"Pod":{{"spec":{{}}}},"NodeNames":["{name}"]}}'.encode()
     )
@@ -276,13 +280,13 @@ def test_no_name_of_a_node_breaks_the_answer(name: str) -> None:
     assert json.loads(response.body)
 
 
-def test_bodies_of_64_mib_are_read_and_no_larger_ones() -> None:
+def test_bodies_of_at_most_64_mib_are_read() -> None:
     routes = Scheduler(board({"cpu": [0.2]})).routes
     assert {routes[path].largest_body_bytes for path in ("/scheduler/filter", "/scheduler/prioritize")} == {64 << 20}
     assert LARGEST_BODY_BYTES == 64 << 20
 
 
-def test_four_requests_are_answered_at_once_and_the_fifth_is_told_so() -> None:
+def test_four_requests_are_answered_at_once_and_a_fifth_gets_503() -> None:
     begun, may_end = threading.Semaphore(0), threading.Event()
 
     def slow(raw: bytes) -> PendingPod:

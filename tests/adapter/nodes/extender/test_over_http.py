@@ -68,7 +68,7 @@ def test_a_pod_that_cannot_be_read_is_refused_with_the_field(scheduler: http.cli
     assert (status, "spec.containers[web].resources.requests" in answer["message"]) == (400, True)
 
 
-def test_a_request_for_an_unknown_policy_harms_no_later_one(scheduler: http.client.HTTPConnection) -> None:
+def test_a_request_for_an_unknown_policy_does_not_affect_later_ones(scheduler: http.client.HTTPConnection) -> None:
     """Most clients send the body after the head: a route that did not read it would end the connection."""
     body = json.dumps({"Pod": POD, "NodeNames": ["node-1"]}).encode()
     scheduler.putrequest("POST", "/scheduler/gpu-clustering/prioritize")

@@ -43,7 +43,7 @@ def node(name: str) -> dict[str, Any]:
         ({"Pod": POD, "NodeNames": [f"node-{number}" for number in range(5000)]}, None, False),
     ],
 )
-def test_whatever_the_scheduler_may_send_is_read(
+def test_all_forms_that_the_scheduler_may_send_are_read(
     fields: dict[str, object], names: tuple[str, ...] | None, *, has_objects: bool
 ) -> None:
     args = decode_args(body(**fields))
@@ -80,7 +80,7 @@ def test_a_broken_body_is_refused_with_the_place(sent: bytes, problem: str) -> N
 
 @settings(max_examples=50)
 @given(st.binary(max_size=60) | st.lists(st.none() | st.text(max_size=9), max_size=3).map(msgspec.json.encode))
-def test_no_body_does_anything_else(sent: bytes) -> None:
+def test_any_other_body_is_refused(sent: bytes) -> None:
     with pytest.raises(ExtenderProtocolError):
         decode_args(sent)
 
@@ -103,7 +103,7 @@ def test_nodes_are_answered_with_the_same_nodes() -> None:
     assert (answer["NodeNames"], answer["FailedNodes"]) == (None, {"a": "hot"})
 
 
-def test_a_node_without_a_name_costs_nobody_else_the_answer() -> None:
+def test_a_node_without_a_name_does_not_affect_others() -> None:
     args = decode_args(body(Pod=POD, Nodes={"items": [{}, {"metadata": None}, node("b")]}))
     assert args.names == ("", "b")
 

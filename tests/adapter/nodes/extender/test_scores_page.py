@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 CPU = LoadResource.CPU
 
 
-def asked(query: str, current: Board | None = None) -> tuple[int, Any]:
+def scores_of(query: str, current: Board | None = None) -> tuple[int, Any]:
     """Return the status and the document."""
     (route,) = scores_routes(lambda: current or board({"cpu": [0.45, 0.2, 0.8]}), SchedulingSettings())
     response = route.handle(Request("GET", "/scores", query=query))
@@ -28,7 +28,7 @@ def asked(query: str, current: Board | None = None) -> tuple[int, Any]:
 
 
 def test_the_best_node_comes_first_with_its_reason() -> None:
-    status, document = asked("policy=target-load-packing&cpu=400m&memory=1Gi&namespace=shop")
+    status, document = scores_of("policy=target-load-packing&cpu=400m&memory=1Gi&namespace=shop")
     assert status == 200
     assert (document["kind"], document["apiVersion"]) == ("NodeScores", "tidewatch.io/v1alpha1")
     assert list(document)[:2] == ["apiVersion", "kind"]
@@ -44,7 +44,7 @@ def test_the_best_node_comes_first_with_its_reason() -> None:
 
 
 def test_an_unknown_node_comes_last_with_the_score_that_the_scheduler_gets() -> None:
-    _, document = asked("policy=target-load-packing&cpu=400m", board({"cpu": [NAN, 0.2, 0.8]}))
+    _, document = scores_of("policy=target-load-packing&cpu=400m", board({"cpu": [NAN, 0.2, 0.8]}))
     assert [(each["node"], each["known"], each["score"]) for each in document["scores"]] == [
         ("node-2", True, 93),
         ("node-3", True, 3),
@@ -54,14 +54,14 @@ def test_an_unknown_node_comes_last_with_the_score_that_the_scheduler_gets() -> 
 
 def test_estimates_are_marked() -> None:
     current = board({"cpu": [0.2, 0.5]}, load(CPU, [0.2, 0.5], estimated=[1]))
-    _, document = asked("policy=target-load-packing", current)
+    _, document = scores_of("policy=target-load-packing", current)
     assert {each["node"]: each["estimated"] for each in document["scores"]} == {"node-1": [], "node-2": ["cpu"]}
 
 
 def test_the_resolution_is_the_scrape_interval_where_it_is_known() -> None:
     known = load(CPU, [0.2, 0.5])
     current = board({"cpu": [0.2, 0.5]}, dataclasses.replace(known, resolution_seconds=np.array([60.0, NAN])))
-    _, document = asked("policy=target-load-packing", current)
+    _, document = scores_of("policy=target-load-packing", current)
     assert {each["node"]: each["resolution_seconds"] for each in document["scores"]} == {
         "node-1": {"cpu": 60.0},
         "node-2": {},
@@ -70,11 +70,11 @@ def test_the_resolution_is_the_scrape_interval_where_it_is_known() -> None:
 
 def test_a_pod_without_requests_is_scored_by_the_defaults() -> None:
     """TargetLoadPacking's default is 1,000 milli: 20% and 25% together are 45%, which scores 37."""
-    _, document = asked("policy=target-load-packing", board({"cpu": [0.2]}))
+    _, document = scores_of("policy=target-load-packing", board({"cpu": [0.2]}))
     assert document["scores"][0]["score"] == 37
 
 
-def test_many_nodes_are_compressed_for_clients_that_can_read_it() -> None:
+def test_large_answers_are_compressed_for_clients_that_accept_gzip() -> None:
     (route,) = scores_routes(lambda: board({"cpu": [0.2] * 2000}), SchedulingSettings())
     request = Request("GET", "/scores", "policy=target-load-packing", (("Accept-Encoding", "gzip"),))
     response = route.handle(request)
@@ -84,17 +84,17 @@ def test_many_nodes_are_compressed_for_clients_that_can_read_it() -> None:
 
 @pytest.mark.parametrize("policy", PolicyName)
 def test_without_nodes_the_list_is_empty(policy: PolicyName) -> None:
-    assert asked(f"policy={policy}&gpu=1", board({"cpu": []}))[1]["scores"] == []
+    assert scores_of(f"policy={policy}&gpu=1", board({"cpu": []}))[1]["scores"] == []
 
 
-def test_a_gpu_cannot_be_asked_for_where_none_is_configured() -> None:
+def test_a_gpu_parameter_is_refused_if_no_gpu_resource_is_configured() -> None:
     settings = SchedulingSettings(gpu=GpuSettings(resources=()))
     (route,) = scores_routes(lambda: board({"cpu": [0.2]}), settings)
     assert route.handle(Request("GET", "/scores", query="policy=gpu-packing&gpu=1")).status == 400
 
 
-def test_gpus_are_asked_for() -> None:
-    status, document = asked("policy=gpu-packing&gpu=2", board({"cpu": [0.2]}))
+def test_the_gpu_parameter_requests_gpus() -> None:
+    status, document = scores_of("policy=gpu-packing&gpu=2", board({"cpu": [0.2]}))
     assert (status, len(document["scores"])) == (200, 1)
 
 
@@ -121,6 +121,6 @@ def test_gpus_are_asked_for() -> None:
     ],
 )
 def test_a_bad_parameter_is_named(query: str, named: str) -> None:
-    status, document = asked(query)
+    status, document = scores_of(query)
     assert (status, document["kind"]) == (400, "Error")
     assert named in document["message"]

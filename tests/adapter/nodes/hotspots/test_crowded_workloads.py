@@ -90,18 +90,20 @@ DAEMON = ControllerReference("apps/v1", "DaemonSet", "logs", "uid-logs")
         "DaemonSet",
         "no controller",
         "ending",
-        "alien",
+        "another namespace",
     ],
 )
-def test_nothing_is_named_that_another_place_would_not_help(pods: dict[str, list[ClusterPod]], hot: list[str]) -> None:
+def test_workloads_that_spreading_would_not_help_are_not_named(
+    pods: dict[str, list[ClusterPod]], hot: list[str]
+) -> None:
     assert named(of(**pods), *hot) == []
 
 
-def test_without_labels_of_its_own_a_workload_has_no_affinity() -> None:
+def test_a_workload_without_its_own_labels_has_no_affinity() -> None:
     assert anti_affinity({}) is None
 
 
-def test_at_most_a_hundred_controllers_are_named_those_with_the_most_replicas_first() -> None:
+def test_at_most_100_controllers_are_named_with_the_most_replicas_first() -> None:
     crowd = [
         dataclasses.replace(each, controller=ControllerReference("apps/v1", "ReplicaSet", f"r{name}", f"uid-{name}"))
         for name in range(120)

@@ -23,7 +23,9 @@ ANY_QUERY = GOOD.replace('"cpu"', '"any"')
 NOW = WINDOW_END + 20
 
 
-def asked(current: Board, query: str = GOOD, *, now: float = NOW, method: str = "GET", **more: str) -> tuple[int, Any]:
+def answer_of(
+    current: Board, query: str = GOOD, *, now: float = NOW, method: str = "GET", **more: str
+) -> tuple[int, Any]:
     """Return the status and the document."""
     (route,) = query_routes(lambda: current, lambda: now, HotspotSettings())
     fields = urlencode({"query": query, **more})
@@ -33,8 +35,8 @@ def asked(current: Board, query: str = GOOD, *, now: float = NOW, method: str = 
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_every_measured_node_has_a_sample_as_the_descheduler_wants_it(method: str) -> None:
-    assert asked(board({"cpu": [0.53, 0.0, 1.0]}), method=method, time=str(NOW)) == (
+def test_every_measured_node_has_a_sample_in_the_form_that_the_descheduler_reads(method: str) -> None:
+    assert answer_of(board({"cpu": [0.53, 0.0, 1.0]}), method=method, time=str(NOW)) == (
         200,
         {
             "status": "success",
@@ -51,18 +53,18 @@ def test_every_measured_node_has_a_sample_as_the_descheduler_wants_it(method: st
 
 
 def test_values_are_within_the_range_that_the_descheduler_accepts() -> None:
-    _, document = asked(board({"cpu": [1.3, -0.1]}))
+    _, document = answer_of(board({"cpu": [1.3, -0.1]}))
     assert [sample["value"][1] for sample in document["data"]["result"]] == ["1.0", "0.0"]
 
 
-def test_the_number_that_was_asked_for_is_answered() -> None:
+def test_the_requested_resource_window_and_statistic_are_returned() -> None:
     loads = snapshot(["node-1"], load(LoadResource.CPU, [0.1]), load(LoadResource.MEMORY, [0.2]))
     memory = loads.resources[LoadResource.MEMORY]
     stats = memory.stats.copy()
     stats[2, 3] = 0.7
     resources = {**loads.resources, LoadResource.MEMORY: dataclasses.replace(memory, stats=stats)}
     current = dataclasses.replace(board({"cpu": [0.1]}), loads=dataclasses.replace(loads, resources=resources))
-    _, document = asked(current, f'{METRIC}{{stat="max",resource="memory",window="5m"}}')
+    _, document = answer_of(current, f'{METRIC}{{stat="max",resource="memory",window="5m"}}')
     assert document["data"]["result"][0]["value"][1] == "0.7"
 
 
@@ -76,8 +78,8 @@ def test_the_number_that_was_asked_for_is_answered() -> None:
         (board({"cpu": []}), "no node is known"),
     ],
 )
-def test_without_any_measured_node_there_is_no_answer(current: Board, message: str) -> None:
-    status, document = asked(current)
+def test_without_any_measured_node_the_query_is_503(current: Board, message: str) -> None:
+    status, document = answer_of(current)
     assert (status, document["status"], document["errorType"]) == (503, "error", "unavailable")
     assert document["error"].startswith(message)
 
@@ -92,7 +94,7 @@ def test_without_any_measured_node_there_is_no_answer(current: Board, message: s
     ids=["unknown", "estimated", "new"],
 )
 def test_a_node_that_is_not_measured_has_no_sample_and_the_others_have(current: Board) -> None:
-    status, document = asked(current)
+    status, document = answer_of(current)
     assert status == 200
     assert [(one["metric"]["instance"], one["value"][1]) for one in document["data"]["result"]] == [("node-1", "0.1")]
 
@@ -114,7 +116,7 @@ def test_any_is_the_larger_of_cpu_and_memory_as_shares_of_their_limits() -> None
     assert found == {"node-1": "0.5", "node-2": "0.5", "node-3": "1.0", "node-4": "1.0", "node-5": "1.0"}
 
 
-def test_any_follows_the_limits_that_are_configured() -> None:
+def test_any_follows_the_configured_limits() -> None:
     only_memory = HotspotSettings({LoadResource.MEMORY: 0.5, LoadResource.DISK: 0.1})
     assert any_of([0.9, NAN], [0.25, 0.3], only_memory) == {"node-1": "0.5", "node-2": "0.6"}
     assert any_of([0.9], [0.2], HotspotSettings({LoadResource.DISK: 0.1})) == (
@@ -122,14 +124,14 @@ def test_any_follows_the_limits_that_are_configured() -> None:
     )
 
 
-def test_a_node_of_which_cpu_or_memory_is_not_measured_has_no_sample_of_any() -> None:
+def test_a_node_without_measured_cpu_or_memory_has_no_sample_of_any() -> None:
     """By one resource it might be below the limit and by the other hot, so it is neither relieved nor a destination."""
     assert any_of([0.9, NAN, 0.4], [NAN, 0.9, 0.0]) == {"node-3": "0.5"}
     assert str(any_of([NAN], [0.9])).startswith("there is no cpu and memory avg over 15m of node-1: see")
 
 
-def test_old_data_are_not_the_present() -> None:
-    status, document = asked(board({"cpu": [0.1]}), now=WINDOW_END + 301)
+def test_old_data_is_503() -> None:
+    status, document = answer_of(board({"cpu": [0.1]}), now=WINDOW_END + 301)
     assert (status, document["errorType"]) == (503, "unavailable")
 
 
@@ -147,8 +149,8 @@ def test_old_data_are_not_the_present() -> None:
         ("", 400),
     ],
 )
-def test_only_the_present_can_be_asked_for(time: str, status: int) -> None:
-    assert asked(board({"cpu": [0.1]}), time=time)[0] == status
+def test_only_queries_for_the_present_are_accepted(time: str, status: int) -> None:
+    assert answer_of(board({"cpu": [0.1]}), time=time)[0] == status
 
 
 @pytest.mark.parametrize(
@@ -173,19 +175,19 @@ def test_only_the_present_can_be_asked_for(time: str, status: int) -> None:
         GOOD + " " * 1000,
     ],
 )
-def test_anything_else_is_refused_as_prometheus_refuses_it(query: str) -> None:
-    status, document = asked(board({"cpu": [0.1]}), query)
+def test_other_queries_are_refused_in_the_format_of_prometheus(query: str) -> None:
+    status, document = answer_of(board({"cpu": [0.1]}), query)
     assert (status, document["status"], document["errorType"]) == (400, "error", "bad_data")
     assert METRIC in document["error"] or "must be matched" in document["error"]
 
 
 @pytest.mark.parametrize("body", [b"query=%zz", b"query=\xff", b"query=%ff", b"&".join([b"a=b"] * 50), b"\x00"])
-def test_a_broken_form_is_refused(body: bytes) -> None:
+def test_a_malformed_form_body_is_refused(body: bytes) -> None:
     (route,) = query_routes(lambda: board({"cpu": [0.1]}), lambda: NOW, HotspotSettings())
     assert route.handle(Request("POST", "/api/v1/query", body=body)).status == 400
 
 
-def test_the_parameter_of_the_target_comes_first() -> None:
+def test_the_query_parameter_of_the_url_takes_precedence_over_the_body() -> None:
     (route,) = query_routes(lambda: board({"cpu": [0.1]}), lambda: NOW, HotspotSettings())
     request = Request("POST", "/api/v1/query", query=f"query={quote(GOOD)}", body=b"query=up")
     assert route.handle(request).status == 200
@@ -201,7 +203,7 @@ _SPACE = st.text(" \t\n", max_size=2)
     st.sampled_from(STATS),
     st.data(),
 )
-def test_order_space_and_quotes_do_not_matter(
+def test_order_whitespace_and_quotes_of_matchers_do_not_matter(
     order: list[str], resource: LoadResource, window: str, stat: str, data: st.DataObject
 ) -> None:
     values = {"resource": str(resource), "window": window, "stat": stat}
@@ -217,6 +219,6 @@ def test_order_space_and_quotes_do_not_matter(
 
 
 @given(st.text(max_size=60) | st.text("{}=\"', avg15mcpu", max_size=60).map(lambda text: METRIC + text))
-def test_no_other_text_is_an_expression(text: str) -> None:
+def test_no_other_text_is_accepted_as_an_expression(text: str) -> None:
     with pytest.raises(QueryExpressionError):
         parse_query(text)

@@ -47,23 +47,23 @@ def seen(averages: list[float]) -> tuple[list[bool], list[int]]:
         ([HOT, HOT, HOT, NAN, COLD, NAN, COLD], [0, 0, 1, 1, 1, 1, 0], [1, 2, 3, 3, 4, 4, 0]),
     ],
 )
-def test_a_node_is_hot_after_its_rounds_above_until_its_rounds_below(
+def test_a_node_is_hot_from_enough_rounds_above_the_limit_to_enough_rounds_below(
     averages: list[float], is_hot: list[int], rounds: list[int]
 ) -> None:
     assert seen(averages) == ([bool(value) for value in is_hot], rounds)
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=40))
-def test_no_run_that_is_too_short_changes_anything(above: list[bool]) -> None:
+def test_too_few_rounds_do_not_change_whether_a_node_is_hot(above: list[bool]) -> None:
     is_hot, _ = seen([HOT if value else COLD for value in above])
     longest = max((len(list(run)) for value, run in groupby(above) if value), default=0)
     assert any(is_hot) is (longest >= SETTINGS.rounds)
-    for before, now, place in zip(is_hot, is_hot[1:], count(2)):
+    for before, now, end in zip(is_hot, is_hot[1:], count(2)):
         if before and not now:
-            assert not any(above[place - SETTINGS.clear : place])
+            assert not any(above[end - SETTINGS.clear : end])
 
 
-def test_a_node_keeps_its_rounds_when_others_come_and_go() -> None:
+def test_a_node_keeps_its_rounds_when_others_are_added_and_removed() -> None:
     refreshes = [{"b": HOT}, {"a": COLD, "b": HOT}, {"a": HOT, "b": HOT, "c": HOT}, {"b": HOT, "c": HOT}]
     state = reduce(lambda state, each: after(state, each[1], each[0]), enumerate(refreshes), HeatState())
     assert (state.nodes, state.resources[CPU].rounds.tolist()) == (("b", "c"), [4, 2])
@@ -76,7 +76,7 @@ def test_a_node_that_was_deleted_starts_cold_when_its_name_returns() -> None:
     assert state.resources[CPU].rounds.tolist() == [1]
 
 
-def test_before_the_first_data_nothing_counts() -> None:
+def test_a_missing_snapshot_does_not_change_the_state() -> None:
     state = after(HeatState(), {"a": HOT}, 0)
     assert advance(state, None, SETTINGS) is state
 
@@ -90,7 +90,7 @@ def test_before_the_first_data_nothing_counts() -> None:
         ([30, 0], [NAN, 30], [[2, 1], [1, 2]]),
     ],
 )
-def test_only_newer_samples_of_the_node_and_resource_are_evidence(
+def test_only_newer_samples_of_a_node_and_resource_count_as_a_round(
     cpu_at: list[float], memory_at: list[float], rounds: list[list[int]]
 ) -> None:
     """A query that fails, or an exporter that stops, leaves old samples, which say nothing new about the load."""
@@ -112,7 +112,7 @@ def test_a_node_with_another_source_or_machine_starts_cold() -> None:
     assert state.resources[CPU].is_hot.tolist() == [False, False]
 
 
-def test_what_comes_from_the_file_counts_no_round() -> None:
+def test_samples_from_the_state_file_do_not_count_as_a_round() -> None:
     state = HeatState()
     assert advance(state, snapshot(["a"], load(CPU, [HOT]), from_file=True), SETTINGS) is state
 

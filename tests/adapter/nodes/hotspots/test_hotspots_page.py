@@ -50,7 +50,7 @@ def node(name: str, **conditions: str) -> ClusterNode:
     )
 
 
-def test_a_hot_node_is_shown_with_what_could_move() -> None:
+def test_a_hot_node_is_shown_with_its_movable_pods() -> None:
     pods = [pod("db", 2000, 1024 * MIB, priority=9), pod("web", 300, 64 * MIB), pod("logs", 100, kind="DaemonSet")]
     current = board({"cpu": [0.85, 0.5], "memory": [0.5, 0.5]}, pods_by_node={"node-1": pods})
     assert hot(current, heat_of(current, current)) == [
@@ -84,7 +84,7 @@ def test_a_hot_node_is_shown_with_what_could_move() -> None:
     ]
 
 
-def test_an_excess_is_not_rounded_up_for_the_last_bits_of_a_float() -> None:
+def test_an_excess_is_not_rounded_up_because_of_float_errors() -> None:
     current = board({"cpu": [0.8750000000000006]})
     (found,) = hot(current, heat_of(current, current))
     assert found["excess"] == {"cpu": "300m"}
@@ -95,25 +95,25 @@ def test_one_refresh_over_the_limit_is_not_enough() -> None:
     assert hot(current, heat_of(current)) == []
 
 
-def test_a_node_that_has_just_come_below_is_still_shown_and_nothing_has_to_leave() -> None:
+def test_a_node_that_has_just_cooled_is_still_shown_without_an_excess() -> None:
     over, below = board({"cpu": [0.85]}), board({"cpu": [0.7]})
     (found,) = hot(below, heat_of(over, over, below))
     assert found["reasons"] == ["cpu 15m average 70% not yet long enough below the limit 80% for 3 refreshes"]
     assert found["excess"] == {}
 
 
-def test_a_hot_node_whose_load_is_not_known_now_is_not_shown() -> None:
+def test_a_hot_node_whose_load_is_unknown_now_is_not_shown() -> None:
     over, unknown = board({"cpu": [0.85]}), board({"cpu": [NAN]})
     assert hot(unknown, heat_of(over, over, unknown)) == []
 
 
-def test_an_estimate_makes_no_node_hot_and_keeps_none_hot() -> None:
+def test_an_estimate_neither_makes_a_node_hot_nor_keeps_it_hot() -> None:
     measured, estimated = board({"cpu": [0.9]}), board({"cpu": [0.9]}, load(CPU, [0.9], estimated=[0]))
     assert hot(estimated, heat_of(estimated, estimated)) == []
     assert hot(estimated, heat_of(measured, measured, estimated)) == []
 
 
-def test_an_estimate_of_a_node_that_is_hot_otherwise_is_called_one() -> None:
+def test_an_estimate_of_a_node_shown_for_another_reason_is_marked() -> None:
     current = board(
         {"cpu": [0.9]},
         load(CPU, [0.9], estimated=[0]),
@@ -141,7 +141,9 @@ def test_an_estimate_of_a_node_that_is_hot_otherwise_is_called_one() -> None:
         ),
     ],
 )
-def test_nodes_in_distress_are_shown_at_once(conditions: dict[str, str], reasons: list[str]) -> None:
+def test_nodes_that_are_not_ready_or_under_pressure_are_shown_at_once(
+    conditions: dict[str, str], reasons: list[str]
+) -> None:
     current = board({"cpu": [0.1]}, nodes=[node("node-1", **conditions)])
     assert [each["reasons"] for each in hot(current, HeatState())] == ([reasons] if reasons else [])
 
@@ -153,7 +155,7 @@ def test_a_node_that_is_almost_full_of_pods_is_shown(count: int, reasons: list[s
     assert [each["reasons"] for each in hot(current, HeatState())] == ([reasons] if reasons else [])
 
 
-def test_all_pods_that_have_to_leave_are_shown_and_else_only_some() -> None:
+def test_all_pods_that_match_the_excess_are_shown_and_otherwise_at_most_20() -> None:
     current = board({"cpu": [1.0]}, pods_by_node={"node-1": [pod(f"p{number:02}", 20) for number in range(60)]})
     (found,) = hot(current, heat_of(current, current))
     assert (found["excess"], found["movable_pods"]) == ({"cpu": "800m"}, 60)

@@ -20,7 +20,7 @@ from tests.adapter.nodes.hotspots.pods import MIB, pod
     ],
     ids=lambda bound: bound.name,
 )
-def test_pods_that_would_return_or_are_leaving_cannot_move(bound: object) -> None:
+def test_daemon_set_mirror_and_ending_pods_are_not_movable(bound: object) -> None:
     found = movable_pods([bound, pod("web"), pod("alone", kind="")], {})  # type: ignore[list-item]
     assert [each.pod.name for each in found] == ["alone", "web"]
 
@@ -36,13 +36,13 @@ def test_pods_that_would_return_or_are_leaving_cannot_move(bound: object) -> Non
     ],
     ids=str,
 )
-def test_owners_that_are_made_up_hide_no_pod(owner: ControllerReference) -> None:
+def test_pods_with_forged_owners_are_movable(owner: ControllerReference) -> None:
     """In an attack, the creator of a pod makes up its owners so that others leave the hot node first."""
     found = movable_pods([pod("evil", 900, owner=owner), pod("web", 100)], {"cpu": 500.0}, {"uid-cni"}, "uid-node-1")
     assert [(each.pod.name, each.is_match) for each in found] == [("evil", True), ("web", False)]
 
 
-def test_pods_of_daemon_sets_that_exist_cannot_move() -> None:
+def test_pods_of_existing_daemon_sets_are_not_movable() -> None:
     owner = ControllerReference("apps/v1", "DaemonSet", "cni", "uid-cni")
     assert not movable_pods([pod("cni", owner=owner)], {}, {"uid-cni"}, "uid-node-1")
 
@@ -66,7 +66,7 @@ def test_pods_of_low_priority_come_first_and_then_large_ones() -> None:
 def test_the_pods_that_match_the_excess_are_few_and_not_larger_than_needed(
     sizes: list[int], excess: float, matching: list[int]
 ) -> None:
-    found = movable_pods([pod(f"p{size}-{place}", size) for place, size in enumerate(sizes)], {"cpu": excess})
+    found = movable_pods([pod(f"p{size}-{number}", size) for number, size in enumerate(sizes)], {"cpu": excess})
     assert [each.pod.resources.requests["cpu"] for each in found if each.is_match] == matching
 
 
@@ -75,7 +75,7 @@ def test_a_pod_of_higher_priority_leaves_only_if_the_others_are_not_enough() -> 
     assert [each.pod.name for each in movable_pods(pods, {"cpu": 500.0}) if each.is_match] == ["lowest", "low"]
 
 
-def test_what_leaves_for_one_resource_counts_for_the_other() -> None:
+def test_a_pod_that_matches_the_excess_of_one_resource_counts_for_the_other() -> None:
     pods = [pod("both", 1000, 1000 * MIB), pod("memory", 0, 200 * MIB)]
     found = movable_pods(pods, {"cpu": 800.0, "memory": 1100.0 * MIB})
     assert [each.pod.name for each in found if each.is_match] == ["both", "memory"]
@@ -87,7 +87,7 @@ def test_what_leaves_for_one_resource_counts_for_the_other() -> None:
     st.lists(st.tuples(st.integers(0, 2000), st.integers(-2, 2)), max_size=12),
     st.floats(1, 5000),
 )
-def test_matching_pods_cover_the_excess_if_all_pods_do_and_none_is_needless(
+def test_matching_pods_cover_the_excess_if_possible_and_none_is_unnecessary(
     shapes: list[tuple[int, int]], excess: float
 ) -> None:
     found = movable_pods([pod(f"p{i}", cpu, priority=level) for i, (cpu, level) in enumerate(shapes)], {"cpu": excess})

@@ -70,7 +70,7 @@ def test_an_instance_is_mapped_by_name_address_or_host_name(instance: str, node:
         ({"instance": "10.0.0.3:9400", "Hostname": "dcgm-exporter-x7"}, "db.a.example"),
     ],
 )
-def test_a_label_that_names_the_node_counts_more_than_the_instance(labels: dict[str, str], node: str) -> None:
+def test_a_label_that_names_the_node_takes_precedence_over_the_instance(labels: dict[str, str], node: str) -> None:
     assert series_mapper(NODES, "auto").node_of(labels) == node
 
 
@@ -91,7 +91,7 @@ def test_the_host_name_that_an_exporter_reports_is_the_last_resort() -> None:
         ("nodename", "worker-1", ""),
     ],
 )
-def test_the_configured_match_allows_one_way_only(match: NodeMatch, instance: str, node: str) -> None:
+def test_the_configured_match_allows_only_one_kind_of_name(match: NodeMatch, instance: str, node: str) -> None:
     mapper = series_mapper(NODES, match, {"10.0.0.1:9100": "db.a.example"})
     assert mapper.node_of({"instance": instance}) == node
 
@@ -122,7 +122,7 @@ def test_without_node_objects_the_instance_without_its_port_is_the_name(labels: 
         ("ip", {"instance": "worker-1"}, "use `nodes.match: auto`"),
     ],
 )
-def test_a_series_without_a_node_says_how_to_repair_it(match: NodeMatch, labels: dict[str, str], words: str) -> None:
+def test_a_series_without_a_node_has_a_repair(match: NodeMatch, labels: dict[str, str], words: str) -> None:
     mapper = series_mapper(NODES, match)
     (found,) = unmapped_series({LoadResource.CPU: [labels], LoadResource.MEMORY: [labels]}, mapper)
     assert words in found.fix
@@ -159,7 +159,7 @@ def test_the_order_of_the_nodes_does_not_matter(
 
 @settings(max_examples=60)
 @given(nodes=CLUSTERS, instance=TEXTS)
-def test_a_node_that_another_fits_as_well_is_never_chosen(nodes: list[ClusterNode], instance: str) -> None:
+def test_a_node_is_never_chosen_if_another_fits_as_well(nodes: list[ClusterNode], instance: str) -> None:
     found = series_mapper(nodes, "auto").node_of({"instance": instance})
     host, address = without_port(instance), canonical_address(without_port(instance))
     for node in nodes:
@@ -171,11 +171,11 @@ def test_a_node_that_another_fits_as_well_is_never_chosen(nodes: list[ClusterNod
 
 
 @given(text=st.text(max_size=20))
-def test_any_text_has_a_host(text: str) -> None:
+def test_without_port_accepts_any_text(text: str) -> None:
     assert isinstance(without_port(text), str)
 
 
-def test_the_texts_of_a_node_share_one_set() -> None:
+def test_all_names_of_a_node_share_one_set_object() -> None:
     names = names_of([cluster_node("node-1.example.com", internal("10.0.0.1"))], "auto")
     (found,) = names.names.values()
     others = (*names.addresses.values(), *names.hosts.values(), *names.short_of_full.values())
