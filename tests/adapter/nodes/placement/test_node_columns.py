@@ -51,7 +51,7 @@ def same(one: NodeColumns, other: NodeColumns) -> bool:
     return True
 
 
-def test_columns_hold_what_nodes_offer_and_pods_ask_for() -> None:
+def test_columns_have_the_capacity_of_nodes_and_the_requests_of_pods() -> None:
     pods = placed(
         [
             a_pod("one", asks=resources("500m", "1Gi", limit="2")),
@@ -102,7 +102,7 @@ def test_without_node_objects_the_columns_are_those_of_the_loads() -> None:
     assert (found.zone.tolist(), found.pool, found.gpu_left_milli) == ([-1, -1], ("", ""), ((), ()))
 
 
-def test_columns_are_not_written_to_after_they_are_made() -> None:
+def test_columns_do_not_change_after_they_are_built() -> None:
     made = builder()
     first = made.build(NODES, placed([a_pod("one")]), None, END)
     made.build(NODES, placed([a_pod("one"), a_pod("two")]), None, END)
@@ -118,12 +118,12 @@ def test_a_resource_that_a_pod_invents_has_no_column_and_gpus_always_have_one() 
     assert found.requested["cpu"].tolist() == [1000]
 
 
-def test_a_node_that_states_millions_of_gpus_harms_nothing() -> None:
+def test_a_node_that_states_millions_of_gpus_counts_as_one_with_1024() -> None:
     found = builder().build((a_node("a", nvidia_com_gpu="1e400"),), PlacedPods(), None, END)
     assert len(found.gpu_left_milli[0]) == 1024
 
 
-def test_a_change_of_a_node_keeps_the_sums_and_a_new_resource_gets_its_column() -> None:
+def test_a_changed_node_keeps_its_sums_and_a_new_resource_gets_its_column() -> None:
     made = builder()
     pods = placed([a_pod("gpu", "b", resources("1", gpus=1))])
     made.build(NODES, pods, None, END)
@@ -131,7 +131,7 @@ def test_a_change_of_a_node_keeps_the_sums_and_a_new_resource_gets_its_column() 
     assert same(made.build(changed, pods, None, END), builder().build(changed, pods, None, END))
 
 
-def test_an_annotation_that_cannot_be_used_is_a_problem_and_the_pod_counts_by_its_requests() -> None:
+def test_an_invalid_annotation_is_reported_and_the_pod_counts_by_its_requests() -> None:
     made = builder()
     found = made.build(NODES, placed([a_pod("odd", "b", resources("1", gpus=1), gpus="7:500")]), None, END)
     assert found.gpu_left_milli[1] == (0, 1000)
@@ -140,7 +140,7 @@ def test_an_annotation_that_cannot_be_used_is_a_problem_and_the_pod_counts_by_it
     assert not made.problems
 
 
-def test_pods_that_request_gpus_are_counted_by_kind_and_pending_ones_never_count_more_than_bound_ones() -> None:
+def test_gpu_pods_are_counted_by_kind_and_pending_ones_at_most_as_often_as_bound_ones() -> None:
     single, double = resources("1", gpus=1), resources("2", gpus=2)
     bound = [a_pod("one", "b", single), a_pod("two", "c", single), a_pod("plain", "a", resources("1"))]
     shared = a_pod("shared", "b", resources("1", gpus=1), gpus="0:250,1:500")
@@ -157,7 +157,7 @@ def test_pods_that_request_gpus_are_counted_by_kind_and_pending_ones_never_count
     assert made.build(NODES, PlacedPods(), None, END).gpu_workload == {}
 
 
-def test_requests_as_shares_of_the_capacity() -> None:
+def test_requests_are_ratios_of_the_capacity() -> None:
     pods = placed([a_pod("one", asks=resources("1", "4Gi")), a_pod("gpu", "b", resources(gpus=1))])
     found = requested_ratio(builder().build(NODES, pods, None, END), ["nvidia.com/gpu"])
     np.testing.assert_array_equal(found[CPU], [0.25, 0, 0])
@@ -166,7 +166,7 @@ def test_requests_as_shares_of_the_capacity() -> None:
     assert np.isnan(found[LoadResource.DISK]).all()
 
 
-def test_the_last_bind_or_end_of_each_node() -> None:
+def test_each_node_has_the_time_of_its_last_bind_or_end() -> None:
     pods = PlacedPods({"a": (a_pod("one", bound_at=5.0), a_pod("two", bound_at=None))}, {}, {"a": 3.0, "b": 7.0})
     np.testing.assert_array_equal(last_changed_at(("a", "b", "c"), pods), [5.0, 7.0, np.nan])
 
@@ -219,12 +219,12 @@ def test_columns_that_are_kept_up_to_date_equal_new_ones(
 
 
 @pytest.mark.parametrize("nodes", [(), NODES])
-def test_empty_loads_are_like_none(nodes: tuple[ClusterNode, ...]) -> None:
+def test_empty_loads_are_treated_like_no_loads(nodes: tuple[ClusterNode, ...]) -> None:
     found = builder().build(nodes, placed([a_pod("one", bound_at=END)]), loads({}), END)
     assert np.isnan(found.mean_ratio[CPU]).all()
 
 
-def test_each_use_names_the_longest_window_that_is_known() -> None:
+def test_each_usage_comes_from_the_longest_known_window() -> None:
     snapshot = loads({"a": 0.4, "b": 0.4})
     stats = np.full((5, 4, 2), np.nan)
     stats[:3] = snapshot.resources[CPU].stats

@@ -35,7 +35,7 @@ def pending(content: Json) -> PendingPod:
     return pending_pod(msgspec.json.decode(msgspec.json.encode(content), type=PodForm), SELECTORS, GPU)
 
 
-def test_a_pod_as_the_scheduler_sends_it() -> None:
+def test_a_pod_is_read_as_the_scheduler_sends_it() -> None:
     found = pending(pod_object("web-1", labels={"app": "web"}, requests={"cpu": "500m"}, schedulerName="tidewatch"))
     assert (found.namespace, found.name, found.uid) == ("shop", "web-1", "uid-web-1")
     assert (found.scheduler_name, found.has_spread_constraints) == ("tidewatch", False)
@@ -46,7 +46,7 @@ def test_a_pod_as_the_scheduler_sends_it() -> None:
 
 
 @pytest.mark.parametrize(("claims", "expected"), [([{"name": "gpu"}], True), ([], False), (None, False)])
-def test_a_pod_with_resource_claims_is_known_as_one(claims: list[Json] | None, expected: bool) -> None:  # noqa: FBT001 - a column
+def test_a_pod_with_resource_claims_is_recognised(claims: list[Json] | None, expected: bool) -> None:  # noqa: FBT001 - a column
     assert pending(pod_object("web-1", resourceClaims=claims)).has_resource_claims is expected
 
 
@@ -65,7 +65,7 @@ OWNERS = {
 
 
 @pytest.mark.parametrize(("content", "selector"), OWNERS.values(), ids=OWNERS.keys())
-def test_the_selector_of_a_pod_and_its_like(content: Json, selector: str) -> None:
+def test_the_owner_selector_combines_services_and_the_controller(content: Json, selector: str) -> None:
     assert pending(content).owner_selector == selector
 
 
@@ -77,7 +77,7 @@ GPUS = {
 
 
 @pytest.mark.parametrize(("content", "needed"), GPUS.values(), ids=GPUS.keys())
-def test_gpus_of_a_pod(content: Json, needed: tuple[int, int]) -> None:
+def test_gpus_come_from_requests_or_the_annotation(content: Json, needed: tuple[int, int]) -> None:
     found = pending(content)
     assert (found.gpu_count, found.gpu_milli) == needed
 

@@ -51,7 +51,7 @@ SHARES = {
 
 
 @pytest.mark.parametrize(("age", "taken_from", "share"), SHARES.values(), ids=SHARES.keys())
-def test_requests_are_added_as_far_as_the_average_cannot_contain_them(
+def test_requests_are_added_for_the_part_that_the_average_cannot_contain(
     age: float, taken_from: int, share: float
 ) -> None:
     found = columns(loads({"a": 0.2, "b": 0.2}, taken_from=taken_from), age, now=END + 10.0)
@@ -81,12 +81,12 @@ def test_a_pod_that_an_estimate_contains_is_not_added_again() -> None:
     assert found.recent_cpu_prediction_milli.tolist() == [400.0, 0.0]
 
 
-def test_a_clock_that_is_ahead_makes_no_pod_younger_than_now() -> None:
+def test_a_pod_bound_in_the_future_counts_as_just_bound() -> None:
     assert columns(BOTH, -86400.0).recent_requests[CPU].tolist() == [200.0, 0.0]
 
 
 @given(st.floats(-60.0, 299.0), st.sampled_from([0, 1, 2]), st.floats(0.0, 1.0))
-def test_measured_and_added_are_never_more_than_the_pod_asks_for(age: float, taken_from: int, used: float) -> None:
+def test_measured_and_added_load_never_exceed_the_request_of_a_pod(age: float, taken_from: int, used: float) -> None:
     load = loads({"a": 0.0, "b": 0.0}, taken_from=taken_from)
     found = columns(load, age, now=END + 60.0)
     measured = 200.0 * used * min(max(age, 0.0) / WINDOWS_SECONDS[taken_from], 1.0)

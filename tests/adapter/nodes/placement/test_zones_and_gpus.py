@@ -24,7 +24,7 @@ ZONES: dict[str, tuple[dict[str, str], str]] = {
 
 
 @pytest.mark.parametrize(("labels", "key"), ZONES.values(), ids=ZONES.keys())
-def test_zone_keys(labels: dict[str, str], key: str) -> None:
+def test_the_zone_key_comes_from_the_region_and_zone_labels(labels: dict[str, str], key: str) -> None:
     assert zone_key(labels) == key
 
 
@@ -52,7 +52,7 @@ LEFT = {
 
 
 @pytest.mark.parametrize(("count", "pods", "left"), LEFT.values(), ids=LEFT.keys())
-def test_what_is_left_of_each_gpu(count: int, pods: list[ClusterPod], left: tuple[int, ...]) -> None:
+def test_the_free_part_of_each_gpu_is_computed(count: int, pods: list[ClusterPod], left: tuple[int, ...]) -> None:
     assert gpu_left(count, pods, ("nvidia.com/gpu",)) == (left, [])
 
 
@@ -73,12 +73,12 @@ def test_what_is_left_of_each_gpu(count: int, pods: list[ClusterPod], left: tupl
         "0:\u0665",
     ],
 )
-def test_an_annotation_of_another_form_is_refused(text: str) -> None:
+def test_a_malformed_annotation_is_refused(text: str) -> None:
     with pytest.raises(GpuAllocationError, match=r"write|name"):
         gpu_shares(text)
 
 
-def test_an_annotation_that_cannot_be_used_harms_no_other_pod() -> None:
+def test_a_malformed_annotation_does_not_affect_other_pods() -> None:
     pods = [a_pod("bad", gpus="9" * 5000 + ":500"), a_pod("good", gpus="1:500")]
     left, (problem,) = gpu_left(2, pods, ("nvidia.com/gpu",))
     assert left == (1000, 500)

@@ -56,21 +56,21 @@ def cpu(*found: Series) -> AnswerRows:
         "all modes",
         "a late scrape cancels out",
         "after a reboot",
-        "standing still is no full load",
+        "stopped counters are not a full load",
         "missing steps",
         "an exporter that leaves out a busy mode",
-        "infinite and no number",
-        "a sum beyond the largest number is no full load",
+        "infinite and not a number",
+        "a sum beyond the largest number is not a full load",
     ],
 )
-def test_cpu_load_is_what_is_not_idle(
+def test_cpu_load_is_the_share_that_is_not_idle(
     idle: tuple[float | None, ...], busy: tuple[float | None, ...], expected: tuple[float, ...]
 ) -> None:
     rows = cpu(series("idle", *idle), series("busy", *busy))
     assert rows.values[0] == pytest.approx(expected, nan_ok=True)
 
 
-def test_without_busy_modes_the_idle_share_of_a_second_counts() -> None:
+def test_without_busy_modes_the_load_is_one_minus_the_idle_rate() -> None:
     rows = cpu(series("idle", 0.9, 0.8, 0.2, 1.01))
     assert rows.values[0] == pytest.approx([0.1, 0.2, 0.8, 0.0])
     assert math.isnan(rows.advancing[0])
@@ -82,7 +82,7 @@ def test_the_last_step_at_which_counters_advanced_is_kept() -> None:
     assert rows.first_known[0] == 1500
 
 
-def test_a_reset_counts_where_it_comes_into_the_range() -> None:
+def test_a_reset_is_recorded_at_the_step_where_it_enters_the_range() -> None:
     rows = cpu(series("idle", 1, 1, 1, 1), series("resets", None, 1, 1, 1))
     assert rows.reset_at[0] == 1515
 
@@ -105,14 +105,14 @@ def test_a_sample_is_repeated_for_one_failed_scrape_and_not_longer() -> None:
         (LoadResource.MEMORY, (1.05, -0.01, 1.0, 0.5), (1.05, -0.01, 1.0, 0.5)),
     ],
 )
-def test_what_a_late_scrape_adds_to_a_busy_device_is_taken_off(
+def test_small_overshoots_of_late_scrapes_are_clipped_for_devices(
     resource: LoadResource, values: tuple[float, ...], expected: tuple[float, ...]
 ) -> None:
     rows = read_rows(resource, [series("ratio", *values)], {})
     assert rows.values[0] == pytest.approx(expected)
 
 
-def test_a_query_of_ones_own_is_taken_as_it_is() -> None:
+def test_the_result_of_a_configured_query_is_used_unchanged() -> None:
     found = [series("ratio", 1.05, -0.01, 0.5, 0.5, zone="z"), series("newest", 1500, 1515, 1530, 1545, zone="z")]
     rows = read_rows(LoadResource.DISK, found, {}, is_overridden=True)
     assert rows.values[0] == pytest.approx([1.05, -0.01, 0.5, 0.5])
@@ -121,7 +121,7 @@ def test_a_query_of_ones_own_is_taken_as_it_is() -> None:
     assert math.isnan(rows.advancing[0])
 
 
-def test_an_exporter_that_is_scraped_too_rarely_for_a_rate_is_known() -> None:
+def test_an_exporter_that_is_scraped_too_rarely_for_a_rate_has_a_row_without_values() -> None:
     rows = cpu(series("newest", 1490, 1490, 1490, 1540))
     assert rows.labels == ({"instance": "a"},)
     assert np.isnan(rows.values).all()
@@ -138,14 +138,14 @@ def test_an_exporter_that_is_scraped_too_rarely_for_a_rate_is_known() -> None:
     ],
     ids=["a new target, or one with gaps", "no second sample yet", "scrapes closer than the steps", "not counted"],
 )
-def test_of_both_signs_of_the_scrape_interval_the_shorter_counts(
+def test_the_shorter_of_both_estimates_of_the_scrape_interval_counts(
     newest: tuple[float, ...], counted: float, expected: float
 ) -> None:
     rows = read_rows(LoadResource.CPU, [series("newest", *newest)], {"a": counted})
     assert rows.scrape_seconds[0] == expected
 
 
-def test_series_of_no_part_and_an_empty_answer_have_no_rows() -> None:
+def test_series_without_a_known_part_and_empty_answers_have_no_rows() -> None:
     assert cpu().labels == ()
     assert cpu(series("other", 1, 1, 1, 1)).labels == ()
     assert cpu().values.shape == (0, 4)

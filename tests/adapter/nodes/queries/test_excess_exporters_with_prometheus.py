@@ -57,7 +57,7 @@ def made_up(modes: tuple[str, ...], label: str) -> list[NodeExporter]:
 
 
 def refreshed_after_a_survey(client: PrometheusClient) -> RefreshResult:
-    """Return the first refresh that asks for no made-up nodes.
+    """Return the first refresh that queries no made-up nodes.
 
     On a busy machine, Prometheus may answer a survey too late. The next one is a minute later.
     """
@@ -76,7 +76,7 @@ def refreshed_after_a_survey(client: PrometheusClient) -> RefreshResult:
 
 
 @pytest.mark.parametrize(
-    ("modes", "label", "labels", "who"),
+    ("modes", "label", "labels", "source"),
     [
         (("idle", "user"), "node", EVIL, "job pods in evil"),
         (("user",), "node", EVIL, "job pods in evil"),
@@ -85,12 +85,12 @@ def refreshed_after_a_survey(client: PrometheusClient) -> RefreshResult:
     ],
     ids=["all modes", "only a busy one", "with a namespace label of their own"],
 )
-def test_made_up_nodes_are_not_asked_for(
+def test_made_up_nodes_are_not_queried(
     start_prometheus: Callable[..., ScrapedPrometheus],
     modes: tuple[str, ...],
     label: str,
     labels: dict[str, str],
-    who: str,
+    source: str,
 ) -> None:
     prometheus = start_prometheus(history=text_of([*OURS, *made_up(modes, label)], AT - 60.0, AT))
     with PrometheusClient(PrometheusSettings(prometheus.url)) as client:
@@ -99,10 +99,10 @@ def test_made_up_nodes_are_not_asked_for(
     assert not np.isnan(result.samples.grids[LoadResource.CPU].values[:, -1]).any()
     (named,) = result.unmapped
     assert named.labels == labels
-    assert f"{who} exports the load of {MADE_UP} nodes" in named.refused_for
+    assert f"{source} exports the load of {MADE_UP} nodes" in named.refused_for
 
 
-def test_made_up_nodes_are_not_asked_for_where_every_query_has_matchers(
+def test_made_up_nodes_are_not_queried_if_every_query_has_matchers(
     start_prometheus: Callable[..., ScrapedPrometheus],
 ) -> None:
     prometheus = start_prometheus(history=text_of([*OURS, *made_up(("idle", "user"), "node")], AT - 60.0, AT))
@@ -114,7 +114,7 @@ def test_made_up_nodes_are_not_asked_for_where_every_query_has_matchers(
     assert f"job pods in evil exports the load of {MADE_UP} nodes" in named.refused_for
 
 
-def test_made_up_recordings_are_not_asked_for(start_prometheus: Callable[..., ScrapedPrometheus]) -> None:
+def test_made_up_recordings_are_not_queried(start_prometheus: Callable[..., ScrapedPrometheus]) -> None:
     recorded = [(one.instance, "ours") for one in OURS] + [(f"made-up-{number}:9", "evil") for number in range(MADE_UP)]
     samples = [
         f'{RULES[LoadResource.MEMORY]}{{instance="{instance}",job="pods",namespace="{namespace}"}} 0.5 {at}'
@@ -131,7 +131,7 @@ def test_made_up_recordings_are_not_asked_for(start_prometheus: Callable[..., Sc
     assert result.samples.grids[LoadResource.MEMORY].values[:, -1] == pytest.approx([0.6, 0.6])
 
 
-def test_made_up_gpus_are_not_asked_for(start_prometheus: Callable[..., ScrapedPrometheus]) -> None:
+def test_made_up_gpus_are_not_queried(start_prometheus: Callable[..., ScrapedPrometheus]) -> None:
     ours = [gpu(f"10.0.0.{last}:9400", "ours") for last in (1, 2)]
     crowd = [gpu(f"made-up-{number}:9400", "evil") for number in range(MADE_UP)]
     prometheus = start_prometheus(history="".join([*ours, *crowd, "# EOF\n"]))

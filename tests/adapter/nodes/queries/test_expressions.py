@@ -57,14 +57,14 @@ def test_labels_of_answers_are_of_bounded_length(resource: LoadResource, *, reco
 
 
 @pytest.mark.parametrize("resource", LoadResource)
-def test_no_rule_and_no_job_is_needed(resource: LoadResource) -> None:
+def test_queries_need_no_recording_rule_and_no_job_label(resource: LoadResource) -> None:
     query = resource_query(resource, rate=RATE, matchers=()).expression
     assert 'job="' not in query
     assert ":" not in query
 
 
 @pytest.mark.parametrize("resource", LoadResource)
-def test_our_rules_take_the_place_of_counters_and_of_no_other_part(resource: LoadResource) -> None:
+def test_recording_rules_replace_only_the_counters_of_a_query(resource: LoadResource) -> None:
     query = resource_query(resource, rate=RATE, matchers=(), recorded=True).expression
     assert RULES[resource] in query
     assert (ACCOUNTED_RULE in query) == (resource is LoadResource.CPU)

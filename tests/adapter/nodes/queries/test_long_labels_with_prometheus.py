@@ -109,7 +109,7 @@ def prometheus(start_prometheus: Callable[..., ScrapedPrometheus]) -> ScrapedPro
     [{}, {LoadResource.CPU: "1 - avg without (cpu, mode) (rate(node_cpu_seconds_total{mode='idle'}[2m])) / 0.9"}],
     ids=["built in", "configured"],
 )
-def test_long_labels_cost_neither_memory_nor_other_nodes(
+def test_long_labels_cost_no_memory_and_do_not_affect_other_nodes(
     prometheus: ScrapedPrometheus, queries: dict[LoadResource, str]
 ) -> None:
     with ProcessPoolExecutor(1, get_context("spawn")) as process:
@@ -119,7 +119,7 @@ def test_long_labels_cost_neither_memory_nor_other_nodes(
     assert found.grew_mib < MOST_MIB
 
 
-def test_series_of_a_configured_query_that_do_not_count_are_named(prometheus: ScrapedPrometheus) -> None:
+def test_ignored_series_of_a_configured_query_are_reported(prometheus: ScrapedPrometheus) -> None:
     settings = SchedulingSettings(queries={LoadResource.CPU: "node_cpu_seconds_total{cpu='0', mode='idle'} % 1"})
     with PrometheusClient(PrometheusSettings(prometheus.url)) as client:
         result = SampleRefresher(client, settings).refresh(AT, None, NODES)
@@ -129,7 +129,7 @@ def test_series_of_a_configured_query_that_do_not_count_are_named(prometheus: Sc
     assert "queries" in named.fix
 
 
-def test_who_exports_long_labels_is_named(prometheus: ScrapedPrometheus) -> None:
+def test_exporters_of_long_labels_are_reported(prometheus: ScrapedPrometheus) -> None:
     with PrometheusClient(PrometheusSettings(prometheus.url)) as client:
         result = SampleRefresher(client, SchedulingSettings()).refresh(AT, None, NODES)
     source, evil = sorted(result.unmapped, key=lambda one: len(one.labels))

@@ -40,7 +40,7 @@ SURVEY = Survey({CPU: 64, MEMORY: 2}, {CPU: 1, MEMORY: 1})
 
 
 @given(known=st.sets(st.integers(0, 30).map(lambda slot: slot * SLOT_SECONDS)), most=st.integers(1, 40))
-def test_the_newest_gap_is_asked_for_and_nothing_that_is_known(known: set[int], most: int) -> None:
+def test_only_the_newest_gap_is_queried(known: set[int], most: int) -> None:
     steps = range(0, 30 * SLOT_SECONDS, SLOT_SECONDS)
     piece = newest_lacking(steps, known, most)
     lacking = [step for step in steps if step not in known]
@@ -52,18 +52,18 @@ def test_the_newest_gap_is_asked_for_and_nothing_that_is_known(known: set[int], 
     assert 1 <= piece.columns <= most
 
 
-def test_after_a_start_each_slot_is_asked_for_once_until_the_day_is_whole() -> None:
+def test_after_a_start_each_slot_is_queried_once_until_the_day_is_complete() -> None:
     progress, seen = PastProgress(DAY), dict[LoadResource, list[int]]()
     while (query := progress.next_query({}, AT + 10.0, SETTINGS, SURVEY)) is not None:
         seen.setdefault(query.resource, []).extend(query.piece.times)
         progress.succeeded(query)
     assert {resource: len(times) for resource, times in seen.items()} == {CPU: 284, MEMORY: 284}
     assert all(len(set(times)) == len(times) for times in seen.values())
-    # What the samples of the next minutes show is not asked for.
+    # What the samples of the next minutes show is not queried.
     assert max(seen[CPU]) <= AT - 1020
 
 
-def test_a_query_that_fails_is_asked_again_in_smaller_parts() -> None:
+def test_a_failed_query_is_sent_again_in_smaller_parts() -> None:
     progress = PastProgress(DAY)
     columns = []
     for _ in range(4):
@@ -82,24 +82,26 @@ def test_a_query_that_fails_is_asked_again_in_smaller_parts() -> None:
         pytest.param(SURVEY, SchedulingSettings(queries={CPU: "a", MEMORY: "b"}), id="other queries"),
     ],
 )
-def test_nothing_is_asked_for_that_cannot_be_answered(survey: Survey, settings: SchedulingSettings) -> None:
+def test_nothing_is_queried_without_series_or_with_configured_queries(
+    survey: Survey, settings: SchedulingSettings
+) -> None:
     assert PastProgress(DAY).next_query({}, AT + 10.0, settings, survey) is None
 
 
-def test_a_resource_whose_queries_fail_does_not_hold_up_the_other() -> None:
-    progress, asked = PastProgress(DAY), list[LoadResource]()
-    while len(asked) < 20 and (query := progress.next_query({}, AT + 10.0, SETTINGS, SURVEY)) is not None:
-        asked.append(query.resource)
+def test_a_resource_whose_queries_fail_does_not_delay_the_other() -> None:
+    progress, queried = PastProgress(DAY), list[LoadResource]()
+    while len(queried) < 20 and (query := progress.next_query({}, AT + 10.0, SETTINGS, SURVEY)) is not None:
+        queried.append(query.resource)
         if query.resource is CPU:
             progress.failed(query)
         else:
             assert query.piece.columns == 284
             progress.succeeded(query)
-    assert asked[:2] == [CPU, MEMORY]
-    assert set(asked[2:]) == {CPU}
+    assert queried[:2] == [CPU, MEMORY]
+    assert set(queried[2:]) == {CPU}
 
 
-def test_what_a_young_rule_lacks_is_asked_of_the_counters() -> None:
+def test_gaps_of_a_recently_added_rule_are_queried_from_the_counters() -> None:
     survey = Survey({CPU: 640_000}, {CPU: 5_000}, recorded=frozenset({CPU}))
     progress, rule, counters = PastProgress(DAY), list[int](), list[int]()
     while (query := progress.next_query({}, AT + 10.0, SETTINGS, survey)) is not None:
@@ -114,10 +116,8 @@ def test_what_a_young_rule_lacks_is_asked_of_the_counters() -> None:
 @pytest.fixture(scope="module", name="client")
 def _client(start_prometheus: Callable[..., ScrapedPrometheus]) -> Iterator[PrometheusClient]:
     exporters = (NodeExporter("plain:9100"), NodeExporter("late:9100", is_scraped=lambda at: at > AT - 3600))
-    stranger = NodeExporter(
-        "1.2.3.4:80", labels={"job": "tenant", "node": "plain"}, is_scraped=lambda at: at > AT - 2400
-    )
-    prometheus = start_prometheus(history=text_of((*exporters, stranger), START, AT))
+    other = NodeExporter("1.2.3.4:80", labels={"job": "tenant", "node": "plain"}, is_scraped=lambda at: at > AT - 2400)
+    prometheus = start_prometheus(history=text_of((*exporters, other), START, AT))
     with PrometheusClient(PrometheusSettings(prometheus.url)) as client:
         yield client
 
@@ -138,7 +138,7 @@ def filled(refresher: SampleRefresher, result: RefreshResult) -> LoadDay:
     return day
 
 
-def test_the_past_of_a_real_prometheus_becomes_the_day(client: PrometheusClient) -> None:
+def test_the_day_is_filled_from_a_real_prometheus(client: PrometheusClient) -> None:
     refresher = SampleRefresher(client, SETTINGS)
     day = filled(refresher, refresher.refresh(AT, None, None))
     row, late = (day.means[CPU][day.nodes.index(name)] for name in ("plain", "late"))
@@ -182,7 +182,7 @@ def test_the_week_of_a_real_prometheus_is_read_beyond_the_day(week_client: Prome
     assert refresher.fill_week(AT, week, None, 10.0, is_needed=False).queries == 0
 
 
-def test_the_week_of_a_large_cluster_is_asked_for_only_if_it_is_needed() -> None:
+def test_the_week_of_a_large_cluster_is_queried_only_if_it_is_needed() -> None:
     large, progress = Survey({CPU: 320_000}, {CPU: 5_000}), PastProgress(WEEK)
     assert progress.next_query({}, AT, SETTINGS, large, most_samples=MOST_UNASKED_SAMPLES) is None
     query = progress.next_query({}, AT, SETTINGS, large)
@@ -194,7 +194,7 @@ def test_the_week_of_a_large_cluster_is_asked_for_only_if_it_is_needed() -> None
     assert cheap.is_recorded
 
 
-def test_the_past_is_asked_for_again_once_the_names_of_nodes_are_known(client: PrometheusClient) -> None:
+def test_the_past_is_queried_again_once_the_names_of_nodes_are_known(client: PrometheusClient) -> None:
     refresher = SampleRefresher(client, SETTINGS)
     filled(refresher, refresher.refresh(AT, None, None))
     nodes = (
@@ -208,13 +208,13 @@ def test_the_past_is_asked_for_again_once_the_names_of_nodes_are_known(client: P
     assert np.count_nonzero(~np.isnan(answer.slots[0].values[0])) >= 18
 
 
-def test_a_query_that_is_kept_for_the_past_is_not_asked_by_a_short_refresh(client: PrometheusClient) -> None:
+def test_a_short_refresh_does_not_use_the_query_reserved_for_the_past(client: PrometheusClient) -> None:
     refresher = SampleRefresher(client, SETTINGS, refresh_seconds=5.0)
     assert refresher.refresh(AT, None, None, kept_queries=1).queries == 0
     assert refresher.refresh(AT, None, None).queries == 1
 
 
-def test_samples_of_a_file_on_other_steps_are_not_used(client: PrometheusClient) -> None:
+def test_samples_of_a_state_file_with_other_steps_are_not_used(client: PrometheusClient) -> None:
     saved = SampleRefresher(client, SETTINGS).refresh(AT - 60, None, None).samples
     shifted = {resource: replace(grid, end=grid.end + 7) for resource, grid in saved.grids.items()}
     result = SampleRefresher(client, SETTINGS).refresh(AT, SampleSet(shifted, from_file=True), None)
@@ -222,7 +222,7 @@ def test_samples_of_a_file_on_other_steps_are_not_used(client: PrometheusClient)
     assert {grid.end for grid in result.samples.grids.values()} == {AT}
 
 
-def test_an_answer_about_the_past_never_decides_who_measures_a_node(client: PrometheusClient) -> None:
+def test_an_answer_about_the_past_never_decides_which_exporter_measures_a_node(client: PrometheusClient) -> None:
     refresher = SampleRefresher(client, SETTINGS)
     before = refresher.refresh(AT - 3600, None, None).measured_by
     # Since then the queries for the newest samples have failed, and those for the past have not.
@@ -231,7 +231,7 @@ def test_an_answer_about_the_past_never_decides_who_measures_a_node(client: Prom
     assert refresher.refresh(AT - 3600, None, None).measured_by == before
 
 
-def test_a_prometheus_that_is_away_costs_nothing_but_the_past() -> None:
+def test_the_past_is_not_queried_while_prometheus_is_unreachable() -> None:
     with PrometheusClient(PrometheusSettings("http://127.0.0.1:9")) as client:
         refresher = SampleRefresher(client, SETTINGS)
         refresher.refresh(AT, None, None)

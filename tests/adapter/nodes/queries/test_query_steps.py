@@ -47,26 +47,26 @@ def test_the_steps_are_aligned_and_end_before_now() -> None:
         "at a start in pieces, newest first",
         "nothing new: late samples of the last two",
         "two new and two again",
-        "after an outage what is lacking",
+        "after an outage what is missing",
         "what an answer left out",
         "a hole",
         "one at a time",
     ],
 )
-def test_only_what_is_lacking_is_asked_for(covered: range, most: int, expected: list[tuple[int, int]]) -> None:
+def test_only_missing_steps_are_queried(covered: range, most: int, expected: list[tuple[int, int]]) -> None:
     pieces = pieces_lacking(STEPS, [STEPS[i] for i in covered], most)
     assert [(STEPS.index(piece.first), STEPS.index(piece.last)) for piece in pieces] == expected
 
 
 @settings(max_examples=60)
 @given(covered=st.sets(st.integers(0, 59)), most=st.integers(1, 70))
-def test_after_the_pieces_nothing_is_lacking_and_no_step_is_asked_twice(covered: set[int], most: int) -> None:
+def test_the_pieces_cover_all_missing_steps_and_no_step_twice(covered: set[int], most: int) -> None:
     known = {STEPS[i] for i in covered}
     pieces = pieces_lacking(STEPS, known, most)
-    asked = [step for piece in pieces for step in piece.times]
-    assert len(asked) == len(set(asked))
-    assert known.union(asked) == set(STEPS)
-    assert len(known.intersection(asked)) == min(2, len(known))
+    queried = [step for piece in pieces for step in piece.times]
+    assert len(queried) == len(set(queried))
+    assert known.union(queried) == set(STEPS)
+    assert len(known.intersection(queried)) == min(2, len(known))
     assert all(piece.columns <= most for piece in pieces)
 
 
@@ -74,7 +74,9 @@ def test_after_the_pieces_nothing_is_lacking_and_no_step_is_asked_twice(covered:
     ("read", "answered", "expected"),
     [(None, 1, MOST_POINTS), (10, 10, MOST_POINTS), (2_560_000, 20_000, 7), (10**9, 1, 1), (100, 10**9, 1)],
 )
-def test_a_query_reads_less_than_prometheus_refuses(read: int | None, answered: int, expected: int) -> None:
+def test_a_query_reads_fewer_samples_than_the_limit_of_prometheus(
+    read: int | None, answered: int, expected: int
+) -> None:
     steps = steps_at_once(read, answered)
     assert steps == expected
     assert steps == 1 or steps * (read or 1) <= MOST_SAMPLES
@@ -84,9 +86,7 @@ def test_a_query_reads_less_than_prometheus_refuses(read: int | None, answered: 
     ("most", "columns", "took", "expected"),
     [(1, 1, 0.01, 300), (4, 4, 3.0, 8), (4, 4, 6.0, 8), (8, 2, 5.9, 16), (MOST_POINTS, 68, 0.0, MOST_POINTS)],
 )
-def test_a_query_that_is_answered_fast_lets_larger_ones_follow(
-    most: int, columns: int, took: float, expected: int
-) -> None:
+def test_larger_queries_follow_a_fast_answer(most: int, columns: int, took: float, expected: int) -> None:
     assert steps_after_success(most, columns, took, limit_seconds=6.0) == expected
 
 
@@ -96,11 +96,11 @@ def test_a_minute_has_at_most_twelve_queries(seconds: float, queries: int) -> No
     assert queries * 60 / seconds <= 12 or queries == 1
 
 
-def test_newest_steps_come_first_and_who_has_waited_longest() -> None:
+def test_newest_steps_come_first_ordered_by_how_long_a_resource_has_waited() -> None:
     new, old = QueryPiece(150, 165, 15), QueryPiece(0, 135, 15)
     pieces = {LoadResource.CPU: (new, old), LoadResource.MEMORY: (new,), LoadResource.DISK: (new, old)}
-    asked = {LoadResource.CPU: 7, LoadResource.MEMORY: 5, LoadResource.DISK: 6}
-    assert in_order(pieces, asked, 4) == (
+    queried = {LoadResource.CPU: 7, LoadResource.MEMORY: 5, LoadResource.DISK: 6}
+    assert in_order(pieces, queried, 4) == (
         (LoadResource.MEMORY, new),
         (LoadResource.DISK, new),
         (LoadResource.CPU, new),
@@ -110,7 +110,7 @@ def test_newest_steps_come_first_and_who_has_waited_longest() -> None:
 
 @settings(max_examples=60)
 @given(seconds=st.floats(6, 60), queries=st.integers(1, 12))
-def test_queries_that_all_hang_end_soon_after_the_refresh_s_time(seconds: float, queries: int) -> None:
+def test_hanging_queries_end_soon_after_the_time_of_the_refresh(seconds: float, queries: int) -> None:
     left = seconds
     for waiting in range(queries, 0, -1):
         left -= time_limit(left, waiting)

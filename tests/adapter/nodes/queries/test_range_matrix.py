@@ -36,7 +36,7 @@ labels = st.dictionaries(st.sampled_from(["instance", "node", "tidewatch_part"])
 
 
 @given(st.lists(st.tuples(labels, values), unique_by=lambda one: frozenset(one[0].items()), max_size=6))
-def test_labels_and_values_are_those_of_any_other_range_query(series: list[Series]) -> None:
+def test_labels_and_values_equal_those_of_the_general_range_reader(series: list[Series]) -> None:
     body = matrix_body(series)
     matrix, expected = read_matrix(body, PIECE), joined(body)
     assert matrix.names.labels("up", UNPACED) == [one.labels for one in expected]
@@ -64,7 +64,7 @@ def test_an_answer_of_many_slices_keeps_its_order() -> None:
     ],
     ids=["another order", "one less", "another label", "none"],
 )
-def test_the_digest_is_another_one_if_the_series_are(series: list[Series]) -> None:
+def test_the_digest_differs_if_the_series_differ(series: list[Series]) -> None:
     before = read_matrix(matrix_body([(A, {1500: 1.0}), (B, {1500: 2.0})]), PIECE)
     assert read_matrix(matrix_body(series), PIECE).names.digest != before.names.digest
 
@@ -100,7 +100,7 @@ def of_points(*points: object) -> bytes:
         b'{"status":"success","data":{"resultType":"matrix","result":[{"values":[[1500,"1"]]}]}}',
     ],
 )
-def test_what_is_not_such_an_answer_is_refused(body: bytes) -> None:
+def test_malformed_answers_are_refused(body: bytes) -> None:
     with pytest.raises(UnexpectedAnswerError):
         read_matrix(body, PIECE)
 
@@ -108,7 +108,7 @@ def test_what_is_not_such_an_answer_is_refused(body: bytes) -> None:
 @pytest.mark.parametrize(
     ("metrics", "reason"), [(b'{"a":"b"},{"a":"b"}', "same label set twice"), (b'{"a":1},{}', "cannot be read")]
 )
-def test_labels_are_judged_when_they_are_read(metrics: bytes, reason: str) -> None:
+def test_labels_are_validated_when_they_are_read(metrics: bytes, reason: str) -> None:
     one, other = metrics.split(b",", 1)
     body = b'{"status":"success","data":{"resultType":"matrix","result":[{"metric":%b,"values":[[1500,"1"]]},' % one
     matrix = read_matrix(body + b'{"metric":%b,"values":[[1500,"1"]]}]}}' % other, PIECE)
@@ -134,13 +134,13 @@ def test_series_with_very_long_labels_are_left_out_and_counted() -> None:
     assert matrix.left_out == 1
 
 
-def test_warnings_are_kept_once() -> None:
+def test_warnings_and_the_partial_flag_are_kept() -> None:
     matrix = read_matrix(matrix_body([], warnings=["a store is away"], isPartial=True), PIECE)
     assert matrix.warnings == ("a store is away", "the answer is partial (isPartial)")
 
 
 @pytest.mark.parametrize(("limits", "reason"), [((1, 9), "more than 1 series"), ((9, 2), "more than 2 samples")])
-def test_limits_hold(limits: tuple[int, int], reason: str) -> None:
+def test_limits_of_series_and_samples_are_enforced(limits: tuple[int, int], reason: str) -> None:
     series: list[Series] = [(A, {1500: 1.0, 1515: 1.0}), (B, {1500: 1.0})]
     with pytest.raises(AnswerTooLargeError, match=reason):
         read_matrix(matrix_body(series), PIECE, RangeLimits(max_series=limits[0], max_samples=limits[1]))

@@ -87,7 +87,7 @@ class Surveyed(Scripted):
 
 
 @pytest.mark.parametrize(("mode", "refreshes"), [("hangs", 2), ("empty", 1)])
-def test_what_an_outage_left_out_is_asked_for_again(mode: str, refreshes: int) -> None:
+def test_samples_missed_during_an_outage_are_queried_again(mode: str, refreshes: int) -> None:
     prometheus = Scripted()
     refresher = SampleRefresher(cast("PrometheusClient", prometheus), SchedulingSettings(), refresh_seconds=INTERVAL)
     samples, now = None, START
@@ -110,7 +110,7 @@ def test_what_an_outage_left_out_is_asked_for_again(mode: str, refreshes: int) -
         (math.inf, {}, set(LoadResource)),
     ],
 )
-def test_a_survey_that_is_partial_or_no_count_is_not_believed(
+def test_a_survey_that_is_partial_or_not_a_finite_count_is_not_trusted(
     series: float, envelope: dict[str, Any], measured: set[LoadResource]
 ) -> None:
     """If one of several stores is down and the others have no series of a resource, nothing is known of the first."""
@@ -130,7 +130,7 @@ def test_the_first_exporters_are_seen_at_the_next_refresh() -> None:
     assert set(refresher.refresh(START + INTERVAL, None, None).samples.grids) == set(LoadResource)
 
 
-def test_a_prometheus_that_fails_after_it_had_no_series_is_not_said_to_have_none() -> None:
+def test_a_failing_prometheus_is_reported_as_failed_even_if_it_had_no_series_before() -> None:
     """While no node is measured, only the survey is sent, so its failure is that of all resources."""
     prometheus = Surveyed(0, {})
     refresher = SampleRefresher(cast("PrometheusClient", prometheus), SchedulingSettings(), refresh_seconds=INTERVAL)
@@ -143,8 +143,8 @@ def test_a_prometheus_that_fails_after_it_had_no_series_is_not_said_to_have_none
     assert (found.failures, set(found.samples.grids)) == ({}, set(LoadResource))
 
 
-def test_the_failure_of_an_outage_does_not_stand_for_a_resource_without_series() -> None:
-    """Most clusters have no GPUs, so nothing is asked about them after Prometheus has answered the first survey."""
+def test_the_failure_of_an_outage_ends_for_resources_without_series() -> None:
+    """Most clusters have no GPUs, so they are not queried after Prometheus has answered the first survey."""
     prometheus, clock = Surveyed(0, {}), [0.0]
     refresher = SampleRefresher(
         cast("PrometheusClient", prometheus),
@@ -159,8 +159,8 @@ def test_the_failure_of_an_outage_does_not_stand_for_a_resource_without_series()
     assert found == [set(LoadResource), set()]
 
 
-def test_after_an_answer_that_was_too_large_the_survey_is_asked_again_soon() -> None:
-    """Somebody may have begun to export thousands of made-up nodes, and the survey counts them."""
+def test_the_survey_is_repeated_soon_after_queries_failed() -> None:
+    """A tenant may have begun to export thousands of made-up nodes, and the survey counts them."""
     prometheus, clock = Surveyed(8, {}), [0.0]
     refresher = SampleRefresher(
         cast("PrometheusClient", prometheus),
@@ -168,16 +168,16 @@ def test_after_an_answer_that_was_too_large_the_survey_is_asked_again_soon() -> 
         refresh_seconds=INTERVAL,
         monotonic=lambda: clock[0],
     )
-    asked = []
+    surveyed = []
     for prometheus.mode in ("steady", "steady", "steady", "hangs", "steady", "steady"):
         refresher.refresh(START + clock[0], None, None)
-        asked.append(prometheus.surveys)
+        surveyed.append(prometheus.surveys)
         clock[0] += INTERVAL
-    assert asked == [1, 1, 1, 1, 2, 2]
+    assert surveyed == [1, 1, 1, 1, 2, 2]
 
 
 @pytest.mark.parametrize(
-    ("failure", "asked"),
+    ("failure", "surveyed"),
     [
         (PrometheusUnreachableError("survey", "connection refused"), [True, True, True, False]),
         (UnexpectedAnswerError("survey", "a page of a gateway"), [True, True, True, False]),
@@ -185,10 +185,10 @@ def test_after_an_answer_that_was_too_large_the_survey_is_asked_again_soon() -> 
     ],
     ids=["unreachable", "gateway", "slow"],
 )
-def test_the_sources_of_before_the_start_are_known_if_prometheus_starts_later(
-    failure: PrometheusError, asked: list[bool]
+def test_sources_from_before_the_start_are_known_even_if_prometheus_starts_later(
+    failure: PrometheusError, surveyed: list[bool]
 ) -> None:
-    """Otherwise, a stranger's exporter could take the nodes of one that was silent at the start."""
+    """Otherwise, another tenant's exporter could take the nodes of one that was silent at the start."""
 
     class Starting(Surveyed):
         def instant(self, query: str, **options: object) -> Any:  # noqa: ANN401 - as above
@@ -209,10 +209,10 @@ def test_the_sources_of_before_the_start_are_known_if_prometheus_starts_later(
     for prometheus.mode in ("away", "away", *["steady"] * 13):
         refresher.refresh(START + clock[0], None, None)
         clock[0] += INTERVAL
-    assert past == asked
+    assert past == surveyed
 
 
-def test_series_that_change_places_or_names_keep_their_loads() -> None:
+def test_series_keep_their_loads_when_their_order_or_names_change() -> None:
     """The layout of one answer must not be used for the series of another."""
     answers = (
         {"a": 0.1, "b": 0.2},
@@ -231,7 +231,7 @@ def test_series_that_change_places_or_names_keep_their_loads() -> None:
         now += INTERVAL
 
 
-def test_loads_follow_an_address_that_goes_from_one_node_to_another() -> None:
+def test_loads_follow_an_address_that_moves_from_one_node_to_another() -> None:
     """Heartbeats make new Node objects all the time, which must not hide that an address has changed."""
 
     def nodes(*addresses: str) -> tuple[ClusterNode, ...]:
@@ -251,7 +251,7 @@ def test_loads_follow_an_address_that_goes_from_one_node_to_another() -> None:
     assert found == [[0.1, 0.2], [0.1, 0.2], [0.2, 0.1]]
 
 
-def test_the_past_is_asked_for_again_after_the_clock_was_wrong() -> None:
+def test_the_past_is_queried_again_after_the_clock_was_wrong() -> None:
     """The kept day and week follow the clock, so they lose what is not within a day or a week of it."""
     prometheus, clock = Surveyed(8, {}), [0.0]
     refresher = SampleRefresher(
@@ -274,7 +274,7 @@ def test_the_past_is_asked_for_again_after_the_clock_was_wrong() -> None:
     assert fills(START) == all_parts
 
 
-def test_nodes_that_were_all_away_for_a_moment_get_their_loads_back() -> None:
+def test_loads_return_after_all_nodes_were_briefly_missing() -> None:
     """A file of nodes that is being written has none, and so has a cluster whose nodes register again."""
     prometheus = Surveyed(8, {})
     refresher = SampleRefresher(cast("PrometheusClient", prometheus), SchedulingSettings(), refresh_seconds=INTERVAL)
@@ -306,7 +306,7 @@ def test_exporters_are_judged_after_the_clock_was_set_back() -> None:
     assert [series.instance for series in result.unmapped if series.refused_for] == ["10.0.0.2:9101"]
 
 
-def test_a_job_measures_no_nodes_that_are_gone() -> None:
+def test_removed_nodes_are_not_counted_for_a_job() -> None:
     prometheus = Scripted()
     prometheus.loads = {"a": 0.1, "b": 0.2}
     refresher = SampleRefresher(cast("PrometheusClient", prometheus), SchedulingSettings(), refresh_seconds=INTERVAL)
@@ -315,7 +315,7 @@ def test_a_job_measures_no_nodes_that_are_gone() -> None:
     assert set(job.nodes.values()) == {1}
 
 
-def test_exporters_that_come_and_go_are_forgotten_also_while_no_survey_succeeds() -> None:
+def test_removed_exporters_are_forgotten_even_if_no_survey_succeeds() -> None:
     prometheus, clock = Scripted(), [0.0]
     refresher = SampleRefresher(
         cast("PrometheusClient", prometheus), SchedulingSettings(), refresh_seconds=INTERVAL, monotonic=lambda: clock[0]

@@ -52,7 +52,7 @@ EXPORTERS = (
     NodeExporter("other:9100", labels={"cluster": "b"}),
     NodeExporter("devices:9100", devices=True),
     NodeExporter("ruled:9100", labels={"cluster": "recorded"}),
-    # Anybody may export our own label: two series that differ by it alone must never become one.
+    # Any exporter may set our own label: two series that differ by it alone must never become one.
     NodeExporter("copies:9100", labels={PART_LABEL: "a"}, cpus=0, memory=False, devices=True),
     NodeExporter("copies:9100", labels={PART_LABEL: "b"}, cpus=0, memory=False, devices=True),
 )
@@ -105,7 +105,7 @@ def cpu(result: RefreshResult) -> SampleGrid:
         ("sixty", 0.28, 0.40),
     ],
 )
-def test_a_load_that_switches_is_seen_to_vary(result: RefreshResult, node: str, least: float, most: float) -> None:
+def test_a_switching_load_has_a_high_deviation(result: RefreshResult, node: str, least: float, most: float) -> None:
     found = window(cpu(result), node)
     assert np.count_nonzero(~np.isnan(found)) >= 55
     assert least <= np.nanstd(found) <= most
@@ -118,29 +118,29 @@ def fact(values: Floats, result: RefreshResult, node: str) -> float:
     return float(values[cpu(result).nodes.index(node)])
 
 
-def test_a_pair_of_servers_is_one_node_and_counts_once(result: RefreshResult) -> None:
+def test_a_pair_of_prometheus_servers_counts_once_for_a_node(result: RefreshResult) -> None:
     assert window(cpu(result), "pair") == pytest.approx(window(cpu(result), "plain"), abs=0.45)
     memory = result.samples.grids[LoadResource.MEMORY]
     assert window(memory, "pair") == pytest.approx(0.6)
 
 
-def test_a_counter_reset_is_seen_and_does_no_harm(result: RefreshResult) -> None:
+def test_a_counter_reset_is_detected_and_does_not_distort_the_load(result: RefreshResult) -> None:
     assert fact(cpu(result).reset_at, result, "reset") == pytest.approx(AT - 290, abs=20)
     assert math.isnan(fact(cpu(result).reset_at, result, "plain"))
     assert 0.09 <= np.nanmin(window(cpu(result), "reset")) <= np.nanmax(window(cpu(result), "reset")) <= 0.91
 
 
-def test_counters_that_stand_still_have_no_value_and_are_known_not_to_advance(result: RefreshResult) -> None:
+def test_stopped_counters_have_no_value_and_are_detected(result: RefreshResult) -> None:
     assert np.isnan(window(cpu(result), "stuck")).all()
     assert AT - fact(cpu(result).advancing, result, "stuck") >= 600
     assert fact(cpu(result).advancing, result, "plain") == AT
 
 
-def test_of_idle_counters_alone_it_is_not_known_whether_they_advance(result: RefreshResult) -> None:
+def test_whether_counters_advance_is_unknown_with_idle_modes_only(result: RefreshResult) -> None:
     assert math.isnan(fact(cpu(result).advancing, result, "idle"))
 
 
-def test_scrapes_that_failed_are_a_gap_and_not_the_last_value_for_ever(result: RefreshResult) -> None:
+def test_failed_scrapes_leave_a_gap_and_do_not_repeat_the_last_value(result: RefreshResult) -> None:
     missing = np.isnan(window(cpu(result), "gap"))
     assert np.count_nonzero(missing) == pytest.approx(360 / 15, abs=2)
     memory = result.samples.grids[LoadResource.MEMORY]
@@ -148,7 +148,7 @@ def test_scrapes_that_failed_are_a_gap_and_not_the_last_value_for_ever(result: R
 
 
 @pytest.mark.parametrize(("node", "seconds"), [("plain", 15), ("missed", 15), ("thirty", 30), ("sixty", 60)])
-def test_the_scrape_interval_is_learned(result: RefreshResult, node: str, seconds: float) -> None:
+def test_the_scrape_interval_is_detected(result: RefreshResult, node: str, seconds: float) -> None:
     assert fact(cpu(result).scrape_seconds, result, node) == pytest.approx(seconds, rel=0.01)
 
 
@@ -156,7 +156,7 @@ def test_the_newest_sample_is_the_one_that_was_scraped(result: RefreshResult) ->
     assert fact(cpu(result).newest, result, "sixty") == pytest.approx(START + 4.2 + 1140, abs=0.01)
 
 
-def test_a_node_without_a_metric_is_missing_in_that_resource_alone(result: RefreshResult) -> None:
+def test_a_node_without_a_metric_is_missing_only_in_that_resource(result: RefreshResult) -> None:
     assert "memory" not in cpu(result).nodes
     assert window(result.samples.grids[LoadResource.MEMORY], "memory") == pytest.approx(0.6)
     assert result.failures == {}
@@ -174,18 +174,18 @@ def test_the_busiest_device_and_the_mean_gpu_are_the_load_of_a_node(
     assert grid.newest[1] == pytest.approx(fact(cpu(result).newest, result, "devices"))
 
 
-def test_a_resource_that_no_exporter_has_is_not_asked_for(client: PrometheusClient) -> None:
+def test_a_resource_that_no_exporter_has_is_not_queried(client: PrometheusClient) -> None:
     result = SampleRefresher(client, SchedulingSettings(matchers={"cluster": "b"})).refresh(AT, None, None)
     assert set(result.samples.grids) == {LoadResource.CPU, LoadResource.MEMORY}
     assert result.queries == 3
 
 
-def test_matchers_choose_one_cluster_of_several(client: PrometheusClient) -> None:
+def test_matchers_select_one_cluster_of_several(client: PrometheusClient) -> None:
     settings = SchedulingSettings(matchers={"cluster": "b"})
     assert cpu(SampleRefresher(client, settings).refresh(AT, None, None)).nodes == ("other",)
 
 
-def test_our_rules_are_read_where_they_cover_all_exporters(client: PrometheusClient, result: RefreshResult) -> None:
+def test_recording_rules_are_used_if_they_cover_all_exporters(client: PrometheusClient, result: RefreshResult) -> None:
     settings = SchedulingSettings(matchers={"cluster": "recorded"})
     covered = SampleRefresher(client, settings).refresh(AT, None, None)
     assert window(cpu(covered), "ruled") == pytest.approx(0.77)
@@ -194,7 +194,7 @@ def test_our_rules_are_read_where_they_cover_all_exporters(client: PrometheusCli
     assert np.nanstd(window(cpu(result), "ruled")) > 0.3
 
 
-def test_a_query_of_ones_own_takes_the_place_of_the_built_in_one(client: PrometheusClient) -> None:
+def test_a_configured_query_replaces_the_built_in_one(client: PrometheusClient) -> None:
     own = "1 - avg by (instance) (rate(node_cpu_seconds_total{mode='idle'}[2m])) / 0.9 # ours"
     result = SampleRefresher(client, SchedulingSettings(queries={LoadResource.CPU: own})).refresh(AT, None, None)
     assert not result.failures
@@ -202,7 +202,7 @@ def test_a_query_of_ones_own_takes_the_place_of_the_built_in_one(client: Prometh
     assert math.isnan(fact(cpu(result).advancing, result, "stuck"))
 
 
-def test_a_query_that_fails_costs_its_own_resource(client: PrometheusClient) -> None:
+def test_a_failed_query_affects_only_its_own_resource(client: PrometheusClient) -> None:
     settings = SchedulingSettings(queries={LoadResource.CPU: "sum by (instance ("})
     result = SampleRefresher(client, settings).refresh(AT, None, None)
     assert list(result.failures) == [LoadResource.CPU]
@@ -210,41 +210,43 @@ def test_a_query_that_fails_costs_its_own_resource(client: PrometheusClient) -> 
     assert set(result.samples.grids) == set(LoadResource) - {LoadResource.CPU}
 
 
-def test_a_later_refresh_asks_only_for_what_is_lacking(prometheus: ScrapedPrometheus) -> None:
+def test_a_later_refresh_queries_only_missing_steps(prometheus: ScrapedPrometheus) -> None:
     with RecordingClient(PrometheusSettings(prometheus.url)) as client:
         refresher = SampleRefresher(client, SchedulingSettings())
         first = refresher.refresh(AT - 300, None, None)
-        asked = len(client.asked)
+        before = len(client.ranges)
         second = refresher.refresh(AT - 270, first.samples, None)
         whole = SampleRefresher(client, SchedulingSettings()).refresh(AT - 270, None, None)
     assert first.queries == 6
     assert second.queries == 5
-    assert client.asked[asked : asked + 5] == [(AT - 315, AT - 270)] * 5
+    assert client.ranges[before : before + 5] == [(AT - 315, AT - 270)] * 5
     assert window(cpu(second), "plain") == pytest.approx(window(cpu(whole), "plain"), nan_ok=True)
     assert second.samples.grids[LoadResource.CPU].nodes == cpu(whole).nodes
 
 
-def test_samples_of_a_file_are_completed_and_not_asked_for_again(prometheus: ScrapedPrometheus) -> None:
+def test_samples_of_a_state_file_are_completed_and_not_queried_again(prometheus: ScrapedPrometheus) -> None:
     with RecordingClient(PrometheusSettings(prometheus.url)) as client:
         saved = SampleRefresher(client, SchedulingSettings()).refresh(AT - 300, None, None).samples
-        client.asked.clear()
+        client.ranges.clear()
         result = SampleRefresher(client, SchedulingSettings()).refresh(AT, replace(saved, from_file=True), None)
-    assert client.asked == [(AT - 315, AT)] * 5
+    assert client.ranges == [(AT - 315, AT)] * 5
     assert not result.samples.from_file
     assert not np.isnan(window(cpu(result), "plain")).any()
 
 
-def test_samples_that_the_caller_has_dropped_are_asked_for_again(client: PrometheusClient) -> None:
+def test_samples_that_the_caller_has_dropped_are_queried_again(client: PrometheusClient) -> None:
     refresher = SampleRefresher(client, SchedulingSettings())
     refresher.refresh(AT - 30, None, None)
     found = window(cpu(refresher.refresh(AT, None, None)), "plain")
     assert np.count_nonzero(~np.isnan(found)) == 60
 
 
-def test_an_outage_keeps_the_samples_and_says_why(client: PrometheusClient) -> None:
+def test_an_outage_keeps_the_samples_and_reports_the_failures(client: PrometheusClient) -> None:
     saved = SampleRefresher(client, SchedulingSettings()).refresh(AT, None, None).samples
-    with PrometheusClient(PrometheusSettings("http://127.0.0.1:9")) as nobody:
-        result = SampleRefresher(nobody, SchedulingSettings()).refresh(AT + 30, replace(saved, from_file=True), None)
+    with PrometheusClient(PrometheusSettings("http://127.0.0.1:9")) as unreachable:
+        result = SampleRefresher(unreachable, SchedulingSettings()).refresh(
+            AT + 30, replace(saved, from_file=True), None
+        )
     assert set(result.failures) == set(LoadResource)
     assert result.samples.from_file
     assert cpu(result) is saved.grids[LoadResource.CPU]
@@ -261,7 +263,7 @@ def test_an_address_is_mapped_to_its_node_and_the_rest_is_listed_with_the_repair
     assert "10.0.0.7:9100" not in unmapped
 
 
-def test_what_was_known_before_the_node_objects_is_asked_for_again_under_their_names(client: PrometheusClient) -> None:
+def test_samples_from_before_the_node_objects_are_queried_again_under_their_names(client: PrometheusClient) -> None:
     refresher = SampleRefresher(client, SchedulingSettings())
     before = refresher.refresh(AT - 30, None, None)
     assert "10.0.0.7" in cpu(before).nodes
@@ -278,7 +280,7 @@ def test_node_objects_without_samples_are_in_the_grid(client: PrometheusClient) 
     assert np.isnan(grid.newest).tolist() == [True, False]
 
 
-def test_a_query_that_was_too_large_is_asked_in_smaller_pieces(prometheus: ScrapedPrometheus) -> None:
+def test_a_query_that_was_too_large_is_sent_in_smaller_pieces(prometheus: ScrapedPrometheus) -> None:
     with RecordingClient(PrometheusSettings(prometheus.url), most_steps=40) as client:
         refresher = SampleRefresher(client, SchedulingSettings(matchers={"cluster": "b"}), refresh_seconds=60)
         first = refresher.refresh(AT, None, None)
@@ -294,11 +296,11 @@ class RecordingClient(PrometheusClient):
 
     def __init__(self, settings: PrometheusSettings, most_steps: int = 11_000) -> None:
         super().__init__(settings)
-        self.asked: list[tuple[float, float]] = []
+        self.ranges: list[tuple[float, float]] = []
         self._most_seconds = most_steps * 15
 
     def read_range(self, reader: RangeReader, query: str, *, start: float, end: float, **options: Any) -> None:  # noqa: ANN401
-        self.asked.append((start, end))
+        self.ranges.append((start, end))
         if end - start > self._most_seconds:
             raise QueryRefusedError(query, "execution", "query processing would load too many samples into memory")
         super().read_range(reader, query, start=start, end=end, **options)

@@ -38,7 +38,7 @@ def test_the_size_of_queries_follows_from_the_number_of_series() -> None:
     assert found.answered(LoadResource.CPU) == 40
 
 
-def test_a_host_name_counts_if_exporters_of_an_instance_agree() -> None:
+def test_a_host_name_is_used_if_all_exporters_of_an_instance_agree() -> None:
     found = survey_of(
         ({PART_LABEL: "uname", "instance": instance, "nodename": name}, 1.0)
         for instance, name in (("a", "worker-1"), ("b", "x"), ("b", "y"))
@@ -54,7 +54,7 @@ def test_scrape_intervals_are_by_instance() -> None:
     assert found.longest_scrape_seconds == 60.0
 
 
-def test_a_crowd_counts_neither_in_the_size_of_queries_nor_for_rules() -> None:
+def test_excess_exporters_count_neither_for_the_size_of_queries_nor_for_rules() -> None:
     ours, evil = {"job": "node-exporter"}, {"job": "pods", "namespace": "evil"}
     found = survey_of(
         [
@@ -73,7 +73,7 @@ def test_a_crowd_counts_neither_in_the_size_of_queries_nor_for_rules() -> None:
     assert found.matchers(LoadResource.MEMORY, {}) == ()
 
 
-def test_a_crowd_of_gpu_exporters_costs_its_namespace_alone() -> None:
+def test_excess_gpu_exporters_affect_only_their_own_namespace() -> None:
     """Recorded series of GPUs have no namespace, so the crowd could not be left out of them."""
     ours, evil = {"job": "pods", "namespace": "ours"}, {"job": "pods", "namespace": "evil"}
     found = survey_of(

@@ -84,19 +84,19 @@ def known(values: Floats) -> list[float]:
     return [float(value) for value in values if not math.isnan(value)]
 
 
-def test_rates_of_a_part_of_their_range_are_no_high_load() -> None:
+def test_rates_over_a_part_of_their_range_are_not_taken_for_a_high_load() -> None:
     found = loads(first=START)["all"]
     assert len(known(found)) >= 50
     assert known(found) == pytest.approx([BUSY_SHARE] * len(known(found)))
 
 
-def test_an_exporter_that_leaves_out_a_mode_is_known_as_such() -> None:
+def test_an_exporter_that_leaves_out_a_mode_is_detected() -> None:
     found = loads(first=START)["some"]
     usual = np.isclose(found, BUSY_SHARE + 0.4)
     assert np.count_nonzero(usual) >= 50
 
 
-def test_series_that_come_and_go_change_nothing_for_the_others() -> None:
+def test_series_that_are_added_and_removed_do_not_affect_others() -> None:
     def instances(now: int) -> list[str]:
         return [f"another-{now}", "all"] if now // INTERVAL % 2 else ["some", "all", f"another-{now}"]
 

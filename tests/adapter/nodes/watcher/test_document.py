@@ -31,9 +31,9 @@ M15, M10, M5 = range(3)
 
 
 def body_of(
-    snapshot: LoadSnapshot, window: int = M15, places: NodeTopology | None = None, *, estimates: bool = False
+    snapshot: LoadSnapshot, window: int = M15, topology: NodeTopology | None = None, *, estimates: bool = False
 ) -> bytes:
-    return prepare_watcher(snapshot, places or NodeTopology(), estimates=estimates).windows[window].whole.body
+    return prepare_watcher(snapshot, topology or NodeTopology(), estimates=estimates).windows[window].whole.body
 
 
 def entries_of(snapshot: LoadSnapshot, window: int = M15, *, estimates: bool = False) -> dict[str, Any]:
@@ -43,9 +43,9 @@ def entries_of(snapshot: LoadSnapshot, window: int = M15, *, estimates: bool = F
 
 def test_the_document_has_the_shape_of_load_watcher() -> None:
     snapshot = snapshot_of({"node-1": {CPU: Measured(0.425, 0.031), MEMORY: Measured(0.612)}})
-    places = NodeTopology({"node-1": "zone-a"}, {"node-1": 'batch "big"'})
+    topology = NodeTopology({"node-1": "zone-a"}, {"node-1": 'batch "big"'})
     # Keys, their order and capitals as in facts of load-watcher's own encoder; `pool` and the names are ours.
-    assert body_of(snapshot, places=places).decode() == (
+    assert body_of(snapshot, topology=topology).decode() == (
         '{"timestamp":1700000905,"window":{"duration":"15m","start":1700000000,"end":1700000900},'
         '"source":"Prometheus","data":{"NodeMetricsMap":{"node-1":{"metrics":['
         '{"name":"tidewatch:node_cpu_utilization:ratio","type":"CPU","operator":"AVG","rollup":"15m","value":42.5},'
@@ -56,7 +56,7 @@ def test_the_document_has_the_shape_of_load_watcher() -> None:
     )
 
 
-def test_every_plugin_reads_what_was_measured() -> None:
+def test_every_plugin_reads_the_measured_values() -> None:
     found = decoded_document(
         body_of(snapshot_of({"a": {each: Measured(0.25, 0.125) for each in LoadResource}, "b": {CPU: Measured(0.5)}}))
     )
@@ -81,14 +81,14 @@ def test_every_plugin_reads_what_was_measured() -> None:
         pytest.param({CPU: Measured(0.0, 0.0)}, {"CPU"}, id="really-idle"),
     ],
 )
-def test_nothing_that_is_not_measured_looks_idle(node: Mapping[LoadResource, Measured], types: set[str] | None) -> None:
+def test_an_unmeasured_resource_never_looks_idle(node: Mapping[LoadResource, Measured], types: set[str] | None) -> None:
     found = decoded_document(body_of(snapshot_of({"a": node, "b": {CPU: Measured(0.1)}}))).nodes
     assert "b" in found
     assert (None if "a" not in found else {metric.type for metric in found["a"]}) == types
 
 
 @pytest.mark.parametrize("taken_from", [(0, 1, 2), (-1, -1, -1)])
-def test_estimates_are_marked_where_they_are_wanted(taken_from: tuple[int, ...]) -> None:
+def test_estimates_are_marked_if_they_are_enabled(taken_from: tuple[int, ...]) -> None:
     snapshot = snapshot_of(
         {"a": {CPU: Measured(0.5, is_estimated=True, taken_from=taken_from, verdict=NodeVerdict.STALE)}}
     )
@@ -97,7 +97,7 @@ def test_estimates_are_marked_where_they_are_wanted(taken_from: tuple[int, ...])
     assert (metric["value"], metric["rollup"]) == (50.0, "10m")
 
 
-def test_numbers_of_another_window_say_so_and_the_document_keeps_the_window_that_was_asked() -> None:
+def test_values_of_another_window_are_marked_and_the_document_keeps_the_requested_window() -> None:
     snapshot = snapshot_of({"a": {CPU: Measured(0.5, 0.1, taken_from=(2, 0, 2))}, "b": {CPU: Measured(0.2)}})
     rollups = {
         window: {name: {metric["rollup"] for metric in node["metrics"]} for name, node in entries.items()}
@@ -126,7 +126,7 @@ def test_a_document_of_the_state_file_has_the_times_of_its_samples() -> None:
         max_size=4,
     )
 )
-def test_the_client_decodes_every_document_as_it_is_meant(nodes: dict[str, tuple[float, float]]) -> None:
+def test_the_client_decodes_the_original_values_from_every_document(nodes: dict[str, tuple[float, float]]) -> None:
     snapshot = snapshot_of({name: {CPU: Measured(*found)} for name, found in nodes.items()})
     found = decoded_document(body_of(snapshot))
     served = {name: pair for name, pair in nodes.items() if not math.isnan(pair[0])}
@@ -145,12 +145,12 @@ def test_numbers_have_no_exponent(value: float, text: str) -> None:
 
 
 @given(st.lists(st.floats(0, 1e300), max_size=5))
-def test_many_numbers_are_written_as_each_one_is(values: list[float]) -> None:
+def test_many_numbers_are_formatted_like_single_ones(values: list[float]) -> None:
     numbers = np.array([round(value, DIGITS) for value in values], dtype=np.float64)
     assert decimal_texts(numbers) == [decimal_text(value) for value in numbers.tolist()]
 
 
-def test_nodes_of_every_form_stand_beside_each_other() -> None:
+def test_nodes_with_different_resources_do_not_affect_each_other() -> None:
     """An entry is put together from parts that most nodes share; each part must still be its own node's."""
     forms: list[Mapping[LoadResource, Measured]] = [
         {CPU: Measured(0.5, 0.1), MEMORY: Measured(0.2, 0.3)},

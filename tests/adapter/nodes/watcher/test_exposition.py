@@ -11,7 +11,7 @@ from tests.adapter.nodes.watcher.snapshots import NOTHING, WINDOW_END, Measured,
 
 CPU, MEMORY, DISK = LoadResource.CPU, LoadResource.MEMORY, LoadResource.DISK
 UNMAPPED = (UnmappedSeries("10.0.0.9:9100", {}, (CPU,), ""), UnmappedSeries("10.0.0.9:9100", {"job": "x"}, (CPU,), ""))
-WORLD = snapshot_of(
+SNAPSHOT = snapshot_of(
     {
         'a"%s\\': {CPU: Measured(0.5, 0.25), MEMORY: Measured(0.000001), DISK: Measured(0.1)},
         "b": {CPU: Measured(0.5, is_estimated=True, verdict=NodeVerdict.STALE, sampled_at=WINDOW_END - 400)},
@@ -29,7 +29,7 @@ def samples_of(text: bytes) -> dict[tuple[str, ...], float]:
     }
 
 
-def found_of(snapshot: LoadSnapshot = WORLD, now: float = WINDOW_END) -> dict[tuple[str, ...], float]:
+def found_of(snapshot: LoadSnapshot = SNAPSHOT, now: float = WINDOW_END) -> dict[tuple[str, ...], float]:
     return samples_of(joined(prepare_exposition(snapshot).pieces(now)))
 
 
@@ -46,13 +46,13 @@ def test_ratios_have_node_resource_window_and_statistic() -> None:
     }
 
 
-def test_other_resources_are_exposed_where_they_are_wanted() -> None:
-    found = samples_of(joined(prepare_exposition(WORLD, (DISK,)).pieces(WINDOW_END)))
+def test_other_resources_are_exposed_if_they_are_configured() -> None:
+    found = samples_of(joined(prepare_exposition(SNAPSHOT, (DISK,)).pieces(WINDOW_END)))
     assert {labels[2] for labels in found if labels[0] == "tidewatch_node_utilization_ratio"} == {"disk"}
 
 
-def test_ages_are_those_at_the_scrape() -> None:
-    exposition = prepare_exposition(WORLD)
+def test_sample_ages_are_those_at_the_time_of_the_scrape() -> None:
+    exposition = prepare_exposition(SNAPSHOT)
     for now, age in ((WINDOW_END, 3.0), (WINDOW_END + 60.5, 63.5), (WINDOW_END - 100, 0.0)):
         found = samples_of(joined(exposition.pieces(now)))
         assert found["tidewatch_node_sample_age_seconds", 'a"%s\\'] == age
@@ -69,12 +69,12 @@ def test_states_and_verdicts_are_counted() -> None:
         ("cpu", "stale"): 1,
         ("cpu", "missing"): 1,
     }
-    # A verdict that nobody has is 0, so that an alert sees it begin.
+    # A verdict that no node has is 0, so that an alert sees it begin.
     assert len(verdicts) == 3 * len(NodeVerdict)
 
 
 def test_the_compressed_form_is_the_same_text() -> None:
-    exposition = prepare_exposition(WORLD)
+    exposition = prepare_exposition(SNAPSHOT)
     assert gzip.decompress(exposition.gzipped(WINDOW_END)) == joined(exposition.pieces(WINDOW_END))
 
 

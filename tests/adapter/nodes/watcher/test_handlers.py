@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 CPU = LoadResource.CPU
 STALE = Measured(float("nan"), taken_from=(-1, -1, -1), verdict=NodeVerdict.STALE)
-WORLD = snapshot_of({"a": {CPU: Measured(0.5, 0.1)}, "b": {CPU: Measured(0.25)}, "stale": {CPU: STALE}})
+SNAPSHOT = snapshot_of({"a": {CPU: Measured(0.5, 0.1)}, "b": {CPU: Measured(0.25)}, "stale": {CPU: STALE}})
 
 
 class Service:
     """The routes over one snapshot, `age` seconds after its window ended."""
 
-    def __init__(self, snapshot: LoadSnapshot | None = WORLD, age: float = 20.0) -> None:
+    def __init__(self, snapshot: LoadSnapshot | None = SNAPSHOT, age: float = 20.0) -> None:
         self.prepared: PreparedWatcher | None = None if snapshot is None else prepare_watcher(snapshot, NodeTopology())
         self.routes = watcher_routes(lambda: self.prepared, Clock(wall=lambda: WINDOW_END + age))
 
@@ -63,14 +63,14 @@ def error_of(response: Response) -> str:
         ("/watcher/b?window=5m", {"b"}, "5m"),
     ],
 )
-def test_trimaran_reads_every_form(target: str, nodes: set[str], duration: str) -> None:
+def test_trimaran_reads_the_answer_to_every_form_of_request(target: str, nodes: set[str], duration: str) -> None:
     response = Service().get(target)
     found = fetched(response.status, response.body)
     assert (set(found.nodes), found.duration, response.content_type) == (nodes, duration, JSON)
 
 
 @pytest.mark.parametrize("host", ["nope", "stale", "a.example"])
-def test_an_unknown_host_is_refused_in_the_words_of_load_watcher(host: str) -> None:
+def test_an_unknown_host_is_404_with_the_error_text_of_load_watcher(host: str) -> None:
     response = Service().get(f"/watcher?host={host}")
     assert (response.status, response.content_type) == (404, TEXT)
     assert response.body == f"No metrics found for host {host}".encode()
@@ -86,7 +86,7 @@ def test_an_unknown_host_is_refused_in_the_words_of_load_watcher(host: str) -> N
         ("/watcher/stale?window=1d", "no usable CPU metrics over 1d, of which 80% must be known (samples: stale)"),
     ],
 )
-def test_an_unknown_host_of_the_path_is_told_why(path: str, reason: str) -> None:
+def test_an_unknown_host_in_the_path_is_404_with_the_reason(path: str, reason: str) -> None:
     response = Service().get(path)
     assert response.status == 404
     assert reason in error_of(response)
@@ -94,13 +94,13 @@ def test_an_unknown_host_of_the_path_is_told_why(path: str, reason: str) -> None
 
 @pytest.mark.parametrize("window", ["", "15", "900s", "2h", "15M"])
 @pytest.mark.parametrize("path", ["/watcher", "/watcher/a"])
-def test_another_window_is_refused(path: str, window: str) -> None:
+def test_an_unknown_window_is_refused(path: str, window: str) -> None:
     response = Service().get(f"{path}?window={window}")
     assert response.status == 400
     assert "use one of 15m, 10m, 5m, 1h, 1d" in error_of(response)
 
 
-def test_a_long_window_that_no_node_has_is_not_taken_for_an_outage() -> None:
+def test_a_long_window_that_no_node_has_is_not_reported_as_an_outage() -> None:
     response = Service(NONE_SERVED).get("/watcher?window=1h")
     assert response.status == 503
     assert "no node has usable CPU metrics over 1h, of which 80% must be known" in error_of(response)
@@ -132,7 +132,7 @@ MANY_FAILED = replace(NONE_SERVED, query_failures={CPU: "no TLS", LoadResource.M
     ],
 )
 @pytest.mark.parametrize("path", ["/watcher", "/watcher?host=a", "/watcher/a", "/watcher?window=5m", "/watcher/health"])
-def test_instead_of_an_empty_map_there_is_an_error(service: Service, reason: str, path: str) -> None:
+def test_an_empty_map_is_503_with_the_reason(service: Service, reason: str, path: str) -> None:
     response = service.get(path)
     assert response.status == 503
     assert reason in error_of(response)
@@ -155,7 +155,7 @@ def test_a_client_that_accepts_gzip_gets_the_prepared_bytes() -> None:
 
 
 @pytest.mark.parametrize("target", ["/watcher", "/watcher?host=a", "/watcher/a", "/nodes/unmapped"])
-def test_a_client_that_has_the_document_downloads_nothing(target: str) -> None:
+def test_a_client_that_has_the_current_document_gets_304(target: str) -> None:
     first = Service().get(target)
     again = Service().get(target, {"If-None-Match": dict(first.headers)["ETag"], "Accept-Encoding": "gzip"})
     assert (first.status, again.status, again.body) == (200, 304, b"")
@@ -165,7 +165,7 @@ MANY_UNMAPPED = tuple(UnmappedSeries(f"10.0.0.1:{port}", {}, (CPU,), "Add the la
 
 
 @pytest.mark.parametrize("path", ["/watcher", "/nodes/unmapped"])
-def test_a_document_that_may_be_large_is_never_converted(path: str) -> None:
+def test_large_documents_are_never_converted_to_yaml(path: str) -> None:
     service = Service(snapshot_of({"a": {CPU: Measured(0.5)}}, unmapped=MANY_UNMAPPED))
     plain = service.get(path)
     for_a_person = {"Accept": "application/yaml", "User-Agent": "curl/8"}
@@ -195,6 +195,6 @@ def test_unmapped_series_before_the_first_data_are_unknown() -> None:
 
 
 @pytest.mark.parametrize("target", ["/watcher", "/watcher/health", "/watcher/<host>", "/nodes/unmapped"])
-def test_only_reading_is_allowed(target: str) -> None:
+def test_only_get_and_head_are_allowed(target: str) -> None:
     [route] = [route for route in Service().routes if route.path == target]
     assert route.methods == ("GET", "HEAD")

@@ -32,7 +32,7 @@ def test_slices_of_any_length_give_the_same_bytes() -> None:
     assert one_by_one.body == prepare_watcher(MANY, NodeTopology()).windows[0].whole.body
 
 
-def test_the_document_of_a_host_is_the_whole_one_with_that_host_alone() -> None:
+def test_the_document_of_a_host_equals_the_whole_one_with_only_that_host() -> None:
     prepared = prepare_watcher(MANY, NodeTopology()).windows[1]
     whole = json.loads(prepared.whole.body)
     for number, name in enumerate(MANY.nodes):
@@ -47,7 +47,7 @@ def test_the_document_of_a_host_is_the_whole_one_with_that_host_alone() -> None:
         }
 
 
-def test_the_tag_changes_with_the_content_alone() -> None:
+def test_the_etag_changes_only_with_the_content() -> None:
     def tag(average: float) -> str:
         snapshot = snapshot_of({"a": {CPU: Measured(average)}})
         return dict(prepare_watcher(snapshot, NodeTopology()).windows[0].whole.headers)["ETag"]
@@ -75,17 +75,17 @@ def test_unmapped_series_are_listed_with_the_repair() -> None:
     }
 
 
-def test_a_window_is_made_when_it_is_asked_for_and_ahead_from_then_on() -> None:
+def test_a_window_is_prepared_on_its_first_request_and_in_advance_from_then_on() -> None:
     first = prepare_watcher(MANY, NodeTopology())
     assert first.windows.made == (0,)
-    asked = first.windows[2]
-    assert first.windows[2] is asked
+    requested = first.windows[2]
+    assert first.windows[2] is requested
     second = prepare_watcher(MANY, NodeTopology(), first)
     assert second.windows.made == (0, 2)
-    assert second.windows[2].whole.body == asked.whole.body
+    assert second.windows[2].whole.body == requested.whole.body
 
 
-def test_threads_that_ask_for_a_window_at_once_get_the_same_one() -> None:
+def test_threads_that_request_a_window_at_once_get_the_same_one() -> None:
     windows = prepare_watcher(MANY, NodeTopology()).windows
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda _: windows[1], range(8)))
