@@ -57,12 +57,12 @@ def test_the_mean_is_rounded_once_and_half_up(
 @pytest.mark.parametrize(
     ("values", "expected"), [([70, 70], True), ([71, 74], True), ([70, 80], False), ([70], False), ([], False)]
 )
-def test_equal_priorities_are_without_influence(values: list[float], expected: bool) -> None:  # noqa: FBT001
+def test_equal_priorities_have_no_influence(values: list[float], expected: bool) -> None:  # noqa: FBT001
     assert blend([(1, np.array(values, dtype=np.float64))], len(values)).without_influence is expected
 
 
 @given(SCORES, st.integers(1, 1000), st.integers(1, 1000))
-def test_a_mean_of_a_policy_with_itself_is_the_policy(values: list[float], first: int, second: int) -> None:
+def test_the_mean_of_a_policy_with_itself_equals_the_policy(values: list[float], first: int, second: int) -> None:
     array = np.array(values)
     once, twice = blend([(1, array)], len(array)), blend([(first, array), (second, array)], len(array))
     assert once.priorities.tolist() == twice.priorities.tolist()
@@ -116,7 +116,7 @@ def test_an_unknown_node_has_no_score_and_does_not_change_that_of_others(name: P
         ("requests", [PolicyName.TARGET_LOAD_PACKING, PolicyName.MOST_ALLOCATED], [1, 5]),
     ],
 )
-def test_without_metrics_nodes_get_the_middle_and_later_the_best_fit(
+def test_without_metrics_nodes_get_middle_scores_and_later_those_of_best_fit(
     basis: ScoreBasis, names: list[PolicyName], priorities: list[int]
 ) -> None:
     policies = [settings(name) for name in names]
@@ -152,7 +152,7 @@ def test_without_pods_no_fit_replaces_missing_metrics(name: PolicyName) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(METRIC_POLICIES))
-def test_a_policy_says_what_replaces_it_without_metrics(name: PolicyName) -> None:
+def test_the_reason_names_what_replaces_a_policy_without_metrics(name: PolicyName) -> None:
     reasons = {
         basis: score_nodes(settings(name), pod({"cpu": 100}), board(some_nodes(), basis), rows(2)).reason(0)
         for basis in ("none", "requests")

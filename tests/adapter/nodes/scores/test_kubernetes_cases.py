@@ -89,7 +89,9 @@ def test_selector_spread_scores_as_kubernetes_did(case: dict[str, Any]) -> None:
         ([], [], []),
     ],
 )
-def test_two_thirds_of_a_spread_are_the_zones(counts: list[float], zones: list[int], expected: list[int]) -> None:
+def test_zones_count_for_two_thirds_of_a_spread_score(
+    counts: list[float], zones: list[int], expected: list[int]
+) -> None:
     result = selector_spread.spread_scores(np.array(counts, dtype=np.float64), np.array(zones, dtype=np.int32))
     assert result.tolist() == expected
 
@@ -148,7 +150,7 @@ def test_most_allocated_counts_an_extended_resource_if_the_pod_requests_it(
 
 
 @pytest.mark.parametrize("amount", [1e21, 2.0**63, 2.0**60])
-def test_requests_beyond_all_bounds_count_as_all_of_the_node(amount: float) -> None:
+def test_excessive_requests_count_as_the_whole_node(amount: float) -> None:
     node = Node(capacity={"cpu": 4000, "memory": 8 * GIB}, requested={"cpu": amount, "memory": amount})
     for policy in (
         most_allocated.score(pod({}), columns(node), rows(1), MostAllocatedArgs()),
@@ -167,7 +169,7 @@ def test_requested_to_capacity_ratio_scores_as_kubernetes(case: dict[str, Any]) 
     assert dict(zip(case["nodes"], listed(result), strict=True)) == case["expected"]
 
 
-def test_more_requested_than_there_is_counts_as_all_of_it() -> None:
+def test_requests_above_the_capacity_count_as_the_whole_capacity() -> None:
     node = Node(capacity={"cpu": 1000}, requested={"cpu": 5000})
     args = RequestedToCapacityRatioArgs((ShapePoint(0, 10), ShapePoint(100, 2)), weights({"cpu": 1}))
     assert listed(requested_to_capacity_ratio.score(pod(), columns(node), rows(1), args)) == [20]
@@ -190,7 +192,7 @@ def test_gpu_packing_does_not_distinguish_nodes_for_a_pod_without_gpus() -> None
         assert listed(gpu_packing.score(wanted, table, rows(2), GpuPackingArgs())) == [0, 0]
 
 
-def test_best_fit_prefers_the_node_on_which_least_is_left() -> None:
+def test_best_fit_prefers_the_node_with_the_least_left_over() -> None:
     capacity = {"cpu": 4000, "memory": 8 * GIB}
     table = columns(
         Node("empty", capacity),
@@ -202,7 +204,7 @@ def test_best_fit_prefers_the_node_on_which_least_is_left() -> None:
     assert listed(best_fit.score(pod({"cpu": 1000, "memory": GIB}), table, rows(5))) == [19, 69, 0, 100, 0]
 
 
-def test_best_fit_counts_what_else_the_pod_requests() -> None:
+def test_best_fit_counts_other_resources_that_the_pod_requests() -> None:
     capacity = {"cpu": 4000, "memory": 8 * GIB, "nvidia.com/gpu": 4}
     table = columns(Node("free", capacity), Node("used", capacity, requested={"nvidia.com/gpu": 3}))
     assert listed(best_fit.score(pod({"nvidia.com/gpu": 1}), table, rows(2))) == [8, 33]

@@ -202,10 +202,10 @@ def spreading(counts: Sequence[int], zones: Sequence[int]) -> list[float | None]
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_scores_are_those_of_the_oracles(seed: int) -> None:
+def test_scores_equal_those_of_the_oracles(seed: int) -> None:
     random = Random(seed)
     for _ in range(CASES):
-        nodes = [some_node(random, f"n{place}") for place in range(random.randint(1, 8))]
+        nodes = [some_node(random, f"n{number}") for number in range(random.randint(1, 8))]
         requests = {"cpu": random.choice([0, random.randint(0, 8000)]), "memory": random.choice([0, 2**34])}
         limits = {"cpu": random.choice([0, random.randint(0, 9000)]), "memory": random.choice([0, 2**35])}
         containers: Containers = [

@@ -84,7 +84,7 @@ def scores(name: PolicyName, pending: PendingPod, nodes: tuple[Node, ...], order
 
 @settings(max_examples=60)
 @given(nodes=NODES, pending=some_pod(), order=st.permutations(range(len(NAMES))))
-def test_scores_are_whole_within_0_and_100_and_follow_their_nodes(
+def test_scores_are_integers_from_0_to_100_and_do_not_depend_on_node_order(
     nodes: tuple[Node, ...], pending: PendingPod, order: list[int]
 ) -> None:
     for name in PolicyName:

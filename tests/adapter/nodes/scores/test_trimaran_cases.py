@@ -87,7 +87,7 @@ def test_target_load_packing_drops_at_the_target(target: float, scores: list[int
     assert listed(result) == scores
 
 
-def test_target_load_packing_counts_capacity_not_what_is_allocatable() -> None:
+def test_target_load_packing_uses_capacity_and_not_allocatable() -> None:
     node = Node(capacity={"cpu": 4000}, allocatable={"cpu": 2000}, mean={CPU: 0.4})
     assert listed(tlp.score(pod(), columns(node), rows(1), TargetLoadPackingArgs())) == [100]
 
@@ -99,7 +99,7 @@ def test_risk_balancing_computes_scores_as_the_plugin(case: dict[str, Any]) -> N
 
 
 @by_id("mu_sigma")
-def test_mean_and_deviation_are_kept_within_the_capacity(case: dict[str, Any]) -> None:
+def test_mean_and_deviation_are_limited_to_the_capacity(case: dict[str, Any]) -> None:
     mean, deviation = lvrb.mean_and_deviation(resource_stats(case["resource_stats"]))
     assert {"mu": mean.item(), "sigma": deviation.item()} == case["expected"]
 
@@ -129,7 +129,7 @@ def test_risk_balancing_scores_as_the_plugin_in_any_unit_of_memory(case: dict[st
 
 
 @by_id("lvrb_kep_example")
-def test_risk_balancing_halves_the_sum_which_the_proposal_did_not(case: dict[str, Any]) -> None:
+def test_risk_balancing_halves_the_sum_unlike_the_proposal(case: dict[str, Any]) -> None:
     cpu, memory = case["capacity"]["cpu_cores"], case["capacity"]["mem_gb"]
     mean, std = case["used_mean"], case["used_std"]
     node = Node(
@@ -143,7 +143,7 @@ def test_risk_balancing_halves_the_sum_which_the_proposal_did_not(case: dict[str
 
 
 @by_id("resource_stats")
-def test_a_resource_without_metrics_is_left_to_the_other(case: dict[str, Any]) -> None:
+def test_only_the_other_resource_counts_if_one_has_no_metrics(case: dict[str, Any]) -> None:
     node = Node(
         capacity={"cpu": case["node"]["cpu"], "memory": case["node"]["memory"]},
         mean=ratios(case["metrics"], "AVG"),
@@ -160,13 +160,15 @@ def test_a_resource_without_metrics_is_left_to_the_other(case: dict[str, Any]) -
     ("sensitivity", "std", "expected"),
     [(0.0, 0.5, 75), (0.0, 1.0, 25), (2.0, 0.25, 50), (-1.0, 0.5, 50), (1.0, 0.5, 50)],
 )
-def test_sensitivity_is_the_inverse_of_an_exponent(sensitivity: float, std: float, expected: int) -> None:
+def test_the_exponent_of_the_deviation_is_the_inverse_of_the_sensitivity(
+    sensitivity: float, std: float, expected: int
+) -> None:
     node = Node(capacity={"cpu": 1000}, mean={CPU: 0.5}, std={CPU: std})
     args = LoadVariationRiskBalancingArgs(safe_variance_sensitivity=sensitivity)
     assert listed(lvrb.score(pod(), columns(node), rows(1), args)) == [expected]
 
 
-def test_risk_balancing_takes_gpus_into_account_where_they_are_listed() -> None:
+def test_risk_balancing_takes_gpus_into_account_if_they_are_configured() -> None:
     hot = Node("hot", {"cpu": 1000}, mean={CPU: 0.0, GPU: 0.5}, std={CPU: 0.0, GPU: 0.1}, gpu_left=(1000,) * 5)
     none = Node("none", {"cpu": 1000}, mean={CPU: 0.0}, std={CPU: 0.0})
     args = LoadVariationRiskBalancingArgs(resources=(CPU, GPU))
@@ -176,7 +178,7 @@ def test_risk_balancing_takes_gpus_into_account_where_they_are_listed() -> None:
     assert listed(lvrb.score(pod(), table, rows(2), args)) == [70, 100]
 
 
-def test_the_reason_of_risk_balancing_names_requests_only_where_pods_state_some() -> None:
+def test_the_reason_of_risk_balancing_names_requests_only_for_resources_that_pods_request() -> None:
     node = Node(capacity={"cpu": 1000}, mean={CPU: 0.5, LoadResource.DISK: 0.5}, std={CPU: 0.1, LoadResource.DISK: 0.1})
     args = LoadVariationRiskBalancingArgs(resources=(CPU, LoadResource.DISK))
     assert lvrb.score(pod(), columns(node), rows(1), args).reason(0) == (
@@ -290,7 +292,7 @@ def test_the_rise_in_power_is_that_of_the_plugin(case: dict[str, Any]) -> None:
     assert raw == int(raw)
 
 
-def test_peaks_packs_onto_busy_nodes_and_knows_nothing_of_a_node_without_metrics_or_model() -> None:
+def test_peaks_prefers_busy_nodes_and_gives_no_score_without_metrics_or_model() -> None:
     used = {"n0": 0.0, "n20": 0.2, "n50": 0.5, "n80": 0.8, "full": 0.95, "strange": 0.1}
     nodes = [Node(name, {"cpu": 1000}, mean={CPU: ratio}) for name, ratio in used.items()]
     nodes.append(Node("silent", {"cpu": 1000}))
@@ -299,7 +301,7 @@ def test_peaks_packs_onto_busy_nodes_and_knows_nothing_of_a_node_without_metrics
     assert listed(result) == [0, 77, 98, 100, 0, None, None]
 
 
-def test_peaks_does_not_know_a_node_whose_model_gives_no_finite_number() -> None:
+def test_peaks_gives_no_score_if_the_power_model_has_no_finite_result() -> None:
     table = columns(*(Node(name, {"cpu": 1000}, mean={CPU: 0.5}) for name in ("steep", "usual", "flat")))
     models = {"steep": PowerModel(0.0, 1.0, 1000.0), "usual": MODEL, "flat": PowerModel(100.0, 0.0, 0.0)}
     assert listed(peaks.score(pod({"cpu": 100}), table, rows(3), PeaksArgs(models))) == [None, 0, 100]
@@ -338,7 +340,7 @@ _MAIN = ContainerSpec("main", {"cpu": "300m", "memory": "1Gi"}, {"cpu": "300m"})
         pytest.param(PodSpecResources((ContainerSpec("main"),)), pod(), 80, id="neither requests nor overhead"),
     ],
 )
-def test_pods_count_as_the_scheduler_counts_them(spec: PodSpecResources, plain: PendingPod, risk: int) -> None:
+def test_pod_requests_are_summed_as_in_kube_scheduler(spec: PodSpecResources, plain: PendingPod, risk: int) -> None:
     capacity, held = {"cpu": 10_000, "memory": 8192 * MIB}, {"cpu": 4000, "memory": 2048 * MIB}
     nodes = columns(
         *(

@@ -58,7 +58,7 @@ def assert_equal(found: SampleGrid, given: SampleGrid) -> None:
 
 @settings(max_examples=25, deadline=None)
 @given(st.tuples(grids(LoadResource.CPU), grids(LoadResource.DISK)))
-def test_what_is_written_is_read(both: tuple[SampleGrid, SampleGrid]) -> None:
+def test_samples_are_read_as_they_were_written(both: tuple[SampleGrid, SampleGrid]) -> None:
     found = decoded_samples(b"".join(encoded(samples(*both), MEANING)), MEANING)
     assert found.from_file
     assert list(found.grids) == [each.resource for each in both]
@@ -81,14 +81,14 @@ def test_a_file_of_a_version_that_wrote_no_machines_is_read() -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(st.integers(0, len(SMALL) - 1), st.integers(1, 255))
-def test_any_changed_byte_is_refused(place: int, change: int) -> None:
+def test_any_changed_byte_is_refused(position: int, change: int) -> None:
     content = bytearray(SMALL)
-    content[place] ^= change
+    content[position] ^= change
     with pytest.raises(SampleFileError, match="damaged"):
         decoded_samples(bytes(content), MEANING)
 
 
-def test_any_cut_is_refused() -> None:
+def test_a_truncated_file_is_refused() -> None:
     for size in range(len(SMALL)):
         with pytest.raises(SampleFileError, match="damaged"):
             decoded_samples(SMALL[:size], MEANING)
@@ -126,7 +126,7 @@ def test_float32_keeps_a_percentage_to_five_digits_after_the_point() -> None:
     assert np.nanmax(np.abs(found.values - given.values)) * 100 < 1e-5
 
 
-def test_what_is_no_ratio_is_stored_as_missing() -> None:
+def test_values_that_are_not_ratios_are_stored_as_missing() -> None:
     given = grid(LoadResource.CPU, ("a",))
     values = np.array([[np.inf, -np.inf, 1e300, 0.5]])
     changed = SampleSet({LoadResource.CPU: _with_values(given, values)})
@@ -134,7 +134,7 @@ def test_what_is_no_ratio_is_stored_as_missing() -> None:
     np.testing.assert_array_equal(found.values, [[np.nan, np.nan, np.nan, 0.5]])
 
 
-def test_what_is_read_cannot_be_written_to() -> None:
+def test_arrays_of_a_read_file_are_read_only() -> None:
     found = decoded_samples(SMALL, MEANING).grids[LoadResource.CPU]
     assert found.end == END
     with pytest.raises(ValueError, match="read-only"):

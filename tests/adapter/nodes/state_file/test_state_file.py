@@ -61,7 +61,7 @@ def test_a_restart_reads_the_samples_that_were_offered_last(tmp_path: Path) -> N
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_it_is_written_at_most_every_30_seconds(tmp_path: Path) -> None:
+def test_the_file_is_written_at_most_every_30_seconds(tmp_path: Path) -> None:
     time = Time()
     file = file_at(tmp_path / "f", time)
     writes = []
@@ -78,7 +78,7 @@ def test_without_new_samples_nothing_is_written(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_missing_file_is_no_failure(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_missing_file_is_not_an_error(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     assert file_at(tmp_path / "f").read() is None
     assert file_at(tmp_path / "no" / "folder").read() is None
     assert caplog.records == []
@@ -141,7 +141,9 @@ def test_a_named_pipe_does_not_block_the_start(tmp_path: Path, caplog: pytest.Lo
     assert caplog.records[0].__dict__["fields"]["problem"] == "it is not a regular file"
 
 
-def test_a_directory_stays_and_is_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_directory_in_place_of_the_file_is_kept_and_reported(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     (tmp_path / "f").mkdir()
     file = file_at(tmp_path / "f")
     assert file.read() is None
@@ -153,7 +155,7 @@ def test_a_directory_stays_and_is_reported(tmp_path: Path, caplog: pytest.LogCap
     assert write.getMessage().endswith("Is a directory: name a file")
 
 
-def test_a_missing_folder_is_reported_once_and_again_when_it_works(
+def test_a_missing_folder_is_reported_once_and_so_is_the_recovery(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     time = Time()
@@ -189,7 +191,9 @@ def test_a_full_disk_keeps_the_old_file(
     assert "No space left on device: free some space; the old file is kept" in caplog.records[0].getMessage()
 
 
-def test_a_huge_file_of_something_else_takes_no_memory(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_huge_file_in_another_format_is_not_loaded_into_memory(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     path = tmp_path / "nodes.state"
     with path.open("wb") as file:
         file.truncate(128 << 20)

@@ -22,7 +22,7 @@ def with_head(**changes: object) -> bytes:
     return b"".join(with_digest([msgspec.json.encode(head) + b"\n", rest]))
 
 
-def test_what_is_written_is_read() -> None:
+def test_a_week_is_read_as_it_was_written() -> None:
     found = decoded_week(CONTENT, "m")
     assert (found.end, found.nodes) == (WEEK.end, WEEK.nodes)
     np.testing.assert_array_equal(found.means, WEEK.means)
@@ -46,7 +46,7 @@ def test_a_file_that_cannot_be_used_is_refused(content: bytes, problem: str) -> 
         decoded_week(content, "m")
 
 
-def test_numbers_that_are_no_ratios_are_not_known() -> None:
+def test_values_that_are_not_ratios_are_read_as_unknown() -> None:
     means = MEANS.copy()
     means[0, :3] = [40.0, -1.0, np.inf]
     content = b"".join(encoded_week(LoadWeek(WEEK.end, WEEK.nodes, means), "m"))

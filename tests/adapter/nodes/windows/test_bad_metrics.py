@@ -136,7 +136,7 @@ TABLE: list[tuple[str, Floats, dict[str, Any], dict[str, Any], NodeVerdict]] = [
 @pytest.mark.parametrize(
     ("values", "facts", "when", "expected"), [row[1:] for row in TABLE], ids=[row[0] for row in TABLE]
 )
-def test_each_verdict_at_its_limits(
+def test_each_verdict_begins_at_its_limit(
     values: Floats, facts: dict[str, Any], when: dict[str, Any], expected: NodeVerdict
 ) -> None:
     load = judged(grid_of(values, **facts), **when)
@@ -157,7 +157,7 @@ def test_a_jump_is_more_than_six_median_deviations(factor: float, expected: Node
 
 
 @pytest.mark.parametrize(("value", "expected"), [(0.5299, V.FRESH), (0.5301, V.JUMPED)])
-def test_a_load_that_never_moves_does_not_jump_with_each_percent(value: float, expected: NodeVerdict) -> None:
+def test_a_constant_load_does_not_count_as_jumped_at_small_changes(value: float, expected: NodeVerdict) -> None:
     values = np.full(COLUMNS, 0.5)
     values[-1] = value
     assert verdict_of(judged(grid_of(values))) is expected
@@ -166,7 +166,7 @@ def test_a_load_that_never_moves_does_not_jump_with_each_percent(value: float, e
 @pytest.mark.parametrize(
     ("age", "expected"), [(300, [0, 1, 2]), (301, [0, 1, 1]), (600, [0, 1, 1]), (601, [0, 0, 0]), (900, [0, 0, 0])]
 )
-def test_a_window_of_the_file_is_served_until_it_is_older_than_itself(age: int, expected: list[int]) -> None:
+def test_a_window_of_the_state_file_is_served_until_its_age_exceeds_its_length(age: int, expected: list[int]) -> None:
     load = judged(grid_of(samples()), now=END + age, from_file=True)
     assert load.taken_from[:, 0].tolist() == expected
     assert load.sampled_at.tolist() == [END]
@@ -175,7 +175,7 @@ def test_a_window_of_the_file_is_served_until_it_is_older_than_itself(age: int, 
 @pytest.mark.parametrize(
     ("columns", "expected"), [(12, [0, 1, 2]), (28, [1, 1, 2]), (44, [2, 2, 2]), (45, [-1, -1, -1])]
 )
-def test_a_gap_is_served_from_a_window_that_has_enough_samples(columns: int, expected: list[int]) -> None:
+def test_windows_with_a_gap_are_served_from_one_with_enough_samples(columns: int, expected: list[int]) -> None:
     load = judged(grid_of(first_missing(columns)))
     assert load.taken_from[:, 0].tolist() == expected
     assert np.isnan(load.stats[:, AVG, 0]).tolist() == [window < 0 for window in expected]
@@ -202,7 +202,7 @@ def grid_of_nodes(nodes: list[Node]) -> SampleGrid:
 
 @given(nodes=NODES, pick=st.integers(0, 5), age=st.floats(0, 1000), from_file=st.booleans())
 @settings(max_examples=50)
-def test_what_is_found_of_a_node_never_depends_on_other_nodes(
+def test_the_verdict_and_statistics_of_a_node_do_not_depend_on_other_nodes(
     *, nodes: list[Node], pick: int, age: float, from_file: bool
 ) -> None:
     grid = grid_of_nodes(nodes)
@@ -216,7 +216,7 @@ def test_what_is_found_of_a_node_never_depends_on_other_nodes(
 
 @given(nodes=NODES, age=st.floats(0, 1000), from_file=st.booleans())
 @settings(max_examples=50)
-def test_numbers_are_ratios_of_served_nodes_and_nothing_else(*, nodes: list[Node], age: float, from_file: bool) -> None:
+def test_only_served_nodes_have_numbers_and_all_are_ratios(*, nodes: list[Node], age: float, from_file: bool) -> None:
     grid = grid_of_nodes(nodes)
     load = judged(grid, now=END + age, from_file=from_file)
     for node in range(len(nodes)):

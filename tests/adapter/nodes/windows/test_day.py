@@ -84,7 +84,7 @@ def test_repetitions_of_an_old_sample_do_not_count() -> None:
     assert np.isnan(found.values[0, -1])
 
 
-def test_windows_are_served_from_80_percent_of_their_slots() -> None:
+def test_windows_are_served_with_at_least_80_percent_of_their_slots() -> None:
     enough = one_node(dict.fromkeys(range(10), 0.25) | {3: 0.75})
     assert enough.stats[CPU][HOUR, [AVG, MAX], 0].tolist() == pytest.approx([0.3, 0.75])
     assert np.isnan(enough.stats[CPU][DAY]).all()
@@ -101,14 +101,14 @@ def test_a_node_whose_exporter_is_gone_loses_its_windows() -> None:
     assert not np.isnan(later[DAY]).any()
 
 
-def test_what_another_exporter_measured_before_does_not_count() -> None:
+def test_samples_of_a_former_exporter_do_not_count() -> None:
     slots = day_grid([0.5] * SLOTS, [0.5] * SLOTS, names=("a", "b"))
     day = day_after(LoadDay(), [slots], END + 1.0)
     moved = day_after(day, [], END + 1.0, ("a", "b"), {"b"})
     assert np.isnan(moved.stats[CPU][DAY, AVG]).tolist() == [False, True]
 
 
-def test_nodes_follow_the_node_objects_and_without_them_the_samples() -> None:
+def test_nodes_come_from_the_node_objects_or_else_from_the_samples() -> None:
     day = one_node({0: 0.5, 1: 0.5})
     assert day_after(day, [], END + 1.0, ("b",)).nodes == ("b",)
     both = day_after(day, [day_grid([0.5, 0.5], names=("b",))], END + 1.0)
@@ -123,7 +123,7 @@ def test_slots_of_the_future_are_dropped_after_the_clock_was_set_back() -> None:
     assert known_slots(day_after(day, [], END - 400 * SLOT_SECONDS), CPU) == set()
 
 
-def test_a_day_survives_its_file() -> None:
+def test_a_day_is_restored_from_its_state_file() -> None:
     day = one_node({0: 0.5, 7: 0.25})
     again = day_of_samples(samples_of_day(day), END + 1.0)
     assert (again.end, again.nodes) == (day.end, day.nodes)
@@ -131,7 +131,7 @@ def test_a_day_survives_its_file() -> None:
     assert day_of_samples(SampleSet({CPU: replace(day_grid([40.0]), step_seconds=SLOT_SECONDS)}), END + 1.0).means == {}
 
 
-def test_a_snapshot_gets_both_windows_beside_those_of_samples() -> None:
+def test_a_snapshot_gets_the_hour_and_day_windows_beside_the_short_ones() -> None:
     samples = SampleSet({CPU: grid_of(np.full((2, COLUMNS), 0.5), end=END, nodes=("a", "new"))})
     snapshot = assemble(samples, ("a", "new"), RefreshFacts(END + 5.0, 30.0))
     found = with_day(snapshot, one_node(dict.fromkeys(range(SLOTS), 0.25))).resources[CPU]
@@ -147,7 +147,7 @@ def test_a_snapshot_gets_both_windows_beside_those_of_samples() -> None:
         max_size=6,
     )
 )
-def test_what_is_known_of_a_slot_stays_whatever_comes_later(parts: list[tuple[int, list[float]]]) -> None:
+def test_later_samples_do_not_change_a_known_slot(parts: list[tuple[int, list[float]]]) -> None:
     day, first = LoadDay(), dict[int, float]()
     for ago, means in parts:
         end = END - ago * SLOT_SECONDS

@@ -61,7 +61,7 @@ def bad_for_long(before: Mapping[str, float], requested: dict[LoadResource, Floa
     return state.advanced(snapshot_of(without, END + 15), requested)
 
 
-def test_an_estimate_is_the_requests_times_what_the_node_used_of_them() -> None:
+def test_an_estimate_is_the_requests_times_the_former_ratio_of_usage_to_requests() -> None:
     """Node `a` used 0.3 when 0.5 was requested; now 0.7 is requested."""
     state = bad_for_long({"a": 0.3, "b": 0.5, "c": 0.5})
     bad = snapshot_of({"b": 0.5, "c": 0.5}, END + 600)
@@ -83,7 +83,7 @@ def test_a_node_that_never_had_metrics_is_estimated_by_the_median_of_the_others(
 
 
 @pytest.mark.parametrize(("requested", "expected"), [(0.0, 0.4), (5e-324, 0.4), (0.0099, 0.4), (0.01, 1.0)])
-def test_hardly_any_requests_say_nothing_of_what_a_node_uses_of_them(requested: float, expected: float) -> None:
+def test_very_small_requests_give_no_ratio_of_usage_to_requests(requested: float, expected: float) -> None:
     """The median of the other nodes is used instead, which use 0.4 where 0.5 is requested."""
     state = bad_for_long({"a": 0.3, "b": 0.4, "c": 0.4}, requests(requested, 0.5, 0.5))
     found = with_estimates(snapshot_of({"b": 0.4, "c": 0.4}, END + 600), state, HALF).resources[CPU]
@@ -101,7 +101,7 @@ def test_an_estimate_is_never_above_1() -> None:
     [({"a": 0.3, "b": 0.3}, requests(NAN, 0.5, 0.5)), ({}, HALF), ({"a": 0.3, "b": 0.3}, {})],
     ids=["requests unknown", "nothing was ever measured", "no requests of this resource"],
 )
-def test_without_anything_to_go_by_there_is_no_estimate(
+def test_without_a_known_ratio_or_requests_there_is_no_estimate(
     before: Mapping[str, float], requested: dict[LoadResource, Floats]
 ) -> None:
     state = bad_for_long(before)
@@ -121,7 +121,7 @@ def test_the_original_snapshot_has_no_estimates() -> None:
     assert (found.nodes, found.assembled_at) == (bad.nodes, bad.assembled_at)
 
 
-def test_a_node_that_recovers_is_bad_no_longer() -> None:
+def test_a_recovered_node_is_no_longer_bad() -> None:
     state = bad_for_long({"a": 0.3, "b": 0.5, "c": 0.5})
     assert np.array_equal(state.of(CPU), [END + 15, NAN, NAN], equal_nan=True)
     state = state.advanced(snapshot_of({"a": 0.3, "b": 0.5, "c": 0.5}, END + 30), HALF)
@@ -148,8 +148,8 @@ def test_the_state_follows_the_list_of_nodes_and_keeps_resources_that_a_refresh_
     assert state.nodes == NODES
 
 
-def test_a_state_of_other_nodes_estimates_each_node_by_its_own_history() -> None:
-    """Nodes may come and go between a refresh and the snapshot that is made of it."""
+def test_each_node_is_estimated_by_its_own_history_if_the_list_of_nodes_differs() -> None:
+    """Nodes may be added and removed between a refresh and the snapshot that is made of it."""
     state = bad_for_long({"a": 0.3, "b": 0.5, "c": 0.5})
     moved = snapshot_of({"b": 0.5}, END + 600, ("0", "a", "b"))
     found = with_estimates(moved, state, HALF).resources[CPU]

@@ -31,7 +31,7 @@ DOCUMENTED = [
 
 
 @pytest.mark.parametrize(("scrape", "scrapes", "error"), DOCUMENTED)
-def test_the_documented_error_of_each_estimator(scrape: int, scrapes: float, error: float) -> None:
+def test_each_estimator_has_its_documented_error(scrape: int, scrapes: float, error: float) -> None:
     columns = 900 // scrape
     found = window_statistics(rates(scrape, scrapes * scrape, scrape, columns=columns), scrape)[0, STD]
     assert found.mean() / TRUE_STD - 1 == pytest.approx(error, abs=0.02)
@@ -40,7 +40,7 @@ def test_the_documented_error_of_each_estimator(scrape: int, scrapes: float, err
 @pytest.mark.parametrize(
     ("scrape", "error", "worst_error"), [(15, -0.05, -0.10), (30, -0.09, -0.15), (60, -0.19, -0.32)]
 )
-def test_the_documented_error_of_the_rate_between_the_last_two_scrapes(
+def test_the_rate_between_the_last_two_scrapes_has_its_documented_error(
     scrape: int, error: float, worst_error: float
 ) -> None:
     values = instant_rates(scrape, STEP, columns=60)
@@ -51,7 +51,7 @@ def test_the_documented_error_of_the_rate_between_the_last_two_scrapes(
 
 
 @pytest.mark.parametrize("scrapes", [2.0, 2.5, 3.0, 4.0])
-def test_with_scrapes_each_15_s_what_is_served_is_within_a_fifth_of_the_truth(scrapes: float) -> None:
+def test_with_15_s_scrapes_the_served_deviation_is_within_20_percent_of_the_true_one(scrapes: float) -> None:
     """The samples are followed to the snapshot, for each node and not only on average."""
     values = rates(15, scrapes * 15, STEP, columns=kept_columns(STEP))
     grid = grid_of(values, end=END)

@@ -49,7 +49,7 @@ def test_a_column_has_its_time() -> None:
         (END + 30, 6, [NAN, 0.1, 0.2, 0.3, NAN, NAN]),
     ],
 )
-def test_a_span_of_a_grid(end: int, columns: int, expected: list[float]) -> None:
+def test_a_span_has_the_requested_steps_and_nan_outside_the_grid(end: int, columns: int, expected: list[float]) -> None:
     found = span(grid_of([0.1, 0.2, 0.3]), end, columns)
     assert (found.end, same(found, expected)) == (end, True)
 
@@ -89,7 +89,7 @@ def test_join_keeps_the_nodes_of_either_part() -> None:
     assert found.newest.tolist() == [END, END + STEP, END + STEP]
 
 
-def test_join_never_holds_more_than_what_is_kept() -> None:
+def test_a_join_has_at_most_the_kept_number_of_columns() -> None:
     """Joining a file of last year takes no memory for the time between."""
     found = join(grid_of(np.full(40, 0.1)), grid_of([0.2], end=END + 365 * 86_400))
     assert found.values.shape == (1, kept_columns(STEP))
@@ -101,7 +101,7 @@ def test_an_older_part_from_a_clock_that_was_ahead_is_dropped() -> None:
 
 
 @pytest.mark.parametrize("other", [grid_of([0.1], step=30), grid_of([0.1], resource=LoadResource.MEMORY)])
-def test_grids_that_do_not_belong_together_are_not_joined(other: SampleGrid) -> None:
+def test_grids_with_different_steps_or_resources_are_not_joined(other: SampleGrid) -> None:
     with pytest.raises(ValueError, match="cannot join"):
         join(grid_of([0.1]), other)
 
@@ -121,7 +121,7 @@ def test_steps_later_than_now_are_dropped(now: float, expected: list[float]) -> 
     assert found.end <= now
 
 
-def test_regrid_adds_new_nodes_and_drops_those_that_are_gone() -> None:
+def test_regrid_adds_new_nodes_and_drops_removed_ones() -> None:
     found = regrid(grid_of([[0.1, 0.2], [0.3, 0.4]], nodes=("a", "c")), ("b", "c"))
     assert found.nodes == ("b", "c")
     assert same(found, [NAN, NAN], [0.3, 0.4])

@@ -45,7 +45,7 @@ def test_without_node_objects_the_nodes_are_those_of_the_samples() -> None:
     assert node_names(samples) == ("a", "b")
 
 
-def test_the_times_of_a_snapshot() -> None:
+def test_a_snapshot_has_the_times_of_its_newest_samples_and_of_its_assembly() -> None:
     found = assemble(
         sample_set(steady(0.2), replace(steady(0.2, resource=MEMORY), end=END - 30)), ("node-0000",), FACTS
     )
@@ -72,7 +72,7 @@ def test_a_resource_without_any_series_is_missing_for_each_node() -> None:
         {"end": END + 1},
     ],
 )
-def test_a_damaged_resource_harms_itself_alone(fault: dict[str, object]) -> None:
+def test_a_damaged_resource_does_not_affect_others(fault: dict[str, object]) -> None:
     damaged = replace(steady(0.3, resource=MEMORY), **fault)  # type: ignore[arg-type]
     assert grid_fault(damaged) is not None
     found = assemble(sample_set(steady(0.2), damaged), ("node-0000",), FACTS)
@@ -80,19 +80,19 @@ def test_a_damaged_resource_harms_itself_alone(fault: dict[str, object]) -> None
     assert found.query_failures[MEMORY].startswith("The samples of memory cannot be used: ")
 
 
-def test_the_reason_of_a_failed_query_stays_with_the_samples_that_are_left() -> None:
+def test_the_reason_of_a_failed_query_is_kept_beside_older_samples() -> None:
     facts = replace(FACTS, query_failures={CPU: "timeout"})
     found = assemble(sample_set(steady(0.2)), ("node-0000",), facts)
     assert found.query_failures == {CPU: "timeout"}
     assert found.resources[CPU].stats[0, AVG, 0] == pytest.approx(0.2)
 
 
-def test_ratios_a_little_above_1_count_as_1() -> None:
+def test_ratios_slightly_above_1_count_as_1() -> None:
     found = assemble(sample_set(steady(1.01)), ("node-0000",), FACTS).resources[CPU]
     assert found.stats[0, [AVG, MAX], 0].tolist() == [1.0, 1.0]
 
 
-def test_resources_may_have_steps_of_their_own() -> None:
+def test_resources_may_have_different_steps() -> None:
     coarse = grid_of(np.full(17, 0.3), step=60, end=END - END % 60, resource=MEMORY)
     found = assemble(sample_set(steady(0.2), coarse), ("node-0000",), FACTS)
     assert found.resources[MEMORY].stats[:, AVG, 0].tolist() == pytest.approx([0.3, 0.3, 0.3])

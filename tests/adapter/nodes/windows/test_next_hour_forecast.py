@@ -47,7 +47,7 @@ def predicted(week: LoadWeek, snapshot: LoadSnapshot, after_seconds: float = 30.
     return [(FORECAST_VERDICTS[verdict], None if np.isnan(ratio) else round(ratio, 2)) for verdict, ratio in pairs]
 
 
-def test_a_node_that_is_busy_at_this_time_of_each_day_is_expected_to_be_busy_soon() -> None:
+def test_a_node_that_gets_busy_at_this_time_each_day_is_predicted_to_be_busy() -> None:
     week = week_of(BY_DAY)
     assert predicted(week, measured(0.2)) == [("predicted", 0.7)]
     # Pods that have come since count in full.
@@ -56,7 +56,7 @@ def test_a_node_that_is_busy_at_this_time_of_each_day_is_expected_to_be_busy_soo
     assert predicted(week, measured(0.7), 3 * 3600.0) == [("predicted", 0.7)]
 
 
-def test_a_load_that_has_just_come_is_not_predicted_away() -> None:
+def test_a_prediction_is_not_below_the_load_of_the_last_five_minutes() -> None:
     snapshot = measured(0.7)
     snapshot.resources[CPU].stats[2, AVG] = 0.85
     assert predicted(week_of(BY_DAY), snapshot, 3 * 3600.0) == [("predicted", 0.85)]
@@ -74,7 +74,7 @@ def test_a_load_that_has_just_come_is_not_predicted_away() -> None:
         ),
     ],
 )
-def test_a_load_of_which_the_time_of_day_says_nothing_is_not_predicted(
+def test_a_load_that_does_not_follow_the_time_of_day_is_not_predicted(
     load: Callable[[np.random.Generator], Floats],
 ) -> None:
     random = np.random.default_rng(7)
@@ -82,12 +82,12 @@ def test_a_load_of_which_the_time_of_day_says_nothing_is_not_predicted(
 
 
 @pytest.mark.parametrize(("days", "verdict"), [(0.5, "short_history"), (2, "short_history"), (3.1, "predicted")])
-def test_three_days_are_needed(days: float, verdict: str) -> None:
+def test_a_prediction_needs_three_days_of_history(days: float, verdict: str) -> None:
     known = np.where(QUARTERS - days * QUARTERS_A_DAY <= TIME, BY_DAY, NAN)
     assert predicted(week_of(known), measured(0.2))[0][0] == verdict
 
 
-def test_a_load_that_is_not_measured_is_not_predicted_from() -> None:
+def test_without_a_measured_load_there_is_no_prediction() -> None:
     snapshot = snapshot_of({"n0": {CPU: Measured(0.2, is_estimated=True)}, "n1": {CPU: Measured(NAN)}, "n2": {}})
     assert predicted(week_of(BY_DAY, BY_DAY, BY_DAY), snapshot) == [("no_load", None)] * 3
     assert predicted(week_of(BY_DAY), snapshot_of({"n0": {}})) == [("no_load", None)]
@@ -99,13 +99,13 @@ def test_a_node_that_has_joined_since_the_backtest_has_no_history() -> None:
     assert predicted(LoadWeek(), measured(0.2)) == [("short_history", None)]
 
 
-def test_a_prediction_is_bounded_by_what_was_ever_seen() -> None:
+def test_a_prediction_is_bounded_by_the_highest_load_seen() -> None:
     low = np.where(OF_DAY >= 2, 0.4, 0.1)
     assert predicted(week_of(low), measured(0.3)) == [("predicted", 0.5)]
     assert predicted(week_of(BY_DAY), measured(0.9)) == [("predicted", 1.0)]
 
 
-def test_gaps_are_no_loads() -> None:
+def test_gaps_in_the_history_are_ignored() -> None:
     random = np.random.default_rng(3)
     gaps = np.where(random.random(QUARTERS) < 0.1, NAN, BY_DAY)
     assert predicted(week_of(gaps), measured(0.2))[0] == ("predicted", 0.7)
@@ -114,7 +114,7 @@ def test_gaps_are_no_loads() -> None:
     assert predicted(week_of(silent), measured(0.2))[0] == ("predicted", 0.7)
 
 
-def test_the_clock_may_be_anywhere() -> None:
+def test_a_wrong_clock_causes_no_invalid_prediction() -> None:
     for after in (-30 * 86_400.0, -86_400.0, 86_400.0, 30 * 86_400.0):
         verdict, ratio = predicted(week_of(BY_DAY), measured(0.2), after)[0]
         assert verdict == "short_history" or ratio is not None
@@ -129,7 +129,7 @@ def test_the_clock_may_be_anywhere() -> None:
         ([NAN, NAN, NAN, NAN], NAN),
     ],
 )
-def test_the_quantile_is_that_of_the_numbers_that_are_known(values: list[float], expected: float) -> None:
+def test_the_quantile_is_that_of_the_known_numbers(values: list[float], expected: float) -> None:
     found = upper_quantile(np.array([values], dtype=np.float32))
     assert found[0] == pytest.approx(expected, nan_ok=True)
 
@@ -143,9 +143,7 @@ RATIOS: Final = st.one_of(st.just(NAN), st.floats(0, 1, width=16))
     noise=arrays.arrays(np.float16, QUARTERS, elements=st.floats(0, 0.0625, width=16)),
     now=st.floats(0, 1),
 )
-def test_whatever_the_week_was_a_prediction_is_a_ratio_within_its_bounds(
-    day: Floats, noise: Floats, now: float
-) -> None:
+def test_any_prediction_is_a_ratio_within_its_bounds(day: Floats, noise: Floats, now: float) -> None:
     week = week_of(np.clip(np.tile(day, 7) + noise, 0.0, 1.0))
     judged = backtest(week, UNPACED)
     ((verdict, _),) = predicted(week, measured(now))

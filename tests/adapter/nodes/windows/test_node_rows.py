@@ -55,7 +55,7 @@ def test_without_series_there_is_no_sample() -> None:
     assert np.isnan(mean_by_node(np.empty((0, 3)), np.empty(0, dtype=np.intp), 2)).all()
 
 
-def test_a_series_that_has_ended_is_not_averaged_with_the_one_that_took_its_place() -> None:
+def test_a_series_that_has_ended_is_not_averaged_with_its_successor() -> None:
     """Prometheus repeats the last sample of a lost target for five minutes."""
     rows = rows_of(
         [[0.2, 0.2, 0.2, 0.2], [NAN, NAN, 0.8, 0.8]],

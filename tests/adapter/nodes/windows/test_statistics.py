@@ -31,7 +31,7 @@ def prometheus_quantile(quantile: float, samples: list[float]) -> float:
 
 
 @given(st.lists(st.lists(st.one_of(st.just(NAN), st.floats(0, 1)), min_size=7, max_size=7), min_size=1, max_size=5))
-def test_statistics_are_those_of_the_samples_that_are_there(rows: list[list[float]]) -> None:
+def test_statistics_cover_only_the_present_samples(rows: list[list[float]]) -> None:
     found = statistics_of(np.array(rows))
     for node, row in enumerate(rows):
         samples = [value for value in row if not np.isnan(value)]
@@ -59,7 +59,7 @@ def test_each_window_is_computed_from_its_own_columns() -> None:
 @pytest.mark.parametrize(
     ("scrape", "step", "expected"), [(15, 15, 1), (15.4, 15, 1), (30, 15, 2), (61, 15, 4), (15, 60, 1), (NAN, 15, 1)]
 )
-def test_a_sample_is_in_force_until_the_next_scrape(scrape: float, step: int, expected: int) -> None:
+def test_a_sample_covers_the_steps_until_the_next_scrape(scrape: float, step: int, expected: int) -> None:
     assert columns_per_scrape(np.array([scrape]), step).tolist() == [expected]
 
 
@@ -89,7 +89,7 @@ def only_each(columns: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         (EVERY[:10], 15, 60, (10 / 15, 1.0, 1.0)),
     ],
 )
-def test_coverage_is_the_share_of_the_samples_that_are_expected(
+def test_coverage_is_the_share_of_expected_samples_that_are_present(
     values: np.ndarray[tuple[int], np.dtype[np.float64]], scrape: float, step: int, expected: tuple[float, ...]
 ) -> None:
     found = window_coverage(values[None], np.array([float(scrape)]), step)

@@ -38,13 +38,13 @@ def test_a_quarter_of_an_hour_is_the_mean_of_its_three_slots(beyond: int) -> Non
     assert known_quarters(week) == {END, END - 2 * QUARTER_SECONDS}
 
 
-def test_a_whole_day_becomes_a_day_of_the_week() -> None:
+def test_a_complete_day_fills_a_day_of_the_week() -> None:
     week = with_day(week_at(LoadWeek(), END + 1.0), day_until(END, [0.5] * SLOTS))
     assert len(known_quarters(week)) == 96
 
 
 @pytest.mark.parametrize(("later_seconds", "names"), [(0.0, ()), (86_400.0, None)])
-def test_a_day_whose_nodes_are_all_gone_adds_nothing(later_seconds: float, names: tuple[str, ...] | None) -> None:
+def test_a_day_without_remaining_nodes_adds_nothing(later_seconds: float, names: tuple[str, ...] | None) -> None:
     """Nodes are removed, or Prometheus is away for a day and nothing else names them."""
     week, now = past(0.25, 0.5), END + 1.0 + later_seconds
     gone = day_after(day_until(END, [0.5] * SLOTS), (), now, names)
@@ -52,7 +52,7 @@ def test_a_day_whose_nodes_are_all_gone_adds_nothing(later_seconds: float, names
     assert with_day(week, gone) is week
 
 
-def test_what_is_known_of_a_quarter_stays() -> None:
+def test_later_samples_do_not_change_a_known_quarter() -> None:
     week = past(0.25, 0.5)
     again = with_past(week, grid_of(np.array([[1.0, 1.0, 1.0]]), step=QUARTER_SECONDS, end=END, nodes=("a",)))
     assert again.means[0, -3:].tolist() == [1.0, 0.25, 0.5]
@@ -68,7 +68,7 @@ def test_the_week_follows_the_clock_and_drops_the_future() -> None:
     assert week_at(week, 0.0).nodes == ()
 
 
-def test_nodes_follow_the_node_objects_and_without_them_the_series() -> None:
+def test_nodes_come_from_the_node_objects_or_else_from_the_series() -> None:
     week = past(0.25, 0.5)
     joined = week_at(week, END + 1.0, ("a", "b"))
     assert np.isnan(joined.means).all(axis=1).tolist() == [False, True]
@@ -77,7 +77,7 @@ def test_nodes_follow_the_node_objects_and_without_them_the_series() -> None:
     assert (both.nodes, both.means[:, -1].tolist()) == (("0", "a"), [0.75, 0.5])
 
 
-def test_what_another_exporter_measured_before_does_not_count() -> None:
+def test_samples_of_a_former_exporter_do_not_count() -> None:
     week = past(0.25, 0.5, names=("a", "b"))
     moved = week_at(week, END + 1.0, ("a", "b"), {"b"})
     assert np.isnan(moved.means[:, -1]).tolist() == [False, True]
@@ -91,7 +91,7 @@ def test_what_another_exporter_measured_before_does_not_count() -> None:
         max_size=5,
     )
 )
-def test_what_lies_beyond_the_week_does_not_count(parts: list[tuple[int, list[float]]]) -> None:
+def test_samples_outside_the_week_do_not_count(parts: list[tuple[int, list[float]]]) -> None:
     week, first = week_at(LoadWeek(), END + 1.0), dict[int, float]()
     for ago, means in parts:
         end = END - ago * QUARTER_SECONDS

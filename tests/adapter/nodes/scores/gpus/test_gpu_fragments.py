@@ -76,7 +76,7 @@ def node(*left: int, cpu: float = 8000.0) -> Node:
         ([300, 1000], 1000, {}, 1300),
     ],
 )
-def test_fragments_are_what_the_expected_pods_cannot_use(
+def test_fragments_are_the_part_that_expected_pods_cannot_use(
     left: list[int], cpu: int, seen: dict[GpuPodKind, float], expected: float
 ) -> None:
     assert fragments(left, cpu, seen) == pytest.approx(expected)
@@ -90,7 +90,7 @@ def test_the_gradient_has_the_published_points(before: tuple[int, ...], after: t
     assert gradient_points(*milli).tolist() == [expected]
 
 
-def test_a_pod_with_one_gpu_leaves_two_together_for_the_next() -> None:
+def test_a_pod_with_one_gpu_leaves_pairs_of_free_gpus_for_others() -> None:
     apart, together, full = scores(wanted(1), [node(0, 1000), node(1000, 1000), node(0, 0)], HALF_AND_HALF)
     assert apart == 100
     assert together is not None
@@ -98,7 +98,7 @@ def test_a_pod_with_one_gpu_leaves_two_together_for_the_next() -> None:
     assert full == 0
 
 
-def test_what_was_seen_decides() -> None:
+def test_the_workload_seen_decides_which_node_is_best() -> None:
     """Where no pod wants two GPUs, the CPU decides; where every pod does, single GPUs are filled at any cost."""
     nodes = [node(0, 1000, cpu=16_000), node(1000, 1000, cpu=1000)]
     for seen, best in (({TWO: 1.0}, 0), ({GpuPodKind(2000, 1, 1000): 1.0}, 1)):
@@ -106,7 +106,7 @@ def test_what_was_seen_decides() -> None:
         assert found.index(100) == best, seen
 
 
-def test_a_share_does_not_leave_a_piece_that_nothing_fills() -> None:
+def test_a_gpu_share_does_not_leave_a_part_that_no_pod_fits() -> None:
     """Two shares of 470 fill a GPU, and so do three of 320; one of each leaves 210, into which no pod fits."""
     seen = {GpuPodKind(0, 1, 470): 1.0, GpuPodKind(0, 1, 320): 1.0}
     beside_470, beside_two_320 = node(530), node(360)
@@ -124,7 +124,7 @@ def test_a_share_does_not_leave_a_piece_that_nothing_fills() -> None:
         ({}, {1000: 0.0}),
     ],
 )
-def test_what_is_left_of_a_gpu_is_worth_what_still_fits_into_it(
+def test_the_value_of_a_free_part_is_what_still_fits_into_it(
     demand: dict[int, int], expected: dict[int, float]
 ) -> None:
     worth = value_by_free_milli(mix_of({GpuPodKind(0, 1, milli): float(count) for milli, count in demand.items()}))
@@ -132,7 +132,7 @@ def test_what_is_left_of_a_gpu_is_worth_what_still_fits_into_it(
 
 
 @given(st.dictionaries(SHAPES, st.floats(0.01, 1000.0), max_size=20))
-def test_worth_grows_with_what_is_left_up_to_one_gpu(seen: dict[GpuPodKind, float]) -> None:
+def test_the_value_of_a_free_part_grows_with_its_size_up_to_one_gpu(seen: dict[GpuPodKind, float]) -> None:
     worth = value_by_free_milli(mix_of(seen))
     assert np.isfinite(worth).all()
     assert (np.diff(worth) >= 0).all()
@@ -141,7 +141,7 @@ def test_worth_grows_with_what_is_left_up_to_one_gpu(seen: dict[GpuPodKind, floa
 
 
 @given(STATES, st.integers(0, 9000), st.dictionaries(SHAPES, st.floats(0.01, 1000.0), max_size=20))
-def test_fragments_are_between_nothing_and_all_that_is_left(
+def test_fragments_are_between_zero_and_the_whole_free_part(
     left: tuple[int, ...], cpu: int, seen: dict[GpuPodKind, float]
 ) -> None:
     found = fragments(left, cpu, seen)
@@ -150,7 +150,7 @@ def test_fragments_are_between_nothing_and_all_that_is_left(
 
 
 @given(STATES, st.integers(0, 8), st.integers(1, 1000))
-def test_a_placement_takes_what_the_pod_needs_from_gpus_that_have_it(
+def test_a_placement_takes_the_request_from_gpus_with_enough_left(
     state: tuple[int, ...], count: int, milli: int
 ) -> None:
     found = placements(state, count, milli)
@@ -187,7 +187,7 @@ NODES = st.lists(
     st.dictionaries(SHAPES, st.floats(0.01, 100.0), max_size=8),
     st.randoms(),
 )
-def test_scores_follow_their_nodes_and_those_without_the_gpus_get_nothing(
+def test_scores_do_not_depend_on_node_order_and_nodes_without_enough_gpus_get_zero(
     nodes: list[Node], gpus: int, milli: int, seen: dict[GpuPodKind, float], random: object
 ) -> None:
     pending = wanted(gpus, milli)
@@ -197,12 +197,12 @@ def test_scores_follow_their_nodes_and_those_without_the_gpus_get_nothing(
         assert (value > 0) is (sum(left >= milli for left in each.gpu_left) >= gpus)
     order = list(range(len(nodes)))
     random.shuffle(order)  # type: ignore[attr-defined]
-    assert scores(pending, [nodes[place] for place in order], seen) == [found[place] for place in order]
+    assert scores(pending, [nodes[index] for index in order], seen) == [found[index] for index in order]
     if any(found):
         assert blend([(1, np.array(found, dtype=np.float64))], len(nodes)).priorities.max() == 10
 
 
-def test_a_pod_without_gpus_keeps_away_from_cpu_that_gpus_need() -> None:
+def test_a_pod_without_gpus_avoids_nodes_whose_gpus_need_the_cpu() -> None:
     with_gpus, without = scores(wanted(0, cpu=4000), [node(1000, cpu=4500), node(cpu=16_000)], {ONE: 1.0})
     assert without == 100
     assert with_gpus is not None
@@ -210,7 +210,7 @@ def test_a_pod_without_gpus_keeps_away_from_cpu_that_gpus_need() -> None:
 
 
 @pytest.mark.parametrize("device", ["nvidia.com/gpu.shared", "gpu.intel.com/i915", "nvidia.com/mig-1g.5gb"])
-def test_a_device_of_which_nothing_is_known_scores_the_same_everywhere_and_says_so(device: str) -> None:
+def test_an_unknown_device_scores_the_same_on_all_nodes_and_the_reason_names_it(device: str) -> None:
     shared = pod({"cpu": 1000, device: 1})
     table = columns(node(1000), node(cpu=1000.0))
     found = gpu_fragmentation.score(shared, table, rows(2), GpuFragmentationArgs())
@@ -218,7 +218,7 @@ def test_a_device_of_which_nothing_is_known_scores_the_same_everywhere_and_says_
     assert device in found.reason(0)
 
 
-def test_a_pod_that_states_0_gpus_is_one_without_gpus() -> None:
+def test_a_pod_that_requests_0_gpus_counts_as_one_without_gpus() -> None:
     """Charts often write `nvidia.com/gpu: 0` where no GPU is wanted."""
     nodes = [node(1000, cpu=4500), node(cpu=16_000)]
     none = {"cpu": 4000, "nvidia.com/gpu": 0}
@@ -235,12 +235,12 @@ def test_a_pod_with_resource_claims_is_not_kept_away_from_gpus() -> None:
     )
 
 
-def test_less_left_over_is_less() -> None:
+def test_the_left_over_share_is_the_mean_of_both_axes() -> None:
     for axis in itertools.product((0, 4), repeat=2):
         least = left_over(np.array([axis[0]]), np.array([axis[1]]), 8, 8)[0]
         assert least == (axis[0] + axis[1]) / 16
 
 
 @pytest.mark.parametrize("gpus", [3, 10**6, 10**30, 10**400])
-def test_a_pod_that_asks_for_more_gpus_than_any_node_has_gets_zero_everywhere(gpus: int) -> None:
+def test_a_pod_that_requests_more_gpus_than_any_node_has_gets_zero_everywhere(gpus: int) -> None:
     assert scores(wanted(gpus), [node(1000, 1000), node(1000)], HALF_AND_HALF) == [0.0, 0.0]

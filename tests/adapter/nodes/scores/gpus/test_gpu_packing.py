@@ -50,7 +50,7 @@ def priorities(nodes: Sequence[Node], count: int, milli: int = 1000) -> list[int
         ([free(1), free(2), free(3), free(3)], 2, [0, 10, 5, 5]),
         ([free(0), Node(capacity=CPU)], 1, [0, 0]),
         ([free(3), free(3)], 1, [10, 10]),
-        # Sixteen levels: the best is told from all others, and the last seven share 1.
+        # Sixteen levels: the best differs from all others, and the last seven share 1.
         (
             [free(count, 16) for count in range(1, 17)],
             1,
@@ -58,7 +58,7 @@ def priorities(nodes: Sequence[Node], count: int, milli: int = 1000) -> list[int
         ),
     ],
 )
-def test_the_node_on_which_the_least_is_left_comes_first(nodes: list[Node], count: int, expected: list[int]) -> None:
+def test_the_node_with_the_least_left_over_comes_first(nodes: list[Node], count: int, expected: list[int]) -> None:
     assert priorities(nodes, count) == expected
 
 
@@ -92,9 +92,9 @@ def test_the_fewest_free_gpus_that_are_enough_are_strictly_best(nodes: list[tupl
     levels = sorted(set(enough))
     by_level = {level: [p for (gpus, _), p in zip(nodes, found, strict=True) if gpus == level] for level in levels}
     assert max(found) == 10
-    for place, (level, after) in enumerate(itertools.pairwise(levels)):
-        # Ten integers tell the first nine levels from what comes after them.
-        if place < 9:
+    for rank, (level, after) in enumerate(itertools.pairwise(levels)):
+        # Ten integers distinguish the first nine levels from what comes after them.
+        if rank < 9:
             assert min(by_level[level]) > max(by_level[after])
         else:
             assert by_level[level] == [1] * len(by_level[level])

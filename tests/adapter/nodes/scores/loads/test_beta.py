@@ -61,7 +61,7 @@ def test_moments_lead_back_to_their_distribution(case: dict[str, Any]) -> None:
 
 
 @having("match")
-def test_moments_that_no_distribution_has_match_none(case: dict[str, Any]) -> None:
+def test_impossible_moments_match_no_distribution(case: dict[str, Any]) -> None:
     mean, second = case["match"]["m1"], case["match"]["m2"]
     a, b = match_moments(np.array([mean]), np.array([second - mean * mean]))
     found = bool(np.isfinite(a).all() and np.isfinite(b).all())
@@ -74,7 +74,7 @@ def test_the_largest_variance_is_that_of_two_points(case: dict[str, Any]) -> Non
 
 
 @given(INSIDE, st.integers(1, 40), st.integers(1, 40))
-def test_whole_parameters_give_the_tail_of_a_binomial_distribution(x: float, a: int, b: int) -> None:
+def test_integer_parameters_give_the_tail_of_a_binomial_distribution(x: float, a: int, b: int) -> None:
     trials = a + b - 1
     tail = sum(math.comb(trials, k) * x**k * (1 - x) ** (trials - k) for k in range(a, trials + 1))
     assert function(x, a, b) == pytest.approx(tail, abs=2e-7)
@@ -90,13 +90,13 @@ def test_the_distribution_function_is_a_probability_and_symmetric(x: float, a: f
 
 
 @given(INSIDE, INSIDE, PARAMETERS, PARAMETERS)
-def test_the_distribution_function_rises(x: float, y: float, a: float, b: float) -> None:
+def test_the_distribution_function_is_monotonic(x: float, y: float, a: float, b: float) -> None:
     low, high = sorted((x, y))
     assert function(low, a, b) <= function(high, a, b) + 1e-6
 
 
 @pytest.mark.parametrize(("a", "b"), [(100.0, 100.0), (100.0, 5e6), (1e6, 100.0)])
-def test_the_approximation_for_large_parameters_joins_the_fraction(a: float, b: float) -> None:
+def test_the_approximation_for_large_parameters_is_continuous_with_the_fraction(a: float, b: float) -> None:
     mean = a / (a + b)
     deviation = math.sqrt(mean * (1 - mean) / (a + b))
     for offset in (-2, -0.5, 0, 1, 3):
@@ -104,7 +104,7 @@ def test_the_approximation_for_large_parameters_joins_the_fraction(a: float, b: 
         assert function(x, a, b) == pytest.approx(function(x, a * (1 + 1e-9), b * (1 + 1e-9)), abs=8e-5)
 
 
-def test_many_elements_give_what_each_gives_alone() -> None:
+def test_a_vector_gives_the_same_results_as_its_single_elements() -> None:
     random = np.random.default_rng(7)
     a, b = (10 ** random.uniform(-2, 5, 300) for _ in range(2))
     x = random.uniform(0, 1, 300)

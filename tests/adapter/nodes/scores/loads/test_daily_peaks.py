@@ -29,12 +29,12 @@ def scores(
     return listed(score(pod({"cpu": cpu_milli}), columns(*nodes), rows(len(nodes)), args))
 
 
-def test_a_node_that_is_quiet_at_night_does_not_take_what_it_cannot_bear_by_day() -> None:
+def test_a_node_with_a_high_daily_peak_scores_lower_even_if_it_is_quiet_now() -> None:
     # 0.2 x 0.9 + 0.3 x 0.8 + 0.5 x 0.1 = 0.47, and 1 - 0.4 = 0.6 (crane-scheduler, `getNodeScore`).
     assert scores(QUIET_NOW, STEADY) == [47.0, 60.0]
 
 
-def test_cpu_and_memory_count_alike_by_default() -> None:
+def test_cpu_and_memory_have_equal_weights_by_default() -> None:
     memory = {UsageName.MEMORY_5M: 0.8, UsageName.MEMORY_1H: 0.8, UsageName.MEMORY_1D: 0.8}
     assert scores({**STEADY, **memory}, args=DailyPeaksArgs()) == [40.0]
 
@@ -48,7 +48,7 @@ def test_cpu_and_memory_count_alike_by_default() -> None:
         pytest.param({UsageName.CPU_5M: 1.0, UsageName.CPU_1H: 1.0, UsageName.CPU_1D: 1.0}, 0.0, id="full"),
     ],
 )
-def test_what_is_not_known_counts_neither_for_nor_against_a_node(
+def test_unknown_windows_count_neither_for_nor_against_a_node(
     usage: Mapping[UsageName, float], expected: float | None
 ) -> None:
     assert scores(usage) == [expected]
@@ -60,7 +60,7 @@ def test_the_requests_of_this_and_recent_pods_are_added() -> None:
     assert listed(score(pod({"cpu": 1000}), nodes, rows(1), CPU_ALONE)) == [30.0]
 
 
-def test_the_reason_names_no_window_that_is_not_known() -> None:
+def test_the_reason_names_the_window_that_replaces_an_unknown_one() -> None:
     nodes = columns(Node("n0", CAPACITY, usage=STEADY))
     short = np.array([USAGE_NAMES.index(UsageName.CPU_5M)], dtype=np.int8)
     hour = np.array([USAGE_NAMES.index(UsageName.CPU_1H)], dtype=np.int8)
@@ -72,7 +72,7 @@ def test_the_reason_names_no_window_that_is_not_known() -> None:
     )
 
 
-def test_the_reason_names_each_use() -> None:
+def test_the_reason_names_each_usage() -> None:
     nodes = columns(Node("n0", CAPACITY, usage=QUIET_NOW))
     reason = score(pod(), nodes, rows(1), CPU_ALONE).reason(0)
     assert reason.startswith("cpu 5m average 10%, cpu 1h peak of five minutes 20%, cpu 1d peak of five minutes 90%")

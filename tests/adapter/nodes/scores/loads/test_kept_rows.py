@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from adapter.nodes.model.arrays import Floats
 
 SIZE = {"cpu": 4000, "memory": 4096}
-asked = st.lists(st.lists(st.integers(0, 20), max_size=8), max_size=8)
+row_requests = st.lists(st.lists(st.integers(0, 20), max_size=8), max_size=8)
 
 
 class Squares:
@@ -34,8 +34,8 @@ class Squares:
         return np.stack([rows**2, rows**3]).astype(np.float64)
 
 
-@given(asked)
-def test_each_row_is_computed_once_and_is_always_its_own(requests: list[list[int]]) -> None:
+@given(row_requests)
+def test_each_row_is_computed_once_and_always_has_its_own_value(requests: list[list[int]]) -> None:
     kept, squares = KeptRows(), Squares()
     for rows in requests:
         found = kept.of("powers", 2, np.array(rows, dtype=np.intp), squares)
@@ -49,13 +49,13 @@ def test_names_are_kept_apart() -> None:
     assert kept.of("b", 1, rows, lambda lacking: -lacking[None, :].astype(np.float64)).tolist() == [[-1, -2]]
 
 
-def test_what_is_returned_may_be_written_to() -> None:
+def test_changes_to_returned_arrays_do_not_affect_the_kept_rows() -> None:
     kept, rows = KeptRows(), np.array([3])
     kept.of("a", 2, rows, Squares())[:] = 0
     assert kept.of("a", 2, rows, Squares()).tolist() == [[9], [27]]
 
 
-def test_threads_share_the_work() -> None:
+def test_each_row_is_computed_once_by_parallel_threads() -> None:
     kept, squares, rows = KeptRows(), Squares(), np.arange(50)
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda _: kept.of("a", 2, rows, squares).tolist(), range(8)))
@@ -63,7 +63,7 @@ def test_threads_share_the_work() -> None:
     assert sorted(squares.computed) == rows.tolist()
 
 
-def test_scores_of_later_requests_are_those_of_new_columns() -> None:
+def test_cached_columns_give_later_requests_the_same_scores_as_new_ones() -> None:
     """The cached risk of the load must not contain anything of an earlier request's pod or order."""
     nodes = [
         Node(f"n{number}", SIZE, requested=asks, limits=asks, mean={CPU: 0.1 * number, MEMORY: 0.5}, std={CPU: 0.1})

@@ -31,7 +31,7 @@ def forecast_of(*nodes: tuple[ForecastVerdict, float]) -> HourForecast:
     return HourForecast(np.array([ratio for _, ratio in nodes]), verdicts)
 
 
-def test_the_node_that_stays_quiet_is_preferred_to_the_one_that_is_quiet_now() -> None:
+def test_a_node_that_stays_quiet_is_preferred_to_one_that_is_only_quiet_now() -> None:
     by_hour = nodes(0.3, 0.2, forecast=forecast_of((ForecastVerdict.PREDICTED, 0.9), (ForecastVerdict.PREDICTED, 0.2)))
     quiet_now, stays_quiet = listed(predicted_load_packing.score(pod(), by_hour, rows(2), ARGS))
     assert (quiet_now, stays_quiet) == (7.0, 70.0)
@@ -39,7 +39,7 @@ def test_the_node_that_stays_quiet_is_preferred_to_the_one_that_is_quiet_now() -
 
 
 @pytest.mark.parametrize("verdict", [one for one in ForecastVerdict if one is not ForecastVerdict.PREDICTED])
-def test_elsewhere_scores_are_those_of_the_last_15_minutes_and_the_reason_says_so(verdict: ForecastVerdict) -> None:
+def test_without_a_prediction_scores_use_the_last_15_minutes_and_the_reason_says_so(verdict: ForecastVerdict) -> None:
     found = nodes(0.1, 0.39, 0.7, NAN, forecast=forecast_of(*[(verdict, NAN)] * 4))
     ours = predicted_load_packing.score(pod({"cpu": 400}), found, rows(4), ARGS)
     assert listed(ours) == listed(target_load_packing.score(pod({"cpu": 400}), found, rows(4), ARGS))
