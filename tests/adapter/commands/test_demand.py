@@ -61,7 +61,7 @@ def test_two_hundred_requests_cost_one_query_per_metric_and_refresh(tmp_path: Pa
         eventually(lambda: len([name for name in caller.listed() if name.startswith("pods/")]) == len(METRICS))
         for metric, namespace, answer in ask_all(caller):
             assert answer.values == {"web-0": value_of(metric, namespace)}
-        # The first few namespaces were asked for alone; so many are asked for together.
+        # The first few namespaces were queried one by one; so many are queried together.
         eventually(lambda: adapter.metric("tidewatch_adapter_rule_plan", plan="wide") == len(METRICS))
         asked = len(METRICS) * len(NAMESPACES) * len(SELECTORS)
         assert queries_counted(prometheus) < asked

@@ -133,7 +133,7 @@ def test_the_last_caller_and_the_answer_in_memory_are_shown(running: Running) ->
     assert ", 3 times since 20" in asked
     memory = " ".join(steps(found, "memory"))
     assert "1 different request, the last " in memory
-    # As often as it is asked for, which depends on the time that the requests took, and every ten seconds at least.
+    # As often as it is requested, which depends on the time that the requests took, and every ten seconds at least.
     found_seconds = re.search(r"queried by the namespace plan every (\d+) s; the answer in memory is ", memory)
     assert found_seconds is not None, memory
     assert 1 <= int(found_seconds[1]) <= 10

@@ -26,7 +26,7 @@ WEB = {"labelSelector": "app=web"}
 
 @pytest.fixture
 def own_prometheus(tmp_path: Path) -> Iterator[PrometheusProcess]:
-    """Yield a Prometheus that the test may harm."""
+    """Yield a Prometheus that the test may kill or pause."""
     with SHOP.prometheus(tmp_path / "prometheus") as running:
         yield running
 
@@ -35,7 +35,7 @@ def own_prometheus(tmp_path: Path) -> Iterator[PrometheusProcess]:
 def adapter_of_its_own(
     tmp_path: Path, trust: Trust, own_prometheus: PrometheusProcess, request: pytest.FixtureRequest
 ) -> Iterator[Adapter]:
-    """Yield an adapter of the Prometheus that may be harmed; a test may set how old its answers may become."""
+    """Yield an adapter of this Prometheus; a test may set how old its answers may become."""
     age: str = getattr(request, "param", "60s")
     flags = (f"--max-answer-age={age}", "--refresh-interval=1s")
     with SHOP.adapter(tmp_path, trust, own_prometheus, *flags) as running:
@@ -155,7 +155,7 @@ def test_while_prometheus_hangs_only_requests_for_something_new_time_out(
 def test_many_first_requests_take_no_threads_from_others_while_prometheus_hangs(
     adapter_of_its_own: Adapter, own_prometheus: PrometheusProcess
 ) -> None:
-    """While Prometheus hangs, twice as many clients as there are threads ask for something new."""
+    """While Prometheus hangs, twice as many clients as there are threads request something new."""
     statuses: list[int] = []
 
     def request_something_new(number: int) -> None:

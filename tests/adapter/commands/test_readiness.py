@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def own_prometheus(tmp_path: Path) -> Iterator[PrometheusProcess]:
-    """Yield a Prometheus that the test may harm."""
+    """Yield a Prometheus that the test may pause."""
     with SHOP.prometheus(tmp_path / "prometheus") as running:
         yield running
 

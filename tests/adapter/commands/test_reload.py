@@ -236,7 +236,7 @@ def test_changes_of_a_mounted_folder_under_load_lose_no_request_and_repeat_no_qu
         assert {answer.status for answer in answers} == {200}
         assert {answer.evaluated_at for answer in answers} == {first.evaluated_at}
         assert reloads(adapter) == {"success": 3, "partial": 1, "failure": 0}
-        # One for each of the other metrics that were asked for, and none again for the one that stayed.
+        # One for each of the other metrics that were requested, and none again for the one that stayed.
         assert queries() - asked == 3
         names = {line.partition("{")[0] for line in adapter.plain("/metrics").text.splitlines()}
         assert "tidewatch_adapter_rule_last_success_timestamp_seconds" in names

@@ -1,4 +1,4 @@
-"""A small cluster with its series, about which the tests of this folder ask; values change every other second."""
+"""A small cluster with its series, which the tests of this folder query; values change every other second."""
 
 from __future__ import annotations
 
