@@ -28,6 +28,8 @@ HOUR_SECONDS = 60 * MINUTE_SECONDS
 LEVEL_SECONDS = 5 * MINUTE_SECONDS
 LEAST_FLOOR_RATIO = 0.01
 """The floor is at least this share of the mean load of the last week."""
+LEAST_DAYS = 3
+"""With fewer known days, nothing is an outlier."""
 SMALLEST_RATIO = 1e-6
 """The smallest ratio, so that the logarithm is finite where rounding leaves 0."""
 MEAN_SECONDS = (0.0, *(each * MINUTE_SECONDS for each in (2, 10, 15, 30, 60, 180, 360)), DAY_SECONDS)
@@ -123,14 +125,42 @@ class Level:
 
 def levels(history: LoadHistory, first: int, last: int) -> Level:
     """Return the level of each origin from first to last."""
-    step = history.step_seconds
-    week = in_steps(WEEK_SECONDS, step)
-    begin = max(0, first - week)
+    step, phase = history.step_seconds, round(history.start_seconds / history.step_seconds)
+    week, day = in_steps(WEEK_SECONDS, step), in_steps(DAY_SECONDS, step)
+    # With the whole days from which the outliers of the last week are told.
+    begin = max(0, ((first - week + phase) // day - DAYS_BACK) * day - phase)
     values = history.values[:, begin : last + 1]
-    around = StepRange(values, first - begin, last - begin)
-    moves = StepRange(np.abs(np.diff(values, axis=1, prepend=values[:, :1])), first - begin, last - begin)
+    before = history.values[:, max(0, begin - 1)][:, np.newaxis]
+    around, moves = (
+        StepRange(without_outliers(each, phase + begin, day), first - begin, last - begin)
+        for each in (values, np.abs(np.diff(values, axis=1, prepend=before)))
+    )
     floor = np.fmax(moves.mean(week), LEAST_FLOOR_RATIO * around.mean(week))
-    return Level(around.mean(in_steps(LEVEL_SECONDS, step)), np.maximum(floor, 0.0))
+    load = StepRange(values, first - begin, last - begin).mean(in_steps(LEVEL_SECONDS, step))
+    return Level(load, np.maximum(floor, 0.0))
+
+
+def without_outliers(values: FloatArray, phase: int, day: int) -> FloatArray:
+    """Return the values, none of which counts for more than a week whose days are as the median of the last seven.
+
+    A counter whose whole value was taken for the increase of a minute is as large as weeks of load; a floor of its size
+    would leave nothing of all ratios of a week. Days begin at the multiples of `day`, and the first value has the
+    number `phase`. A value is compared with the days before its own; with fewer than three of them, it stays.
+    """
+    begins = np.arange(-phase % day, values.shape[1], day)
+    begins = begins if begins.size and begins[0] == 0 else np.concatenate([[0], begins])
+    known = ~np.isnan(values)
+    counts = np.add.reduceat(known, begins, axis=1, dtype=np.float64)
+    means = _quotient(np.add.reduceat(np.where(known, values, 0.0), begins, axis=1), counts)
+    most = np.full(means.shape, np.inf)
+    for number in range(LEAST_DAYS, len(begins)):
+        days = np.sort(means[:, max(0, number - DAYS_BACK) : number], axis=1)
+        count = (~np.isnan(days)).sum(axis=1)
+        median = days[np.arange(len(days)), np.maximum(count - 1, 0) // 2]
+        most[:, number] = np.where((median > 0) & (count >= LEAST_DAYS), DAYS_BACK * day * median, np.inf)
+    if not (np.fmax.reduceat(values, begins, axis=1) > most).any():
+        return values
+    return np.asarray(np.minimum(values, np.repeat(most, np.diff(begins, append=values.shape[1]), axis=1)))
 
 
 def in_steps(seconds: float, step_seconds: float) -> int:

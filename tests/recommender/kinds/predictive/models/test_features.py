@@ -3,9 +3,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from recommender.kinds.predictive.forecast import ForecastTask
+from recommender.kinds.predictive.forecast import ForecastTask, Model
 from recommender.kinds.predictive.history import LoadHistory
+from recommender.kinds.predictive.models.boosted import BOOSTED
+from recommender.kinds.predictive.models.conformal import CONFORMAL
 from recommender.kinds.predictive.models.features import StepRange, features, levels
+from recommender.kinds.predictive.models.quantile import QUANTILE
 from tests.recommender.kinds.predictive.waves import DAY_STEPS, bursts_every_day, with_values
 
 TASK = ForecastTask(lead_seconds=1200.0, window_seconds=900.0)
@@ -48,6 +51,17 @@ def test_each_feature_is_the_same_for_any_range_of_origins() -> None:
     np.testing.assert_array_equal(every[:, -1], alone[:, 0])
 
 
+def test_an_outlier_is_the_same_for_any_range_of_origins() -> None:
+    # The days before the outlier, by which it is told, lie before the week of the last origin.
+    history = bursts_every_day(18)
+    values = history.values.copy()
+    values[:, 11 * DAY_STEPS + 20] *= 40_000
+    wrong, last = with_values(history, values), history.steps - 1
+    every, alone = (levels(wrong, first, last).floor[:, -1] for first in (0, last))
+    np.testing.assert_allclose(every, alone, rtol=1e-12)
+    assert alone[0] < 3.5 * levels(history, last, last).floor[0, 0]
+
+
 def test_no_feature_depends_on_a_step_after_its_origin() -> None:
     history = bursts_every_day(9)
     origin = 8 * DAY_STEPS + 7
@@ -85,3 +99,36 @@ def test_there_is_no_level_in_a_gap() -> None:
     values = np.full((1, 20), 100.0)
     values[:, 15:] = np.nan
     assert np.isnan(levels(LoadHistory(0.0, 600.0, values), 16, 19).load).all()
+
+
+@pytest.mark.parametrize("hours", [1, 30, 100])
+def test_one_wrong_sample_does_not_make_the_whole_week_unsteady(hours: int) -> None:
+    # As after a counter whose whole value was taken for the increase of a minute.
+    history = bursts_every_day(9)
+    last = history.steps - 1
+    values = history.values.copy()
+    values[:, last - hours * 6] *= 40_000
+    clean, wrong = (levels(each, last, last).floor[0, 0] for each in (history, with_values(history, values)))
+    assert clean <= wrong < 3.5 * clean
+
+
+def test_days_without_load_do_not_hide_how_the_others_move() -> None:
+    values = bursts_every_day(9).values.copy()
+    values[:, : 7 * DAY_STEPS] = 0.0
+    found = levels(with_values(bursts_every_day(9), values), 9 * DAY_STEPS - 1, 9 * DAY_STEPS - 1)
+    assert found.floor[0, 0] == pytest.approx(np.abs(np.diff(values[0, -7 * DAY_STEPS - 1 :])).mean())
+
+
+@pytest.mark.parametrize("model", [CONFORMAL, QUANTILE, BOOSTED], ids=lambda model: model.name)
+def test_one_wrong_sample_does_not_multiply_the_forecasts_of_the_days_after_it(model: Model) -> None:
+    history = bursts_every_day(16)
+    wrong = 14 * DAY_STEPS + 20
+    values = history.values.copy()
+    values[:, wrong] *= 40_000
+    parameters = model.fit(history.until(14 * DAY_STEPS), TASK)
+    # The first hours, in which windows of the models contain the sample itself, are left out.
+    origins = np.arange(wrong + DAY_STEPS // 2, wrong + DAY_STEPS - 12)
+    usual, found = (
+        model.forecast(parameters, each, origins, TASK).upper[0] for each in (history, with_values(history, values))
+    )
+    assert np.median(found / usual) < 1.5
