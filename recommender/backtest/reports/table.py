@@ -66,6 +66,9 @@ def sentence(report: BacktestReport) -> str:
         use = "Use plain headroom: no model proved better for most of this load"
         if _is_better(tau) and _is_better(theta):
             use = "Use model: auto, which was plain headroom for most of this load"
+    elif _is_worse(tau, theta):
+        # A short load may end before a change of the cost has paid for itself.
+        use = f"Use plain headroom: {AUTO}, which ran {verdict.use.removeprefix('model:')} most, was short more"
     cost = f"{AUTO} costs as much as {_percent(auto.comparison.cost_as_headroom_ratio)} headroom"
     if verdict.cost_above_load_ratio is not None:
         cost += f", {_percent(verdict.cost_above_load_ratio)} above the load itself"
@@ -183,6 +186,11 @@ def _comparison_text(ratio: float | None, adverb: str) -> str:
 
 def _is_better(ratio: float | None) -> bool:
     return ratio is not None and ratio < 1 and not _is_equal(ratio)
+
+
+def _is_worse(*ratios: float | None) -> bool:
+    """Return whether a policy is short more than headroom, often or by much, and in neither way less."""
+    return not any(_is_better(ratio) for ratio in ratios) and not all(_is_equal(ratio) for ratio in ratios)
 
 
 def _is_equal(ratio: float | None) -> bool:

@@ -15,6 +15,7 @@ from recommender.backtest.reports.table import report_text, sentence
 from recommender.kinds.predictive.forecast import Forecasts, ForecastTask, Model, no_fit
 from recommender.kinds.predictive.models.load_at_origin import limited
 from recommender.kinds.predictive.predictive_settings import PredictiveSettings
+from recommender.kinds.predictive.simulation.frontier import ONLY_THE_POLICY
 from tests.recommender.backtest.replays import BUDGETS, FEW, LIGHT, ONE_BUDGET, daily_load, replayed
 
 if TYPE_CHECKING:
@@ -78,6 +79,32 @@ def test_headroom_is_not_advised_where_auto_was_better(often: float | None, much
     auto = report.policy("model:auto")
     comparison = replace(auto.comparison, tau_under_versus_headroom=often, theta_under_versus_headroom=much)
     assert sentence(replace(report, policies=(replace(auto, comparison=comparison),))).startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("often", "much", "words"),
+    [
+        (1.13, 1.2, "Use plain headroom: model:auto, which ran quantile most, was short more. "),
+        (1.0, 1.3, "Use plain headroom: model:auto, which ran quantile most, was short more. "),
+        (ONLY_THE_POLICY, ONLY_THE_POLICY, "Use plain headroom: model:auto, which ran quantile most, was short more. "),
+        (0.9, 1.2, "Use model: auto, which ran quantile most. "),
+        (1.0, 1.0, "Use model: auto, which ran quantile most. "),
+        (None, None, "Use model: auto, which ran quantile most. "),
+    ],
+)
+def test_auto_is_not_advised_where_it_was_worse_than_headroom(
+    often: float | None, much: float | None, words: str
+) -> None:
+    """Over a week or less, models may lead for most of the time and lose against headroom of the same cost."""
+    report = replayed(SHORT["constant"])
+    auto = report.policy("model:auto")
+    comparison = replace(auto.comparison, tau_under_versus_headroom=often, theta_under_versus_headroom=much)
+    changed = replace(
+        report,
+        verdict=replace(report.verdict, use="model:quantile"),
+        policies=(replace(auto, comparison=comparison),),
+    )
+    assert sentence(changed).startswith(words)
 
 
 def test_models_with_too_little_history_take_no_part_and_say_what_they_lack() -> None:
