@@ -51,18 +51,20 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
     ),
     "more than 9.2e15": (
         f"{_CASES}/numbers.py::NOT_NUMBERS",
-        f"{_COMPATIBILITY}::test_beyond_what_was_a_number_there_both_are_ours",
+        f"{_COMPATIBILITY}::test_both_modes_write_very_large_numbers_alike",
     ),
     "an amount with a fraction below": (
         "tests/adapter/foundation/objects/test_quantities.py::test_a_served_amount_never_has_more_digits_than_go_reads",
     ),
     "thousandths are cut from the binary product": (
         f"{_CASES}/numbers.py::QUANTITIES",
-        f"{_COMPATIBILITY}::test_the_two_cuts_differ_by_a_thousandth_at_most",
+        f"{_COMPATIBILITY}::test_the_two_roundings_differ_by_at_most_a_thousandth",
     ),
-    "custom metrics bear the moment of the answer": (f"{_COMPATIBILITY}::test_values_of_pods",),
+    "custom metrics bear the moment of the answer": (
+        f"{_COMPATIBILITY}::test_compatibility_changes_api_version_time_and_value_of_pods",
+    ),
     '`apiVersion: "/v1"`': (
-        f"{_COMPATIBILITY}::test_values_of_pods",
+        f"{_COMPATIBILITY}::test_compatibility_changes_api_version_time_and_value_of_pods",
         "tests/compatibility/test_answers.py::test_custom_metrics_in_both_versions",
     ),
     "the only row of an external metric": (f"{_CASES}/external.py::SCALAR",),
@@ -85,8 +87,8 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
     "a metric selector with `!=`": (f"{_CASES}/walkthrough.py::WALKTHROUGH",),
     "a metric is 404 until its first series": (f"{_CASES}/naming.py::NEVER_SEEN",),
     "a metric whose series could not be looked up": (
-        "tests/adapter/metrics/apis/test_handler.py::test_what_could_not_be_looked_up_yet_is_no_404",
-        f"{_COMPATIBILITY}::test_a_metric_that_could_not_be_looked_up_yet",
+        "tests/adapter/metrics/apis/test_handler.py::test_a_metric_is_503_while_the_look_up_of_its_rule_fails",
+        f"{_COMPATIBILITY}::test_a_metric_not_looked_up_yet_is_503_and_404_with_compatibility",
     ),
     "one failing look-up": (f"{_DISCOVERY}::test_a_rule_that_cannot_be_looked_up_keeps_its_metrics_and_harms_nobody",),
     "a metric whose series are older": (
@@ -99,10 +101,10 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
     "metrics on cluster-scoped kinds": (f"{_CASES}/kinds.py::CLUSTER_SCOPED",),
     "all objects of a cluster-scoped kind": (
         f"{_CASES}/kinds.py::CLUSTER_SCOPED",
-        "tests/adapter/metrics/apis/test_narrowed.py::test_all_of_them_are_not_to_be_had_within_a_namespace",
+        "tests/adapter/metrics/apis/test_narrowed.py::test_all_objects_of_the_kind_cannot_be_requested_within_a_namespace",
     ),
     "answers in protobuf": (
-        "tests/adapter/metrics/apis/test_handler.py::test_who_takes_neither_json_nor_yaml_gets_406",
+        "tests/adapter/metrics/apis/test_handler.py::test_a_client_that_accepts_neither_json_nor_yaml_gets_406",
         "tests/adapter/foundation/web/test_negotiation.py::test_the_content_type_is_json_yaml_or_not_acceptable",
     ),
     "a sample without the container's label": (
@@ -136,17 +138,20 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
     "an empty name": (
         "tests/adapter/metrics/rulebook/test_provided_metrics.py::test_a_name_with_a_slash_is_passed_by",
     ),
-    "Prometheus cannot be reached": (f"{_COMPATIBILITY}::test_failures",),
-    "pods cannot be listed": (f"{_COMPATIBILITY}::test_failures",),
-    "what is not found": (f"{_COMPATIBILITY}::test_a_metric_that_is_not_there", f"{_COMPATIBILITY}::test_failures"),
+    "Prometheus cannot be reached": (f"{_COMPATIBILITY}::test_compatibility_changes_status_and_message_of_failures",),
+    "pods cannot be listed": (f"{_COMPATIBILITY}::test_compatibility_changes_status_and_message_of_failures",),
+    "what is not found": (
+        f"{_COMPATIBILITY}::test_a_missing_metric_has_the_message_of_prometheus_adapter",
+        f"{_COMPATIBILITY}::test_compatibility_changes_status_and_message_of_failures",
+    ),
     "the selector matches no pods": (
         f"{_ANSWERS}::test_a_selector_that_matches_no_pod_is_404",
-        f"{_COMPATIBILITY}::test_failures",
+        f"{_COMPATIBILITY}::test_compatibility_changes_status_and_message_of_failures",
     ),
     "samples came for pods": (
         f"{_MISSING}::test_the_expected_label_and_the_labels_of_the_answer_are_named__prometheus_adapter_150",
     ),
-    "an unknown external metric": (f"{_COMPATIBILITY}::test_a_metric_that_is_not_there",),
+    "an unknown external metric": (f"{_COMPATIBILITY}::test_a_missing_metric_has_the_message_of_prometheus_adapter",),
     "a metric selector with `>`": (f"{_CASES}/walkthrough.py::WALKTHROUGH", f"{_CASES}/external.py::NAMESPACED"),
     "a metric selector that cannot be read": (
         f"{_CASES}/walkthrough.py::WALKTHROUGH",
@@ -157,32 +162,32 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
         f"{_CASES}/external.py::NAMESPACED",
     ),
     "a selector that is given twice": (
-        f"{_COMPATIBILITY}::test_a_request_that_cannot_be_read_is_400_with_both",
-        "tests/adapter/metrics/apis/values/test_parameters.py::test_parameters_that_decide_and_cannot_be_told_are_400",
+        f"{_COMPATIBILITY}::test_a_malformed_request_is_400_in_both_modes",
+        "tests/adapter/metrics/apis/values/test_parameters.py::test_repeated_or_undecodable_parameters_are_400",
     ),
     "a namespaced external metric": (f"{_CASES}/external.py::NAMESPACED",),
     "a selector that cannot be decoded": (
-        "tests/adapter/metrics/apis/values/test_parameters.py::test_parameters_that_decide_and_cannot_be_told_are_400",
+        "tests/adapter/metrics/apis/values/test_parameters.py::test_repeated_or_undecodable_parameters_are_400",
     ),
-    "a namespace or an object of a name": (f"{_STATUSES}::test_a_name_that_nothing_can_have_is_400",),
+    "a namespace or an object of a name": (f"{_STATUSES}::test_an_invalid_name_is_400",),
     "a field selector for an external": (f"{_STATUSES}::test_a_field_selector_for_an_external_metric_is_400",),
     "a path with an empty part": (f"{_STATUSES}::test_a_path_of_another_form_is_404",),
     "a request line may have": (
         "tests/adapter/foundation/service/server/test_requests.py::test_an_invalid_request_is_refused_in_plain_text",
     ),
     "options of lists that need": (
-        f"{_STATUSES}::test_options_of_versioned_lists_are_passed_over",
-        f"{_STATUSES}::test_discovery_comes_whatever_the_timeout",
+        f"{_STATUSES}::test_options_of_versioned_lists_are_ignored",
+        f"{_STATUSES}::test_discovery_ignores_an_invalid_timeout",
     ),
-    "health checks: 401": (f"{_STATUSES}::test_health_checks_are_for_everybody",),
-    "`/`, `/healthz`": (f"{_STATUSES}::test_what_can_only_be_read_has_no_other_method",),
-    "profiles at": (f"{_STATUSES}::test_there_are_no_profiles",),
-    "`Accept: application/*`": (f"{_STATUSES}::test_forms_are_negotiated_by_what_is_accepted",),
-    "metadata of external metrics": (f"{_STATUSES}::test_forms_are_negotiated_by_what_is_accepted",),
+    "health checks: 401": (f"{_STATUSES}::test_health_checks_need_no_credentials",),
+    "`/`, `/healthz`": (f"{_STATUSES}::test_read_only_paths_refuse_other_methods",),
+    "profiles at": (f"{_STATUSES}::test_profiles_are_404",),
+    "`Accept: application/*`": (f"{_STATUSES}::test_the_form_is_negotiated_by_the_accept_header",),
+    "metadata of external metrics": (f"{_STATUSES}::test_the_form_is_negotiated_by_the_accept_header",),
     "a `timeout` that passes": (
-        "tests/adapter/metrics/apis/values/test_parameters.py::test_what_is_passed_over_may_have_any_value_of_its_form",
+        "tests/adapter/metrics/apis/values/test_parameters.py::test_ignored_parameters_may_have_any_valid_value",
     ),
-    "all objects (`*`) of a kind": (f"{_COMPATIBILITY}::test_objects_of_a_kind_that_is_not_there_cannot_be_listed",),
+    "all objects (`*`) of a kind": (f"{_COMPATIBILITY}::test_objects_of_an_unknown_kind_cannot_be_listed",),
     "callers without credentials": (
         "tests/adapter/commands/test_identity.py::test_forged_headers_without_a_certificate_are_401_everywhere",
     ),
@@ -192,7 +197,7 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
     "a slow query": (f"{_OUTAGES}::test_while_prometheus_hangs_only_requests_for_something_new_time_out",),
     "a namespace may ask": (
         f"{_ANSWERS}::test_a_namespace_over_its_demand_limit_gets_429_and_others_are_served",
-        f"{_COMPATIBILITY}::test_where_prometheus_adapter_answers_wrongly_or_not_at_all_the_error_is_ours",
+        f"{_COMPATIBILITY}::test_errors_that_prometheus_adapter_lacks_stay_ours",
     ),
     "each list is a query": (f"{_USAGE}::test_more_clients_and_requests_cost_prometheus_no_more_queries",),
     "a pod of which CPU or memory": (f"{_CASES}/resources.py::RESOURCES",),
@@ -204,7 +209,7 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
     "NaN and what is below zero": (f"{_USAGE}::test_a_pod_without_a_value_is_not_found_and_never_zero",),
     "where a query fails": (f"{_USAGE}::test_answers_age_and_then_fail_after_prometheus_is_killed",),
     "who asks for metadata alone": (
-        "tests/adapter/metrics/apis/values/test_resource.py::test_who_asks_for_metadata_alone_gets_the_whole_objects",
+        "tests/adapter/metrics/apis/values/test_resource.py::test_requests_for_metadata_alone_get_whole_objects",
     ),
     "pods count by their phase": (f"{_CASES}/resources.py::RESOURCES",),
     "ready at once": (

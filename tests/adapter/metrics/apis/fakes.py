@@ -109,10 +109,10 @@ class AskedUsage:
 
 @dataclass
 class FakeReadings:
-    """Readings that answer exactly the expected requests as told, and fail for all others."""
+    """Readings that answer exactly the expected requests with these answers, and fail for all others."""
 
     catalogue: Catalogue = field(default_factory=Catalogue)
-    told: dict[Asked, Answer | Exception] = field(default_factory=dict)
+    answers: dict[Asked, Answer | Exception] = field(default_factory=dict)
 
     first_look_ups: Catalogue | Exception | None = None
     """The result of the first look-ups of series; None if none are under way."""
@@ -157,22 +157,22 @@ class FakeReadings:
     def objects(
         self, metric: Metric, namespace: str | None, which: ByName | BySelector, metric_selector: Selector
     ) -> ObjectsAnswer:
-        answer = self._told(AskedObjects(metric, namespace, which, metric_selector))
+        answer = self._answer(AskedObjects(metric, namespace, which, metric_selector))
         assert isinstance(answer, ObjectsAnswer)
         return answer
 
     def external(self, metric: Metric, namespace: str, selector: Selector) -> ExternalAnswer:
-        answer = self._told(AskedExternal(metric, namespace, selector))
+        answer = self._answer(AskedExternal(metric, namespace, selector))
         assert isinstance(answer, ExternalAnswer)
         return answer
 
     def usage(self, kind: Resource, namespace: str | None, which: ByName | BySelector | NamedBySelector) -> UsageAnswer:
-        answer = self._told(AskedUsage(kind, namespace, which))
+        answer = self._answer(AskedUsage(kind, namespace, which))
         assert isinstance(answer, UsageAnswer)
         return answer
 
-    def _told(self, asked: Asked) -> Answer:
-        answer = self.told[asked]
+    def _answer(self, asked: Asked) -> Answer:
+        answer = self.answers[asked]
         if isinstance(answer, Exception):
             raise answer
         return answer

@@ -29,7 +29,7 @@ N2 = UsageItem(None, "n2", {"zone": "b"}, AT, {"": {"cpu": 0.001, "memory": 2.0*
 
 def usage_readings() -> FakeReadings:
     """Return readings that know exactly what the golden exchanges ask for."""
-    told: dict[Asked, UsageAnswer | Exception] = {
+    answers: dict[Asked, UsageAnswer | Exception] = {
         AskedUsage(PODS, None, ALL): _answer(OTHER, WEB_0, WEB_1),
         AskedUsage(PODS, None, NamedBySelector("web-0", EVERYTHING)): _answer(OTHER, WEB_0),
         AskedUsage(PODS, "shop", ALL): _answer(WEB_0, WEB_1),
@@ -53,7 +53,7 @@ def usage_readings() -> FakeReadings:
         AskedUsage(NODES, None, ByName("n1")): _answer(N1),
         AskedUsage(NODES, None, ByName("n9")): errors.NoSampleError("there is no node of this name"),
     }
-    return FakeReadings(Catalogue(generation=1, resource=resource_rules("cpu", "memory")), {**told})
+    return FakeReadings(Catalogue(generation=1, resource=resource_rules("cpu", "memory")), {**answers})
 
 
 def _answer(*items: UsageItem) -> UsageAnswer:

@@ -59,7 +59,7 @@ FAILURES = {
 def golden_readings() -> FakeReadings:
     """Return readings that know exactly what the golden exchanges ask for."""
     readings = FakeReadings(Catalogue(METRICS, generation=1))
-    readings.told = {
+    readings.answers = {
         _objects(RPS, "shop", WEB): answer(("web-0", 12.5), ("web-1", 1000.0), ("web-2", 0.0)),
         _objects(RPS, "shop", WEB, "code=500,verb in (GET,POST)"): answer(("web-0", 0.25)),
         _objects(RPS, "shop", WEB, "!canary,tier,verb notin (GET)"): answer(("web-0", 1.0)),

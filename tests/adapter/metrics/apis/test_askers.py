@@ -25,19 +25,19 @@ class Wall:
         return self.now
 
 
-def asked(metric: str = "rps", *, namespace: str = "shop", kind: str = "pods", caller: str = "hpa") -> RequestLog:
+def request(metric: str = "rps", *, namespace: str = "shop", kind: str = "pods", caller: str = "hpa") -> RequestLog:
     return RequestLog(C, kind, namespace, metric, caller)
 
 
-def test_who_asked_when_and_how_often_is_remembered_by_metric_and_namespace() -> None:
+def test_callers_times_and_counts_are_remembered_by_metric_and_namespace() -> None:
     wall = Wall()
     askers = Askers(wall=wall)
-    askers.note(asked())
+    askers.note(request())
     wall.now += 15
-    askers.note(asked())
-    askers.note(asked(caller="alice"))
-    askers.note(asked(namespace="other", caller="mallory"))
-    askers.note(asked("latency", caller="mallory"))
+    askers.note(request())
+    askers.note(request(caller="alice"))
+    askers.note(request(namespace="other", caller="mallory"))
+    askers.note(request("latency", caller="mallory"))
     wall.now += 1
     found = askers.of(C, "shop", "rps")
 
@@ -48,10 +48,10 @@ def test_who_asked_when_and_how_often_is_remembered_by_metric_and_namespace() ->
     ]
 
 
-def test_several_spellings_of_a_kind_are_one_and_other_kinds_do_not_count() -> None:
+def test_spellings_of_a_kind_are_counted_together_and_other_kinds_are_not_counted() -> None:
     askers = Askers(wall=Wall())
     for kind in ("pods", "pod", "services"):
-        askers.note(asked(kind=kind))
+        askers.note(request(kind=kind))
     (found,) = askers.of(C, "shop", "rps", lambda kind: kind.startswith("pod"))
 
     assert found.number == 2
@@ -59,9 +59,9 @@ def test_several_spellings_of_a_kind_are_one_and_other_kinds_do_not_count() -> N
 
 @pytest.mark.parametrize("question", ["metric=namespaces/rps&namespace=shop", "metric=rps&object=namespace/shop"])
 @pytest.mark.parametrize("path", ["namespaces/{}/metrics/rps", "namespace/{}/rps"])
-def test_who_asked_for_a_metric_of_another_namespace_is_not_told(server: Server, path: str, question: str) -> None:
+def test_callers_of_another_namespaces_metric_are_not_listed(server: Server, path: str, question: str) -> None:
     for name in ("shop", "other"):
-        server.readings.told[AskedObjects(NAMESPACE_RPS, None, ByName(name), EVERYTHING)] = answer((name, 1))
+        server.readings.answers[AskedObjects(NAMESPACE_RPS, None, ByName(name), EVERYTHING)] = answer((name, 1))
     server.get(f"{C2}/{path.format('other')}")
     server.routed("GET", f"/debug/explain?{question}")
     server.get(f"{C2}/{path.format('shop')}")
@@ -73,14 +73,14 @@ def test_who_asked_for_a_metric_of_another_namespace_is_not_told(server: Server,
     assert after[0].endswith("once")
 
 
-def test_the_number_of_requests_is_bounded_and_those_that_are_repeated_stay() -> None:
+def test_the_number_of_requests_is_bounded_and_repeated_ones_are_kept() -> None:
     wall = Wall()
     askers = Askers(most=100, wall=wall)
-    askers.note(asked("kept"))
+    askers.note(request("kept"))
     for number in range(1000):
         wall.now += 1
-        askers.note(asked(f"m{number}"))
-        askers.note(asked("kept"))
+        askers.note(request(f"m{number}"))
+        askers.note(request("kept"))
 
     assert len(askers) == 100
     assert askers.of(C, "shop", "kept")[0].number == 1001
@@ -88,31 +88,31 @@ def test_the_number_of_requests_is_bounded_and_those_that_are_repeated_stay() ->
     assert not askers.of(C, "shop", "m0")
 
 
-def test_there_is_room_also_where_all_are_repeated() -> None:
+def test_requests_are_dropped_even_if_all_are_repeated() -> None:
     wall = Wall()
     askers = Askers(most=50, wall=wall)
     for _ in range(3):
         wall.now += 1
         for number in range(200):
-            askers.note(asked(f"m{number}"))
+            askers.note(request(f"m{number}"))
 
     assert len(askers) == 50
 
 
 @pytest.mark.parametrize("part", ["metric", "caller", "namespace", "kind"])
-def test_what_is_longer_than_any_autoscaler_says_is_not_remembered(part: str) -> None:
+def test_requests_with_overlong_parts_are_not_remembered(part: str) -> None:
     askers = Askers()
     long = {"metric": "rps", part: "x" * LONGEST_CHARACTERS}
-    askers.note(asked(**long))
+    askers.note(request(**long))
 
     assert len(askers) == 0
 
 
-def test_only_the_last_few_are_told_and_nobody_is_told_too() -> None:
+def test_only_the_last_few_callers_are_listed_and_their_absence_is_stated() -> None:
     wall = Wall()
     askers = Askers(wall=wall)
     for number in range(7):
-        askers.note(asked(caller=f"user-{number}"))
+        askers.note(request(caller=f"user-{number}"))
 
     assert [step.detail for step in steps_of(askers.of(C, "shop", "rps"), wall.now)][-1] == "and 2 others before"
     assert [step.detail for step in steps_of([], wall.now)] == [

@@ -44,9 +44,11 @@ def server(compatibility: Compatibility) -> Server:
     ("compatibility", "api_version", "moment", "value"),
     [(OURS, "v1", "2026-08-24T10:00:00Z", "1001m"), (PROMETHEUS_ADAPTER, "/v1", "2026-08-24T10:00:04Z", "1")],
 )
-def test_values_of_pods(compatibility: Compatibility, api_version: str, moment: str, value: str) -> None:
+def test_compatibility_changes_api_version_time_and_value_of_pods(
+    compatibility: Compatibility, api_version: str, moment: str, value: str
+) -> None:
     serving = server(compatibility)
-    serving.readings.told[all_pods(RPS)] = answer(("web-0", 1.001))
+    serving.readings.answers[all_pods(RPS)] = answer(("web-0", 1.001))
     (item,) = json.loads(serving.get(f"{CUSTOM}/pods/*/rps").body)["items"]
     assert item["describedObject"]["apiVersion"] == api_version
     assert (item["timestamp"], item["value"]) == (moment, value)
@@ -55,22 +57,22 @@ def test_values_of_pods(compatibility: Compatibility, api_version: str, moment: 
 @pytest.mark.parametrize("compatibility", [OURS, PROMETHEUS_ADAPTER])
 def test_objects_of_a_group_state_group_and_version(compatibility: Compatibility) -> None:
     serving = server(compatibility)
-    serving.readings.told[all_pods(DEPLOYMENT_RPS)] = answer(("web", 2))
+    serving.readings.answers[all_pods(DEPLOYMENT_RPS)] = answer(("web", 2))
     (item,) = json.loads(serving.get(f"{CUSTOM}/deployments.apps/*/rps").body)["items"]
     assert item["describedObject"]["apiVersion"] == "apps/v1"
 
 
 @pytest.mark.parametrize(("compatibility", "value"), [(OURS, "1001m"), (PROMETHEUS_ADAPTER, "1")])
-def test_external_values_bear_the_moment_of_the_query_with_both(compatibility: Compatibility, value: str) -> None:
+def test_external_values_have_the_time_of_the_query_in_both_modes(compatibility: Compatibility, value: str) -> None:
     serving = server(compatibility)
-    serving.readings.told[ALL_ROWS] = rows(({"queue": "orders"}, 1.001))
+    serving.readings.answers[ALL_ROWS] = rows(({"queue": "orders"}, 1.001))
     (item,) = json.loads(serving.get(f"{EXTERNAL}/shop/queue").body)["items"]
     assert (item["timestamp"], item["value"]) == ("2026-08-24T10:00:00Z", value)
 
 
-def test_the_age_of_answers_is_measured_and_not_what_they_state() -> None:
+def test_the_metric_of_answer_age_ignores_the_compatible_timestamp() -> None:
     serving = server(PROMETHEUS_ADAPTER)
-    serving.readings.told[all_pods(RPS)] = answer(("web-0", 1))
+    serving.readings.answers[all_pods(RPS)] = answer(("web-0", 1))
     serving.get(f"{CUSTOM}/pods/*/rps")
     assert serving.sample("metrics_apiserver_metric_freshness_seconds_sum", group="custom.metrics.k8s.io") == 4.0
 
@@ -89,18 +91,20 @@ FAILURES = [
 
 
 @pytest.mark.parametrize(("error", "code", "former"), FAILURES)
-def test_failures(error: type[errors.ReadingError], code: int, former: tuple[int, str]) -> None:
-    def asked(compatibility: Compatibility) -> tuple[int, str]:
+def test_compatibility_changes_status_and_message_of_failures(
+    error: type[errors.ReadingError], code: int, former: tuple[int, str]
+) -> None:
+    def status_and_message(compatibility: Compatibility) -> tuple[int, str]:
         serving = server(compatibility)
-        serving.readings.told[all_pods(RPS)] = error("the reason")
+        serving.readings.answers[all_pods(RPS)] = error("the reason")
         response = serving.get(f"{CUSTOM}/pods/*/rps")
         status = json.loads(response.body)
         assert status["code"] == response.status
         return response.status, status["message"]
 
-    ours, words = asked(OURS)
+    ours, words = status_and_message(OURS)
     assert (ours, "the reason" in words) == (code, True)
-    assert asked(PROMETHEUS_ADAPTER) == former
+    assert status_and_message(PROMETHEUS_ADAPTER) == former
 
 
 @pytest.mark.parametrize(
@@ -112,11 +116,9 @@ def test_failures(error: type[errors.ReadingError], code: int, former: tuple[int
         (errors.TooMuchDemandError, 429),
     ],
 )
-def test_where_prometheus_adapter_answers_wrongly_or_not_at_all_the_error_is_ours(
-    error: type[errors.ReadingError], code: int
-) -> None:
+def test_errors_that_prometheus_adapter_lacks_stay_ours(error: type[errors.ReadingError], code: int) -> None:
     serving = server(PROMETHEUS_ADAPTER)
-    serving.readings.told[all_pods(RPS)] = error("the reason")
+    serving.readings.answers[all_pods(RPS)] = error("the reason")
     response = serving.get(f"{CUSTOM}/pods/*/rps")
     assert (response.status, b"the reason" in response.body) == (code, True)
 
@@ -133,13 +135,13 @@ def test_where_prometheus_adapter_answers_wrongly_or_not_at_all_the_error_is_our
         (f"{EXTERNAL}/shop/rsp", "metric rsp for "),
     ],
 )
-def test_a_metric_that_is_not_there(target: str, words: str) -> None:
+def test_a_missing_metric_has_the_message_of_prometheus_adapter(target: str, words: str) -> None:
     response = server(PROMETHEUS_ADAPTER).get(target)
     assert (response.status, json.loads(response.body)["message"]) == (404, f"the server could not find the {words}")
 
 
 @pytest.mark.parametrize(("compatibility", "code"), [(OURS, 503), (PROMETHEUS_ADAPTER, 404)])
-def test_a_metric_that_could_not_be_looked_up_yet(compatibility: Compatibility, code: int) -> None:
+def test_a_metric_not_looked_up_yet_is_503_and_404_with_compatibility(compatibility: Compatibility, code: int) -> None:
     serving = Server(
         FakeReadings(look_ups_now=tuple(LookUp(rule, failure="no server answers") for rule in LOST.rules)),
         compatibility=compatibility,
@@ -148,7 +150,7 @@ def test_a_metric_that_could_not_be_looked_up_yet(compatibility: Compatibility, 
     assert serving.get(f"{EXTERNAL}/shop/lost_depth").status == code
 
 
-def test_objects_of_a_kind_that_is_not_there_cannot_be_listed() -> None:
+def test_objects_of_an_unknown_kind_cannot_be_listed() -> None:
     response = server(PROMETHEUS_ADAPTER).get(f"{CUSTOM}/nobodies.example.com/*/rps")
     message = "Internal error occurred: unable to list matching resources"
     assert (response.status, json.loads(response.body)["message"]) == (500, message)
@@ -157,7 +159,7 @@ def test_objects_of_a_kind_that_is_not_there_cannot_be_listed() -> None:
 @pytest.mark.parametrize(
     "query", ["labelSelector=a===b", "metricLabelSelector=a+in+b", "labelSelector=a&labelSelector=b"]
 )
-def test_a_request_that_cannot_be_read_is_400_with_both(query: str) -> None:
+def test_a_malformed_request_is_400_in_both_modes(query: str) -> None:
     codes = {
         server(compatibility).get(f"{CUSTOM}/pods/*/rps?{query}").status for compatibility in (OURS, PROMETHEUS_ADAPTER)
     }
@@ -165,19 +167,19 @@ def test_a_request_that_cannot_be_read_is_400_with_both(query: str) -> None:
 
 
 @given(st.floats(min_value=-1e15, max_value=9e15))
-def test_the_two_cuts_differ_by_a_thousandth_at_most(value: float) -> None:
+def test_the_two_roundings_differ_by_at_most_a_thousandth(value: float) -> None:
     assert int(value * 1000) == _milli(quantity_cut_in_binary(value))
     if abs(value) < 9e12:
         assert abs(_milli(quantity_cut_in_binary(value)) - _milli(quantity_of(value))) <= 1
 
 
 @pytest.mark.parametrize(("value", "quantity"), [(9.3e15, "9300T"), (2e16, "20P"), (-1e19, "-10E"), (1e300, "1e300")])
-def test_beyond_what_was_a_number_there_both_are_ours(value: float, quantity: str) -> None:
+def test_both_modes_write_very_large_numbers_alike(value: float, quantity: str) -> None:
     assert (quantity_of(value), quantity_cut_in_binary(value)) == (quantity, quantity)
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
-def test_what_is_no_number_has_no_quantity(value: float) -> None:
+def test_nan_and_infinities_have_no_quantity(value: float) -> None:
     with pytest.raises(ValueError, match="cannot be written as a quantity"):
         quantity_cut_in_binary(value)
 

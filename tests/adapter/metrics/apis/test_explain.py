@@ -133,7 +133,7 @@ def explained(query: str, *allowed: str) -> Question:
         ),
     ],
 )
-def test_what_the_caller_may_read_is_explained_and_nothing_else(
+def test_an_explanation_needs_the_right_to_read_the_metric(
     query: str, right: str, api: Api, kind: object, namespace: str | None
 ) -> None:
     question = explained(query, right)
@@ -149,7 +149,7 @@ def test_what_the_caller_may_read_is_explained_and_nothing_else(
         "metric=rps&namespace=other&object=namespaces/shop",
     ],
 )
-def test_a_metric_of_namespaces_is_explained_for_the_one_that_is_named(query: str) -> None:
+def test_a_metric_of_namespaces_is_explained_for_the_named_namespace(query: str) -> None:
     authorizer = FakeAuthorizer({"get custom metrics/"})
     made, served = explanations(authorizer)
     made.get(Request("GET", "/debug/explain", query))
@@ -160,7 +160,7 @@ def test_a_metric_of_namespaces_is_explained_for_the_one_that_is_named(query: st
 
 
 @pytest.mark.parametrize(
-    ("query", "unlike"),
+    ("query", "other"),
     [
         ("metric=rps&namespace=shop", "list external rps/"),
         ("metric=lag&namespace=shop", "get custom pods/lag"),
@@ -169,8 +169,8 @@ def test_a_metric_of_namespaces_is_explained_for_the_one_that_is_named(query: st
         ("metric=pods/cpu&namespace=shop&api=resource", "get custom pods/cpu"),
     ],
 )
-def test_another_right_is_none(query: str, unlike: str) -> None:
-    made, served = explanations(FakeAuthorizer({unlike}))
+def test_the_right_to_another_metric_is_not_enough(query: str, other: str) -> None:
+    made, served = explanations(FakeAuthorizer({other}))
 
     with pytest.raises(DeniedError):
         made.get(Request("GET", "/debug/explain", query))
@@ -192,14 +192,14 @@ def test_another_right_is_none(query: str, unlike: str) -> None:
         (Texts("nodes/cpu", object="nodes/n1", api="resource"), "/apis/metrics.k8s.io/v1beta1/nodes/n1"),
     ],
 )
-def test_the_right_is_that_to_the_path_that_serves_the_metric(texts: Texts, path: str) -> None:
+def test_the_required_right_is_the_one_for_the_path_of_the_metric(texts: Texts, path: str) -> None:
     found = path_of(question_of(texts, resolve))
 
     assert found == path
     assert attributes_of("GET", found).group
 
 
-def test_a_second_explanation_at_once_is_429_without_retry_after_and_the_next_is_answered() -> None:
+def test_a_concurrent_explanation_is_429_and_a_later_one_is_answered() -> None:
     inside, go_on = threading.Event(), threading.Event()
 
     class Slow(FakeReadings):
@@ -225,7 +225,7 @@ def test_a_second_explanation_at_once_is_429_without_retry_after_and_the_next_is
     assert made.get(request).status == 200
 
 
-def test_which_right_an_explanation_takes_is_decided_once_the_first_look_ups_have_ended() -> None:
+def test_the_required_right_is_decided_after_the_first_look_ups() -> None:
     served = FakeReadings(Catalogue(), first_look_ups=CATALOGUE)
     made, _ = explanations(FakeAuthorizer({"get custom pods/lag", "list external lag/"}), served)
     question = Request("GET", "/debug/explain", "metric=lag&namespace=shop")
@@ -234,15 +234,15 @@ def test_which_right_an_explanation_takes_is_decided_once_the_first_look_ups_hav
     assert [asked.api for asked, _ in served.explained] == [Api.EXTERNAL]
 
 
-def test_first_look_ups_that_do_not_end_are_explained_too() -> None:
+def test_a_metric_is_explained_even_if_the_first_look_ups_do_not_end() -> None:
     served = FakeReadings(Catalogue(), first_look_ups=FirstAnswerPendingError("not looked up yet"))
     made, _ = explanations(FakeAuthorizer({"get custom pods/rps"}), served)
 
     assert made.get(Request("GET", "/debug/explain", "metric=pods/rps&namespace=shop")).status == 200
 
 
-def test_explanations_leave_the_places_to_wait_for_first_look_ups_to_autoscalers() -> None:
-    """Whoever has a token may ask, and only then learns that the right is lacking."""
+def test_only_one_explanation_at_a_time_waits_for_the_first_look_ups() -> None:
+    """Any caller with a token may ask, and only then learns that the right is lacking."""
     inside, go_on, waits = threading.Event(), threading.Event(), list[str | None]()
 
     class Starting(FakeReadings):
@@ -272,7 +272,7 @@ def test_explanations_leave_the_places_to_wait_for_first_look_ups_to_autoscalers
     assert (waited, waits) == (["shop"], ["shop", "lab"])
 
 
-def test_who_failed_makes_room_for_the_next() -> None:
+def test_a_failed_explanation_does_not_block_the_next() -> None:
     class Broken(FakeReadings):
         def explain(self, question: Question, notes: Iterable[ExplanationStep] = ()) -> Explanation:
             assert tuple(notes)
@@ -295,7 +295,7 @@ def test_who_failed_makes_room_for_the_next() -> None:
         ("metric=rps&namespace=shop&object=pods/a%2Fb", "write KIND/NAME"),
     ],
 )
-def test_what_cannot_be_read_is_400(query: str, words: str) -> None:
+def test_an_invalid_question_is_400(query: str, words: str) -> None:
     made, served = explanations(FakeAuthorizer())
 
     with pytest.raises(ApiError, match=words) as refused:

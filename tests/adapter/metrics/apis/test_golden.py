@@ -35,7 +35,7 @@ def test_the_answer_is_the_golden_one(file: Path) -> None:
     assert headers == wanted["headers"] | length
 
 
-def test_what_each_client_sends_is_there() -> None:
+def test_golden_requests_cover_each_client() -> None:
     agents = {
         json.loads(file.read_text(encoding="utf-8"))["request"]["headers"].get("User-Agent", "") for file in FILES
     }

@@ -37,15 +37,15 @@ class TestDoor:
         assert response.content_type.startswith("text/plain")
         assert server.health_asked == [(path, "verbose")]
 
-    def test_bad_health_is_told_with_its_text(self, server: Server) -> None:
+    def test_a_failed_health_check_is_500_with_its_text(self, server: Server) -> None:
         response = server.routed("GET", "/readyz?fail", chain=())
         assert (response.status, response.body) == (500, b"[-]sync failed")
 
-    def test_a_health_check_that_is_not_there_is_404(self, server: Server) -> None:
+    def test_an_unknown_health_check_is_404(self, server: Server) -> None:
         assert failure(server.routed("GET", "/livez/none", chain=()))[0] == 404
 
     @pytest.mark.parametrize("path", ["/livezz", "/health", "/%6civez", "//livez", "/apis/livez", "/Livez"])
-    def test_what_merely_looks_like_health_needs_an_identity(self, server: Server, path: str) -> None:
+    def test_paths_similar_to_health_checks_need_an_identity(self, server: Server, path: str) -> None:
         assert server.routed("GET", path, chain=()).status == 401
         assert server.health_asked == []
 
@@ -71,7 +71,7 @@ class TestDoor:
 
     @pytest.mark.parametrize("path", ["/livez", "/readyz/ping", "/healthz", "/", "/metrics"])
     @pytest.mark.filterwarnings("ignore:Unknown REQUEST_METHOD")
-    def test_what_is_no_api_takes_head_too_and_no_other_method(self, server: Server, path: str) -> None:
+    def test_paths_outside_the_apis_allow_only_get_and_head(self, server: Server, path: str) -> None:
         for method in ("OPTIONS", "POST", "PUT", "PATCH", "DELETE", "WEIRD"):
             response = server.routed(method, path)
             assert failure(response) == (405, "MethodNotAllowed", f"{method} is not allowed here: use GET or HEAD")
@@ -79,7 +79,7 @@ class TestDoor:
         assert server.routed("HEAD", path).status == 200
 
     @pytest.mark.parametrize("status", [(408, "Timeout"), (413, "RequestEntityTooLarge")])
-    def test_a_refused_body_is_a_status_and_counted(self, server: Server, status: tuple[int, str]) -> None:
+    def test_a_refused_body_returns_a_status_and_is_counted(self, server: Server, status: tuple[int, str]) -> None:
         response = server.handler.refuse(Request("POST", "/livez"), RefusedRequestError(status[0], "no"))
         assert failure(response) == (*status, "no")
         labels = {"group": "other", "verb": "POST", "code": str(status[0])}
@@ -93,25 +93,25 @@ class TestDoor:
 
 
 class TestDocuments:
-    def test_lists_of_metrics(self, server: Server) -> None:
+    def test_custom_and_external_metrics_are_listed(self, server: Server) -> None:
         assert b'"pods/rps"' in server.get(C1).body
         assert b'"queue"' in server.get(E1).body
 
-    def test_groups(self, server: Server) -> None:
+    def test_the_group_list_and_single_groups_are_served(self, server: Server) -> None:
         assert json.loads(server.get("/apis").body)["kind"] == "APIGroupList"
         assert json.loads(server.get("/apis/external.metrics.k8s.io").body)["kind"] == "APIGroup"
 
-    def test_aggregated_discovery_and_304(self, server: Server) -> None:
+    def test_aggregated_discovery_is_served_and_then_304(self, server: Server) -> None:
         accept = ("accept", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
         first = server.get("/apis", accept)
         assert json.loads(first.body)["kind"] == "APIGroupDiscoveryList"
         assert server.get("/apis", accept, ("If-None-Match", dict(first.headers)["ETag"])).status == 304
 
-    def test_version_and_index(self, server: Server) -> None:
+    def test_version_and_index_are_served(self, server: Server) -> None:
         assert json.loads(server.get("/version").body) == {"gitVersion": "1.2.3"}
         assert C2 in json.loads(server.get("/").body)["paths"]
 
-    def test_own_metrics(self, server: Server) -> None:
+    def test_own_metrics_are_served(self, server: Server) -> None:
         response = server.get("/metrics")
         assert response.content_type.startswith("text/plain; version=0.0.4")
         assert b"tidewatch_adapter_request_duration_seconds" in response.body
@@ -119,7 +119,7 @@ class TestDocuments:
 
 class TestTelemetry:
     def test_requests_are_counted_and_timed_by_group_verb_and_code(self, server: Server) -> None:
-        server.readings.told[all_pods(RPS)] = answer(("web-0", 1))
+        server.readings.answers[all_pods(RPS)] = answer(("web-0", 1))
         for path in (PODS_RPS, PODS_RPS, f"{E1}/namespaces/shop/none", "/nowhere"):
             server.get(path)
         server.handler.handle(Request("WEIRD", C2, peer_chain=CHAIN))
@@ -131,8 +131,8 @@ class TestTelemetry:
         assert server.sample(requests, group=custom, verb="OTHER", code="405") == 1
         assert server.sample("tidewatch_adapter_request_duration_seconds_sum", group=custom) == 3 * 0.25
 
-    def test_the_age_of_answers_is_told_under_both_names(self, server: Server) -> None:
-        server.readings.told[all_pods(RPS)] = answer(("web-0", 1))
+    def test_the_age_of_answers_is_exposed_under_both_names(self, server: Server) -> None:
+        server.readings.answers[all_pods(RPS)] = answer(("web-0", 1))
         server.get(PODS_RPS)
         age = server.sample("tidewatch_adapter_answer_age_seconds_sum")
         freshness = server.sample("metrics_apiserver_metric_freshness_seconds_sum", group="custom.metrics.k8s.io")
@@ -140,7 +140,7 @@ class TestTelemetry:
 
     def test_an_answer_from_before_the_clock_was_set_back_has_no_age(self, server: Server) -> None:
         """A negative age would lower the sums, which Prometheus takes for a restart of a counter."""
-        server.readings.told[all_pods(RPS)] = ObjectsAnswer((("web-0", 1),), NOW + 3600.0)
+        server.readings.answers[all_pods(RPS)] = ObjectsAnswer((("web-0", 1),), NOW + 3600.0)
         server.get(PODS_RPS)
         assert server.sample("tidewatch_adapter_answer_age_seconds_sum") == 0.0
         freshness = server.sample("metrics_apiserver_metric_freshness_seconds_sum", group="custom.metrics.k8s.io")

@@ -53,31 +53,31 @@ READS: Final = [
 def server() -> Server:
     of_objects = Catalogue([OWN_LAG, DEPTH, HITS, custom_metric("own", NAMESPACES)], generation=1)
     serving = Server(FakeReadings(Catalogue([LAG, RPS], generation=1), of_objects={"shop": of_objects}))
-    told = serving.readings.told
-    told[AskedExternal(LAG, "shop", EVERYTHING)] = rows(({}, 1.0))
-    told[AskedExternal(OWN_LAG, "shop", EVERYTHING)] = rows(({}, 2.0))
-    told[AskedExternal(DEPTH, "shop", EVERYTHING)] = rows(({}, 3.0))
-    told[all_pods(HITS)] = answer(("web-0", 4))
+    answers = serving.readings.answers
+    answers[AskedExternal(LAG, "shop", EVERYTHING)] = rows(({}, 1.0))
+    answers[AskedExternal(OWN_LAG, "shop", EVERYTHING)] = rows(({}, 2.0))
+    answers[AskedExternal(DEPTH, "shop", EVERYTHING)] = rows(({}, 3.0))
+    answers[all_pods(HITS)] = answer(("web-0", 4))
     return serving
 
 
 @pytest.mark.parametrize(("path", "status"), READS)
-def test_a_metric_of_an_object_is_found_in_its_namespace_alone(path: str, status: int) -> None:
+def test_a_metric_of_an_object_is_found_only_in_its_namespace(path: str, status: int) -> None:
     assert server().get(path).status == status
 
 
-def test_a_metric_of_the_files_goes_before_one_of_an_object() -> None:
+def test_a_metric_of_the_files_takes_precedence_over_one_of_an_object() -> None:
     (item,) = json.loads(server().get(f"{EXTERNAL}/namespaces/shop/lag").body)["items"]
     assert item["value"] == "1"
 
 
-def test_names_of_objects_are_in_no_list() -> None:
+def test_metrics_of_objects_are_not_listed() -> None:
     listed = [json.loads(server().get(path).body)["resources"] for path in (CUSTOM, EXTERNAL)]
     assert [[each["name"] for each in resources] for resources in listed] == [["pods/rps"], ["lag"]]
 
 
 @pytest.mark.parametrize("path", [f"{EXTERNAL}/namespaces/shop/new", f"{CUSTOM}/namespaces/shop/pods/*/new"])
-def test_a_metric_is_not_denied_while_objects_are_looked_up(path: str) -> None:
+def test_a_metric_is_504_while_series_of_objects_are_looked_up(path: str) -> None:
     serving = server()
     serving.readings.first_look_ups_of_objects = FirstAnswerPendingError("try again in a moment")
     assert serving.get(path).status == 504
@@ -91,7 +91,7 @@ def test_a_metric_is_not_denied_while_objects_are_looked_up(path: str) -> None:
         ("metric=pods/hits&namespace=shop", "get custom pods/hits", Api.CUSTOM),
     ],
 )
-def test_who_may_read_a_metric_of_an_object_may_have_it_explained(query: str, right: str, api: Api) -> None:
+def test_the_right_to_read_a_metric_of_an_object_allows_its_explanation(query: str, right: str, api: Api) -> None:
     made, served = explanations(FakeAuthorizer({right}), server().readings)
     assert made.get(Request("GET", "/debug/explain", query)).status == 200
     ((question, _),) = served.explained

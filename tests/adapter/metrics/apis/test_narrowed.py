@@ -35,17 +35,17 @@ def asked_within() -> AskedObjects:
 
 
 @pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
-def test_the_value_is_that_of_the_namespace_and_says_so(version: str) -> None:
+def test_the_value_is_that_of_the_namespace_and_names_it(version: str) -> None:
     serving = server()
-    serving.readings.told[asked_within()] = answer(("acme", 30))
+    serving.readings.answers[asked_within()] = answer(("acme", 30))
     (item,) = json.loads(serving.get(f"{CUSTOM}/{version}/{PATH}").body)["items"]
     described = {"kind": "Tenant", "namespace": "shop", "name": "acme", "apiVersion": "example.com/v1"}
     assert (item["describedObject"], item["value"]) == (described, "30")
 
 
-def test_without_a_value_it_is_told_which_series_count() -> None:
+def test_without_a_value_the_message_names_the_required_namespace_label() -> None:
     serving = server()
-    serving.readings.told[asked_within()] = NoSampleError("'acme' has no value: Prometheus has no sample for it")
+    serving.readings.answers[asked_within()] = NoSampleError("'acme' has no value: Prometheus has no sample for it")
     response = serving.get(f"{CUSTOM}/v1beta2/{PATH}")
     assert response.status == 404
     assert json.loads(response.body)["message"] == (
@@ -54,20 +54,20 @@ def test_without_a_value_it_is_told_which_series_count() -> None:
     )
 
 
-def test_all_of_them_are_not_to_be_had_within_a_namespace() -> None:
+def test_all_objects_of_the_kind_cannot_be_requested_within_a_namespace() -> None:
     response = server().get(f"{CUSTOM}/v1beta2/namespaces/shop/tenants.example.com/*/load?labelSelector=a=b")
     assert response.status == 404
     assert "tenants.example.com are not namespaced: name one of them" in json.loads(response.body)["message"]
 
 
-def test_it_is_listed_once_and_outside_of_namespaces() -> None:
+def test_the_metric_is_listed_once_and_as_cluster_scoped() -> None:
     serving = server()
     serving.get(f"{CUSTOM}/v1beta2/{PATH}")
     (listed,) = json.loads(serving.get(f"{CUSTOM}/v1beta2").body)["resources"]
     assert (listed["name"], listed["namespaced"]) == ("tenants.example.com/load", False)
 
 
-def test_the_right_to_it_is_one_within_the_namespace() -> None:
+def test_access_to_the_metric_is_checked_within_the_namespace() -> None:
     assert attributes_of("GET", f"{CUSTOM}/v1beta2/{PATH}") == Attributes(
         "get", "custom.metrics.k8s.io", "v1beta2", "tenants.example.com", "load", "acme", "shop"
     )

@@ -38,11 +38,11 @@ SHOP_QUEUE: Final = f"{EXTERNAL}/namespaces/shop/queue"
 
 @pytest.fixture
 def server() -> Server:
-    told: dict[Asked, Answer | Exception] = {
+    answers: dict[Asked, Answer | Exception] = {
         all_pods(RPS): answer(("web-0", 1)),
         AskedExternal(QUEUE, "shop", EVERYTHING): rows(({}, 1)),
     }
-    return Server(FakeReadings(Catalogue([RPS, SHOP_RPS, QUEUE], generation=1), told))
+    return Server(FakeReadings(Catalogue([RPS, SHOP_RPS, QUEUE], generation=1), answers))
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def usage() -> Server:
         (f"{USAGE}/nodes/..", 404),
     ],
 )
-def test_a_name_that_nothing_can_have_is_400(server: Server, path: str, there: int) -> None:
+def test_an_invalid_name_is_400(server: Server, path: str, there: int) -> None:
     found = server.get(path) if not path.startswith(USAGE) else Server(usage_readings()).get(path)
     assert found.status == 400 != there
     assert b"cannot be the name of" in found.body
@@ -95,20 +95,22 @@ def test_a_field_selector_for_an_external_metric_is_400(server: Server, given: s
 @pytest.mark.parametrize(
     "options", ["resourceVersionMatch=Exact", "resourceVersionMatch=bad", "sendInitialEvents=true", "continue=x"]
 )
-def test_options_of_versioned_lists_are_passed_over(server: Server, options: str) -> None:
+def test_options_of_versioned_lists_are_ignored(server: Server, options: str) -> None:
     assert server.get(f"{SHOP_QUEUE}?{options}").status == 200
     assert Server(usage_readings()).get(f"{USAGE}/nodes?{options}").status == 200
 
 
 @pytest.mark.parametrize("path", [CUSTOM, EXTERNAL, USAGE, "/apis"])
-def test_discovery_comes_whatever_the_timeout(server: Server, path: str) -> None:
+def test_discovery_ignores_an_invalid_timeout(server: Server, path: str) -> None:
     """prometheus-adapter answers 400."""
     assert server.get(f"{path}?timeout=x").status == 200
 
 
 @pytest.mark.parametrize("options", ["limit=x", "timeoutSeconds=x", "watch=true", "watch"])
 @pytest.mark.parametrize("path", [f"{USAGE}/namespaces/shop/pods/web-0", f"{USAGE}/nodes/n1"])
-def test_options_of_lists_say_nothing_about_one_object_as_there(usage: Server, path: str, options: str) -> None:
+def test_requests_for_one_object_ignore_list_options_as_in_prometheus_adapter(
+    usage: Server, path: str, options: str
+) -> None:
     assert usage.get(path).status == 200
     assert usage.get(f"{path}?{options}").status == 200
 
@@ -125,7 +127,7 @@ def test_options_of_lists_say_nothing_about_one_object_as_there(usage: Server, p
         ("/version", "text/html", 406, 200),
     ],
 )
-def test_forms_are_negotiated_by_what_is_accepted(
+def test_the_form_is_negotiated_by_the_accept_header(
     server: Server, usage: Server, path: str, accept: str, there: int, here: int
 ) -> None:
     asked = usage if path.startswith(USAGE) else server
@@ -134,17 +136,17 @@ def test_forms_are_negotiated_by_what_is_accepted(
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
 @pytest.mark.parametrize("path", ["/", "/healthz", "/metrics", "/openapi/v2"])
-def test_what_can_only_be_read_has_no_other_method(server: Server, method: str, path: str) -> None:
+def test_read_only_paths_refuse_other_methods(server: Server, method: str, path: str) -> None:
     """prometheus-adapter answers each of them with 200."""
     assert server.routed(method, path).status == 405
 
 
 @pytest.mark.parametrize("path", ["/debug/pprof", "/debug/pprof/", "/debug/flags/v"])
-def test_there_are_no_profiles(server: Server, path: str) -> None:
+def test_profiles_are_404(server: Server, path: str) -> None:
     assert server.get(path).status == 404
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/livez/ping", "/healthz/"])
-def test_health_checks_are_for_everybody(server: Server, path: str) -> None:
+def test_health_checks_need_no_credentials(server: Server, path: str) -> None:
     """prometheus-adapter answers 401 to invalid credentials, and 403 to a caller without rights for a single check."""
     assert server.routed("GET", path, ()).status == 200

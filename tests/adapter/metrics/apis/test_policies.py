@@ -34,8 +34,8 @@ def under(metric: Metric, policy: OnNoData | None) -> Metric:
 
 def server(policy: OnNoData | None, *, flag_says_error: bool) -> Server:
     rps, queue = under(custom_metric("rps"), policy), under(external_metric("queue"), policy)
-    told: dict[Any, Any] = {all_pods(rps): answer(), AskedExternal(queue, "shop", EVERYTHING): rows()}
-    return Server(FakeReadings(Catalogue((rps, queue), generation=1), told), empty_is_error=flag_says_error)
+    answers: dict[Any, Any] = {all_pods(rps): answer(), AskedExternal(queue, "shop", EVERYTHING): rows()}
+    return Server(FakeReadings(Catalogue((rps, queue), generation=1), answers), empty_is_error=flag_says_error)
 
 
 @pytest.mark.parametrize("target", [CUSTOM, EXTERNAL], ids=["custom", "external"])
@@ -52,5 +52,10 @@ def server(policy: OnNoData | None, *, flag_says_error: bool) -> Server:
         (OnNoData.VALUE, True, 404),
     ],
 )
-def test_an_answer_without_a_value(target: str, policy: OnNoData | None, flag_says_error: bool, status: int) -> None:  # noqa: FBT001 - a column of the table
+def test_the_status_without_data_follows_the_rule_and_then_the_flag(
+    target: str,
+    policy: OnNoData | None,
+    flag_says_error: bool,  # noqa: FBT001 - a column of the table
+    status: int,
+) -> None:
     assert server(policy, flag_says_error=flag_says_error).get(target).status == status

@@ -31,7 +31,7 @@ E1 = f"/apis/{EXTERNAL}/v1beta1"
 
 
 @pytest.mark.parametrize(
-    ("path", "asked"),
+    ("path", "expected"),
     [
         ("/", Index()),
         ("/version", Version()),
@@ -75,12 +75,12 @@ E1 = f"/apis/{EXTERNAL}/v1beta1"
         (f"{R1}/namespaces/shop/pods/a%2Fb", UsageValues("pods", "shop", "a/b")),
     ],
 )
-def test_paths_of_the_apis(path: str, asked: Route) -> None:
-    assert route(path) == asked
+def test_paths_of_the_apis_are_parsed(path: str, expected: Route) -> None:
+    assert route(path) == expected
 
 
 @pytest.mark.parametrize(
-    ("path", "asked"),
+    ("path", "expected"),
     [
         (f"{C2}/namespaces/shop/pods/a%2Fb/rps", CustomValues("v1beta2", "shop", "pods", "a/b", "rps")),
         (f"{C2}/namespaces/shop/pods/*/a%2Fb", CustomValues("v1beta2", "shop", "pods", "*", "a/b")),
@@ -88,8 +88,8 @@ def test_paths_of_the_apis(path: str, asked: Route) -> None:
         (f"{E1}/namespaces/a%2Fb/queue", ExternalValues("v1beta1", "a/b", "queue")),
     ],
 )
-def test_an_encoded_slash_never_makes_a_segment_and_decoding_happens_once(path: str, asked: Route) -> None:
-    assert route(path) == asked
+def test_an_encoded_slash_never_makes_a_segment_and_decoding_happens_once(path: str, expected: Route) -> None:
+    assert route(path) == expected
 
 
 @pytest.mark.parametrize(
@@ -130,18 +130,18 @@ def test_an_encoded_slash_never_makes_a_segment_and_decoding_happens_once(path: 
         "*",
     ],
 )
-def test_other_paths_lead_nowhere(path: str) -> None:
+def test_other_paths_have_no_route(path: str) -> None:
     assert route(path) is None
 
 
 @pytest.mark.parametrize("last", ["rps", "pods", "metrics", "metrics/", "*"])
-def test_a_path_without_a_kind_of_object_is_an_error_that_shows_a_whole_one(last: str) -> None:
+def test_a_path_without_a_kind_is_an_error_that_shows_the_full_form(last: str) -> None:
     with pytest.raises(PathError, match="namespaces/NAMESPACE/KIND/NAME/METRIC"):
         route(f"{C2}/namespaces/shop/{last}")
 
 
 @pytest.mark.parametrize("path", ["/%", "/apis/%2", "/%zz", "/%+1", "/%FF", "/\xff"])
-def test_a_path_that_no_url_may_have_is_an_error(path: str) -> None:
+def test_an_invalid_path_is_an_error(path: str) -> None:
     with pytest.raises(PathError):
         route(path)
 
@@ -160,7 +160,7 @@ def test_a_path_that_no_url_may_have_is_an_error(path: str) -> None:
         ("", "other"),
     ],
 )
-def test_the_group_of_a_path_is_one_of_few(path: str, group: str) -> None:
+def test_the_group_of_a_path_is_one_of_ours_or_other(path: str, group: str) -> None:
     assert group_of(path) == group
 
 
@@ -179,13 +179,13 @@ PATHS = st.one_of(
 @example("")
 def test_no_path_breaks_the_routing_and_none_gains_a_segment(path: str) -> None:
     try:
-        asked = route(path)
+        found = route(path)
     except PathError:
         return
     group_of(path)
-    if isinstance(asked, CustomValues):
+    if isinstance(found, CustomValues):
         assert path.rstrip("/").count("/") in {6, 7, 8}
-    if isinstance(asked, ExternalValues):
+    if isinstance(found, ExternalValues):
         assert path.rstrip("/").count("/") == 6
-    if isinstance(asked, UsageValues):
+    if isinstance(found, UsageValues):
         assert path.rstrip("/").count("/") in {4, 5, 6, 7}

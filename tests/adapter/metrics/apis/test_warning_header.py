@@ -55,7 +55,7 @@ def test_a_warning_is_one_line_of_printable_ascii(warning: str, text: str) -> No
 
 
 @given(st.lists(st.text(max_size=400), max_size=20))
-def test_whatever_is_said_the_headers_are_whole_few_and_short(warnings: list[str]) -> None:
+def test_headers_for_any_warnings_are_well_formed_few_and_short(warnings: list[str]) -> None:
     headers = warning_headers(warnings, KUBECTL)
     assert len(headers) <= MOST_WARNINGS
     texts = [read(header) for header in headers]
@@ -63,25 +63,25 @@ def test_whatever_is_said_the_headers_are_whole_few_and_short(warnings: list[str
     assert len(set(texts)) == len(texts)
 
 
-def test_what_is_too_much_is_counted() -> None:
+def test_excess_warnings_are_counted_and_long_ones_are_cut() -> None:
     texts = [read(header) for header in warning_headers([f"number {number}" for number in range(20)], "")]
     assert texts == [*(f"number {number}" for number in range(7)), "13 further warnings are left out"]
     (long,) = warning_headers(["x" * 300], "")
     assert read(long) == "x" * 237 + "..."
 
 
-@pytest.mark.parametrize(("agent", "told"), [(KUBECTL, True), ("", True), (HPA, False), ("my-kube-controller", True)])
-def test_all_callers_are_told_but_the_hpa_controller(agent: str, *, told: bool) -> None:
-    assert bool(warning_headers(["it is old"], agent)) is told
+@pytest.mark.parametrize(("agent", "warned"), [(KUBECTL, True), ("", True), (HPA, False), ("my-kube-controller", True)])
+def test_all_clients_but_the_hpa_controller_get_warnings(agent: str, *, warned: bool) -> None:
+    assert bool(warning_headers(["it is old"], agent)) is warned
 
 
 @pytest.mark.parametrize("warnings", [(), ("it is old",), ("it is old", "its rule is refused")])
-def test_answers_carry_what_the_readings_say(warnings: Sequence[str]) -> None:
+def test_answers_carry_the_warnings_of_the_readings(warnings: Sequence[str]) -> None:
     rps, queue = custom_metric("rps"), external_metric("queue")
     server = Server(FakeReadings(Catalogue([rps, queue])))
     pods = AskedObjects(rps, "shop", BySelector(EVERYTHING), EVERYTHING)
-    server.readings.told[pods] = ObjectsAnswer((("web-0", 1.0),), AT, tuple(warnings))
-    server.readings.told[AskedExternal(queue, "shop", EVERYTHING)] = ExternalAnswer((), AT, tuple(warnings))
+    server.readings.answers[pods] = ObjectsAnswer((("web-0", 1.0),), AT, tuple(warnings))
+    server.readings.answers[AskedExternal(queue, "shop", EVERYTHING)] = ExternalAnswer((), AT, tuple(warnings))
     for path in (
         "/apis/custom.metrics.k8s.io/v1beta2/namespaces/shop/pods/*/rps",
         "/apis/external.metrics.k8s.io/v1beta1/namespaces/shop/queue",

@@ -31,14 +31,14 @@ def test_a_group_prefers_its_newest_version() -> None:
     }
 
 
-def test_the_group_list_holds_all_groups_whatever_rules_there_are() -> None:
+def test_the_group_list_holds_all_groups_even_without_rules() -> None:
     listed = json.loads(api_group_list())
     assert (listed["kind"], listed["apiVersion"]) == ("APIGroupList", "v1")
     assert [group["name"] for group in listed["groups"]] == [CUSTOM, EXTERNAL, RESOURCE]
 
 
 @pytest.mark.parametrize(("accept", "version"), [(KUBE_APISERVER, "v2"), (OLDER_KUBE_APISERVER, "v2beta1")])
-def test_aggregated_discovery_comes_in_the_version_asked_for(accept: str, version: str) -> None:
+def test_aggregated_discovery_is_served_in_the_requested_version(accept: str, version: str) -> None:
     response = groups_response(accept, "")
     document = json.loads(response.body)
     assert (response.status, response.content_type) == (200, AGGREGATED.format(version))
@@ -53,13 +53,13 @@ def test_aggregated_discovery_comes_in_the_version_asked_for(accept: str, versio
 
 
 @pytest.mark.parametrize("accept", ["", "*/*", "application/json"])
-def test_who_does_not_ask_for_aggregated_discovery_gets_the_group_list(accept: str) -> None:
+def test_clients_that_do_not_accept_aggregated_discovery_get_the_group_list(accept: str) -> None:
     response = groups_response(accept, "")
     assert (response.content_type, response.body) == ("application/json", api_group_list())
 
 
 @pytest.mark.parametrize("wrapped", ["{}", "W/{}", '"other", {}', 'W/"other" ,W/{} , "more"', "*", " * "])
-def test_aggregated_discovery_that_the_client_has_is_304(wrapped: str) -> None:
+def test_aggregated_discovery_with_a_matching_etag_is_304(wrapped: str) -> None:
     whole = groups_response(KUBE_APISERVER, "")
     response = groups_response(KUBE_APISERVER, wrapped.format(dict(whole.headers)["ETag"]))
     assert (response.status, response.body) == (304, b"")
@@ -67,12 +67,12 @@ def test_aggregated_discovery_that_the_client_has_is_304(wrapped: str) -> None:
 
 
 @pytest.mark.parametrize("tag", ["", '"other"', "{unquoted}", '"*"', ",", 'W/"other",'])
-def test_aggregated_discovery_that_the_client_has_not_is_sent(tag: str) -> None:
+def test_aggregated_discovery_with_another_etag_is_sent(tag: str) -> None:
     etag = dict(groups_response(KUBE_APISERVER, "").headers)["ETag"]
     assert groups_response(KUBE_APISERVER, tag.replace("{unquoted}", etag.strip('"'))).status == 200
 
 
-def test_the_tag_is_of_the_form_asked_for_and_the_plain_list_has_none() -> None:
+def test_each_version_has_its_own_etag_and_the_plain_list_has_none() -> None:
     newer, older = (dict(groups_response(accept, "").headers) for accept in (KUBE_APISERVER, OLDER_KUBE_APISERVER))
     assert newer["ETag"] != older["ETag"]
     assert newer["Vary"] == older["Vary"] == "Accept"
@@ -88,7 +88,7 @@ def test_the_group_of_resource_metrics_has_one_version() -> None:
 
 
 @pytest.mark.parametrize("accept", [KUBE_APISERVER, OLDER_KUBE_APISERVER])
-def test_aggregated_discovery_tells_every_client_of_pods_and_nodes(accept: str) -> None:
+def test_aggregated_discovery_lists_pods_and_nodes_in_every_version(accept: str) -> None:
     response = groups_response(accept, "")
     *_, last = json.loads(response.body)["items"]
     (version,) = last["versions"]
@@ -100,7 +100,7 @@ def test_aggregated_discovery_tells_every_client_of_pods_and_nodes(accept: str) 
     assert version["resources"][1]["responseKind"] == {"group": RESOURCE, "version": "v1beta1", "kind": "PodMetrics"}
 
 
-def test_the_list_of_resources() -> None:
+def test_the_resource_list_of_metrics_k8s_io_has_nodes_and_pods() -> None:
     document = json.loads(usage_resources())
     assert (document["kind"], document["groupVersion"]) == ("APIResourceList", f"{RESOURCE}/v1beta1")
     assert {one["name"]: (one["namespaced"], one["kind"]) for one in document["resources"]} == {

@@ -55,7 +55,7 @@ def _many() -> Catalogue:
 
 
 @pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
-def test_custom_metrics_to_the_byte(catalogue: Catalogue, version: str) -> None:
+def test_custom_metrics_are_listed_byte_for_byte(catalogue: Catalogue, version: str) -> None:
     assert (
         ResourceLists(catalogue).get(CUSTOM, version).body
         == (
@@ -68,7 +68,7 @@ def test_custom_metrics_to_the_byte(catalogue: Catalogue, version: str) -> None:
     )
 
 
-def test_external_metrics_to_the_byte(catalogue: Catalogue) -> None:
+def test_external_metrics_are_listed_byte_for_byte(catalogue: Catalogue) -> None:
     assert ResourceLists(catalogue).get(EXTERNAL, "v1beta1").body == (
         b'{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"external.metrics.k8s.io/v1beta1","resources":['
         b'{"name":"queue_depth","singularName":"","namespaced":true,"kind":"ExternalMetricValueList","verbs":["get"]}]}\n'
@@ -83,7 +83,7 @@ def test_without_metrics_the_list_is_empty_and_not_null(group: str, version: str
     assert listed(lists, group, version) == []
 
 
-def test_what_lies_ready_is_given_until_the_next_is_prepared(catalogue: Catalogue) -> None:
+def test_a_prepared_list_is_served_until_the_next_one_is_prepared(catalogue: Catalogue) -> None:
     lists = ResourceLists(catalogue)
     first = lists.get(CUSTOM, "v1beta1")
     assert lists.get(CUSTOM, "v1beta1") is first
@@ -93,7 +93,7 @@ def test_what_lies_ready_is_given_until_the_next_is_prepared(catalogue: Catalogu
     assert (len(listed(lists)), len(listed(lists, EXTERNAL, "v1beta1"))) == (0, 1)
 
 
-def test_while_lists_are_made_the_former_are_served_and_never_a_half(catalogue: Catalogue, many: Catalogue) -> None:
+def test_former_lists_are_served_whole_while_new_ones_are_prepared(catalogue: Catalogue, many: Catalogue) -> None:
     lists = ResourceLists(catalogue)
     before = {key: lists.get(*key) for key in GROUP_VERSIONS}
     pauses = 0
@@ -111,14 +111,14 @@ def test_while_lists_are_made_the_former_are_served_and_never_a_half(catalogue: 
 
 
 @pytest.mark.parametrize(("group", "version"), GROUP_VERSIONS)
-def test_cut_into_slices_a_list_is_the_same_to_the_byte(many: Catalogue, group: str, version: str) -> None:
+def test_a_list_prepared_in_slices_has_the_same_bytes(many: Catalogue, group: str, version: str) -> None:
     cut = ResourceLists(EMPTY)
     cut.prepare(many, by_three)
     assert cut.get(group, version).body == ResourceLists(many).get(group, version).body
 
 
 @pytest.mark.parametrize(("group", "version"), GROUP_VERSIONS)
-def test_a_long_list_lies_ready_compressed_and_a_short_one_does_not(
+def test_a_long_list_is_compressed_in_advance_and_a_short_one_is_not(
     catalogue: Catalogue, many: Catalogue, group: str, version: str
 ) -> None:
     assert ResourceLists(catalogue).get(group, version).gzipped is None
@@ -137,7 +137,7 @@ def test_all_entries_of_a_kind_agree_on_their_scope(many: Catalogue) -> None:
 
 
 @pytest.mark.parametrize("slices", [in_one_piece, by_three])
-def test_a_kind_that_is_known_in_two_scopes_is_listed_in_one(slices: Any) -> None:  # noqa: ANN401 - generic functions
+def test_a_kind_known_in_two_scopes_is_listed_in_one_scope(slices: Any) -> None:  # noqa: ANN401 - generic functions
     elsewhere = replace(BRANDS, namespaced=not BRANDS.namespaced)
     metrics = [custom_metric(name, kind) for name in "abcd" for kind in (BRANDS, elsewhere)]
     lists = ResourceLists(EMPTY)

@@ -41,21 +41,21 @@ CATALOGUE = Catalogue(
         ("none", "no rule provides a metric of this name, or none of its series is in Prometheus"),
     ],
 )
-def test_where_it_is_instead(name: str, hint: str) -> None:
+def test_a_hint_names_where_a_missing_metric_is_served(name: str, hint: str) -> None:
     assert Hints(CATALOGUE).for_missing(name) == hint
 
 
-def test_a_metric_that_is_in_many_places_names_some_of_them() -> None:
+def test_the_hint_for_a_metric_of_many_kinds_names_some_of_them() -> None:
     hint = Hints(CATALOGUE).for_missing("everywhere")
     assert hint.count("for ") == 5
     assert hint.endswith(" (not namespaced) and 2 more")
 
 
-def test_before_any_metric_is_known_that_is_said() -> None:
+def test_without_a_catalogue_the_hint_says_that_no_rule_is_in_force() -> None:
     assert Hints(Catalogue()).for_missing("load").startswith(NO_RULE)
 
 
-def test_hints_are_of_the_catalogue_that_was_prepared_last() -> None:
+def test_hints_follow_the_last_prepared_catalogue() -> None:
     hints = Hints(Catalogue())
     hints.prepare(CATALOGUE, in_one_piece)
     assert "as external metric" in hints.for_missing("load")
@@ -113,7 +113,7 @@ NEVER = replace(REFUSED, succeeded_at=None)
         ("other", WORKS, "no metric is known yet: no rule has found a series in Prometheus (looked up 12 s ago)"),
     ],
 )
-def test_the_rule_that_says_no_is_told_and_when_it_was_looked_up(
+def test_the_hint_names_the_rule_that_rejects_a_series_and_when_it_was_looked_up(
     name: str, look_ups: tuple[LookUp, ...], hint: str
 ) -> None:
     assert Hints(Catalogue(), lambda: look_ups, lambda: NOW).for_missing(name) == hint
@@ -169,7 +169,7 @@ def test_a_metric_may_exist_whichever_of_several_rules_could_not_be_looked_up(fa
     assert list(found.values()) == [None]
 
 
-def test_a_metric_that_nothing_is_known_of_is_told_with_the_moment_of_the_last_look_up() -> None:
+def test_the_hint_for_an_unknown_metric_states_the_time_of_the_last_look_up() -> None:
     hint = Hints(Catalogue([custom_metric("load")]), lambda: WORKS, lambda: NOW).for_missing("other")
     assert hint == "no rule provides a metric of this name, or none of its series is in Prometheus (looked up 12 s ago)"
 
@@ -183,7 +183,7 @@ def test_hints_follow_the_rules_in_force() -> None:
     assert hints.for_missing("http_total").startswith("rules[0] does not serve it")
 
 
-def test_what_prometheus_says_is_cut_to_one_short_line() -> None:
+def test_an_error_of_prometheus_is_cut_to_one_short_line() -> None:
     failing = (replace(NEVER, failure=f"two\nlines and {'many ' * 200}"),)
     hint = Hints(Catalogue(), lambda: failing, lambda: NOW).for_missing("other")
     assert len(hint) == LONGEST_CHARACTERS
@@ -191,14 +191,14 @@ def test_what_prometheus_says_is_cut_to_one_short_line() -> None:
     assert hint.endswith("…")
 
 
-def test_what_is_remembered_of_names_is_bounded() -> None:
+def test_the_number_of_remembered_names_is_bounded() -> None:
     hints = Hints(Catalogue(), lambda: WORKS, lambda: NOW)
     for number in range(3 * MOST_REMEMBERED):
         assert "rules[0] would provide it" in hints.for_missing(f"http_{number}")
     assert len(hints._rules.missed) <= MOST_REMEMBERED
 
 
-def test_names_longer_than_any_metric_s_are_not_remembered() -> None:
+def test_names_longer_than_any_metric_name_are_not_remembered() -> None:
     """In an attack, 1000 names of 60 kB, which autoscalers of a tenant ask for, stay in memory twice."""
     hints = Hints(CATALOGUE, lambda: WORKS, lambda: NOW)
     assert "no rule provides a metric of this name" in hints.for_missing("http_" + "x" * LONGEST_NAME)
@@ -217,11 +217,11 @@ def test_names_longer_than_any_metric_s_are_not_remembered() -> None:
         ("x" * 500, ""),
     ],
 )
-def test_a_command_is_named_where_typing_it_does_nothing_else(command: str, named: str) -> None:
+def test_a_command_is_suggested_only_if_it_is_safe_to_paste_into_a_shell(command: str, named: str) -> None:
     assert more(command) == named
 
 
-def test_who_names_no_kind_means_pods_or_what_is_nearest() -> None:
+def test_a_metric_without_a_kind_is_of_pods_or_of_the_nearest_kind() -> None:
     hints = Hints(Catalogue([custom_metric("load", NODES), custom_metric("load", PODS), custom_metric("rps", NODES)]))
     found = [hints.likeliest(name) for name in ("load", "rps", "none")]
     assert [metric and metric.qualified for metric in found] == ["pods/load", "nodes/rps", None]
@@ -256,17 +256,19 @@ WOULD_MAKE = "rules[7] (rules.yaml:34) would provide it, but is refused: see the
         ),
     ],
 )
-def test_a_refused_rule_that_would_make_it_is_the_reason(name: str, look_ups: tuple[LookUp, ...], hint: str) -> None:
+def test_the_hint_names_a_refused_rule_that_would_provide_the_metric(
+    name: str, look_ups: tuple[LookUp, ...], hint: str
+) -> None:
     hints = Hints(Catalogue(), lambda: look_ups, lambda: NOW, lambda: REFUSED_RULES)
     assert hints.for_missing(name) == hint
 
 
-def test_a_rule_in_force_goes_before_a_refused_one_that_may_not_have_meant_it() -> None:
+def test_a_rule_in_force_takes_precedence_over_a_refused_one() -> None:
     hint = Hints(Catalogue(), lambda: WORKS, lambda: NOW, lambda: REFUSED_RULES).for_missing("http_size")
     assert hint.startswith("rules[0] would provide it")
 
 
-def test_hints_follow_the_rules_that_are_refused() -> None:
+def test_hints_follow_the_refused_rules() -> None:
     refused: list[RefusedRule] = []
     hints = Hints(Catalogue(), lambda: WORKS, lambda: NOW, lambda: refused)
     assert "refused" not in hints.for_missing("rps")
@@ -276,7 +278,7 @@ def test_hints_follow_the_rules_that_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "meant"),
+    ("requested", "meant"),
     [
         ("open_connection", "open_connections"),
         ("open_conections", "open_connections"),
@@ -287,14 +289,14 @@ def test_hints_follow_the_rules_that_are_refused() -> None:
         ("open_connections" * 500, None),
     ],
 )
-def test_a_slip_of_the_keyboard_is_told_with_what_was_meant(asked: str, meant: str | None) -> None:
+def test_a_misspelt_name_gets_a_suggestion(requested: str, meant: str | None) -> None:
     served = Catalogue([custom_metric("open_connections"), external_metric("queue_depth"), custom_metric("y")])
-    hint = Hints(served, lambda: WORKS, lambda: NOW).for_missing(asked)
+    hint = Hints(served, lambda: WORKS, lambda: NOW).for_missing(requested)
     assert ("did you mean" in hint) is (meant is not None)
     assert meant is None or hint == f"did you mean {meant}? No rule provides a metric of this name"
 
 
-def test_what_is_compared_and_remembered_of_names_is_bounded() -> None:
+def test_the_numbers_of_compared_and_remembered_names_are_bounded() -> None:
     names = {16: [f"open_connection{number % 10}" for number in range(3 * MOST_COMPARED)], 17: ["open_connections_"]}
     assert nearest("open_connection_", names) is not None
     assert nearest("open_connections", {16: ["unlike_the_other"] * MOST_COMPARED, 17: ["open_connections_"]}) is None

@@ -1,4 +1,4 @@
-"""The schemas of the three groups are complete, have no dangling references, and cost nothing when asked for again."""
+"""The schemas of the three groups are complete, have no dangling references, and cost nothing when requested again."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def found(value: object, key: str) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("target", DOCUMENTS)
-def test_every_reference_leads_somewhere_and_nothing_is_there_in_vain(target: str) -> None:
+def test_every_reference_resolves_and_every_schema_is_referenced(target: str) -> None:
     document = got(target)
     schemas = document.get("definitions") or document["components"]["schemas"]
     prefix = "#/definitions/" if "definitions" in document else "#/components/schemas/"
@@ -60,7 +60,7 @@ def test_every_reference_leads_somewhere_and_nothing_is_there_in_vain(target: st
 
 
 @pytest.mark.parametrize("target", DOCUMENTS)
-def test_parameters_are_those_of_the_path_and_operations_have_names_of_their_own(target: str) -> None:
+def test_parameters_are_those_of_the_path_and_operation_ids_are_unique(target: str) -> None:
     document = got(target)
     for path, item in document["paths"].items():
         in_path = [segment[1:-1] for segment in path.split("/") if segment.startswith("{")]
@@ -69,7 +69,7 @@ def test_parameters_are_those_of_the_path_and_operations_have_names_of_their_own
     assert len(set(names)) == len(names) == len(document["paths"])
 
 
-def test_the_index_leads_to_each_document_and_its_address_changes_with_the_content() -> None:
+def test_the_index_links_to_each_document_with_the_hash_of_its_content() -> None:
     paths = got("/openapi/v3")["paths"]
     assert list(paths) == [f"apis/{group}/{version}" for group, version in GROUPS]
     for place, address in paths.items():
@@ -80,7 +80,7 @@ def test_the_index_leads_to_each_document_and_its_address_changes_with_the_conte
 
 
 @pytest.mark.parametrize("target", [*DOCUMENTS, "/openapi/v3"])
-def test_who_has_it_already_is_told_so(target: str) -> None:
+def test_a_schema_with_a_matching_etag_is_304(target: str) -> None:
     server = Server()
     tag = dict(server.get(target).headers)["ETag"]
     again = server.get(target, ("If-None-Match", tag))
@@ -107,18 +107,18 @@ def properties_of(group: str, version: str, kind: str) -> set[str]:
 
 
 @pytest.mark.parametrize("version", VERSIONS["custom.metrics.k8s.io"])
-def test_the_fields_of_custom_metrics_are_those_that_are_answered(version: str) -> None:
+def test_the_schema_of_custom_metrics_has_the_fields_of_answers(version: str) -> None:
     server = Server(FakeReadings(Catalogue([RPS, external_metric("queue")])))
-    server.readings.told[all_pods(RPS)] = answer(("web-0", 1))
+    server.readings.answers[all_pods(RPS)] = answer(("web-0", 1))
     document = json.loads(server.get(f"/apis/custom.metrics.k8s.io/{version}/namespaces/shop/pods/*/rps").body)
     assert set(document) == properties_of("custom.metrics.k8s.io", version, "MetricValueList")
     assert set(document["items"][0]) <= properties_of("custom.metrics.k8s.io", version, "MetricValue")
 
 
-def test_the_fields_of_what_pods_use_are_those_that_are_answered() -> None:
+def test_the_schema_of_pod_usage_has_the_fields_of_answers() -> None:
     server = Server(FakeReadings(Catalogue(resource=resource_rules("cpu", "memory"))))
     item = UsageItem("shop", "web-0", {"app": "web"}, 1.0, {"app": {"cpu": 1.0, "memory": 2.0}})
-    server.readings.told[AskedUsage(PODS, "shop", BySelector(EVERYTHING))] = UsageAnswer((item,), 60.0, 1.0)
+    server.readings.answers[AskedUsage(PODS, "shop", BySelector(EVERYTHING))] = UsageAnswer((item,), 60.0, 1.0)
     document = json.loads(server.get("/apis/metrics.k8s.io/v1beta1/namespaces/shop/pods").body)
     assert set(document) == properties_of("metrics.k8s.io", "v1beta1", "PodMetricsList")
     fields = properties_of("metrics.k8s.io", "v1beta1", "PodMetrics")

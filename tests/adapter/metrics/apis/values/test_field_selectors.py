@@ -39,7 +39,7 @@ def test_objects_are_selected_by_name_and_namespace(text: str, selected: tuple[t
         ("metadata.name=web-0", None),
     ],
 )
-def test_one_namespace_is_all_that_is_left(text: str, namespace: str | None) -> None:
+def test_a_required_namespace_is_extracted(text: str, namespace: str | None) -> None:
     assert parse_field_selector(text).namespace == namespace
 
 
@@ -52,7 +52,7 @@ def test_one_namespace_is_all_that_is_left(text: str, namespace: str | None) -> 
         ("metadata.namespace=shop", None),
     ],
 )
-def test_one_name_is_all_that_is_left(text: str, name: str | None) -> None:
+def test_a_required_name_is_extracted(text: str, name: str | None) -> None:
     assert parse_field_selector(text).name == name
 
 
@@ -68,7 +68,7 @@ def test_one_name_is_all_that_is_left(text: str, name: str | None) -> None:
         ("metadata.name=a\\,b", "cannot be a name"),
     ],
 )
-def test_what_cannot_be_selected_by_is_refused(text: str, message: str) -> None:
+def test_unsupported_selectors_are_refused(text: str, message: str) -> None:
     with pytest.raises(ApiError) as refused:
         parse_field_selector(text)
     assert refused.value.code == 400

@@ -77,14 +77,14 @@ class Lists:
         self.server = Server(self.readings)
 
     def get(self, items: int, last: float, *headers: tuple[str, str]) -> Response:
-        self.readings.told[self.asked] = deepcopy(self.make(items, last))
+        self.readings.answers[self.asked] = deepcopy(self.make(items, last))
         found = self.server.get(self.path, *headers)
         assert found.status == 200, found.body
         return found
 
 
 @pytest.mark.parametrize("name", LISTS)
-def test_equal_lists_of_many_values_are_the_same_bytes(name: str) -> None:
+def test_equal_lists_of_many_values_are_written_once(name: str) -> None:
     lists = Lists(name)
     first, second = lists.get(FROM_ITEMS, 2.0), lists.get(FROM_ITEMS, 2.0)
     assert second.body is first.body
@@ -103,7 +103,7 @@ def test_a_value_that_changes_is_served_at_once(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LISTS)
-def test_they_are_compressed_once(name: str) -> None:
+def test_long_lists_are_compressed_once(name: str) -> None:
     lists, gzip = Lists(name), ("Accept-Encoding", "gzip")
     many = 40 * FROM_ITEMS
     whole = lists.get(many, 2.0)

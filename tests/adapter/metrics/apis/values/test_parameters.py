@@ -43,14 +43,14 @@ def test_parameters_are_decoded(query: str, found: dict[str, str]) -> None:
         "\xff=\xff",
     ],
 )
-def test_all_other_parameters_are_passed_over_whatever_they_say(query: str) -> None:
+def test_all_other_parameters_are_ignored_even_if_malformed(query: str) -> None:
     assert parameters(f"{query}&labelSelector=a") == {"labelSelector": "a"}
 
 
 @pytest.mark.parametrize(
     "query", ["limit=-5", "limit=%2B5", "limit=0&limit=x", "timeout=&timeoutSeconds=7", "timeout=1ms"]
 )
-def test_what_is_passed_over_may_have_any_value_of_its_form(query: str) -> None:
+def test_ignored_parameters_may_have_any_valid_value(query: str) -> None:
     assert parameters(query) == {}
 
 
@@ -66,7 +66,7 @@ def test_what_is_passed_over_may_have_any_value_of_its_form(query: str) -> None:
         ("timeout=soon", "invalid timeout specified in the request URL: 'soon' is not a duration"),
     ],
 )
-def test_what_is_passed_over_must_have_its_form_as_in_kubernetes(query: str, message: str) -> None:
+def test_ignored_parameters_must_be_valid_as_in_kubernetes(query: str, message: str) -> None:
     with pytest.raises(ApiError) as caught:
         parameters(query)
     assert caught.value.code == 400
@@ -87,7 +87,7 @@ def test_what_is_passed_over_must_have_its_form_as_in_kubernetes(query: str, mes
         ),
     ],
 )
-def test_parameters_that_decide_and_cannot_be_told_are_400(query: str, message: str) -> None:
+def test_repeated_or_undecodable_parameters_are_400(query: str, message: str) -> None:
     with pytest.raises(ApiError) as error:
         parameters(query)
     assert (error.value.code, error.value.message) == (400, message)
@@ -111,12 +111,12 @@ def test_a_watch_is_405(value: str) -> None:
 
 
 @pytest.mark.parametrize("given_", [{}, {"watch": "false"}, {"watch": "0"}, {"watch": "False"}])
-def test_no_watch_is_no_error(given_: dict[str, str]) -> None:
+def test_a_false_watch_is_not_an_error(given_: dict[str, str]) -> None:
     refuse_watch(given_)
 
 
 @pytest.mark.parametrize("text", ["", " ", "metadata.name=web", "metadata.name==web"])
-def test_a_field_selector_may_say_the_name_again(text: str) -> None:
+def test_a_field_selector_may_repeat_the_name(text: str) -> None:
     refuse_fields({"fieldSelector": text}, "web")
     refuse_fields({}, "web")
 
@@ -136,7 +136,7 @@ PIECES = st.one_of(
 
 
 @given(st.lists(PIECES, max_size=12).map("".join))
-def test_no_query_string_breaks_it(query: str) -> None:
+def test_any_query_string_is_parsed_or_an_api_error(query: str) -> None:
     with suppress(ApiError):
         given_ = parameters(query)
         assert given_.keys() <= READ

@@ -29,7 +29,7 @@ def message(response: Response) -> str:
     return found
 
 
-def test_values_are_there_while_a_rule_holds_and_discovery_stands_in_any_case() -> None:
+def test_values_need_a_rule_in_force_and_discovery_does_not() -> None:
     readings = usage_readings()
     server = Server(readings)
     discovery, values = (R1, f"/apis/{GROUP}"), (f"{R1}/nodes", f"{R1}/namespaces/shop/pods/web-0")
@@ -45,7 +45,7 @@ def test_values_are_there_while_a_rule_holds_and_discovery_stands_in_any_case() 
     assert (statuses(discovery), statuses(values)) == ([200, 200], [200, 200])
 
 
-def test_what_no_rule_tells_of_is_not_found() -> None:
+def test_usage_that_no_rule_provides_is_404() -> None:
     whole = resource_rules("cpu")
     (rule,) = whole.rules
     pods_alone = ResourceRules((replace(rule, metrics=rule.metrics[:1]),))
@@ -57,7 +57,7 @@ def test_what_no_rule_tells_of_is_not_found() -> None:
 
 
 @pytest.mark.parametrize("path", ["namespaces/shop/pods", "namespaces/shop/pods/web-0", "nodes"])
-def test_who_asks_for_metadata_alone_gets_the_whole_objects(path: str) -> None:
+def test_requests_for_metadata_alone_get_whole_objects(path: str) -> None:
     server, form = (
         Server(usage_readings()),
         "PartialObjectMetadata" if path.endswith("web-0") else "PartialObjectMetadataList",
@@ -81,7 +81,7 @@ def test_a_table_has_a_column_for_each_resource_that_is_served() -> None:
     "query",
     ["fieldSelector=metadata.name%3Da&fieldSelector=metadata.name%3Db", "includeObject=None&includeObject=Object"],
 )
-def test_what_is_said_twice_is_refused(query: str) -> None:
+def test_a_repeated_parameter_is_refused(query: str) -> None:
     answer = Server(usage_readings()).get(f"{R1}/pods?{query}")
     assert answer.status == 400
     assert "is given twice" in message(answer)
@@ -95,7 +95,7 @@ def test_what_is_said_twice_is_refused(query: str) -> None:
         ("namespaces/shop/pods", AskedUsage(PODS, "shop", NamedBySelector("n1", EVERYTHING))),
     ],
 )
-def test_a_list_that_is_restricted_to_one_name_asks_for_no_other(path: str, asked: AskedUsage) -> None:
+def test_a_list_restricted_to_one_name_requests_only_that_name(path: str, asked: AskedUsage) -> None:
     """A caller may have access to that name alone, so warnings must not mention others."""
     readings = FakeReadings(Catalogue(resource=resource_rules("cpu")), {asked: _nothing()})
     server = Server(readings)
@@ -103,7 +103,7 @@ def test_a_list_that_is_restricted_to_one_name_asks_for_no_other(path: str, aske
     assert server.get(f"{R1}/{path}?fieldSelector=metadata.name!%3Dn1").status == 500, "which was not requested"
 
 
-def test_requests_and_the_age_of_answers_are_counted_apart() -> None:
+def test_requests_and_answer_ages_of_the_group_are_measured() -> None:
     server = Server(usage_readings())
     server.get(f"{R1}/namespaces/shop/pods")
     server.get(f"{R1}/namespaces/empty/pods")
@@ -113,7 +113,7 @@ def test_requests_and_the_age_of_answers_are_counted_apart() -> None:
         for code in ("200", "404")
     }
     assert counted == {"200": 2, "404": 1}
-    # The answer for nobody is as old as nothing, that for pods as the older of them.
+    # An empty list is 0 s old, and a list of pods as old as its oldest item.
     assert server.sample("metrics_apiserver_metric_freshness_seconds_count", group=GROUP) == 2
     assert server.sample("metrics_apiserver_metric_freshness_seconds_sum", group=GROUP) == pytest.approx(14.0)
 

@@ -43,12 +43,12 @@ def test_one_node_byte_for_byte() -> None:
     )
 
 
-def test_lists_of_nobody() -> None:
+def test_lists_without_items_are_empty() -> None:
     assert json.loads(usage_list("nodes", [], 60.0, NOW))["items"] == []
     assert json.loads(usage_table("v1", "pods", ["cpu"], [], 60.0, NOW, "Metadata"))["rows"] == []
 
 
-def test_a_resource_that_is_not_known_is_not_there() -> None:
+def test_an_unknown_resource_is_left_out() -> None:
     item = json.loads(usage_list("pods", [HALF], 60.0, NOW))["items"][0]
     assert item["containers"] == [
         {"name": "app", "usage": {"cpu": "100m", "memory": "5"}},
@@ -56,7 +56,7 @@ def test_a_resource_that_is_not_known_is_not_there() -> None:
     ]
 
 
-def test_a_table_adds_containers_up_and_never_without_one_of_them() -> None:
+def test_a_table_sums_containers_only_if_all_have_a_value() -> None:
     table = json.loads(usage_table("v1beta1", "pods", ["cpu", "memory"], [POD, HALF], 300.0, NOW, "None"))
     assert (table["kind"], table["apiVersion"]) == ("Table", "meta.k8s.io/v1beta1")
     assert [(column["name"], column["format"]) for column in table["columnDefinitions"]] == [
@@ -83,7 +83,7 @@ def test_a_table_adds_containers_up_and_never_without_one_of_them() -> None:
         ),
     ],
 )
-def test_a_row_holds_what_is_asked_for(include: str, kind: tuple[str, str], keys: set[str]) -> None:
+def test_a_row_holds_the_requested_object(include: str, kind: tuple[str, str], keys: set[str]) -> None:
     table = json.loads(usage_table("v1", "nodes", ["cpu"], [NODE], 60.0, NOW, include))
     (row,) = table["rows"]
     assert row["cells"] == ["n1", "1500m", "1m0s"]
@@ -109,10 +109,10 @@ def test_a_row_holds_what_is_asked_for(include: str, kind: tuple[str, str], keys
         ("memory", 2.0**50, "1Pi"),
     ],
 )
-def test_quantities_as_they_are_served(resource: str, value: float, text: str) -> None:
+def test_quantities_are_served_in_canonical_form(resource: str, value: float, text: str) -> None:
     assert resource_quantity(resource, value) == text
 
 
 @given(st.sampled_from(["cpu", "memory"]), st.floats(0, 9e15))
-def test_a_quantity_is_the_value_cut_to_thousandths(resource: str, value: float) -> None:
+def test_a_quantity_is_the_value_truncated_to_thousandths(resource: str, value: float) -> None:
     assert Decimal(parse_quantity(resource_quantity(resource, value)).nanos).scaleb(-6) == milli_of(value)

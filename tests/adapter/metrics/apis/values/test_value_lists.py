@@ -13,7 +13,7 @@ from adapter.metrics.apis.values.value_lists import external_metric_value_list, 
 from tests.adapter.metrics.apis.fakes import DEPLOYMENTS, NAMESPACES, PODS, answer, rows
 
 
-def test_v1beta2_pods_to_the_byte() -> None:
+def test_v1beta2_pods_are_written_byte_for_byte() -> None:
     body = metric_value_list("v1beta2", PODS, "shop", "http_rps", EVERYTHING, answer(("web-0", 12.5), ("web-1", 3.0)))
     assert body == (
         b'{"kind":"MetricValueList","apiVersion":"custom.metrics.k8s.io/v1beta2","metadata":{},"items":['
@@ -24,7 +24,7 @@ def test_v1beta2_pods_to_the_byte() -> None:
     )
 
 
-def test_v1beta1_pods_to_the_byte() -> None:
+def test_v1beta1_pods_are_written_byte_for_byte() -> None:
     body = metric_value_list("v1beta1", PODS, "shop", "http_rps", EVERYTHING, answer(("web-0", 12.5)))
     assert body == (
         b'{"kind":"MetricValueList","apiVersion":"custom.metrics.k8s.io/v1beta1","metadata":{},"items":['
@@ -33,7 +33,7 @@ def test_v1beta1_pods_to_the_byte() -> None:
     )
 
 
-def test_objects_of_a_group_say_group_and_version() -> None:
+def test_objects_of_a_group_state_group_and_version() -> None:
     body = metric_value_list("v1beta2", DEPLOYMENTS, "shop", "rps", EVERYTHING, answer(("web", 1)))
     assert json.loads(body)["items"][0]["describedObject"] == {
         "kind": "Deployment",
@@ -43,7 +43,7 @@ def test_objects_of_a_group_say_group_and_version() -> None:
     }
 
 
-def test_objects_outside_of_namespaces_have_none() -> None:
+def test_cluster_scoped_objects_have_no_namespace() -> None:
     body = metric_value_list("v1beta2", NAMESPACES, None, "rps", EVERYTHING, answer(("shop", 1)))
     assert json.loads(body)["items"][0]["describedObject"] == {"kind": "Namespace", "name": "shop", "apiVersion": "v1"}
 
@@ -69,7 +69,7 @@ def test_an_empty_answer_is_an_empty_list(version: str) -> None:
         ("queue!=a", {"matchExpressions": [{"key": "queue", "operator": "NotIn", "values": ["a"]}]}),
     ],
 )
-def test_the_metrics_selector_is_said_back_as_a_label_selector(selector: str, said: dict[str, object]) -> None:
+def test_the_metric_selector_is_echoed_as_a_label_selector(selector: str, said: dict[str, object]) -> None:
     parsed = parse_selector(selector)
     newer = json.loads(metric_value_list("v1beta2", PODS, "shop", "rps", parsed, answer(("web-0", 1))))
     older = json.loads(metric_value_list("v1beta1", PODS, "shop", "rps", parsed, answer(("web-0", 1))))
@@ -77,12 +77,12 @@ def test_the_metrics_selector_is_said_back_as_a_label_selector(selector: str, sa
     assert older["items"][0]["selector"] == said
 
 
-def test_a_selector_that_cannot_be_said_back_is_an_error() -> None:
+def test_a_selector_that_cannot_be_echoed_is_an_error() -> None:
     with pytest.raises(SelectorError):
         metric_value_list("v1beta2", PODS, "shop", "rps", parse_selector("a>1"), answer(("web-0", 1)))
 
 
-def test_external_to_the_byte_ordered_by_labels() -> None:
+def test_external_values_are_written_byte_for_byte_ordered_by_labels() -> None:
     body = external_metric_value_list(
         "v1beta1", "queue_depth", rows(({"queue": "b", "app": "x"}, 1.5), ({"queue": "a"}, 42.0), ({}, 0.0))
     )
@@ -96,7 +96,7 @@ def test_external_to_the_byte_ordered_by_labels() -> None:
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-def test_what_is_no_number_is_never_written_as_one(value: float) -> None:
+def test_nan_and_infinities_are_never_written(value: float) -> None:
     with pytest.raises(ValueError):
         metric_value_list("v1beta2", PODS, "shop", "rps", EVERYTHING, answer(("web-0", value)))
     with pytest.raises(ValueError):
@@ -122,7 +122,7 @@ def test_times_are_whole_seconds_in_utc(seconds: float, text: bytes) -> None:
     ),
     st.floats(allow_nan=False, allow_infinity=False),
 )
-def test_any_text_and_number_makes_sound_json(text: str, labels: dict[str, str], value: float) -> None:
+def test_any_text_and_number_makes_valid_json(text: str, labels: dict[str, str], value: float) -> None:
     custom = json.loads(metric_value_list("v1beta2", PODS, text, text, EVERYTHING, answer((text, value))))["items"][0]
     assert (
         custom["describedObject"]["name"] == custom["describedObject"]["namespace"] == custom["metric"]["name"] == text
