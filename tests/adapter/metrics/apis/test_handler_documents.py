@@ -21,7 +21,7 @@ from tests.adapter.metrics.apis.fakes import (
 from tests.adapter.metrics.apis.handler_world import C1, C2, CATALOGUE, E1, PODS_RPS, RPS, failure
 
 
-class TestDoor:
+class TestAccess:
     @pytest.mark.parametrize(
         "path",
         ["/", "/version", "/metrics", "/apis", C2, E1, PODS_RPS, f"{E1}/namespaces/shop/queue", "/nowhere", "/%"],

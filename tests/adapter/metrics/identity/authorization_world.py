@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 
-Said: TypeAlias = "Mapping[str, Any] | bytes | KubernetesError"
+Reply: TypeAlias = "Mapping[str, Any] | bytes | KubernetesError"
 YES: dict[str, Any] = {"status": {"allowed": True}}
 NO: dict[str, Any] = {"status": {"allowed": False}}
 GONE = UnreachableError("gone")
@@ -28,34 +28,34 @@ HPA = Caller("hpa", ("system:authenticated",), Via.FRONT_PROXY)
 DIRECT = Caller("bob", ("system:authenticated",), Via.TOKEN)
 
 
-class Place:
-    """An authorizer; the renewals that it schedules wait in `soon`."""
+class Harness:
+    """An authorizer; the renewals that it schedules wait in `scheduled`."""
 
     def __init__(self, settings: AuthorizationSettings | None = None, most: int = 8) -> None:
         self.time = Time()
         self.counted = Counted()
-        self.says: Said = YES
-        self.soon: list[Callable[[], None]] = []
-        self.server = ScriptedApiServer(lambda _: self.says)
-        self.rebuild(settings or AuthorizationSettings(), self.time.means, most)
+        self.reply: Reply = YES
+        self.scheduled: list[Callable[[], None]] = []
+        self.server = ScriptedApiServer(lambda _: self.reply)
+        self.rebuild(settings or AuthorizationSettings(), self.time.effects, most)
 
-    def rebuild(self, settings: AuthorizationSettings, means: ReviewEffects, most: int = 8) -> None:
-        reviews = AccessReviews(self.server, self.counted.telemetry, means)
+    def rebuild(self, settings: AuthorizationSettings, effects: ReviewEffects, most: int = 8) -> None:
+        reviews = AccessReviews(self.server, self.counted.telemetry, effects)
         self.authorizer = Authorizer(
-            reviews.review, self.soon.append, review_waiters(most), self.counted.telemetry, settings, means
+            reviews.review, self.scheduled.append, review_waiters(most), self.counted.telemetry, settings, effects
         )
 
     @property
-    def asked(self) -> int:
-        return len(self.server.asked)
+    def reviews_sent(self) -> int:
+        return len(self.server.requests)
 
-    def may(self, caller: Caller = HPA, attributes: Attributes = PODS) -> bool:
+    def allows(self, caller: Caller = HPA, attributes: Attributes = PODS) -> bool:
         try:
             self.authorizer.require(caller, attributes)
         except DeniedError:
             return False
         return True
 
-    def do_soon(self) -> None:
-        while self.soon:
-            self.soon.pop()()
+    def run_scheduled(self) -> None:
+        while self.scheduled:
+            self.scheduled.pop()()

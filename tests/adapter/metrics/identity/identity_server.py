@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def tell_caller(gate: Gate) -> Callable[[Request], Response]:
+def answer_with_caller(gate: Gate) -> Callable[[Request], Response]:
     """Return a handler that answers with the caller."""
 
     def handle(request: Request) -> Response:
@@ -35,8 +35,8 @@ def tell_caller(gate: Gate) -> Callable[[Request], Response]:
             caller = gate.check(request)
         except IdentityError as e:
             return Response(e.code, e.message.encode(), "text/plain")
-        told = {field: value for field, value in asdict(caller).items() if field != "key"}
-        return Response(200, json.dumps(told).encode())
+        fields = {name: value for name, value in asdict(caller).items() if name != "key"}
+        return Response(200, json.dumps(fields).encode())
 
     return handle
 
@@ -60,7 +60,7 @@ def main() -> None:
         plain_address=None,
         shutdown_delay_seconds=0.0,
     )
-    serve_forever(options, lambda _: wsgi_application(tell_caller(gate)))
+    serve_forever(options, lambda _: wsgi_application(answer_with_caller(gate)))
 
 
 if __name__ == "__main__":

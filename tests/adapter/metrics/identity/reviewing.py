@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Time:
-    """A clock that moves by hand, and when somebody sleeps; random pauses always have their upper bound."""
+    """A clock that moves by hand, and when a caller sleeps; random pauses always have their upper bound."""
 
     seconds: float = 1000.0
     slept: list[float] = field(default_factory=list)
@@ -30,7 +30,7 @@ class Time:
         self.seconds += seconds
 
     @property
-    def means(self) -> ReviewEffects:
+    def effects(self) -> ReviewEffects:
         return ReviewEffects(clock=lambda: self.seconds, sleep=self.sleep, uniform=lambda _, most: most)
 
 
@@ -39,7 +39,7 @@ class ScriptedApiServer:
     """Answers each POST with what `answers` gives: a document, bytes as they are, or a failure."""
 
     answer: Callable[[dict[str, Any]], Mapping[str, Any] | bytes | KubernetesError]
-    asked: list[dict[str, Any]] = field(default_factory=list)
+    requests: list[dict[str, Any]] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     paths: set[str] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -48,7 +48,7 @@ class ScriptedApiServer:
         assert method == "POST"
         document: dict[str, Any] = json.loads(json.dumps(body))
         with self._lock:
-            self.asked.append(document)
+            self.requests.append(document)
             self.seconds.append(seconds)
             self.paths.add(path)
         found = self.answer(document)
@@ -87,7 +87,7 @@ def in_threads(count: int, work: Callable[[], object]) -> list[object]:
     def run() -> None:
         try:
             results.append(work())
-        except Exception as error:  # noqa: BLE001 - told to the test
+        except Exception as error:  # noqa: BLE001 - returned to the test
             results.append(type(error))
 
     threads = [threading.Thread(target=run) for _ in range(count)]

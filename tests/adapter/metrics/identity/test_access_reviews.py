@@ -1,4 +1,4 @@
-"""Access reviews: what the API server is asked, how often, and what its answer allows."""
+"""Access reviews: what the API server is sent, how often, and what its answer allows."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from adapter.metrics.identity.attributes import Attributes
 from adapter.metrics.identity.authorization import AuthorizationSettings
 from adapter.metrics.identity.callers import Caller, DeniedError, UnreviewedError, Via
 from adapter.metrics.identity.reviews import ReviewEffects
-from tests.adapter.metrics.identity.authorization_world import DIRECT, GONE, HPA, NO, PODS, Place
+from tests.adapter.metrics.identity.authorization_world import DIRECT, GONE, HPA, NO, PODS, Harness
 
 
-class TestWhatIsAsked:
-    def test_the_resource_and_all_of_the_caller(self) -> None:
+class TestReviewContents:
+    def test_a_review_contains_the_resource_and_the_whole_caller(self) -> None:
         caller = Caller("alice", ("a", "b"), Via.FRONT_PROXY, "7", {"scopes": ("x", "y")})
         assert review_document(caller, PODS) == {
             "apiVersion": "authorization.k8s.io/v1",
@@ -38,15 +38,15 @@ class TestWhatIsAsked:
             },
         }
 
-    def test_a_path_is_asked_as_a_path_and_what_is_empty_is_left_out(self) -> None:
+    def test_a_path_is_reviewed_as_a_path_and_empty_fields_are_left_out(self) -> None:
         assert review_document(DIRECT, Attributes("get", path="/metrics"))["spec"] == {
             "user": "bob",
             "groups": ["system:authenticated"],
             "nonResourceAttributes": {"path": "/metrics", "verb": "get"},
         }
-        place = Place()
-        assert place.may()
-        assert place.server.paths == {PATH}
+        harness = Harness()
+        assert harness.allows()
+        assert harness.server.paths == {PATH}
 
     @pytest.mark.parametrize(
         ("status", "allowed"),
@@ -59,13 +59,13 @@ class TestWhatIsAsked:
             ({"allowed": False, "evaluationError": "no such role"}, False),
         ],
     )
-    def test_allowed_is_what_the_server_allows_and_does_not_deny(
+    def test_access_is_allowed_if_the_server_allows_and_does_not_deny_it(
         self, status: dict[str, Any], *, allowed: bool
     ) -> None:
-        place = Place()
-        place.says = {"status": status}
-        assert place.may() == allowed
-        assert place.counted.rights("allowed" if allowed else "denied") == 1
+        harness = Harness()
+        harness.reply = {"status": status}
+        assert harness.allows() == allowed
+        assert harness.counted.rights("allowed" if allowed else "denied") == 1
 
     @pytest.mark.parametrize(
         "body",
@@ -86,86 +86,86 @@ class TestWhatIsAsked:
     def test_garbage_allows_nothing(self, body: bytes) -> None:
         with pytest.raises(ValueError):
             decode_decision(body)
-        place = Place()
-        place.says = body
+        harness = Harness()
+        harness.reply = body
         with pytest.raises(UnreviewedError):
-            place.may()
-        assert place.counted.rights("error") == 1
+            harness.allows()
+        assert harness.counted.rights("error") == 1
 
-    def test_masters_may_all_without_a_review(self) -> None:
-        place = Place()
-        place.says = GONE
+    def test_system_masters_are_allowed_everything_without_a_review(self) -> None:
+        harness = Harness()
+        harness.reply = GONE
         for via in (Via.FRONT_PROXY, Via.TOKEN, Via.CLIENT_CERTIFICATE):
-            assert place.may(Caller("root", ("system:masters",), via))
-        assert place.asked == 0
+            assert harness.allows(Caller("root", ("system:masters",), via))
+        assert harness.reviews_sent == 0
 
-    def test_a_refusal_is_kubernetes_sentence_with_its_reason_if_there_is_one(self) -> None:
-        place = Place()
-        place.says = NO
+    def test_a_refusal_has_the_wording_of_kubernetes_and_the_reason_if_any(self) -> None:
+        harness = Harness()
+        harness.reply = NO
         with pytest.raises(DeniedError) as refused:
-            place.authorizer.require(HPA, PODS)
+            harness.authorizer.require(HPA, PODS)
         sentence = 'User "hpa" cannot get resource "pods/M" in API group "custom.metrics.k8s.io" in the namespace "ns"'
         assert refused.value.message == sentence
-        place.says = {"status": {"allowed": False, "reason": "RBAC: no such role"}}
+        harness.reply = {"status": {"allowed": False, "reason": "RBAC: no such role"}}
         with pytest.raises(DeniedError) as refused:
-            place.authorizer.require(DIRECT, PODS)
+            harness.authorizer.require(DIRECT, PODS)
         assert refused.value.message == sentence.replace("hpa", "bob") + ": RBAC: no such role"
 
 
 class TestManyAutoscalers:
-    def test_ten_thousand_cost_at_most_34_reviews_a_second_after_the_first_ones(self) -> None:
-        """An hour is simulated, in which each autoscaler asks every 15 seconds at its own phase."""
-        place = Place()
+    def test_ten_thousand_autoscalers_cost_at_most_34_reviews_a_second_after_warm_up(self) -> None:
+        """An hour is simulated, in which each autoscaler sends a request every 15 seconds at its own phase."""
+        harness = Harness()
         chance = random.Random(1)
-        means = ReviewEffects(clock=lambda: place.time.seconds, sleep=place.time.sleep, uniform=chance.uniform)
-        place.rebuild(AuthorizationSettings(), means)
+        effects = ReviewEffects(clock=lambda: harness.time.seconds, sleep=harness.time.sleep, uniform=chance.uniform)
+        harness.rebuild(AuthorizationSettings(), effects)
         scale = 20  # every twentieth autoscaler, so that the test is quick
         hpas = [(chance.uniform(0, 15), Attributes("get", path=f"/{number}")) for number in range(10_000 // scale)]
         hpas.sort(key=lambda hpa: hpa[0])
-        begun = place.time.seconds
+        begun = harness.time.seconds
         in_window: list[int] = []
         for turn in range(3600 // 15):
-            before = place.asked
+            before = harness.reviews_sent
             for phase, attributes in hpas:
-                place.time.seconds = max(place.time.seconds, begun + turn * 15 + phase)
-                assert place.may(HPA, attributes)
-                place.do_soon()
-            in_window.append(place.asked - before)
+                harness.time.seconds = max(harness.time.seconds, begun + turn * 15 + phase)
+                assert harness.allows(HPA, attributes)
+                harness.run_scheduled()
+            in_window.append(harness.reviews_sent - before)
         steady = in_window[40:]
         assert sum(steady) * scale / (15 * len(steady)) <= 34
         assert max(steady) * scale / 15 < 100, "they do not come in one burst, which would be 667 a second"
-        assert place.counted.stale == 0
+        assert harness.counted.stale == 0
 
     def test_reviews_are_sent_at_200_a_second_after_a_burst_of_400(self) -> None:
-        place = Place()
-        begun = place.time.seconds
+        harness = Harness()
+        begun = harness.time.seconds
         for number in range(1000):
-            assert place.may(HPA, Attributes("get", path=f"/{number}"))
-        assert place.time.seconds - begun == pytest.approx((1000 - 400) / 200)
+            assert harness.allows(HPA, Attributes("get", path=f"/{number}"))
+        assert harness.time.seconds - begun == pytest.approx((1000 - 400) / 200)
 
-    def test_a_direct_caller_alone_cannot_use_up_what_the_front_proxy_needs(self) -> None:
-        place = Place()
-        begun = place.time.seconds
+    def test_a_direct_caller_cannot_use_up_the_reviews_of_the_front_proxy(self) -> None:
+        harness = Harness()
+        begun = harness.time.seconds
         for number in range(300):
-            assert place.may(DIRECT, Attributes("get", path=f"/{number}"))
-        assert place.time.seconds - begun == pytest.approx((300 - 100) / 50)
-        before = place.time.seconds
-        assert place.may(HPA)
-        assert place.time.seconds == before
+            assert harness.allows(DIRECT, Attributes("get", path=f"/{number}"))
+        assert harness.time.seconds - begun == pytest.approx((300 - 100) / 50)
+        before = harness.time.seconds
+        assert harness.allows(HPA)
+        assert harness.time.seconds == before
 
-    def test_the_first_answer_holds_for_a_random_part_and_those_that_follow_for_all(self) -> None:
-        place = Place()
-        place.rebuild(
-            AuthorizationSettings(), ReviewEffects(clock=lambda: place.time.seconds, uniform=lambda _, most: most / 3)
+    def test_the_first_answer_is_cached_for_a_random_part_of_the_ttl_and_later_ones_for_all(self) -> None:
+        harness = Harness()
+        harness.rebuild(
+            AuthorizationSettings(), ReviewEffects(clock=lambda: harness.time.seconds, uniform=lambda _, most: most / 3)
         )
-        assert place.may()
-        place.time.seconds += 99.0
-        assert place.may()
-        assert place.soon == []
-        place.time.seconds += 2.0
-        assert place.may()
-        place.do_soon()
-        assert place.asked == 2
-        place.time.seconds += 299.0
-        assert place.may()
-        assert (place.asked, place.soon) == (2, [])
+        assert harness.allows()
+        harness.time.seconds += 99.0
+        assert harness.allows()
+        assert harness.scheduled == []
+        harness.time.seconds += 2.0
+        assert harness.allows()
+        harness.run_scheduled()
+        assert harness.reviews_sent == 2
+        harness.time.seconds += 299.0
+        assert harness.allows()
+        assert (harness.reviews_sent, harness.scheduled) == (2, [])

@@ -93,7 +93,7 @@ def test_a_resource_is_named_as_kube_apiserver_names_it(path: str, expected: Att
 
 
 @pytest.mark.parametrize(("path", "expected"), PATHS)
-def test_what_is_no_resource_is_a_path(path: str, expected: str) -> None:
+def test_other_paths_are_reviewed_as_paths(path: str, expected: str) -> None:
     assert attributes_of("GET", path) == Attributes("get", path=expected)
 
 
@@ -109,12 +109,12 @@ def test_what_is_no_resource_is_a_path(path: str, expected: str) -> None:
         ("OPTIONS", "", "options"),
     ],
 )
-def test_the_verb_is_that_of_the_method(method: str, of_resource: str, of_path: str) -> None:
+def test_the_verb_follows_the_method(method: str, of_resource: str, of_path: str) -> None:
     assert attributes_of(method, f"{C2}/nodes/n1/load").verb == of_resource
     assert attributes_of(method, "/metrics").verb == of_path
 
 
-def test_without_a_name_all_are_deleted() -> None:
+def test_a_delete_without_a_name_is_deletecollection() -> None:
     assert attributes_of("DELETE", f"{R1}/pods").verb == "deletecollection"
 
 
@@ -137,7 +137,7 @@ def test_without_a_name_all_are_deleted() -> None:
         ("fieldSelector=metadata.name%3Dx", "list"),
     ],
 )
-def test_a_list_is_a_watch_where_the_query_says_so(query: str, verb: str) -> None:
+def test_a_list_with_a_watch_parameter_is_a_watch(query: str, verb: str) -> None:
     path = f"{E1}/namespaces/shop/queue_depth"
     assert attributes_of("GET", path, query) == external(verb, "queue_depth", namespace="shop")
     known = KnownAttributes()
@@ -162,7 +162,7 @@ def test_a_list_is_a_watch_where_the_query_says_so(query: str, verb: str) -> Non
         ("labelSelector=a%26fieldSelector=metadata.name%3Dweb-0", ""),
     ],
 )
-def test_a_field_selector_names_the_one_pod_that_is_listed(query: str, name: str) -> None:
+def test_a_field_selector_sets_the_name_of_the_listed_pod(query: str, name: str) -> None:
     path = f"{R1}/namespaces/shop/pods"
     assert attributes_of("GET", path, query) == resource("list", "pods", name, "shop")
     known = KnownAttributes()
@@ -173,7 +173,7 @@ def test_a_field_selector_names_the_one_pod_that_is_listed(query: str, name: str
     assert attributes_of("GET", f"{path}/web-9", query).name == "web-9"
 
 
-def test_what_strangers_ask_for_is_not_remembered_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_memory_for_requested_paths_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Paths may be 8,000 characters long: 65,536 of them would take all the memory of a pod."""
     monkeypatch.setattr(attributes, "MOST_CHARACTERS", 10_000)
     monkeypatch.setattr(attributes, "MOST_PATHS", 100)
@@ -188,7 +188,7 @@ def test_what_strangers_ask_for_is_not_remembered_without_end(monkeypatch: pytes
 
 
 @pytest.mark.parametrize("path", ["/%", "/%zz", f"{C2}/namespaces/%ff/pods/x/m", f"{E1}/watch", f"{C2}/proxy"])
-def test_a_path_that_says_nothing_is_an_error(path: str) -> None:
+def test_an_invalid_path_is_an_error(path: str) -> None:
     with pytest.raises(BadPathError):
         attributes_of("GET", path)
     with pytest.raises(BadPathError):
@@ -213,11 +213,11 @@ def test_a_path_that_says_nothing_is_an_error(path: str) -> None:
         (Attributes("get", path="/metrics"), 'User "u" cannot get path "/metrics"'),
     ],
 )
-def test_a_refusal_is_kubernetes_own_sentence(attributes: Attributes, sentence: str) -> None:
+def test_a_refusal_has_the_wording_of_kubernetes(attributes: Attributes, sentence: str) -> None:
     assert attributes.refusal("u") == sentence
 
 
-def test_quotes_in_names_stay_within_their_quotes() -> None:
+def test_quotes_in_names_are_escaped() -> None:
     assert Attributes("get", path='/a"b').refusal("x\\y") == 'User "x\\\\y" cannot get path "/a\\"b"'
 
 
@@ -244,30 +244,30 @@ ROOT = st.sampled_from([C1, C2, E1, R1, "/apis", f"/apis/{CUSTOM}", f"{C2}/", f"
 
 
 @given(ROOT, st.lists(SEGMENT, max_size=6))
-def test_what_is_served_is_what_was_reviewed(root: str, rest: list[str]) -> None:
+def test_the_served_values_are_those_that_were_reviewed(root: str, rest: list[str]) -> None:
     """Values are returned only for the resource, object, metric and namespace that a review would name."""
     path = "/".join([root, *rest])
     try:
-        asked = route(path)
+        routed = route(path)
     except PathError:
         return
-    if isinstance(asked, CustomValues):
+    if isinstance(routed, CustomValues):
         found = attributes_of("GET", path)
-        if asked.resource == "namespaces" and asked.namespace is None:
-            named = ("metrics", "", asked.metric, asked.name)
+        if routed.resource == "namespaces" and routed.namespace is None:
+            named = ("metrics", "", routed.metric, routed.name)
         else:
-            named = (asked.resource, asked.metric, asked.name, asked.namespace or "")
+            named = (routed.resource, routed.metric, routed.name, routed.namespace or "")
         assert found.path == ""
-        assert (found.resource, found.subresource, found.name, found.namespace) == named or is_odd(asked)
-    elif isinstance(asked, ExternalValues):
+        assert (found.resource, found.subresource, found.name, found.namespace) == named or is_odd(routed)
+    elif isinstance(routed, ExternalValues):
         found = attributes_of("GET", path)
         assert found.path == ""
-        assert (found.resource, found.namespace) == (asked.metric, asked.namespace) or asked.metric == "status"
-    elif isinstance(asked, UsageValues):
-        verb = "list" if asked.name is None else "get"
-        assert attributes_of("GET", path) == resource(verb, asked.resource, asked.name or "", asked.namespace or "")
+        assert (found.resource, found.namespace) == (routed.metric, routed.namespace) or routed.metric == "status"
+    elif isinstance(routed, UsageValues):
+        verb = "list" if routed.name is None else "get"
+        assert attributes_of("GET", path) == resource(verb, routed.resource, routed.name or "", routed.namespace or "")
 
 
-def is_odd(asked: CustomValues) -> bool:
+def is_odd(routed: CustomValues) -> bool:
     """Return whether Kubernetes reads the path differently; there are no kinds with these names."""
-    return asked.resource in {"watch", "proxy", "status"}
+    return routed.resource in {"watch", "proxy", "status"}

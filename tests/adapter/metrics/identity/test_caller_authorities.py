@@ -54,7 +54,7 @@ def config_map_with(data: bytes) -> ConfigMap:
     return ConfigMap(ConfigMapMetadata("extension-apiserver-authentication"), msgspec.Raw(data))
 
 
-class Place:
+class Harness:
     """A gate whose CAs are looked up, and the ConfigMap as it is reported."""
 
     def __init__(self, settings: MaterialSettings = LOOKED_UP) -> None:
@@ -62,7 +62,7 @@ class Place:
         self.lookup = Lookup(self.materials)
         self.gate = Gate(self.materials)
 
-    def tell(self, **data: str) -> None:
+    def publish(self, **data: str) -> None:
         self.lookup.take(
             config_map_with(json.dumps({key.replace("_", "-"): value for key, value in data.items()}).encode())
         )
@@ -70,13 +70,13 @@ class Place:
     def trouble(self) -> str:
         return self.lookup.trouble or ""
 
-    def who(self, peer: Peer, *headers: tuple[str, str]) -> Caller:
+    def identify(self, peer: Peer, *headers: tuple[str, str]) -> Caller:
         return self.gate.identify(peer, headers)
 
     def name(self, peer: Peer) -> str | int:
-        """Return who asks through the front proxy as alice, or the code of the refusal."""
+        """Return the caller of a request that the front proxy sends for alice, or the code of the refusal."""
         try:
-            return self.who(peer, *ALICE).name
+            return self.identify(peer, *ALICE).name
         except IdentityError as error:
             return error.code
 
@@ -115,54 +115,54 @@ LQIVALLTzvEK58LJ1W3ZpUYAM2d8v8rbAhRunpmdU/U2iHhUZgR3xD3p7cho2Q==
 
 
 class TestConfigMap:
-    def test_what_it_says_is_taken_in(self, cas: Cas) -> None:
-        place = Place()
-        assert place.trouble() == "ConfigMap kube-system/extension-apiserver-authentication has not been read yet"
-        assert place.materials.trusted() == frozenset()
-        place.tell(**good(cas))
-        assert place.trouble() == ""
-        assert place.name(proxy(cas.front)) == "alice"
-        assert place.name(proxy(cas.front, "somebody")) == 403
-        assert place.name(proxy(cas.clients, "bob")) == "bob"
+    def test_the_cas_and_names_of_the_config_map_take_effect(self, cas: Cas) -> None:
+        harness = Harness()
+        assert harness.trouble() == "ConfigMap kube-system/extension-apiserver-authentication has not been read yet"
+        assert harness.materials.trusted() == frozenset()
+        harness.publish(**good(cas))
+        assert harness.trouble() == ""
+        assert harness.name(proxy(cas.front)) == "alice"
+        assert harness.name(proxy(cas.front, "somebody")) == 403
+        assert harness.name(proxy(cas.clients, "bob")) == "bob"
         both = {authority.root.public_bytes(Encoding.DER) for authority in (cas.front, cas.clients)}
-        assert place.materials.trusted() == both
+        assert harness.materials.trusted() == both
 
-    def test_headers_are_those_that_it_names(self, cas: Cas) -> None:
-        place = Place()
-        place.tell(**good(cas) | {"requestheader_username_headers": '["X-User", "X-Remote-User"]'})
+    def test_the_config_map_names_the_headers(self, cas: Cas) -> None:
+        harness = Harness()
+        harness.publish(**good(cas) | {"requestheader_username_headers": '["X-User", "X-Remote-User"]'})
         peer = proxy(cas.front)
-        assert place.who(peer, ("X-Remote-User", "alice"), ("X-User", "bob")).name == "bob"
-        place.tell(
+        assert harness.identify(peer, ("X-Remote-User", "alice"), ("X-User", "bob")).name == "bob"
+        harness.publish(
             **good(cas) | {"requestheader_group_headers": '["X-Group"]', "requestheader_uid_headers": '["X-Uid"]'}
         )
-        caller = place.who(
+        caller = harness.identify(
             peer, *ALICE, ("X-Group", "a"), ("X-Remote-Group", "b"), ("X-Uid", "7"), ("X-Remote-Uid", "8")
         )
         assert (caller.groups, caller.uid) == (("a", "system:authenticated"), "7")
 
-    def test_an_older_kubernetes_names_no_uid_headers(self, cas: Cas) -> None:
-        place = Place()
-        place.tell(**good(cas))
-        assert place.who(proxy(cas.front), *ALICE, ("X-Remote-Uid", "7")).uid == ""
+    def test_the_uid_header_is_ignored_if_the_config_map_does_not_name_it(self, cas: Cas) -> None:
+        harness = Harness()
+        harness.publish(**good(cas))
+        assert harness.identify(proxy(cas.front), *ALICE, ("X-Remote-Uid", "7")).uid == ""
 
-    def test_without_allowed_names_every_name_speaks_and_that_is_said(
+    def test_without_allowed_names_every_name_is_accepted_with_a_warning(
         self, cas: Cas, caplog: pytest.LogCaptureFixture
     ) -> None:
-        place = Place()
-        place.tell(**good(cas) | {"requestheader_allowed_names": "[]"})
-        assert place.name(proxy(cas.front, "anything")) == "alice"
+        harness = Harness()
+        harness.publish(**good(cas) | {"requestheader_allowed_names": "[]"})
+        assert harness.name(proxy(cas.front, "anything")) == "alice"
         assert any("may act for any user" in record.message for record in caplog.records)
 
-    def test_both_cas_rotate_by_way_of_bundles_that_hold_both(self, cas: Cas) -> None:
-        place = Place()
-        place.tell(**good(cas))
+    def test_both_cas_rotate_through_bundles_of_old_and_new(self, cas: Cas) -> None:
+        harness = Harness()
+        harness.publish(**good(cas))
         old, new = proxy(cas.front), proxy(cas.other)
-        place.tell(**good(cas) | {"requestheader_client_ca_file": pem(cas.front, cas.other)})
-        assert (place.name(old), place.name(new)) == ("alice", "alice")
-        place.tell(**good(cas) | {"requestheader_client_ca_file": pem(cas.other)})
-        assert (place.name(old), place.name(new)) == (403, "alice")
-        place.tell(**good(cas) | {"client_ca_file": pem(cas.other)})
-        assert (place.name(proxy(cas.clients)), place.name(proxy(cas.other, "carol"))) == (403, "carol")
+        harness.publish(**good(cas) | {"requestheader_client_ca_file": pem(cas.front, cas.other)})
+        assert (harness.name(old), harness.name(new)) == ("alice", "alice")
+        harness.publish(**good(cas) | {"requestheader_client_ca_file": pem(cas.other)})
+        assert (harness.name(old), harness.name(new)) == (403, "alice")
+        harness.publish(**good(cas) | {"client_ca_file": pem(cas.other)})
+        assert (harness.name(proxy(cas.clients)), harness.name(proxy(cas.other, "carol"))) == (403, "carol")
 
     @pytest.mark.parametrize(
         ("broken", "cause"),
@@ -180,17 +180,17 @@ class TestConfigMap:
             ({"requestheader_group_headers": '[""]'}, "empty header name"),
         ],
     )
-    def test_a_broken_part_is_refused_whole_with_its_reason_and_the_last_good_stays(
+    def test_a_broken_part_is_refused_as_a_whole_and_the_last_good_one_stays(
         self, cas: Cas, caplog: pytest.LogCaptureFixture, broken: dict[str, str], cause: str
     ) -> None:
-        fresh, running = Place(), Place()
-        running.tell(**good(cas))
+        fresh, running = Harness(), Harness()
+        running.publish(**good(cas))
         new = good(cas) | {"requestheader_client_ca_file": pem(cas.other)} | broken
-        for place in (fresh, running):
-            place.tell(**new)
-            place.tell(**new)
-            assert cause in place.trouble()
-            assert place.name(proxy(cas.clients, "bob")) == "bob", "the other part is unaffected"
+        for harness in (fresh, running):
+            harness.publish(**new)
+            harness.publish(**new)
+            assert cause in harness.trouble()
+            assert harness.name(proxy(cas.clients, "bob")) == "bob", "the other part is unaffected"
         assert fresh.name(proxy(cas.front)) == 403
         assert running.name(proxy(cas.front)) == "alice"
         assert running.name(proxy(cas.other)) == 403
@@ -198,19 +198,19 @@ class TestConfigMap:
             "request-header CA is refused; there is none",
             "request-header CA is refused; the last good one stays in use",
         ]
-        running.tell(**good(cas))
+        running.publish(**good(cas))
         assert running.trouble() == ""
 
-    def test_a_client_ca_that_is_broken_leaves_the_last_good_and_the_front_proxy_alone(self, cas: Cas) -> None:
-        place = Place()
-        place.tell(**good(cas))
+    def test_a_broken_client_ca_leaves_the_last_good_one_and_the_front_proxy_in_force(self, cas: Cas) -> None:
+        harness = Harness()
+        harness.publish(**good(cas))
         for broken in (
             "",
             "no PEM",
             pem(cas.clients) + "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
         ):
-            place.tell(**good(cas) | {"client_ca_file": broken})
-            assert (place.name(proxy(cas.clients, "bob")), place.name(proxy(cas.front))) == ("bob", "alice")
+            harness.publish(**good(cas) | {"client_ca_file": broken})
+            assert (harness.name(proxy(cas.clients, "bob")), harness.name(proxy(cas.front))) == ("bob", "alice")
 
     @pytest.mark.parametrize(
         "found",
@@ -221,61 +221,65 @@ class TestConfigMap:
             ),
         ],
     )
-    def test_deleted_empty_and_garbage_leave_the_last_good(self, cas: Cas, found: ConfigMap | None) -> None:
-        place = Place()
-        place.tell(**good(cas))
-        place.lookup.take(found)
-        assert place.trouble()
-        assert (place.name(proxy(cas.clients, "bob")), place.name(proxy(cas.front))) == ("bob", "alice")
+    def test_a_deleted_empty_or_invalid_config_map_leaves_the_last_good_cas(
+        self, cas: Cas, found: ConfigMap | None
+    ) -> None:
+        harness = Harness()
+        harness.publish(**good(cas))
+        harness.lookup.take(found)
+        assert harness.trouble()
+        assert (harness.name(proxy(cas.clients, "bob")), harness.name(proxy(cas.front))) == ("bob", "alice")
 
-    def test_that_it_may_not_be_read_is_said_with_the_repair(self) -> None:
-        place = Place()
-        place.lookup.failed(error_of_answer("GET /api/v1/…", 403, b'{"message": "forbidden"}'))
-        assert "extension-apiserver-authentication-reader" in place.trouble()
+    def test_a_forbidden_config_map_is_reported_with_the_missing_role(self) -> None:
+        harness = Harness()
+        harness.lookup.failed(error_of_answer("GET /api/v1/…", 403, b'{"message": "forbidden"}'))
+        assert "extension-apiserver-authentication-reader" in harness.trouble()
 
     def test_the_same_ca_for_both_needs_allowed_names(self, cas: Cas, caplog: pytest.LogCaptureFixture) -> None:
-        place = Place()
+        harness = Harness()
         open_to_all = good(cas) | {"client_ca_file": pem(cas.front), "requestheader_allowed_names": "[]"}
-        place.tell(**open_to_all)
-        place.tell(**open_to_all)
-        assert place.name(proxy(cas.front)) == 403
-        assert "an authority in common" in place.trouble()
+        harness.publish(**open_to_all)
+        harness.publish(**open_to_all)
+        assert harness.name(proxy(cas.front)) == 403
+        assert "an authority in common" in harness.trouble()
         assert len([record for record in caplog.records if "refused" in record.message]) == 1
-        place.tell(**open_to_all | {"requestheader_allowed_names": f'["{NAME}"]'})
-        assert place.trouble() == ""
-        assert place.name(proxy(cas.front)) == "alice"
-        assert place.name(proxy(cas.front, "bob")) == "bob", "a client's own certificate"
+        harness.publish(**open_to_all | {"requestheader_allowed_names": f'["{NAME}"]'})
+        assert harness.trouble() == ""
+        assert harness.name(proxy(cas.front)) == "alice"
+        assert harness.name(proxy(cas.front, "bob")) == "bob", "a client's own certificate"
 
-    def test_a_client_ca_that_becomes_the_same_is_refused_and_what_was_good_stays(self, cas: Cas) -> None:
-        place = Place()
-        place.tell(**good(cas) | {"requestheader_allowed_names": "[]"})
-        place.tell(**good(cas) | {"requestheader_allowed_names": "[]", "client_ca_file": pem(cas.clients, cas.front)})
-        assert (place.name(proxy(cas.clients, "bob")), place.name(proxy(cas.front))) == ("bob", "alice")
-        assert place.trouble()
+    def test_a_client_ca_that_comes_to_overlap_is_refused_and_the_last_good_one_stays(self, cas: Cas) -> None:
+        harness = Harness()
+        harness.publish(**good(cas) | {"requestheader_allowed_names": "[]"})
+        harness.publish(
+            **good(cas) | {"requestheader_allowed_names": "[]", "client_ca_file": pem(cas.clients, cas.front)}
+        )
+        assert (harness.name(proxy(cas.clients, "bob")), harness.name(proxy(cas.front))) == ("bob", "alice")
+        assert harness.trouble()
 
 
 class TestFlags:
-    def test_flags_win_over_the_config_map(self, cas: Cas) -> None:
+    def test_flags_take_precedence_over_the_config_map(self, cas: Cas) -> None:
         flags = FrontProxySettings(cas.other.ca_file, (NAME,))
-        place = Place(MaterialSettings(flags, looked_up=True))
-        assert place.name(proxy(cas.other)) == "alice"
-        place.tell(**good(cas))
-        assert (place.name(proxy(cas.other)), place.name(proxy(cas.front))) == ("alice", 403)
-        assert place.name(proxy(cas.clients, "bob")) == "bob", "what no flag says is looked up"
+        harness = Harness(MaterialSettings(flags, looked_up=True))
+        assert harness.name(proxy(cas.other)) == "alice"
+        harness.publish(**good(cas))
+        assert (harness.name(proxy(cas.other)), harness.name(proxy(cas.front))) == ("alice", 403)
+        assert harness.name(proxy(cas.clients, "bob")) == "bob", "what no flag sets is looked up"
 
-    def test_a_client_ca_by_flag_wins_too(self, cas: Cas) -> None:
-        place = Place(MaterialSettings(None, cas.other.ca_file, looked_up=True))
-        place.tell(**good(cas))
-        assert place.name(proxy(cas.other, "bob")) == "bob"
-        assert place.name(proxy(cas.clients)) == 403
-        assert place.name(proxy(cas.front)) == "alice"
+    def test_a_client_ca_by_flag_takes_precedence_too(self, cas: Cas) -> None:
+        harness = Harness(MaterialSettings(None, cas.other.ca_file, looked_up=True))
+        harness.publish(**good(cas))
+        assert harness.name(proxy(cas.other, "bob")) == "bob"
+        assert harness.name(proxy(cas.clients)) == 403
+        assert harness.name(proxy(cas.front)) == "alice"
 
     def test_the_same_ca_in_both_files_is_an_error_at_the_start(self, cas: Cas) -> None:
         with pytest.raises(IdentitySettingsError, match="an authority in common"):
             CallerCAs(MaterialSettings(FrontProxySettings(cas.front.ca_file), cas.front.ca_file))
         CallerCAs(MaterialSettings(FrontProxySettings(cas.front.ca_file, (NAME,)), cas.front.ca_file))
 
-    def test_a_client_ca_file_that_is_replaced_is_taken_in_within_a_second(self, cas: Cas, tmp_path: Path) -> None:
+    def test_a_replaced_client_ca_file_takes_effect_within_a_second(self, cas: Cas, tmp_path: Path) -> None:
         file = tmp_path / "clients.crt"
         file.write_text(pem(cas.clients))
         now = [0.0]
@@ -291,7 +295,7 @@ class TestFlags:
         now[0] += LOOK_SECONDS
         assert gate.identify(proxy(cas.other, "carol"), ()).name == "carol"
 
-    def test_a_config_map_that_was_refused_for_a_file_is_taken_in_once_the_file_changes(
+    def test_a_config_map_refused_because_of_a_file_takes_effect_once_the_file_changes(
         self, cas: Cas, tmp_path: Path
     ) -> None:
         file = tmp_path / "clients.crt"
@@ -310,52 +314,52 @@ class TestFlags:
 
 
 class TestClientCertificates:
-    @pytest.fixture(name="place")
-    def _place(self, cas: Cas) -> Place:
-        place = Place()
-        place.tell(**good(cas))
-        return place
+    @pytest.fixture(name="harness")
+    def _harness(self, cas: Cas) -> Harness:
+        harness = Harness()
+        harness.publish(**good(cas))
+        return harness
 
-    def test_the_common_name_is_the_user_and_organizations_are_the_groups(self, place: Place, cas: Cas) -> None:
-        caller = place.who(Peer(cas.clients.client("bob", ["team-a", "team-b"]).chain))
+    def test_the_common_name_is_the_user_and_organizations_are_the_groups(self, harness: Harness, cas: Cas) -> None:
+        caller = harness.identify(Peer(cas.clients.client("bob", ["team-a", "team-b"]).chain))
         assert caller == Caller("bob", ("team-a", "team-b", "system:authenticated"), Via.CLIENT_CERTIFICATE)
 
-    def test_headers_mean_nothing_with_it(self, place: Place, cas: Cas) -> None:
-        caller = place.who(proxy(cas.clients, NAME), *ALICE, ("X-Remote-Group", "system:masters"))
+    def test_headers_are_ignored_with_a_client_certificate(self, harness: Harness, cas: Cas) -> None:
+        caller = harness.identify(proxy(cas.clients, NAME), *ALICE, ("X-Remote-Group", "system:masters"))
         assert (caller.name, caller.groups) == (NAME, ("system:authenticated",))
 
-    def test_the_request_header_ca_makes_nobody_a_user(self, place: Place, cas: Cas) -> None:
+    def test_a_certificate_of_the_request_header_ca_does_not_identify_a_user(self, harness: Harness, cas: Cas) -> None:
         masters = Peer(cas.front.client("somebody", ["system:masters"]).chain)
-        assert place.name(masters) == 403
+        assert harness.name(masters) == 403
         with pytest.raises(UnauthenticatedError, match="named no user"):
-            place.who(Peer(cas.front.client(NAME, ["system:masters"]).chain))
+            harness.identify(Peer(cas.front.client(NAME, ["system:masters"]).chain))
 
     @pytest.mark.parametrize("common_name", ["system:anonymous", "bob"])
-    def test_an_anonymous_name_is_not_authenticated(self, place: Place, cas: Cas, common_name: str) -> None:
-        groups = place.who(proxy(cas.clients, common_name)).groups
+    def test_an_anonymous_name_is_not_authenticated(self, harness: Harness, cas: Cas, common_name: str) -> None:
+        groups = harness.identify(proxy(cas.clients, common_name)).groups
         assert ("system:authenticated" in groups) == (common_name == "bob")
 
-    def test_a_server_certificate_is_no_client(self, place: Place, cas: Cas) -> None:
+    def test_a_server_certificate_is_not_accepted_from_a_client(self, harness: Harness, cas: Cas) -> None:
         with pytest.raises(UnauthenticatedError, match="extended key usage"):
-            place.who(Peer(cas.clients.client("bob", usages=SERVER).chain))
+            harness.identify(Peer(cas.clients.client("bob", usages=SERVER).chain))
 
-    def test_an_expired_one_is_nobody(self, place: Place, cas: Cas) -> None:
+    def test_an_expired_certificate_is_not_accepted(self, harness: Harness, cas: Cas) -> None:
         with pytest.raises(UnauthenticatedError, match="expired"):
-            place.who(Peer(cas.clients.client("bob", validity=of_yesterday()).chain))
+            harness.identify(Peer(cas.clients.client("bob", validity=of_yesterday()).chain))
 
-    def test_a_ca_of_the_same_name_is_another(self, place: Place, tmp_path: Path) -> None:
+    def test_another_ca_of_the_same_name_is_not_trusted(self, harness: Harness, tmp_path: Path) -> None:
         impostor = Authority(tmp_path / "impostor", "clients")
-        assert place.name(proxy(impostor, "bob")) == 403
+        assert harness.name(proxy(impostor, "bob")) == 403
 
-    def test_a_clients_own_certificate_in_the_bundle_vouches_for_no_other(self, cas: Cas) -> None:
+    def test_a_client_certificate_in_the_bundle_does_not_trust_its_siblings(self, cas: Cas) -> None:
         pinned = cas.other.client("pinned")
-        place = Place()
-        place.tell(**good(cas) | {"client_ca_file": pinned.certificate_file.read_text()})
-        assert place.name(Peer(pinned.chain)) == "pinned"
-        assert place.name(proxy(cas.other, "bob")) == 403
+        harness = Harness()
+        harness.publish(**good(cas) | {"client_ca_file": pinned.certificate_file.read_text()})
+        assert harness.name(Peer(pinned.chain)) == "pinned"
+        assert harness.name(proxy(cas.other, "bob")) == 403
 
 
-def test_the_bundle_may_hold_a_root_that_tls_did_not_end_the_chain_in(tmp_path: Path) -> None:
+def test_the_bundle_may_hold_a_root_above_the_end_of_the_tls_chain(tmp_path: Path) -> None:
     """TLS ends a chain where it first finds trust: here at the intermediate, which another bundle holds."""
     authority = Authority(tmp_path / "ca", intermediate=True)
     leaf, middle, _root = authority.client("bob").chain
@@ -364,6 +368,6 @@ def test_the_bundle_may_hold_a_root_that_tls_did_not_end_the_chain_in(tmp_path: 
     assert gate.identify(Peer((leaf, middle, b"another CA's copy of the root")), ()).name == "bob"
 
 
-def test_the_keys_and_places_are_those_of_kubernetes() -> None:
+def test_the_config_map_has_the_name_and_namespace_of_kubernetes() -> None:
     assert authentication_config_map.NAMESPACE == "kube-system"
     assert authentication_config_map.NAME == "extension-apiserver-authentication"

@@ -61,7 +61,7 @@ def _other(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 
 class FrontProxy(Gate):
-    """A gate that trusts a front proxy and nobody else."""
+    """A gate that trusts only a front proxy."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ def front_proxy(authority: Authority, time: Time, *names: str) -> FrontProxy:
     return FrontProxy(settings, now=lambda: time.now, clock=lambda: time.seconds)
 
 
-def test_a_verified_front_proxy_speaks_for_a_user(authority: Authority, time: Time) -> None:
+def test_a_verified_front_proxy_identifies_a_user(authority: Authority, time: Time) -> None:
     headers = (
         *ALICE,
         ("X-Remote-Group", "a"),
@@ -110,14 +110,14 @@ def test_system_authenticated_is_added_once_and_never_to_anonymous(
     assert caller.groups == expected
 
 
-def test_headers_without_a_certificate_are_no_identity(authority: Authority, time: Time) -> None:
+def test_headers_without_a_certificate_are_not_an_identity(authority: Authority, time: Time) -> None:
     forged = (*ALICE, ("X-Remote-Group", "system:masters"))
     with pytest.raises(UnauthenticatedError, match="no verified client certificate") as refused:
         front_proxy(authority, time, NAME).identify(Peer(), forged)
     assert "alice" not in refused.value.message
 
 
-def test_a_front_proxy_that_names_no_user_is_no_identity(authority: Authority, time: Time) -> None:
+def test_a_front_proxy_that_names_no_user_is_unauthenticated(authority: Authority, time: Time) -> None:
     with pytest.raises(UnauthenticatedError, match="named no user"):
         front_proxy(authority, time, NAME).identify(Peer(authority.client(NAME).chain), (("X-Remote-Group", "a"),))
 
@@ -138,7 +138,7 @@ def test_a_name_that_is_not_allowed_is_refused(authority: Authority, time: Time)
         front_proxy(authority, time, NAME).identify(Peer(authority.client("kubelet").chain), ALICE)
 
 
-def test_without_allowed_names_every_name_of_the_ca_speaks_and_a_warning_says_so(
+def test_without_allowed_names_every_name_of_the_ca_is_accepted_with_a_warning(
     authority: Authority, time: Time
 ) -> None:
     proxy = front_proxy(authority, time)
@@ -157,7 +157,7 @@ def test_without_allowed_names_every_name_of_the_ca_speaks_and_a_warning_says_so
         ((ExtendedKeyUsageOID.SERVER_AUTH,), False),
     ],
 )
-def test_the_certificate_must_be_good_for_clients(
+def test_the_certificate_must_allow_client_authentication(
     authority: Authority, time: Time, usages: tuple[ObjectIdentifier, ...], *, allowed: bool
 ) -> None:
     chain = authority.client(NAME, usages=usages).chain
@@ -169,7 +169,7 @@ def test_the_certificate_must_be_good_for_clients(
             proxy.identify(Peer(chain), ALICE)
 
 
-def test_a_certificate_that_ends_while_its_connection_stays_open_ends_with_it(authority: Authority, time: Time) -> None:
+def test_a_certificate_that_expires_on_an_open_connection_is_refused(authority: Authority, time: Time) -> None:
     short = Validity(time.now - timedelta(minutes=1), time.now + timedelta(minutes=1))
     peer = Peer(authority.client(NAME, validity=short).chain)
     proxy = front_proxy(authority, time, NAME)
@@ -212,7 +212,7 @@ def test_an_intermediate_in_the_bundle_does_not_make_its_siblings_front_proxies(
         proxy.identify(Peer(sibling.client(NAME).chain), ALICE)
 
 
-def test_bytes_that_are_no_certificate_are_refused(authority: Authority, time: Time) -> None:
+def test_bytes_that_are_not_a_certificate_are_refused(authority: Authority, time: Time) -> None:
     root = authority.client(NAME).chain[-1]
     with pytest.raises(AccessForbiddenError, match="cannot be read"):
         front_proxy(authority, time, NAME).identify(Peer((b"not a certificate", root)), ALICE)
@@ -230,7 +230,7 @@ class TestRotation:
         settings = FrontProxySettings(bundle, (NAME,))
         return FrontProxy(settings, now=lambda: time.now, clock=lambda: time.seconds)
 
-    def test_a_replaced_bundle_lets_the_new_ca_in_and_the_old_one_out(
+    def test_a_replaced_bundle_accepts_the_new_ca_and_refuses_the_old_one(
         self, authority: Authority, other: Authority, bundle: Path, proxy: FrontProxy, time: Time
     ) -> None:
         old, new = Peer(authority.client(NAME).chain), Peer(other.client(NAME).chain)
@@ -259,7 +259,7 @@ class TestRotation:
         assert message.startswith("CA bundle (")
         assert "cannot be used; the last good version stays in use" in message
 
-    def test_a_bundle_that_vanishes_and_comes_back_is_taken_in(
+    def test_a_bundle_that_vanishes_and_comes_back_takes_effect(
         self, other: Authority, bundle: Path, proxy: FrontProxy, time: Time
     ) -> None:
         bundle.unlink()
@@ -271,7 +271,7 @@ class TestRotation:
         assert proxy.identify(Peer(other.client(NAME).chain), ALICE).name == "alice"
 
 
-def test_verdicts_that_are_remembered_are_bounded(authority: Authority, time: Time) -> None:
+def test_the_number_of_remembered_verdicts_is_bounded(authority: Authority, time: Time) -> None:
     proxy = front_proxy(authority, time, NAME)
     chain = authority.client(NAME).chain
     for number in range(MOST_CHAINS + 10):
@@ -282,9 +282,7 @@ def test_verdicts_that_are_remembered_are_bounded(authority: Authority, time: Ti
 
 
 @pytest.mark.parametrize("content", [None, b"", b"no certificate"])
-def test_a_bundle_that_is_unusable_at_the_start_is_an_error_that_names_the_file(
-    tmp_path: Path, content: bytes | None
-) -> None:
+def test_an_unusable_bundle_at_the_start_is_an_error_that_names_the_file(tmp_path: Path, content: bytes | None) -> None:
     file = tmp_path / "ca.crt"
     if content is not None:
         file.write_bytes(content)
@@ -300,13 +298,13 @@ def test_an_empty_header_name_is_an_error(names: dict[str, tuple[str, ...]]) -> 
         HeaderNames(**names)
 
 
-def test_without_a_username_header_nobody_could_be_named() -> None:
+def test_a_missing_username_header_is_an_error() -> None:
     with pytest.raises(IdentitySettingsError, match="requestheader-username-headers"):
         HeaderNames(users=())
 
 
 class TestGate:
-    def test_without_a_front_proxy_nobody_is_let_in(self, authority: Authority) -> None:
+    def test_without_a_front_proxy_no_request_is_accepted(self, authority: Authority) -> None:
         gate = Gate(CallerCAs(MaterialSettings()))
         with pytest.raises(IdentityError):
             gate.identify(Peer(authority.client(NAME).chain), ALICE)
@@ -314,12 +312,12 @@ class TestGate:
             gate.identify(Peer(), ALICE)
         assert gate.notes() == (NO_FRONT_PROXY,)
 
-    def test_what_is_set_openly_is_noted(self, authority: Authority, time: Time) -> None:
+    def test_permissive_settings_are_noted(self, authority: Authority, time: Time) -> None:
         assert front_proxy(authority, time, NAME).notes() == (ONLY_THE_FRONT_PROXY,)
         assert len(front_proxy(authority, time).notes()) == 2
 
 
-def test_refusals_carry_the_codes_of_http() -> None:
+def test_refusals_have_http_status_codes() -> None:
     assert (UnauthenticatedError.code, AccessForbiddenError.code) == (401, 403)
     assert issubclass(UnauthenticatedError, IdentityError)
 

@@ -1,4 +1,4 @@
-"""Paths that kube-apiserver never forwards: there the users of the front proxy are reviewed like everybody else."""
+"""Paths that kube-apiserver never forwards: there the users of the front proxy are reviewed like all others."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from adapter.metrics.identity.reviews import review_waiters
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-ASKED = attributes_of("GET", "/apis/external.metrics.k8s.io/v1beta1/namespaces/shop/queue_depth")
+REQUESTED = attributes_of("GET", "/apis/external.metrics.k8s.io/v1beta1/namespaces/shop/queue_depth")
 ALICE = Caller("alice", ("system:authenticated",), Via.FRONT_PROXY)
 
 
@@ -30,28 +30,28 @@ def gate_with(review: Callable[[Caller, Attributes], ReviewDecision] | None) -> 
     return Gate(CallerCAs(MaterialSettings()), authorizer=authorizer)
 
 
-def test_it_is_reviewed_anew_though_the_front_proxys_word_held_for_another_path() -> None:
+def test_access_to_an_unrouted_path_is_reviewed_despite_a_cached_answer() -> None:
     answers = iter([ReviewDecision(allowed=True), ReviewDecision(allowed=False)])
     gate = gate_with(lambda _caller, _attributes: next(answers))
-    gate.authorize(ALICE, ASKED)
+    gate.authorize(ALICE, REQUESTED)
 
     with pytest.raises(DeniedError):
-        gate.authorize_unrouted(ALICE, ASKED)
+        gate.authorize_unrouted(ALICE, REQUESTED)
 
 
-def test_the_review_is_of_one_who_comes_directly() -> None:
+def test_the_review_is_that_of_a_direct_caller() -> None:
     reviewed: list[Caller] = []
 
     def review(caller: Caller, _: Attributes) -> ReviewDecision:
         reviewed.append(caller)
         return ReviewDecision(allowed=True)
 
-    gate_with(review).authorize_unrouted(ALICE, ASKED)
+    gate_with(review).authorize_unrouted(ALICE, REQUESTED)
     assert [(caller.name, caller.via is Via.FRONT_PROXY) for caller in reviewed] == [("alice", False)]
 
 
-def test_where_nobody_is_reviewed_the_front_proxys_word_is_taken_and_no_other() -> None:
+def test_without_reviews_only_the_front_proxy_is_served() -> None:
     gate = gate_with(None)
-    gate.authorize_unrouted(ALICE, ASKED)
+    gate.authorize_unrouted(ALICE, REQUESTED)
     with pytest.raises(AccessForbiddenError):
-        gate.authorize_unrouted(replace(ALICE, via=Via.TOKEN), ASKED)
+        gate.authorize_unrouted(replace(ALICE, via=Via.TOKEN), REQUESTED)

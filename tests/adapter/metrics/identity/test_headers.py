@@ -11,7 +11,7 @@ DEFAULT = IdentityHeaders.named(["X-Remote-User"], ["X-Remote-Group"], ["X-Remot
 USER = ("X-Remote-User", "alice")
 
 
-def test_each_group_line_is_one_group_and_commas_stay() -> None:
+def test_each_group_line_is_one_group_and_commas_are_kept() -> None:
     identity = DEFAULT.read([USER, ("X-Remote-Group", "a,system:masters"), ("X-Remote-Group", "b")])
     assert identity.groups == ("a,system:masters", "b")
 
@@ -21,13 +21,13 @@ def test_fifteen_hundred_groups_are_kept_in_order() -> None:
     assert DEFAULT.read([USER, *(("X-Remote-Group", group) for group in groups)]).groups == groups
 
 
-def test_groups_come_header_by_header_in_the_listed_order() -> None:
+def test_groups_are_ordered_by_the_listed_headers() -> None:
     headers = IdentityHeaders.named(["User"], ["Groups", "Teams"], [], [])
     read = headers.read([("User", "u"), ("Teams", "t1"), ("Groups", "g1"), ("Teams", "t2")])
     assert read.groups == ("g1", "t1", "t2")
 
 
-def test_empty_groups_are_no_groups() -> None:
+def test_empty_groups_are_ignored() -> None:
     assert DEFAULT.read([USER, ("X-Remote-Group", "")]).groups == ()
 
 
@@ -50,7 +50,7 @@ def test_case_of_header_names_does_not_matter(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["X_Remote_User", "X-Remote_User", "X-Remote-User-", "XRemoteUser", "X-Remote-Use"])
-def test_nothing_else_is_the_same_header(name: str) -> None:
+def test_similar_header_names_are_not_matched(name: str) -> None:
     with pytest.raises(UnauthenticatedError):
         DEFAULT.read([(name, "alice")])
 
@@ -80,7 +80,7 @@ def test_all_values_of_an_extra_are_kept() -> None:
     assert DEFAULT.read(lines).extra == {"scopes": ("a,b", "c")}
 
 
-def test_values_are_utf_8_behind_the_latin_1_of_http() -> None:
+def test_values_are_decoded_as_utf_8() -> None:
     wire = "Renée".encode().decode("latin-1")
     assert DEFAULT.read([("X-Remote-User", wire)]).user == "Renée"
 
@@ -97,7 +97,7 @@ NAMES = st.sampled_from(
 
 
 @given(st.lists(st.tuples(NAMES, st.text(st.characters(max_codepoint=255)))))
-def test_no_group_is_ever_made_of_anything_but_a_whole_group_line(lines: list[tuple[str, str]]) -> None:
+def test_groups_come_only_from_whole_group_lines(lines: list[tuple[str, str]]) -> None:
     try:
         identity = DEFAULT.read(lines)
     except UnauthenticatedError:

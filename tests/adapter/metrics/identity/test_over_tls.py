@@ -30,7 +30,7 @@ MASTERS = ("X-Remote-Group", "system:masters")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Harness:
     """The server, and the authorities of all kinds of callers."""
 
     port: int
@@ -51,15 +51,15 @@ class Place:
     def connection(self, pair: KeyPair | None = None) -> http.client.HTTPSConnection:
         return http.client.HTTPSConnection("localhost", self.port, context=self.client(pair), timeout=10)
 
-    def ask(self, pair: KeyPair | None, *headers: tuple[str, str]) -> tuple[int, str]:
+    def send(self, pair: KeyPair | None, *headers: tuple[str, str]) -> tuple[int, str]:
         connection = self.connection(pair)
         try:
-            return ask(connection, headers)
+            return send(connection, headers)
         finally:
             connection.close()
 
 
-def ask(connection: http.client.HTTPSConnection, headers: Sequence[tuple[str, str]]) -> tuple[int, str]:
+def send(connection: http.client.HTTPSConnection, headers: Sequence[tuple[str, str]]) -> tuple[int, str]:
     """Send a request with each header as a line of its own."""
     connection.putrequest("GET", "/apis/custom.metrics.k8s.io/v1beta1")
     for name, value in headers:
@@ -69,8 +69,8 @@ def ask(connection: http.client.HTTPSConnection, headers: Sequence[tuple[str, st
     return response.status, response.read().decode()
 
 
-@pytest.fixture(name="place", scope="module")
-def _place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+@pytest.fixture(name="harness", scope="module")
+def _harness(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Harness]:
     folder = tmp_path_factory.mktemp("over-tls")
     serving, front_proxy, cluster, stranger = (
         Authority(folder / name, name, intermediate=name == "front-proxy")
@@ -78,7 +78,7 @@ def _place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     )
     trusted = [front_proxy.ca_file, cluster.ca_file]
     with serving_identity(folder, serving.server(), trusted, front_proxy.ca_file) as port:
-        yield Place(port, serving, front_proxy, cluster, stranger)
+        yield Harness(port, serving, front_proxy, cluster, stranger)
 
 
 @contextmanager
@@ -112,73 +112,75 @@ def caller(answer: tuple[int, str]) -> dict[str, Any]:
     return found
 
 
-def test_the_front_proxy_speaks_for_users_with_every_group_line_by_itself(place: Place) -> None:
-    pair = place.front_proxy.client(NAME)
+def test_the_front_proxy_identifies_users_with_each_group_line_separate(harness: Harness) -> None:
+    pair = harness.front_proxy.client(NAME)
     found = caller(
-        place.ask(pair, ALICE, ("X-Remote-Group", "a"), ("x-remote-group", "b"), ("X-Remote-Extra-K%2fL", "v"))
+        harness.send(pair, ALICE, ("X-Remote-Group", "a"), ("x-remote-group", "b"), ("X-Remote-Extra-K%2fL", "v"))
     )
     assert (found["name"], found["groups"]) == ("alice", ["a", "b", "system:authenticated"])
     assert found["extra"] == {"k/l": ["v"]}
 
 
-def test_a_bundle_may_hold_an_intermediate_without_its_root(place: Place, tmp_path: Path) -> None:
-    intermediate = place.front_proxy.intermediate
+def test_a_bundle_may_hold_an_intermediate_without_its_root(harness: Harness, tmp_path: Path) -> None:
+    intermediate = harness.front_proxy.intermediate
     assert intermediate is not None
     bundle = tmp_path / "intermediate.crt"
     bundle.write_bytes(intermediate.public_bytes(Encoding.PEM))
-    with serving_identity(tmp_path, place.serving.server(), [bundle], bundle) as port:
-        there = replace(place, port=port)
-        assert caller(there.ask(place.front_proxy.client(NAME), ALICE))["name"] == "alice"
+    with serving_identity(tmp_path, harness.serving.server(), [bundle], bundle) as port:
+        other = replace(harness, port=port)
+        assert caller(other.send(harness.front_proxy.client(NAME), ALICE))["name"] == "alice"
 
 
-def test_a_group_with_a_comma_in_it_stays_one_group(place: Place) -> None:
-    pair = place.front_proxy.client(NAME)
-    found = caller(place.ask(pair, ALICE, ("X-Remote-Group", "a,system:masters")))
+def test_a_group_with_a_comma_stays_one_group(harness: Harness) -> None:
+    pair = harness.front_proxy.client(NAME)
+    found = caller(harness.send(pair, ALICE, ("X-Remote-Group", "a,system:masters")))
     assert found["groups"] == ["a,system:masters", "system:authenticated"]
 
 
-def test_underscores_in_header_names_make_no_group(place: Place) -> None:
-    pair = place.front_proxy.client(NAME)
-    found = caller(place.ask(pair, ALICE, ("X_Remote_Group", "system:masters"), ("X-Remote_Group", "system:masters")))
+def test_header_names_with_underscores_add_no_group(harness: Harness) -> None:
+    pair = harness.front_proxy.client(NAME)
+    found = caller(
+        harness.send(pair, ALICE, ("X_Remote_Group", "system:masters"), ("X-Remote_Group", "system:masters"))
+    )
     assert found["groups"] == ["system:authenticated"]
 
 
-def test_fifteen_hundred_groups_all_arrive(place: Place) -> None:
+def test_fifteen_hundred_groups_all_arrive(harness: Harness) -> None:
     groups = [f"group-{number:04d}-of-a-large-organization" for number in range(1500)]
-    pair = place.front_proxy.client(NAME)
-    found = caller(place.ask(pair, ALICE, *(("X-Remote-Group", group) for group in groups)))
+    pair = harness.front_proxy.client(NAME)
+    found = caller(harness.send(pair, ALICE, *(("X-Remote-Group", group) for group in groups)))
     assert found["groups"] == [*groups, "system:authenticated"]
 
 
-def test_forged_headers_without_a_certificate_are_no_identity(place: Place) -> None:
-    assert place.ask(None, ALICE, MASTERS)[0] == 401
+def test_forged_headers_without_a_certificate_are_401(harness: Harness) -> None:
+    assert harness.send(None, ALICE, MASTERS)[0] == 401
 
 
-def test_the_right_name_from_another_ca_that_tls_trusts_is_refused(place: Place) -> None:
-    status, body = place.ask(place.cluster.client(NAME, ["system:masters"]), ALICE, MASTERS)
+def test_the_right_name_from_another_ca_that_tls_trusts_is_refused(harness: Harness) -> None:
+    status, body = harness.send(harness.cluster.client(NAME, ["system:masters"]), ALICE, MASTERS)
     assert (status, "not issued by the request-header CA" in body) == (403, True)
 
 
-def test_another_name_from_the_right_ca_is_refused(place: Place) -> None:
-    status, body = place.ask(place.front_proxy.client("somebody"), ALICE, MASTERS)
+def test_another_name_from_the_right_ca_is_refused(harness: Harness) -> None:
+    status, body = harness.send(harness.front_proxy.client("somebody"), ALICE, MASTERS)
     assert (status, "'somebody' is not among" in body) == (403, True)
 
 
-def test_a_certificate_of_an_unknown_ca_is_cut_off_by_tls(place: Place) -> None:
+def test_a_certificate_of_an_unknown_ca_is_rejected_by_tls(harness: Harness) -> None:
     with pytest.raises((ssl.SSLError, ConnectionError)):
-        place.ask(place.stranger.client(NAME), ALICE, MASTERS)
+        harness.send(harness.stranger.client(NAME), ALICE, MASTERS)
 
 
-def test_an_expired_certificate_is_cut_off_by_tls(place: Place) -> None:
+def test_an_expired_certificate_is_rejected_by_tls(harness: Harness) -> None:
     with pytest.raises((ssl.SSLError, ConnectionError)):
-        place.ask(place.front_proxy.client(NAME, validity=of_yesterday()), ALICE, MASTERS)
+        harness.send(harness.front_proxy.client(NAME, validity=of_yesterday()), ALICE, MASTERS)
 
 
-def test_identity_does_not_stay_on_a_connection_for_the_next_request(place: Place) -> None:
-    connection = place.connection(place.front_proxy.client(NAME))
-    first = caller(ask(connection, [ALICE, MASTERS]))
-    second = caller(ask(connection, [("X-Remote-User", "bob")]))
-    third = ask(connection, [])
+def test_identity_is_not_kept_on_a_connection_for_the_next_request(harness: Harness) -> None:
+    connection = harness.connection(harness.front_proxy.client(NAME))
+    first = caller(send(connection, [ALICE, MASTERS]))
+    second = caller(send(connection, [("X-Remote-User", "bob")]))
+    third = send(connection, [])
     connection.close()
     assert first["groups"] == ["system:masters", "system:authenticated"]
     assert (second["name"], second["groups"]) == ("bob", ["system:authenticated"])
@@ -186,18 +188,18 @@ def test_identity_does_not_stay_on_a_connection_for_the_next_request(place: Plac
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-def test_a_session_that_a_client_tries_to_resume_proves_nothing(place: Place, version: ssl.TLSVersion) -> None:
-    context = place.client(place.front_proxy.client(NAME), version)
+def test_tls_sessions_are_not_resumed(harness: Harness, version: ssl.TLSVersion) -> None:
+    context = harness.client(harness.front_proxy.client(NAME), version)
     session: ssl.SSLSession | None = None
     for _ in range(2):
-        connection = http.client.HTTPSConnection("localhost", place.port, context=context, timeout=10)
+        connection = http.client.HTTPSConnection("localhost", harness.port, context=context, timeout=10)
         connection.sock = context.wrap_socket(
-            socket.create_connection(("127.0.0.1", place.port), timeout=10),
+            socket.create_connection(("127.0.0.1", harness.port), timeout=10),
             server_hostname="localhost",
             session=session,
         )
         assert isinstance(connection.sock, ssl.SSLSocket)
-        assert caller(ask(connection, [ALICE]))["name"] == "alice"
+        assert caller(send(connection, [ALICE]))["name"] == "alice"
         assert not connection.sock.session_reused
         session = connection.sock.session
         connection.close()

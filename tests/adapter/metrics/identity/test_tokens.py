@@ -25,67 +25,67 @@ from tests.adapter.metrics.identity.reviewing import Counted, ScriptedApiServer,
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-Said: TypeAlias = "Mapping[str, Any] | bytes | KubernetesError"
+Reply: TypeAlias = "Mapping[str, Any] | bytes | KubernetesError"
 
 ALICE = {"username": "alice", "uid": "7", "groups": ["team-a"], "extra": {"scopes": ["a", "b"]}}
 SECRET = "s3cr3t-t0ken"
-NOBODY: dict[str, Any] = {"status": {"user": {}, "error": f"invalid token {SECRET}"}}
+UNKNOWN: dict[str, Any] = {"status": {"user": {}, "error": f"invalid token {SECRET}"}}
 
 
-def knows(user: Mapping[str, Any] | None = None, **status: object) -> dict[str, Any]:
+def authenticated(user: Mapping[str, Any] | None = None, **status: object) -> dict[str, Any]:
     return {"status": {"authenticated": True, "user": user or ALICE, **status}}
 
 
-class Place:
+class Harness:
     def __init__(self, settings: TokenSettings | None = None, most: int = 8) -> None:
         self.time = Time()
         self.counted = Counted()
-        self.says: Said = knows()
-        self.server = ScriptedApiServer(lambda _: self.says)
+        self.reply: Reply = authenticated()
+        self.server = ScriptedApiServer(lambda _: self.reply)
         self.tokens = Tokens(
-            self.server, self.counted.telemetry, review_waiters(most), settings or TokenSettings(), self.time.means
+            self.server, self.counted.telemetry, review_waiters(most), settings or TokenSettings(), self.time.effects
         )
 
-    def who(self, token: str = SECRET) -> Caller | None:
+    def identify(self, token: str = SECRET) -> Caller | None:
         return self.tokens.identify([("Authorization", f"Bearer {token}")])
 
 
-def test_a_token_is_its_users_with_all_that_is_known_of_them() -> None:
-    place = Place()
-    caller = place.who()
+def test_a_token_identifies_its_user_with_uid_groups_and_extras() -> None:
+    harness = Harness()
+    caller = harness.identify()
     assert caller == Caller("alice", ("team-a", "system:authenticated"), Via.TOKEN, "7", {"scopes": ("a", "b")})
-    assert place.server.asked == [
+    assert harness.server.requests == [
         {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": SECRET}}
     ]
-    assert place.server.paths == {PATH}
-    assert place.counted.tokens("authenticated") == 1
+    assert harness.server.paths == {PATH}
+    assert harness.counted.tokens("authenticated") == 1
 
 
-def test_the_anonymous_user_is_not_made_an_authenticated_one() -> None:
-    place = Place()
-    place.says = knows({"username": "system:anonymous", "groups": ["system:unauthenticated"]})
-    caller = place.who()
+def test_the_anonymous_user_is_not_added_to_system_authenticated() -> None:
+    harness = Harness()
+    harness.reply = authenticated({"username": "system:anonymous", "groups": ["system:unauthenticated"]})
+    caller = harness.identify()
     assert caller is not None
     assert caller.groups == ("system:unauthenticated",)
 
 
 @pytest.mark.parametrize(
-    "says",
+    "reply",
     [
-        NOBODY,
+        UNKNOWN,
         {"status": {}},
         {"status": {"authenticated": False, "user": ALICE}},
         {"status": {"authenticated": True, "user": {}}},
         {"status": {"authenticated": True, "user": {"username": "", "groups": ["system:masters"]}}},
     ],
 )
-def test_whom_the_api_server_does_not_know_is_nobody(says: dict[str, Any]) -> None:
-    place = Place()
-    place.says = says
+def test_a_token_unknown_to_the_api_server_is_unauthenticated(reply: dict[str, Any]) -> None:
+    harness = Harness()
+    harness.reply = reply
     with pytest.raises(UnauthenticatedError) as refused:
-        place.who()
+        harness.identify()
     assert SECRET not in str(refused.value)
-    assert place.counted.tokens("unauthenticated") == 1
+    assert harness.counted.tokens("unauthenticated") == 1
 
 
 @pytest.mark.parametrize(
@@ -99,75 +99,75 @@ def test_whom_the_api_server_does_not_know_is_nobody(says: dict[str, Any]) -> No
     ],
 )
 def test_with_audiences_the_answer_must_name_one_of_them(status: dict[str, Any], *, known: bool) -> None:
-    place = Place(TokenSettings(audiences=("tidewatch", "more")))
-    place.says = knows(**status)
+    harness = Harness(TokenSettings(audiences=("tidewatch", "more")))
+    harness.reply = authenticated(**status)
     if known:
-        assert place.who()
+        assert harness.identify()
     else:
         with pytest.raises(UnauthenticatedError):
-            place.who()
-    assert place.server.asked[0]["spec"]["audiences"] == ["tidewatch", "more"]
+            harness.identify()
+    assert harness.server.requests[0]["spec"]["audiences"] == ["tidewatch", "more"]
 
 
 class TestMemory:
-    def test_a_review_holds_for_ten_seconds_and_a_revoked_token_no_longer(self) -> None:
-        place = Place()
-        place.who()
-        place.says = NOBODY
-        place.time.seconds += 9.9
-        assert place.who()
-        assert len(place.server.asked) == 1
-        place.time.seconds += 0.2
+    def test_a_review_is_cached_for_ten_seconds_and_no_longer(self) -> None:
+        harness = Harness()
+        harness.identify()
+        harness.reply = UNKNOWN
+        harness.time.seconds += 9.9
+        assert harness.identify()
+        assert len(harness.server.requests) == 1
+        harness.time.seconds += 0.2
         with pytest.raises(UnauthenticatedError):
-            place.who()
+            harness.identify()
 
     @pytest.mark.parametrize(("cache_seconds", "negative"), [(10.0, 10.0), (2.0, 2.0), (60.0, 10.0)])
-    def test_a_refusal_holds_no_longer_than_an_acceptance(self, cache_seconds: float, negative: float) -> None:
-        place = Place(TokenSettings(cache_seconds=cache_seconds))
-        place.says = NOBODY
+    def test_a_refusal_is_cached_no_longer_than_an_acceptance(self, cache_seconds: float, negative: float) -> None:
+        harness = Harness(TokenSettings(cache_seconds=cache_seconds))
+        harness.reply = UNKNOWN
         with pytest.raises(UnauthenticatedError):
-            place.who()
-        place.says = knows()
-        place.time.seconds += negative - 0.1
+            harness.identify()
+        harness.reply = authenticated()
+        harness.time.seconds += negative - 0.1
         with pytest.raises(UnauthenticatedError):
-            place.who()
-        place.time.seconds += 0.2
-        assert place.who()
+            harness.identify()
+        harness.time.seconds += 0.2
+        assert harness.identify()
 
-    def test_with_a_ttl_of_nothing_each_request_is_reviewed(self) -> None:
-        place = Place(TokenSettings(cache_seconds=0.0))
-        assert [place.who(), place.who()]
-        assert len(place.server.asked) == 2
+    def test_with_a_ttl_of_zero_each_request_is_reviewed(self) -> None:
+        harness = Harness(TokenSettings(cache_seconds=0.0))
+        assert [harness.identify(), harness.identify()]
+        assert len(harness.server.requests) == 2
 
-    def test_tokens_are_kept_nowhere(self) -> None:
-        place = Place()
-        place.who()
-        assert SECRET.encode() not in b"".join(place.tokens._memory.by_hash)
-        assert SECRET not in repr(place.tokens._memory)
+    def test_tokens_are_not_kept_in_memory(self) -> None:
+        harness = Harness()
+        harness.identify()
+        assert SECRET.encode() not in b"".join(harness.tokens._memory.by_hash)
+        assert SECRET not in repr(harness.tokens._memory)
 
-    def test_what_is_remembered_is_bounded(self) -> None:
-        place = Place()
-        place.says = NOBODY
-        place.time.means.sleep(0)
+    def test_the_number_of_cached_reviews_is_bounded(self) -> None:
+        harness = Harness()
+        harness.reply = UNKNOWN
+        harness.time.effects.sleep(0)
         for number in range(MOST_TOKENS + 5):
-            place.time.seconds += 0.02
-            place.tokens._review_token(b"%d" % number, b"t")
-        assert len(place.tokens._memory.by_hash) == MOST_TOKENS
+            harness.time.seconds += 0.02
+            harness.tokens._review_token(b"%d" % number, b"t")
+        assert len(harness.tokens._memory.by_hash) == MOST_TOKENS
 
     def test_a_thousand_requests_at_once_cost_one_review(self) -> None:
-        place = Place(most=1000)
-        asked_once = threading.Event()
+        harness = Harness(most=1000)
+        release = threading.Event()
 
         def answer(_: object) -> dict[str, Any]:
-            assert asked_once.wait(20)
-            return knows()
+            assert release.wait(20)
+            return authenticated()
 
-        place.server.answer = answer
-        threading.Timer(0.2, asked_once.set).start()
-        results = in_threads(1000, place.who)
+        harness.server.answer = answer
+        threading.Timer(0.2, release.set).start()
+        results = in_threads(1000, harness.identify)
         assert {caller.name for caller in results if isinstance(caller, Caller)} == {"alice"}
         assert len(results) == 1000
-        assert len(place.server.asked) == 1
+        assert len(harness.server.requests) == 1
 
 
 class TestWithoutAnAnswer:
@@ -190,116 +190,120 @@ class TestWithoutAnAnswer:
             (b"\xff\xfe", 1),
         ],
     )
-    def test_nobody_is_somebody(self, failure: KubernetesError | bytes, tries: int) -> None:
-        place = Place()
-        place.says = failure
+    def test_a_token_that_could_not_be_reviewed_identifies_no_user(
+        self, failure: KubernetesError | bytes, tries: int
+    ) -> None:
+        harness = Harness()
+        harness.reply = failure
         with pytest.raises(UnreviewedError):
-            place.who()
-        assert len(place.server.asked) == tries
-        assert place.counted.tokens("error") == 1
+            harness.identify()
+        assert len(harness.server.requests) == tries
+        assert harness.counted.tokens("error") == 1
 
-    def test_tries_wait_half_as_long_again_each_time_within_the_deadline(self) -> None:
-        place = Place()
-        place.says = UnreachableError("gone")
+    def test_retries_wait_half_as_long_again_each_time_within_the_deadline(self) -> None:
+        harness = Harness()
+        harness.reply = UnreachableError("gone")
         with pytest.raises(UnreviewedError):
-            place.who()
-        assert place.time.slept == pytest.approx([0.6, 0.9, 1.35, 2.025])
-        assert place.server.seconds[0] == pytest.approx(10.0)
-        assert place.server.seconds[-1] == pytest.approx(10.0 - sum(place.time.slept))
+            harness.identify()
+        assert harness.time.slept == pytest.approx([0.6, 0.9, 1.35, 2.025])
+        assert harness.server.seconds[0] == pytest.approx(10.0)
+        assert harness.server.seconds[-1] == pytest.approx(10.0 - sum(harness.time.slept))
 
-    def test_a_slow_server_is_not_tried_beyond_the_deadline(self) -> None:
-        place = Place()
+    def test_a_slow_server_is_not_retried_beyond_the_deadline(self) -> None:
+        harness = Harness()
 
         def slow(_: object) -> KubernetesError:
-            place.time.seconds += 4.0
+            harness.time.seconds += 4.0
             return UnreachableError("slow")
 
-        place.server.answer = slow
+        harness.server.answer = slow
         with pytest.raises(UnreviewedError):
-            place.who()
-        assert len(place.server.asked) == 3
-        assert place.server.seconds[-1] < 2.0
+            harness.identify()
+        assert len(harness.server.requests) == 3
+        assert harness.server.seconds[-1] < 2.0
 
-    def test_a_server_that_comes_back_within_the_tries_is_heard(self) -> None:
-        place = Place()
-        answers: list[Said] = [ServerError("503", 503), UnreachableError("gone"), knows()]
-        place.server.answer = lambda _: answers.pop(0)
-        assert place.who()
+    def test_a_server_that_recovers_during_the_retries_is_used(self) -> None:
+        harness = Harness()
+        answers: list[Reply] = [ServerError("503", 503), UnreachableError("gone"), authenticated()]
+        harness.server.answer = lambda _: answers.pop(0)
+        assert harness.identify()
 
-    def test_a_throttled_review_waits_as_long_as_it_is_told(self) -> None:
-        place = Place()
-        answers: list[Said] = [ThrottledError("429", 429, retry_after_seconds=3.0), knows()]
-        place.server.answer = lambda _: answers.pop(0)
-        assert place.who()
-        assert place.time.slept == [3.0]
+    def test_a_throttled_review_waits_as_long_as_retry_after_states(self) -> None:
+        harness = Harness()
+        answers: list[Reply] = [ThrottledError("429", 429, retry_after_seconds=3.0), authenticated()]
+        harness.server.answer = lambda _: answers.pop(0)
+        assert harness.identify()
+        assert harness.time.slept == [3.0]
 
-    def test_for_a_second_after_a_failure_nobody_else_waits_for_the_same(self) -> None:
-        place = Place()
-        place.says = UnreachableError("gone")
+    def test_for_a_second_after_a_failure_other_tokens_fail_at_once(self) -> None:
+        harness = Harness()
+        harness.reply = UnreachableError("gone")
         with pytest.raises(UnreviewedError):
-            place.who()
-        asked = len(place.server.asked)
-        place.says = knows()
+            harness.identify()
+        sent = len(harness.server.requests)
+        harness.reply = authenticated()
         with pytest.raises(UnreviewedError):
-            place.who("another")
-        assert len(place.server.asked) == asked
-        place.time.seconds += 1.1
-        assert place.who("another")
-        assert place.who()
+            harness.identify("another")
+        assert len(harness.server.requests) == sent
+        harness.time.seconds += 1.1
+        assert harness.identify("another")
+        assert harness.identify()
 
-    def test_what_was_reviewed_before_goes_on_for_its_ten_seconds_and_not_longer(self) -> None:
-        place = Place()
-        place.who()
-        place.says = UnreachableError("gone")
-        place.time.seconds += 5.0
-        assert place.who()
-        place.time.seconds += 5.0
+    def test_a_review_from_before_an_outage_is_used_for_its_ten_seconds_and_no_longer(self) -> None:
+        harness = Harness()
+        harness.identify()
+        harness.reply = UnreachableError("gone")
+        harness.time.seconds += 5.0
+        assert harness.identify()
+        harness.time.seconds += 5.0
         with pytest.raises(UnreviewedError):
-            place.who()
+            harness.identify()
 
     def test_made_up_tokens_are_reviewed_at_a_bounded_rate(self) -> None:
-        place = Place()
-        place.says = NOBODY
-        begun = place.time.seconds
+        harness = Harness()
+        harness.reply = UNKNOWN
+        begun = harness.time.seconds
         for number in range(600):
             with pytest.raises(UnauthenticatedError):
-                place.who(f"made-up-{number}")
-        assert place.time.seconds - begun == pytest.approx((600 - 100) / 50)
+                harness.identify(f"made-up-{number}")
+        assert harness.time.seconds - begun == pytest.approx((600 - 100) / 50)
 
-    def test_they_hold_no_more_threads_than_they_may(self) -> None:
-        place = Place(most=3)
+    def test_the_number_of_threads_that_wait_for_reviews_is_bounded(self) -> None:
+        harness = Harness(most=3)
         end = threading.Event()
         waiting = threading.Semaphore(0)
 
         def answer(_: object) -> dict[str, Any]:
             waiting.release()
             assert end.wait(20)
-            return NOBODY
+            return UNKNOWN
 
-        place.server.answer = answer
-        threads = [threading.Thread(target=in_threads, args=(1, lambda n=n: place.who(f"t{n}"))) for n in range(3)]
+        harness.server.answer = answer
+        threads = [
+            threading.Thread(target=in_threads, args=(1, lambda n=n: harness.identify(f"t{n}"))) for n in range(3)
+        ]
         for thread in threads:
             thread.start()
         assert all(waiting.acquire(timeout=20) for _ in range(3))
         with pytest.raises(CrowdedError):
-            place.who("another")
+            harness.identify("another")
         end.set()
         for thread in threads:
             thread.join(20)
         with pytest.raises(UnauthenticatedError):
-            place.who("another")
+            harness.identify("another")
 
     def test_no_token_reaches_the_log(self, caplog: pytest.LogCaptureFixture) -> None:
         caplog.set_level(logging.DEBUG)
-        for says in (
-            NOBODY,
+        for reply in (
+            UNKNOWN,
             StatusError(f"POST: 422: spec.token: Invalid value: {SECRET}", 422),
             f"<p>{SECRET}".encode(),
         ):
-            place = Place()
-            place.says = says
+            harness = Harness()
+            harness.reply = reply
             with pytest.raises((UnauthenticatedError, UnreviewedError)) as refused:
-                place.who()
+                harness.identify()
             assert SECRET not in str(refused.value)
         assert caplog.records
         assert SECRET not in "".join(f"{record.getMessage()}{record.__dict__}" for record in caplog.records)
@@ -324,12 +328,12 @@ def test_a_token_is_what_follows_bearer(value: str, token: bytes | None) -> None
 
 
 @pytest.mark.parametrize("token", ["a b", "a\tb", "\xe9", "a\x7f", "x" * (LONGEST_TOKEN + 1)])
-def test_what_cannot_be_a_token_is_not_sent_anywhere(token: str) -> None:
+def test_an_invalid_token_is_not_sent_to_the_api_server(token: str) -> None:
     with pytest.raises(UnauthenticatedError) as refused:
         bearer_token([("Authorization", f"Bearer {token}")])
     assert token not in str(refused.value)
 
 
-def test_two_authorization_headers_are_none() -> None:
+def test_two_authorization_headers_are_refused() -> None:
     with pytest.raises(UnauthenticatedError, match="more than one"):
         bearer_token([("Authorization", "Bearer a"), ("authorization", "Bearer b")])

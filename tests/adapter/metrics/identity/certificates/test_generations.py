@@ -45,7 +45,7 @@ def generation() -> Generation:
         (timedelta(days=90), True, True),
     ],
 )
-def test_it_is_due_at_two_thirds_of_its_life(
+def test_a_certificate_is_due_for_rotation_at_two_thirds_of_its_life(
     generation: Generation,
     after: timedelta,
     due: bool,  # noqa: FBT001 - a table
@@ -58,7 +58,7 @@ def test_the_authority_ends_with_its_certificate(generation: Generation) -> None
     assert generation.authority.not_valid_after_utc == generation.certificate.not_valid_after_utc == NOW + LIFE
 
 
-def test_it_comes_back_from_its_texts(generation: Generation) -> None:
+def test_a_generation_is_read_back_from_its_pem_texts(generation: Generation) -> None:
     texts = certificate_pem(generation.certificate), key_pem(generation.key)
     other = make_generation([NAME], NOW, LIFE).authority
     authorities = read_authorities(bundle_pem([other, generation.authority, other]))
@@ -66,31 +66,33 @@ def test_it_comes_back_from_its_texts(generation: Generation) -> None:
     assert read_generation(*texts, authorities) == generation
 
 
-def test_texts_that_do_not_fit_are_refused_without_being_quoted(generation: Generation) -> None:
+def test_mismatched_texts_are_refused_without_being_quoted(generation: Generation) -> None:
     certificate, key = certificate_pem(generation.certificate), key_pem(generation.key)
     rsa_key = rsa.generate_private_key(65537, 2048).private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     other_key = key_pem(ec.generate_private_key(ec.SECP256R1()))
     good = [generation.authority]
-    for arguments, said in (
+    for arguments, message in (
         ((b"", key, good), "no certificate"),
         ((certificate, b"", good), "no unencrypted private key"),
         ((certificate, rsa_key, good), "not the certificate's"),
         ((certificate, other_key, good), "not the certificate's"),
         ((certificate, key, []), "authority that signed the certificate is missing"),
     ):
-        with pytest.raises(GenerationError, match=said) as error:
+        with pytest.raises(GenerationError, match=message) as error:
             read_generation(*arguments)
         assert "BEGIN" not in str(error.value)
 
 
-def test_its_key_is_not_shown(generation: Generation) -> None:
+def test_the_key_is_not_in_the_repr(generation: Generation) -> None:
     assert "key" not in repr(generation)
 
 
 class TestTheFile:
-    def test_it_is_for_the_owner_alone_and_of_use_for_tls(self, tmp_path: Path, generation: Generation) -> None:
+    def test_the_file_is_readable_by_its_owner_alone_and_usable_for_tls(
+        self, tmp_path: Path, generation: Generation
+    ) -> None:
         file = tmp_path / "new" / "serving.pem"
         write_kept(file, generation)
         assert file.stat().st_mode & 0o777 == 0o600
@@ -106,7 +108,7 @@ class TestTheFile:
         assert [path.name for path in tmp_path.iterdir()] == ["serving.pem"]
 
     @pytest.mark.parametrize("content", [None, b"", b"broken"])
-    def test_one_that_cannot_be_used_is_as_none(self, tmp_path: Path, content: bytes | None) -> None:
+    def test_an_unusable_file_is_treated_as_missing(self, tmp_path: Path, content: bytes | None) -> None:
         file = tmp_path / "serving.pem"
         if content is not None:
             file.write_bytes(content)

@@ -34,7 +34,7 @@ def rotate(cluster: Cluster, *replicas: Replica) -> None:
 
 
 class TestTheFirstCertificate:
-    def test_it_is_made_published_and_shown_by_one_look(self, cluster: Cluster) -> None:
+    def test_one_pass_creates_publishes_and_presents_the_certificate(self, cluster: Cluster) -> None:
         replica = Replica(cluster)
         assert replica.look() == Look(confirmed=True, trusted=True, problems=())
         assert cluster.trusts(replica.serving)
@@ -45,12 +45,12 @@ class TestTheFirstCertificate:
             "tidewatch.monitoring.svc.cluster.local",
         }
 
-    def test_clients_whose_clock_lags_take_it(self, cluster: Cluster) -> None:
+    def test_clients_whose_clock_lags_accept_the_certificate(self, cluster: Cluster) -> None:
         replica = Replica(cluster, clock_error=timedelta(minutes=10))
         replica.look()
         assert cluster.trusts(replica.serving)
 
-    def test_all_replicas_show_the_same_whoever_is_first(self, cluster: Cluster) -> None:
+    def test_all_replicas_present_the_same_certificate_whichever_is_first(self, cluster: Cluster) -> None:
         first, second, third = Replica(cluster), Replica(cluster), Replica(cluster)
         waiting = [second, third]
 
@@ -68,7 +68,7 @@ class TestTheFirstCertificate:
         assert cluster.trusts(first.serving)
         assert len(cluster.published()) == 1
 
-    def test_the_secret_is_of_the_common_type_and_holds_no_key_of_an_authority(self, cluster: Cluster) -> None:
+    def test_the_secret_has_the_tls_type_and_holds_no_authority_key(self, cluster: Cluster) -> None:
         Replica(cluster).look()
         secret = cluster.store.get_without_rights(SECRETS, SECRET.namespace, SECRET.name)
         assert secret["type"] == "kubernetes.io/tls"
@@ -76,7 +76,7 @@ class TestTheFirstCertificate:
         assert secret["metadata"]["annotations"] == {"tidewatch.io/serving-certificate": "self-made"}
 
     @pytest.mark.parametrize("data", [{}, {"tls.crt": "", "tls.key": ""}])
-    def test_a_secret_that_was_made_for_it_is_filled(self, cluster: Cluster, data: dict[str, str]) -> None:
+    def test_a_prepared_empty_secret_is_filled(self, cluster: Cluster, data: dict[str, str]) -> None:
         made = {"metadata": {"annotations": {"tidewatch.io/serving-certificate": "self-made"}}, "data": data}
         cluster.store.put(SECRETS, SECRET.namespace, SECRET.name, made)
         cluster.store.deny("create", "secrets")
@@ -84,7 +84,7 @@ class TestTheFirstCertificate:
         assert replica.look().problems == ()
         assert cluster.trusts(replica.serving)
 
-    def test_a_right_state_is_left_alone(self, cluster: Cluster) -> None:
+    def test_a_correct_state_is_not_changed(self, cluster: Cluster) -> None:
         replicas = [Replica(cluster), Replica(cluster)]
         for replica in replicas:
             replica.look()
@@ -97,7 +97,9 @@ class TestTheFirstCertificate:
 
 
 class TestRotation:
-    def test_the_next_is_shown_only_after_it_has_been_trusted_for_a_while(self, cluster: Cluster) -> None:
+    def test_the_next_certificate_is_presented_only_after_it_has_been_trusted_for_a_while(
+        self, cluster: Cluster
+    ) -> None:
         replica = Replica(cluster)
         replica.look()
         first = replica.serving
@@ -117,7 +119,7 @@ class TestRotation:
         assert cluster.content.next is None
         assert cluster.trusts(first), "replicas that have not looked yet"
 
-    def test_it_waits_for_every_apiservice(self, cluster: Cluster) -> None:
+    def test_rotation_waits_for_every_apiservice(self, cluster: Cluster) -> None:
         replica = Replica(cluster)
         replica.look()
         first = replica.serving
@@ -134,7 +136,7 @@ class TestRotation:
         assert replica.serving != first
         assert cluster.trusts(replica.serving)
 
-    def test_an_apiservice_that_is_emptied_meanwhile_begins_the_wait_anew(self, cluster: Cluster) -> None:
+    def test_an_emptied_apiservice_restarts_the_wait(self, cluster: Cluster) -> None:
         replica = Replica(cluster)
         replica.look()
         first = replica.serving
@@ -148,7 +150,7 @@ class TestRotation:
         replica.look()
         assert replica.serving == first
 
-    def test_the_old_authority_goes_when_its_certificate_has_ended(self, cluster: Cluster) -> None:
+    def test_the_old_authority_is_removed_when_its_certificate_has_expired(self, cluster: Cluster) -> None:
         replica = Replica(cluster)
         replica.look()
         first = replica.serving
@@ -158,7 +160,7 @@ class TestRotation:
         replica.look()
         assert cluster.published() == {replica.serving.authority}
 
-    def test_a_replica_that_was_cut_off_is_trusted_and_comes_back(self, cluster: Cluster) -> None:
+    def test_a_replica_that_missed_a_rotation_is_still_trusted_and_catches_up(self, cluster: Cluster) -> None:
         stays, cut_off = Replica(cluster), Replica(cluster)
         stays.look()
         cut_off.look()
@@ -171,7 +173,7 @@ class TestRotation:
         cut_off.look()
         assert cut_off.serving == stays.serving
 
-    def test_one_that_ended_while_nobody_ran_is_replaced_at_once(self, cluster: Cluster) -> None:
+    def test_a_certificate_that_expired_while_no_replica_ran_is_replaced_at_once(self, cluster: Cluster) -> None:
         Replica(cluster).look()
         cluster.advance(LIFE * 2)
         replica = Replica(cluster)
@@ -179,7 +181,7 @@ class TestRotation:
         assert cluster.trusts(replica.serving)
         assert cluster.published() == {replica.serving.authority}
 
-    def test_another_service_name_is_taken_in_and_replicas_of_both_do_not_quarrel(self, cluster: Cluster) -> None:
+    def test_a_new_service_name_is_added_and_replicas_of_both_names_agree(self, cluster: Cluster) -> None:
         renamed = replace(WANTED, service=ObjectName("monitoring", "adapter"))
         old, new = Replica(cluster), Replica(cluster, wanted=renamed)
         old.look()
@@ -192,7 +194,7 @@ class TestRotation:
         assert len(new.shown) == 1
         assert cluster.trusts(new.serving)
 
-    def test_replicas_of_two_service_names_agree_on_the_next_one(self, cluster: Cluster) -> None:
+    def test_replicas_of_two_service_names_agree_on_the_next_certificate(self, cluster: Cluster) -> None:
         renamed = replace(WANTED, service=ObjectName("monitoring", "adapter"))
         old, new = Replica(cluster), Replica(cluster, wanted=renamed)
         for replica in (old, new, old):
@@ -209,7 +211,7 @@ class TestRotation:
         assert len(staged) == 2
 
 
-def test_the_service_of_the_world_is_what_the_names_are_for() -> None:
+def test_the_certificate_covers_all_names_of_the_service() -> None:
     assert WANTED.names == {
         f"{SERVICE.name}{suffix}" for suffix in ("", ".monitoring", ".monitoring.svc", ".monitoring.svc.cluster.local")
     }

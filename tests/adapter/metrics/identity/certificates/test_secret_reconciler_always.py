@@ -64,7 +64,7 @@ class Restarts:
 
 
 class Damage(Enum):
-    """Damage that somebody does to the objects by hand."""
+    """Damage that is done to the objects by hand."""
 
     DELETE_SECRET = auto()
     SPOIL_SECRET = auto()
@@ -87,15 +87,15 @@ STEPS = st.one_of(
 )
 
 
-class World:
+class Simulation:
     def __init__(self, clock_errors: list[int]) -> None:
         self.cluster = Cluster()
         self.clock_errors = [timedelta(seconds=error) for error in clock_errors]
         self.replicas = [self._replica(who) for who in range(REPLICAS)]
         self.bundles: list[tuple[datetime, str, frozenset[x509.Certificate]]] = []
-        """Each published bundle with its time; empty ones, which somebody else wrote, are left out."""
+        """Each published bundle with its time; empty ones, which another writer left, are left out."""
         self.ended: dict[int, datetime] = {}
-        """When a replica last had an expired certificate: nobody was served then, so no connection was lost."""
+        """When a replica last had an expired certificate: no client was served then, so no connection was lost."""
 
     def _replica(self, who: int) -> Replica:
         return Replica(self.cluster, clock_error=self.clock_errors[who])
@@ -171,29 +171,29 @@ class World:
 def test_every_replica_is_trusted_at_every_moment(
     clock_errors: list[int], steps: list[Looks | Passes | Restarts | Damage]
 ) -> None:
-    world = World(clock_errors)
+    simulation = Simulation(clock_errors)
     for step in steps:
-        world.do(step)
-        world.check()
+        simulation.do(step)
+        simulation.check()
 
 
 @settings(max_examples=25, deadline=None)
 @given(steps=st.lists(STEPS, max_size=15))
-def test_whatever_happened_all_is_right_again_soon_and_then_left_alone(
+def test_replicas_converge_soon_after_any_damage_and_then_change_nothing(
     steps: list[Looks | Passes | Restarts | Damage],
 ) -> None:
-    world = World([0] * REPLICAS)
+    simulation = Simulation([0] * REPLICAS)
     for step in steps:
-        world.do(step)
-    settle: Callable[[], list[bool]] = lambda: [replica.look().problems == () for replica in world.replicas]  # noqa: E731 - said twice below
+        simulation.do(step)
+    settle: Callable[[], list[bool]] = lambda: [replica.look().problems == () for replica in simulation.replicas]  # noqa: E731 - used twice below
     for _ in range(4):
         settle()
-        world.cluster.advance(timedelta(minutes=2))
-    version = world.cluster.store.version
+        simulation.cluster.advance(timedelta(minutes=2))
+    version = simulation.cluster.store.version
     assert settle() == [True] * REPLICAS
-    assert world.cluster.store.version == version
-    shown = {replica.serving.certificate for replica in world.replicas}
+    assert simulation.cluster.store.version == version
+    shown = {replica.serving.certificate for replica in simulation.replicas}
     assert len(shown) == 1
-    assert world.cluster.content.next is None
-    assert world.cluster.trusts(world.replicas[0].serving)
-    assert world.cluster.store.find(APISERVICES, "", WANTED.apiservices[0])
+    assert simulation.cluster.content.next is None
+    assert simulation.cluster.trusts(simulation.replicas[0].serving)
+    assert simulation.cluster.store.find(APISERVICES, "", WANTED.apiservices[0])

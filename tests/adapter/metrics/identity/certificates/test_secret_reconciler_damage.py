@@ -63,7 +63,7 @@ class TestDamage:
             {"tls_crt": b"", "tls_key": b"", "ca_crt": None},
         ],
     )
-    def test_a_secret_of_ours_that_was_damaged_is_made_good_from_memory(
+    def test_a_damaged_secret_of_ours_is_restored_from_memory(
         self, cluster: Cluster, data: dict[str, bytes | None]
     ) -> None:
         replica = Replica(cluster)
@@ -75,7 +75,7 @@ class TestDamage:
         assert replica.shown == [before]
         assert cluster.trusts(before)
 
-    def test_a_deleted_secret_comes_back_with_what_is_shown(self, cluster: Cluster) -> None:
+    def test_a_deleted_secret_is_recreated_with_the_presented_certificate(self, cluster: Cluster) -> None:
         replica = Replica(cluster)
         replica.look()
         cluster.store.remove(SECRETS, SECRET.namespace, SECRET.name)
@@ -83,7 +83,7 @@ class TestDamage:
         assert cluster.content.current == replica.serving
         assert len(replica.shown) == 1
 
-    def test_a_replica_that_knows_nothing_makes_a_new_one_and_leaves_the_old_trusted(self, cluster: Cluster) -> None:
+    def test_a_fresh_replica_makes_a_new_certificate_and_leaves_the_old_one_trusted(self, cluster: Cluster) -> None:
         running = Replica(cluster)
         running.look()
         cluster.store.remove(SECRETS, SECRET.namespace, SECRET.name)
@@ -96,7 +96,7 @@ class TestDamage:
             cluster.advance(SETTLED)
         assert running.serving == fresh.serving
 
-    def test_somebody_elses_secret_is_never_touched_nor_shown(self, cluster: Cluster) -> None:
+    def test_a_foreign_secret_is_neither_changed_nor_used(self, cluster: Cluster) -> None:
         theirs = {"type": "kubernetes.io/tls", "data": {"tls.crt": "Zm9v", "tls.key": "YmFy"}}
         cluster.store.put(SECRETS, SECRET.namespace, SECRET.name, theirs)
         version = cluster.store.version
@@ -107,7 +107,7 @@ class TestDamage:
         assert cluster.store.version == version
         assert replica.shown == []
 
-    def test_a_caBundle_that_somebody_emptied_is_filled_again(self, cluster: Cluster) -> None:  # noqa: N802 - its name
+    def test_an_emptied_caBundle_is_filled_again(self, cluster: Cluster) -> None:  # noqa: N802 - its name
         replica = Replica(cluster)
         replica.look()
         cluster.store.change(APISERVICES, "", CUSTOM, lambda one: one["spec"].update(caBundle=""))
@@ -115,7 +115,7 @@ class TestDamage:
         assert cluster.trusts(replica.serving)
         assert len(replica.shown) == 1
 
-    def test_an_authority_without_end_that_somebody_added_stops_nothing(self, cluster: Cluster) -> None:
+    def test_a_foreign_authority_that_never_expires_does_no_harm(self, cluster: Cluster) -> None:
         """RFC 5280 writes "no well-defined expiration date" as the last second of the year 9999."""
         replica = Replica(cluster)
         replica.look()
@@ -125,7 +125,7 @@ class TestDamage:
         assert replica.look().trusted
         assert added in cluster.published()
 
-    def test_endless_damage_does_not_make_the_objects_grow_for_ever(self, cluster: Cluster) -> None:
+    def test_repeated_damage_does_not_grow_the_objects_without_bound(self, cluster: Cluster) -> None:
         for _ in range(20):
             Replica(cluster).look()
             cluster.store.remove(SECRETS, SECRET.namespace, SECRET.name)
@@ -141,7 +141,7 @@ class TestApiServices:
         assert after["spec"].pop("caBundle")
         assert after["spec"] == before["spec"]
 
-    def test_a_change_that_was_decided_on_what_is_over_does_not_arrive(self, cluster: Cluster) -> None:
+    def test_a_change_based_on_an_outdated_state_is_not_applied(self, cluster: Cluster) -> None:
         replica = Replica(cluster)
 
         def point_elsewhere(method: str, path: str) -> None:
@@ -155,17 +155,17 @@ class TestApiServices:
         assert cluster.published(CUSTOM) == frozenset()
         assert "belongs to the Service keda/keda" in replica.look().problems[0].message
 
-    def test_those_that_are_not_named_are_not_looked_at(self, cluster: Cluster) -> None:
+    def test_unconfigured_apiservices_are_not_read(self, cluster: Cluster) -> None:
         other = "v1beta1.metrics.k8s.io"
         cluster.store.put(APISERVICES, "", other, apiservice(other))
-        asked: list[str] = []
-        cluster.before = lambda _method, path: asked.append(path)
+        requested: list[str] = []
+        cluster.before = lambda _method, path: requested.append(path)
         Replica(cluster).look()
-        assert not any(other in path for path in asked)
-        assert not any(path.endswith("apiservices") for path in asked)
+        assert not any(other in path for path in requested)
+        assert not any(path.endswith("apiservices") for path in requested)
 
     @pytest.mark.parametrize(
-        ("changed", "said"),
+        ("changed", "message"),
         [
             (apiservice(EXTERNAL, ObjectName("keda", "keda")), "belongs to the Service keda/keda, not to"),
             (apiservice(EXTERNAL, None), "kube-apiserver serves it itself"),
@@ -173,8 +173,8 @@ class TestApiServices:
             (None, "does not exist"),
         ],
     )
-    def test_one_that_is_not_ours_is_left_alone_and_keeps_nothing_from_going_on(
-        self, cluster: Cluster, changed: Json | None, said: str
+    def test_a_foreign_apiservice_is_not_changed_and_does_not_block_the_rotation(
+        self, cluster: Cluster, changed: Json | None, message: str
     ) -> None:
         cluster.store.remove(APISERVICES, "", EXTERNAL)
         if changed:
@@ -184,13 +184,15 @@ class TestApiServices:
         look = replica.look()
         assert look.confirmed
         assert [problem.about for problem in look.problems] == [f"apiservice {EXTERNAL}"]
-        assert said in look.problems[0].message
+        assert message in look.problems[0].message
         rotate_beside(cluster, replica)
         assert cluster.trusted_by(CUSTOM, replica.serving)
         assert cluster.store.find(APISERVICES, "", EXTERNAL) == before
 
     @pytest.mark.parametrize("call", range(8))
-    def test_that_of_metrics_server_is_never_changed_whenever_it_takes_it(self, cluster: Cluster, call: int) -> None:
+    def test_the_apiservice_of_metrics_server_is_not_changed_whenever_it_takes_over(
+        self, cluster: Cluster, call: int
+    ) -> None:
         """The APIService is ours at first, and belongs to another installation from this call of the later looks on."""
         name = "v1beta1.metrics.k8s.io"
         cluster.store.put(APISERVICES, "", name, apiservice(name))
@@ -217,7 +219,7 @@ class TestApiServices:
         assert cluster.trusts(replica.serving)
         assert "belongs to the Service kube-system/metrics-server" in replica.look().problems[0].message
 
-    def test_one_that_cert_manager_fills_is_left_to_it(self, cluster: Cluster) -> None:
+    def test_an_apiservice_filled_by_cert_manager_is_not_changed(self, cluster: Cluster) -> None:
         injected = apiservice(EXTERNAL)
         injected["metadata"]["annotations"] = {"cert-manager.io/inject-ca-from-secret": str(SECRET)}
         cluster.store.put(APISERVICES, "", EXTERNAL, injected)
@@ -230,24 +232,24 @@ class TestApiServices:
 
 class TestRights:
     @pytest.mark.parametrize(
-        ("verb", "said"),
+        ("verb", "message"),
         [("get", f"grant get and patch on the secret {SECRET}"), ("create", "grant create on secrets in monitoring")],
     )
-    def test_without_them_nothing_is_shown_and_the_missing_one_is_named(
-        self, cluster: Cluster, verb: str, said: str
+    def test_without_a_required_right_no_certificate_is_presented_and_the_right_is_named(
+        self, cluster: Cluster, verb: str, message: str
     ) -> None:
         cluster.store.deny(verb, "secrets")
         replica = Replica(cluster)
         look = replica.look()
         assert not look.confirmed
         assert f"cannot {verb}" in look.problems[0].message
-        assert said in look.problems[0].message
+        assert message in look.problems[0].message
         assert replica.shown == []
         cluster.store.allow(verb, "secrets")
         assert replica.look().problems == ()
         assert cluster.trusts(replica.serving)
 
-    def test_a_secret_that_cannot_be_changed_holds_up_the_rotation_alone(self, cluster: Cluster) -> None:
+    def test_an_unwritable_secret_delays_only_the_rotation(self, cluster: Cluster) -> None:
         replica = Replica(cluster)
         replica.look()
         first = replica.serving
@@ -260,7 +262,7 @@ class TestRights:
         assert replica.serving == first
         assert cluster.trusts(first)
 
-    def test_no_message_holds_anything_of_a_key(self, cluster: Cluster, caplog: pytest.LogCaptureFixture) -> None:
+    def test_no_message_contains_any_part_of_a_key(self, cluster: Cluster, caplog: pytest.LogCaptureFixture) -> None:
         caplog.set_level("DEBUG")
         replica = Replica(cluster)
         replica.look()
@@ -268,6 +270,6 @@ class TestRights:
         look = replica.look()
         cluster.store.deny("*", "secrets")
         problems = (*look.problems, *replica.look().problems)
-        told = caplog.text + "".join(problem.message for problem in problems) + repr(replica.serving)
-        assert "PRIVATE" not in told
-        assert "verysecret" not in told
+        output = caplog.text + "".join(problem.message for problem in problems) + repr(replica.serving)
+        assert "PRIVATE" not in output
+        assert "verysecret" not in output

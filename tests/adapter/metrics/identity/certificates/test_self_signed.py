@@ -33,13 +33,13 @@ def leaf(certificate: ServingCertificate) -> x509.Certificate:
 
 def handshake(server: ServingCertificate, trusted: Path, name: str) -> None:
     """Do a TLS handshake in memory; raise SSLError if the client does not trust the server under that name."""
-    asked, answered = ssl.MemoryBIO(), ssl.MemoryBIO()
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
     serving = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     serving.load_cert_chain(server.certificate_file, server.key_file)
     trusting = ssl.create_default_context(cafile=trusted)
     trusting.verify_flags |= ssl.VERIFY_X509_STRICT
-    client = trusting.wrap_bio(answered, asked, server_hostname=name)
-    other = serving.wrap_bio(asked, answered, server_side=True)
+    client = trusting.wrap_bio(to_client, to_server, server_hostname=name)
+    other = serving.wrap_bio(to_server, to_client, server_side=True)
     for side in (client, other):
         with pytest.raises(ssl.SSLWantReadError):
             side.do_handshake()
@@ -72,18 +72,18 @@ class TestSelfMade:
         assert stat.S_IMODE(certificate.key_file.stat().st_mode) == 0o600
         assert stat.S_IMODE((tmp_path / "tidewatch-ca.key").stat().st_mode) == 0o600
 
-    def test_it_is_valid_for_a_year_and_its_authority_for_ten(self, tmp_path: Path) -> None:
+    def test_the_certificate_is_valid_for_one_year_and_its_authority_for_ten(self, tmp_path: Path) -> None:
         certificate = made(tmp_path)
         assert certificate.ca_file is not None
         authority = x509.load_pem_x509_certificate(certificate.ca_file.read_bytes())
         assert certificate.not_after - NOW == pytest.approx(timedelta(days=365), abs=timedelta(seconds=1))
         assert authority.not_valid_after_utc - NOW == pytest.approx(timedelta(days=3650), abs=timedelta(seconds=1))
 
-    def test_a_restart_takes_what_is_there(self, tmp_path: Path) -> None:
+    def test_a_restart_reuses_the_existing_certificate(self, tmp_path: Path) -> None:
         first = leaf(made(tmp_path))
         assert leaf(made(tmp_path, days=200)) == first
 
-    def test_with_a_third_of_its_life_left_it_is_renewed_by_the_same_authority(self, tmp_path: Path) -> None:
+    def test_a_certificate_with_a_third_of_its_life_left_is_renewed_by_the_same_authority(self, tmp_path: Path) -> None:
         first = made(tmp_path)
         assert first.ca_file is not None
         before, authority = leaf(first), first.ca_file.read_bytes()
@@ -92,7 +92,7 @@ class TestSelfMade:
         assert first.ca_file.read_bytes() == authority
         assert renewed.not_after > first.not_after
 
-    def test_other_names_make_another_certificate_by_the_same_authority(self, tmp_path: Path) -> None:
+    def test_changed_names_make_a_new_certificate_by_the_same_authority(self, tmp_path: Path) -> None:
         first = made(tmp_path)
         assert first.ca_file is not None
         authority = first.ca_file.read_bytes()
@@ -100,7 +100,7 @@ class TestSelfMade:
         assert names_of(leaf(second)) == {"new.monitoring.svc", "10.1.2.3", "host-1", "localhost", "127.0.0.1", "::1"}
         assert first.ca_file.read_bytes() == authority
 
-    def test_an_authority_near_its_end_is_replaced_with_the_certificate(self, tmp_path: Path) -> None:
+    def test_an_authority_near_its_expiry_is_replaced_with_the_certificate(self, tmp_path: Path) -> None:
         first = made(tmp_path)
         assert first.ca_file is not None
         authority = first.ca_file.read_bytes()
@@ -110,7 +110,7 @@ class TestSelfMade:
 
     @pytest.mark.parametrize("file", ["apiserver.key", "tidewatch-ca.key", "tidewatch-ca.crt"])
     @pytest.mark.parametrize("content", [None, b"", b"broken"])
-    def test_a_lost_or_broken_file_is_made_good(self, tmp_path: Path, file: str, content: bytes | None) -> None:
+    def test_a_missing_or_broken_file_is_replaced(self, tmp_path: Path, file: str, content: bytes | None) -> None:
         made(tmp_path)
         if content is None:
             (tmp_path / file).unlink()
@@ -120,7 +120,7 @@ class TestSelfMade:
         assert again.ca_file is not None
         handshake(again, again.ca_file, SERVICE)
 
-    def test_a_stop_between_the_two_files_is_made_good(self, tmp_path: Path) -> None:
+    def test_a_certificate_that_does_not_match_its_key_is_replaced(self, tmp_path: Path) -> None:
         made(tmp_path / "a")
         made(tmp_path / "b")
         (tmp_path / "a" / "apiserver.key").replace(tmp_path / "b" / "apiserver.key")
@@ -139,28 +139,28 @@ class TestSelfMade:
         assert again.ca_file is not None
         handshake(again, again.ca_file, SERVICE)
 
-    def test_a_folder_that_cannot_be_made_is_an_error_with_a_way_out(self, tmp_path: Path) -> None:
+    def test_a_folder_that_cannot_be_created_is_an_error_that_names_alternatives(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("")
         with pytest.raises(IdentitySettingsError, match="--cert-dir to a writable folder, or set --tls-cert-file"):
             made(tmp_path / "file" / "certificates")
 
 
-class TestSomebodyElses:
-    def test_a_pair_in_the_folder_is_used_and_left_alone(self, tmp_path: Path) -> None:
+class TestForeignPairs:
+    def test_a_foreign_pair_in_the_folder_is_used_and_not_changed(self, tmp_path: Path) -> None:
         put(Authority(tmp_path / "ca"), tmp_path)
         before = (tmp_path / "apiserver.crt").read_bytes()
         certificate = made(tmp_path)
         assert (certificate.certificate_file, certificate.ca_file) == (tmp_path / "apiserver.crt", None)
         assert certificate.certificate_file.read_bytes() == before
 
-    def test_an_expired_one_is_an_error_and_left_alone(self, tmp_path: Path) -> None:
+    def test_an_expired_foreign_pair_is_an_error_and_not_changed(self, tmp_path: Path) -> None:
         put(Authority(tmp_path / "ca"), tmp_path, of_yesterday())
         before = (tmp_path / "apiserver.crt").read_bytes()
         with pytest.raises(IdentitySettingsError, match="expired, and not made by this program"):
             made(tmp_path)
         assert (tmp_path / "apiserver.crt").read_bytes() == before
 
-    def test_one_without_its_key_is_an_error(self, tmp_path: Path) -> None:
+    def test_a_foreign_certificate_without_its_key_is_an_error(self, tmp_path: Path) -> None:
         put(Authority(tmp_path / "ca"), tmp_path)
         (tmp_path / "apiserver.key").unlink()
         with pytest.raises(IdentitySettingsError, match=r"apiserver\.key: cannot be read"):
@@ -168,17 +168,17 @@ class TestSomebodyElses:
 
 
 class TestGiven:
-    def test_a_pair_is_returned_as_it_is(self, tmp_path: Path) -> None:
+    def test_a_given_pair_is_returned_unchanged(self, tmp_path: Path) -> None:
         pair = Authority(tmp_path, intermediate=True).server()
         certificate = given_certificate(pair.certificate_file, pair.key_file)
         assert (certificate.certificate_file, certificate.key_file) == (pair.certificate_file, pair.key_file)
         handshake(certificate, pair.ca_file, "localhost")
 
-    def test_an_expired_pair_says_so_by_its_end(self, tmp_path: Path) -> None:
+    def test_an_expired_pair_is_returned_with_its_expiry(self, tmp_path: Path) -> None:
         pair = Authority(tmp_path).server(validity=of_yesterday())
         assert given_certificate(pair.certificate_file, pair.key_file).not_after < datetime.now(tz=UTC)
 
-    def test_two_files_that_do_not_belong_together_are_an_error(self, tmp_path: Path) -> None:
+    def test_a_certificate_and_another_key_are_an_error(self, tmp_path: Path) -> None:
         authority = Authority(tmp_path)
         with pytest.raises(IdentitySettingsError, match="not the key of"):
             given_certificate(authority.server().certificate_file, authority.server().key_file)
@@ -192,9 +192,7 @@ class TestGiven:
             ("server-1.key", b"secret", "not an unencrypted private key"),
         ],
     )
-    def test_a_file_that_cannot_be_used_is_named(
-        self, tmp_path: Path, file: str, content: bytes | None, message: str
-    ) -> None:
+    def test_an_unusable_file_is_named(self, tmp_path: Path, file: str, content: bytes | None, message: str) -> None:
         pair = Authority(tmp_path).server()
         (tmp_path / file).unlink()
         if content is not None:
