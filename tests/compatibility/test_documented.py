@@ -39,9 +39,9 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
     "samples that bear another namespace": (
         f"{_CASES}/foreign.py::DESCRIBED",
         f"{_CASES}/foreign.py::AT_LARGE",
-        f"{_FOREIGN}::test_they_are_an_error_that_names_the_namespace_and_the_repair",
-        f"{_FOREIGN}::test_they_are_an_error_where_the_asker_has_a_part_in_the_query",
-        f"{_FOREIGN}::test_an_objects_own_sample_goes_before_them",
+        f"{_FOREIGN}::test_foreign_samples_are_an_error_that_names_the_namespace_and_the_fix",
+        f"{_FOREIGN}::test_foreign_rows_are_an_error_if_the_query_is_restricted_by_the_request",
+        f"{_FOREIGN}::test_an_objects_own_sample_takes_precedence_over_foreign_ones",
     ),
     "a native histogram beside": (
         f"{_ROWS}::test_a_native_histogram_beside_values_is_an_error_since_their_sum_would_be_too_low",
@@ -71,7 +71,7 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
     "objects come in the order": ("tests/compatibility/test_answers.py::test_custom_metrics_in_both_versions",),
     "each request is a query": (
         "tests/adapter/commands/test_demand.py::test_two_hundred_requests_cost_one_query_per_metric_and_refresh",
-        "tests/adapter/metrics/readings/asking/test_demand.py::test_a_metric_is_refreshed_twice_in_the_interval_of_its_askers",
+        "tests/adapter/metrics/readings/asking/test_demand.py::test_a_metric_is_refreshed_twice_in_the_interval_of_its_requests",
         f"{_OUTAGES}::test_answers_age_fail_and_recover_when_prometheus_is_killed_under_load",
     ),
     "names of objects go into regular expressions": (
@@ -90,9 +90,11 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
         "tests/adapter/metrics/apis/test_handler.py::test_a_metric_is_503_while_the_look_up_of_its_rule_fails",
         f"{_COMPATIBILITY}::test_a_metric_not_looked_up_yet_is_503_and_404_with_compatibility",
     ),
-    "one failing look-up": (f"{_DISCOVERY}::test_a_rule_that_cannot_be_looked_up_keeps_its_metrics_and_harms_nobody",),
+    "one failing look-up": (
+        f"{_DISCOVERY}::test_a_rule_whose_look_up_fails_keeps_its_metrics_and_does_not_affect_others",
+    ),
     "a metric whose series are older": (
-        f"{_CUT_ANSWERS}::test_a_metric_whose_series_vanished_stays_for_its_time_of_grace",
+        f"{_CUT_ANSWERS}::test_a_metric_whose_series_vanished_stays_for_a_grace_period",
     ),
     "an API without a rule": (
         "tests/adapter/metrics/apis/discovery/test_lists.py::test_without_metrics_the_list_is_empty_and_not_null",
@@ -108,8 +110,8 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
         "tests/adapter/foundation/web/test_negotiation.py::test_the_content_type_is_json_yaml_or_not_acceptable",
     ),
     "a sample without the container's label": (
-        "tests/adapter/metrics/readings/samples/test_object_reading_builder.py::test_a_sample_of_a_whole_pod_is_its_container_where_the_pod_has_no_other",
-        "tests/adapter/metrics/readings/answering/test_usage_left_out.py::test_a_query_that_drops_the_containers_gives_one_without_a_name_and_says_so",
+        "tests/adapter/metrics/readings/samples/test_object_reading_builder.py::test_a_sample_of_a_whole_pod_counts_only_if_the_pod_has_no_container",
+        "tests/adapter/metrics/readings/answering/test_usage_left_out.py::test_a_query_without_the_container_label_gives_an_unnamed_container_and_a_warning",
     ),
     "a generic rule, such as a default one": (
         "tests/adapter/metrics/rulebook/test_provided_metrics.py::test_only_a_rule_that_names_them_serves_series_of_tidewatch",
@@ -203,8 +205,8 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
     "a pod of which CPU or memory": (f"{_CASES}/resources.py::RESOURCES",),
     "a container of which": (
         f"{_CASES}/resources.py::RESOURCES",
-        "tests/adapter/metrics/readings/answering/test_usage_left_out.py::test_a_container_that_has_ended_is_left_out_as_long_as_its_cpu_lingers",
-        "tests/adapter/metrics/readings/answering/test_usage_left_out.py::test_a_container_without_a_sample_of_memory_is_never_taken_for_one_that_has_ended",
+        "tests/adapter/metrics/readings/answering/test_usage_left_out.py::test_an_ended_container_is_left_out_while_its_cpu_lingers",
+        "tests/adapter/metrics/readings/answering/test_usage_left_out.py::test_a_container_that_never_had_memory_has_not_ended",
     ),
     "NaN and what is below zero": (f"{_USAGE}::test_a_pod_without_a_value_is_not_found_and_never_zero",),
     "where a query fails": (f"{_USAGE}::test_answers_age_and_then_fail_after_prometheus_is_killed",),

@@ -48,26 +48,26 @@ def ask(house: House, name: str = "http_rps", which: ByName | BySelector = WEB) 
     return house.readings.objects(house.pods(name), "shop", which, EVERYTHING)
 
 
-def test_the_values_of_the_selected_objects_ascending_by_name_with_their_moment() -> None:
+def test_values_of_selected_objects_are_sorted_by_name_and_have_their_time() -> None:
     house = make_house(ScriptedPrometheus(answer=lambda _query: PODS))
 
     assert ask(house) == ObjectsAnswer((("web-0", 1.0), ("web-1", 2.5)), START - START % 1)
 
 
-def test_the_evaluation_time_sent_is_the_whole_second_that_the_answer_states() -> None:
+def test_the_answer_states_the_evaluation_time_of_its_query() -> None:
     prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
     house = make_house(prometheus)
 
     assert [ask(house).evaluated_at] == prometheus.times
 
 
-def test_an_object_asked_for_by_name_needs_not_be_known() -> None:
+def test_an_object_requested_by_name_need_not_be_known() -> None:
     house = make_house(ScriptedPrometheus(answer=lambda _query: PODS), objects=MadeUpObjects(not_synced=True))
 
     assert ask(house, which=ByName("gone-0")).values == (("gone-0", 9.0),)
 
 
-def test_an_object_without_a_sample_is_an_error_and_a_list_of_such_is_empty() -> None:
+def test_an_object_without_a_sample_is_an_error_and_a_list_of_them_is_empty() -> None:
     house = make_house(ScriptedPrometheus(answer=lambda _query: PODS))
 
     with pytest.raises(NoSampleError, match="'db-0' has no value: Prometheus has no sample for it"):
@@ -75,7 +75,7 @@ def test_an_object_without_a_sample_is_an_error_and_a_list_of_such_is_empty() ->
     assert ask(house, which=BySelector(parse_selector("app=db"))).values == ()
 
 
-def test_a_selector_without_objects_is_an_error_and_no_demand() -> None:
+def test_a_selector_without_objects_is_an_error_and_creates_no_demand() -> None:
     prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
     house = make_house(prometheus)
 
@@ -91,7 +91,7 @@ def test_objects_that_are_not_known_yet_are_an_error() -> None:
         ask(house)
 
 
-def test_a_metric_selector_that_promql_cannot_say_is_an_error_and_leaves_no_demand() -> None:
+def test_a_metric_selector_that_promql_cannot_express_is_an_error_without_demand() -> None:
     prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
     house = make_house(prometheus)
 
@@ -101,7 +101,7 @@ def test_a_metric_selector_that_promql_cannot_say_is_an_error_and_leaves_no_dema
     assert house.counter("tidewatch_adapter_demanded_metrics") == 0
 
 
-def test_the_second_asker_is_answered_from_memory() -> None:
+def test_a_second_request_is_answered_from_memory() -> None:
     prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
     house = make_house(prometheus)
     first = ask(house)
@@ -112,7 +112,7 @@ def test_the_second_asker_is_answered_from_memory() -> None:
     assert len(prometheus.asked) == 1
 
 
-def test_a_refresh_brings_new_values_and_a_new_moment() -> None:
+def test_a_refresh_brings_new_values_and_a_new_time() -> None:
     prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
     house = make_house(prometheus)
     ask(house)
@@ -132,16 +132,14 @@ def test_a_refresh_brings_new_values_and_a_new_moment() -> None:
         (UnexpectedAnswerError("q", "an HTML page"), SourceUnreachableError),
     ],
 )
-def test_what_prometheus_fails_with_is_told_in_the_askers_terms(
-    failure: PrometheusError, error: type[ReadingError]
-) -> None:
+def test_failures_of_prometheus_become_reading_errors(failure: PrometheusError, error: type[ReadingError]) -> None:
     house = make_house(ScriptedPrometheus(answer=lambda _query: failure))
 
     with pytest.raises(error, match=failure.cause.replace("(", r"\(").replace(")", r"\)")):
         ask(house)
 
 
-def test_a_failure_is_told_again_at_once_and_heals_by_itself() -> None:
+def test_a_failure_is_repeated_without_a_query_and_recovers_by_itself() -> None:
     prometheus = ScriptedPrometheus(answer=lambda _query: DOWN)
     house = make_house(prometheus)
     for _ in range(3):
@@ -158,15 +156,15 @@ def test_a_failure_is_told_again_at_once_and_heals_by_itself() -> None:
     assert ask(house).values == (("web-0", 1.0), ("web-1", 2.5))
 
 
-def test_answers_outlive_prometheus_until_they_are_too_old_and_then_the_reason_is_told() -> None:
+def test_answers_are_served_during_an_outage_until_too_old_and_then_fail_with_the_reason() -> None:
     prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
     house = make_house(prometheus)
     first = ask(house)
     prometheus.answer = lambda _query: DOWN
     house.pass_time(59.5)
-    told = ask(house)
-    assert told == replace(first, warnings=told.warnings)
-    assert told.warnings == ("this answer is 60 s old: Prometheus cannot be asked",)
+    stale = ask(house)
+    assert stale == replace(first, warnings=stale.warnings)
+    assert stale.warnings == ("this answer is 60 s old: Prometheus cannot be asked",)
     house.pass_time(1)
 
     with pytest.raises(AnswerTooOldError, match="connection refused; the last good answer is 61 s old"):
@@ -176,7 +174,7 @@ def test_answers_outlive_prometheus_until_they_are_too_old_and_then_the_reason_i
     assert ask(house).values == first.values
 
 
-def test_an_answer_is_too_old_when_the_machine_slept() -> None:
+def test_an_answer_is_too_old_after_the_machine_slept() -> None:
     prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
     house = make_house(prometheus)
     ask(house)
@@ -186,7 +184,7 @@ def test_an_answer_is_too_old_when_the_machine_slept() -> None:
         ask(house)
 
 
-def test_a_wall_clock_set_back_makes_no_answer_young() -> None:
+def test_a_wall_clock_set_back_does_not_make_an_answer_young() -> None:
     prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
     house = make_house(prometheus)
     ask(house)
@@ -208,7 +206,7 @@ def test_a_wall_clock_set_back_makes_no_answer_young() -> None:
         ([({"instance": "i"}, "1")], NoSampleError, "without the label 'pod'"),
     ],
 )
-def test_what_is_no_number_never_becomes_one(
+def test_unusable_samples_are_errors_and_never_numbers(
     samples: Sequence[tuple[dict[str, str], str]], error: type[ReadingError], message: str
 ) -> None:
     house = make_house(ScriptedPrometheus(answer=lambda _query: reply(*samples)))
@@ -225,19 +223,19 @@ def test_a_partial_answer_is_an_error_and_not_a_number() -> None:
         ask(house)
 
 
-def test_a_partial_answer_does_not_take_the_place_of_a_whole_one() -> None:
+def test_a_partial_answer_does_not_replace_a_whole_one() -> None:
     prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
     house = make_house(prometheus)
     whole = ask(house)
     prometheus.answer = lambda _query: Reply(PODS.samples[:1], ("a store is missing",))
     house.pass_time(30)
 
-    told = ask(house)
-    assert (told.values, told.evaluated_at) == (whole.values, whole.evaluated_at)
-    assert told.warnings == ("this answer is 30 s old: Prometheus answers only a part",)
+    stale = ask(house)
+    assert (stale.values, stale.evaluated_at) == (whole.values, whole.evaluated_at)
+    assert stale.warnings == ("this answer is 30 s old: Prometheus answers only a part",)
 
 
-def test_what_promql_says_for_information_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_info_annotations_of_promql_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     noted = Reply(PODS.samples, ("PromQL info: metric might not be a counter",))
     house = make_house(ScriptedPrometheus(answer=lambda _query: noted))
     with caplog.at_level(logging.WARNING):
@@ -264,7 +262,7 @@ def test_an_outage_is_logged_when_it_begins_and_when_it_ends(caplog: pytest.LogC
     assert [message.split(";")[0] for message in messages] == ["queries to Prometheus fail", "Prometheus answers again"]
 
 
-def test_a_fault_of_the_program_harms_its_query_alone_and_is_counted(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_internal_error_fails_only_its_query_and_is_counted(caplog: pytest.LogCaptureFixture) -> None:
     prometheus = ScriptedPrometheus(answer=lambda query: ZeroDivisionError() if "raw" in query else PODS)
     house = make_house(prometheus)
 
@@ -279,7 +277,7 @@ def test_a_fault_of_the_program_harms_its_query_alone_and_is_counted(caplog: pyt
     assert ask(house, "raw").values
 
 
-def test_an_exact_query_names_the_objects_of_the_moment() -> None:
+def test_an_exact_query_names_the_current_objects() -> None:
     prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
     objects = MadeUpObjects({"shop": ["web-0", "web-1"]})
     house = make_house(prometheus, objects=objects)
@@ -292,7 +290,7 @@ def test_an_exact_query_names_the_objects_of_the_moment() -> None:
     assert ask(house, "only_exact").values == (("web-1", 2.5),)
 
 
-def test_an_exact_query_is_not_sent_while_no_object_is_there() -> None:
+def test_an_exact_query_is_not_sent_while_there_is_no_object() -> None:
     prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
     objects = MadeUpObjects({"shop": ["web-0"]})
     house = make_house(prometheus, objects=objects)
@@ -303,7 +301,7 @@ def test_an_exact_query_is_not_sent_while_no_object_is_there() -> None:
     assert len(prometheus.asked) == 1
 
 
-def test_each_exact_asker_has_a_query_of_its_own() -> None:
+def test_each_exact_request_has_a_query_of_its_own() -> None:
     prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
     house = make_house(prometheus)
     ask(house, "only_exact", ByName("web-0"))
@@ -313,7 +311,7 @@ def test_each_exact_asker_has_a_query_of_its_own() -> None:
     assert len(prometheus.asked) == len(set(prometheus.asked)) == 3
 
 
-def test_samples_that_are_nobodys_value_are_counted_by_reason() -> None:
+def test_dropped_samples_are_counted_by_reason() -> None:
     answer = reply(
         ({"pod": "web-0"}, "NaN"),
         ({"pod": "web-1"}, "-Inf"),
@@ -333,7 +331,7 @@ def test_samples_that_are_nobodys_value_are_counted_by_reason() -> None:
     assert counted == {"nan": 1, "inf": 1, "stale": 0, "foreign_namespace": 1, "unknown_object": 1, "duplicate": 2}
 
 
-def test_no_more_than_so_many_refreshes_run_at_once() -> None:
+def test_the_number_of_concurrent_refreshes_is_bounded() -> None:
     threads = Threads()
     prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
     objects = MadeUpObjects({"shop": [f"web-{number}" for number in range(12)]})

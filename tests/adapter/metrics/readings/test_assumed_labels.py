@@ -59,7 +59,7 @@ ASKING = pytest.mark.parametrize("ask", [pods, external])
 
 
 @ASKING
-def test_nothing_stands_for_no_data_before_the_labels_of_the_series_are_known(ask: Callable[[House], float]) -> None:
+def test_there_is_no_stand_in_before_the_labels_of_the_series_are_known(ask: Callable[[House], float]) -> None:
     prometheus = ScriptedPrometheus(busy, refused)
     house = make_house(prometheus, rules=rules())
     house.readings.run_due()
@@ -75,14 +75,14 @@ def test_nothing_stands_for_no_data_before_the_labels_of_the_series_are_known(as
 
 
 @ASKING
-def test_once_no_series_were_found_the_value_stands_for_no_data(ask: Callable[[House], float]) -> None:
+def test_the_value_stands_in_once_a_look_up_found_no_series(ask: Callable[[House], float]) -> None:
     house = make_house(ScriptedPrometheus(lambda _: reply()), rules=rules())
     house.readings.run_due()
 
     assert ask(house) == 0.0
 
 
-def test_a_label_that_the_selector_requires_is_known() -> None:
+def test_a_label_that_the_selector_requires_needs_no_look_up() -> None:
     house = make_house(ScriptedPrometheus(lambda _: reply(), refused), rules=rules('load{pod_name!=""}'))
     house.readings.run_due()
 

@@ -65,7 +65,7 @@ class House:
         self.backends.open(Rulebook(rules, backends=declared))
 
 
-def test_a_new_password_takes_effect_also_while_a_retained_rule_has_the_old_one() -> None:
+def test_a_new_password_takes_effect_while_a_retained_rule_keeps_the_old_one() -> None:
     house = House()
     house.open(backend("one"))
     house.open(backend("two"), backend("one"), declared=(backend("two"),))
@@ -75,7 +75,7 @@ def test_a_new_password_takes_effect_also_while_a_retained_rule_has_the_old_one(
     assert house.opened == ["one", "two"]
 
 
-def test_what_asked_another_address_is_never_given_for_the_name() -> None:
+def test_a_connection_to_another_address_is_not_reused_for_the_same_name() -> None:
     house = House()
     house.open(backend())
     house.open(backend(port=9091))
@@ -95,7 +95,7 @@ def query(named: Backend | None, number: int) -> Query:
     return made
 
 
-def test_queries_to_one_backend_take_no_place_from_those_to_another() -> None:
+def test_queries_to_one_backend_do_not_delay_those_to_another() -> None:
     settings = ReadingSettings()
     lanes = BackendLanes(settings)
     for number in range(100):

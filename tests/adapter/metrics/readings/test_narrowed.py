@@ -47,7 +47,7 @@ def metric_of(house: House, name: str, *, namespaced: bool) -> Metric:
     return found
 
 
-def test_each_namespace_gets_what_its_own_series_tell() -> None:
+def test_each_namespace_gets_the_value_of_its_own_series() -> None:
     serving = house()
     within, whole = metric_of(serving, "load", namespaced=True), metric_of(serving, "load", namespaced=False)
     for _ in range(2):
@@ -65,7 +65,7 @@ def test_a_namespace_without_series_gets_no_value_of_another(name: str) -> None:
         serving.readings.objects(metric_of(serving, "load", namespaced=True), "empty", ByName(name), EVERYTHING)
 
 
-def test_a_value_for_no_data_stands_for_an_object_that_is_there() -> None:
+def test_an_existing_object_without_data_gets_the_stand_in() -> None:
     serving = house()
     within = metric_of(serving, "queued", namespaced=True)
     serving.pass_time(1)

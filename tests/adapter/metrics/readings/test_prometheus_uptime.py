@@ -30,19 +30,19 @@ FOREIGN = UnexpectedAnswerError("q", "a page for browsers")
 DAY = 86400.0
 
 
-class Asked:
-    """What Prometheus says of its start, and how often that was requested."""
+class FakeStart:
+    """The start time that Prometheus reports, and how often that was requested."""
 
-    def __init__(self, says: Started | PrometheusError) -> None:
-        self.says = says
+    def __init__(self, answer: Started | PrometheusError) -> None:
+        self.answer = answer
         self.times = 0
 
     def __call__(self, seconds: float) -> Started:
         assert 0 < seconds <= 2
         self.times += 1
-        if isinstance(self.says, PrometheusError):
-            raise self.says
-        return self.says
+        if isinstance(self.answer, PrometheusError):
+            raise self.answer
+        return self.answer
 
 
 def wanted(clock: FakeClock, ask: Callable[[float], Started]) -> PrometheusUptime:
@@ -70,51 +70,51 @@ def test_the_look_back_and_the_range_must_have_been_scraped(steady: float, may: 
         (100, Started(90, -math.inf), -math.inf),
         (100, Started(150, -math.inf), 150),
     ],
-    ids=["it does not tell", "long before", "a reload since", "a restart since", "new", "a restart that lost all data"],
+    ids=["unknown", "long before", "a reload since", "a restart since", "new", "a restart that lost all data"],
 )
-def test_since_when_it_collects(first_answer: float, started: Started | None, since: float) -> None:
+def test_the_time_since_when_prometheus_collects(first_answer: float, started: Started | None, since: float) -> None:
     assert collecting_since(first_answer, started) == since
 
 
-def test_who_does_not_tell_its_start_counts_from_its_first_answer() -> None:
-    clock, asked = FakeClock(), Asked(UnexpectedAnswerError("q", "404"))
-    uptime = wanted(clock, asked)
+def test_without_a_start_time_prometheus_counts_from_its_first_answer() -> None:
+    clock, fake_start = FakeClock(), FakeStart(UnexpectedAnswerError("q", "404"))
+    uptime = wanted(clock, fake_start)
     assert since(clock, uptime) == 0
     uptime.answered()
     uptime.ask_start()
     clock.forward(50)
     uptime.ask_start()
     assert since(clock, uptime) == 50
-    assert asked.times == 1, "in vain: not asked again for a minute"
+    assert fake_start.times == 1, "in vain: not tried again for a minute"
     clock.forward(10)
     uptime.ask_start()
-    assert asked.times == 2
+    assert fake_start.times == 2
 
 
-def test_its_own_word_reaches_back_before_the_first_answer() -> None:
+def test_the_start_time_of_prometheus_reaches_back_before_the_first_answer() -> None:
     clock = FakeClock()
-    uptime = wanted(clock, Asked(Started(START - DAY, START - 3600)))
+    uptime = wanted(clock, FakeStart(Started(START - DAY, START - 3600)))
     uptime.answered()
     uptime.ask_start()
     assert since(clock, uptime) == pytest.approx(3600), "it may have read its old data for most of that day"
 
 
-def test_a_new_one_misses_nothing_and_one_that_follows_it_may_have_lost_its_data() -> None:
+def test_a_new_prometheus_misses_nothing_and_its_successor_may_have_lost_data() -> None:
     clock = FakeClock()
-    asked = Asked(Started(START - 5, -math.inf))
-    uptime = wanted(clock, asked)
+    fake_start = FakeStart(Started(START - 5, -math.inf))
+    uptime = wanted(clock, fake_start)
     uptime.answered()
     uptime.ask_start()
     assert since(clock, uptime) == math.inf
-    asked.says = Started(START - 1, -math.inf)
+    fake_start.answer = Started(START - 1, -math.inf)
     clock.forward(10)
     uptime.ask_start()
     assert since(clock, uptime) == pytest.approx(11)
 
 
-def test_one_that_read_its_old_data_for_long_has_not_collected_meanwhile() -> None:
+def test_a_prometheus_that_replays_old_data_does_not_collect_meanwhile() -> None:
     clock = FakeClock()
-    uptime = wanted(clock, Asked(Started(START - 720, START - 10)))
+    uptime = wanted(clock, FakeStart(Started(START - 720, START - 10)))
     uptime.answered()
     uptime.ask_start()
     assert since(clock, uptime) == pytest.approx(10)
@@ -123,7 +123,7 @@ def test_one_that_read_its_old_data_for_long_has_not_collected_meanwhile() -> No
 @pytest.mark.parametrize("error", [DOWN, AuthenticationRefusedError("q", "401")])
 def test_an_outage_counts_from_its_end(error: PrometheusError) -> None:
     clock = FakeClock()
-    uptime = wanted(clock, Asked(Started(START - DAY, START - DAY)))
+    uptime = wanted(clock, FakeStart(Started(START - DAY, START - DAY)))
     uptime.answered()
     uptime.ask_start()
     uptime.failed(error, clock.now)
@@ -135,84 +135,84 @@ def test_an_outage_counts_from_its_end(error: PrometheusError) -> None:
     assert since(clock, uptime) == 40
 
 
-def test_its_start_is_asked_for_anew_after_each_outage_and_every_few_seconds() -> None:
-    clock, asked = FakeClock(), Asked(Started(START - DAY, START - DAY))
-    uptime = wanted(clock, asked)
+def test_the_start_time_is_fetched_after_each_outage_and_every_few_seconds() -> None:
+    clock, fake_start = FakeClock(), FakeStart(Started(START - DAY, START - DAY))
+    uptime = wanted(clock, fake_start)
     for _ in range(3):
         uptime.answered()
         uptime.ask_start()
-    assert asked.times == 1
+    assert fake_start.times == 1
     uptime.failed(DOWN, clock.now)
     uptime.answered()
     uptime.ask_start()
-    assert asked.times == 2
+    assert fake_start.times == 2
     clock.forward(5)
     uptime.ask_start()
-    assert asked.times == 3
+    assert fake_start.times == 3
 
 
-def test_a_restart_between_two_queries_is_seen() -> None:
-    clock, asked = FakeClock(), Asked(Started(START - DAY, START - DAY))
-    uptime = wanted(clock, asked)
+def test_a_restart_between_two_queries_is_detected() -> None:
+    clock, fake_start = FakeClock(), FakeStart(Started(START - DAY, START - DAY))
+    uptime = wanted(clock, fake_start)
     uptime.answered()
     uptime.ask_start()
     clock.forward(100)
-    asked.says = Started(START + 98, START + 99)
+    fake_start.answer = Started(START + 98, START + 99)
     uptime.answered()
     uptime.ask_start()
     assert since(clock, uptime) == pytest.approx(1)
     # Of two servers behind one address the younger counts.
-    asked.says = Started(START - DAY, START - DAY)
+    fake_start.answer = Started(START - DAY, START - DAY)
     clock.forward(10)
     uptime.ask_start()
     assert since(clock, uptime) == pytest.approx(11)
 
 
-def test_a_restart_is_seen_after_the_clocks_were_set_back() -> None:
-    clock, asked = FakeClock(), Asked(Started(START - 3600, START - 3600))
-    uptime = wanted(clock, asked)
+def test_a_restart_is_detected_after_the_clocks_were_set_back() -> None:
+    clock, fake_start = FakeClock(), FakeStart(Started(START - 3600, START - 3600))
+    uptime = wanted(clock, fake_start)
     uptime.answered()
     uptime.ask_start()
     clock.wall_offset -= DAY
     clock.forward(100)
-    asked.says = Started(START + 98 - DAY, START + 99 - DAY)
+    fake_start.answer = Started(START + 98 - DAY, START + 99 - DAY)
     uptime.answered()
     uptime.ask_start()
     assert since(clock, uptime) == pytest.approx(1)
 
 
-def test_clocks_that_are_set_back_are_no_restart() -> None:
-    clock, asked = FakeClock(), Asked(Started(START - 3600, START - 3600))
-    uptime = wanted(clock, asked)
-    replicas = asked.says, Started(START - 1800, START - 1800)
+def test_clocks_that_are_set_back_are_not_a_restart() -> None:
+    clock, fake_start = FakeClock(), FakeStart(Started(START - 3600, START - 3600))
+    uptime = wanted(clock, fake_start)
+    replicas = fake_start.answer, Started(START - 1800, START - 1800)
     for back in (0.0, DAY):
         clock.wall_offset -= back
-        for asked.says in replicas * 2:
+        for fake_start.answer in replicas * 2:
             uptime.answered()
             uptime.ask_start()
             clock.forward(10)
     assert since(clock, uptime) == pytest.approx(1800 + 80)
 
 
-def test_a_start_in_the_future_counts_from_when_it_was_told() -> None:
+def test_a_start_time_in_the_future_counts_from_when_it_was_fetched() -> None:
     """The clock of Prometheus is ahead, or was when it started."""
-    clock, asked = FakeClock(), Asked(Started(START + DAY, START + DAY))
-    uptime = wanted(clock, asked)
+    clock, fake_start = FakeClock(), FakeStart(Started(START + DAY, START + DAY))
+    uptime = wanted(clock, fake_start)
     uptime.answered()
     uptime.ask_start()
     clock.forward(600)
     uptime.answered()
     uptime.ask_start()
     assert since(clock, uptime) == pytest.approx(600)
-    asked.says = Started(START + 650, START + 650)
+    fake_start.answer = Started(START + 650, START + 650)
     clock.forward(60)
     uptime.ask_start()
     assert since(clock, uptime) == pytest.approx(10)
 
 
-def test_a_restart_is_seen_by_all_queries_that_end_at_the_same_time() -> None:
+def test_a_restart_is_detected_by_all_queries_that_end_at_the_same_time() -> None:
     clock, seen = FakeClock(), list[float]()
-    says = [Started(START - DAY, START - DAY)]
+    answer = [Started(START - DAY, START - DAY)]
 
     def another_query() -> None:
         uptime.ask_start()
@@ -221,17 +221,17 @@ def test_a_restart_is_seen_by_all_queries_that_end_at_the_same_time() -> None:
     other = threading.Thread(target=another_query, daemon=True)
 
     def ask(_seconds: float) -> Started:
-        if len(says) > 1:
+        if len(answer) > 1:
             other.start()
             # If it does not wait for this answer, it ends now.
             other.join(0.2)
-        return says[-1]
+        return answer[-1]
 
     uptime = wanted(clock, ask)
     uptime.answered()
     uptime.ask_start()
     clock.forward(100)
-    says.append(Started(START + 98, START + 99))
+    answer.append(Started(START + 98, START + 99))
     uptime.answered()
     uptime.ask_start()
     other.join(10)
@@ -239,7 +239,7 @@ def test_a_restart_is_seen_by_all_queries_that_end_at_the_same_time() -> None:
 
 
 @pytest.mark.parametrize("error", [LATE, FOREIGN])
-def test_one_bad_query_beside_good_ones_is_no_outage(error: PrometheusError) -> None:
+def test_one_failing_query_among_good_ones_is_not_an_outage(error: PrometheusError) -> None:
     clock = FakeClock()
     uptime = PrometheusUptime(clock.clock)
     for _ in range(40):
@@ -251,7 +251,7 @@ def test_one_bad_query_beside_good_ones_is_no_outage(error: PrometheusError) -> 
 
 
 @pytest.mark.parametrize("error", [LATE, FOREIGN])
-def test_a_server_that_answers_nobody_is_away(error: PrometheusError) -> None:
+def test_a_server_that_answers_no_query_is_away(error: PrometheusError) -> None:
     clock = FakeClock()
     uptime = PrometheusUptime(clock.clock)
     uptime.failed(error, clock.now - 10)
@@ -265,7 +265,7 @@ def test_a_server_that_answers_nobody_is_away(error: PrometheusError) -> None:
 
 
 @pytest.mark.parametrize("error", [QueryRefusedError("q", "bad_data", "parse error"), AnswerTooLargeError("q", "big")])
-def test_who_refuses_a_query_is_there(error: PrometheusError) -> None:
+def test_a_server_that_refuses_a_query_is_up(error: PrometheusError) -> None:
     clock = FakeClock()
     uptime = PrometheusUptime(clock.clock)
     uptime.failed(error, clock.now)
@@ -284,24 +284,24 @@ def test_a_server_that_hangs_between_two_answers_is_away() -> None:
     assert since(clock, uptime) == 0
 
 
-def test_it_is_not_asked_where_no_rule_needs_to_know() -> None:
-    clock, asked = FakeClock(), Asked(Started(START - DAY, START - DAY))
-    uptime = PrometheusUptime(clock.clock, asked)
+def test_the_start_time_is_not_fetched_unless_a_rule_needs_it() -> None:
+    clock, fake_start = FakeClock(), FakeStart(Started(START - DAY, START - DAY))
+    uptime = PrometheusUptime(clock.clock, fake_start)
     uptime.answered()
     uptime.ask_start()
-    assert (asked.times, since(clock, uptime)) == (0, 0)
+    assert (fake_start.times, since(clock, uptime)) == (0, 0)
 
 
-def test_a_wall_clock_that_jumps_makes_nothing_steadier() -> None:
+def test_a_wall_clock_that_jumps_does_not_lengthen_the_uptime() -> None:
     clock = FakeClock()
-    uptime = wanted(clock, Asked(Started(START - 20, START - 20)))
+    uptime = wanted(clock, FakeStart(Started(START - 20, START - 20)))
     uptime.answered()
     uptime.ask_start()
     clock.wall_offset += 3600
     assert since(clock, uptime) == pytest.approx(20)
 
 
-def test_who_does_not_tell_its_start_may_have_been_away_while_nobody_asked() -> None:
+def test_without_a_start_time_prometheus_may_have_been_away_between_queries() -> None:
     clock = FakeClock()
     uptime = PrometheusUptime(clock.clock)
     uptime.answered()
@@ -312,9 +312,9 @@ def test_who_does_not_tell_its_start_may_have_been_away_while_nobody_asked() -> 
     assert since(clock, uptime) == 30
 
 
-def test_who_tells_its_start_was_up_while_nobody_asked() -> None:
+def test_with_a_start_time_prometheus_was_up_between_queries() -> None:
     clock = FakeClock()
-    uptime = wanted(clock, Asked(Started(START - DAY, START - DAY)))
+    uptime = wanted(clock, FakeStart(Started(START - DAY, START - DAY)))
     uptime.answered()
     uptime.ask_start()
     clock.forward(3 * DAY)
@@ -325,7 +325,7 @@ def test_who_tells_its_start_was_up_while_nobody_asked() -> None:
 
 def test_no_samples_are_collected_while_the_machine_sleeps() -> None:
     clock = FakeClock()
-    uptime = wanted(clock, Asked(Started(START - DAY, START - DAY)))
+    uptime = wanted(clock, FakeStart(Started(START - DAY, START - DAY)))
     uptime.answered()
     uptime.ask_start()
     # The monotonic clock stands still then.

@@ -19,7 +19,7 @@ BUCKETS = 'PromQL warning: bucket label "le" is missing or has a malformed value
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("text", "public"),
     [
         (DUPLICATES, "found duplicate series for the match group … (all of it is in the adapter's log)"),
         (BUCKETS, "PromQL warning: bucket label … (all of it is in the adapter's log)"),
@@ -31,11 +31,11 @@ BUCKETS = 'PromQL warning: bucket label "le" is missing or has a malformed value
         ("", ""),
     ],
 )
-def test_what_prometheus_says_ends_where_it_begins_to_quote(said: str, told: str) -> None:
-    assert without_series(said) == told
+def test_the_text_of_prometheus_is_cut_where_it_quotes_series(text: str, public: str) -> None:
+    assert without_series(text) == public
 
 
-def test_what_is_wrong_with_the_text_of_a_query_is_told_whole() -> None:
+def test_an_error_in_the_text_of_a_query_is_shown_in_full() -> None:
     error = QueryRefusedError(
         "sum(", "bad_data", 'invalid parameter "query": 1:5: parse error: unclosed left parenthesis'
     )
@@ -43,7 +43,7 @@ def test_what_is_wrong_with_the_text_of_a_query_is_told_whole() -> None:
     assert public_text(error) == str(error)
 
 
-def test_what_quotes_nothing_is_told_as_it_is() -> None:
+def test_a_text_without_quotes_needs_no_public_form() -> None:
     assert public_text(PrometheusTimeoutError("up", "no answer")) is None
 
 
@@ -55,7 +55,7 @@ def test_what_quotes_nothing_is_told_as_it_is() -> None:
         (reply(({"pod": "web-0"}, "5"), warnings=['store {cluster="bank"} is away']), PartialAnswerError),
     ],
 )
-def test_the_error_has_both_the_whole_for_the_log_and_what_askers_may_read(
+def test_an_error_has_a_full_message_for_the_log_and_a_public_one_for_clients(
     answer: Reply | PrometheusError, error: type[QueryRefusedByPrometheusError | PartialAnswerError]
 ) -> None:
     house = make_house(ScriptedPrometheus(answer=lambda _query: answer))
@@ -67,7 +67,7 @@ def test_the_error_has_both_the_whole_for_the_log_and_what_askers_may_read(
     assert "(all of it is in the adapter's log)" in raised.value.public_message
 
 
-def test_of_a_wide_query_only_how_it_fails_is_told_when_its_answers_grow_too_old() -> None:
+def test_the_error_of_a_wide_query_is_shown_without_text_of_prometheus() -> None:
     failing: list[PrometheusError] = []
     names = [f"ns-{number}" for number in range(9)]
 

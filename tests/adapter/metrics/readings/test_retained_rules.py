@@ -43,7 +43,7 @@ BROKEN = OWN.replace("metricsQuery", "metricQuery")
         ((YET_TO_COME, OWN), (YET_TO_COME, BROKEN), "own_total"),
     ],
     ids=[
-        "nobody else",
+        "no other rule",
         "the last in the file, as before",
         "another that is later, as before",
         "one that is new",
@@ -53,7 +53,7 @@ BROKEN = OWN.replace("metricsQuery", "metricQuery")
         "no other without series",
     ],
 )
-def test_a_new_rule_wins_the_name_and_all_others_stay_as_they_were(
+def test_a_new_rule_takes_the_name_and_other_rules_do_not(
     before: tuple[str, ...], now: tuple[str, ...], series: str
 ) -> None:
     former = "rules:" + "".join(before)
@@ -82,17 +82,17 @@ resourceRules:
 """
 
 
-def test_what_pods_use_goes_on_by_the_last_good_rule_and_says_so() -> None:
+def test_usage_is_served_by_the_last_good_rule_with_a_warning() -> None:
     sample = ({"namespace": "shop", "pod": "web-0", "container": "app"}, "2")
     prometheus = ScriptedPrometheus(answer=lambda _query: reply(sample))
     house = make_house(prometheus, rules=RESOURCES)
-    pods, everyone = find_resource(BUILT_IN, "", "pods"), BySelector(EVERYTHING)
-    before = house.readings.usage(pods, "shop", everyone)
+    pods, all_pods = find_resource(BUILT_IN, "", "pods"), BySelector(EVERYTHING)
+    before = house.readings.usage(pods, "shop", all_pods)
     assert (len(before.items), before.warnings) == (1, ())
     broken = RESOURCES.replace("<<.LabelMatchers>>", "<<.LabelMatcher>>")
     parsed = parse_rulebook([load_documents(broken, "rules.yaml")], MadeUpObjects().resource)
     house.readings.replace_rulebook(retained_in(parsed, rulebook_of(RESOURCES)).rulebook)
-    after = house.readings.usage(pods, "shop", everyone)
+    after = house.readings.usage(pods, "shop", all_pods)
     assert (after.items, len(prometheus.asked)) == (before.items, 1)
     (warning,) = after.warnings
     assert "resourceRules.cpu, rules.yaml:" in warning

@@ -34,7 +34,7 @@ def states_of(rulebook: Rulebook) -> list[DiscoveredRule]:
     return [DiscoveredRule(rule, {}) for rule in rulebook.rules]
 
 
-def test_a_resource_rule_is_one_rule_though_it_tells_of_pods_and_of_nodes(rulebook: Rulebook) -> None:
+def test_a_resource_rule_for_pods_and_nodes_counts_as_one_rule(rulebook: Rulebook) -> None:
     ids = [rule.id for rule in rules_in_force(states_of(rulebook), rulebook.resource)]
     assert ids == [*(rule.id for rule in rulebook.rules), "resourceRules.cpu"]
 
@@ -43,7 +43,7 @@ def test_a_resource_rule_is_one_rule_though_it_tells_of_pods_and_of_nodes(rulebo
     ("look_up", "successes", "last"),
     [(None, {}, 0.0), (7.0, {}, 7.0), (7.0, {"rules[0]": 9.0}, 9.0), (7.0, {"rules[0]": 5.0}, 7.0)],
 )
-def test_the_last_answer_is_that_of_a_look_up_or_of_a_query(
+def test_the_last_answer_is_the_later_one_of_look_ups_and_queries(
     rulebook: Rulebook, look_up: float | None, successes: dict[str, float], last: float
 ) -> None:
     first, *others = states_of(rulebook)
@@ -51,10 +51,10 @@ def test_the_last_answer_is_that_of_a_look_up_or_of_a_query(
     assert last_answer([first, *others], successes) == last
 
 
-def test_rules_are_counted_by_state_and_those_that_are_gone_in_none(rulebook: Rulebook) -> None:
+def test_rules_are_counted_by_state_and_removed_ones_are_not_counted(rulebook: Rulebook) -> None:
     first, second, *others = states_of(rulebook)
     first.failure, first.succeeded_at, second.succeeded_at = "no", 3.0, 4.0
-    told = overview(
+    overview_ = overview(
         rulebook,
         [first, second, *others],
         [],
@@ -64,5 +64,5 @@ def test_rules_are_counted_by_state_and_those_that_are_gone_in_none(rulebook: Ru
         values_held=0,
     )
     number = len(rulebook.rules) + 1
-    assert told.rule_states == {"ok": number - 2, "refused": 0, "failing": 2, "retained": 0}
-    assert told.last_success == {first.rule.id: 5.0, second.rule.id: 4.0, "resourceRules.cpu": 2.0}
+    assert overview_.rule_states == {"ok": number - 2, "refused": 0, "failing": 2, "retained": 0}
+    assert overview_.last_success == {first.rule.id: 5.0, second.rule.id: 4.0, "resourceRules.cpu": 2.0}

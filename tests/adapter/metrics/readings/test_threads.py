@@ -1,4 +1,4 @@
-"""Askers, refreshes, look-ups, reloads and a Prometheus that sometimes fails, all at once."""
+"""Clients, refreshes, look-ups, reloads and a Prometheus that sometimes fails, all at once."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ OBJECTS = MadeUpObjects({ns: ["web-0", "db-0"] for ns in NAMESPACES})
 SELECTORS = [parse_selector("app=web"), parse_selector("app=db"), EVERYTHING]
 METRICS = ["http_rps", "raw", "only_exact"]
 ALLOWED = (SourceUnreachableError, SourceSlowError, QueryRefusedByPrometheusError)
-ASKERS, REQUESTS, RELOADS = 4, 700, 12
+CLIENTS, REQUESTS, RELOADS = 4, 700, 12
 
 
 def value_of(namespace: str, pod: str) -> float:
@@ -69,7 +69,7 @@ class Flaky:
         return Reply(tuple(pair for pair in self.whole.samples if set(asked) <= set(pair[0].values())))
 
 
-def ask_many(house: House, seed: int, seen: Counter[str]) -> None:
+def request_many(house: House, seed: int, seen: Counter[str]) -> None:
     chooser = random.Random(seed)
     for _ in range(REQUESTS):
         namespace = chooser.choice(NAMESPACES)
@@ -92,7 +92,7 @@ def check_queue(house: House, namespace: str, queue: str) -> None:
     assert [row.value for row in rows] == [value_of(namespace, queue)]
 
 
-def test_nothing_breaks_when_all_of_it_happens_at_once() -> None:
+def test_concurrent_requests_refreshes_look_ups_and_reloads_give_right_values() -> None:
     flaky, seen, over = Flaky(), Counter[str](), threading.Event()
     with ThreadPoolExecutor(max_workers=16) as pool:
         house = make_house(
@@ -114,7 +114,7 @@ def test_nothing_breaks_when_all_of_it_happens_at_once() -> None:
                 over.wait(0.05)
 
         ticking = pool.submit(tick)
-        work = [pool.submit(ask_many, house, seed, seen) for seed in range(ASKERS)]
+        work = [pool.submit(request_many, house, seed, seen) for seed in range(CLIENTS)]
         work.append(pool.submit(reload))
         try:
             for future in work:

@@ -42,7 +42,7 @@ def notice(count: int) -> str:
 
 
 @pytest.mark.parametrize(("which", "warnings"), [(WEB, (notice(2),)), (ByName("web-0"), ())], ids=["a list", "one"])
-def test_a_list_of_a_metric_counts_those_of_its_namespace(
+def test_a_list_of_a_metric_counts_unreadable_objects_of_its_namespace(
     house: House, which: ByName | BySelector, warnings: tuple[str, ...]
 ) -> None:
     answer = house.readings.objects(house.pods("depth"), "shop", which, EVERYTHING)
@@ -61,7 +61,7 @@ def test_a_list_of_a_metric_counts_those_of_its_namespace(
     ],
     ids=["a list", "a list of all namespaces", "one", "one name in all namespaces"],
 )
-def test_a_list_of_usage_counts_those_of_the_namespaces_that_it_covers(
+def test_a_list_of_usage_counts_unreadable_objects_of_its_namespaces(
     house: House, namespace: str | None, which: ByName | BySelector | NamedBySelector, warnings: tuple[str, ...]
 ) -> None:
     answer = house.readings.usage(PODS, namespace, which)
@@ -69,7 +69,7 @@ def test_a_list_of_usage_counts_those_of_the_namespaces_that_it_covers(
     assert ([item.name for item in answer.items], answer.warnings) == (["web-0"], warnings)
 
 
-def test_an_explanation_has_the_same_notice(house: House) -> None:
+def test_an_explanation_counts_unreadable_objects_too(house: House) -> None:
     found = house.readings.explain(Question("depth", Api.CUSTOM, PODS, "shop"))
 
     assert notice(2) in [step.detail for step in found.steps]

@@ -98,7 +98,7 @@ def number(came: Came) -> float:
     return math.nan if came.value == "histogram" else float(came.value)
 
 
-def asked(house: House, metric: str, namespace: str) -> Iterator[tuple[str, float, bool]]:
+def answered(house: House, metric: str, namespace: str) -> Iterator[tuple[str, float, bool]]:
     """Yield each pod, its value, and whether the value stands in for no data; nothing if the answer is an error."""
     try:
         answer = house.readings.objects(house.pods(metric), namespace, ALL, EVERYTHING)
@@ -110,12 +110,12 @@ def asked(house: House, metric: str, namespace: str) -> Iterator[tuple[str, floa
 
 @settings(max_examples=30, deadline=None)
 @given(samples=SAMPLES)
-def test_a_value_of_a_pod_is_that_of_its_only_sample(samples: tuple[Came, ...]) -> None:
+def test_the_value_of_a_pod_is_that_of_its_only_sample(samples: tuple[Came, ...]) -> None:
     house, _, _ = house_with(samples)
     for metric in ("raw", "highest", "filled"):
-        # The first four are asked for one by one, all five together.
+        # The first four are queried one by one, all five together.
         for namespace in (*NAMESPACES, *NAMESPACES):
-            for name, value, stands_in in asked(house, metric, namespace):
+            for name, value, stands_in in answered(house, metric, namespace):
                 own = of(samples, namespace, pod=name)
                 if stands_in:
                     assert metric == "filled"
@@ -127,7 +127,7 @@ def test_a_value_of_a_pod_is_that_of_its_only_sample(samples: tuple[Came, ...]) 
 
 @settings(max_examples=30, deadline=None)
 @given(samples=SAMPLES)
-def test_rows_are_those_of_the_namespace_all_of_them_and_all_finite(samples: tuple[Came, ...]) -> None:
+def test_rows_are_all_those_of_the_namespace_and_all_finite(samples: tuple[Came, ...]) -> None:
     house, _, _ = house_with(samples)
     for namespace in (*NAMESPACES, *NAMESPACES):
         try:
@@ -146,9 +146,7 @@ def test_rows_are_those_of_the_namespace_all_of_them_and_all_finite(samples: tup
 @example(cpu=(Came(APP, "1"),), memory=(Came(APP, "2"), Came(PROXY, "3")))
 @example(cpu=(Came(APP, "1"), Came(PROXY, "NaN")), memory=(Came(APP, "2"), Came(PROXY, "3")))
 @given(cpu=SAMPLES, memory=SAMPLES)
-def test_use_of_a_container_is_that_of_its_only_sample_and_no_container_is_left_out(
-    cpu: tuple[Came, ...], memory: tuple[Came, ...]
-) -> None:
+def test_usage_of_a_container_is_that_of_its_only_sample(cpu: tuple[Came, ...], memory: tuple[Came, ...]) -> None:
     came = {"cpu": cpu, "memory": memory}
     prometheus = Scripted(lambda query: Script(came["cpu" if "cpu" in query else "memory"]))
     house = make_house(prometheus, rules=RULEBOOK, objects=OBJECTS)
@@ -175,14 +173,12 @@ def test_use_of_a_container_is_that_of_its_only_sample_and_no_container_is_left_
 @settings(max_examples=30, deadline=None)
 @example(samples=(Came(WEB_0, "1", 30.0),), waited=45)
 @given(samples=OF_WEB_0, waited=st.integers(0, 2 * MOST_SECONDS))
-def test_nothing_is_served_that_is_older_than_allowed_while_prometheus_is_away(
-    samples: tuple[Came, ...], waited: int
-) -> None:
+def test_no_value_is_older_than_allowed_during_an_outage(samples: tuple[Came, ...], waited: int) -> None:
     house, _, down = house_with(samples)
-    first = {name: value for name, value, _ in asked(house, "raw", "shop")}
+    first = {name: value for name, value, _ in answered(house, "raw", "shop")}
     down["down"] = PrometheusUnreachableError("q", "connection refused")
     house.pass_time(waited, step=5.0)
-    for name, value, _ in asked(house, "raw", "shop"):
+    for name, value, _ in answered(house, "raw", "shop"):
         assert first[name] == value
         (own,) = of(samples, "shop", pod=name)
         assert waited + max(0.0, own.seconds_late) <= MOST_SECONDS

@@ -118,7 +118,7 @@ def test_a_value_of_another_time_is_not_served(prometheus: ScrapedPrometheus) ->
 
 
 def queries_counted(server: ScrapedPrometheus) -> int:
-    """Return how many instant queries Prometheus says it has answered."""
+    """Return how many instant queries Prometheus has counted."""
     with urllib.request.urlopen(f"{server.url}/metrics", timeout=10) as response:
         families = list(text_string_to_metric_families(response.read().decode()))
     return sum(
@@ -133,51 +133,49 @@ def ask(house: House, metric: str, namespace: str) -> dict[str, float]:
     return dict(house.readings.objects(house.pods(metric), namespace, WEB, EVERYTHING).values)
 
 
-def test_a_thousand_askers_of_pods_metrics_cost_one_query_a_metric_and_refresh(
+def test_a_thousand_requests_for_pod_metrics_cost_one_query_per_metric_and_refresh(
     house: House, prometheus: ScrapedPrometheus
 ) -> None:
-    def all_ask() -> None:
+    def request_all() -> None:
         for metric in METRICS:
             for ns in NAMESPACES:
                 assert ask(house, metric, ns) == {pod: load_of(metric, ns, pod) for pod in ("web-0", "web-1")}
 
     for _ in range(3):
-        all_ask()
+        request_all()
         house.pass_time(15)
     before = queries_counted(prometheus)
     for _ in range(4):
-        all_ask()
+        request_all()
         house.pass_time(15)
 
     # Asked again after 15 s, each metric is refreshed every 7.5 s.
     assert queries_counted(prometheus) - before == len(METRICS) * 60 / 7.5
 
 
-def test_a_thousand_external_askers_with_a_thousand_selectors_cost_one_query_a_refresh(
+def test_a_thousand_external_requests_with_a_thousand_selectors_cost_one_query_a_refresh(
     house: House, prometheus: ScrapedPrometheus
 ) -> None:
     metric = house.external("queue_depth")
     selectors = [parse_selector(f"queue=q{number}") for number in range(QUEUES)]
 
-    def all_ask() -> None:
+    def request_all() -> None:
         for number, selector in enumerate(selectors):
             rows = house.readings.external(metric, "ns0", selector).rows
             assert [row.value for row in rows] == [2.0 * number]
 
     for _ in range(3):
-        all_ask()
+        request_all()
         house.pass_time(15)
     before = queries_counted(prometheus)
     for _ in range(4):
-        all_ask()
+        request_all()
         house.pass_time(15)
 
     assert queries_counted(prometheus) - before == 60 / 7.5
 
 
-def test_an_answer_is_what_anybody_gets_for_the_moment_that_it_states(
-    house: House, prometheus: ScrapedPrometheus
-) -> None:
+def test_an_answer_equals_the_query_result_at_its_time(house: House, prometheus: ScrapedPrometheus) -> None:
     answer = house.readings.objects(house.pods("load3"), "ns7", WEB, EVERYTHING)
     expected = prometheus.query('sum by (pod) (load3{namespace="ns7"})', at=answer.evaluated_at)
 
@@ -193,7 +191,7 @@ def test_an_answer_is_what_anybody_gets_for_the_moment_that_it_states(
         ("missing", NoSampleError, "no sample"),
     ],
 )
-def test_what_is_no_number_in_prometheus_is_none_here(
+def test_samples_without_a_usable_value_in_prometheus_are_errors(
     house: House, pod: str, error: type[ReadingError], message: str
 ) -> None:
     with pytest.raises(error, match=message):
@@ -201,7 +199,7 @@ def test_what_is_no_number_in_prometheus_is_none_here(
     assert house.readings.objects(house.pods("odd"), "ns0", ByName("fine"), EVERYTHING).values == (("fine", 3.0),)
 
 
-def test_external_rows_of_which_some_are_no_numbers_are_an_error(house: House) -> None:
+def test_external_rows_with_a_value_that_is_not_finite_are_an_error(house: House) -> None:
     metric = house.external("odd_rows")
 
     with pytest.raises(PartialAnswerError, match="2 of 3 series have no finite value"):
@@ -209,7 +207,7 @@ def test_external_rows_of_which_some_are_no_numbers_are_an_error(house: House) -
     assert len(house.readings.external(metric, "ns0", parse_selector("queue=t")).rows) == 2
 
 
-def test_a_wide_query_that_breaks_prometheus_own_limit_is_narrowed(
+def test_a_wide_query_beyond_the_limit_of_prometheus_is_narrowed(
     start_prometheus: Callable[..., ScrapedPrometheus],
 ) -> None:
     limited = start_prometheus(extra_flags=["--query.max-samples=60"], stamped=True)
@@ -223,8 +221,10 @@ def test_a_wide_query_that_breaks_prometheus_own_limit_is_narrowed(
         assert house.counter("tidewatch_adapter_plan_narrowings_total", rule="rules[0]", plan="wide") == 1
 
 
-def test_prometheus_is_killed_and_comes_back(start_prometheus: Callable[..., ScrapedPrometheus]) -> None:
-    """Answers go on until they are too old, and then say why; the recovery needs nobody's help."""
+def test_answers_survive_a_killed_prometheus_until_too_old_and_recover(
+    start_prometheus: Callable[..., ScrapedPrometheus],
+) -> None:
+    """Answers go on until they are too old, and then give the reason; the recovery needs no help."""
     server = start_prometheus(stamped=True)
     server.publish(TEXT, seen='odd{pod="fine"}')
     over = threading.Event()

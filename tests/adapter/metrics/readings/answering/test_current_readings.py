@@ -1,4 +1,4 @@
-"""The first requests for a metric wait for its query, even while Prometheus hangs or many ask at once."""
+"""The first requests for a metric wait for its query, even while Prometheus hangs or many come at once."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ def waiting(house: House) -> int:
     return house.readings._current_readings._waiting.total()
 
 
-def test_many_first_askers_wait_for_one_query(pool: ThreadPoolExecutor) -> None:
+def test_many_first_requests_wait_for_one_query(pool: ThreadPoolExecutor) -> None:
     house, prometheus = hanging(pool, wait=20)
-    asked = [pool.submit(ask, house) for _ in range(4)]
+    futures = [pool.submit(ask, house) for _ in range(4)]
     until(lambda: waiting(house) == 4)
     prometheus.gate.set()
 
-    assert {future.result().values for future in asked} == {(("web-0", 1.0),)}
+    assert {future.result().values for future in futures} == {(("web-0", 1.0),)}
     assert len(prometheus.asked) == 1
     assert waiting(house) == 0
 
 
-def test_a_first_asker_does_not_wait_for_ever_and_the_query_serves_later_ones(pool: ThreadPoolExecutor) -> None:
+def test_a_first_request_times_out_and_its_query_serves_later_ones(pool: ThreadPoolExecutor) -> None:
     house, prometheus = hanging(pool, wait=NOT_LONG)
     with pytest.raises(SourceSlowError, match=r"did not answer within 0\.05 s, and the query continues: sum by"):
         ask(house)
@@ -68,21 +68,21 @@ def test_a_first_asker_does_not_wait_for_ever_and_the_query_serves_later_ones(po
     assert len(prometheus.asked) == 1
 
 
-def test_no_more_than_so_many_requests_wait_and_the_others_are_told_at_once(pool: ThreadPoolExecutor) -> None:
+def test_the_number_of_waiting_requests_is_bounded_and_others_fail_at_once(pool: ThreadPoolExecutor) -> None:
     house, prometheus = hanging(pool, wait=20, waiting=2)
-    asked: list[Future[ObjectsAnswer]] = [pool.submit(ask, house, "http_rps", f"web-{number}") for number in range(2)]
+    futures: list[Future[ObjectsAnswer]] = [pool.submit(ask, house, "http_rps", f"web-{number}") for number in range(2)]
     until(lambda: waiting(house) == 2)
 
     with pytest.raises(SourceSlowError, match="at most 2 requests wait at once"):
         ask(house, "raw")
     prometheus.gate.set()
-    assert asked[0].result().values == (("web-0", 1.0),)
+    assert futures[0].result().values == (("web-0", 1.0),)
     until(lambda: waiting(house) == 0)
     until(lambda: house.counter("tidewatch_adapter_refreshes_total", result="ok") == 2)
     assert ask(house, "raw").values == (("web-0", 1.0),)
 
 
-def test_a_known_answer_needs_no_place_among_those_who_wait(pool: ThreadPoolExecutor) -> None:
+def test_a_known_answer_is_returned_even_if_no_more_requests_may_wait(pool: ThreadPoolExecutor) -> None:
     house, prometheus = hanging(pool, wait=20, waiting=1)
     prometheus.gate.set()
     first = ask(house)
@@ -95,22 +95,22 @@ def test_a_known_answer_needs_no_place_among_those_who_wait(pool: ThreadPoolExec
     assert stuck.result().values == first.values
 
 
-def test_a_first_asker_waits_on_when_the_plan_is_narrowed_meanwhile(pool: ThreadPoolExecutor) -> None:
+def test_a_first_request_keeps_waiting_while_the_plan_is_narrowed(pool: ThreadPoolExecutor) -> None:
     house, prometheus = hanging(pool, wait=20)
 
     def refuse_wider(query: str) -> Reply | QueryRefusedError:
         return QueryRefusedError(query, "execution", "no") if 'pod!=""' in query else PODS
 
     prometheus.answer = refuse_wider
-    asked = [pool.submit(ask, house) for _ in range(4)]
+    futures = [pool.submit(ask, house) for _ in range(4)]
     until(lambda: waiting(house) == 4)
     prometheus.gate.set()
 
-    assert {future.result().values for future in asked} == {(("web-0", 1.0),)}
+    assert {future.result().values for future in futures} == {(("web-0", 1.0),)}
     assert len(prometheus.asked) == 2
 
 
-def test_the_first_list_of_a_kind_is_waited_for_within_the_time_of_one_request() -> None:
+def test_a_request_waits_for_the_first_list_of_a_kind() -> None:
     objects = MadeUpObjects({"shop": ["web-0"]}, not_synced=True, syncs_when_awaited=True)
     house = make_house(ScriptedPrometheus(answer=lambda _query: PODS), objects=objects)
     answer = house.readings.objects(house.pods("http_rps"), "shop", BySelector(EVERYTHING), EVERYTHING)
@@ -118,7 +118,7 @@ def test_the_first_list_of_a_kind_is_waited_for_within_the_time_of_one_request()
     assert objects.awaited == [ReadingSettings().first_answer_wait_seconds]
 
 
-def test_a_list_that_does_not_come_in_time_is_told() -> None:
+def test_a_list_that_does_not_arrive_in_time_is_an_error() -> None:
     objects = MadeUpObjects({"shop": ["web-0"]}, not_synced=True)
     house = make_house(ScriptedPrometheus(answer=lambda _query: PODS), objects=objects)
     with pytest.raises(ObjectsNotKnownError, match="the first list of pods has not arrived yet"):
@@ -126,7 +126,7 @@ def test_a_list_that_does_not_come_in_time_is_told() -> None:
     assert len(objects.awaited) == 1
 
 
-def test_no_more_than_a_few_wait_for_a_list(pool: ThreadPoolExecutor) -> None:
+def test_the_number_of_requests_that_wait_for_a_list_is_bounded(pool: ThreadPoolExecutor) -> None:
     house, prometheus = hanging(pool, wait=20, waiting=1)
     objects = house.readings._sources.objects
     assert isinstance(objects, MadeUpObjects)
@@ -163,20 +163,20 @@ def looking_up(pool: ThreadPoolExecutor, wait: float, go_on: threading.Event) ->
     return house
 
 
-def test_who_asks_for_a_metric_that_is_not_known_yet_waits_for_the_first_look_ups(pool: ThreadPoolExecutor) -> None:
+def test_a_request_for_an_unknown_metric_waits_for_the_first_look_ups(pool: ThreadPoolExecutor) -> None:
     go_on = threading.Event()
     house = looking_up(pool, 20, go_on)
-    asked = [pool.submit(house.readings.complete_catalogue, "shop") for _ in range(3)]
+    futures = [pool.submit(house.readings.complete_catalogue, "shop") for _ in range(3)]
     until(lambda: waiting(house) == 3)
     with pytest.raises(FirstAnswerPendingError, match="still being looked up for the first time"):
         house.readings.complete_catalogue("bank")
     go_on.set()
 
-    assert [{metric.name for metric in each.result().custom} for each in asked] == [{"rps"}] * 3
+    assert [{metric.name for metric in each.result().custom} for each in futures] == [{"rps"}] * 3
     assert waiting(house) == 0
 
 
-def test_it_does_not_wait_for_ever_and_not_at_all_later(pool: ThreadPoolExecutor) -> None:
+def test_a_request_times_out_waiting_for_the_first_look_ups_and_later_does_not_wait(pool: ThreadPoolExecutor) -> None:
     go_on = threading.Event()
     house = looking_up(pool, NOT_LONG, go_on)
     with pytest.raises(FirstAnswerPendingError, match="still being looked up for the first time"):

@@ -16,7 +16,7 @@ LOOKS = st.lists(st.tuples(st.sets(st.sampled_from(KEYS)), st.floats(0, 200)), m
 
 
 @given(looks=LOOKS)
-def test_ended_is_what_had_memory_has_none_and_lost_it_lately(looks: list[tuple[set[str], float]]) -> None:
+def test_a_container_has_ended_if_it_lost_its_memory_recently(looks: list[tuple[set[str], float]]) -> None:
     ended, now = EndedContainers(), 0.0
     had: set[str] = set()
     lost: dict[str, float] = {}
@@ -30,21 +30,21 @@ def test_ended_is_what_had_memory_has_none_and_lost_it_lately(looks: list[tuple[
         }
 
 
-def test_namespaces_do_not_mix() -> None:
+def test_namespaces_are_kept_apart() -> None:
     ended = EndedContainers()
     ended.look("shop", MEMORY, {"web-0/app": 1.0}, 0.0, RANGE)
     assert "web-0/app" not in ended.look("other", MEMORY, {}, 1.0, RANGE)
     assert "web-0/app" in ended.look("shop", MEMORY, {}, 2.0, RANGE)
 
 
-def test_a_namespace_that_nobody_asks_for_is_forgotten() -> None:
+def test_a_namespace_without_requests_is_forgotten() -> None:
     ended = EndedContainers()
     ended.look("shop", MEMORY, {"web-0/app": 1.0}, 0.0, RANGE)
     ended.look("other", MEMORY, {}, KEPT_SECONDS + 1, RANGE)
     assert "web-0/app" not in ended.look("shop", MEMORY, {}, KEPT_SECONDS + 2, RANGE)
 
 
-def test_what_another_rule_leaves_out_has_not_ended() -> None:
+def test_a_container_that_a_changed_rule_leaves_out_has_not_ended() -> None:
     ended, now = EndedContainers(), 0.0
     others = 'sum by (<<.GroupBy>>) (memory_used{container!="init",<<.LabelMatchers>>})'
     other, *_ = rulebook_of(f"resourceRules:{rule('memory', others)}").resource.metrics

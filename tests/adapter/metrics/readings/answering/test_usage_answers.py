@@ -1,4 +1,4 @@
-"""The usage of pods and nodes comes from memory: one query for everybody, and never a value that nobody measured."""
+"""The usage of pods and nodes comes from memory: one query for all clients, and never a value that was not measured."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ EXACT = f"resourceRules:{rule('cpu', 'topk(9, sum by (<<.GroupBy>>) (cpu_used{<<
 OTHER = {"other/web-0": {"app": {"cpu": 3, "memory": 300}}}
 
 
-def test_what_containers_use_of_each_resource_and_nothing_that_nobody_measured() -> None:
+def test_usage_has_the_measured_resources_of_each_container_and_no_others() -> None:
     answer = house_of(ScriptedPrometheus(answering())).readings.usage(PODS, "shop", ALL)
     assert used(answer) == SHOP
     assert [item.name for item in answer.items] == ["web-0", "web-1"]
@@ -80,8 +80,8 @@ def test_what_containers_use_of_each_resource_and_nothing_that_nobody_measured()
 )
 def test_a_namespace_with_many_autoscalers_costs_eight_queries_a_minute_for_each_resource(pause: float) -> None:
     pods = [f"app{number}-0" for number in range(20)]
-    told = {name: reply(*(sample("shop", pod, "app", "1") for pod in pods)) for name in ("cpu_used", "memory_used")}
-    prometheus = ScriptedPrometheus(answering(**told))
+    answers = {name: reply(*(sample("shop", pod, "app", "1") for pod in pods)) for name in ("cpu_used", "memory_used")}
+    prometheus = ScriptedPrometheus(answering(**answers))
     house = make_house(prometheus, rules=RULES, objects=MadeUpObjects({"shop": pods}))
     between = (15.0 - pause) / len(pods)
 
@@ -99,7 +99,7 @@ def test_a_namespace_with_many_autoscalers_costs_eight_queries_a_minute_for_each
     assert a_minute() == pytest.approx(2 * 8, abs=2)
 
 
-def test_pods_are_refreshed_twice_in_the_interval_of_the_most_frequent_asker() -> None:
+def test_usage_is_refreshed_twice_in_the_interval_of_the_most_frequent_request() -> None:
     prometheus = ScriptedPrometheus(answering())
     house = house_of(prometheus)
     before = 0
@@ -114,21 +114,21 @@ def test_pods_are_refreshed_twice_in_the_interval_of_the_most_frequent_asker() -
     assert len(prometheus.asked) - before == pytest.approx(2 * 30, abs=3)
 
 
-def test_pods_of_all_namespaces_by_namespace_and_name() -> None:
+def test_pods_of_all_namespaces_are_sorted_by_namespace_and_name() -> None:
     answer = house_of(ScriptedPrometheus(answering())).readings.usage(PODS, None, ALL)
     assert list(used(answer)) == ["other/web-0", "shop/web-0", "shop/web-1"]
     assert used(answer) == SHOP | OTHER
 
 
-def test_selectors_choose_pods() -> None:
+def test_pods_are_selected_by_labels() -> None:
     house = house_of(ScriptedPrometheus(answering()))
     assert list(used(house.readings.usage(PODS, "shop", WEB))) == ["shop/web-0", "shop/web-1"]
     assert list(used(house.readings.usage(PODS, None, WEB))) == ["other/web-0", "shop/web-0", "shop/web-1"]
-    nobody = house.readings.usage(PODS, "shop", BySelector(parse_selector("app=nobody")))
-    assert (nobody.items, nobody.evaluated_at, nobody.warnings) == ((), None, ())
+    none_selected = house.readings.usage(PODS, "shop", BySelector(parse_selector("app=nobody")))
+    assert (none_selected.items, none_selected.evaluated_at, none_selected.warnings) == ((), None, ())
 
 
-def test_nodes() -> None:
+def test_nodes_with_a_sample_are_served() -> None:
     house = house_of(ScriptedPrometheus(answering()))
     answer = house.readings.usage(NODES, None, ALL)
     assert used(answer) == {"None/n-1": {"": {"cpu": 4, "memory": 1000}}}
@@ -137,7 +137,7 @@ def test_nodes() -> None:
         house.readings.usage(NODES, None, ByName("n-2"))
 
 
-def test_all_askers_of_all_namespaces_are_one_query_a_resource() -> None:
+def test_requests_of_all_namespaces_share_one_query_per_resource() -> None:
     prometheus = ScriptedPrometheus(answering())
     house = house_of(prometheus)
     for namespace in ("shop", "other", None):
@@ -154,7 +154,7 @@ def test_all_askers_of_all_namespaces_are_one_query_a_resource() -> None:
     ]
 
 
-def test_a_custom_metric_of_the_same_name_and_query_is_another() -> None:
+def test_a_custom_metric_of_the_same_name_and_query_is_separate() -> None:
     custom = (
         'rules:\n- seriesQuery: \'cpu_used{namespace!="",pod!=""}\'\n  name: {as: cpu}\n'
         "  resources: {overrides: {namespace: {resource: namespace}, pod: {resource: pod}}}\n"
@@ -168,15 +168,15 @@ def test_a_custom_metric_of_the_same_name_and_query_is_another() -> None:
         assert used(house.readings.usage(PODS, "shop", ALL)) == SHOP
 
 
-def test_a_query_that_cannot_be_shared_is_one_a_namespace() -> None:
+def test_a_query_that_cannot_be_shared_is_sent_once_per_namespace() -> None:
     def exact(query: str) -> Reply:
         namespace = "shop" if 'namespace="shop"' in query else "other"
         return Reply(tuple(one for one in CPU.samples if one[0]["namespace"] == namespace))
 
     prometheus = ScriptedPrometheus(exact)
     house = house_of(prometheus, EXACT)
-    everybody = house.readings.usage(PODS, None, ALL)
-    assert used(everybody) == {
+    all_pods = house.readings.usage(PODS, None, ALL)
+    assert used(all_pods) == {
         "other/web-0": {"app": {"cpu": 3}},
         "shop/done-0": {"app": {"cpu": 0.125}},
         "shop/neg-0": {"app": {"cpu": 1}, "proxy": {"cpu": 1}},
@@ -192,7 +192,7 @@ def test_a_query_that_cannot_be_shared_is_one_a_namespace() -> None:
     assert len(prometheus.asked) == 2
 
 
-def test_a_wide_query_that_is_refused_is_asked_for_each_namespace() -> None:
+def test_a_refused_wide_query_is_replaced_by_one_per_namespace() -> None:
     refused = QueryRefusedError("q", "execution", "too many samples")
 
     def narrow(query: str) -> Reply | PrometheusError:
@@ -208,7 +208,7 @@ def test_a_wide_query_that_is_refused_is_asked_for_each_namespace() -> None:
     assert used(house.readings.usage(PODS, None, ALL)) == SHOP | OTHER
 
 
-def test_answers_grow_old_and_then_are_none() -> None:
+def test_answers_are_served_until_they_are_too_old() -> None:
     prometheus = ScriptedPrometheus(answering())
     house = house_of(prometheus, settings=ReadingSettings(max_answer_age_seconds=30.0))
     house.readings.usage(PODS, "shop", ALL)
@@ -222,7 +222,7 @@ def test_answers_grow_old_and_then_are_none() -> None:
         house.readings.usage(PODS, "shop", ALL)
 
 
-def test_the_moment_is_that_of_the_older_resource() -> None:
+def test_the_timestamp_is_that_of_the_older_resource() -> None:
     prometheus = ScriptedPrometheus(answering())
     house = house_of(prometheus)
     house.readings.usage(PODS, "shop", ALL)
@@ -241,7 +241,7 @@ def test_pods_that_are_not_listed_yet_are_an_error() -> None:
             house.readings.usage(PODS, "shop", which)
 
 
-def test_both_queries_are_under_way_before_either_is_waited_for() -> None:
+def test_both_queries_run_at_the_same_time() -> None:
     threads = Threads(held=True)
     prometheus = ScriptedPrometheus(answering())
     settings = ReadingSettings(first_answer_wait_seconds=0.0)
@@ -253,7 +253,7 @@ def test_both_queries_are_under_way_before_either_is_waited_for() -> None:
     assert used(house.readings.usage(PODS, "shop", ALL)) == SHOP
 
 
-def test_while_one_resource_is_on_its_way_for_the_first_time_the_other_is_not_answered_alone() -> None:
+def test_usage_is_an_error_until_the_first_answers_of_both_resources_arrive() -> None:
     threads = Threads(held=True)
     settings = ReadingSettings(first_answer_wait_seconds=0.0)
     objects = MadeUpObjects(NAMESPACES)
@@ -268,7 +268,7 @@ def test_while_one_resource_is_on_its_way_for_the_first_time_the_other_is_not_an
     assert used(house.readings.usage(PODS, "shop", ALL)) == SHOP
 
 
-def test_a_reload_keeps_readings_of_rules_that_stay_and_serves_what_the_new_ones_say() -> None:
+def test_a_reload_keeps_readings_of_unchanged_rules_and_applies_the_new_window() -> None:
     prometheus = ScriptedPrometheus(answering())
     house = house_of(prometheus)
     house.readings.usage(PODS, "shop", ALL)
@@ -287,7 +287,7 @@ def test_a_reload_keeps_readings_of_rules_that_stay_and_serves_what_the_new_ones
     assert len(prometheus.asked) == 2
 
 
-def test_after_a_reload_a_container_that_the_new_rule_for_memory_leaves_out_has_not_ended() -> None:
+def test_a_container_that_a_reloaded_memory_rule_leaves_out_has_not_ended() -> None:
     apps = reply(sample("shop", "web-0", "app", "100"))
     house = house_of(ScriptedPrometheus(answering(of_apps=apps)))
     assert used(house.readings.usage(PODS, "shop", ByName("web-0"))) == {"shop/web-0": SHOP["shop/web-0"]}
@@ -326,7 +326,7 @@ ROWS = st.lists(
 
 
 @given(cpu=ROWS, memory=ROWS)
-def test_an_answer_holds_what_was_measured_and_nothing_else(
+def test_an_answer_holds_exactly_what_was_measured(
     cpu: list[tuple[str, str, str]], memory: list[tuple[str, str, str]]
 ) -> None:
     replies = {
@@ -334,7 +334,7 @@ def test_an_answer_holds_what_was_measured_and_nothing_else(
         for name, rows in (("cpu", cpu), ("memory", memory))
     }
     answer = house_of(ScriptedPrometheus(answering(**replies))).readings.usage(PODS, "shop", ALL)
-    told = {
+    served_values = {
         (item.name, container, resource, value)
         for item in answer.items
         for container, values in item.used.items()
@@ -346,7 +346,7 @@ def test_an_answer_holds_what_was_measured_and_nothing_else(
     left_out = {row[0] for row in (*cpu, *memory) if row[2] not in good or row[:2] not in with_cpu}
     served = {pod for pod, _ in with_cpu} & with_memory - left_out
     assert {item.name for item in answer.items} == served
-    assert told == {
+    assert served_values == {
         (pod, container, resource, good[value])
         for resource, rows in (("cpu", cpu), ("memory", memory))
         for pod, container, value in rows
@@ -369,7 +369,7 @@ class NotingObjects(MadeUpObjects):
         return super().names(resource, namespace, selector)
 
 
-def test_nodes_are_watched_as_soon_as_a_rule_tells_of_them_and_not_before() -> None:
+def test_nodes_are_watched_once_a_rule_serves_them_and_not_before() -> None:
     objects = NotingObjects()
     house = make_house(ScriptedPrometheus(answering()), rules="rules: []\n", objects=objects)
     pods_alone = RULES.replace("nodeQuery", "# nodeQuery")

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
         ("shop", "neg-0", "'neg-0/proxy' has no value of memory: its value is negative"),
     ],
 )
-def test_one_pod_without_a_value_is_not_there(namespace: str, name: str, why: str) -> None:
+def test_a_pod_without_a_value_is_an_error_with_the_reason(namespace: str, name: str, why: str) -> None:
     house = house_of(ScriptedPrometheus(answering()))
     with pytest.raises(NoSampleError) as missing:
         house.readings.usage(PODS, namespace, ByName(name))
@@ -64,17 +64,17 @@ def test_a_pod_with_too_many_containers_is_left_out(resource: str) -> None:
 
 
 @pytest.mark.parametrize("failing", ["cpu", "memory"])
-def test_a_pod_is_listed_with_the_other_where_a_whole_resource_cannot_be_told(failing: str) -> None:
-    told = {"cpu": "memory", "memory": "cpu"}[failing]
+def test_pods_are_listed_with_one_resource_while_the_other_is_unavailable(failing: str) -> None:
+    available = {"cpu": "memory", "memory": "cpu"}[failing]
     answer = house_of(ScriptedPrometheus(answering(**{f"{failing}_used": DOWN}))).readings.usage(PODS, "shop", ALL)
-    told_of = [set(container) for item in answer.items for container in item.used.values()]
-    assert told_of
-    assert all(resources == {told} for resources in told_of)
+    listed = [set(container) for item in answer.items for container in item.used.values()]
+    assert listed
+    assert all(resources == {available} for resources in listed)
     assert len(answer.items) > len(SHOP)
 
 
 @pytest.mark.parametrize(("nothing", "other"), [("cpu", "memory"), ("memory", "cpu")])
-def test_a_rule_that_tells_of_nobody_is_named_where_nobody_is_listed_for_it(nothing: str, other: str) -> None:
+def test_a_rule_without_any_value_is_named_in_the_warning_of_an_empty_list(nothing: str, other: str) -> None:
     replies = {f"{nothing}_used": Reply(), f"node_{nothing}_used": Reply()}
     house = house_of(ScriptedPrometheus(answering(**replies)))
     for kind, namespace in ((PODS, "shop"), (PODS, None), (NODES, None)):
@@ -84,7 +84,7 @@ def test_a_rule_that_tells_of_nobody_is_named_where_nobody_is_listed_for_it(noth
     assert house.readings.usage(PODS, "shop", BySelector(parse_selector("app=nobody"))).warnings == ()
 
 
-def test_a_container_with_several_values_has_none_and_says_why() -> None:
+def test_a_container_with_several_values_is_left_out_with_the_reason() -> None:
     twice = reply(
         ({"namespace": "shop", "pod": "db-0", "container": "db", "id": "1"}, "1"),
         ({"namespace": "shop", "pod": "db-0", "container": "db", "id": "2"}, "2"),
@@ -95,7 +95,7 @@ def test_a_container_with_several_values_has_none_and_says_why() -> None:
         house.readings.usage(PODS, "shop", ByName("db-0"))
 
 
-def test_a_query_that_drops_the_containers_gives_one_without_a_name_and_says_so() -> None:
+def test_a_query_without_the_container_label_gives_an_unnamed_container_and_a_warning() -> None:
     bare = reply(({"namespace": "shop", "pod": "db-0"}, "1"))
     house = house_of(ScriptedPrometheus(answering(cpu_used=bare, memory_used=bare)))
     answer = house.readings.usage(PODS, "shop", ALL)
@@ -106,14 +106,14 @@ def test_a_query_that_drops_the_containers_gives_one_without_a_name_and_says_so(
     assert item.used == {"": {"cpu": 1.0, "memory": 1.0}}
 
 
-def test_a_pod_whose_containers_one_resource_alone_tells_is_left_out() -> None:
+def test_a_pod_whose_containers_only_one_resource_names_is_left_out() -> None:
     bare = reply(({"namespace": "shop", "pod": "db-0"}, "1"))
     named = reply(({"namespace": "shop", "pod": "db-0", "container": "db"}, "1"))
     house = house_of(ScriptedPrometheus(answering(cpu_used=bare, memory_used=named)))
     assert house.readings.usage(PODS, "shop", ALL).items == ()
 
 
-def test_one_resource_that_cannot_be_told_does_not_harm_the_other() -> None:
+def test_an_unavailable_resource_does_not_affect_the_other() -> None:
     house = house_of(ScriptedPrometheus(answering(cpu_used=DOWN)))
     answer = house.readings.usage(PODS, "other", ALL)
     assert used(answer) == {"other/web-0": {"app": {"memory": 300}}}
@@ -123,14 +123,14 @@ def test_one_resource_that_cannot_be_told_does_not_harm_the_other() -> None:
     assert warning.startswith("in other and 1 more: pods/cpu is missing: ")
 
 
-def test_neither_of_two_resources_is_an_error() -> None:
+def test_two_unavailable_resources_are_an_error() -> None:
     house = house_of(ScriptedPrometheus(lambda _query: DOWN))
     for namespace in ("shop", None):
         with pytest.raises(SourceUnreachableError):
             house.readings.usage(PODS, namespace, ALL)
 
 
-def test_values_that_are_none_are_counted() -> None:
+def test_dropped_values_are_counted_by_reason() -> None:
     house = house_of(ScriptedPrometheus(answering()))
     house.readings.usage(PODS, "shop", ALL)
     counted = {
@@ -140,7 +140,7 @@ def test_values_that_are_none_are_counted() -> None:
     assert counted == {"nan": 1, "inf": 1, "negative": 1, "unknown_object": 2}
 
 
-def test_a_rule_that_is_refused_is_told_to_whoever_reads_warnings() -> None:
+def test_a_refused_rule_is_named_in_a_warning() -> None:
     broken = rule("cpu").replace("containerLabel", "containerLable")
     text = f"resourceRules:{broken}{rule('memory')}"
     rulebook = parse_rulebook([load_documents(text, "rules.yaml")], MadeUpObjects().resource)
@@ -151,7 +151,7 @@ def test_a_rule_that_is_refused_is_told_to_whoever_reads_warnings() -> None:
     assert answer.warnings == ("resourceRules.cpu (rules.yaml:2) is refused, so that resource is missing",)
 
 
-def test_nodes_that_go_by_their_addresses_in_prometheus_are_told_of() -> None:
+def test_nodes_named_by_address_in_prometheus_are_reported_in_a_warning() -> None:
     by_address = reply(({"node": "10.0.0.1:9100"}, "4"))
     house = house_of(ScriptedPrometheus(answering(node_cpu_used=by_address, node_memory_used=Reply())))
     answer = house.readings.usage(NODES, None, ALL)
@@ -161,14 +161,14 @@ def test_nodes_that_go_by_their_addresses_in_prometheus_are_told_of() -> None:
     )
 
 
-def test_nodes_whose_cpu_goes_by_addresses_are_left_out_and_their_memory_is_not_blamed() -> None:
+def test_nodes_whose_cpu_is_named_by_address_are_left_out_with_a_warning_for_cpu_alone() -> None:
     by_address = reply(({"node": "10.0.0.1:9100"}, "4"))
     answer = house_of(ScriptedPrometheus(answering(node_cpu_used=by_address))).readings.usage(NODES, None, ALL)
     assert answer.items == ()
     assert [warning.partition(" ")[0] for warning in answer.warnings] == ["nodes/cpu"]
 
 
-def test_who_asks_for_one_name_is_told_of_no_other_object_or_namespace() -> None:
+def test_warnings_of_a_request_for_one_name_reveal_no_other_object_or_namespace() -> None:
     """A list that a field selector restricts to one name is allowed to callers that may list only that name."""
     by_address = reply(({"node": "10.0.0.1:9100"}, "4"))
     nodes = house_of(ScriptedPrometheus(answering(node_cpu_used=by_address, node_memory_used=Reply())))
@@ -183,14 +183,14 @@ def test_who_asks_for_one_name_is_told_of_no_other_object_or_namespace() -> None
         assert pods.readings.usage(PODS, namespace, NamedBySelector("gone-0", EVERYTHING)).warnings == ()
 
 
-def test_one_name_in_all_namespaces_by_its_labels_too() -> None:
+def test_one_name_in_all_namespaces_can_be_selected_with_labels() -> None:
     house = house_of(ScriptedPrometheus(answering()))
     for selector, expected in ((EVERYTHING, ["other/web-0", "shop/web-0"]), (parse_selector("app=db"), [])):
         assert list(used(house.readings.usage(PODS, None, NamedBySelector("web-0", selector)))) == expected
     assert list(used(house.readings.usage(NODES, None, NamedBySelector("n-1", EVERYTHING)))) == ["None/n-1"]
 
 
-def test_one_pod_of_which_one_resource_could_not_be_asked_is_not_said_to_be_without_values() -> None:
+def test_a_pod_whose_cpu_cannot_be_queried_is_an_outage_and_not_missing() -> None:
     house = house_of(ScriptedPrometheus(answering(cpu_used=DOWN, memory_used=Reply())))
     with pytest.raises(SourceUnreachableError):
         house.readings.usage(PODS, "shop", ByName("web-0"))
@@ -200,21 +200,24 @@ def _of_web(*samples: tuple[str, str]) -> Reply:
     return reply(*(sample("shop", "web-0", container, value) for container, value in samples))
 
 
-def _saying(told: dict[str, Reply]) -> ScriptedPrometheus:
+def _answering(answers: dict[str, Reply]) -> ScriptedPrometheus:
     """Return a Prometheus whose answers change with the dictionary."""
 
     def answer(query: str) -> Reply | PrometheusError | Exception:
-        return answering(**told)(query)
+        return answering(**answers)(query)
 
     return ScriptedPrometheus(answer)
 
 
-def test_a_container_that_has_ended_is_left_out_as_long_as_its_cpu_lingers() -> None:
-    told = {"cpu_used": _of_web(("app", "1"), ("init", "0.25")), "memory_used": _of_web(("app", "100"), ("init", "7"))}
-    house = house_of(_saying(told))
+def test_an_ended_container_is_left_out_while_its_cpu_lingers() -> None:
+    answers = {
+        "cpu_used": _of_web(("app", "1"), ("init", "0.25")),
+        "memory_used": _of_web(("app", "100"), ("init", "7")),
+    }
+    house = house_of(_answering(answers))
     both = {"app": {"cpu": 1, "memory": 100}, "init": {"cpu": 0.25, "memory": 7}}
     assert used(house.readings.usage(PODS, "shop", ALL)) == {"shop/web-0": both}
-    told["memory_used"] = _of_web(("app", "100"))
+    answers["memory_used"] = _of_web(("app", "100"))
     for _ in range(4):
         house.pass_time(30)
         assert used(house.readings.usage(PODS, "shop", ALL)) == {"shop/web-0": {"app": {"cpu": 1, "memory": 100}}}
@@ -223,12 +226,12 @@ def test_a_container_that_has_ended_is_left_out_as_long_as_its_cpu_lingers() -> 
         house.pass_time(30)
         answer = used(house.readings.usage(PODS, "shop", ALL))
     assert answer == {"shop/web-0": {"app": {"cpu": 1, "memory": 100}, "init": {"cpu": 0.25}}}
-    told["memory_used"] = _of_web(("app", "100"), ("init", "7"))
+    answers["memory_used"] = _of_web(("app", "100"), ("init", "7"))
     house.pass_time(30)
     assert used(house.readings.usage(PODS, "shop", ALL)) == {"shop/web-0": both}
 
 
-def test_a_container_without_a_sample_of_memory_is_never_taken_for_one_that_has_ended() -> None:
+def test_a_container_that_never_had_memory_has_not_ended() -> None:
     house = house_of(ScriptedPrometheus(answering()))
     for _ in range(5):
         answer = used(house.readings.usage(PODS, "shop", ALL))
@@ -237,9 +240,9 @@ def test_a_container_without_a_sample_of_memory_is_never_taken_for_one_that_has_
 
 
 def test_a_pod_whose_containers_all_lost_their_memory_is_left_out() -> None:
-    told = {"cpu_used": _of_web(("app", "1"), ("init", "1")), "memory_used": _of_web(("app", "100"), ("init", "7"))}
-    house = house_of(_saying(told))
+    answers = {"cpu_used": _of_web(("app", "1"), ("init", "1")), "memory_used": _of_web(("app", "100"), ("init", "7"))}
+    house = house_of(_answering(answers))
     assert house.readings.usage(PODS, "shop", ALL).items
-    told["memory_used"] = reply(sample("shop", "web-1", "app", "1"))
+    answers["memory_used"] = reply(sample("shop", "web-1", "app", "1"))
     house.pass_time(30)
     assert not house.readings.usage(PODS, "shop", ALL).items

@@ -28,7 +28,7 @@ def crowd(waiting: WaitingRequests, awaited: Awaited, namespace: str | None = No
 
 
 @pytest.mark.parametrize("backends", range(1, 40))
-def test_a_crowd_for_one_backend_leaves_places_for_all_others_and_threads_for_requests(backends: int) -> None:
+def test_many_requests_for_one_backend_leave_room_for_the_others(backends: int) -> None:
     waiting = WaitingRequests(SETTINGS, lambda: 1 + backends)
     limits = limits_of(1 + backends, SETTINGS)
     assert crowd(waiting, backend(0)) == limits.most
@@ -40,20 +40,20 @@ def test_a_crowd_for_one_backend_leaves_places_for_all_others_and_threads_for_re
     assert waiting.total() <= MOST
 
 
-def test_a_namespace_that_waits_for_one_backend_may_wait_for_another_one() -> None:
+def test_a_namespace_may_wait_for_several_backends() -> None:
     waiting = WaitingRequests(SETTINGS, lambda: 2)
     assert crowd(waiting, backend(0), "shop") == limits_of(2, SETTINGS).most_per_namespace
     assert waiting.has_joined(None, "shop")
     assert waiting.has_joined(backend(0), "bank")
 
 
-def test_one_prometheus_alone_has_all_places() -> None:
+def test_a_single_prometheus_may_use_all_waiting_places() -> None:
     waiting = WaitingRequests(SETTINGS, lambda: 1)
     assert crowd(waiting, None) == MOST
     assert not waiting.has_joined(NO_PROMETHEUS, "shop")
 
 
-def test_places_come_back_and_nothing_is_remembered_of_those_who_left() -> None:
+def test_waiting_places_are_released_and_nothing_is_kept_of_them() -> None:
     waiting = WaitingRequests(SETTINGS, lambda: 2)
     for number in range(3 * MOST):
         assert waiting.has_joined(backend(number), "shop")
@@ -63,7 +63,7 @@ def test_places_come_back_and_nothing_is_remembered_of_those_who_left() -> None:
     assert not waiting._of_namespaces
 
 
-def test_places_that_a_removed_backend_still_holds_are_not_given_twice() -> None:
+def test_waiting_places_that_a_removed_backend_holds_are_not_assigned_twice() -> None:
     sources = [3]
     waiting = WaitingRequests(SETTINGS, lambda: sources[0])
     held = crowd(waiting, backend(0)) + crowd(waiting, backend(1))

@@ -1,4 +1,4 @@
-"""Pods and nodes that use CPU and memory, as a scripted Prometheus tells it."""
+"""Pods and nodes that use CPU and memory, as a scripted Prometheus reports them."""
 
 from __future__ import annotations
 
@@ -84,15 +84,15 @@ Answers = dict[str, "Reply | PrometheusError | Exception"]
 
 
 def answering(**changed: Reply | PrometheusError | Exception) -> Callable[[str], Reply | PrometheusError | Exception]:
-    told: Answers = {
+    answers: Answers = {
         "node_cpu_used": NODE_CPU,
         "node_memory_used": NODE_MEMORY,
         "cpu_used": CPU,
         "memory_used": MEMORY,
         **changed,
     }
-    by_longest = sorted(told, key=len, reverse=True)
-    return lambda query: next(told[name] for name in by_longest if name in query)
+    by_longest = sorted(answers, key=len, reverse=True)
+    return lambda query: next(answers[name] for name in by_longest if name in query)
 
 
 def house_of(prometheus: ScriptedPrometheus, rules: str = RULES, settings: ReadingSettings | None = None) -> House:

@@ -1,4 +1,4 @@
-"""Six namespaces that ask, and a scripted Prometheus that answers as it is asked."""
+"""Six namespaces with requests, and a scripted Prometheus that answers what a query asks for."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 NAMESPACES = [f"ns{number}" for number in range(6)]
-EVERYBODY = reply(*(({"namespace": ns, "pod": "web-0"}, str(index)) for index, ns in enumerate(NAMESPACES)))
+ALL_SAMPLES = reply(*(({"namespace": ns, "pod": "web-0"}, str(index)) for index, ns in enumerate(NAMESPACES)))
 OBJECTS = MadeUpObjects({ns: ["web-0"] for ns in NAMESPACES})
 WEB = BySelector(parse_selector("app=web"))
 WIDE = 'namespace!=""'
@@ -27,9 +27,9 @@ WIDE = 'namespace!=""'
 def answer_as_asked(query: str) -> Reply:
     """Give the namespace's own sample to a query of one namespace, and all samples to a wide query."""
     if WIDE in query:
-        return EVERYBODY
+        return ALL_SAMPLES
     return reply(
-        *(({"pod": "web-0"}, value) for labels, value in EVERYBODY.samples if f'"{labels["namespace"]}"' in query)
+        *(({"pod": "web-0"}, value) for labels, value in ALL_SAMPLES.samples if f'"{labels["namespace"]}"' in query)
     )
 
 

@@ -18,7 +18,7 @@ from tests.support.readings import MadeUpObjects, ScriptedPrometheus, make_house
 PODS = reply(({"pod": "web-0", "namespace": "shop"}, "1"), ({"pod": "web-0", "namespace": "bank"}, "2"))
 
 
-def test_a_namespace_may_ask_for_so_many_different_things_and_others_are_not_harmed() -> None:
+def test_the_demand_of_a_namespace_is_bounded_without_affecting_others() -> None:
     prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
     house = make_house(prometheus, settings=ReadingSettings(max_demand_per_namespace=2))
     metric, raw = house.pods("http_rps"), house.pods("raw")
@@ -33,8 +33,8 @@ def test_a_namespace_may_ask_for_so_many_different_things_and_others_are_not_har
 
 
 @pytest.mark.parametrize("api", ["external", "objects", "labels"])
-def test_requests_count_by_the_length_of_their_selectors(api: str) -> None:
-    """In an attack, 2000 requests with selectors of 60 kB took more than 1 GB of everybody's adapter."""
+def test_requests_are_weighted_by_the_length_of_their_selectors(api: str) -> None:
+    """In an attack, 2000 requests with selectors of 60 kB took more than 1 GB of the adapter that all tenants share."""
     objects = MadeUpObjects({"shop": ["web-0"], "bank": ["web-0"]})
     settings = ReadingSettings(max_demand_per_namespace=10, demand_ttl_seconds=60)
     house = make_house(ScriptedPrometheus(), objects=objects, settings=settings)
@@ -60,7 +60,7 @@ def test_requests_count_by_the_length_of_their_selectors(api: str) -> None:
     ask(3)
 
 
-def test_namespaces_that_need_not_exist_are_bounded_together() -> None:
+def test_the_demand_of_all_namespaces_together_is_bounded() -> None:
     house = make_house(ScriptedPrometheus(), settings=ReadingSettings(max_demand=3))
     for number in range(3):
         house.readings.external(house.external("queue_depth"), f"made-up-{number}", EVERYTHING)
@@ -70,7 +70,7 @@ def test_namespaces_that_need_not_exist_are_bounded_together() -> None:
     house.readings.external(house.external("queue_depth"), "made-up-1", EVERYTHING)
 
 
-def test_two_hundred_autoscalers_of_one_metric_cost_eight_queries_a_minute_whatever_the_refresh_interval() -> None:
+def test_two_hundred_autoscalers_of_one_metric_cost_eight_queries_a_minute() -> None:
     prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
     objects = MadeUpObjects({"shop": [f"app{number}-0" for number in range(200)]})
     house = make_house(prometheus, objects=objects, settings=ReadingSettings(refresh_interval_seconds=2))
@@ -94,7 +94,7 @@ def test_two_hundred_autoscalers_of_one_metric_cost_eight_queries_a_minute_whate
     assert len(prometheus.asked) - before <= 10
 
 
-def test_a_refused_request_costs_prometheus_nothing() -> None:
+def test_a_refused_request_sends_no_query() -> None:
     prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
     house = make_house(prometheus, settings=ReadingSettings(max_demand_per_namespace=1))
     house.readings.objects(house.pods("http_rps"), "shop", ByName("web-0"), EVERYTHING)
@@ -105,7 +105,7 @@ def test_a_refused_request_costs_prometheus_nothing() -> None:
     assert len(prometheus.asked) == 1
 
 
-def test_demand_that_is_not_repeated_expires_and_makes_room() -> None:
+def test_demand_that_is_not_repeated_expires() -> None:
     prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
     house = make_house(prometheus, settings=ReadingSettings(max_demand_per_namespace=1, demand_ttl_seconds=60))
     house.readings.objects(house.pods("http_rps"), "shop", ByName("web-0"), EVERYTHING)
@@ -119,7 +119,7 @@ def test_demand_that_is_not_repeated_expires_and_makes_room() -> None:
     house.readings.objects(house.pods("raw"), "shop", ByName("web-0"), EVERYTHING)
 
 
-def test_demand_that_is_repeated_stays() -> None:
+def test_repeated_demand_does_not_expire() -> None:
     prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
     house = make_house(prometheus, settings=ReadingSettings(demand_ttl_seconds=60))
     metric = house.pods("http_rps")
@@ -131,7 +131,7 @@ def test_demand_that_is_repeated_stays() -> None:
 
 
 @pytest.mark.parametrize(("interval", "queries_a_minute"), [(30.0, 4), (60.0, 2), (15.0, 8), (4.0, 30), (1.0, 60)])
-def test_a_metric_is_refreshed_twice_in_the_interval_of_its_askers(interval: float, queries_a_minute: int) -> None:
+def test_a_metric_is_refreshed_twice_in_the_interval_of_its_requests(interval: float, queries_a_minute: int) -> None:
     prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
     house = make_house(prometheus)
     metric = house.pods("http_rps")
@@ -148,7 +148,7 @@ def test_a_metric_is_refreshed_twice_in_the_interval_of_its_askers(interval: flo
     assert len(prometheus.asked) - before == pytest.approx(2 * queries_a_minute, abs=2)
 
 
-def test_an_asker_that_stops_is_forgotten_after_four_of_its_intervals() -> None:
+def test_a_request_that_stops_is_forgotten_after_four_of_its_intervals() -> None:
     prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
     house = make_house(prometheus)
     for _ in range(5):
@@ -164,10 +164,10 @@ def test_an_asker_that_stops_is_forgotten_after_four_of_its_intervals() -> None:
 
 @pytest.mark.parametrize("interval", [0.25, 1.0, 5.0])
 @pytest.mark.parametrize("asked_before_the_end", [0, 1, 3])
-def test_an_asker_that_pauses_while_prometheus_is_away_is_served_until_the_answer_is_too_old(
+def test_a_client_that_pauses_during_an_outage_is_served_until_the_answer_is_too_old(
     interval: float, asked_before_the_end: int
 ) -> None:
-    """One that asks four times a second and pauses for a second must not lose an answer that can still be served."""
+    """A client with four requests a second that pauses for a second must not lose an answer that is still good."""
     away = False
     gone = PrometheusUnreachableError("up", "Connection refused")
     prometheus = ScriptedPrometheus(answer=lambda _query: gone if away else PODS)
@@ -193,7 +193,7 @@ def test_an_asker_that_pauses_while_prometheus_is_away_is_served_until_the_answe
         pytest.param(ReadingSettings(demand_ttl_seconds=20), 26, id="the longest time of a request"),
     ],
 )
-def test_what_nobody_asks_for_is_forgotten_while_prometheus_is_away(settings: ReadingSettings, seconds: float) -> None:
+def test_demand_that_is_not_repeated_is_forgotten_during_an_outage(settings: ReadingSettings, seconds: float) -> None:
     away = False
     gone = PrometheusUnreachableError("up", "Connection refused")
     prometheus = ScriptedPrometheus(answer=lambda _query: gone if away else PODS)
@@ -208,22 +208,22 @@ def test_what_nobody_asks_for_is_forgotten_while_prometheus_is_away(settings: Re
 
 
 @pytest.mark.parametrize(
-    ("askers", "period"),
+    ("requests", "period"),
     [
-        pytest.param([(0.0,)], 2.0, id="nobody's interval is known: the refresh interval"),
+        pytest.param([(0.0,)], 2.0, id="no interval is known: the refresh interval"),
         pytest.param([(0.0, 15.0)], 7.5, id="half of the interval"),
-        pytest.param([(0.0, 15.0), (14.0,)], 7.5, id="who came once counts only while nobody's is known"),
+        pytest.param([(0.0, 15.0), (14.0,)], 7.5, id="a single request counts only while no interval is known"),
         pytest.param([(0.0, 15.0), (0.0, 5.0, 10.0)], 2.5, id="half of the shortest"),
         pytest.param([(-600.0, 0.0)], 49.0, id="never so seldom that an answer is too old"),
     ],
 )
 def test_a_query_is_due_after_half_of_the_shortest_known_interval(
-    askers: list[tuple[float, ...]], period: float
+    requests: list[tuple[float, ...]], period: float
 ) -> None:
     settings, paces = ReadingSettings(refresh_interval_seconds=2.0), Paces()
     metric = make_house(ScriptedPrometheus()).pods("http_rps")
     assert longest_period(metric, settings) == 2.0
-    for moments in askers:
+    for moments in requests:
         arrivals = arrivals_at(*moments)
         paces.add(metric, arrivals, arrivals.last, settings)
 
@@ -243,5 +243,5 @@ def test_retries_back_off_to_a_few_seconds(failures: int, seconds: float) -> Non
     assert retry_after(failures, 10.0) == seconds
 
 
-def test_a_retry_is_not_rarer_than_the_refresh() -> None:
+def test_retries_are_at_least_as_frequent_as_refreshes() -> None:
     assert retry_after(10, 1.5) == 1.5

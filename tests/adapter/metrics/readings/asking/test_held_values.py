@@ -1,4 +1,4 @@
-"""How many values are held, who is refused, and which values are dropped first."""
+"""How many values are held, which requests are refused, and which values are dropped first."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def ask(house: House, namespace: str = "shop", path: str = "") -> float:
     return value
 
 
-def test_a_namespace_that_holds_as_much_as_it_may_is_refused_what_is_new_and_keeps_what_it_has() -> None:
+def test_a_namespace_at_its_limit_is_refused_new_values_and_keeps_the_held_ones() -> None:
     house = house_of(ScriptedPrometheus(answer=answer), 1000, 25)
     assert [ask(house, path=str(n)) for n in (1, 2)] == [1, 2]
     with pytest.raises(TooMuchDemandError, match=r"'shop': .* more than 25 values \(--max-values-per-namespace\)"):
@@ -68,7 +68,7 @@ def test_equal_answers_of_many_selectors_are_held_once() -> None:
     assert house.counter(HELD) == 10
 
 
-def test_an_answer_that_grows_beyond_the_bound_is_not_cut_but_an_error_once_the_last_good_one_is_too_old() -> None:
+def test_an_answer_beyond_the_limit_is_an_error_once_the_last_good_one_is_too_old() -> None:
     prometheus = ScriptedPrometheus(answer=answer)
     house = house_of(prometheus, 1000, 15)
     assert ask(house) == 0
@@ -80,22 +80,22 @@ def test_an_answer_that_grows_beyond_the_bound_is_not_cut_but_an_error_once_the_
         ask(house)
 
 
-def test_beyond_the_bound_of_all_the_namespace_that_holds_the_most_gives_way_and_others_find_room() -> None:
+def test_beyond_the_total_limit_the_namespace_with_the_most_values_loses_its_newest() -> None:
     house = house_of(ScriptedPrometheus(answer=answer), 31, 30)
     assert [ask(house, path=str(n)) for n in (1, 2, 3)] == [1, 2, 3]
 
     assert ask(house, "bank") == 0
     with pytest.raises(TooMuchDemandError, match=r"more than 31 values \(--max-values\)"):
         ask(house, path="3")
-    assert [ask(house, path=str(n)) for n in (1, 2)] == [1, 2], "the newest gave way"
+    assert [ask(house, path=str(n)) for n in (1, 2)] == [1, 2], "the newest was dropped"
     house.pass_time(120)
     assert ask(house, "bank") == 0
     assert house.counter(HELD) <= 31
 
 
 @pytest.mark.parametrize(("characters", "held"), [(400, 8), (40_000, 8 + 39_500 // 70), (100_000, 1418)])
-def test_rows_with_long_labels_count_by_their_length(characters: int, held: int) -> None:
-    """In an attack, a tenant's series with labels of 10 kB count as few values, and fill the memory of everybody."""
+def test_rows_are_weighted_by_the_length_of_their_labels(characters: int, held: int) -> None:
+    """In an attack, a tenant's series with labels of 10 kB count as few values, and fill memory that tenants share."""
     labels = {"namespace": "shop", "note": "x" * (characters - len("shop"))}
     house = house_of(ScriptedPrometheus(answer=lambda _query: reply((labels, "1"))), 2000, 1000)
     refused = pytest.raises(TooMuchDemandError, match=r"'shop': .* more than 1000 values")
@@ -104,7 +104,7 @@ def test_rows_with_long_labels_count_by_their_length(characters: int, held: int)
     assert house.counter(HELD) == (0 if held > 1000 else held)
 
 
-def test_room_is_there_again_when_demand_has_left() -> None:
+def test_values_are_released_when_demand_expires() -> None:
     house = house_of(ScriptedPrometheus(answer=answer), 1000, 10)
     ask(house, path="1")
     for path in ("2", "3"):
@@ -134,7 +134,7 @@ moves = st.tuples(st.integers(0, 5), st.integers(0, 8), st.integers(0, 12))
 
 
 @given(st.lists(moves, max_size=60))
-def test_what_is_held_never_exceeds_a_bound_and_adds_up(steps: list[tuple[int, int, int]]) -> None:
+def test_the_number_of_held_values_is_exact_and_within_its_limits(steps: list[tuple[int, int, int]]) -> None:
     holdings = HeldValues(20, 14)
     held: dict[Query, ReadingSize] = {}
     for index, key, values in steps:

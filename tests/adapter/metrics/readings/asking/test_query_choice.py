@@ -1,4 +1,4 @@
-"""The query that serves an asker is widened with demand, and narrowed when Prometheus refuses it."""
+"""The query that serves a request is widened with demand, and narrowed when Prometheus refuses it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from adapter.metrics.rulebook.model import PlanKind
 from adapter.metrics.rulebook.plans import planned_query
 from adapter.metrics.rulebook.templates.matchers import RenderError
 from tests.adapter.metrics.readings.asking.planning_world import (
-    EVERYBODY,
+    ALL_SAMPLES,
     NAMESPACES,
     OBJECTS,
     WEB,
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from tests.support.readings import Reply
 
 
-def test_few_namespaces_are_asked_for_alone_and_more_together() -> None:
+def test_few_namespaces_are_queried_one_by_one_and_more_together() -> None:
     prometheus = ScriptedPrometheus(answer=answer_as_asked)
     house = make_house(prometheus, objects=OBJECTS)
 
@@ -65,7 +65,7 @@ def test_few_namespaces_are_asked_for_alone_and_more_together() -> None:
     assert [ask(house, ns) for ns in NAMESPACES] == [0, 1, 2, 3, 4, 5]
 
 
-def test_queries_that_the_wider_one_replaced_are_no_longer_asked() -> None:
+def test_queries_replaced_by_a_wider_one_are_no_longer_sent() -> None:
     prometheus = ScriptedPrometheus(answer=answer_as_asked)
     house = make_house(prometheus, objects=OBJECTS)
     for ns in NAMESPACES:
@@ -78,7 +78,7 @@ def test_queries_that_the_wider_one_replaced_are_no_longer_asked() -> None:
     assert all(wide(prometheus.asked))
 
 
-def test_askers_that_had_answers_do_not_wait_for_the_wider_query() -> None:
+def test_requests_with_an_answer_do_not_wait_for_the_wider_query() -> None:
     threads = Threads(held=True)
     prometheus = ScriptedPrometheus(answer=answer_as_asked)
     house = make_house(
@@ -98,7 +98,7 @@ def request(namespace: str) -> DemandedRequest:
     return DemandedRequest("pods/http_rps", namespace, WEB, EVERYTHING)
 
 
-def test_with_fewer_namespaces_left_they_are_asked_for_alone_again() -> None:
+def test_namespaces_are_queried_one_by_one_again_when_few_are_left() -> None:
     prometheus = ScriptedPrometheus(answer=answer_as_asked)
     house = make_house(prometheus, objects=OBJECTS, settings=ReadingSettings(demand_ttl_seconds=60))
     for ns in NAMESPACES:
@@ -122,7 +122,7 @@ def test_a_metric_selector_is_part_of_the_query() -> None:
     assert ['path="a"' in query for query in prometheus.asked] == [True, False]
 
 
-def test_a_refused_wide_query_falls_to_the_namespaces_and_first_askers_do_not_see_it(
+def test_a_refused_wide_query_is_replaced_by_namespace_queries_unnoticed_by_clients(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     prometheus = ScriptedPrometheus(answer=refuse_wide)
@@ -140,10 +140,10 @@ def test_a_refused_wide_query_falls_to_the_namespaces_and_first_askers_do_not_se
         )
     ]
     house.pass_time(60)
-    assert sum(wide(prometheus.asked)) == 1, "nobody asked meanwhile"
+    assert sum(wide(prometheus.asked)) == 1, "there were no requests meanwhile"
 
 
-def test_a_refused_namespace_query_falls_to_the_exact_one() -> None:
+def test_a_refused_namespace_query_is_replaced_by_the_exact_one() -> None:
     def refuse_wider(query: str) -> Reply | QueryRefusedError:
         return QueryRefusedError(query, "bad_data", "no") if 'pod!=""' in query else answer_as_asked(query)
 
@@ -156,7 +156,7 @@ def test_a_refused_namespace_query_falls_to_the_exact_one() -> None:
     assert any('pod=~"web-0"' in query or 'pod="web-0"' in query for query in prometheus.asked)
 
 
-def test_a_plan_that_is_refused_later_keeps_its_answers_until_the_narrower_one_has_some() -> None:
+def test_a_refused_plan_keeps_its_answers_until_the_narrower_one_has_its_own() -> None:
     prometheus = ScriptedPrometheus(answer=answer_as_asked)
     house = make_house(prometheus, objects=OBJECTS)
     for ns in NAMESPACES:
@@ -177,14 +177,14 @@ def test_an_answer_that_is_too_large_narrows_the_plan() -> None:
 
 
 def test_an_exact_answer_that_is_too_large_is_an_error() -> None:
-    prometheus = ScriptedPrometheus(answer=lambda _query: EVERYBODY, limits=AnswerLimits(max_samples=3))
+    prometheus = ScriptedPrometheus(answer=lambda _query: ALL_SAMPLES, limits=AnswerLimits(max_samples=3))
     house = make_house(prometheus, objects=OBJECTS)
 
     with pytest.raises(PartialAnswerError, match="3"):
         ask(house, "ns0", "only_exact")
 
 
-def test_an_outage_is_no_reason_to_narrow() -> None:
+def test_an_outage_does_not_narrow_the_plan() -> None:
     prometheus = ScriptedPrometheus(answer=answer_as_asked)
     house = make_house(prometheus, objects=OBJECTS)
     for ns in NAMESPACES:
@@ -200,7 +200,7 @@ def test_an_outage_is_no_reason_to_narrow() -> None:
     assert all(wide(prometheus.asked))
 
 
-def test_one_askers_bad_selector_narrows_nobody_else() -> None:
+def test_a_bad_selector_does_not_narrow_other_requests() -> None:
     def refuse_bad(query: str) -> Reply | QueryRefusedError:
         return QueryRefusedError(query, "bad_data", "bad") if "bad" in query else answer_as_asked(query)
 
@@ -217,7 +217,7 @@ def test_one_askers_bad_selector_narrows_nobody_else() -> None:
     assert [WIDE in query for query in prometheus.asked if "bad" not in query] == [True, True, True]
 
 
-def test_two_rules_that_ask_the_same_are_asked_once() -> None:
+def test_two_rules_with_the_same_query_share_it() -> None:
     twice = PODS_RULES.replace(
         "\nrules:\n",
         """
@@ -235,7 +235,7 @@ rules:
     assert len(prometheus.asked) == 1
 
 
-def test_a_proven_plan_that_cannot_be_written_down_gives_way_to_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plan_without_a_query_is_replaced_by_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     def no_wide_query(metric: Metric, asked: Asked, kind: PlanKind) -> PlannedQuery:
         if kind is PlanKind.WIDE:
             raise RenderError("no such query")
@@ -267,7 +267,7 @@ def test_a_replaced_reading_is_freed_in_slices() -> None:
     assert max(slices) < 3000
 
 
-def test_a_label_that_names_pods_to_one_rule_and_services_to_another_is_asked_for_each() -> None:
+def test_a_label_that_names_pods_in_one_rule_and_services_in_another_is_queried_for_each() -> None:
     class PodsAndServices(MadeUpObjects):
         def names(self, resource: Resource, namespace: str | None, selector: Selector) -> tuple[str, ...]:
             assert (namespace, selector) == ("ns0", WEB.selector)
@@ -292,7 +292,7 @@ def test_a_label_that_names_pods_to_one_rule_and_services_to_another_is_asked_fo
     assert found == {"pods": (("pod-0", 1.0),), "services": (("service-0", 1.0),)}
 
 
-def test_what_was_learnt_about_the_labels_of_selectors_is_forgotten_with_the_last_who_used_them() -> None:
+def test_plans_for_labels_of_selectors_are_forgotten_with_their_last_request() -> None:
     prometheus = ScriptedPrometheus(answer=refuse_wide)
     house = make_house(prometheus, objects=OBJECTS)
     for number in range(30):
@@ -304,7 +304,7 @@ def test_what_was_learnt_about_the_labels_of_selectors_is_forgotten_with_the_las
     assert (planner._plans._plans, planner._groups) == ({}, {})
 
 
-def test_plans_of_metrics_that_come_and_go_are_forgotten_with_the_last_who_asked_for_them() -> None:
+def test_plans_of_short_lived_metrics_are_forgotten_with_their_last_request() -> None:
     house = make_house(ScriptedPrometheus(answer=answer_as_asked), objects=OBJECTS)
     metric, plans = house.pods("http_rps"), house.readings._scheduler.state.planner._plans
     for number in range(30):
@@ -318,7 +318,7 @@ def test_plans_of_metrics_that_come_and_go_are_forgotten_with_the_last_who_asked
 
 
 @pytest.mark.parametrize("namespaces", [NAMESPACES[:2], NAMESPACES], ids=["of each namespace", "of all namespaces"])
-def test_a_query_forgets_who_shared_it(namespaces: list[str]) -> None:
+def test_a_query_forgets_expired_requests_that_shared_it(namespaces: list[str]) -> None:
     house = make_house(ScriptedPrometheus(answer=lambda _: reply()), objects=OBJECTS)
     for number in range(30):
         for ns in namespaces:
@@ -335,7 +335,7 @@ def test_a_query_forgets_who_shared_it(namespaces: list[str]) -> None:
     assert [query.groups - in_demand for query in planner.queries.values()] == [set()] * len(planner.queries)
 
 
-def test_no_asker_makes_each_refresh_index_hundreds_of_labels() -> None:
+def test_the_number_of_indexed_labels_is_bounded() -> None:
     house = make_house(ScriptedPrometheus(answer=lambda _: reply()), objects=OBJECTS)
     made_up = parse_selector(",".join(f"made_up_{number}=a" for number in range(40)))
     for selector in (parse_selector("app=web"), made_up):

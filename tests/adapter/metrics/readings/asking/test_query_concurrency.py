@@ -1,4 +1,4 @@
-"""Queries that take long, or fail because of it, harm only those who ask them."""
+"""Queries that take long, or fail because of it, affect only the requests for them."""
 
 from __future__ import annotations
 
@@ -109,9 +109,7 @@ class Simulation:
 
 
 @pytest.mark.parametrize("slow", [8.0, 10.0], ids=["late answers", "no answers"])
-def test_many_queries_that_take_long_do_not_make_the_others_answers_old(
-    slow: float, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_many_slow_queries_do_not_delay_the_answers_of_others(slow: float, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.CRITICAL)
     simulation = Simulation()
     simulation.slow = slow
@@ -124,7 +122,7 @@ def test_many_queries_that_take_long_do_not_make_the_others_answers_old(
     assert simulation.most_running <= 16
 
 
-def test_a_first_asker_is_not_kept_waiting_by_what_takes_long_in_the_background() -> None:
+def test_a_first_request_does_not_wait_for_slow_background_queries() -> None:
     simulation = Simulation()
     for number in range(50):
         simulation.ask("only_exact", number)
@@ -151,7 +149,7 @@ def test_a_thousand_quick_queries_are_each_refreshed_when_due() -> None:
 
 
 @pytest.mark.parametrize("seconds", [0.3, 1.9, 9.0], ids=["quick", "nearly slow", "slow"])
-def test_a_namespace_with_two_thousand_queries_makes_no_other_namespace_late(seconds: float) -> None:
+def test_a_namespace_with_two_thousand_queries_does_not_delay_another(seconds: float) -> None:
     simulation = Simulation()
     simulation.slow = seconds
     victim = simulation.ask("http_rps", namespace="bank")
@@ -167,7 +165,7 @@ def test_a_namespace_with_two_thousand_queries_makes_no_other_namespace_late(sec
     assert simulation.most_running <= 19
 
 
-def test_the_first_question_of_a_namespace_does_not_wait_for_those_of_another() -> None:
+def test_a_first_request_of_a_namespace_does_not_wait_for_those_of_another() -> None:
     simulation = Simulation()
     simulation.slow = 9.0
     for number in range(1990):
@@ -180,7 +178,7 @@ def test_the_first_question_of_a_namespace_does_not_wait_for_those_of_another() 
 
 
 @pytest.mark.parametrize(("queries", "oldest"), [(2, 7.0), (12, 30.0)], ids=["few: at their pace", "many: with pauses"])
-def test_a_slow_query_follows_itself_only_while_few_others_run(queries: int, oldest: float) -> None:
+def test_a_slow_query_pauses_between_runs_only_if_many_others_run(queries: int, oldest: float) -> None:
     simulation = Simulation()
     simulation.slow = 3.0
     entries = [simulation.ask("only_exact", number) for number in range(queries)]
@@ -198,7 +196,7 @@ def test_a_slow_query_follows_itself_only_while_few_others_run(queries: int, old
     assert share > 0.8 if queries == 2 else share <= 0.5
 
 
-def test_each_query_that_may_run_finds_a_thread_and_a_connection() -> None:
+def test_threads_and_connections_suffice_for_all_concurrent_queries() -> None:
     """A query that waits for either keeps its place in the lane, and the lanes' metrics would not show it."""
     settings = ReadingSettings()
     lanes = (
@@ -215,8 +213,8 @@ def test_each_query_that_may_run_finds_a_thread_and_a_connection() -> None:
 
 
 @pytest.mark.parametrize("look", [1, 2])
-def test_a_request_that_comes_in_while_demand_is_swept_is_refreshed_from_then_on(look: int) -> None:
-    """The sweep begins when the asker reads the clock for the n-th time."""
+def test_a_request_that_arrives_during_a_sweep_of_demand_is_refreshed(look: int) -> None:
+    """The sweep begins when the request reads the clock for the n-th time."""
     simulation = Simulation()
     seen, admitted = threading.Event(), threading.Event()
     looks = itertools.count(1)
@@ -230,7 +228,7 @@ def test_a_request_that_comes_in_while_demand_is_swept_is_refreshed_from_then_on
 
     sweeping = threading.Thread(target=lambda: sweep(simulation.state, Held(sleep=lambda _: None)))
 
-    def time_is_told() -> float:
+    def time_is_read() -> float:
         now = simulation.clock.now
         if threading.current_thread() is not sweeping and next(looks) == look:
             simulation.clock.forward(0.001)
@@ -239,7 +237,7 @@ def test_a_request_that_comes_in_while_demand_is_swept_is_refreshed_from_then_on
         return now
 
     clock = simulation.clock.clock
-    simulation.state.clock = Clock(monotonic=time_is_told, wall=clock.wall)
+    simulation.state.clock = Clock(monotonic=time_is_read, wall=clock.wall)
     entry = simulation.ask("http_rps")
     admitted.set()
     sweeping.join()
@@ -249,7 +247,7 @@ def test_a_request_that_comes_in_while_demand_is_swept_is_refreshed_from_then_on
 
 
 @pytest.mark.parametrize("payers", [[], ["a", "b"], ["b"]])
-def test_a_query_of_several_is_paid_for_by_who_has_spent_the_least(payers: list[str]) -> None:
+def test_a_shared_query_is_charged_to_the_payer_with_the_least_time_spent(payers: list[str]) -> None:
     query_times = QueryTimes()
     query_times.charge("a", 5.0, 0.0)
     query_times.charge("b", 4.0, 0.0)
@@ -257,7 +255,7 @@ def test_a_query_of_several_is_paid_for_by_who_has_spent_the_least(payers: list[
     assert query_times.cheapest(payers) == ("b" if payers else None)
 
 
-def test_what_was_spent_halves_each_minute_and_is_forgotten_in_the_end() -> None:
+def test_spent_time_halves_each_minute_and_is_forgotten_eventually() -> None:
     query_times = QueryTimes()
     query_times.charge("a", 8.0, 0.0)
     query_times.charge("b", 1.0, 3 * HALF_LIFE_SECONDS)
@@ -267,7 +265,7 @@ def test_what_was_spent_halves_each_minute_and_is_forgotten_in_the_end() -> None
     assert query_times.rank("a") == 0.0
 
 
-def test_seconds_are_charged_after_a_pause_of_weeks_and_on_a_machine_that_runs_for_weeks() -> None:
+def test_time_is_charged_after_weeks_of_uptime_or_of_silence() -> None:
     # The monotonic clock counts from the start of the machine.
     query_times = QueryTimes()
     query_times.charge("a", 8.0, 30_000 * HALF_LIFE_SECONDS)
@@ -278,7 +276,7 @@ def test_seconds_are_charged_after_a_pause_of_weeks_and_on_a_machine_that_runs_f
     assert query_times.seconds("b") == pytest.approx(1.0)
 
 
-def test_who_has_spent_less_comes_first_and_each_in_the_order_in_which_it_was_due() -> None:
+def test_the_payer_with_less_time_spent_comes_first_with_its_queries_in_due_order() -> None:
     query_times = QueryTimes()
     queue: FairQueue[str] = FairQueue(query_times)
     for key, payer, due in (("a2", "a", 2.0), ("b1", "b", 9.0), ("a1", "a", 1.0)):
@@ -288,7 +286,7 @@ def test_who_has_spent_less_comes_first_and_each_in_the_order_in_which_it_was_du
     assert [queue.pop(lambda _payer, _key: True) for _ in range(4)] == ["b1", "a1", "a2", None]
 
 
-def test_who_waits_keeps_the_place_when_the_unit_of_the_seconds_changes() -> None:
+def test_waiting_queries_keep_their_order_when_the_unit_of_time_changes() -> None:
     query_times = QueryTimes()
     queue: FairQueue[str] = FairQueue(query_times)
     hour = 60 * HALF_LIFE_SECONDS
@@ -303,7 +301,7 @@ def test_who_waits_keeps_the_place_when_the_unit_of_the_seconds_changes() -> Non
     assert [queue.pop(lambda _payer, _key: True) for _ in range(2)] == ["a1", "b1"]
 
 
-def test_who_is_not_admitted_keeps_the_place() -> None:
+def test_a_query_that_is_not_admitted_keeps_its_place() -> None:
     queue: FairQueue[str] = FairQueue(QueryTimes())
     queue.put("a1", "a", 1.0)
     queue.put("b1", "b", 2.0)
@@ -354,7 +352,7 @@ class SimulatedLane:
     """Seconds that the greedy payer's queries take, repeated in this order."""
 
     def longest_wait(self, cost: float, pause: float, rounds: int) -> float:
-        """Return the longest wait of a payer who asks one query of this cost with this pause between."""
+        """Return the longest wait of a payer who sends one query of this cost with this pause between."""
         query_times = QueryTimes()
         queue: FairQueue[str] = FairQueue(query_times)
         now, number, due, waited = 0.0, 0, 0.0, 0.0
@@ -381,7 +379,7 @@ class SimulatedLane:
 
 
 @given(st.integers(1, 8), st.lists(st.floats(0.1, 10.0), min_size=1, max_size=5), st.floats(0.01, 0.5))
-def test_a_modest_payer_waits_for_one_query_of_a_greedy_one_at_most(
+def test_a_modest_payer_waits_for_at_most_one_query_of_a_greedy_one(
     places: int, costs: list[float], cost: float
 ) -> None:
     assert SimulatedLane(places, costs).longest_wait(cost, pause=10.0, rounds=10) <= max(costs) + cost

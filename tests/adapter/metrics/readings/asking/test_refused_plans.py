@@ -1,4 +1,4 @@
-"""A plan that Prometheus refuses for a while: who loses it, what is asked instead, and when it is back."""
+"""A plan that Prometheus refuses for a while: which requests lose it, what is queried instead, and when it is back."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CHECKS = "tidewatch_adapter_plan_cross_checks_total"
 
 @dataclass
 class Join:
-    """A query whose right-hand series are duplicated in some namespaces, with 20 askers that each ask every 5 s."""
+    """A query whose right-hand series are duplicated in some namespaces, and 20 clients with a request every 5 s."""
 
     namespaces: list[str]
     doubled: set[str] = field(default_factory=set)
@@ -64,7 +64,7 @@ class Join:
         self.oldest = max(self.oldest, self.house.clock.clock.wall() - answer.evaluated_at)
 
     def run(self, seconds: int) -> tuple[int, int]:
-        """Let all ask for so long; return the number of requests and the number of queries."""
+        """Let all clients send requests for so long; return the number of requests and the number of queries."""
         asked, sent = self.asked, len(self.prometheus.asked)
         for _ in range(4 * seconds):
             self.ask(self.asked % 20)
@@ -88,7 +88,7 @@ MANY = [f"ns{number}" for number in range(10)]
         pytest.param(["shop"], ["shop"], id="the only namespace"),
     ],
 )
-def test_a_join_that_is_doubled_for_six_seconds_costs_no_more_than_a_query_a_request_and_passes(
+def test_a_join_that_fails_for_six_seconds_costs_at_most_one_query_per_request(
     namespaces: list[str], doubled: list[str]
 ) -> None:
     join = Join(namespaces)
@@ -110,7 +110,7 @@ def test_a_join_that_is_doubled_for_six_seconds_costs_no_more_than_a_query_a_req
     assert join.run(20)[1] <= usual + 1
 
 
-def test_a_fault_in_one_namespace_narrows_that_namespace_alone() -> None:
+def test_a_failure_in_one_namespace_narrows_only_that_namespace() -> None:
     join = Join(MANY)
     join.run(60)
     join.doubled = {"ns3"}
@@ -127,7 +127,7 @@ def test_a_fault_in_one_namespace_narrows_that_namespace_alone() -> None:
     assert namespaces >= set(MANY) - {"ns3"}
 
 
-def test_a_wider_plan_that_gives_other_values_than_the_exact_query_is_not_used_again() -> None:
+def test_a_wider_plan_that_differs_from_the_exact_query_is_not_used_again() -> None:
     join = Join(MANY)
     join.run(60)
     join.doubled = set(MANY)
@@ -154,11 +154,11 @@ def test_a_wider_plan_that_gives_other_values_than_the_exact_query_is_not_used_a
         (10_000, True, 600),
     ],
 )
-def test_a_plan_is_tried_again_later_and_later(failures: int, seconds: float, *, lasting: bool) -> None:
+def test_a_plan_is_retried_with_growing_pauses(failures: int, seconds: float, *, lasting: bool) -> None:
     assert pause_after(failures, lasting=lasting) == seconds
 
 
-def test_a_plan_that_fails_again_at_once_goes_on_with_its_back_off() -> None:
+def test_a_plan_that_fails_again_at_once_continues_its_back_off() -> None:
     setbacks = Setbacks()
     for now in (0.0, 5.0):
         setbacks.fail(WIDE_PLACE, now)
@@ -169,7 +169,7 @@ def test_a_plan_that_fails_again_at_once_goes_on_with_its_back_off() -> None:
     assert setbacks.pay(WIDE_PLACE, 40.0)
 
 
-def test_the_wide_plan_works_nowhere_unless_it_works_everywhere() -> None:
+def test_restoring_the_wide_plan_restores_all_and_a_namespace_only_itself() -> None:
     setbacks = Setbacks()
     for place in (WIDE_PLACE, (PlanKind.NAMESPACE, "a"), (PlanKind.NAMESPACE, "b")):
         setbacks.fail(place, 0.0)
@@ -180,7 +180,7 @@ def test_the_wide_plan_works_nowhere_unless_it_works_everywhere() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from(["ask", "refuse"]), st.floats(0.0, 30.0)), max_size=80))
-def test_trials_never_send_more_queries_than_requests_have_paid_for(steps: list[tuple[str, float]]) -> None:
+def test_trials_send_at_most_one_query_per_request(steps: list[tuple[str, float]]) -> None:
     setbacks, now, requests, queries = Setbacks(), 0.0, 0, 0
     setbacks.fail(WIDE_PLACE, now)
     for what, seconds in steps:

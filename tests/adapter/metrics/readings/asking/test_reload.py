@@ -52,7 +52,7 @@ rules:
     assert [ask(house, ns) for ns in NAMESPACES] == [0, 1, 2, 3, 4, 5]
 
 
-def test_a_reload_with_a_changed_rule_answers_by_the_new_one_from_then_on() -> None:
+def test_a_reload_with_a_changed_rule_takes_effect_at_once() -> None:
     prometheus = ScriptedPrometheus(answer=lambda query: reply(({"pod": "web-0"}, "2" if "[2m]" in query else "1")))
     house = make_house(prometheus, objects=OBJECTS)
     assert ask(house, "ns0") == 1
@@ -65,7 +65,7 @@ def test_a_reload_with_a_changed_rule_answers_by_the_new_one_from_then_on() -> N
     assert all("[2m]" in query for query in prometheus.asked)
 
 
-def test_a_reload_forgets_what_was_refused() -> None:
+def test_a_reload_forgets_refused_plans() -> None:
     prometheus = ScriptedPrometheus(answer=refuse_wide)
     house = make_house(prometheus, objects=OBJECTS)
     for ns in NAMESPACES:
@@ -94,8 +94,8 @@ def test_a_reload_that_removes_a_metric_ends_its_queries() -> None:
 
 
 @pytest.mark.parametrize("name", ["queue_depth", "queue_rows"])
-def test_a_reload_that_goes_back_to_a_wider_plan_mixes_up_nobody_meanwhile(name: str) -> None:
-    """Exact answers hold one asker's rows, so none may stand in for another's."""
+def test_a_reload_that_returns_to_a_wider_plan_does_not_mix_up_answers(name: str) -> None:
+    """An exact answer holds the rows of one request, so it may not stand in for another's."""
 
     def exact_only(query: str) -> Reply | QueryRefusedError:
         asked = [queue for queue in ("a", "b") if f'queue="{queue}"' in query]
@@ -123,7 +123,7 @@ def test_a_reload_that_goes_back_to_a_wider_plan_mixes_up_nobody_meanwhile(name:
     assert ask_queues() == [10, 11]
 
 
-def test_who_asked_before_a_reload_and_comes_in_after_it_leaves_no_former_answer_behind() -> None:
+def test_a_request_with_a_metric_from_before_a_reload_leaves_no_former_answer() -> None:
     answer = reply(({"pod": "web-0"}, "1"))
     prometheus = ScriptedPrometheus(answer=lambda query: reply(({"pod": "web-0"}, "2")) if "[2m]" in query else answer)
     house = make_house(prometheus, objects=OBJECTS)

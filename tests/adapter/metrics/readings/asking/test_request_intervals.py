@@ -21,7 +21,7 @@ def arrivals_at(*moments: float) -> Arrivals:
 @pytest.mark.parametrize(
     ("moments", "now", "interval"),
     [
-        pytest.param((0.0,), 5.0, math.inf, id="once is no interval"),
+        pytest.param((0.0,), 5.0, math.inf, id="once is not an interval"),
         pytest.param((0.0, 15.0), 15.0, 15.0, id="twice is one"),
         pytest.param((0.0, 15.0, 22.0, 37.0), 37.0, 7.0, id="the shortest of the last few"),
         pytest.param((0.0, 0.1, 15.0, 15.1), 15.1, 15.0, id="a burst is one arrival"),
@@ -31,7 +31,9 @@ def arrivals_at(*moments: float) -> Arrivals:
         pytest.param((0.0, 2.0, 4.0), 100.0, 96.0, id="silence is an interval"),
     ],
 )
-def test_the_interval_of_a_request(moments: tuple[float, ...], now: float, interval: float) -> None:
+def test_the_interval_of_a_request_is_the_shortest_of_the_last_few(
+    moments: tuple[float, ...], now: float, interval: float
+) -> None:
     assert arrivals_at(*moments).interval(now) == pytest.approx(interval)
 
 
@@ -48,12 +50,12 @@ def test_the_interval_of_a_request(moments: tuple[float, ...], now: float, inter
         pytest.param((0.0, 400.0), 1000.0, id="at most the bound"),
     ],
 )
-def test_a_request_stands_for_four_of_its_intervals(moments: tuple[float, ...], until: float) -> None:
+def test_a_request_is_in_demand_for_four_of_its_intervals(moments: tuple[float, ...], until: float) -> None:
     assert arrivals_at(*moments).stands_until(60.0, 600.0) == pytest.approx(until)
 
 
 @given(st.floats(1.0, 60.0), st.integers(6, 40), st.floats(0.0, 1.0), st.floats(0.0, 0.2))
-def test_a_double_in_each_round_does_not_shorten_a_regular_interval(
+def test_repeated_requests_in_each_round_do_not_shorten_a_regular_interval(
     regular: float, rounds: int, phase: float, double: float
 ) -> None:
     moments = [phase + number * regular + late for number in range(rounds) for late in (0.0, double)]
@@ -101,14 +103,14 @@ def test_the_interval_is_that_of_the_part_that_returns_most_often(
     [
         pytest.param([(0.0, "a"), (1.0, "b")], 61.0, id="once"),
         pytest.param(ROUNDS, 120.0, id="four intervals of a part, not of the time between two"),
-        pytest.param([*ROUNDS, (61.0, "c")], 121.0, id="whoever stands longest"),
+        pytest.param([*ROUNDS, (61.0, "c")], 121.0, id="the part that lasts longest"),
     ],
 )
-def test_parts_stand_as_long_as_any_of_them(arrived: Arrived, until: float) -> None:
+def test_a_request_is_in_demand_as_long_as_any_of_its_parts(arrived: Arrived, until: float) -> None:
     assert parts_at(arrived).stands_until(60.0, 600.0) == pytest.approx(until)
 
 
-def test_of_very_many_parts_some_tell_the_interval_and_all_keep_the_request() -> None:
+def test_very_many_parts_keep_a_request_while_some_give_its_interval() -> None:
     arrivals = parts_at([(15.0 * number + part / 100, f"{part}") for number in range(5) for part in range(1000)])
 
     assert arrivals.interval(70.0) == pytest.approx(15.0)
@@ -116,14 +118,14 @@ def test_of_very_many_parts_some_tell_the_interval_and_all_keep_the_request() ->
     assert arrivals.stands_until(60.0, 600.0) >= 134.0
 
 
-def test_a_part_that_stays_away_gives_its_place_to_another() -> None:
+def test_a_part_that_stops_is_replaced_by_another() -> None:
     arrivals = parts_at([(part / 100, f"gone-{part}") for part in range(1000)])
     arrivals.note(75.0, "new")
 
     assert arrivals.note(80.0, "new") == pytest.approx(5.0)
 
 
-def test_a_request_stands_while_its_only_part_arrives() -> None:
+def test_a_request_stays_in_demand_while_its_only_part_arrives() -> None:
     # The part is put behind the others then, so a thread that looks at that moment finds none.
     arrivals = parts_at([(0.0, "a"), (15.0, "a")])
     seen: list[float] = []

@@ -47,7 +47,7 @@ class Ticking:
 
 
 @given(METRICS)
-def test_all_metrics_are_there_in_order_and_the_last_of_a_name_wins(metrics: list[Metric]) -> None:
+def test_metrics_are_sorted_and_the_last_one_of_a_name_wins(metrics: list[Metric]) -> None:
     time = Ticking()
     catalogue = Catalogue(metrics, 7, Pace(0.004, time.sleep, time.clock))
     custom = {(m.resource.qualified, m.namespaced, m.name): m for m in metrics if m.resource is not None}
@@ -82,7 +82,7 @@ def catalogue_of(overrides: str, labels: str) -> Catalogue:
     return Catalogue(static_metrics(rule, MadeUpObjects().resource))
 
 
-def test_objects_without_a_namespace_have_their_metrics_within_namespaces_too() -> None:
+def test_metrics_of_cluster_scoped_objects_are_also_served_within_namespaces() -> None:
     catalogue = catalogue_of("ns: {resource: namespace}, class: {group: storage.k8s.io, resource: storageclass}", "")
     whole = catalogue.find_custom("storageclasses.storage.k8s.io", namespaced=False, name="load")
     within = catalogue.find_custom("storageclasses.storage.k8s.io", namespaced=True, name="load")
@@ -90,7 +90,7 @@ def test_objects_without_a_namespace_have_their_metrics_within_namespaces_too() 
     assert within is not None
     assert (whole.namespaced, whole.namespace_label) == (False, None)
     assert (within.namespaced, within.namespace_label, within.qualified) == (True, "ns", whole.qualified)
-    # One and the same for all who ask, and found again after a reload.
+    # One and the same for all requests, and found again after a reload.
     assert catalogue.find_custom("storageclasses.storage.k8s.io", namespaced=True, name="load") is within
     assert (catalogue.current(within), catalogue.current(whole)) == (within, whole)
     assert within not in catalogue.custom
@@ -105,5 +105,5 @@ def test_objects_without_a_namespace_have_their_metrics_within_namespaces_too() 
     ],
     ids=["no label for namespaces", "a namespace itself", "nothing"],
 )
-def test_nothing_is_told_within_namespaces_that_no_label_restricts(overrides: str, kind: str) -> None:
+def test_metrics_that_no_label_restricts_are_not_served_within_namespaces(overrides: str, kind: str) -> None:
     assert catalogue_of(overrides, "").find_custom(kind, namespaced=True, name="load") is None

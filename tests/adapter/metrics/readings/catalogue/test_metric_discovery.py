@@ -38,7 +38,7 @@ def test_metrics_appear_with_their_series() -> None:
     assert names(house) == ["errors", "rps", "spelled_out"]
 
 
-def test_nothing_new_is_no_new_catalogue() -> None:
+def test_an_unchanged_catalogue_is_kept() -> None:
     house = make_house(ScriptedPrometheus(series_answer=Series(app=series("app_rps"))), rules=PATTERN_RULES)
     house.pass_time(1)
     catalogue = house.readings.catalogue
@@ -47,7 +47,7 @@ def test_nothing_new_is_no_new_catalogue() -> None:
     assert house.readings.catalogue is catalogue
 
 
-def test_each_query_for_series_is_asked_once_a_relist_interval() -> None:
+def test_each_series_query_is_sent_once_per_relist_interval() -> None:
     prometheus = ScriptedPrometheus(series_answer=Series(app=series("app_rps")))
     house = make_house(
         prometheus,
@@ -60,7 +60,7 @@ def test_each_query_for_series_is_asked_once_a_relist_interval() -> None:
     assert len(prometheus.looked_up) == 12
 
 
-def test_a_rule_that_cannot_be_looked_up_keeps_its_metrics_and_harms_nobody() -> None:
+def test_a_rule_whose_look_up_fails_keeps_its_metrics_and_does_not_affect_others() -> None:
     found = Series(app=series("app_rps"), job=series("job_depth"))
     house = make_house(ScriptedPrometheus(series_answer=found), rules=PATTERN_RULES)
     house.pass_time(1)
@@ -73,7 +73,7 @@ def test_a_rule_that_cannot_be_looked_up_keeps_its_metrics_and_harms_nobody() ->
     assert house.counter("tidewatch_adapter_rules", state="ok") == 2
 
 
-def test_a_fault_of_the_program_in_one_look_up_harms_nobody_else(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_internal_error_in_one_look_up_does_not_affect_others(caplog: pytest.LogCaptureFixture) -> None:
     def found(selector: str) -> Collection[Mapping[str, str]]:
         if "app" in selector:
             raise ZeroDivisionError
@@ -86,7 +86,7 @@ def test_a_fault_of_the_program_in_one_look_up_harms_nobody_else(caplog: pytest.
     assert "ZeroDivisionError" in caplog.text
 
 
-def test_between_two_look_ups_lies_at_least_as_long_as_one_takes() -> None:
+def test_the_pause_between_look_ups_is_at_least_as_long_as_one_takes() -> None:
     clock = FakeClock()
 
     def slow(_selector: str) -> Collection[Mapping[str, str]]:
@@ -103,7 +103,7 @@ def test_between_two_look_ups_lies_at_least_as_long_as_one_takes() -> None:
     assert len(prometheus.looked_up) == pytest.approx(10, abs=1)
 
 
-def test_rules_are_looked_up_again_after_a_fault_in_entering_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rules_are_looked_up_again_after_an_error_in_the_catalogue(monkeypatch: pytest.MonkeyPatch) -> None:
     prometheus = ScriptedPrometheus(series_answer=Series(app=series("app_rps")))
     house = make_house(prometheus, rules=PATTERN_RULES)
     with monkeypatch.context() as patched:
@@ -115,7 +115,7 @@ def test_rules_are_looked_up_again_after_a_fault_in_entering_what_was_found(monk
     assert names(house) == ["rps", "spelled_out"]
 
 
-def test_look_ups_that_found_nobody_are_tried_again_soon() -> None:
+def test_failed_look_ups_are_retried_soon() -> None:
     prometheus = ScriptedPrometheus(series_answer=lambda selector: PrometheusUnreachableError(selector, "refused"))
     house = make_house(prometheus, rules=PATTERN_RULES)
     house.pass_time(60)
@@ -135,7 +135,7 @@ def test_the_last_rule_in_the_files_wins_a_name() -> None:
     assert house.pods("same").series == "job_same"
 
 
-def test_a_rule_for_series_yet_to_come_does_not_take_the_name_from_one_that_has_them() -> None:
+def test_a_rule_without_series_does_not_take_the_name_from_one_with_series() -> None:
     found = Series(app=series("app_spelled_out"))
     house = make_house(ScriptedPrometheus(series_answer=found), rules=PATTERN_RULES)
     house.pass_time(1)
@@ -143,7 +143,7 @@ def test_a_rule_for_series_yet_to_come_does_not_take_the_name_from_one_that_has_
     assert house.pods("spelled_out").series == "app_spelled_out"
 
 
-def test_the_last_success_of_each_rule_is_told() -> None:
+def test_the_last_success_of_each_rule_is_exposed() -> None:
     found = Series(app=series("app_rps"), job=PrometheusTimeoutError("q", "slow"))
     house = make_house(ScriptedPrometheus(series_answer=found), rules=PATTERN_RULES)
     house.pass_time(1)
@@ -153,7 +153,7 @@ def test_the_last_success_of_each_rule_is_told() -> None:
     assert house.registry.get_sample_value(name, {"rule": "rules[1]"}) is None
 
 
-def test_few_look_ups_run_at_once_so_that_slow_ones_leave_threads_to_the_queries() -> None:
+def test_few_look_ups_run_at_once() -> None:
     threads = Threads(held=True)
     prometheus = ScriptedPrometheus()
     rules = "".join(
@@ -173,7 +173,7 @@ def test_few_look_ups_run_at_once_so_that_slow_ones_leave_threads_to_the_queries
     assert len(set(prometheus.looked_up)) == 20
 
 
-def test_a_rule_has_been_looked_up_once_its_metrics_are_served(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_look_up_counts_as_done_only_once_its_metrics_are_served(monkeypatch: pytest.MonkeyPatch) -> None:
     house = make_house(ScriptedPrometheus(series_answer=Series(app=series("app_rps"))), rules=PATTERN_RULES)
     seen: list[tuple[bool, set[str]]] = []
 

@@ -11,7 +11,7 @@ from tests.adapter.metrics.readings.catalogue.discovery_world import PATTERN_RUL
 from tests.support.readings import ScriptedPrometheus, make_house
 
 
-def test_a_metric_whose_series_vanished_stays_for_its_time_of_grace() -> None:
+def test_a_metric_whose_series_vanished_stays_for_a_grace_period() -> None:
     found = Series(app=series("app_rps"))
     house = make_house(
         ScriptedPrometheus(series_answer=found), rules=PATTERN_RULES, settings=ReadingSettings(metric_grace_seconds=300)
@@ -24,7 +24,7 @@ def test_a_metric_whose_series_vanished_stays_for_its_time_of_grace() -> None:
     assert names(house) == ["spelled_out"]
 
 
-def test_a_metric_that_comes_back_has_all_its_grace_again() -> None:
+def test_a_metric_that_comes_back_has_a_new_grace_period() -> None:
     found = Series(app=series("app_rps"))
     house = make_house(
         ScriptedPrometheus(series_answer=found), rules=PATTERN_RULES, settings=ReadingSettings(metric_grace_seconds=300)
@@ -36,7 +36,7 @@ def test_a_metric_that_comes_back_has_all_its_grace_again() -> None:
     assert names(house) == ["rps", "spelled_out"]
 
 
-def test_a_cut_answer_makes_no_metric_vanish() -> None:
+def test_a_cut_answer_removes_no_metric() -> None:
     prometheus = ScriptedPrometheus(series_answer=Series(app=series("app_rps", "app_errors")))
     house = make_house(prometheus, rules=PATTERN_RULES, settings=ReadingSettings(metric_grace_seconds=60))
     house.pass_time(1)
@@ -47,7 +47,7 @@ def test_a_cut_answer_makes_no_metric_vanish() -> None:
     assert names(house) == ["errors", "new", "rps", "spelled_out"]
 
 
-def test_a_cut_answer_is_no_success_and_is_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_cut_answer_is_logged_as_a_failure(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
     prometheus = ScriptedPrometheus(series_answer=Series(app=series("app_rps")))
     prometheus.series_warnings = ("results truncated due to limit",)
@@ -58,8 +58,8 @@ def test_a_cut_answer_is_no_success_and_is_told(caplog: pytest.LogCaptureFixture
     assert house.counter("tidewatch_adapter_rules", state="failing") == 3
     name = "tidewatch_adapter_rule_last_success_timestamp_seconds"
     assert house.registry.get_sample_value(name, {"rule": "rules[0]"}) is None
-    (said,) = [line for line in caplog.messages if line.startswith("rules[0] (rules.yaml:3) fails (look-up): ")]
-    assert "results truncated due to limit" in said
+    (message,) = [line for line in caplog.messages if line.startswith("rules[0] (rules.yaml:3) fails (look-up): ")]
+    assert "results truncated due to limit" in message
 
     prometheus.series_warnings = ()
     house.pass_time(65)
@@ -67,7 +67,7 @@ def test_a_cut_answer_is_no_success_and_is_told(caplog: pytest.LogCaptureFixture
     assert "rules[0] (rules.yaml:3) works again" in caplog.messages
 
 
-def test_a_cut_answer_does_not_change_where_a_metric_finds_its_namespace() -> None:
+def test_a_cut_answer_does_not_change_the_namespace_label_of_a_metric() -> None:
     rules = """
 rules:
 - seriesQuery: '{__name__=~"^app_.*"}'
@@ -94,7 +94,7 @@ rules:
     assert house.pods("app_rps").namespace_label == "namespace"
 
 
-def test_what_only_cut_answers_told_is_corrected_by_the_next() -> None:
+def test_labels_known_from_cut_answers_alone_are_corrected_by_the_next_answer() -> None:
     prometheus = ScriptedPrometheus(series_answer=Series(app=[{"__name__": "app_rps", "namespace": "shop"}]))
     prometheus.series_warnings = ("results truncated due to limit",)
     house = make_house(prometheus, rules=PATTERN_RULES)
@@ -106,7 +106,7 @@ def test_what_only_cut_answers_told_is_corrected_by_the_next() -> None:
     assert names(house) == ["rps", "spelled_out"]
 
 
-def test_a_cut_answer_is_no_grace_for_what_vanished_before() -> None:
+def test_a_cut_answer_does_not_restart_the_grace_period() -> None:
     prometheus = ScriptedPrometheus(series_answer=Series(app=series("app_rps", "app_gone")))
     house = make_house(prometheus, rules=PATTERN_RULES, settings=ReadingSettings(metric_grace_seconds=300))
     house.pass_time(1)
@@ -120,7 +120,7 @@ def test_a_cut_answer_is_no_grace_for_what_vanished_before() -> None:
     assert names(house) == ["rps", "spelled_out"]
 
 
-def test_more_series_than_are_read_give_what_was_read_and_take_nothing() -> None:
+def test_an_answer_beyond_the_limit_adds_metrics_and_removes_none() -> None:
     many = [{**labels, "pod": f"web-{pod}"} for labels in series("app_a", "app_b") for pod in range(2000)]
     prometheus = ScriptedPrometheus(series_answer=Series(app=many))
     house = make_house(prometheus, rules=PATTERN_RULES, settings=ReadingSettings(metric_grace_seconds=60))
@@ -134,7 +134,7 @@ def test_more_series_than_are_read_give_what_was_read_and_take_nothing() -> None
 
 
 @pytest.mark.parametrize("warnings", [(), ("results truncated due to limit",)], ids=["whole", "cut"])
-def test_names_that_change_all_the_time_take_no_more_memory_and_no_others_place(warnings: tuple[str, ...]) -> None:
+def test_constantly_changing_names_do_not_grow_memory_or_displace_others(warnings: tuple[str, ...]) -> None:
     found = Series(app=series("app_rps", "app_errors"))
     prometheus = ScriptedPrometheus(series_answer=found)
     settings = ReadingSettings(max_kept_metrics=50, metric_grace_seconds=3600)
@@ -155,14 +155,14 @@ def test_names_that_change_all_the_time_take_no_more_memory_and_no_others_place(
     assert names(house) == ["rps", "spelled_out"]
 
 
-def test_a_tenant_with_more_names_than_are_kept_takes_no_other_tenants_place() -> None:
+def test_a_tenant_with_too_many_names_does_not_displace_other_tenants() -> None:
     evil = [{"__name__": f"app_a{number}", "namespace": "evil", "pod": "evil-0"} for number in range(50_000)]
     house = make_house(ScriptedPrometheus(series_answer=Series(app=[*evil, *series("app_rps")])), rules=PATTERN_RULES)
     house.pass_time(1)
     assert "rps" in names(house)
 
 
-def test_a_job_that_idles_for_longer_than_series_count_as_there_does_not_flap() -> None:
+def test_the_metric_of_a_job_that_idles_for_minutes_does_not_flap() -> None:
     found = Series(job=series("job_depth"))
     house = make_house(ScriptedPrometheus(series_answer=found), rules=PATTERN_RULES)
     house.pass_time(1)
@@ -175,7 +175,7 @@ def test_a_job_that_idles_for_longer_than_series_count_as_there_does_not_flap() 
     assert listed == [["depth", "spelled_out"]] * 8
 
 
-def test_a_prometheus_that_starts_again_with_nothing_takes_no_metric_away() -> None:
+def test_a_prometheus_that_restarts_empty_removes_no_metric() -> None:
     found = Series(app=series("app_rps"), job=series("job_depth"))
     prometheus = ScriptedPrometheus(series_answer=found)
     house = make_house(prometheus, rules=PATTERN_RULES)

@@ -96,7 +96,7 @@ def names(house: House) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("misbehave", "told", "more"),
+    ("misbehave", "message", "more"),
     [
         (serves(b"<html>" * 1000), "not JSON", set()),
         (serves(answer("bad_b", count=MANY)[:-100]), "not JSON|cannot be read", set()),
@@ -109,8 +109,8 @@ def names(house: House) -> set[str]:
     ],
     ids=["html", "cut JSON", "refused", "unavailable", "warning", "stalls", "endless", "huge label"],
 )
-def test_one_rule_suffers_and_keeps_what_it_has(
-    misbehave: Callable[[Peer], None], told: str, more: set[str], caplog: pytest.LogCaptureFixture
+def test_a_misbehaving_server_affects_only_its_rule_which_keeps_its_metrics(
+    misbehave: Callable[[Peer], None], message: str, more: set[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     with house_before(misbehave) as house:
         # Far beyond the time of grace.
@@ -126,4 +126,4 @@ def test_one_rule_suffers_and_keeps_what_it_has(
     assert "keeps the metrics that it has" in record.getMessage()
     assert getattr(record, "fields", {}).items() >= {"rule": "rules[1]", "state": "failing", "reason": "series"}.items()
     assert record.levelname == "WARNING"
-    assert re.search(told, record.getMessage())
+    assert re.search(message, record.getMessage())

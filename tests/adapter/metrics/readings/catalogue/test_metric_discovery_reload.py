@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from adapter.foundation.sources.prometheus.errors import PrometheusError
 
 
-def test_a_reload_takes_no_metric_away_in_between() -> None:
+def test_a_reload_removes_no_metric_meanwhile() -> None:
     prometheus = ScriptedPrometheus(series_answer=Series(app=series("app_rps"), job=series("job_depth")))
     house = make_house(prometheus, rules=PATTERN_RULES)
     house.pass_time(1)
@@ -34,14 +34,14 @@ def test_a_reload_takes_no_metric_away_in_between() -> None:
     assert house.readings.catalogue.find_custom("pods", namespaced=True, name="depth") == before
 
 
-def test_what_is_found_during_a_reload_is_not_lost_by_it() -> None:
+def test_metrics_found_during_a_reload_are_kept() -> None:
     found = Series(app=series("app_rps"), job=series("job_depth"))
     prometheus = ScriptedPrometheus(series_answer=found)
     house = make_house(prometheus, rules=PATTERN_RULES)
     house.pass_time(1)
 
     def meanwhile(selector: str) -> Collection[Mapping[str, str]] | PrometheusError:
-        # The first to ask is the reload, for the rule that changed.
+        # The reload looks up first, for the rule that changed.
         prometheus.series_answer = found
         found.by_prefix["job"] = series("job_depth", "job_age")
         house.pass_time(61)
@@ -54,7 +54,7 @@ def test_what_is_found_during_a_reload_is_not_lost_by_it() -> None:
     assert names(house) == ["age", "depth", "rps", "spelled_out"]
 
 
-def test_a_reload_with_rules_that_were_not_looked_up_is_not_complete_until_they_are() -> None:
+def test_a_reload_is_complete_once_all_new_rules_are_looked_up() -> None:
     prometheus = ScriptedPrometheus(series_answer=Series(app=series("app_rps"), job=series("job_depth")))
     house = make_house(
         prometheus,

@@ -1,4 +1,4 @@
-"""The metrics of MetricRule objects belong to their namespace, and never hide anybody else's."""
+"""The metrics of MetricRule objects belong to their namespace, and never hide those of others."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Served:
         return {place: verdict.reason.value for place, verdict in self.verdicts().items()}
 
 
-def test_a_metric_is_served_to_its_own_namespace_alone() -> None:
+def test_a_metric_is_served_only_to_its_own_namespace() -> None:
     served = Served()
     served.put(rule_object(QUEUE, "shop/queue"))
     assert (served.names("shop"), served.names("bank"), served.names("*")) == (["jobs_waiting"], [], [])
@@ -95,7 +95,7 @@ def test_a_metric_is_served_to_its_own_namespace_alone() -> None:
     assert served.reasons() == {"shop/queue": "Served"}
 
 
-def test_a_value_is_asked_for_within_the_namespace() -> None:
+def test_a_query_is_restricted_to_the_namespace() -> None:
     served = Served()
     served.put(rule_object(QUEUE, "shop/queue"))
     metric = served.house.readings.catalogue_of("shop").find_external("jobs_waiting")
@@ -117,7 +117,7 @@ def test_a_custom_metric_describes_the_objects_of_its_namespace() -> None:
     assert [value[:2] for value in answer.values] == [("web-0", 2.0)]
 
 
-def test_a_name_of_the_files_is_theirs() -> None:
+def test_a_rule_file_keeps_its_metric_name() -> None:
     served = Served()
     served.put(rule_object(spec_with(QUEUE, name={"as": "queue_depth"}), "shop/queue"))
     verdict = served.verdicts()["shop/queue"]
@@ -127,7 +127,7 @@ def test_a_name_of_the_files_is_theirs() -> None:
     assert found.rule.confinement is None
 
 
-def test_a_name_is_the_objects_again_when_the_files_give_it_up() -> None:
+def test_an_object_gets_its_name_when_the_files_no_longer_use_it() -> None:
     served = Served()
     served.put(rule_object(spec_with(QUEUE, name={"as": "queue_depth"}), "shop/queue"))
     served.house.readings.replace_rulebook(
@@ -148,13 +148,13 @@ def test_of_two_objects_with_one_name_the_older_one_serves_it() -> None:
     assert metric.rule.id == "MetricRule shop/z"
 
 
-def test_the_same_name_in_two_namespaces_is_two_metrics() -> None:
+def test_the_same_name_may_be_used_in_two_namespaces() -> None:
     served = Served()
     served.put(rule_object(QUEUE, "shop/queue"), rule_object(QUEUE, "bank/queue"))
     assert served.reasons() == {"shop/queue": "Served", "bank/queue": "Served"}
 
 
-def test_an_object_that_is_deleted_serves_nothing_at_once() -> None:
+def test_a_deleted_object_stops_serving_at_once() -> None:
     served = Served()
     served.put(rule_object(QUEUE, "shop/queue"))
     served.house.readings.replace_rule_objects(())
@@ -162,13 +162,13 @@ def test_an_object_that_is_deleted_serves_nothing_at_once() -> None:
     assert served.house.readings.rule_objects() == {}
 
 
-def test_an_object_that_cannot_be_used_harms_no_other() -> None:
+def test_an_invalid_object_does_not_affect_others() -> None:
     served = Served()
     served.put(rule_object({"api": "external"}, "shop/bad"), rule_object(QUEUE, "shop/good"))
     assert served.reasons() == {"shop/bad": "InvalidRule", "shop/good": "Served"}
 
 
-def test_a_metric_that_series_name_is_served_after_a_look_up() -> None:
+def test_metrics_named_by_series_are_served_after_a_look_up() -> None:
     served = Served()
     served.put(rule_object(MATCHED, "shop/jobs"))
     assert served.names("shop") == ["jobs_running", "jobs_waiting"]
@@ -176,7 +176,7 @@ def test_a_metric_that_series_name_is_served_after_a_look_up() -> None:
     assert served.prometheus.looked_up[-1] == '{namespace="shop",__name__=~"^jobs_.+"}'
 
 
-def test_rules_that_stay_are_not_looked_up_again_when_another_changes() -> None:
+def test_unchanged_rules_are_not_looked_up_again_when_another_changes() -> None:
     served = Served()
     served.put(rule_object(QUEUE, "shop/one"))
     before = len(served.prometheus.looked_up)
@@ -184,7 +184,7 @@ def test_rules_that_stay_are_not_looked_up_again_when_another_changes() -> None:
     assert len(served.prometheus.looked_up) == before + 1
 
 
-def test_a_failed_look_up_keeps_what_is_served_and_is_said_at_first_only() -> None:
+def test_a_failed_look_up_keeps_served_metrics_and_is_reported_only_for_new_objects() -> None:
     failing = False
 
     def series(selector: str) -> Collection[Mapping[str, str]] | PrometheusError:
@@ -226,7 +226,7 @@ def test_an_object_has_a_limited_number_of_metrics() -> None:
     assert served.names("shop") == []
 
 
-def test_look_ups_of_one_namespace_do_not_keep_others_waiting() -> None:
+def test_look_ups_of_one_namespace_do_not_delay_others() -> None:
     """Twenty objects of one namespace and one of another share two look-ups: the single one is among the first."""
     served = Served(ReadingSettings(max_concurrent_object_look_ups=2), threads=Threads(held=True))
     crowd = [rule_object(MATCHED, f"shop/jobs-{number}") for number in range(20)]
@@ -239,7 +239,7 @@ def test_look_ups_of_one_namespace_do_not_keep_others_waiting() -> None:
     assert len([each for each in served.prometheus.looked_up if '"shop"' in each]) == 1
 
 
-def test_a_namespace_whose_objects_change_all_the_time_pauses_between_slow_look_ups_like_any_other() -> None:
+def test_slow_look_ups_of_constantly_changing_objects_have_pauses_between_them() -> None:
     served, started = Served(rules=""), list[float]()
 
     def slow(selector: str) -> list[Mapping[str, str]]:
@@ -278,7 +278,7 @@ def test_a_reload_of_the_files_keeps_the_readings_of_objects() -> None:
     assert len(served.prometheus.asked) == asked
 
 
-def test_own_metrics_have_no_label_for_each_object() -> None:
+def test_own_metrics_share_one_rule_label_for_all_objects() -> None:
     served = Served()
     served.put(*(rule_object(QUEUE, f"team-{number}/queue") for number in range(5)), rule_object({}, "bad/queue"))
     for number in range(5):
@@ -309,14 +309,14 @@ def test_an_explanation_names_the_object() -> None:
     assert "MetricRule" not in " ".join(step.detail for step in elsewhere.steps)
 
 
-def test_an_explanation_says_why_an_object_is_refused() -> None:
+def test_an_explanation_gives_the_reason_for_a_refused_object() -> None:
     served = Served()
     served.put(rule_object(spec_with(QUEUE, metricsQuery=None), "shop/queue"))
     found = served.house.readings.explain(Question("jobs_waiting", namespace="shop", api=Api.EXTERNAL))
     assert any("MetricRule shop/queue is refused: `metricsQuery` is missing" in step.detail for step in found.steps)
 
 
-def test_an_object_that_is_corrected_during_its_look_up_does_not_get_the_failure_of_its_former_query() -> None:
+def test_an_object_corrected_during_its_look_up_does_not_inherit_the_failure() -> None:
     corrected = rule_object(QUEUE, "shop/queue")
     former = rule_object(spec_with(QUEUE, seriesQuery="jobs_broken_total"), "shop/queue")
 
@@ -333,7 +333,7 @@ def test_an_object_that_is_corrected_during_its_look_up_does_not_get_the_failure
     assert served.verdicts()["shop/queue"].metrics == ("jobs_waiting",)
 
 
-def test_a_distrusted_plan_is_no_longer_told_once_its_object_is_corrected_or_gone() -> None:
+def test_a_distrusted_plan_is_no_longer_counted_once_its_object_changes() -> None:
     served = Served()
     readings, distrusted = served.house.readings, "tidewatch_adapter_rule_plan_distrusted"
     other = rule_object(QUEUE, "bank/queue")

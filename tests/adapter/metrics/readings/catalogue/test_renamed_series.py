@@ -26,7 +26,7 @@ def value_of(house: House) -> float:
 
 
 @pytest.mark.parametrize("during", [(OLD, NEW), (NEW, OLD)])
-def test_a_series_that_is_gone_does_not_keep_the_name_from_one_that_is_there(during: tuple[str, ...]) -> None:
+def test_a_vanished_series_does_not_keep_its_name_from_a_present_one(during: tuple[str, ...]) -> None:
     """The last one has the name; a metric whose series vanished stays only where nothing else has its name."""
     there = set(during)
 
@@ -53,7 +53,7 @@ def test_a_series_that_is_gone_does_not_keep_the_name_from_one_that_is_there(dur
     assert house.pods(OLD).series in during, "a paused job does not take the metric from the API"
 
 
-def test_a_series_that_is_gone_does_not_keep_the_name_from_one_of_another_rule() -> None:
+def test_a_vanished_series_does_not_keep_its_name_from_another_rule() -> None:
     """The last rule has the name only while it has series; with those of the first alone, the first has it."""
     rule = """
 - seriesQuery: '{__name__=~"^%s$"}'

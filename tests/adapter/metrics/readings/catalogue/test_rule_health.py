@@ -68,7 +68,7 @@ def team() -> Team:
 
 
 @pytest.fixture
-def said(caplog: pytest.LogCaptureFixture) -> Iterator[Callable[[], list[logging.LogRecord]]]:
+def rule_lines(caplog: pytest.LogCaptureFixture) -> Iterator[Callable[[], list[logging.LogRecord]]]:
     """Yield a function that returns the lines about rules since its last call."""
 
     def lines() -> list[logging.LogRecord]:
@@ -89,38 +89,38 @@ def failing(house: House) -> float:
     return house.counter("tidewatch_adapter_rules", state="failing")
 
 
-def test_a_rule_whose_queries_fail_is_one_line_when_it_begins_and_one_when_it_ends(
-    team: Team, said: Callable[[], list[logging.LogRecord]]
+def test_a_failing_rule_is_logged_once_when_it_begins_and_once_when_it_ends(
+    team: Team, rule_lines: Callable[[], list[logging.LogRecord]]
 ) -> None:
     team.ask()
     team.answer(REFUSED)
     team.house.pass_time(300, step=1)
-    (line,) = said()
+    (line,) = rule_lines()
     assert line.levelname == "WARNING"
     assert line.getMessage().startswith("rules[2] (rules.yaml:11) fails (15 of its queries): query q: ")
     assert "found duplicate series" in line.getMessage()
-    told = {"rule": "rules[2]", "file": "rules.yaml", "line": 11, "state": "failing", "reason": "refused"}
-    assert getattr(line, "fields", {}).items() >= told.items()
+    fields = {"rule": "rules[2]", "file": "rules.yaml", "line": 11, "state": "failing", "reason": "refused"}
+    assert getattr(line, "fields", {}).items() >= fields.items()
     assert (failing(team.house), team.house.counter("tidewatch_adapter_rules", state="ok")) == (1, 4)
     team.answer(reply())
     team.house.pass_time(30, step=1)
-    (line,) = said()
+    (line,) = rule_lines()
     assert (line.levelname, line.getMessage()) == ("INFO", "rules[2] (rules.yaml:11) works again")
     assert getattr(line, "fields", {})["state"] == "ok"
     assert failing(team.house) == 0
 
 
-def test_another_reason_is_told_too(team: Team, said: Callable[[], list[logging.LogRecord]]) -> None:
+def test_another_reason_is_logged_too(team: Team, rule_lines: Callable[[], list[logging.LogRecord]]) -> None:
     team.ask()
     team.answer(REFUSED)
     team.house.pass_time(120, step=1)
     team.answer(SLOW)
     team.house.pass_time(120, step=1)
-    assert [getattr(line, "fields", {})["reason"] for line in said()] == ["refused", "slow"]
+    assert [getattr(line, "fields", {})["reason"] for line in rule_lines()] == ["refused", "slow"]
 
 
-def test_a_prometheus_that_hangs_is_a_few_lines_however_many_rules_there_are(
-    said: Callable[[], list[logging.LogRecord]],
+def test_a_hanging_prometheus_is_logged_in_a_few_lines_for_any_number_of_rules(
+    rule_lines: Callable[[], list[logging.LogRecord]],
 ) -> None:
     rule = (
         "- {{seriesQuery: jobs_{0}, name: {{as: jobs_{0}}}, resources: {{namespaced: false}}, metricsQuery: jobs_{0}}}"
@@ -134,21 +134,21 @@ def test_a_prometheus_that_hangs_is_a_few_lines_however_many_rules_there_are(
     prometheus.answer = lambda _query: SLOW
     prometheus.series_answer = lambda _selector: SLOW
     house.pass_time(300, step=1)
-    lines = of_states(said())
+    lines = of_states(rule_lines())
     assert 1 <= len(lines) <= 12
     assert lines[0].startswith("200 rules fail: externalRules[0] (rules.yaml:2), ")
     assert lines[0].endswith(" and 197 more; the first: query q: no answer within 10 s")
     prometheus.answer = lambda _query: reply()
     prometheus.series_answer = lambda selector: [{"__name__": selector.partition("{")[0]}]
     house.pass_time(120, step=1)
-    lines = of_states(said())
+    lines = of_states(rule_lines())
     assert 1 <= len(lines) <= 12
     assert lines[-1].startswith("200 rules work again: externalRules[0] (rules.yaml:2), ")
     assert failing(house) == 0
 
 
-def test_a_rule_that_comes_and_goes_is_told_of_once_a_minute_with_how_often(
-    team: Team, said: Callable[[], list[logging.LogRecord]]
+def test_a_flapping_rule_is_logged_once_a_minute_with_its_number_of_changes(
+    team: Team, rule_lines: Callable[[], list[logging.LogRecord]]
 ) -> None:
     team.ask()
     for _ in range(10):
@@ -156,13 +156,13 @@ def test_a_rule_that_comes_and_goes_is_told_of_once_a_minute_with_how_often(
         team.house.pass_time(15, step=1)
         team.answer(reply())
         team.house.pass_time(15, step=1)
-    lines = [line.getMessage() for line in said()]
+    lines = [line.getMessage() for line in rule_lines()]
     assert 4 <= len(lines) <= 6
     assert sum("changes in 6" in line for line in lines) == len(lines) - 1
 
 
-def test_prometheus_away_is_no_rules_trouble(
-    team: Team, said: Callable[[], list[logging.LogRecord]], caplog: pytest.LogCaptureFixture
+def test_an_outage_of_prometheus_is_not_logged_as_failing_rules(
+    team: Team, rule_lines: Callable[[], list[logging.LogRecord]], caplog: pytest.LogCaptureFixture
 ) -> None:
     team.ask()
     team.house.pass_time(61, step=1)
@@ -175,16 +175,16 @@ def test_prometheus_away_is_no_rules_trouble(
     team.house.pass_time(30, step=1)
     messages = [record.getMessage().partition(";")[0] for record in caplog.records]
     assert messages == ["queries to Prometheus fail", "Prometheus answers again"]
-    assert said() == []
+    assert rule_lines() == []
 
 
 @pytest.mark.parametrize(
     ("failure", "seconds"),
     [(AWAY, 61), (AWAY, 62), (AWAY, 63), (AWAY, 64), (AWAY, 65), (UNKNOWN, 63), (FOREIGN, 63)],
 )
-def test_an_outage_that_askers_meet_is_two_lines_whenever_it_ends(
+def test_an_outage_that_requests_meet_is_logged_in_two_lines_whenever_it_ends(
     team: Team,
-    said: Callable[[], list[logging.LogRecord]],
+    rule_lines: Callable[[], list[logging.LogRecord]],
     caplog: pytest.LogCaptureFixture,
     failure: PrometheusError,
     seconds: int,
@@ -207,13 +207,13 @@ def test_an_outage_that_askers_meet_is_two_lines_whenever_it_ends(
     pass_time(70)
     messages = [record.getMessage().partition(";")[0] for record in caplog.records]
     assert messages == ["queries to Prometheus fail", "Prometheus answers again"]
-    assert said() == []
+    assert rule_lines() == []
     assert failing(team.house) == 0
 
 
 @pytest.mark.parametrize("failure", [AWAY, FOREIGN], ids=["away", "redirected"])
-def test_outages_with_a_moment_between_them_are_no_rules_trouble(
-    team: Team, said: Callable[[], list[logging.LogRecord]], failure: PrometheusError
+def test_outages_in_quick_succession_are_not_logged_as_failing_rules(
+    team: Team, rule_lines: Callable[[], list[logging.LogRecord]], failure: PrometheusError
 ) -> None:
     """In that moment queries are answered, and no look-up is repeated."""
     team.prometheus.series_answer = lambda _selector: failure
@@ -222,43 +222,43 @@ def test_outages_with_a_moment_between_them_are_no_rules_trouble(
         with suppress(ReadingError):
             team.ask()
         team.house.pass_time(1, step=1)
-    assert of_states(said()) == []
+    assert of_states(rule_lines()) == []
 
 
 @pytest.mark.parametrize("failure", [AWAY, UNKNOWN, FOREIGN], ids=["away", "unauthorized", "redirected"])
-def test_a_look_up_that_alone_is_not_answered_is_its_rules_trouble(
-    team: Team, said: Callable[[], list[logging.LogRecord]], failure: PrometheusError
+def test_a_look_up_that_alone_fails_is_logged_as_a_failing_rule(
+    team: Team, rule_lines: Callable[[], list[logging.LogRecord]], failure: PrometheusError
 ) -> None:
     """A gateway may refuse a path or a selector while all queries are answered."""
     team.prometheus.series_answer = lambda selector: failure if "only_exact" in selector else ()
     for _ in range(150):
         team.ask()
         team.house.pass_time(1, step=1)
-    (line,) = of_states(said())
+    (line,) = of_states(rule_lines())
     assert line.startswith("rules[2] (rules.yaml:11) fails (look-up): ")
 
 
-def test_prometheus_away_is_told_where_nothing_but_series_is_asked_for(
-    team: Team, said: Callable[[], list[logging.LogRecord]]
+def test_an_outage_is_logged_even_if_only_series_are_looked_up(
+    team: Team, rule_lines: Callable[[], list[logging.LogRecord]]
 ) -> None:
     team.house.pass_time(61, step=1)
     team.prometheus.series_answer = lambda _selector: AWAY
     team.house.pass_time(600, step=1)
     team.prometheus.series_answer = lambda _selector: ()
     team.house.pass_time(30, step=1)
-    messages = [line.getMessage() for line in said()]
+    messages = [line.getMessage() for line in rule_lines()]
     assert len(messages) == 2
     assert messages[0].startswith("queries to Prometheus fail; no series are looked up, and rules keep their metrics: ")
     assert messages[1] == "Prometheus can be asked for series again"
 
 
-def test_a_reload_that_moves_a_rule_tells_nothing_of_it_anew(
-    team: Team, said: Callable[[], list[logging.LogRecord]]
+def test_a_reload_that_moves_a_failing_rule_logs_nothing(
+    team: Team, rule_lines: Callable[[], list[logging.LogRecord]]
 ) -> None:
     team.ask()
     team.answer(REFUSED)
     team.house.pass_time(30, step=1)
-    assert len(said()) == 1
+    assert len(rule_lines()) == 1
     first, *others = rulebook_of().rules
     moved = rulebook_of()
     order = [*others, first]
@@ -268,18 +268,18 @@ def test_a_reload_that_moves_a_rule_tells_nothing_of_it_anew(
         type(moved)(rules=tuple(order), files=moved.files, findings=(), refused=(), resource=moved.resource)
     )
     team.house.pass_time(120, step=1)
-    assert said() == []
+    assert rule_lines() == []
     assert failing(team.house) == 1
     # Taken out: nothing works again that is not there.
     team.house.readings.replace_rulebook(type(moved)(rules=(first,), files=moved.files))
     team.house.pass_time(120, step=1)
-    assert said() == []
+    assert rule_lines() == []
     assert failing(team.house) == 0
 
 
 @pytest.mark.parametrize("refused", ["cpu_used", "node_cpu_used"])
-def test_a_resource_rule_of_which_one_query_fails_is_one_line_and_one_when_it_works_again(
-    said: Callable[[], list[logging.LogRecord]], refused: str
+def test_a_resource_rule_with_one_failing_query_is_logged_once_and_once_when_it_recovers(
+    rule_lines: Callable[[], list[logging.LogRecord]], refused: str
 ) -> None:
     """The queries for containers and for nodes are two metrics of one rule, whichever of the two fails."""
     prometheus = ScriptedPrometheus(lambda query: REFUSED if f"({refused}" in query else reply())
@@ -296,18 +296,18 @@ def test_a_resource_rule_of_which_one_query_fails_is_one_line_and_one_when_it_wo
     for _ in range(4):
         house.pass_time(5, step=1)
         ask()
-    (line,) = of_states(said())
+    (line,) = of_states(rule_lines())
     assert line.startswith("resourceRules.cpu (rules.yaml:3) fails (")
     assert failing(house) == 1
     house.readings.replace_rulebook(rulebook_of(f"# moved\n{USAGE_RULES}"))
     prometheus.answer = lambda _query: reply()
     house.pass_time(90, step=1)
-    assert of_states(said()) == ["resourceRules.cpu (rules.yaml:4) works again"]
+    assert of_states(rule_lines()) == ["resourceRules.cpu (rules.yaml:4) works again"]
     assert failing(house) == 0
 
 
-def test_what_the_query_engine_ignored_fails_those_alone_who_asked_for_it(
-    team: Team, said: Callable[[], list[logging.LogRecord]]
+def test_a_promql_warning_fails_only_the_requests_of_its_namespace(
+    team: Team, rule_lines: Callable[[], list[logging.LogRecord]]
 ) -> None:
     """A series that one namespace broke must not be left out of that namespace's sum, nor fail the other namespaces."""
 
@@ -327,7 +327,7 @@ def test_what_the_query_engine_ignored_fails_those_alone_who_asked_for_it(
         ask(team.house.pods("http_rps"), "team-0", which, EVERYTHING)
     team.house.pass_time(60, step=1)
     assert ask(team.house.pods("http_rps"), "team-1", which, EVERYTHING).values == (("web-0", 3.0),)
-    assert said()
+    assert rule_lines()
 
 
 @pytest.mark.parametrize(
@@ -338,7 +338,7 @@ def test_what_the_query_engine_ignored_fails_those_alone_who_asked_for_it(
         (AWAY, "Prometheus cannot be asked"),
     ],
 )
-def test_an_older_answer_says_how_old_and_why_and_nothing_that_prometheus_said(
+def test_an_older_answer_has_a_warning_with_its_age_and_no_text_of_prometheus(
     team: Team, failure: PrometheusError, cause: str
 ) -> None:
     team.ask()

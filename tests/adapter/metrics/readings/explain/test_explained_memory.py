@@ -48,25 +48,25 @@ RPS = Question("http_rps", api=Api.CUSTOM, resource=resolve("", "pods"), namespa
 
 def memory_of(house: House, question: Question = RPS) -> dict[str, list[str]]:
     """Return the details that a running process adds to an explanation, by step of the explanation."""
-    told: dict[str, list[str]] = {}
+    details: dict[str, list[str]] = {}
     for step in house.readings.explain(question).steps:
-        told.setdefault(step.step, []).append(step.detail)
-    return told
+        details.setdefault(step.step, []).append(step.detail)
+    return details
 
 
 class TestMemory:
-    def test_what_nobody_asked_for_is_not_in_memory_and_needs_no_look_up(self) -> None:
+    def test_a_metric_without_requests_is_not_in_memory_and_needs_no_look_up(self) -> None:
         prometheus = ScriptedPrometheus()
         house = make_house(prometheus)
         house.readings.run_due()
         before = len(prometheus.looked_up)
-        told = memory_of(house)
+        details = memory_of(house)
 
-        assert told["memory"] == ["this process has no recent request for it, so nothing is in memory"]
-        assert told["series"] == ["its series were looked up at 2027-01-15T08:00:00Z, 0 s ago"]
+        assert details["memory"] == ["this process has no recent request for it, so nothing is in memory"]
+        assert details["series"] == ["its series were looked up at 2027-01-15T08:00:00Z, 0 s ago"]
         assert len(prometheus.looked_up) == before
 
-    def test_the_answer_in_memory_is_told_with_plan_and_age(self) -> None:
+    def test_the_answer_in_memory_is_shown_with_plan_and_age(self) -> None:
         house = make_house(ScriptedPrometheus(answer=lambda _query: reply(({"pod": "web-0"}, "5"))))
         house.readings.objects(house.pods("http_rps"), "shop", ByName("web-0"), EVERYTHING)
         house.clock.forward(4)
@@ -77,7 +77,7 @@ class TestMemory:
         ]
         assert "no recent request" in memory_of(house, replace(RPS, namespace="other"))["memory"][0]
 
-    def test_of_a_metric_of_namespaces_only_requests_for_the_one_in_question_are_told(self) -> None:
+    def test_only_requests_for_the_namespace_in_question_are_shown(self) -> None:
         house = make_house(ScriptedPrometheus(answer=lambda _query: reply(({"namespace": "shop"}, "5"))))
         namespaces = resolve("", "namespaces")
         metric = house.readings.catalogue.find_custom("namespaces", namespaced=False, name="http_rps")
@@ -88,7 +88,7 @@ class TestMemory:
         assert memory_of(house, of_shop)["memory"][0] == "1 different request, the last 0 s ago"
         assert "no recent request" in memory_of(house, replace(of_shop, object="other"))["memory"][0]
 
-    def test_the_last_failure_is_told(self) -> None:
+    def test_the_last_failure_is_shown(self) -> None:
         answers: list[PrometheusError] = []
         prometheus = ScriptedPrometheus(
             answer=lambda query: answers[0] if answers else reply(({"pod": "web-0", "query": query}, "5"))
@@ -98,12 +98,12 @@ class TestMemory:
         answers.append(PrometheusUnreachableError("q", "no server"))
         house.pass_time(11)
         found = house.readings.explain(RPS)
-        told = memory_of(house)
+        details = memory_of(house)
 
         assert found.verdict is ExplanationVerdict.ERROR
-        assert any("the last refresh failed: " in line and "no server" in line for line in told["memory"])
+        assert any("the last refresh failed: " in line and "no server" in line for line in details["memory"])
 
-    def test_of_a_failure_that_all_namespaces_share_only_that_it_failed_is_told(self) -> None:
+    def test_a_failure_of_the_query_for_all_namespaces_is_shown_without_its_text(self) -> None:
         failing: list[PrometheusError] = []
         names = [f"ns-{number}" for number in range(9)]
         prometheus = ScriptedPrometheus(
@@ -115,13 +115,13 @@ class TestMemory:
         house.pass_time(2)
         failing.append(PrometheusTimeoutError("q", "series of the namespace secret are slow"))
         house.pass_time(11)
-        told = memory_of(house, replace(RPS, namespace="ns-1"))["memory"]
+        details = memory_of(house, replace(RPS, namespace="ns-1"))["memory"]
 
-        assert any("queried by the wide plan" in line for line in told), told
-        assert any("the query for all namespaces fails" in line for line in told), told
-        assert "secret" not in str(told)
+        assert any("queried by the wide plan" in line for line in details), details
+        assert any("the query for all namespaces fails" in line for line in details), details
+        assert "secret" not in str(details)
 
-    def test_a_look_up_that_fails_is_told(self) -> None:
+    def test_a_failed_look_up_is_shown(self) -> None:
         house = make_house(ScriptedPrometheus(series_answer=lambda selector: PrometheusTimeoutError(selector, "slow")))
         house.readings.run_due()
 
@@ -129,7 +129,7 @@ class TestMemory:
         assert line.startswith("the last look-up of its series failed: query http_requests_total")
         assert line.endswith("slow; the one before that succeeded: never")
 
-    def test_all_that_a_process_asks_for_one_explanation_ends_in_seconds(self) -> None:
+    def test_the_look_ups_of_an_explanation_end_within_seconds(self) -> None:
         time, waited = FakeClock(), list[float]()
 
         class Slow(ScriptedPrometheus):
@@ -147,7 +147,7 @@ class TestMemory:
 
 
 @pytest.mark.parametrize("name", ["http_rps", "unheard_of"])
-def test_whatever_prometheus_takes_long_for_an_explanation_ends_in_its_time(name: str) -> None:
+def test_an_explanation_ends_in_time_even_if_prometheus_is_slow(name: str) -> None:
     time = FakeClock()
     began = time.now
 
@@ -173,7 +173,7 @@ def test_whatever_prometheus_takes_long_for_an_explanation_ends_in_its_time(name
     assert time.now - began <= HASTY.total + 0.01
 
 
-def test_that_an_explanation_has_little_patience_is_not_held_against_prometheus() -> None:
+def test_a_timeout_of_an_explanation_does_not_count_as_an_outage() -> None:
     slow: list[PrometheusError] = []
     rules = PODS_RULES.replace("  name: {as: http_rps}", "  name: {as: http_rps}\n  onNoData: 1")
     house = make_house(ScriptedPrometheus(answer=lambda _query: slow[0] if slow else reply()), rules=rules)
@@ -188,7 +188,7 @@ def test_that_an_explanation_has_little_patience_is_not_held_against_prometheus(
     assert house.readings.objects(*ask).values == (("web-0", 1.0),)
 
 
-def test_what_fails_for_a_whole_namespace_is_asked_for_the_objects_as_for_requests() -> None:
+def test_a_query_that_fails_for_a_whole_namespace_is_sent_for_its_objects() -> None:
     prometheus = ScriptedPrometheus(
         answer=lambda query: (
             QueryRefusedError(query, "execution", "too much") if 'pod!=""' in query else reply(({"pod": "web-0"}, "5"))
@@ -201,7 +201,7 @@ def test_what_fails_for_a_whole_namespace_is_asked_for_the_objects_as_for_reques
     assert 'pod=~"db-0|web-0|web-1"' in (found.query or "")
 
 
-def test_what_fails_is_an_error_where_the_objects_are_not_known_either() -> None:
+def test_a_failed_query_is_an_error_if_the_objects_are_unknown() -> None:
     question = Question("depth", api=Api.CUSTOM, resource=resolve("", "pods"), namespace="shop")
     explainer = Explainer(
         ReadingSources(

@@ -75,26 +75,26 @@ def values(found: Explanation) -> dict[str, float]:
     return {value.object: value.value for value in found.values}
 
 
-def said(found: Explanation, step: str) -> list[str]:
+def details_of(found: Explanation, step: str) -> list[str]:
     return [one.detail for one in found.steps if one.step == step]
 
 
 @pytest.mark.parametrize("answer", [reply(), reply(sample("web-0", "NaN")), reply(sample("gone-0", 5))])
-def test_a_value_that_stands_for_no_data_is_told_as_such(answer: Reply) -> None:
+def test_a_stand_in_for_missing_data_is_explained(answer: Reply) -> None:
     found = explained(depth(), answer)
 
     assert found.verdict is ExplanationVerdict.VALUE
     assert values(found) == {"web-0": 0.25, "web-1": 0.25}
-    assert said(found, "onNoData") == [STANDS_IN]
+    assert details_of(found, "onNoData") == [STANDS_IN]
 
 
-def test_an_external_one_too() -> None:
+def test_a_stand_in_for_an_external_metric_is_explained() -> None:
     found = explained(QUEUE, reply())
 
     assert (found.verdict, values(found)) == (ExplanationVerdict.VALUE, {"{}": 7.0})
 
 
-def test_nothing_stands_for_one_object_that_does_not_exist() -> None:
+def test_an_object_that_does_not_exist_has_no_stand_in() -> None:
     found = explained(depth("typo-0"), reply())
 
     assert (found.verdict, values(found), found.cause) == (
@@ -105,35 +105,37 @@ def test_nothing_stands_for_one_object_that_does_not_exist() -> None:
     assert values(explained(depth("web-0"), reply())) == {"web-0": 0.25}
 
 
-def test_nothing_stands_in_before_prometheus_can_know() -> None:
+def test_there_is_no_stand_in_before_prometheus_has_been_up_long_enough() -> None:
     for question in (depth(), QUEUE):
         found = explained(question, reply(), steady=40.0)
         assert (found.verdict, values(found)) == (ExplanationVerdict.ERROR, {})
-        assert "back, for only 40 s: whether there is none is not known before 300 s" in said(found, "onNoData")[0]
+        assert (
+            "back, for only 40 s: whether there is none is not known before 300 s" in details_of(found, "onNoData")[0]
+        )
 
 
-def test_where_prometheus_does_not_tell_its_start_that_is_said() -> None:
+def test_an_unknown_start_of_prometheus_is_noted() -> None:
     found = explained(QUEUE, reply(), steady=None)
 
     assert values(found) == {"{}": 7.0}
-    assert said(found, "onNoData") == [STANDS_IN, "this holds once Prometheus has been up for 300 s"]
+    assert details_of(found, "onNoData") == [STANDS_IN, "this holds once Prometheus has been up for 300 s"]
 
 
 @pytest.mark.parametrize("question", [depth(), QUEUE], ids=["pods", "external"])
-def test_nothing_stands_for_young_samples_of_which_no_value_is_made(question: Question) -> None:
+def test_there_is_no_stand_in_for_young_samples_without_a_value(question: Question) -> None:
     found = explained(question, reply(), reply(sample("web-0", SECOND - 1)))
 
     assert (found.verdict, values(found)) == (ExplanationVerdict.ERROR, {})
-    assert "there are samples, but the rule's query makes no value of them" in said(found, "onNoData")[0]
+    assert "there are samples, but the rule's query makes no value of them" in details_of(found, "onNoData")[0]
 
 
-def test_of_young_samples_a_ratio_without_traffic_is_no_data() -> None:
+def test_a_nan_of_young_samples_is_no_data() -> None:
     found = explained(depth("web-0"), reply(sample("web-0", "NaN")), reply(sample("web-0", SECOND - 1)))
 
     assert values(found) == {"web-0": 0.25}
 
 
-def test_nothing_stands_for_samples_that_are_too_old() -> None:
+def test_there_is_no_stand_in_for_samples_that_are_too_old() -> None:
     found = explained(depth(), reply(), reply(sample("web-1", SECOND - 200)))
 
     assert (found.verdict, values(found)) == (ExplanationVerdict.ERROR, {})
@@ -148,41 +150,41 @@ def test_nothing_stands_for_samples_that_are_too_old() -> None:
     ],
     ids=["infinite", "without a name", "twice"],
 )
-def test_nothing_stands_for_what_is_wrong(answer: Reply, verdict: ExplanationVerdict) -> None:
+def test_there_is_no_stand_in_for_invalid_answers(answer: Reply, verdict: ExplanationVerdict) -> None:
     found = explained(depth(), answer)
 
-    assert (found.verdict, values(found), said(found, "onNoData")) == (verdict, {}, [])
+    assert (found.verdict, values(found), details_of(found, "onNoData")) == (verdict, {}, [])
 
 
-def test_nothing_stands_for_one_object_if_a_query_for_it_returns_another() -> None:
+def test_there_is_no_stand_in_if_a_query_for_one_object_returns_another() -> None:
     found = explained(depth("web-0"), reply(sample("web-1", 5)))
 
-    assert (found.verdict, values(found), said(found, "onNoData")) == (ExplanationVerdict.NO_VALUE, {}, [])
+    assert (found.verdict, values(found), details_of(found, "onNoData")) == (ExplanationVerdict.NO_VALUE, {}, [])
 
 
-def test_values_of_young_samples_stay() -> None:
+def test_values_of_young_samples_are_kept() -> None:
     times = reply(sample("web-0", SECOND - 5), sample("web-1", SECOND - 119))
     found = explained(depth(), reply(sample("web-0", 1), sample("web-1", 2)), times)
 
     assert values(found) == {"web-0": 1.0, "web-1": 2.0}
-    assert said(found, "maxSampleAge") == []
+    assert details_of(found, "maxSampleAge") == []
 
 
-def test_values_of_old_samples_are_taken_away_and_named() -> None:
+def test_values_of_old_samples_are_removed_and_named() -> None:
     times = reply(sample("web-0", SECOND - 130))
     found = explained(depth(), reply(sample("web-0", 1), sample("web-1", 2)), times)
 
     assert found.verdict is ExplanationVerdict.ERROR
-    assert said(found, "maxSampleAge") == [
+    assert details_of(found, "maxSampleAge") == [
         "the samples are older than the rule allows (120 s): web-0 (130 s), web-1 (no current sample)",
         found.cause,
     ]
     some = explained(depth(), reply(sample("web-0", 1), sample("web-1", 2)), reply(sample("web-1", SECOND)))
     assert (some.verdict, values(some)) == (ExplanationVerdict.VALUE, {"web-1": 2.0})
-    assert "web-0 (no current sample)" in said(some, "maxSampleAge")[0]
+    assert "web-0 (no current sample)" in details_of(some, "maxSampleAge")[0]
 
 
-def test_an_external_metric_loses_all_rows() -> None:
+def test_an_external_metric_with_old_samples_loses_all_rows() -> None:
     found = explained(QUEUE, reply(({}, "5")), reply(({}, str(SECOND - 121))))
 
     assert (found.verdict, values(found)) == (ExplanationVerdict.ERROR, {})

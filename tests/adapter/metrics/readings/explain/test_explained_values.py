@@ -23,7 +23,7 @@ def steps_of(
     return [(step.step, step.detail) for step in found]
 
 
-def test_objects_that_lack_a_value_for_one_reason_are_told_together() -> None:
+def test_objects_without_a_value_are_grouped_by_reason() -> None:
     nan = Fault("its value is NaN (not a number)", is_nan=True)
     reading = ObjectReading(NOW, {"shop": {"a": 1.0}}, {"shop": {"b": nan, "c": nan}})
 
@@ -33,13 +33,13 @@ def test_objects_that_lack_a_value_for_one_reason_are_told_together() -> None:
     ]
 
 
-def test_of_many_objects_the_first_are_named() -> None:
-    ((_, told),) = steps_of(ObjectReading(NOW), *(f"web-{number}" for number in range(12)))
+def test_only_the_first_of_many_objects_are_named() -> None:
+    ((_, detail),) = steps_of(ObjectReading(NOW), *(f"web-{number}" for number in range(12)))
 
-    assert told.endswith("web-8, web-9 and 2 more have no sample")
+    assert detail.endswith("web-8, web-9 and 2 more have no sample")
 
 
-def test_samples_that_are_too_old_are_told_with_their_age() -> None:
+def test_samples_that_are_too_old_are_shown_with_their_age() -> None:
     reading = ObjectReading(NOW, {"shop": {"a": 1.0, "b": 2.0, "c": 3.0}}, times={"shop": {"a": 990.0, "b": 870.0}})
 
     assert steps_of(reading, "a", "b", "c", served=("a",), limit=120) == [
@@ -47,15 +47,15 @@ def test_samples_that_are_too_old_are_told_with_their_age() -> None:
     ]
 
 
-def test_objects_that_nobody_asked_about_are_named_only_where_they_may_be() -> None:
+def test_objects_that_were_not_requested_are_named_only_if_permitted() -> None:
     reading = ObjectReading(NOW, {"shop": {"a": 1.0, "secret-0": 1.0}}, {"shop": {"secret-1": Fault("odd")}})
-    named, counted = (steps_of(reading, "a", served=("a",), strangers=tell) for tell in (True, False))
+    named, counted = (steps_of(reading, "a", served=("a",), strangers=named) for named in (True, False))
 
     assert named == [("values", "secret-0, secret-1 have samples that were not requested")]
     assert counted == [("values", "2 other objects have samples that were not requested")]
 
 
-def test_of_other_namespaces_nothing_is_told() -> None:
+def test_objects_of_other_namespaces_are_not_named() -> None:
     reading = ObjectReading(NOW, {"bank": {"secret-0": 1.0}}, {"bank": {"secret-1": Fault("odd")}})
 
     assert names_in(reading, "shop") == []
@@ -64,13 +64,13 @@ def test_of_other_namespaces_nothing_is_told() -> None:
     assert step.detail.startswith("samples of other namespaces are left out")
 
 
-def test_objects_of_which_samples_came_are_pods_where_samples_are_of_containers() -> None:
+def test_samples_of_containers_are_reported_by_pod() -> None:
     reading = ObjectReading(NOW, {"shop": {"a/app": 1.0, "a/proxy": 1.0}}, containers={"shop": {"a": "app/proxy"}})
 
     assert names_in(reading, "shop") == ["a"]
 
 
-def test_rows_that_are_no_numbers_are_shown() -> None:
+def test_rows_without_a_finite_value_are_shown() -> None:
     rows = [Row({"queue": "a"}, 1.0), Row({"queue": "b"}, math.nan), Row({"queue": "c"}, 1e16)]
 
     assert [step.detail for step in steps_of_rows(rows, "late")] == [

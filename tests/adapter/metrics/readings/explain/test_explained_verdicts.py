@@ -1,4 +1,4 @@
-"""Whatever Prometheus answers, an explanation agrees with what the API says for the same answers."""
+"""Whatever Prometheus answers, an explanation agrees with the API for the same answers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from adapter.metrics.readings.explain.explanation import Explanation
     from tests.support.readings import House
 
-    Told: TypeAlias = tuple[ExplanationVerdict, list[tuple[str, float]]]
+    Verdict: TypeAlias = tuple[ExplanationVerdict, list[tuple[str, float]]]
 
 LABELS = "{overrides: {namespace: {resource: namespace}, pod: {resource: pod}, node: {resource: node}}}"
 RULES = f"""
@@ -157,7 +157,7 @@ def times(labels: st.SearchStrategy[tuple[tuple[str, str], ...]]) -> st.SearchSt
     return scripts(st.builds(Came, labels, MOMENTS))
 
 
-def asked(house: House, ask: Callable[[], Iterable[tuple[str, float]]]) -> Told:
+def answer_of_api(house: House, ask: Callable[[], Iterable[tuple[str, float]]]) -> Verdict:
     """Return the API's answer: a value, none (an empty list, or 404), or an error."""
     house.readings.run_due()
     try:
@@ -167,18 +167,18 @@ def asked(house: House, ask: Callable[[], Iterable[tuple[str, float]]]) -> Told:
     return (ExplanationVerdict.VALUE if values else ExplanationVerdict.NO_VALUE), sorted(values)
 
 
-def told(found: Explanation) -> Told:
+def answer_of(found: Explanation) -> Verdict:
     assert explanation_of(found.as_json()) == found
     return found.verdict, sorted((value.object, value.value) for value in found.values)
 
 
-def explained(prometheus: Scripted, question: Question, started: Started, house: House) -> tuple[Told, Told]:
-    """Return what a running process says and what a command says by itself."""
+def explained(prometheus: Scripted, question: Question, started: Started, house: House) -> tuple[Verdict, Verdict]:
+    """Return the answers of a running process and of a command by itself."""
     clock = house.clock.clock
     uptime = PrometheusUptime(clock, lambda _seconds: started)
     uptime.wanted = True
     explainer = Explainer(ReadingSources(only(prometheus, uptime), OBJECTS, ReadingSettings(), clock, UNPACED))
-    return told(house.readings.explain(question)), told(explainer.explain(question, RULEBOOK))
+    return answer_of(house.readings.explain(question)), answer_of(explainer.explain(question, RULEBOOK))
 
 
 @settings(max_examples=40, deadline=None)
@@ -191,11 +191,13 @@ def explained(prometheus: Scripted, question: Question, started: Started, house:
 )
 @example("summed", "web-0", OF_ANOTHER_POD, Script(), Started(0.0, 0.0))
 @example("unrestricted", "web-0", OF_ANOTHER_POD, Script(), Started(0.0, 0.0))
-def test_of_pods(name: str, pod: str | None, values: Script, moments: Script, started: Started) -> None:
+def test_explanations_of_pods_agree_with_the_api(
+    name: str, pod: str | None, values: Script, moments: Script, started: Started
+) -> None:
     prometheus = Scripted(lambda query: of_pod_asked(query, moments if query.startswith("min") else values))
     house = make_house(prometheus, objects=OBJECTS, rules=RULEBOOK, started=lambda _seconds: started)
     which = BySelector(EVERYTHING) if pod is None else ByName(pod)
-    api = asked(house, lambda: house.readings.objects(house.pods(name), "shop", which, EVERYTHING).values)
+    api = answer_of_api(house, lambda: house.readings.objects(house.pods(name), "shop", which, EVERYTHING).values)
 
     by_process, by_itself = explained(prometheus, Question(name, Api.CUSTOM, PODS, "shop", pod), started, house)
     assert (by_process, by_itself) == (api, api)
@@ -208,7 +210,9 @@ def test_of_pods(name: str, pod: str | None, values: Script, moments: Script, st
     times(OF_ROWS),
     STARTS,
 )
-def test_of_external_rows(name: str, values: Script, moments: Script, started: Started) -> None:
+def test_explanations_of_external_rows_agree_with_the_api(
+    name: str, values: Script, moments: Script, started: Started
+) -> None:
     values = summed(values) if name == "total" else values
     prometheus = Scripted(lambda query: summed(moments) if query.startswith("min") else values)
     house = make_house(prometheus, objects=OBJECTS, rules=RULEBOOK, started=lambda _seconds: started)
@@ -217,7 +221,7 @@ def test_of_external_rows(name: str, values: Script, moments: Script, started: S
         found = house.readings.external(house.external(name), "shop", EVERYTHING).rows
         return [(as_series(row.labels), row.value) for row in found]
 
-    api = asked(house, rows)
+    api = answer_of_api(house, rows)
     by_process, by_itself = explained(prometheus, Question(name, Api.EXTERNAL, None, "shop"), started, house)
     assert (by_process, by_itself) == (api, api)
 
@@ -240,7 +244,9 @@ USES = st.tuples(
     st.sampled_from([(PODS, None), (PODS, "web-0"), (PODS, "gone-0"), (NODES, None), (NODES, "node-0")]),
     USES,
 )
-def test_of_what_pods_and_nodes_use(resource: str, of: tuple[object, str | None], uses: tuple[Script, Script]) -> None:
+def test_explanations_of_usage_agree_with_the_api(
+    resource: str, of: tuple[object, str | None], uses: tuple[Script, Script]
+) -> None:
     kind, name = (PODS if of[0] == PODS else NODES), of[1]
     namespace = "shop" if kind == PODS else None
 
@@ -267,7 +273,7 @@ def test_of_what_pods_and_nodes_use(resource: str, of: tuple[object, str | None]
             if resource in own
         ]
 
-    api = asked(house, used)
+    api = answer_of_api(house, used)
     question = Question(resource, Api.RESOURCE, kind, namespace, name)
     by_process, by_itself = explained(prometheus, question, Started(0.0, 0.0), house)
     assert (by_process, by_itself) == (api, api)

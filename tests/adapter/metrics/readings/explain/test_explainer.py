@@ -1,4 +1,4 @@
-"""The metric that an explanation is about, and what an explanation says if it does not see everything."""
+"""The metric that an explanation is about, and the explanation if it does not see everything."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def explained(
     return explainer.explain(question, rulebook_of(RULES))
 
 
-def test_a_query_is_shown_with_the_matchers_that_every_query_gets() -> None:
+def test_a_query_is_shown_with_the_matchers_added_to_every_query() -> None:
     found = explained(Question("depth", api=Api.EXTERNAL, namespace="shop"), matchers=Matchers.read('cluster="eu-1"'))
 
     assert found.query == 'sum (depth{cluster="eu-1",namespace="shop"})'
@@ -80,7 +80,7 @@ def test_a_query_is_shown_with_the_matchers_that_every_query_gets() -> None:
         (Api.EXTERNAL, "externalRules[0]", 'sum (depth{namespace="shop"})'),
     ],
 )
-def test_a_name_in_two_apis_is_explained_in_the_one_that_is_named(
+def test_a_name_in_two_apis_is_explained_in_the_named_api(
     api: Api, rule: str, query: str, series: Collection[Mapping[str, str]]
 ) -> None:
     found = explained(Question("depth", api=api, namespace="shop"), series)
@@ -88,7 +88,7 @@ def test_a_name_in_two_apis_is_explained_in_the_one_that_is_named(
     assert (found.verdict, found.rule, found.query) == (ExplanationVerdict.VALUE, rule, query)
 
 
-def test_who_names_no_kind_means_pods_and_is_told_of_the_others() -> None:
+def test_a_question_without_a_kind_is_about_pods_and_mentions_the_other_kinds() -> None:
     found = explained(Question("depth", api=Api.CUSTOM, namespace="shop"), [DEPTH, ANY])
 
     assert (found.verdict, found.rule) == (ExplanationVerdict.VALUE, "rules[0]")
@@ -98,7 +98,7 @@ def test_who_names_no_kind_means_pods_and_is_told_of_the_others() -> None:
     ]
 
 
-def test_a_metric_of_the_other_api_is_no_rival() -> None:
+def test_a_metric_of_the_other_api_is_mentioned_and_not_explained() -> None:
     found = explained(Question("depth", namespace="shop"), [DEPTH])
 
     assert found.rule == "externalRules[0]"
@@ -140,7 +140,7 @@ externalRules:
     assert found.cause == f"{cause}, which is another"
 
 
-def test_what_is_missing_from_a_cut_answer_is_not_called_absent() -> None:
+def test_a_metric_missing_from_a_cut_answer_is_not_reported_as_absent() -> None:
     whole = explained(Question("unheard_of"), [DEPTH])
     cut = explained(Question("unheard_of"), [DEPTH], warnings=("results truncated due to limit",))
 
@@ -149,7 +149,7 @@ def test_what_is_missing_from_a_cut_answer_is_not_called_absent() -> None:
     assert any("Prometheus returned only a part of its series" in step.detail for step in cut.steps)
 
 
-def test_look_ups_that_take_long_do_not_add_up_beyond_their_common_deadline() -> None:
+def test_slow_look_ups_end_at_their_common_deadline() -> None:
     time, waited = FakeClock(), list[float]()
 
     class Slow(ScriptedPrometheus):
@@ -186,7 +186,7 @@ resourceRules:
 """
 
 
-def test_what_pods_use_is_explained_by_the_resource_rule_without_any_look_up() -> None:
+def test_usage_of_pods_is_explained_by_the_resource_rule_without_a_look_up() -> None:
     prometheus = ScriptedPrometheus(answer=lambda _query: reply(({"pod": "web-0", "container": "app"}, "0.25")))
     found = usage_explained(prometheus)
 
@@ -197,7 +197,7 @@ def test_what_pods_use_is_explained_by_the_resource_rule_without_any_look_up() -
     assert len(prometheus.asked) == 1, "samples of no certain series have no age that could be asked for"
 
 
-def test_a_pod_that_the_api_does_not_list_for_its_memory_has_no_value_of_cpu() -> None:
+def test_a_pod_not_listed_because_of_its_memory_has_no_value_of_cpu() -> None:
     memory = USAGE.replace("cpu:", "memory:").replace("\nresourceRules:", "").replace("cpu_seconds", "memory_bytes")
     container = reply(({"pod": "web-0", "container": "app"}, "0.25"))
     prometheus = ScriptedPrometheus(answer=lambda query: reply() if "memory" in query else container)
@@ -224,7 +224,7 @@ def usage_explained(prometheus: ScriptedPrometheus, rules: str = USAGE) -> Expla
     return explainer.explain(question, rulebook_of(rules))
 
 
-def test_a_resource_that_no_rule_tells_is_said_with_those_that_are() -> None:
+def test_a_resource_without_a_rule_is_reported_with_those_that_have_one() -> None:
     question = Question("memory", api=Api.RESOURCE, resource=resolve("", "pods"), namespace="shop")
     explainer = Explainer(
         ReadingSources(
@@ -237,7 +237,7 @@ def test_a_resource_that_no_rule_tells_is_said_with_those_that_are() -> None:
     assert found.cause == "no rule under `resourceRules` provides pods/memory; they provide: pods/cpu, nodes/cpu"
 
 
-def test_no_objects_are_no_value_and_no_mystery() -> None:
+def test_a_namespace_without_objects_has_no_value_and_that_cause() -> None:
     explainer = Explainer(
         ReadingSources(
             only(ScriptedPrometheus(series_answer=lambda _selector: [ONLY_EXACT]), always_there(Clock())),
@@ -263,7 +263,7 @@ def explained_by(
     answer: Reply | PrometheusTimeoutError | None = None,
     objects: MadeUpObjects | None = None,
 ) -> Explanation:
-    """Return what a command says by itself about rules that may be refused."""
+    """Return the explanation of a command by itself for rules that may be refused."""
     explainer = Explainer(
         ReadingSources(
             only(ScriptedPrometheus(answer=lambda _query: answer or reply()), always_there(Clock())),
@@ -276,7 +276,7 @@ def explained_by(
     return explainer.explain(question, parse_rulebook([load_documents(rules, "rules.yaml")], resolve))
 
 
-def test_a_prometheus_that_does_not_answer_in_time_is_not_taken_for_an_expensive_query_alone() -> None:
+def test_a_timeout_suggests_checking_prometheus_before_the_query() -> None:
     late = PrometheusTimeoutError("q", "it did not answer in time")
     found = explained_by(RULES, Question("depth", resource=resolve("", "pods"), namespace="shop"), answer=late)
 
@@ -285,7 +285,7 @@ def test_a_prometheus_that_does_not_answer_in_time_is_not_taken_for_an_expensive
 
 
 @pytest.mark.parametrize("resource", [None, resolve("", "pods")])
-def test_who_names_no_api_has_cpu_and_memory_explained_where_no_other_rule_makes_it(resource: Resource | None) -> None:
+def test_cpu_without_an_api_is_usage_unless_another_rule_provides_it(resource: Resource | None) -> None:
     container = reply(({"pod": "web-0", "container": "app"}, "0.25"))
     question = Question("cpu", resource=resource, namespace="shop")
     found = explained_by(USAGE, question, answer=container)
@@ -295,7 +295,7 @@ def test_who_names_no_api_has_cpu_and_memory_explained_where_no_other_rule_makes
     assert other.rule in {"rules[0]", "externalRules[0]"}
 
 
-def test_an_object_that_is_not_there_is_the_reason_and_not_the_targets() -> None:
+def test_a_missing_object_is_the_cause_and_targets_are_not_suggested() -> None:
     question = Question("depth", api=Api.CUSTOM, resource=resolve("", "pods"), namespace="shop", object="nosuch")
     found = explained_by(RULES, question, objects=MadeUpObjects({"shop": ["web-0"]}))
 
@@ -303,7 +303,7 @@ def test_an_object_that_is_not_there_is_the_reason_and_not_the_targets() -> None
     assert "targets" not in found.fix
 
 
-def test_an_object_that_is_gone_and_has_samples_has_a_value_as_in_the_api() -> None:
+def test_a_deleted_object_with_samples_has_a_value_as_in_the_api() -> None:
     question = Question("depth", api=Api.CUSTOM, resource=resolve("", "pods"), namespace="shop", object="gone-0")
     found = explained_by(
         RULES, question, answer=reply(({"pod": "gone-0"}, "5")), objects=MadeUpObjects({"shop": ["web-0"]})
@@ -324,7 +324,7 @@ rules:
 
 @pytest.mark.parametrize("objects", [None, MadeUpObjects({})], ids=["no cluster", "pods alone are known"])
 @pytest.mark.parametrize("resource", [None, resolve("", "namespaces")], ids=["no kind named", "kind named"])
-def test_a_metric_of_namespaces_is_explained_for_the_one_that_is_named(
+def test_a_metric_of_namespaces_is_explained_for_the_named_namespace(
     resource: Resource | None, objects: MadeUpObjects | None
 ) -> None:
     question = Question("load", resource=resource, namespace="shop")
@@ -359,7 +359,7 @@ resourceRules:
         ),
     ],
 )
-def test_a_refused_rule_is_the_reason_with_what_is_wrong_with_it(question: Question, cause: str) -> None:
+def test_a_refused_rule_is_the_cause_with_its_error(question: Question, cause: str) -> None:
     found = explained_by(TYPO, question)
 
     assert found.verdict is ExplanationVerdict.NO_VALUE
@@ -368,7 +368,7 @@ def test_a_refused_rule_is_the_reason_with_what_is_wrong_with_it(question: Quest
     assert found.fix
 
 
-def test_files_without_a_rule_are_told_as_such() -> None:
+def test_rule_files_without_rules_are_reported() -> None:
     found = explained_by("rules: []\n", Question("depth", namespace="shop"))
 
     assert found.cause == "no rule provides depth: the rule files hold no rule for custom or external metrics"

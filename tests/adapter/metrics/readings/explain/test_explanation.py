@@ -37,12 +37,12 @@ EXPLANATIONS = st.builds(
 
 @settings(max_examples=100)
 @given(EXPLANATIONS)
-def test_what_is_written_is_read_back(found: Explanation) -> None:
+def test_an_explanation_is_read_back_as_written(found: Explanation) -> None:
     assert explanation_of(found.as_json()) == found
 
 
 @pytest.mark.parametrize(("fix", "written"), [("", None), ("mend it", "mend it")])
-def test_the_document_is_that_of_the_stable_interface(fix: str, written: str | None) -> None:
+def test_the_document_has_the_fields_of_the_stable_interface(fix: str, written: str | None) -> None:
     values = (ExplainedValue("web-0", 5.0, 1_800_000_000.0, 2.5), ExplainedValue("web-1", 6.0, None, None))
     found = Explanation("m", None, None, ExplanationVerdict.VALUE, "told", fix, values=values)
 

@@ -80,7 +80,7 @@ def test_a_wider_plan_is_compared_once_a_minute_at_one_instant_a_minute_ago() ->
     assert house.counter(DISTRUSTED, rule="rules[0]") == 0
 
 
-def test_after_three_differences_in_a_row_a_metric_is_asked_exactly_and_only_right_values_are_served(
+def test_after_three_differences_in_a_row_a_metric_is_queried_exactly(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     prometheus = ScriptedPrometheus(answer=Answers(error=0.5))
@@ -101,7 +101,7 @@ def test_after_three_differences_in_a_row_a_metric_is_asked_exactly_and_only_rig
     assert not [query for query in prometheus.asked if WIDE in query]
 
 
-def test_a_difference_that_passes_is_forgotten() -> None:
+def test_differences_are_forgotten_after_an_equal_result() -> None:
     answers = Answers(error=0.5)
     house = make_house(ScriptedPrometheus(answer=answers), objects=OBJECTS, cross_checks=True)
     keep_asking(house, 170)
@@ -115,7 +115,7 @@ def test_a_difference_that_passes_is_forgotten() -> None:
     assert house.counter(DISTRUSTED, rule="rules[0]") == 0
 
 
-def test_differences_are_forgotten_with_the_last_who_asked() -> None:
+def test_differences_are_forgotten_with_the_last_request() -> None:
     settings = ReadingSettings(demand_ttl_seconds=20)
     prometheus = ScriptedPrometheus(answer=Answers(error=0.5))
     house = make_house(prometheus, objects=OBJECTS, cross_checks=True, settings=settings)
@@ -128,7 +128,7 @@ def test_differences_are_forgotten_with_the_last_who_asked() -> None:
     assert house.counter(DISTRUSTED, rule="rules[0]") == 0
 
 
-def test_the_next_reload_trusts_again() -> None:
+def test_a_reload_restores_trust_in_a_plan() -> None:
     answers = Answers(error=0.5)
     prometheus = ScriptedPrometheus(answer=answers)
     house = make_house(prometheus, objects=OBJECTS, cross_checks=True)
@@ -142,7 +142,7 @@ def test_the_next_reload_trusts_again() -> None:
     assert house.counter(DISTRUSTED, rule="rules[0]") == 0
 
 
-def test_new_askers_of_a_distrusted_metric_are_asked_for_exactly() -> None:
+def test_new_requests_for_a_distrusted_metric_are_queried_exactly() -> None:
     prometheus = ScriptedPrometheus(answer=Answers(error=0.5))
     house = make_house(prometheus, objects=OBJECTS, cross_checks=True)
     keep_asking(house, 240)
@@ -153,7 +153,7 @@ def test_new_askers_of_a_distrusted_metric_are_asked_for_exactly() -> None:
     assert not [query for query in prometheus.asked if WIDE in query]
 
 
-def test_a_check_that_fails_says_nothing_about_the_plan() -> None:
+def test_a_failed_check_does_not_count_against_the_plan() -> None:
     right = Answers(error=0.5)
 
     def only_wide(query: str) -> Reply | QueryRefusedError:
@@ -205,7 +205,7 @@ def test_external_rows_are_compared_by_their_labels() -> None:
         pytest.param({frozenset({("q", "1")}): 1.0}, {frozenset({("q", "1")}): 2.0}, True, id="rows"),
     ],
 )
-def test_when_answers_differ(
+def test_answers_differ_by_more_than_rounding_or_by_missing_values(
     exact: Mapping[object, float | str], wider: Mapping[object, float | str], *, differs: bool
 ) -> None:
     assert (difference_of(exact, wider) is not None) == differs

@@ -52,7 +52,7 @@ def value_of(house: House, name: str) -> tuple[Row, ...]:
 
 
 @pytest.mark.parametrize("kind", ["matrix", "string"])
-def test_a_query_without_values_is_a_fault_of_its_rule_alone(kind: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_query_of_the_wrong_type_fails_only_its_rule(kind: str, caplog: pytest.LogCaptureFixture) -> None:
     house = make_house(ScriptedPrometheus(answers_for(kind)), rules=RULES)
     value_of(house, "depth")
     house.pass_time(600)
@@ -63,6 +63,6 @@ def test_a_query_without_values_is_a_fault_of_its_rule_alone(kind: str, caplog: 
                 value_of(house, "jobs")
             house.pass_time(15)
     assert house.counter("tidewatch_adapter_rules", state="failing") == 1
-    said = [record.getMessage() for record in caplog.records]
-    assert not [line for line in said if "queries to Prometheus" in line or "answers again" in line]
-    assert len([line for line in said if line.startswith("externalRules[1] (rules.yaml:8) fails (a query)")]) == 1
+    messages = [record.getMessage() for record in caplog.records]
+    assert not [line for line in messages if "queries to Prometheus" in line or "answers again" in line]
+    assert len([line for line in messages if line.startswith("externalRules[1] (rules.yaml:8) fails (a query)")]) == 1

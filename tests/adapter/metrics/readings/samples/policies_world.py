@@ -61,7 +61,7 @@ def ask_external(house: House, selector: str = "") -> ExternalAnswer:
     )
 
 
-def told(answer: Reply | PrometheusError, times: Reply | PrometheusError = reply()) -> ScriptedPrometheus:  # noqa: B008 - immutable
+def scripted(answer: Reply | PrometheusError, times: Reply | PrometheusError = reply()) -> ScriptedPrometheus:  # noqa: B008 - immutable
     """Answer a rule's query with `answer`, and the query for its samples' times with `times`."""
     return ScriptedPrometheus(answer=lambda query: times if "timestamp(" in query else answer)
 

@@ -37,7 +37,7 @@ def ask(house: House, name: str, selector: str, namespace: str = "shop") -> list
     return [(dict(row.labels), row.value) for row in answer.rows]
 
 
-def test_rows_are_filtered_for_each_asker_from_one_answer() -> None:
+def test_rows_are_filtered_for_each_request_from_one_answer() -> None:
     house, prometheus = house_with(QUEUES)
 
     assert ask(house, "queue_rows", "queue=b") == [({"queue": "b", "namespace": "shop"}, 4.0)]
@@ -47,7 +47,7 @@ def test_rows_are_filtered_for_each_asker_from_one_answer() -> None:
     assert len(prometheus.asked) == 1
 
 
-def test_a_folded_answer_is_what_the_exact_query_would_have_summed() -> None:
+def test_an_aggregated_answer_equals_the_sum_of_the_exact_query() -> None:
     house, _ = house_with(QUEUES)
 
     assert ask(house, "queue_depth", "queue=a") == [({}, 3.0)]
@@ -55,7 +55,7 @@ def test_a_folded_answer_is_what_the_exact_query_would_have_summed() -> None:
     assert ask(house, "queue_depth", "queue=missing") == []
 
 
-def test_a_sum_with_a_nan_in_it_is_no_data() -> None:
+def test_a_sum_with_a_nan_is_no_data() -> None:
     house, _ = house_with(QUEUES)
 
     assert ask(house, "queue_depth", "queue in (a,n)") == []
@@ -102,7 +102,7 @@ def test_a_sum_that_an_hpa_takes_for_an_overflow_is_served_with_a_warning(values
     assert found.warnings == ((BELOW_ZERO,) if is_below else ())
 
 
-def test_a_selector_that_is_no_regular_expression_is_the_askers_error_alone() -> None:
+def test_an_unsupported_selector_fails_only_its_own_request() -> None:
     house, _ = house_with(QUEUES)
     odd = parse_selector("queue=a")
     answer = house.readings.external(house.external("queue_rows"), "shop", odd)
@@ -113,7 +113,7 @@ def test_a_selector_that_is_no_regular_expression_is_the_askers_error_alone() ->
     assert house.readings.external(house.external("queue_rows"), "shop", odd) == answer
 
 
-def test_drops_are_counted_once_for_each_asker_and_reading() -> None:
+def test_dropped_samples_are_counted_once_per_reading() -> None:
     house, _ = house_with(QUEUES)
     tally: Counter[str] = Counter()
     for _ in range(3):
@@ -154,7 +154,7 @@ def test_two_rows_of_the_same_labels_are_an_error_since_their_sum_would_be_too_h
 
 
 @pytest.mark.parametrize(("name", "selector"), SELECTED)
-def test_a_late_row_beside_others_is_an_error_and_late_ones_alone_are_none(name: str, selector: str) -> None:
+def test_a_late_row_beside_others_is_an_error_and_late_ones_alone_are_dropped(name: str, selector: str) -> None:
     house = make_house(ScriptedPrometheus(answer=lambda _query: reply(A1, B, late=[A2])))
     with pytest.raises(PartialAnswerError, match="1 of 2 series are left out"):
         ask(house, name, selector)

@@ -60,51 +60,53 @@ TWO_OTHERS = reply(({"namespace": "a", "pod": "web-0"}, "70"), ({"namespace": "b
 
 class TestOfObjects:
     @pytest.mark.parametrize("which", [ByName("web-0"), WEB], ids=["by name", "in a list"])
-    @pytest.mark.parametrize("keys", [(), (ERROR,), ("onNoData: 0",)], ids=["as ever", "said", "with a stand-in"])
-    def test_they_are_an_error_that_names_the_namespace_and_the_repair(
+    @pytest.mark.parametrize(
+        "keys", [(), (ERROR,), ("onNoData: 0",)], ids=["by default", "by the rule", "with a stand-in"]
+    )
+    def test_foreign_samples_are_an_error_that_names_the_namespace_and_the_fix(
         self, which: ByName | BySelector, keys: tuple[str, ...]
     ) -> None:
-        said = "namespace='other' instead of 'shop': .*<<.LabelMatchers>>.*`foreignNamespaces: allow`"
-        with pytest.raises(ForeignNamespaceError, match=said):
+        message = "namespace='other' instead of 'shop': .*<<.LabelMatchers>>.*`foreignNamespaces: allow`"
+        with pytest.raises(ForeignNamespaceError, match=message):
             ask(house_with(OTHER, rules(*keys)), which)
 
     @pytest.mark.parametrize(
         ("keys", "settings"), [((ALLOW,), None), ((), AS_BEFORE)], ids=["by the rule", "by the flag"]
     )
-    def test_they_are_values_where_that_is_wanted(
+    def test_foreign_samples_are_values_if_allowed(
         self, keys: tuple[str, ...], settings: ReadingSettings | None
     ) -> None:
         house = house_with(OTHER, rules(*keys), settings)
         assert ask(house, ByName("web-0")).values == ask(house, WEB).values == (("web-0", 70.0),)
 
-    def test_the_rule_goes_before_the_flag(self) -> None:
+    def test_the_rule_takes_precedence_over_the_flag(self) -> None:
         with pytest.raises(ForeignNamespaceError):
             ask(house_with(OTHER, rules(ERROR), AS_BEFORE), WEB)
 
     @pytest.mark.parametrize("keys", [(), (ALLOW,)])
-    def test_an_objects_own_sample_goes_before_them(self, keys: tuple[str, ...]) -> None:
+    def test_an_objects_own_sample_takes_precedence_over_foreign_ones(self, keys: tuple[str, ...]) -> None:
         """Pods of one name in two namespaces are an example, if the query restricts nothing."""
         both = reply(*OTHER.samples, ({"namespace": "shop", "pod": "web-0"}, "1"))
         assert ask(house_with(both, rules(*keys)), WEB).values == (("web-0", 1.0),)
 
-    def test_of_several_none_is_the_value(self) -> None:
+    def test_several_foreign_samples_are_ambiguous(self) -> None:
         with pytest.raises(AmbiguousSamplesError, match="namespace='a' and namespace='b'"):
             ask(house_with(TWO_OTHERS, rules(ALLOW)), WEB)
 
-    def test_in_a_list_the_object_is_left_out_with_a_warning(self) -> None:
+    def test_an_object_with_foreign_samples_is_left_out_of_a_list_with_a_warning(self) -> None:
         both = reply(*OTHER.samples, ({"namespace": "shop", "pod": "web-1"}, "1"))
         answer = ask(house_with(both, rules()), WEB)
         assert answer.values == (("web-1", 1.0),)
         (warning,) = answer.warnings
         assert warning.startswith("1 of 2 objects have no value and are left out, such as 'web-0': its samples carry")
 
-    def test_a_value_that_is_none_is_none_when_it_is_let_in(self) -> None:
+    def test_an_allowed_foreign_nan_is_still_no_value(self) -> None:
         nan = reply(({"namespace": "other", "pod": "web-0"}, "NaN"))
         with pytest.raises(NoSampleError, match="NaN"):
             ask(house_with(nan, rules(ALLOW)), ByName("web-0"))
         assert ask(house_with(nan, rules(ALLOW, "onNoData: 3")), ByName("web-0")).values == (("web-0", 3.0),)
 
-    def test_a_reload_that_lets_them_in_loses_no_reading(self) -> None:
+    def test_a_reload_that_allows_foreign_samples_loses_no_reading(self) -> None:
         prometheus = ScriptedPrometheus(answer=lambda _query: OTHER)
         house = make_house(prometheus, rules=rules())
         with pytest.raises(ForeignNamespaceError):
@@ -114,7 +116,7 @@ class TestOfObjects:
         assert ask(house, WEB).values == (("web-0", 70.0),)
         assert len(prometheus.asked) == asked
 
-    def test_where_there_are_very_many_of_them_memory_is_bounded_and_none_is_taken_for_nothing(self) -> None:
+    def test_too_many_foreign_samples_to_remember_are_an_error_and_not_missing_data(self) -> None:
         many = [({"namespace": "other", "pod": f"pod-{number}"}, "1") for number in range(MOST_STRANGERS + 1)]
         answer = reply(*many, *OTHER.samples, ({"namespace": "shop", "pod": "web-1"}, "1"))
         house = house_with(answer, rules("onNoData: 0"))
@@ -137,7 +139,7 @@ ROWS = reply(({"namespace": "shop"}, "1"), ({"namespace": "other"}, "1"))
 
 
 class TestOfExternalMetrics:
-    def test_they_are_an_error_where_the_asker_has_a_part_in_the_query(self) -> None:
+    def test_foreign_rows_are_an_error_if_the_query_is_restricted_by_the_request(self) -> None:
         house = house_with(ROWS, rules())
         for _ in range(2):
             with pytest.raises(ForeignNamespaceError, match="1 series carry another namespace, namespace='other'"):
@@ -151,20 +153,20 @@ class TestOfExternalMetrics:
             (rules(), AS_BEFORE),
             (rules(external='sum(x{name="a"}) by (namespace)'), None),
         ],
-        ids=["by the rule", "by the flag", "nothing of the asker is in the query"],
+        ids=["by the rule", "by the flag", "the request does not restrict the query"],
     )
-    def test_they_are_rows_where_that_is_wanted_or_the_asker_has_no_part_in_the_query(
+    def test_foreign_rows_are_served_if_allowed_or_if_the_request_does_not_restrict_the_query(
         self, text: str, settings: ReadingSettings | None
     ) -> None:
         rows = (Row({"namespace": "shop"}, 1.0), Row({"namespace": "other"}, 1.0))
         assert ask_external(house_with(ROWS, text, settings)).rows == rows
 
-    def test_the_rule_goes_before_its_query(self) -> None:
+    def test_the_key_of_the_rule_takes_precedence_over_its_query(self) -> None:
         with pytest.raises(ForeignNamespaceError):
             ask_external(house_with(ROWS, rules(ERROR, external="x")))
 
-    def test_of_a_wide_answer_only_ones_own_rows_are_looked_at(self) -> None:
-        """A wide answer has everybody's rows, and no asker is told of another's namespace."""
+    def test_only_the_namespaces_own_rows_of_a_wide_answer_are_checked(self) -> None:
+        """A wide answer has the rows of all namespaces, and no client learns of another namespace."""
         spaces = [f"ns-{number}" for number in range(8)]
 
         def answer(query: str) -> Reply:

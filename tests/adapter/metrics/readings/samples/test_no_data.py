@@ -38,7 +38,7 @@ from tests.adapter.metrics.readings.samples.policies_world import (
     house_of,
     pod,
     rules,
-    told,
+    scripted,
 )
 from tests.support.readings import (
     START,
@@ -54,33 +54,33 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-NOBODY = BySelector(parse_selector("app=nobody"))
+NO_PODS = BySelector(parse_selector("app=nobody"))
 
 
 class TestNoData:
     @pytest.mark.parametrize("samples", [(), (pod("web-0", "NaN"),), (pod("web-0", "NaN"), pod("web-1", "NaN"))])
-    def test_its_value_stands_for_all_objects_if_none_has_data(
+    def test_all_objects_get_the_stand_in_if_none_has_data(
         self, samples: tuple[tuple[Mapping[str, str], str], ...]
     ) -> None:
-        house = house_of(told(reply(*samples)), "onNoData: 7")
+        house = house_of(scripted(reply(*samples)), "onNoData: 7")
 
         assert ask(house) == ObjectsAnswer((("web-0", 7.0), ("web-1", 7.0)), SECOND, (STANDS_IN,))
         assert ask(house, ByName("web-1")) == ObjectsAnswer((("web-1", 7.0),), SECOND, (STANDS_IN,))
 
-    def test_nothing_is_made_up_for_some_if_others_have_data(self) -> None:
-        house = house_of(told(reply(pod("web-1", "3"))), "onNoData: 7")
+    def test_objects_without_data_get_no_stand_in_if_others_have_data(self) -> None:
+        house = house_of(scripted(reply(pod("web-1", "3"))), "onNoData: 7")
 
         assert ask(house) == ObjectsAnswer((("web-1", 3.0),), SECOND)
-        assert ask(house, ByName("web-0")).values == (("web-0", 7.0),), "by its name it is all that is asked about"
+        assert ask(house, ByName("web-0")).values == (("web-0", 7.0),), "by its name it is all that is requested"
 
     @pytest.mark.parametrize("answer", [reply(), reply(({"namespace": "shop", "queue": "a"}, "NaN"))])
-    def test_an_external_metric_gets_one_row_without_labels(self, answer: Reply) -> None:
-        house = house_of(told(answer), "onNoData: 0")
+    def test_the_stand_in_of_an_external_metric_is_one_row_without_labels(self, answer: Reply) -> None:
+        house = house_of(scripted(answer), "onNoData: 0")
 
         assert ask_external(house) == ExternalAnswer((Row({}, 0.0),), SECOND, (STANDS_IN,))
 
-    def test_it_stands_for_a_selector_that_selects_nothing_of_what_others_have(self) -> None:
-        house = house_of(told(reply(({"namespace": "shop", "queue": "a"}, "5"))), "onNoData: 0")
+    def test_a_selector_that_matches_no_row_gets_the_stand_in(self) -> None:
+        house = house_of(scripted(reply(({"namespace": "shop", "queue": "a"}, "5"))), "onNoData: 0")
 
         assert ask_external(house, "queue=a").rows == (Row({"namespace": "shop", "queue": "a"}, 5.0),)
         assert ask_external(house, "queue=b").rows == (Row({}, 0.0),)
@@ -99,10 +99,10 @@ class TestNoData:
         ],
         ids=["down", "late", "refused", "in parts", "without a name", "infinite", "twice", "old"],
     )
-    def test_the_value_for_no_data_hides_nothing_wrong_of_one_object(
+    def test_the_stand_in_does_not_hide_errors_of_one_object(
         self, answer: Reply | PrometheusError, error: type[ReadingError]
     ) -> None:
-        house = house_of(told(answer), "onNoData: 0")
+        house = house_of(scripted(answer), "onNoData: 0")
 
         with pytest.raises(error):
             ask(house, ByName("web-0"))
@@ -112,21 +112,21 @@ class TestNoData:
         [reply(({"namespace": "shop"}, "3")), reply(pod("web-0", "-Inf")), reply(pod("web-0", "1"), seconds_late=300)],
         ids=["without a name", "infinite", "old"],
     )
-    def test_the_value_for_no_data_hides_nothing_wrong_in_a_list(self, answer: Reply) -> None:
+    def test_the_stand_in_does_not_hide_errors_in_a_list(self, answer: Reply) -> None:
         # Without any usable sample a list is empty, or an error that says what is wrong.
         with contextlib.suppress(NoSampleError):
-            assert ask(house_of(told(answer), "onNoData: 0")).values == ()
+            assert ask(house_of(scripted(answer), "onNoData: 0")).values == ()
 
     @pytest.mark.parametrize(
         "answer",
         [reply(({"namespace": "shop"}, "+Inf")), reply(({"namespace": "shop"}, "1"), seconds_late=300)],
         ids=["infinite", "old"],
     )
-    def test_the_value_for_no_data_hides_nothing_wrong_of_an_external_metric(self, answer: Reply) -> None:
-        assert ask_external(house_of(told(answer), "onNoData: 0")) == ExternalAnswer((), SECOND)
+    def test_the_stand_in_does_not_hide_errors_of_an_external_metric(self, answer: Reply) -> None:
+        assert ask_external(house_of(scripted(answer), "onNoData: 0")) == ExternalAnswer((), SECOND)
 
-    def test_it_ends_with_the_answer_it_was_told_by(self) -> None:
-        prometheus = told(reply())
+    def test_the_stand_in_ends_when_its_answer_is_too_old(self) -> None:
+        prometheus = scripted(reply())
         house = house_of(prometheus, "onNoData: 0")
         assert ask(house, ByName("web-0")).values == (("web-0", 0.0),)
         prometheus.answer = lambda _query: DOWN
@@ -135,23 +135,23 @@ class TestNoData:
         with pytest.raises(AnswerTooOldError):
             ask(house, ByName("web-0"))
 
-    def test_objects_that_were_not_asked_about_yet_get_none(self) -> None:
+    def test_objects_that_were_not_queried_yet_get_no_stand_in(self) -> None:
         objects = MadeUpObjects({"shop": ["web-0"]})
-        house = make_house(told(reply()), rules=rules("onNoData: 0"), objects=objects)
+        house = make_house(scripted(reply()), rules=rules("onNoData: 0"), objects=objects)
         assert ask(house, name="picked").values == (("web-0", 0.0),)
         objects.names_by_namespace["shop"].append("web-1")
 
-        assert ask(house, name="picked").values == (), "of web-1 Prometheus has said nothing"
+        assert ask(house, name="picked").values == (), "Prometheus has not been queried for web-1"
         house.pass_time(11)
         assert ask(house, name="picked").values == (("web-0", 0.0), ("web-1", 0.0))
 
-    def test_no_object_is_made_up(self) -> None:
+    def test_a_selector_without_objects_gets_no_stand_in(self) -> None:
         with pytest.raises(NoObjectsMatchError):
-            ask(house_of(told(reply()), "onNoData: 0"), NOBODY)
+            ask(house_of(scripted(reply()), "onNoData: 0"), NO_PODS)
 
-    @pytest.mark.parametrize("said", ["error", "empty"])
-    def test_other_policies_make_no_value(self, said: str) -> None:
-        house = house_of(told(reply()), f"onNoData: {said}")
+    @pytest.mark.parametrize("policy", ["error", "empty"])
+    def test_other_policies_give_no_stand_in(self, policy: str) -> None:
+        house = house_of(scripted(reply()), f"onNoData: {policy}")
 
         assert ask(house) == ObjectsAnswer((), SECOND)
         assert ask_external(house) == ExternalAnswer((), SECOND)
@@ -161,31 +161,31 @@ class TestNoData:
 
 class TestOfObjectsThatAreThere:
     @pytest.mark.parametrize("samples", [(), (pod("web-1", "3"),), (pod("typo-0", "NaN"),)])
-    def test_nothing_stands_for_one_that_does_not_exist(
+    def test_an_object_that_does_not_exist_gets_no_stand_in(
         self, samples: tuple[tuple[Mapping[str, str], str], ...]
     ) -> None:
-        house = house_of(told(reply(*samples)), "onNoData: 0")
+        house = house_of(scripted(reply(*samples)), "onNoData: 0")
 
         with pytest.raises(NoSampleError, match="there is no object 'typo-0'"):
             ask(house, ByName("typo-0"))
 
-    def test_a_value_of_one_that_is_gone_is_still_its_value(self) -> None:
-        house = house_of(told(reply(pod("gone-0", "3"))), "onNoData: 0")
+    def test_an_object_that_is_gone_keeps_its_value(self) -> None:
+        house = house_of(scripted(reply(pod("gone-0", "3"))), "onNoData: 0")
 
         assert ask(house, ByName("gone-0")).values == (("gone-0", 3.0),)
 
-    def test_nothing_stands_in_while_it_is_not_known_which_there_are(self) -> None:
+    def test_there_is_no_stand_in_before_the_objects_are_known(self) -> None:
         objects = MadeUpObjects({"shop": ["web-0"]}, not_synced=True)
-        house = make_house(told(reply()), rules=rules("onNoData: 0"), objects=objects)
+        house = make_house(scripted(reply()), rules=rules("onNoData: 0"), objects=objects)
 
         with pytest.raises(ObjectsNotKnownError):
             ask(house, ByName("web-0"))
         objects.not_synced = False
         assert ask(house, ByName("web-0")).values == (("web-0", 0.0),)
 
-    def test_without_a_value_for_no_data_nobody_asks(self) -> None:
+    def test_without_a_stand_in_the_objects_need_not_be_known(self) -> None:
         objects = MadeUpObjects({"shop": ["web-0"]}, not_synced=True)
-        house = make_house(told(reply()), rules=rules(), objects=objects)
+        house = make_house(scripted(reply()), rules=rules(), objects=objects)
 
         with pytest.raises(NoSampleError):
             ask(house, ByName("web-0"))
@@ -206,8 +206,8 @@ class TestAfterAnOutage:
         return found
 
     @pytest.mark.parametrize("away", [85, 330])
-    def test_nothing_stands_in_until_all_that_is_looked_back_over_was_scraped(self, away: float) -> None:
-        prometheus = told(reply())
+    def test_there_is_no_stand_in_until_the_whole_look_back_was_scraped(self, away: float) -> None:
+        prometheus = scripted(reply())
         house = house_of(prometheus, "onNoData: 0")
         assert self.stands_in(house) == [True] * 3
         prometheus.answer = lambda _query: DOWN
@@ -223,8 +223,8 @@ class TestAfterAnOutage:
         house.pass_time(35)
         assert self.stands_in(house) == [True] * 3
 
-    def test_values_are_served_at_once(self) -> None:
-        prometheus = told(reply(pod("web-0", "1")))
+    def test_values_are_served_at_once_after_an_outage(self) -> None:
+        prometheus = scripted(reply(pod("web-0", "1")))
         house = house_of(prometheus, "onNoData: 0")
         ask(house)
         prometheus.answer = lambda _query: DOWN
@@ -234,11 +234,11 @@ class TestAfterAnOutage:
 
         assert ask(house, ByName("web-0")).values == (("web-0", 2.0),)
 
-    def test_a_range_comes_on_top(self) -> None:
+    def test_the_range_of_the_query_is_added_to_the_look_back(self) -> None:
         text = rules("onNoData: 0").replace(
             "<<.Series>>{<<.LabelMatchers>>}", "rate(<<.Series>>{<<.LabelMatchers>>}[10m])"
         )
-        prometheus = told(reply())
+        prometheus = scripted(reply())
         house = make_house(prometheus, rules=text)
         prometheus.answer = lambda _query: DOWN
         with pytest.raises(SourceUnreachableError):
@@ -250,8 +250,8 @@ class TestAfterAnOutage:
         house.pass_time(40)
         assert self.stands_in(house) == [True] * 3
 
-    def test_an_outage_that_only_a_look_up_met_counts(self) -> None:
-        prometheus = told(reply())
+    def test_an_outage_seen_only_by_a_look_up_counts(self) -> None:
+        prometheus = scripted(reply())
         prometheus.series_answer = lambda _selector: DOWN
         house = house_of(prometheus, "onNoData: 0")
         house.pass_time(70)
@@ -260,48 +260,48 @@ class TestAfterAnOutage:
 
         assert self.stands_in(house) == [False] * 3
 
-    def test_at_the_start_prometheus_s_own_start_counts(self) -> None:
+    def test_the_start_time_of_prometheus_counts_at_first(self) -> None:
         house = make_house(
-            told(reply()), rules=rules("onNoData: 0"), started=lambda _timeout: Started(START - 299, START - 298)
+            scripted(reply()), rules=rules("onNoData: 0"), started=lambda _timeout: Started(START - 299, START - 298)
         )
         assert self.stands_in(house) == [False] * 3
         house.pass_time(30)
         assert self.stands_in(house) == [True] * 3
 
-    def test_where_that_is_not_told_the_first_answer_counts(self) -> None:
-        house = make_house(told(reply()), rules=rules("onNoData: 0"), started=None)
+    def test_the_first_answer_counts_if_the_start_time_is_unknown(self) -> None:
+        house = make_house(scripted(reply()), rules=rules("onNoData: 0"), started=None)
         assert self.stands_in(house) == [False] * 3
         house.pass_time(280)
         assert self.stands_in(house) == [False] * 3
         house.pass_time(60)
         assert self.stands_in(house) == [True] * 3
 
-    def test_prometheus_is_asked_for_its_start_in_the_background_alone(self) -> None:
-        asked: list[float] = []
+    def test_the_start_time_of_prometheus_is_fetched_only_in_the_background(self) -> None:
+        timeouts: list[float] = []
         threads = Threads(held=True)
 
         def started(timeout: float) -> Started:
-            asked.append(timeout)
+            timeouts.append(timeout)
             return Started(0.0, 0.0)
 
-        house = make_house(told(reply()), rules=rules("onNoData: 0"), submit=threads, started=started)
+        house = make_house(scripted(reply()), rules=rules("onNoData: 0"), submit=threads, started=started)
         with pytest.raises(SourceSlowError):
             ask(house)
-        assert asked == []
+        assert timeouts == []
         threads.run()
         assert ask(house).warnings == (STANDS_IN,)
         for _ in range(20):
             ask(house)
-        assert len(asked) == 1
+        assert len(timeouts) == 1
 
-    def test_rules_without_a_value_for_no_data_never_ask_it(self) -> None:
-        asked: list[float] = []
+    def test_the_start_time_is_not_fetched_for_rules_without_a_stand_in(self) -> None:
+        timeouts: list[float] = []
 
         def started(timeout: float) -> Started:
-            asked.append(timeout)
+            timeouts.append(timeout)
             return Started(0.0, 0.0)
 
-        house = make_house(told(reply()), rules=rules(), started=started)
+        house = make_house(scripted(reply()), rules=rules(), started=started)
         ask(house)
         house.pass_time(60)
-        assert asked == []
+        assert timeouts == []

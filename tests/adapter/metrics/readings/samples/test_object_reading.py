@@ -47,10 +47,10 @@ def build(assignment: Assignment, *samples: Sample) -> tuple[ObjectReading, Coun
             [sample(1, namespace="shop", pod="a"), sample(2, namespace="bank", pod="a")],
             {"shop": {"a": 1.0}, "bank": {"a": 2.0}},
             {},
-            id="each tells its namespace",
+            id="each has its namespace",
         ),
         pytest.param(
-            IN_SHOP, [sample(1, pod="a")], {"shop": {"a": 1.0}}, {}, id="an aggregated namespace is the asked one"
+            IN_SHOP, [sample(1, pod="a")], {"shop": {"a": 1.0}}, {}, id="an aggregated namespace is the requested one"
         ),
         pytest.param(
             IN_SHOP,
@@ -68,7 +68,7 @@ def build(assignment: Assignment, *samples: Sample) -> tuple[ObjectReading, Coun
             [sample(1, pod="a"), sample(2, pod="b")],
             {"shop": {"a": 1.0}},
             {Dropped.UNKNOWN_OBJECT: 1},
-            id="an object that was not asked for",
+            id="an object that was not requested",
         ),
         pytest.param(
             ROOT_SCOPED, [sample(1, node="n", namespace="x")], {"": {"n": 1.0}}, {}, id="outside of namespaces"
@@ -119,7 +119,7 @@ def build(assignment: Assignment, *samples: Sample) -> tuple[ObjectReading, Coun
         ),
     ],
 )
-def test_which_samples_are_values(
+def test_samples_become_values_or_are_dropped_with_a_reason(
     assignment: Assignment, samples: list[Sample], values: dict[str, dict[str, float]], dropped: dict[Dropped, int]
 ) -> None:
     reading, counted = build(assignment, *samples)
@@ -140,7 +140,7 @@ def test_an_object_with_several_samples_has_no_value_and_the_message_names_the_l
         reading.one("shop", "a")
 
 
-def test_a_list_goes_without_the_ambiguous_object_unless_nothing_is_left() -> None:
+def test_a_list_leaves_out_ambiguous_objects_unless_nothing_is_left() -> None:
     reading, _ = build(
         WIDE,
         sample(1, namespace="shop", pod="a", path="/"),
@@ -168,14 +168,14 @@ def test_a_list_goes_without_the_ambiguous_object_unless_nothing_is_left() -> No
         ),
     ],
 )
-def test_an_object_without_a_value_is_told_why(samples: list[Sample], message: str) -> None:
+def test_an_object_without_a_value_is_an_error_with_the_reason(samples: list[Sample], message: str) -> None:
     reading, _ = build(WIDE, *samples)
 
     with pytest.raises(NoSampleError, match=f"'a' has no value: .*{message}"):
         reading.one("shop", "a")
 
 
-def test_a_list_without_a_value_is_an_error_where_no_sample_tells_its_object() -> None:
+def test_a_list_is_an_error_if_no_sample_has_the_label_of_its_object() -> None:
     nameless = sample(1, namespace="shop", instance="x")
     broken, _ = build(WIDE, nameless)
     with pytest.raises(NoSampleError, match=r"no object has a value: .* label 'pod', .* with instance, name"):
@@ -197,7 +197,7 @@ series = st.lists(st.tuples(labels, st.floats()), unique_by=lambda pair: tuple(s
 
 
 @given(series)
-def test_filing_agrees_with_a_plain_reading_of_the_rule(pairs: list[tuple[dict[str, str], float]]) -> None:
+def test_assigning_samples_agrees_with_a_simple_model(pairs: list[tuple[dict[str, str], float]]) -> None:
     reading, dropped = build(WIDE, *(Sample(labels, value, NOW) for labels, value in pairs))
 
     by_object: dict[tuple[str, str], list[float]] = {}
@@ -211,7 +211,7 @@ def test_filing_agrees_with_a_plain_reading_of_the_rule(pairs: list[tuple[dict[s
 
 
 @given(st.floats(-100, 100), st.floats(-100, 100))
-def test_the_age_is_the_larger_of_what_both_clocks_say(wall: float, monotonic: float) -> None:
+def test_the_age_is_the_larger_one_of_both_clocks(wall: float, monotonic: float) -> None:
     age = Evaluation(1000.0, 50.0).age(1000.0 + wall, 50.0 + monotonic)
 
     assert age == pytest.approx(max(wall, monotonic))
@@ -221,7 +221,7 @@ def new_string(text: str) -> str:
     return text.encode().decode()
 
 
-def test_names_are_one_string_for_all_metrics_until_they_are_long_unseen() -> None:
+def test_names_are_shared_by_all_metrics_until_long_unseen() -> None:
     moment = 0.0
     names = SharedNames(lambda: moment, rotation_seconds=10)
     first = new_string("web-0")
@@ -240,7 +240,7 @@ def test_names_are_one_string_for_all_metrics_until_they_are_long_unseen() -> No
     assert names.share(other) is other
 
 
-def test_a_native_histogram_is_no_value_and_makes_none_beside_it_certain() -> None:
+def test_a_native_histogram_has_no_value_and_makes_a_sample_beside_it_ambiguous() -> None:
     filing = ObjectReadingBuilder(WIDE, SharedNames(lambda: 0.0), SampleTimes(Evaluation(NOW, 0.0), 60))
     histograms = [{"namespace": "shop", "pod": "a"}, {"namespace": "shop", "pod": "b"}]
     filing.add([sample(1, namespace="shop", pod="a", path="/")], histograms)

@@ -75,7 +75,7 @@ def test_memory_grows_with_the_samples_and_not_with_their_square(pods: int) -> N
     assert names.characters < 60 * number
 
 
-def test_a_pod_with_too_many_containers_has_no_value_and_says_why() -> None:
+def test_a_pod_with_too_many_containers_has_no_value_and_a_reason() -> None:
     filing, reading = filed(samples(20_000), samples(2, "web-1"))
     assert reading.values == {"shop": {"web-1/container-0": 1.0, "web-1/container-1": 1.0}}
     assert filing.dropped == {Dropped.UNKNOWN_OBJECT: 20_000}
@@ -83,9 +83,9 @@ def test_a_pod_with_too_many_containers_has_no_value_and_says_why() -> None:
     assert "more than 1000 values of the label for containers" in reading.faults["shop"][key].reason
     with pytest.raises(NoSampleError, match="more than 1000 values"):
         reading.one("shop", key)
-    told = filing.ambiguous_example
-    assert told is not None
-    assert told.startswith("shop/web-0 has no value: more than 1000 ")
+    example = filing.ambiguous_example
+    assert example is not None
+    assert example.startswith("shop/web-0 has no value: more than 1000 ")
 
 
 def test_a_pod_may_have_as_many_containers_as_the_limit_says() -> None:
@@ -95,7 +95,7 @@ def test_a_pod_may_have_as_many_containers_as_the_limit_says() -> None:
     assert filing.ambiguous_example is None
 
 
-def test_what_came_twice_before_there_were_too_many_is_compared_all_the_same() -> None:
+def test_duplicates_before_the_container_limit_are_still_compared() -> None:
     filing = ObjectReadingBuilder(OF_CONTAINERS, SharedNames(lambda: 0.0), SampleTimes(Evaluation(NOW, 0.0), 60))
     twice = [*samples(2), *samples(2), *samples(MOST_CONTAINERS + 5)]
     filing.add(twice)
@@ -114,7 +114,7 @@ def test_pods_of_a_workload_share_the_text_of_their_containers() -> None:
     assert texts["web-0"] is texts["web-1"]
 
 
-def test_names_are_put_together_in_slices() -> None:
+def test_container_names_are_joined_in_slices() -> None:
     sleeps: list[float] = []
     moments = iter(range(1_000_000))
     pace = Pace(pause_seconds=0.004, sleep=sleeps.append, clock=lambda: next(moments) / 1000)
@@ -144,7 +144,7 @@ def sample(pod: str, container: str | None, value: float = 1.0) -> Sample:
     ],
     ids=["alone", "before a container", "after one", "beside another pod", "twice", "NaN"],
 )
-def test_a_sample_of_a_whole_pod_is_its_container_where_the_pod_has_no_other(
+def test_a_sample_of_a_whole_pod_counts_only_if_the_pod_has_no_container(
     given_samples: list[Sample], values: dict[str, float], *, caution: bool
 ) -> None:
     filing, reading = filed(iter(given_samples))
@@ -154,7 +154,7 @@ def test_a_sample_of_a_whole_pod_is_its_container_where_the_pod_has_no_other(
     assert not reading.faults.get("shop")
 
 
-def test_two_samples_of_a_whole_pod_are_no_value() -> None:
+def test_two_samples_of_a_whole_pod_are_ambiguous() -> None:
     filing, reading = filed(iter([sample("web-0", None), sample("web-0", None)]))
     assert filing.has_rivals
     assert reading.values == {"shop": {}}
@@ -177,6 +177,6 @@ def test_the_order_of_samples_does_not_matter(orders: tuple[list[Sample], list[S
         assert sorted(one.keys("shop", pod)) == sorted(other.keys("shop", pod))
 
 
-def test_a_sample_of_a_pod_with_too_many_containers_does_not_hide_why_it_has_no_value() -> None:
+def test_a_sample_of_the_whole_pod_does_not_hide_that_it_has_too_many_containers() -> None:
     _, reading = filed(samples(MOST_CONTAINERS + 1), iter([sample("web-0", None)]))
     assert "more than 1000 values" in reading.faults["shop"]["web-0/"].reason

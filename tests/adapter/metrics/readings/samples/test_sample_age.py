@@ -29,7 +29,7 @@ from tests.adapter.metrics.readings.samples.policies_world import (
     house_of,
     pod,
     rules,
-    told,
+    scripted,
 )
 from tests.support.readings import (
     Reply,
@@ -50,14 +50,14 @@ def at(name: str, age: float) -> tuple[Mapping[str, str], str]:
 
 class TestSampleAge:
     def test_values_of_young_samples_are_served(self) -> None:
-        prometheus = told(reply(pod("web-0", "1"), pod("web-1", "2")), reply(at("web-0", 5), at("web-1", 9)))
+        prometheus = scripted(reply(pod("web-0", "1"), pod("web-1", "2")), reply(at("web-0", 5), at("web-1", 9)))
         house = house_of(prometheus, "maxSampleAge: 10s")
 
         assert ask(house) == ObjectsAnswer((("web-0", 1.0), ("web-1", 2.0)), SECOND)
         assert house.counter("tidewatch_adapter_dropped_samples_total", reason="stale") == 0
 
-    def test_both_queries_are_of_one_instant_and_the_times_come_first(self) -> None:
-        prometheus = told(reply(pod("web-0", "1")), reply(at("web-0", 5)))
+    def test_both_queries_are_of_one_instant_and_the_times_are_queried_first(self) -> None:
+        prometheus = scripted(reply(pod("web-0", "1")), reply(at("web-0", 5)))
         ask(house_of(prometheus, "maxSampleAge: 10s"))
 
         matchers = 'rps{namespace="shop",pod!=""}'
@@ -65,12 +65,12 @@ class TestSampleAge:
         assert prometheus.times == [SECOND, SECOND]
 
     def test_an_object_whose_samples_are_too_old_has_no_value(self) -> None:
-        house = house_of(told(reply(pod("web-0", "1")), reply(at("web-0", 130))), "maxSampleAge: 2m")
+        house = house_of(scripted(reply(pod("web-0", "1")), reply(at("web-0", 130))), "maxSampleAge: 2m")
 
-        said = r"'web-0' has no value: its series' last samples are 130\.\d s old, and the rule allows 120 s"
-        with pytest.raises(SampleTooOldError, match=said):
+        message = r"'web-0' has no value: its series' last samples are 130\.\d s old, and the rule allows 120 s"
+        with pytest.raises(SampleTooOldError, match=message):
             ask(house, ByName("web-0"))
-        with pytest.raises(SampleTooOldError, match=said):
+        with pytest.raises(SampleTooOldError, match=message):
             ask(house)
         assert house.counter("tidewatch_adapter_dropped_samples_total", reason="stale") == 1
 
@@ -83,7 +83,7 @@ class TestSampleAge:
             pytest.param(60.0, "", 0, id="no range"),
         ],
     )
-    def test_a_range_beyond_a_shorter_look_back_is_logged(
+    def test_a_range_longer_than_the_look_back_is_logged(
         self, look_back: float, range_text: str, warnings: int, caplog: pytest.LogCaptureFixture
     ) -> None:
         """A series that was silent for longer has no time any more, although its samples still count."""
@@ -94,25 +94,27 @@ class TestSampleAge:
             )
         make_house(ScriptedPrometheus(), rules=text, settings=ReadingSettings(look_back_seconds=look_back))
 
-        said = "rules[0] (rules.yaml:3): its query looks over 300 s, but Prometheus tells the times of samples for 60 s"
-        assert caplog.text.count(said) == warnings
+        message = (
+            "rules[0] (rules.yaml:3): its query looks over 300 s, but Prometheus tells the times of samples for 60 s"
+        )
+        assert caplog.text.count(message) == warnings
         assert "rules[1]" not in caplog.text
 
-    def test_in_a_list_it_is_left_out_with_a_warning(self) -> None:
-        prometheus = told(reply(pod("web-0", "1"), pod("web-1", "2")), reply(at("web-0", 130), at("web-1", 1)))
+    def test_an_object_with_old_samples_is_left_out_of_a_list_with_a_warning(self) -> None:
+        prometheus = scripted(reply(pod("web-0", "1"), pod("web-1", "2")), reply(at("web-0", 130), at("web-1", 1)))
         house = house_of(prometheus, "maxSampleAge: 2m")
 
         warning = "1 of 2 objects are left out: their samples are older than 120 s"
         assert ask(house) == ObjectsAnswer((("web-1", 2.0),), SECOND, (warning,))
 
     def test_a_value_whose_series_have_no_current_sample_is_too_old(self) -> None:
-        house = house_of(told(reply(pod("web-0", "1"))), "maxSampleAge: 2m")
+        house = house_of(scripted(reply(pod("web-0", "1"))), "maxSampleAge: 2m")
 
         with pytest.raises(SampleTooOldError, match="Prometheus has no current sample of its series"):
             ask(house, ByName("web-0"))
 
-    def test_the_age_is_that_at_the_moment_of_the_answer(self) -> None:
-        prometheus = told(reply(pod("web-0", "1")), reply(at("web-0", 5)))
+    def test_the_age_is_that_at_the_time_of_the_answer(self) -> None:
+        prometheus = scripted(reply(pod("web-0", "1")), reply(at("web-0", 5)))
         house = house_of(prometheus, "maxSampleAge: 30s")
         ask(house)
         house.clock.forward(24)
@@ -122,8 +124,8 @@ class TestSampleAge:
         with pytest.raises(SampleTooOldError, match=r"30\.2 s old"):
             ask(house)
 
-    def test_a_wall_clock_set_back_makes_no_sample_young_again(self) -> None:
-        house = house_of(told(reply(pod("web-0", "1")), reply(at("web-0", 5))), "maxSampleAge: 30s")
+    def test_a_wall_clock_set_back_does_not_make_samples_young_again(self) -> None:
+        house = house_of(scripted(reply(pod("web-0", "1")), reply(at("web-0", 5))), "maxSampleAge: 30s")
         ask(house)
         house.clock.forward(40)
         house.clock.wall_offset -= 40
@@ -133,20 +135,20 @@ class TestSampleAge:
 
     @pytest.mark.parametrize("times", [DOWN, QueryRefusedError("q", "execution", "too many samples")])
     def test_a_value_is_not_served_unless_its_age_is_known(self, times: PrometheusError) -> None:
-        house = house_of(told(reply(pod("web-0", "1")), times), "maxSampleAge: 2m")
+        house = house_of(scripted(reply(pod("web-0", "1")), times), "maxSampleAge: 2m")
 
         with pytest.raises(ReadingError, match="the age of its samples"):
             ask(house)
         with pytest.raises(ReadingError, match="the age of its samples"):
             ask_external(house)
 
-    def test_any_aged_series_of_an_asker_fails_an_external_metric(self) -> None:
+    def test_an_old_selected_series_fails_an_external_metric(self) -> None:
         rows = reply(({"namespace": "shop", "queue": "a"}, "1"), ({"namespace": "shop", "queue": "b"}, "2"))
         times = reply(
             ({"namespace": "shop", "queue": "a"}, str(SECOND - 3)),
             ({"namespace": "shop", "queue": "b"}, str(SECOND - 31)),
         )
-        house = house_of(told(rows, times), "maxSampleAge: 30s")
+        house = house_of(scripted(rows, times), "maxSampleAge: 30s")
 
         assert ask_external(house, "queue=a").rows == (Row({"namespace": "shop", "queue": "a"}, 1.0),)
         for _ in range(3):
@@ -154,14 +156,14 @@ class TestSampleAge:
                 ask_external(house, "queue=b")
         assert house.counter("tidewatch_adapter_dropped_samples_total", reason="stale") == 1, "counted once"
 
-    def test_of_rows_without_any_time_none_is_served(self) -> None:
-        house = house_of(told(reply(({"namespace": "shop"}, "0"))), "maxSampleAge: 30s")
+    def test_rows_without_sample_times_are_not_served(self) -> None:
+        house = house_of(scripted(reply(({"namespace": "shop"}, "0"))), "maxSampleAge: 30s")
 
         with pytest.raises(SampleTooOldError, match="no current sample"):
             ask_external(house)
 
-    def test_no_value_stands_for_what_is_too_old(self) -> None:
-        prometheus = told(reply(pod("web-0", "1")), reply(at("web-0", 130)))
+    def test_there_is_no_stand_in_for_samples_that_are_too_old(self) -> None:
+        prometheus = scripted(reply(pod("web-0", "1")), reply(at("web-0", 130)))
         house = house_of(prometheus, "maxSampleAge: 2m", "onNoData: 0")
         with pytest.raises(SampleTooOldError):
             ask(house, ByName("web-0"))
@@ -170,47 +172,49 @@ class TestSampleAge:
         assert ask(house, ByName("web-1")).values == (("web-1", 0.0),)
 
     @pytest.mark.parametrize("keys", [(), ("onNoData: 0",)], ids=["no value", "a value"])
-    def test_where_a_rate_has_ended_before_its_samples_they_are_too_old(self, keys: tuple[str, ...]) -> None:
-        house = house_of(told(reply(), reply(at("web-1", 130))), "maxSampleAge: 2m", *keys)
+    def test_old_samples_without_a_rate_are_too_old_and_not_missing(self, keys: tuple[str, ...]) -> None:
+        house = house_of(scripted(reply(), reply(at("web-1", 130))), "maxSampleAge: 2m", *keys)
         for which in (WEB, ByName("web-1")):
             with pytest.raises(SampleTooOldError, match=r"'web-1' has no value: its series' last samples are 130"):
                 ask(house, which)
-        external = house_of(told(reply(), reply(({"namespace": "shop"}, str(SECOND - 130)))), "maxSampleAge: 2m", *keys)
+        external = house_of(
+            scripted(reply(), reply(({"namespace": "shop"}, str(SECOND - 130)))), "maxSampleAge: 2m", *keys
+        )
         with pytest.raises(SampleTooOldError):
             ask_external(external)
 
     @pytest.mark.parametrize("which", [ByName("web-0"), WEB], ids=["by name", "in a list"])
-    def test_young_samples_of_which_the_query_makes_no_value_are_more_than_no_data(
-        self, which: ByName | BySelector
-    ) -> None:
+    def test_young_samples_without_a_value_do_not_count_as_no_data(self, which: ByName | BySelector) -> None:
         """Such queries are a `rate` of one sample, or a join with what is missing."""
-        house = house_of(told(reply(), reply(at("web-0", 1))), "maxSampleAge: 2m", "onNoData: 0")
+        house = house_of(scripted(reply(), reply(at("web-0", 1))), "maxSampleAge: 2m", "onNoData: 0")
 
         with pytest.raises(NoDataUncertainError, match="'web-0' has no value: there are samples"):
             ask(house, which)
         assert ask(house, ByName("web-1")).values == (("web-1", 0.0),)
 
-    def test_young_samples_of_an_external_metric_are_more_than_no_data(self) -> None:
+    def test_young_samples_of_an_external_metric_do_not_count_as_no_data(self) -> None:
         house = house_of(
-            told(reply(), reply(({"namespace": "shop"}, str(SECOND - 1)))), "maxSampleAge: 2m", "onNoData: 0"
+            scripted(reply(), reply(({"namespace": "shop"}, str(SECOND - 1)))), "maxSampleAge: 2m", "onNoData: 0"
         )
 
         with pytest.raises(NoDataUncertainError, match="the metric has no value: there are samples"):
             ask_external(house)
 
-    def test_of_young_samples_a_ratio_without_traffic_is_no_data(self) -> None:
-        house = house_of(told(reply(pod("web-0", "NaN")), reply(at("web-0", 1))), "maxSampleAge: 2m", "onNoData: 0")
+    def test_a_nan_of_young_samples_is_no_data(self) -> None:
+        house = house_of(scripted(reply(pod("web-0", "NaN")), reply(at("web-0", 1))), "maxSampleAge: 2m", "onNoData: 0")
         assert ask(house, ByName("web-0")).values == (("web-0", 0.0),)
         nan = reply(({"namespace": "shop"}, "NaN"))
-        external = house_of(told(nan, reply(({"namespace": "shop"}, str(SECOND)))), "maxSampleAge: 2m", "onNoData: 0")
+        external = house_of(
+            scripted(nan, reply(({"namespace": "shop"}, str(SECOND)))), "maxSampleAge: 2m", "onNoData: 0"
+        )
         assert ask_external(external).rows == (Row({}, 0.0),)
 
-    def test_a_part_of_the_times_is_none(self) -> None:
+    def test_a_partial_answer_of_times_is_an_error(self) -> None:
         times = reply(at("web-0", 1), warnings=["a store did not answer"])
         with pytest.raises(PartialAnswerError, match="the age of its samples"):
-            ask(house_of(told(reply(pod("web-0", "1")), times), "maxSampleAge: 2m"))
+            ask(house_of(scripted(reply(pod("web-0", "1")), times), "maxSampleAge: 2m"))
 
-    def test_a_plan_that_gives_other_times_is_not_trusted(self) -> None:
+    def test_a_plan_that_gives_other_times_is_distrusted(self) -> None:
         def one_second_younger_by_the_wider_query(query: str) -> Reply:
             if query.startswith("min"):
                 return reply(at("web-0", 1 if 'pod!=""' in query else 2))
@@ -223,22 +227,22 @@ class TestSampleAge:
             house.pass_time(10)
         assert house.counter("tidewatch_adapter_rule_plan_distrusted", rule="rules[0]") == 1
 
-    def test_a_rule_that_is_asked_exactly_is_guarded_for_the_same_objects(self) -> None:
-        prometheus = told(reply(pod("web-0", "1"), pod("web-1", "2")), reply(at("web-0", 1), at("web-1", 99)))
+    def test_the_times_of_an_exact_query_are_those_of_the_same_objects(self) -> None:
+        prometheus = scripted(reply(pod("web-0", "1"), pod("web-1", "2")), reply(at("web-0", 1), at("web-1", 99)))
         house = house_of(prometheus, "maxSampleAge: 30s")
 
         assert ask(house, name="picked").values == (("web-0", 1.0),)
         assert [query.count('pod=~"web-0|web-1"') for query in prometheus.asked] == [1, 1]
 
-    def test_many_askers_cost_one_pair_of_queries(self) -> None:
-        prometheus = told(reply(pod("web-0", "1")), reply(at("web-0", 1)))
+    def test_many_requests_cost_one_pair_of_queries(self) -> None:
+        prometheus = scripted(reply(pod("web-0", "1")), reply(at("web-0", 1)))
         house = house_of(prometheus, "maxSampleAge: 30s")
         for which in (WEB, ByName("web-0"), BySelector(EVERYTHING)):
             ask(house, which)
 
         assert len(prometheus.asked) == 2
 
-    def test_a_refused_query_for_times_narrows_the_plan_of_both(self) -> None:
+    def test_a_refused_query_for_times_narrows_the_plan_of_both_queries(self) -> None:
         def refuse_the_namespaces(query: str) -> Reply | PrometheusError:
             if query.startswith("min"):
                 return QueryRefusedError("q", "execution", "too many") if 'pod!=""' in query else reply(at("web-0", 1))
@@ -249,8 +253,8 @@ class TestSampleAge:
         assert ask(house, ByName("web-0")).values == (("web-0", 1.0),)
         assert house.counter("tidewatch_adapter_rule_plan", rule="rules[0]", plan="exact") == 1
 
-    def test_a_reload_that_changes_the_limit_alone_loses_no_reading(self) -> None:
-        prometheus = told(reply(pod("web-0", "1")), reply(at("web-0", 20)))
+    def test_a_reload_that_changes_only_the_limit_loses_no_reading(self) -> None:
+        prometheus = scripted(reply(pod("web-0", "1")), reply(at("web-0", 20)))
         house = house_of(prometheus, "maxSampleAge: 30s")
         ask(house)
         asked = len(prometheus.asked)
@@ -260,8 +264,8 @@ class TestSampleAge:
             ask(house)
         assert len(prometheus.asked) == asked
 
-    def test_a_reload_that_brings_a_limit_serves_nothing_unchecked(self) -> None:
-        prometheus = told(reply(pod("web-0", "1")), reply(at("web-0", 20)))
+    def test_a_reload_that_adds_a_limit_serves_no_unchecked_value(self) -> None:
+        prometheus = scripted(reply(pod("web-0", "1")), reply(at("web-0", 20)))
         house = house_of(prometheus)
         assert ask(house).values == (("web-0", 1.0),)
         house.readings.replace_rulebook(rulebook_of(rules("maxSampleAge: 10s")))

@@ -95,11 +95,11 @@ def sum_of(
     return sum(row.value for row in rows)
 
 
-def answers(house: House, seconds: float, **asked: str) -> list[float | type[ReadingError]]:
-    """Ask every five seconds, and return the answers; equal ones that follow each other are listed once."""
+def answers(house: House, seconds: float, **request: str) -> list[float | type[ReadingError]]:
+    """Send a request every five seconds, and return the answers; equal ones that follow each other are listed once."""
     found: list[float | type[ReadingError]] = []
     for _ in range(int(seconds / 5)):
-        answer = sum_of(house, **asked)
+        answer = sum_of(house, **request)
         found += [] if found[-1:] == [answer] else [answer]
         house.pass_time(5, step=5)
     return found
@@ -110,7 +110,7 @@ def guarded(*keys: str) -> tuple[Shards, House]:
     return shards, make_house(shards.prometheus, rules=rules("maxSampleAge: 10s", *keys), objects=MadeUpObjects())
 
 
-def test_a_sum_never_goes_on_without_the_series_that_fell_silent_until_it_is_back() -> None:
+def test_a_sum_is_an_error_until_a_silent_series_is_back() -> None:
     shards, house = guarded()
     assert answers(house, 30) == [114.0]
     shards.silence(house)
@@ -119,7 +119,7 @@ def test_a_sum_never_goes_on_without_the_series_that_fell_silent_until_it_is_bac
     assert answers(house, 60) == [SampleTooOldError, 114.0]
 
 
-def test_it_is_held_for_half_an_hour_after_its_last_sample_and_then_gone() -> None:
+def test_a_silent_series_is_held_for_half_an_hour_after_its_last_sample() -> None:
     shards, house = guarded()
     sum_of(house)
     shards.silence(house)
@@ -127,23 +127,23 @@ def test_it_is_held_for_half_an_hour_after_its_last_sample_and_then_gone() -> No
     assert answers(house, 30) == [SampleTooOldError, 76.0]
 
 
-@pytest.mark.parametrize(("said", "held"), [("holdSilent: 6m", 360), ("holdSilent: 40m", 2400)])
-def test_the_rule_says_for_how_long(said: str, held: int) -> None:
-    shards, house = guarded(said)
+@pytest.mark.parametrize(("key", "held"), [("holdSilent: 6m", 360), ("holdSilent: 40m", 2400)])
+def test_the_rule_sets_how_long_a_silent_series_is_held(key: str, held: int) -> None:
+    shards, house = guarded(key)
     sum_of(house)
     shards.silence(house)
     assert answers(house, held - 10) == [114.0, SampleTooOldError]
     assert answers(house, 30) == [SampleTooOldError, 76.0]
 
 
-def test_a_series_that_ends_as_it_should_is_not_held() -> None:
+def test_a_series_that_is_marked_stale_is_not_held() -> None:
     shards, house = guarded()
     answers(house, 30)
     shards.series.remove(FROZEN)
     assert answers(house, 30) == [114.0, 76.0]
 
 
-def test_nobody_else_is_held_up() -> None:
+def test_requests_for_other_series_are_not_affected() -> None:
     shards, house = guarded()
     shards.silence(house)
     for _ in range(100):
@@ -183,12 +183,12 @@ externalRules:
 
 
 def silence_of_all(house: House, _shards: Shards) -> None:
-    """Let nobody ask until the demand has expired, and the queries with it."""
+    """Send no request until the demand has expired, and the queries with it."""
     house.pass_time(700, step=5)
 
 
 @pytest.mark.parametrize("change", [no_change, more_namespaces, refused, moved, silence_of_all])
-def test_what_is_remembered_outlives_the_query_that_saw_it(change: Callable[[House, Shards], None]) -> None:
+def test_silent_series_are_remembered_beyond_the_query_that_saw_them(change: Callable[[House, Shards], None]) -> None:
     shards, house = guarded()
     sum_of(house)
     shards.silence(house)
@@ -197,19 +197,19 @@ def test_what_is_remembered_outlives_the_query_that_saw_it(change: Callable[[Hou
     assert answers(house, 60) == [SampleTooOldError]
 
 
-@pytest.mark.parametrize("said", ["holdSilent: 0s", "holdSilent: 1m"])
-def test_who_took_the_series_away_on_purpose_lets_it_go_by_the_rule(said: str) -> None:
+@pytest.mark.parametrize("key", ["holdSilent: 0s", "holdSilent: 1m"])
+def test_a_rule_can_release_a_series_that_was_removed_on_purpose(key: str) -> None:
     shards, house = guarded()
     sum_of(house)
     shards.silence(house)
     answers(house, 350)
-    house.readings.replace_rulebook(rulebook_of(rules("maxSampleAge: 10s", said)))
+    house.readings.replace_rulebook(rulebook_of(rules("maxSampleAge: 10s", key)))
     assert answers(house, 10) == [76.0]
 
 
 @pytest.mark.parametrize("others", ["holdSilent: 0s", "holdSilent: 6m"])
 @pytest.mark.parametrize("is_first", [True, False])
-def test_another_rule_that_shares_the_query_lets_go_for_itself_alone(others: str, *, is_first: bool) -> None:
+def test_a_rule_that_shares_the_query_releases_a_series_only_for_itself(others: str, *, is_first: bool) -> None:
     own = rules("maxSampleAge: 10s")
     other = rules("name: {as: other}", "maxSampleAge: 10s", others).replace("\nexternalRules:\n", "")
     shards = Shards()
@@ -227,7 +227,7 @@ def test_another_rule_that_shares_the_query_lets_go_for_itself_alone(others: str
     assert {own for own, _ in found} == {114.0, SampleTooOldError}
 
 
-def test_the_owner_of_an_object_lets_a_series_go_by_excluding_it() -> None:
+def test_a_rule_object_releases_a_series_by_excluding_it() -> None:
     shards = Shards()
     house = make_house(shards.prometheus, rules="rules: []\n", objects=MadeUpObjects())
 
@@ -243,7 +243,7 @@ def test_the_owner_of_an_object_lets_a_series_go_by_excluding_it() -> None:
     assert answers(house, 30) == [76.0]
 
 
-def test_nothing_stands_in_for_a_sum_all_of_whose_series_are_silent() -> None:
+def test_a_sum_of_silent_series_alone_has_no_stand_in() -> None:
     shards, house = guarded("onNoData: 0")
     sum_of(house)
     shards.silent_since = {labels["shard"]: house.clock.clock.wall() for labels in SHARDS}
@@ -254,7 +254,7 @@ NOW = 1_800_000_000.0
 HOLD = 1800.0
 
 
-def test_memory_is_bounded_and_a_namespace_with_too_many_is_held_as_a_whole() -> None:
+def test_memory_is_bounded_and_a_namespace_beyond_its_limit_is_held_as_a_whole() -> None:
     rulebook = rulebook_of(rules("maxSampleAge: 10s"))
     house = make_house(ScriptedPrometheus(), rules=rules("maxSampleAge: 10s"))
     metric = house.external("depth")
@@ -280,7 +280,7 @@ def test_memory_is_bounded_and_a_namespace_with_too_many_is_held_as_a_whole() ->
     assert not silences._memories
 
 
-def test_the_series_of_one_namespace_leave_places_for_those_of_others() -> None:
+def test_silent_series_of_one_namespace_do_not_displace_those_of_others() -> None:
     metric = make_house(ScriptedPrometheus(), rules=rules("maxSampleAge: 10s")).external("depth")
     silences = SilentSeries(LOOK_BACK)
     for number in range(2 * MOST_OF_ALL // MOST_OF_NAMESPACE):
@@ -298,7 +298,7 @@ def test_the_series_of_one_namespace_leave_places_for_those_of_others() -> None:
     assert not silences._held_of
 
 
-def test_what_nobody_asks_for_any_more_is_forgotten_with_the_others() -> None:
+def test_silent_series_without_requests_are_forgotten() -> None:
     silences = SilentSeries(LOOK_BACK)
     house = make_house(ScriptedPrometheus(), rules=rules("maxSampleAge: 10s"))
     other = make_house(ScriptedPrometheus(), rules=rules("maxSampleAge: 10s").replace("depth", "length"))

@@ -119,7 +119,7 @@ def _has_data(found: Reply, query: str, names: tuple[str, ...] | None, namespace
 @example(Reply((({"namespace": "shop"}, "7"),)), "fixed", BySelector(EVERYTHING), "shop", EVERYTHING)
 @example(Reply((), late=(({"namespace": "shop"}, "7"),)), "shared", None, "shop", EVERYTHING)
 @given(replies, st.sampled_from(sorted(QUERIES)), asked, st.sampled_from(SPACES), selectors)
-def test_it_stands_in_only_where_the_answer_is_empty_for_what_was_asked(
+def test_a_value_stands_in_only_if_the_answer_is_empty_for_the_request(
     foreign: str,
     limit: int,
     found: Reply,
