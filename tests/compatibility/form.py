@@ -2,7 +2,7 @@
 
 All expected answers were worked out by hand. Beside each request is the query that prometheus-adapter sends for it,
 written out, whose result in Prometheus must be the expected one too. So neither a mistake of the case's author nor one
-of the adapter, which may send another query for many askers, goes unnoticed.
+of the adapter, which may send another query for many clients, goes unnoticed.
 
 A series is one line: labels, and a constant (`queue{a="b"} 7`) or how fast a counter rises (`calls{a="b"} 2.5005/s`).
 Rates lie between two thousandths, so that no rounding in Prometheus's arithmetic changes the reported value.
@@ -49,7 +49,7 @@ class Custom:
     """The query of prometheus-adapter; empty if it sends none, or if its answer is one that we refuse to give."""
     label: str = "pod"
     """The label that holds the object's name in the query's result."""
-    says: str = ""
+    message: str = ""
     """The beginning of the message of a failure, for either adapter."""
 
     @property
@@ -83,7 +83,7 @@ class External:
     rows: tuple[tuple[Labels, str], ...] = ()
     """Labels and quantity of each row."""
     query: str = ""
-    says: str = ""
+    message: str = ""
 
     @property
     def target(self) -> str:
@@ -158,8 +158,8 @@ def samples_of(cases: Iterable[Case], now: int) -> list[str]:
     moments = range(start - PAST_SECONDS, start + FUTURE_SECONDS, STEP_SECONDS)
     lines = sorted(line for case in cases for line in case.series.splitlines() if line)
     return [
-        f"{series} {_value(said, moment - start)} {moment}"
-        for series, said in map(_series_and_value, lines)
+        f"{series} {_value(text, moment - start)} {moment}"
+        for series, text in map(_series_and_value, lines)
         for moment in moments
     ]
 
@@ -169,6 +169,6 @@ def _series_and_value(line: str) -> tuple[str, str]:
     return series, value
 
 
-def _value(said: str, seconds: int) -> str:
-    rate, per, _ = said.partition("/s")
-    return str(float(rate) * (COUNTED_SECONDS + seconds)) if per else said
+def _value(text: str, seconds: int) -> str:
+    rate, per, _ = text.partition("/s")
+    return str(float(rate) * (COUNTED_SECONDS + seconds)) if per else text

@@ -1,6 +1,6 @@
 """Realistic configurations against a real Prometheus: which metrics are listed, and what is answered.
 
-Each answer is compared with what somebody worked out by hand, and with the result in Prometheus itself of the query
+Each answer is compared with a result worked out by hand, and with the result in Prometheus itself of the query
 that prometheus-adapter sends.
 """
 
@@ -34,7 +34,7 @@ _PASSING = (500, 503, 504)
 _LISTED_SECONDS = 5.0
 _BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
 NAMES = {item["metadata"]["name"] for item in OBJECTS["objects.json"]["items"]} | {"shop-web"}
-"""Objects that may be asked for; prometheus-adapter ignores samples of all others."""
+"""Objects that may be requested; prometheus-adapter ignores samples of all others."""
 
 
 def _by_mode(kind: type[Custom | External | Usage]) -> list[object]:
@@ -61,7 +61,7 @@ def _with_query(kind: type[Custom | External | Usage]) -> list[object]:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("world", WORLDS)
 @pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
-def test_the_whole_list_of_custom_metrics(
+def test_the_list_of_custom_metrics_is_complete(
     served: Callable[[str, str], Served], world: str, mode: str, version: str
 ) -> None:
     expected = {name: namespaced for case in WORLDS[world] for name, namespaced in case.custom.items()}
@@ -72,20 +72,20 @@ def test_the_whole_list_of_custom_metrics(
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("world", WORLDS)
-def test_the_whole_list_of_external_metrics(served: Callable[[str, str], Served], world: str, mode: str) -> None:
+def test_the_list_of_external_metrics_is_complete(served: Callable[[str, str], Served], world: str, mode: str) -> None:
     names = {name for case in WORLDS[world] for name in case.external}
     expected = dict.fromkeys(names - _unseen(world) if mode == AS_BEFORE else names, True)
     assert _final_list(served(world, mode), EXTERNAL, expected) == expected
 
 
 @pytest.mark.parametrize(("world", "mode", "ask"), _by_mode(Custom))
-def test_custom_metrics_in_both_versions(
+def test_custom_metrics_have_the_expected_values_in_both_versions(
     served: Callable[[str, str], Served], world: str, mode: str, ask: Custom
 ) -> None:
     before = mode == AS_BEFORE
     status = ask.status_before or ask.status if before else ask.status
     values = ask.values_before or ask.values if before else ask.values
-    _let_others_ask(served(world, mode), ask, mode)
+    _request_for_others(served(world, mode), ask, mode)
     for version in ("v1beta1", "v1beta2"):
         answer = _answer(served(world, mode), ask.url(version), status)
         if status == 200:
@@ -95,22 +95,26 @@ def test_custom_metrics_in_both_versions(
             core = {of["apiVersion"] for of in described if of["kind"] in {"Namespace", "Node", "Pod", "Service"}}
             assert core <= {"/v1" if before else "v1"}
         else:
-            assert answer.message.startswith(ask.says)
+            assert answer.message.startswith(ask.message)
 
 
 @pytest.mark.parametrize(("world", "mode", "ask"), _by_mode(External))
-def test_external_metrics(served: Callable[[str, str], Served], world: str, mode: str, ask: External) -> None:
-    _let_others_ask(served(world, mode), ask, mode)
+def test_external_metrics_have_the_expected_rows(
+    served: Callable[[str, str], Served], world: str, mode: str, ask: External
+) -> None:
+    _request_for_others(served(world, mode), ask, mode)
     answer = _answer(served(world, mode), ask.url, ask.status)
     if ask.status == 200:
         rows = [(item["metricLabels"], item["value"]) for item in answer.items]
         assert _sorted_rows(rows) == _sorted_rows(ask.rows)
     else:
-        assert answer.message.startswith(ask.says)
+        assert answer.message.startswith(ask.message)
 
 
 @pytest.mark.parametrize(("world", "mode", "ask"), _by_mode(Usage))
-def test_usage_of_pods_and_nodes(served: Callable[[str, str], Served], world: str, mode: str, ask: Usage) -> None:
+def test_pods_and_nodes_have_the_expected_usage(
+    served: Callable[[str, str], Served], world: str, mode: str, ask: Usage
+) -> None:
     answer = _answer(served(world, mode), ask.url, 200)
     containers = {item["metadata"]["name"]: item.get("containers", [{"name": "", **item}]) for item in answer.items}
     assert {name: {one["name"]: one["usage"] for one in own} for name, own in containers.items()} == ask.used
@@ -154,17 +158,17 @@ def test_the_queries_that_prometheus_adapter_sends_give_the_expected_usage(
     }
 
 
-def test_requests_of_many_namespaces_cause_one_query_to_prometheus(served: Callable[[str, str], Served]) -> None:
+def test_a_metric_requested_in_many_namespaces_is_queried_once(served: Callable[[str, str], Served]) -> None:
     crowded, alone = served(ALL, CROWDED), served(ALL, OURS)
     for ask in (walkthrough.WALKTHROUGH.asks[0], external.NAMESPACED.asks[0]):
         assert isinstance(ask, Custom | External)
-        _let_others_ask(crowded, ask, CROWDED)
+        _request_for_others(crowded, ask, CROWDED)
         _answer(alone, ask.url("v1beta2") if isinstance(ask, Custom) else ask.url, 200)
     assert crowded.adapter.metric("tidewatch_adapter_rule_plan", plan="wide") >= 2
     assert alone.adapter.metric("tidewatch_adapter_rule_plan", plan="namespace") >= 2
 
 
-def _let_others_ask(serving: Served, ask: Custom | External, mode: str) -> None:
+def _request_for_others(serving: Served, ask: Custom | External, mode: str) -> None:
     for url in ask.crowd if mode == CROWDED else ():
         serving.caller.get(url)
 
@@ -187,13 +191,13 @@ def _final_list(serving: Served, path: str, expected: Mapping[str, bool]) -> Map
 
 
 def _answer(serving: Served, url: str, status: int) -> Answer:
-    """Return the answer, which has this status; answers that fail only because of the load are asked again."""
+    """Return the answer, which has this status; answers that fail only because of the load are requested again."""
 
-    def asked() -> Answer | None:
+    def final_answer() -> Answer | None:
         found = serving.caller.get(url)
         return None if found.status in _PASSING and found.status != status else found
 
-    answer = eventually(asked)
+    answer = eventually(final_answer)
     assert answer is not None
     assert answer.status == status, answer.text
     return answer

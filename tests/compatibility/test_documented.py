@@ -65,10 +65,12 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
     ),
     '`apiVersion: "/v1"`': (
         f"{_COMPATIBILITY}::test_compatibility_changes_api_version_time_and_value_of_pods",
-        "tests/compatibility/test_answers.py::test_custom_metrics_in_both_versions",
+        "tests/compatibility/test_answers.py::test_custom_metrics_have_the_expected_values_in_both_versions",
     ),
     "the only row of an external metric": (f"{_CASES}/external.py::SCALAR",),
-    "objects come in the order": ("tests/compatibility/test_answers.py::test_custom_metrics_in_both_versions",),
+    "objects come in the order": (
+        "tests/compatibility/test_answers.py::test_custom_metrics_have_the_expected_values_in_both_versions",
+    ),
     "each request is a query": (
         "tests/adapter/commands/test_demand.py::test_two_hundred_requests_cost_one_query_per_metric_and_refresh",
         "tests/adapter/metrics/readings/asking/test_demand.py::test_a_metric_is_refreshed_twice_in_the_interval_of_its_requests",
@@ -78,7 +80,7 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
         "tests/adapter/metrics/rulebook/test_query_rendering.py::test_names_match_themselves_and_nothing_else",
     ),
     "`.LabelValuesByName` is put": (
-        "tests/adapter/metrics/rulebook/templates/test_argument_escaping.py::test_nobody_reads_series_of_another_namespace",
+        "tests/adapter/metrics/rulebook/templates/test_argument_escaping.py::test_no_request_reads_series_of_another_namespace",
         "tests/adapter/metrics/rulebook/templates/test_argument_escaping.py::test_values_that_would_break_out_are_refused",
     ),
     "what Prometheus warns of": (
@@ -114,32 +116,30 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
         "tests/adapter/metrics/readings/answering/test_usage_left_out.py::test_a_query_without_the_container_label_gives_an_unnamed_container_and_a_warning",
     ),
     "a generic rule, such as a default one": (
-        "tests/adapter/metrics/rulebook/test_provided_metrics.py::test_only_a_rule_that_names_them_serves_series_of_tidewatch",
+        "tests/adapter/metrics/rulebook/test_provided_metrics.py::test_only_a_rule_that_names_them_serves_tidewatch_series",
     ),
     "a series whose name must be in quotes": (
         "tests/adapter/metrics/rulebook/test_provided_metrics.py::test_a_series_whose_name_needs_quotes_is_served_by_a_query_that_has_them",
-        "tests/adapter/metrics/rulebook/test_provided_metrics.py::test_a_series_whose_name_needs_quotes_is_passed_by_where_the_query_has_none",
-        "tests/adapter/metrics/rulebook/test_provided_metrics.py::test_a_series_whose_name_cannot_stand_in_a_query_is_passed_by",
+        "tests/adapter/metrics/rulebook/test_provided_metrics.py::test_a_series_whose_name_needs_quotes_is_skipped_if_the_query_has_none",
+        "tests/adapter/metrics/rulebook/test_provided_metrics.py::test_a_series_whose_name_cannot_be_queried_is_skipped",
     ),
     "a rule without `containerLabel`": (
-        "tests/adapter/metrics/rulebook/parsing/test_resource_rules.py::test_what_a_rule_cannot_tell_of_one_kind_does_not_harm_the_other",
+        "tests/adapter/metrics/rulebook/parsing/test_resource_rules.py::test_a_rule_without_one_kind_still_serves_the_other",
     ),
     "without `window`": (
-        "tests/adapter/metrics/rulebook/parsing/test_resource_rules.py::test_the_window_is_a_minute_where_no_other_is_given",
+        "tests/adapter/metrics/rulebook/parsing/test_resource_rules.py::test_the_default_window_is_a_minute",
     ),
     "two labels for one kind": (f"{_CASES}/kinds.py::TWO_LABELS",),
     "an external rule that is namespaced": (
         "tests/adapter/metrics/rulebook/parsing/test_parse.py::test_an_external_rule_needs_a_namespace_label_or_none_at_all",
     ),
     "kinds are looked up once": (
-        "tests/adapter/metrics/rulebook/parsing/test_parse.py::test_a_resource_that_comes_later_heals_its_rule",
+        "tests/adapter/metrics/rulebook/parsing/test_parse.py::test_a_resource_that_appears_later_makes_its_rule_valid",
     ),
     "the file is read once": (
         "tests/adapter/commands/test_configuration.py::test_valid_changes_take_effect_without_losing_a_request_and_broken_ones_do_not",
     ),
-    "an empty name": (
-        "tests/adapter/metrics/rulebook/test_provided_metrics.py::test_a_name_with_a_slash_is_passed_by",
-    ),
+    "an empty name": ("tests/adapter/metrics/rulebook/test_provided_metrics.py::test_a_name_with_a_slash_is_skipped",),
     "Prometheus cannot be reached": (f"{_COMPATIBILITY}::test_compatibility_changes_status_and_message_of_failures",),
     "pods cannot be listed": (f"{_COMPATIBILITY}::test_compatibility_changes_status_and_message_of_failures",),
     "what is not found": (

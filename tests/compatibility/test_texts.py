@@ -1,4 +1,4 @@
-"""The query for one asker equals, character by character, the query that prometheus-adapter sends."""
+"""The query for one request equals, character by character, the query that prometheus-adapter sends."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ASKS = [
 
 
 @pytest.mark.parametrize(("case", "ask"), ASKS)
-def test_the_query_for_one_request(case: Case, ask: Custom | External) -> None:
+def test_the_query_for_one_request_is_that_of_prometheus_adapter(case: Case, ask: Custom | External) -> None:
     metric, asked = _custom(case, ask) if isinstance(ask, Custom) else _external(case, ask)
     assert exact_query(metric, asked) == ask.query
 

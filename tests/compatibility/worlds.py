@@ -1,4 +1,4 @@
-"""Cases that share a Prometheus and an adapter, and the ways in which each is asked."""
+"""Cases that share a Prometheus and an adapter, and the modes in which each is requested."""
 
 from __future__ import annotations
 

@@ -78,6 +78,6 @@ def test_one_collector_serves_all_policies_and_readers__scheduler_plugins_402() 
     keeper = script.keeper()
     keeper.refresh()
     published = keeper.published
-    assert len(script.asked_with) == 1
+    assert len(script.refreshed_with) == 1
     assert published.watcher is not None
     assert published.watcher.snapshot is published.board.loads

@@ -98,10 +98,10 @@ topic_depth{namespace="other",topic="orders",shard="1"} 400
             rows=(({"topic": "orders"}, "400"),),
         ),
         # An empty list there: no namespace is called so.
-        External(path="*/topic_depth", status=400, says="the metric topic_depth is restricted to the namespace"),
-        External(path="shop/topic_depht", status=404, says="the server could not find the metric topic_depht for "),
+        External(path="*/topic_depth", status=400, message="the metric topic_depth is restricted to the namespace"),
+        External(path="shop/topic_depht", status=404, message="the server could not find the metric topic_depht for "),
         External(path="shop/topic_depth", select="shard>1", status=400),
-        External(path="shop/topic_depth", select="shard in 1", status=400, says="unable to parse"),
+        External(path="shop/topic_depth", select="shard in 1", status=400, message="unable to parse"),
         External(path="shop/topic_depth", select="a.b/c=x", status=400),
     ),
 )

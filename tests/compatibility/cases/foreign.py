@@ -1,4 +1,4 @@
-"""Queries that give samples of other namespaces than the asker's."""
+"""Queries that give samples of other namespaces than that of the request."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ mq_messages{namespace="mq",queue="mails"} 5
             status=503,
             status_before=200,
             values_before={"web": "70"},
-            says="unable to fetch the metric jobs_waiting for deployments.apps web: 'web' has no value: its samples",
+            message="unable to fetch the metric jobs_waiting for deployments.apps web: 'web' has no value: its samples",
         ),
         Custom(path="namespaces/shop/deployments.apps/db/jobs_waiting", status=404),
     ),

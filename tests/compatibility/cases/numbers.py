@@ -106,8 +106,8 @@ oddity{namespace="other",pod="web-1"} 2e+16
         # More thousandths than an int64 holds: some number, negative perhaps, there.
         Custom(path="namespaces/other/pods/web-1/oddity", status=404),
         # Whichever came last there.
-        Custom(path="namespaces/shop/pods/idle-0/oddity", status=500, says="unable to fetch the metric oddity"),
-        External(path="shop/oddities", status=500, says="unable to fetch the metric oddities"),
+        Custom(path="namespaces/shop/pods/idle-0/oddity", status=500, message="unable to fetch the metric oddity"),
+        External(path="shop/oddities", status=500, message="unable to fetch the metric oddities"),
         # A row of -9223372036854775808m there.
         External(path="other/oddities", select="pod=web-0"),
     ),

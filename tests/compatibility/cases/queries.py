@@ -193,7 +193,7 @@ tasks_waiting{namespace="shop",queue="b"} 80
             query=f"sum(tasks_done{{{_WEB}}}) by (pod) or on () vector(0)",
             values={"web-0": "9"},
         ),
-        # The default's sample names no pod, so it is nobody's value: an empty list, not a 0.
+        # The default's sample names no pod, so it is the value of no pod: an empty list, not a 0.
         Custom(
             path="namespaces/shop/pods/*/tasks_done",
             select="app=idle",

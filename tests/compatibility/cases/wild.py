@@ -117,7 +117,7 @@ DCGM_FI_DEV_FB_USED{exported_namespace="shop",exported_pod="web-1",gpu="0",Hostn
             label="exported_pod",
             values={"web-0": "67500m"},
         ),
-        # The card that nobody has counts for the node.
+        # The card that no pod uses counts for the node.
         Custom(
             path="nodes/n1/gpu_GPU_UTIL",
             query='avg(DCGM_FI_DEV_GPU_UTIL{Hostname="n1"}) by (Hostname)',

@@ -53,23 +53,23 @@ RULES = st.fixed_dictionaries(
 
 
 @given(TEXTS, TEXTS)
-def test_label_templates(text: str, label: str) -> None:
+def test_any_label_template_is_used_or_refused(text: str, label: str) -> None:
     try:
         template = parse_label_template(text)
     except (LabelTemplateError, TemplateError, BadPatternError):
         return
-    asked: list[tuple[str, str]] = []
+    requested: list[tuple[str, str]] = []
 
     def resolve(group: str, resource: str) -> None:
-        asked.append((group, resource))
+        requested.append((group, resource))
 
-    template.resource_of(label, resolve)  # type: ignore[arg-type]  # finds nothing: only what it is asked matters
+    template.resource_of(label, resolve)  # type: ignore[arg-type]  # finds nothing: only the requested kinds matter
     template.resource_of(template.label_of("", "namespace"), resolve)  # type: ignore[arg-type]  # likewise
-    assert all(resource for _, resource in asked)
+    assert all(resource for _, resource in requested)
 
 
 @given(TEXTS, TEXTS, TEXTS)
-def test_namings(matches: str, as_: str, series: str) -> None:
+def test_any_naming_is_used_or_refused(matches: str, as_: str, series: str) -> None:
     try:
         naming = make_naming(matches, as_)
     except (BadPatternError, NamingError):
@@ -81,7 +81,7 @@ def test_namings(matches: str, as_: str, series: str) -> None:
 
 
 @given(TEXTS)
-def test_series_queries(text: str) -> None:
+def test_any_series_query_is_used_or_refused(text: str) -> None:
     try:
         selection = parse_series_query(text)
     except (NotASelectorError, UnreadableQueryError):
@@ -90,7 +90,7 @@ def test_series_queries(text: str) -> None:
 
 
 @given(st.one_of(st.text(max_size=8), st.text(alphabet="0123456789abcdefxXoO_.+-peEi'\"\\", max_size=12)))
-def test_literals(text: str) -> None:
+def test_any_literal_is_read_or_refused(text: str) -> None:
     for read, literal in ((read_number, text), (read_string, f'"{text}"'), (read_character, f"'{text}'")):
         try:
             value = read(literal)
@@ -101,7 +101,9 @@ def test_literals(text: str) -> None:
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(key=st.sampled_from(["rules", "externalRules"]), rule=RULES)
-def test_rules(read: Callable[..., Rulebook], resolve: ResolveResource, key: str, rule: dict[str, object]) -> None:
+def test_any_rule_is_used_or_refused(
+    read: Callable[..., Rulebook], resolve: ResolveResource, key: str, rule: dict[str, object]
+) -> None:
     book = read(json.dumps({key: [rule]}))
     assert len(book.rules) + len(book.refused) == 1
     assert not book.refused or Severity.ERROR in {finding.severity for finding in book.findings}

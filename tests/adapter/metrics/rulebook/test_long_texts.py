@@ -59,7 +59,7 @@ ACTIONS = {
 
 
 @pytest.mark.parametrize("text", ACTIONS.values(), ids=ACTIONS.keys())
-def test_a_parser_of_templates_looks_at_each_token_some_times(
+def test_the_template_parser_is_linear_in_the_number_of_tokens(
     monkeypatch: pytest.MonkeyPatch, text: Callable[[int], str]
 ) -> None:
     monkeypatch.setattr(cursor, "list", CountedList, raising=False)
@@ -72,7 +72,7 @@ def test_a_parser_of_templates_looks_at_each_token_some_times(
     assert taken(200) <= 2 * taken(100)
 
 
-def test_a_reader_of_rules_looks_at_each_override_some_times(
+def test_reading_a_rule_is_linear_in_the_number_of_overrides(
     monkeypatch: pytest.MonkeyPatch, read: Callable[[str], Rulebook], resolve: ResolveResource
 ) -> None:
     looked = Counter[str]()
@@ -100,7 +100,7 @@ def test_a_reader_of_rules_looks_at_each_override_some_times(
     assert looks(200) < 2.1 * looks(100)
 
 
-def test_a_range_that_is_left_at_once_makes_no_more_than_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_range_that_breaks_at_once_produces_only_the_used_items(monkeypatch: pytest.MonkeyPatch) -> None:
     made = 0
 
     def counted(most: int) -> Iterator[int]:
@@ -126,7 +126,7 @@ class CountedName(str):
         return str.__eq__(self, other)
 
 
-def test_a_variable_is_found_without_a_look_at_the_others() -> None:
+def test_a_variable_is_found_without_comparing_all_others() -> None:
     CountedName.compared = 0
     known = Variables(0)
     for number in range(500):
@@ -136,7 +136,7 @@ def test_a_variable_is_found_without_a_look_at_the_others() -> None:
 
 
 @given(st.lists(st.one_of(st.sampled_from(["$", "$a", "$b", "$c"]), st.integers(1, 6)), max_size=20))
-def test_variables_are_those_of_the_scopes_that_are_open(steps: list[str | int]) -> None:
+def test_variables_are_those_of_the_open_scopes(steps: list[str | int]) -> None:
     known, expected = Variables(-1), [("$", -1)]
     for value, step in enumerate(steps):
         if isinstance(step, int):
@@ -181,7 +181,7 @@ def test_numbers_of_thousands_of_digits_are_refused(action: str) -> None:
 
 
 @given(st.text(alphabet="\"'`\\\na #(", max_size=40))
-def test_the_tokens_of_a_query_are_its_text_without_blanks(query: str) -> None:
+def test_the_tokens_of_a_query_are_its_text_without_whitespace(query: str) -> None:
     end = 0
     for token in tokens_of(query):
         assert query[token.start : token.end] == token.text
@@ -193,7 +193,7 @@ def test_the_tokens_of_a_query_are_its_text_without_blanks(query: str) -> None:
 
 
 @given(st.text(alphabet="\"'`\\\na", max_size=12))
-def test_a_quote_is_a_sign_where_no_string_begins_with_it(query: str) -> None:
+def test_a_quote_that_begins_no_string_is_a_sign(query: str) -> None:
     for token in tokens_of(query):
         if token.kind is TokenKind.SIGN and token.text in "\"'`":
             rest = query[token.start :]

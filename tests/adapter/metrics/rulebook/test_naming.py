@@ -29,7 +29,7 @@ from tests.support.naming import expand
         ("^container_(.*)_seconds_total$", "", "container_cpu_usage_seconds_total", "cpu_usage"),
     ],
 )
-def test_names(matches: str, as_: str, series: str, name: str | None) -> None:
+def test_metric_names_come_from_matches_and_as(matches: str, as_: str, series: str, name: str | None) -> None:
     assert make_naming(matches, as_).name_for(series) == name
 
 
@@ -58,12 +58,12 @@ def test_names(matches: str, as_: str, series: str, name: str | None) -> None:
         ("", "a", "a", ""),
     ],
 )
-def test_expands_as_go_does(template: str, pattern: str, subject: str, expanded: str) -> None:
+def test_expansion_agrees_with_go(template: str, pattern: str, subject: str, expanded: str) -> None:
     assert expand(compile_pattern(pattern), template, subject) == expanded
 
 
 @given(st.text(alphabet="$${}10an_é-"))
-def test_expands_whatever_stands_in_the_template(template: str) -> None:
+def test_any_template_is_expanded(template: str) -> None:
     name = expand(compile_pattern("(?P<n>a)(b)?"), template, "a")
     assert name is not None
     assert "b" not in name
@@ -90,7 +90,7 @@ def test_a_bad_pattern_is_refused() -> None:
         ("", "", (), False),
     ],
 )
-def test_knows_groups_that_do_not_exist(matches: str, as_: str, unknown: tuple[str, ...], always_empty: bool) -> None:  # noqa: FBT001 - a table
+def test_unknown_groups_are_recognised(matches: str, as_: str, unknown: tuple[str, ...], always_empty: bool) -> None:  # noqa: FBT001 - a table
     naming = make_naming(matches, as_)
     assert naming.unknown_groups == unknown
     assert naming.always_empty is always_empty
@@ -105,10 +105,10 @@ def test_knows_groups_that_do_not_exist(matches: str, as_: str, unknown: tuple[s
         ("^http", False, "my_http_requests", True),
     ],
 )
-def test_filters_look_anywhere_in_the_name(pattern: str, wanted: bool, name: str, passes: bool) -> None:  # noqa: FBT001 - a table
+def test_filters_match_anywhere_in_the_name(pattern: str, wanted: bool, name: str, passes: bool) -> None:  # noqa: FBT001 - a table
     assert SeriesFilter(compile_pattern(pattern), wanted).passes(name) is passes
 
 
-def test_namings_that_say_the_same_are_equal() -> None:
+def test_equivalent_namings_are_equal() -> None:
     assert make_naming("^(.*)_total$", "$1") == make_naming("^(.*)_total$")
     assert make_naming("^(.*)_total$", "$1") != make_naming("^(.*)_sum$")

@@ -60,7 +60,7 @@ def missed(name: str) -> NearMiss | None:
         ("container_cpu", None, None),
     ],
 )
-def test_the_rule_that_comes_closest_and_what_in_it_says_no(name: str, rule: str | None, obstacle: str | None) -> None:
+def test_the_closest_rule_is_found_with_its_obstacle(name: str, rule: str | None, obstacle: str | None) -> None:
     found = missed(name)
 
     assert (found and found.rule.id, found and found.obstacle) == (rule, obstacle)
@@ -77,7 +77,7 @@ def test_the_series_behind_a_renamed_metric_is_guessed(name: str, series: str) -
 
 
 @pytest.mark.parametrize("name", ["", "x" * (LONGEST_NAME + 1), "\x00", "ü", "a/b", "(("])
-def test_any_name_may_be_asked_for(name: str) -> None:
+def test_any_name_may_be_requested(name: str) -> None:
     found = missed(name)
 
     assert found is None or found.series == name or found.series.startswith(name)

@@ -79,18 +79,18 @@ def test_a_template_finds_objects_in_labels(rule: Callable[..., Rule], resolve: 
     ]
 
 
-def test_filters_and_name_pick_and_rename(rule: Callable[..., Rule], resolve: ResolveResource) -> None:
+def test_filters_select_series_and_the_name_renames_them(rule: Callable[..., Rule], resolve: ResolveResource) -> None:
     picky = rule(seriesFilters="[{is: ^http_}, {isNot: _seconds}]", name="{matches: ^http_(.*)_total$, as: '${1}'}")
     all_series = [
         series(name, "pod")
         for name in ("http_requests_total", "http_wait_seconds_total", "http_open", "my_http_x_total", "http__total")
     ]
     found = metrics_of(picky, all_series, resolve)
-    # `http__total` would get an empty name, which nobody could ask for.
+    # `http__total` would get an empty name, which cannot be requested.
     assert [(metric.name, metric.series) for metric in found] == [("requests", "http_requests_total")]
 
 
-def test_a_name_with_a_slash_is_passed_by(rule: Callable[..., Rule], resolve: ResolveResource) -> None:
+def test_a_name_with_a_slash_is_skipped(rule: Callable[..., Rule], resolve: ResolveResource) -> None:
     found = metrics_of(rule(name="{matches: '.*'}"), [series("a/b", "pod"), series("a", "pod")], resolve)
     assert [metric.name for metric in found] == ["a"]
 
@@ -101,7 +101,7 @@ QUOTED = """'sum by (<<.GroupBy>>) ({"<<.Series>>",<<.LabelMatchers>>})'"""
 
 @pytest.mark.parametrize("query", [BARE, QUOTED, "up{<<.LabelMatchers>>}"])
 @pytest.mark.parametrize("name", ["", "x} or up{", 'a"b', "a\\b", "a'b", "é", "a b", "1a"])
-def test_a_series_whose_name_cannot_stand_in_a_query_is_passed_by(
+def test_a_series_whose_name_cannot_be_queried_is_skipped(
     name: str, query: str, rule: Callable[..., Rule], resolve: ResolveResource
 ) -> None:
     assert metrics_of(rule(metricsQuery=query), [series(name, "pod")], resolve) == []
@@ -117,7 +117,7 @@ BARE_IN_A_BRANCH = (
     [BARE, """'{"<<.Series>>",<<.LabelMatchers>>} / <<.Series>>{<<.LabelMatchers>>}'""", BARE_IN_A_BRANCH],
 )
 @pytest.mark.parametrize("name", ["my.metric", "my-metric"])
-def test_a_series_whose_name_needs_quotes_is_passed_by_where_the_query_has_none(
+def test_a_series_whose_name_needs_quotes_is_skipped_if_the_query_has_none(
     name: str, query: str, rule: Callable[..., Rule], resolve: ResolveResource
 ) -> None:
     """Without quotes, the last name would be a difference of two other metrics."""
@@ -160,7 +160,7 @@ def test_a_name_in_quotes_is_queried_in_quotes(rule: Callable[..., Rule], resolv
     )
 
 
-def test_a_limit_of_the_age_is_also_checked_by_the_name_in_quotes(
+def test_the_sample_age_is_also_queried_with_the_quoted_name(
     rule: Callable[..., Rule], resolve: ResolveResource
 ) -> None:
     limited = rule(seriesQuery="""'{__name__=~"http[.].*"}'""", metricsQuery=QUOTED, maxSampleAge="1m")
@@ -260,7 +260,7 @@ def test_a_spelled_out_name_also_passes_filters_and_is_renamed(
     assert names([metric]) == [("alive", None, "namespace")]
 
 
-def test_what_is_spelled_out_is_what_is_found_later(rule: Callable[..., Rule], resolve: ResolveResource) -> None:
+def test_a_spelled_out_metric_equals_the_one_found_later(rule: Callable[..., Rule], resolve: ResolveResource) -> None:
     spelled = rule(resources="{overrides: {namespace: {resource: namespace}, pod: {resource: pod}}}")
     assert static_metrics(spelled, resolve) == metrics_of(spelled, [series("up", "pod", "namespace")], resolve)
 
@@ -288,7 +288,7 @@ _LABELS = st.sets(st.sampled_from("abcde"))
 
 
 @given(st.lists(st.tuples(st.sampled_from(["x", "y"]), _LABELS)), st.integers(1, 4))
-def test_shapes_are_the_same_however_the_series_arrive(found: list[tuple[str, set[str]]], size: int) -> None:
+def test_shapes_do_not_depend_on_the_order_of_series(found: list[tuple[str, set[str]]], size: int) -> None:
     shapes = SeriesShapes()
     batches = [found[start : start + size] for start in range(0, len(found), size)]
     for batch in batches:
@@ -300,7 +300,7 @@ def test_shapes_are_the_same_however_the_series_arrive(found: list[tuple[str, se
     assert shapes.left_out == 0
 
 
-def test_shapes_are_bounded() -> None:
+def test_the_numbers_of_names_and_labels_are_bounded() -> None:
     shapes = SeriesShapes(most_names=2, most_labels=3)
     shapes.add([series("a", "l1"), series("b"), series("c"), series("a", "l1", "l2"), series("a", "l3"), series("c")])
     assert list(shapes.names()) == ["a", "b"]
@@ -309,7 +309,7 @@ def test_shapes_are_bounded() -> None:
 
 
 @pytest.mark.parametrize("labels", [{}, {f"l{number}": "" for number in range(60)}], ids=["many names", "many labels"])
-def test_one_namespace_takes_at_most_half_of_the_room(labels: dict[str, str]) -> None:
+def test_one_namespace_uses_at_most_half_of_the_limit(labels: dict[str, str]) -> None:
     shapes = SeriesShapes(most_names=100, most_bytes=1_000_000, namespace_labels=("ns",))
     shapes.add(
         {"__name__": f"evil_{number}", "ns": "evil"} | {f"{label}_{number}": "" for label in labels}
@@ -323,7 +323,7 @@ def test_one_namespace_takes_at_most_half_of_the_room(labels: dict[str, str]) ->
     assert len(shapes) == taken + 50
 
 
-def test_one_series_with_too_many_labels_is_left_out_each_time() -> None:
+def test_a_series_with_too_many_labels_is_left_out_each_time() -> None:
     shapes = SeriesShapes(most_labels=3)
     for _ in range(3):
         shapes.add([series("a", "l1", "l2", "l3", "l4")])
@@ -343,21 +343,21 @@ def test_names_whose_series_have_the_same_labels_share_them() -> None:
 
 
 @pytest.mark.parametrize("length", [1, 1000])
-def test_shapes_take_no_more_memory_than_they_may(length: int) -> None:
+def test_the_memory_of_shapes_is_bounded(length: int) -> None:
     shapes = SeriesShapes(most_bytes=100_000)
     shapes.add(series(f"{'n' * length}{number}", f"{'l' * length}{number}") for number in range(10_000))
     assert 20 < len(shapes) < 400
     assert shapes.left_out == 10_000 - len(shapes)
 
 
-def test_labels_that_no_longer_fit_leave_the_name_with_those_it_has() -> None:
+def test_a_name_keeps_its_labels_when_more_do_not_fit() -> None:
     shapes = SeriesShapes(most_bytes=10_000)
     shapes.add(series("a", f"label_{number}") for number in range(1000))
     assert 20 < len(shapes.labels("a")) < 100
     assert shapes.left_out > 900
 
 
-def test_series_that_nobody_could_ask_for_are_no_reason_for_doubt() -> None:
+def test_series_that_cannot_be_requested_do_not_count_as_left_out() -> None:
     shapes = SeriesShapes()
     shapes.add([series("with blank"), series(""), {"pod": "x"}, series("fine")])
     assert list(shapes.names()) == ["fine"]
@@ -381,7 +381,7 @@ OURS = "tidewatch_recommended_replicas"
         pytest.param('{namespace!=""}', "[{is: ^tidewatch_}]", True, id="named by a filter"),
     ],
 )
-def test_only_a_rule_that_names_them_serves_series_of_tidewatch(
+def test_only_a_rule_that_names_them_serves_tidewatch_series(
     rule: Callable[..., Rule], resolve: ResolveResource, query: str, filters: str, *, served: bool
 ) -> None:
     made = rule(seriesQuery=f"'{query}'", seriesFilters=filters)

@@ -31,7 +31,7 @@ def metric(query: str = PLAIN, resource: Resource | None = POD, namespace_label:
     return Metric(rule, "up", "up", resource, label, namespace_label)
 
 
-def asked(selector: str = "", names: tuple[str, ...] = ("web-0",), namespace: str | None = "shop") -> Asked:
+def request(selector: str = "", names: tuple[str, ...] = ("web-0",), namespace: str | None = "shop") -> Asked:
     return Asked(namespace, names, parse_selector(selector))
 
 
@@ -55,7 +55,7 @@ def asked(selector: str = "", names: tuple[str, ...] = ("web-0",), namespace: st
 )
 def test_requirements_become_matchers(selector: str, matcher: str) -> None:
     expected = f'{matcher},namespace="shop",pod="web-0" by (pod)'
-    assert exact_query(metric(), asked(selector)) == expected
+    assert exact_query(metric(), request(selector)) == expected
 
 
 @pytest.mark.parametrize(
@@ -70,12 +70,12 @@ def test_requirements_become_matchers(selector: str, matcher: str) -> None:
     ],
 )
 def test_names_become_one_matcher(names: tuple[str, ...], matcher: str) -> None:
-    assert exact_query(metric(), asked(names=names)) == f'namespace="shop",{matcher} by (pod)'
+    assert exact_query(metric(), request(names=names)) == f'namespace="shop",{matcher} by (pod)'
 
 
-def test_a_root_scoped_object_has_no_namespace() -> None:
+def test_a_cluster_scoped_object_has_no_namespace() -> None:
     nodes = metric(resource=NODE, namespace_label=None)
-    assert exact_query(nodes, asked(names=("a",), namespace=None)) == 'node="a" by (node)'
+    assert exact_query(nodes, request(names=("a",), namespace=None)) == 'node="a" by (node)'
     assert wide_query(nodes, EVERYTHING) == 'node!="" by (node)'
 
 
@@ -85,26 +85,26 @@ def test_a_root_scoped_object_has_no_namespace() -> None:
 )
 def test_an_external_metric_has_matchers_for_selector_and_namespace(namespace_label: str | None, query: str) -> None:
     external = metric(resource=None, namespace_label=namespace_label)
-    assert exact_query(external, asked("queue=a", names=())) == query
+    assert exact_query(external, request("queue=a", names=())) == query
 
 
-def test_the_namespace_form_asks_for_all_objects_of_one_namespace() -> None:
+def test_the_namespace_form_selects_all_objects_of_one_namespace() -> None:
     query = namespace_query(metric(), "shop", parse_selector("verb=GET"))
     assert query == 'verb="GET",namespace="shop",pod!="" by (pod)'
     external = metric(resource=None)
     assert namespace_query(external, "shop", EVERYTHING) == 'namespace="shop" by ()'
 
 
-def test_the_wide_form_asks_for_all_objects_and_keeps_their_namespace() -> None:
+def test_the_wide_form_selects_all_objects_and_keeps_their_namespace() -> None:
     query = wide_query(metric(), parse_selector("verb=GET"))
     assert query == 'verb="GET",namespace!="",pod!="" by (namespace,pod)'
     assert wide_query(metric(resource=None), EVERYTHING) == 'namespace!="" by ()'
     assert wide_query(metric("up{<<.LabelMatchers>>}", None, None), EVERYTHING) == "up{}"
 
 
-def test_templates_see_the_asked_values() -> None:
+def test_templates_see_the_requested_values() -> None:
     query = "up{<<range $k, $v := .LabelValuesByName>><<$k>>=~'<<$v>>',<<end>>} by <<.GroupBySlice>>"
-    assert exact_query(metric(query), asked("k in (b,a),x", names=("p", "q"))) == (
+    assert exact_query(metric(query), request("k in (b,a),x", names=("p", "q"))) == (
         "up{k=~'a|b',namespace=~'shop',pod=~'p|q',x=~'',} by [pod]"
     )
 
@@ -119,9 +119,9 @@ def test_templates_see_the_asked_values() -> None:
         ("k<5", "'k<5' compares numbers"),
     ],
 )
-def test_selectors_that_promql_cannot_say_are_refused(selector: str, message: str) -> None:
+def test_selectors_that_promql_cannot_express_are_refused(selector: str, message: str) -> None:
     with pytest.raises(RenderError, match=message):
-        exact_query(metric(), asked(selector))
+        exact_query(metric(), request(selector))
     with pytest.raises(RenderError, match=message):
         namespace_query(metric(), "shop", parse_selector(selector))
     with pytest.raises(RenderError, match=message):
@@ -129,31 +129,31 @@ def test_selectors_that_promql_cannot_say_are_refused(selector: str, message: st
 
 
 @pytest.mark.parametrize("namespace", [None, "", "Shop", "a.b", 'a"', "a" * 64, "a\n", "-a"])
-def test_what_is_no_namespace_is_refused(namespace: str | None) -> None:
+def test_an_invalid_namespace_is_refused(namespace: str | None) -> None:
     with pytest.raises(RenderError, match="not the name of a namespace"):
-        exact_query(metric(), asked(namespace=namespace))
+        exact_query(metric(), request(namespace=namespace))
 
 
 @pytest.mark.parametrize("name", ["", ".*", "a|b", "shop.b", "Shop"])
-def test_metrics_of_namespaces_take_names_of_namespaces_alone(name: str) -> None:
+def test_metrics_of_namespaces_accept_only_names_of_namespaces(name: str) -> None:
     namespaces = metric(resource=find_resource(BUILT_IN, "", "namespace"), namespace_label=None)
-    assert exact_query(namespaces, asked(names=("shop",))) == 'namespace="shop" by (namespace)'
+    assert exact_query(namespaces, request(names=("shop",))) == 'namespace="shop" by (namespace)'
     with pytest.raises(RenderError, match="not the name of a namespace"):
-        exact_query(namespaces, asked(names=("shop", name)))
+        exact_query(namespaces, request(names=("shop", name)))
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a%2fb", "a" * 254, "a\x00", "a\n"])
-def test_what_is_no_object_is_refused(name: str) -> None:
+def test_an_invalid_object_name_is_refused(name: str) -> None:
     with pytest.raises(RenderError, match="not the name of an object"):
-        exact_query(metric(), asked(names=("web-0", name)))
+        exact_query(metric(), request(names=("web-0", name)))
 
 
-def test_no_object_is_no_query() -> None:
+def test_a_request_without_objects_is_refused() -> None:
     with pytest.raises(RenderError, match="the request names no object"):
-        exact_query(metric(), asked(names=()))
+        exact_query(metric(), request(names=()))
 
 
-def test_no_namespace_form_without_a_namespace() -> None:
+def test_the_namespace_form_of_a_cluster_scoped_metric_is_refused() -> None:
     with pytest.raises(RenderError, match="no namespace restricts nodes/up"):
         namespace_query(metric(resource=NODE, namespace_label=None), "shop", EVERYTHING)
 
@@ -161,14 +161,14 @@ def test_no_namespace_form_without_a_namespace() -> None:
 @pytest.mark.parametrize("query", ["", " \n", '<<if eq .Series "down">>down<<end>> '])
 def test_an_empty_query_is_an_error_of_the_rule(query: str) -> None:
     with pytest.raises(RenderError, match=r"rules\[0\] \(a\.yaml:7\) results in an empty query"):
-        exact_query(metric(query), asked())
+        exact_query(metric(query), request())
 
 
 def test_a_template_that_fails_for_these_values_is_an_error_of_the_rule() -> None:
     query = metric('\n<<if eq (index .LabelValuesByName "k") "x">><<index .GroupBySlice 5>><<end>>up')
-    assert exact_query(query, asked("k=y")) == "\nup"
+    assert exact_query(query, request("k=y")) == "\nup"
     with pytest.raises(RenderError, match=r"rules\[0\] \(a\.yaml:7\) fails in line 2: index: 5 is out of range"):
-        exact_query(query, asked("k=x"))
+        exact_query(query, request("k=x"))
 
 
 # Attempts to break out. Whatever the values, the query has the same words and signs as for harmless values, and only
@@ -194,8 +194,8 @@ def unchecked(operator: Operator, *values: str) -> Selector:
 
 
 @given(_EVIL, st.sampled_from([Operator.EQUALS, Operator.NOT_EQUALS, Operator.IN, Operator.NOT_IN]))
-def test_no_selector_value_breaks_out(value: str, operator: Operator) -> None:
-    harmless = skeleton(exact_query(metric(_FULL), asked("k=a")))
+def test_a_selector_value_cannot_break_out(value: str, operator: Operator) -> None:
+    harmless = skeleton(exact_query(metric(_FULL), request("k=a")))
     evil = skeleton(exact_query(metric(_FULL), Asked("shop", ("web-0",), unchecked(operator, value))))
     signs = {"=", "!", "~"}
     assert [word for word in evil if word not in signs] == [word for word in harmless if word not in signs]
@@ -203,29 +203,29 @@ def test_no_selector_value_breaks_out(value: str, operator: Operator) -> None:
 
 
 @given(_EVIL, st.sampled_from([Operator.EQUALS, Operator.NOT_EQUALS]))
-def test_a_selector_value_arrives_in_the_parsed_query_as_it_was_asked(value: str, operator: Operator) -> None:
+def test_a_selector_value_is_unchanged_in_the_parsed_query(value: str, operator: Operator) -> None:
     tree = parse_query(exact_query(metric(_FULL), Asked("shop", ("web-0",), unchecked(operator, value))))
     sign = operator.value
-    harmless = parse_query(exact_query(metric(_FULL), asked(f"k{sign}harmless")))
+    harmless = parse_query(exact_query(metric(_FULL), request(f"k{sign}harmless")))
     assert repr(tree) == repr(harmless).replace("'harmless'", repr(value))
 
 
 @given(_EVIL, _EVIL)
-def test_no_object_name_breaks_out(one: str, other: str) -> None:
-    harmless = [skeleton(exact_query(metric(_FULL), asked(names=names))) for names in (("a",), ("a", "b"))]
+def test_an_object_name_cannot_break_out(one: str, other: str) -> None:
+    harmless = [skeleton(exact_query(metric(_FULL), request(names=names))) for names in (("a",), ("a", "b"))]
     for names, expected in zip(((one,), (one, other)), harmless, strict=True):
         try:
-            query = exact_query(metric(_FULL), asked(names=names))
+            query = exact_query(metric(_FULL), request(names=names))
         except RenderError:
             continue
         assert skeleton(query) == expected
 
 
 @given(_EVIL)
-def test_no_namespace_breaks_out(namespace: str) -> None:
-    harmless = skeleton(exact_query(metric(_FULL), asked()))
+def test_a_namespace_cannot_break_out(namespace: str) -> None:
+    harmless = skeleton(exact_query(metric(_FULL), request()))
     try:
-        query = exact_query(metric(_FULL), asked(namespace=namespace))
+        query = exact_query(metric(_FULL), request(namespace=namespace))
     except RenderError:
         return
     assert skeleton(query) == harmless

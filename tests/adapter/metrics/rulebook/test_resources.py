@@ -74,7 +74,7 @@ def test_a_template_that_cannot_work_is_refused(template: str, error: type[Excep
         parse_label_template(template)
 
 
-def test_overrides_win_over_the_template(resolve: ResolveResource) -> None:
+def test_overrides_take_precedence_over_the_template(resolve: ResolveResource) -> None:
     overrides = (("instance", resolve("", "node")), ("pod", resolve("", "service")))
     mapping = ResourceMapping(overrides, parse_label_template("<<.Resource>>"))
     assert mapping.label_of(resolve("", "nodes")) == "instance"
@@ -98,6 +98,6 @@ def test_without_override_and_template_there_is_no_label(resolve: ResolveResourc
     assert mapping.resource_of("brand", resolve) is None
 
 
-def test_mappings_that_say_the_same_are_equal(resolve: ResolveResource) -> None:
+def test_equivalent_mappings_are_equal(resolve: ResolveResource) -> None:
     one, other = (ResourceMapping((("pod", resolve("", "pod")),), parse_label_template(KUBE)) for _ in range(2))
     assert one == other

@@ -53,7 +53,7 @@ def found(rule: Rule, resolve: ResolveResource, *series: str) -> list[Metric]:
         ("", "{matches: ^$, as: a}", []),
     ],
 )
-def test_all_filters_and_the_pattern_of_the_name_have_to_agree(
+def test_series_must_match_all_filters_and_the_name_pattern(
     filters: str, name: str, kept: list[str], read: Read, resolve: ResolveResource
 ) -> None:
     rule = one_rule(read, seriesFilters=filters, name=name)
@@ -74,14 +74,12 @@ def test_all_filters_and_the_pattern_of_the_name_have_to_agree(
         ("{matches: '^(?:(a)|http)_(.*)$', as: '${1}x_$2'}", {"http_requests_total": "x_requests_total"}),
         ("{matches: '^(.+)_(.+)_(.+)$', as: '$3-$1'}", {"http_requests_total": "total-http"}),
         ("{matches: '^(?P<what>.*)_total$', as: '$$${what}'}", {"http_requests_total": "$http_requests"}),
-        # A name that comes out empty, or with a slash, could not be asked for.
+        # A name that comes out empty, or with a slash, could not be requested.
         ("{matches: '^(x?)'}", {}),
         ("{matches: '^(.*)$', as: '$1'}", {"http_requests_total": "http_requests_total"}),
     ],
 )
-def test_names_are_the_expansion_of_as_alone(
-    name: str, names: dict[str, str], read: Read, resolve: ResolveResource
-) -> None:
+def test_names_are_the_expansion_of_as(name: str, names: dict[str, str], read: Read, resolve: ResolveResource) -> None:
     metrics = found(one_rule(read, name=name), resolve, "http_requests_total node")
     assert {metric.series: metric.name for metric in metrics} == names
 
@@ -155,7 +153,7 @@ def test_a_resource_that_the_cluster_lacks_refuses_its_rule(override: str, read:
         (BY_RESOURCE, "instance job_name le", []),
     ],
 )  # fmt: skip
-def test_labels_tell_objects_and_objects_their_scope(
+def test_labels_determine_objects_and_their_scope(
     resources: str, labels: str, metrics: list[tuple[str, str, str | None]], read: Read, resolve: ResolveResource
 ) -> None:
     rule = one_rule(read, resources=resources)
@@ -186,7 +184,7 @@ REQUIREMENTS = [
 
 
 @pytest.mark.parametrize(("selector", "matchers"), REQUIREMENTS)
-def test_matchers_stand_in_the_order_selector_namespace_object(
+def test_matchers_are_ordered_selector_namespace_object(
     selector: str, matchers: str, read: Read, resolve: ResolveResource
 ) -> None:
     (metric,) = [one for one in found(one_rule(read), resolve, "up namespace pod") if one.object_label == "pod"]
@@ -197,7 +195,7 @@ def test_matchers_stand_in_the_order_selector_namespace_object(
 
 
 @pytest.mark.parametrize(("selector", "matchers"), REQUIREMENTS)
-def test_external_matchers_stand_in_the_order_selector_namespace(
+def test_external_matchers_are_ordered_selector_namespace(
     selector: str, matchers: str, read: Read, resolve: ResolveResource
 ) -> None:
     asked = Asked("shop", (), parse_selector(selector))
@@ -236,7 +234,7 @@ def test_numbers_cannot_be_compared(selector: str, key: str, read: Read, resolve
          'label_replace(queue{M}, "a", "$1", "b", "(.*)")'),
     ],
 )  # fmt: skip
-def test_external_queries(query: str, rendered: str, read: Read, resolve: ResolveResource) -> None:
+def test_external_queries_are_rendered(query: str, rendered: str, read: Read, resolve: ResolveResource) -> None:
     quoted = query.replace("'", "''")
     rule = one_rule(read, "externalRules", metricsQuery=f"'{quoted}'")
     (metric,) = found(rule, resolve, "queue namespace")
@@ -258,8 +256,8 @@ def test_external_names_collide_with_each_other_and_not_with_custom_ones(read: R
     ]
 
 
-def test_a_namespace_that_a_selector_asks_for_only_narrows(read: Read, resolve: ResolveResource) -> None:
-    """The asker's own namespace is always required, and is what templates see."""
+def test_a_namespace_in_a_selector_only_narrows(read: Read, resolve: ResolveResource) -> None:
+    """The namespace of the request is always required, and is what templates see."""
     asked = Asked("shop", (), parse_selector("namespace=bank"))
     (metric,) = found(one_rule(read, "externalRules"), resolve, "queue namespace")
     assert exact_query(metric, asked) == 'sum(queue{namespace="bank",namespace="shop"}) by ()'

@@ -22,7 +22,7 @@ from adapter.metrics.rulebook.series_query import NotASelectorError, parse_serie
         ('up{a="b" or a="c"}', None),
     ],
 )
-def test_a_name_that_is_spelled_out(query: str, name: str | None) -> None:
+def test_a_spelled_out_name_is_recognised(query: str, name: str | None) -> None:
     assert parse_series_query(query).name == name
 
 
@@ -40,18 +40,18 @@ def test_a_name_that_is_spelled_out(query: str, name: str | None) -> None:
         ('a!~"x"', False, False),
     ],
 )
-def test_labels_that_are_sure(matcher: str, present: bool, absent: bool) -> None:  # noqa: FBT001 - a table
+def test_labels_that_are_certainly_present_or_absent_are_known(matcher: str, present: bool, absent: bool) -> None:  # noqa: FBT001 - a table
     selection = parse_series_query(f"up{{{matcher}}}")
     assert ("a" in selection.present, "a" in selection.absent) == (present, absent)
 
 
 @pytest.mark.parametrize("query", ["sum(up)", "up[5m]", "up offset 5m", "rate(up[5m])", "up + up", "1", "(up)"])
-def test_an_expression_is_no_series_query(query: str) -> None:
+def test_an_expression_is_not_a_series_query(query: str) -> None:
     with pytest.raises(NotASelectorError):
         parse_series_query(query)
 
 
 @pytest.mark.parametrize("query", ["up{", '{__name__=~"^a"', "", "{}", "up{a=~'('}", "(" * 1000])
-def test_what_cannot_be_read_may_be_known_to_prometheus(query: str) -> None:
+def test_an_unreadable_series_query_is_not_reported_as_an_expression(query: str) -> None:
     with pytest.raises(UnreadableQueryError):
         parse_series_query(query)

@@ -30,7 +30,7 @@ def load(path: Path, resolve: ResolveResource) -> Rulebook:
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.yaml")), ids=lambda path: path.name)
-def test_nothing_is_wrong_or_doubtful_in_a_shipped_file(path: Path, resolve: ResolveResource) -> None:
+def test_a_shipped_file_has_no_findings(path: Path, resolve: ResolveResource) -> None:
     book = load(path, resolve)
     assert book.findings == ()
     assert book.rules
@@ -50,14 +50,14 @@ def test_websocket_connections_are_served_before_the_first_connection(websocket_
     }
 
 
-def test_websocket_connections_of_pods(websocket_metrics: dict[str, Metric]) -> None:
+def test_websocket_connections_of_pods_are_queried_by_pod(websocket_metrics: dict[str, Metric]) -> None:
     asked = Asked("chat", ("gateway-0", "gateway-1"), parse_selector(""))
     assert exact_query(websocket_metrics["pods/websocket_connections"], asked) == (
         'sum by (pod) (websocket_connections{namespace="chat",pod=~"gateway-0|gateway-1"})'
     )
 
 
-def test_websocket_connections_of_a_namespace(websocket_metrics: dict[str, Metric]) -> None:
+def test_websocket_connections_of_a_namespace_are_summed(websocket_metrics: dict[str, Metric]) -> None:
     asked = Asked("chat", (), parse_selector("service=gateway"))
     assert exact_query(websocket_metrics["websocket_connections_by_namespace"], asked) == (
         'sum(websocket_connections{service="gateway",namespace="chat"})'
@@ -103,6 +103,6 @@ def test_an_external_recommendation_has_a_row_for_each_target(
     )
 
 
-def test_every_recommendation_is_asked_once_for_all_namespaces(recommendation_metrics: dict[str, Metric]) -> None:
+def test_every_recommendation_is_queried_once_for_all_namespaces(recommendation_metrics: dict[str, Metric]) -> None:
     plans = {name: plan_of(metric).kind for name, metric in recommendation_metrics.items()}
     assert set(plans.values()) == {PlanKind.WIDE}, plans

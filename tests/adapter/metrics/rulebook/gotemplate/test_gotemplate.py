@@ -55,7 +55,7 @@ def render(text: str) -> str:
         ("{{- range .GroupBySlice }}{{.}}{{end}}", "{{- range .GroupBySlice }}{{.}}{{end}}"),
     ],
 )
-def test_values(text: str, output: str) -> None:
+def test_values_are_rendered_as_go_renders_them(text: str, output: str) -> None:
     assert render(text) == output
 
 
@@ -70,7 +70,7 @@ def test_values(text: str, output: str) -> None:
         ("a<b << .Series >>", "a<b some_series"),
     ],
 )
-def test_trim_markers_and_comments(text: str, output: str) -> None:
+def test_trim_markers_and_comments_are_removed(text: str, output: str) -> None:
     assert render(text) == output
 
 
@@ -94,7 +94,7 @@ def test_trim_markers_and_comments(text: str, output: str) -> None:
         ('<<$x := "a">><<if true>><<$x := "b">><<end>><<$x>>', "a"),
     ],
 )
-def test_control_words(text: str, output: str) -> None:
+def test_control_structures_work_as_in_go(text: str, output: str) -> None:
     assert render(text) == output
 
 
@@ -116,7 +116,7 @@ def test_control_words(text: str, output: str) -> None:
         ('<<eq 1 1 "a">>', "true"),
     ],
 )
-def test_functions(text: str, output: str) -> None:
+def test_functions_work_as_in_go(text: str, output: str) -> None:
     assert render(text) == output
 
 
@@ -140,7 +140,7 @@ def test_functions(text: str, output: str) -> None:
         ),
     ],
 )
-def test_formats_and_literals(text: str, output: str) -> None:
+def test_formats_and_literals_are_those_of_go(text: str, output: str) -> None:
     assert render(text) == output
 
 
@@ -186,7 +186,7 @@ def test_formats_and_literals(text: str, output: str) -> None:
         ("<<call .Series>>", 1, "`call` is not supported"),
     ],
 )
-def test_what_cannot_be_read_is_refused_with_its_line(text: str, line: int, message: str) -> None:
+def test_an_invalid_template_is_refused_with_its_line(text: str, line: int, message: str) -> None:
     with pytest.raises(TemplateError, match=message) as caught:
         parse_template(text)
     assert caught.value.line == line
@@ -225,7 +225,7 @@ def test_what_cannot_be_read_is_refused_with_its_line(text: str, line: int, mess
         ("<<printf 1>>", "the format is a whole number"),
     ],
 )
-def test_what_fails_when_executed_is_an_error(text: str, message: str) -> None:
+def test_a_template_that_fails_in_execution_is_an_error(text: str, message: str) -> None:
     template = parse_template(text)
     with pytest.raises(TemplateError, match=message):
         execute(template, DATA)
@@ -251,13 +251,13 @@ def test_what_fails_when_executed_is_an_error(text: str, message: str) -> None:
         ),
     ],
 )
-def test_no_template_runs_away(text: str, message: str) -> None:
+def test_execution_is_bounded_in_steps_length_and_depth(text: str, message: str) -> None:
     template = parse_template(text, "all")
     with pytest.raises(TemplateError, match=message):
         execute(template, DATA)
 
 
-def test_a_template_that_calls_itself_may_end() -> None:
+def test_a_recursive_template_may_end() -> None:
     rest = '<<define "rest">><<with .>><<slice . 0 1>><<template "rest" (slice . 1)>><<end>><<end>>'
     assert render(f'{rest}<<template "rest" .Series>>') == "some_series"
 
@@ -266,7 +266,7 @@ _GO = json.loads(pathlib.Path(__file__).with_name("go_templates.json").read_text
 
 
 @pytest.mark.parametrize("case", _GO["cases"], ids=lambda case: case["template"])
-def test_agrees_with_go(case: dict[str, str]) -> None:
+def test_templates_agree_with_go(case: dict[str, str]) -> None:
     data = Struct({**_GO["data"], "GroupBySlice": tuple(_GO["data"]["GroupBySlice"])})
     if case.get("fails") == "read":
         with pytest.raises(TemplateError):
@@ -299,5 +299,5 @@ def test_any_text_is_rendered_or_refused_with_a_line_of_it(text: str) -> None:
 
 
 @given(st.text(st.characters(exclude_characters="<")))
-def test_text_without_actions_is_itself(text: str) -> None:
+def test_text_without_actions_is_unchanged(text: str) -> None:
     assert render(text) == text

@@ -39,7 +39,7 @@ def outcome(text: str, data: Struct) -> str:
 
 
 @pytest.mark.parametrize("text", [case["template"] for case in GO["cases"]])
-def test_no_template_can_tell_tainted_values_from_others(text: str) -> None:
+def test_templates_cannot_distinguish_tainted_values(text: str) -> None:
     assert outcome(text, struct(taints=True)) == outcome(text, struct(taints=False))
 
 
@@ -55,7 +55,7 @@ START = ("$.Map.k", "(index $.Map `k`)", "(slice $.Map.k 2)", "$.Map", "(index $
 
 
 @given(st.sampled_from(START), st.lists(st.sampled_from(STEPS), max_size=4))
-def test_what_is_made_of_a_tainted_value_is_tainted(start: str, steps: list[str]) -> None:
+def test_values_derived_from_a_tainted_value_are_tainted(start: str, steps: list[str]) -> None:
     data = Struct({"Map": {key: tainted(value) for key, value in FOREIGN.items()}, "Texts": (tainted("Ж"), "own")})
     try:
         pieces = execute_traced(parse_template(f"<<{' | '.join((start, *steps))}>>"), data)
@@ -81,7 +81,7 @@ def test_what_is_made_of_a_tainted_value_is_tainted(start: str, steps: list[str]
         ("<<$.Map.none>>", [("<no value>", False)]),
     ],
 )
-def test_taint_covers_the_value_and_nothing_of_its_author(text: str, pieces: list[tuple[str, bool]]) -> None:
+def test_taint_covers_the_value_and_not_the_text_of_the_template(text: str, pieces: list[tuple[str, bool]]) -> None:
     data = Struct({"Map": {key: tainted(value) for key, value in FOREIGN.items()}})
     found = [(piece.text, piece.tainted) for piece in execute_traced(parse_template(text), data)]
     assert found == pieces

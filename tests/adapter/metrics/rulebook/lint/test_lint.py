@@ -79,7 +79,7 @@ def test_a_good_rule_gives_no_finding() -> None:
         pytest.param("rate(<<.Series>>{<<.LabelMatchers>>}[2m]) or vector(0)", False, id="one side of or"),
     ],
 )
-def test_an_answer_that_cannot_carry_the_objects_label(query: str, *, found: bool) -> None:
+def test_an_answer_without_the_label_of_the_object_is_found(query: str, *, found: bool) -> None:
     assert ("no-group-by" in codes(rule(query))) == found
 
 
@@ -108,7 +108,7 @@ def test_an_answer_that_cannot_carry_the_objects_label(query: str, *, found: boo
         ),
     ],
 )
-def test_counters_that_are_used_as_they_are(series: str, query: str, more: str, *, found: bool) -> None:
+def test_counters_used_without_rate_are_found(series: str, query: str, more: str, *, found: bool) -> None:
     assert ("counter-without-rate" in codes(rule(query, series=series, more=more))) == found
 
 
@@ -125,7 +125,7 @@ def test_counters_that_are_used_as_they_are(series: str, query: str, more: str, 
         ('http_requests_total{namespace!=""}', False),
     ],
 )
-def test_series_queries_that_select_all_of_prometheus(series: str, *, found: bool) -> None:
+def test_series_queries_that_select_everything_are_found(series: str, *, found: bool) -> None:
     assert ("matches-everything" in codes(rule(series=series))) == found
 
 
@@ -137,15 +137,15 @@ MAX = "max by (<<.GroupBy>>) (<<.Series>>{%s<<.LabelMatchers>>})"
 @pytest.mark.parametrize(
     ("series", "query", "found"),
     [
-        pytest.param(f'{OURS}{{target_name!=""}}', MAX % "", True, id="of anybody"),
+        pytest.param(f'{OURS}{{target_name!=""}}', MAX % "", True, id="of any exporter"),
         pytest.param(f'{OURS}{{namespace="t"}}', MAX % 'namespace="t",', False, id="of one namespace"),
         pytest.param(f'{OURS}{{job="t"}}', MAX % 'job=~"t|u",', False, id="of some jobs"),
-        pytest.param(f'{OURS}{{namespace="t"}}', MAX % "", True, id="found in one, asked of all"),
-        pytest.param(OURS, MAX % 'namespace="t",', True, id="asked of one, found in all"),
+        pytest.param(f'{OURS}{{namespace="t"}}', MAX % "", True, id="found in one, queried in all"),
+        pytest.param(OURS, MAX % 'namespace="t",', True, id="queried in one, found in all"),
         pytest.param(f'{OURS}{{namespace!="evil"}}', MAX % 'namespace!="evil",', True, id="but for one namespace"),
         pytest.param(f'{OURS}{{namespace=~".+"}}', MAX % 'namespace=~".+",', True, id="of any namespace"),
         pytest.param(
-            f'{OURS}{{recommendation="a"}}', MAX % 'recommendation="a",', True, id="by what the exporter says"
+            f'{OURS}{{recommendation="a"}}', MAX % 'recommendation="a",', True, id="by a label of the exporter"
         ),
         pytest.param('{__name__=~"^tidewatch_.*"}', MAX % "", True, id="by a pattern"),
         pytest.param(
@@ -154,12 +154,12 @@ MAX = "max by (<<.GroupBy>>) (<<.Series>>{%s<<.LabelMatchers>>})"
         pytest.param("other_replicas", MAX % "", False, id="not ours"),
     ],
 )
-def test_series_of_ours_from_whoever_exports_them(series: str, query: str, *, found: bool) -> None:
+def test_tidewatch_series_from_any_exporter_are_found(series: str, query: str, *, found: bool) -> None:
     assert ("series-of-anybody" in codes(rule(query, series=series, resources=TARGET))) == found
 
 
 @pytest.mark.parametrize(("source", "found"), [('namespace!=""', True), ('namespace="t"', False)])
-def test_series_of_ours_that_a_filter_chooses(source: str, *, found: bool) -> None:
+def test_tidewatch_series_chosen_by_a_filter_are_found(source: str, *, found: bool) -> None:
     chosen = "  seriesFilters: [{is: ^tidewatch_.*}]\n"
     text = rule(MAX % 'namespace="t",', series=f"{{{source}}}", resources=TARGET, more=chosen)
     assert ("series-of-anybody" in codes(text)) == found
@@ -177,17 +177,17 @@ def test_series_of_ours_that_a_filter_chooses(source: str, *, found: bool) -> No
         pytest.param("  name: {matches: ^(.*)_seconds_total$, as: $1}\n", [], id="as the default rules have it"),
     ],
 )
-def test_patterns_that_find_more_than_they_say(more: str, lines: list[int]) -> None:
+def test_unanchored_patterns_are_found(more: str, lines: list[int]) -> None:
     found = findings("rules:\n" + rule(series='{__name__=~"http_.*"}', more=more))
 
     assert [finding.line for finding in found if finding.code == "unanchored-pattern"] == lines
 
 
-def test_a_spelled_out_name_makes_anchors_needless() -> None:
+def test_a_spelled_out_name_needs_no_anchors() -> None:
     assert codes(rule(more="  name: {matches: http_requests_total, as: rps}\n")) == []
 
 
-def test_rules_that_lose_their_name_to_a_later_one() -> None:
+def test_a_rule_that_loses_its_name_to_a_later_one_is_found() -> None:
     named = "  name: {as: rps}\n"
     found = findings(f"rules:\n{rule(more=named)}", f"rules:\n{rule(series='other_total', more=named)}")
 
@@ -225,20 +225,20 @@ def test_a_rule_for_namespaces_alone_collides_with_one_that_also_describes_them(
         pytest.param("up{<<.LabelMatchers>>} + {<<.LabelMatchers>>}", True, id="none in one of two"),
     ],
 )
-def test_a_selector_without_a_metric_name(selector: str, found: bool) -> None:  # noqa: FBT001 - a table's column
+def test_a_selector_without_a_metric_name_is_found(selector: str, found: bool) -> None:  # noqa: FBT001 - a table's column
     query = f"sum by (<<.GroupBy>>) ({selector})"
     made = codes(rule(query, series="http_requests"))
     assert ("no-metric-name" in made) is found
 
 
-def test_a_plan_that_is_only_exact_says_why() -> None:
+def test_a_rule_with_only_an_exact_plan_is_found_with_the_reason() -> None:
     (found,) = findings(f"rules:\n{rule('topk(3, rate(<<.Series>>{<<.LabelMatchers>>}[2m]))')}")
 
     assert found.code == "exact-plan"
     assert "topk" in found.message
 
 
-def test_external_rules_are_looked_at_as_well() -> None:
+def test_external_rules_are_checked_too() -> None:
     namespace = "overrides: {namespace: {resource: namespace}}"
     assert codes(rule("sum(rate(<<.Series>>{<<.LabelMatchers>>}[2m]))", resources=namespace), external=True) == []
     assert codes(rule("sum(<<.Series>>{<<.LabelMatchers>>})", resources=namespace), external=True) == [
@@ -246,13 +246,13 @@ def test_external_rules_are_looked_at_as_well() -> None:
     ]
 
 
-def test_a_finding_says_where_it_stands() -> None:
+def test_a_finding_has_its_file_line_and_column() -> None:
     (found,) = findings(f"rules:\n{rule('sum(rate(<<.Series>>{<<.LabelMatchers>>}[2m]))')}")
 
     assert (found.file, found.line, found.column, found.rule) == ("file0.yaml", 4, 17, "rules[0]")
 
 
-def test_rules_for_kinds_that_nobody_knows_are_passed_by() -> None:
+def test_refused_rules_have_no_further_findings() -> None:
     documents = [load_documents("rules:\n- {seriesQuery: a, metricsQuery: b}", "rules.yaml")]
     rulebook = parse_rulebook(documents, resolve)
 
@@ -260,11 +260,11 @@ def test_rules_for_kinds_that_nobody_knows_are_passed_by() -> None:
 
 
 @pytest.mark.parametrize(("refresh", "found"), [("49s", []), ("50s", ["long-refresh"]), ("10h", ["long-refresh"])])
-def test_a_refresh_that_lets_answers_grow_too_old(refresh: str, found: list[str]) -> None:
+def test_a_refresh_interval_that_is_too_long_is_found(refresh: str, found: list[str]) -> None:
     assert codes(rule(more=f"  refresh: {refresh}\n")) == found
 
 
-def test_the_longest_refresh_is_that_of_the_default_flags() -> None:
+def test_the_longest_refresh_follows_from_the_default_flags() -> None:
     assert ReadingSettings().longest_refresh_seconds == LONGEST_REFRESH_SECONDS
 
 
@@ -285,7 +285,7 @@ RATIO = f"sum by (<<.GroupBy>>) (errors{LM}) / sum by (<<.GroupBy>>) (requests{L
         (f"busy{LM} unless gone{LM}", None),
     ],
 )
-def test_a_value_for_no_data_of_several_series(query: str, missing: str | None) -> None:
+def test_a_stand_in_for_a_query_of_several_series_is_found(query: str, missing: str | None) -> None:
     text = "rules:\n" + rule(query, series="busy", more="  onNoData: 0\n")
     found = [one for one in findings(text) if one.code == "no-data-of-several"]
 
@@ -305,7 +305,7 @@ def test_a_value_for_no_data_of_several_series(query: str, missing: str | None) 
         ("sum(x{<<.LabelMatchers>>}) by (namespace)", POD, "", False),
     ],
 )
-def test_an_external_rule_that_gives_everybody_the_rows_of_all_is_told(
+def test_an_external_rule_that_returns_rows_of_all_namespaces_is_found(
     query: str, resources: str, more: str, *, found: bool
 ) -> None:
     text = rule(query, resources=resources, more=more)

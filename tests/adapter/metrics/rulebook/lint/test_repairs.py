@@ -13,7 +13,7 @@ def finding(line: int, column: int, repair: Repair | None) -> Finding:
     return Finding(Severity.ERROR, "unknown-key", "f", line, "", "", column=column, repair=repair)
 
 
-def test_each_repair_finds_its_place_whatever_the_others_change() -> None:
+def test_each_repair_is_made_at_its_position_despite_the_others() -> None:
     text = "a: 1\nrulez: 2  # stays\ngone: no\nlast: {nam: x, othr: y}\n"
     found = [
         finding(2, 1, Repair("rulez:", "rules:")),
@@ -28,7 +28,7 @@ def test_each_repair_finds_its_place_whatever_the_others_change() -> None:
     assert done == tuple(found)
 
 
-def test_what_looks_otherwise_is_left_to_its_author() -> None:
+def test_a_text_that_does_not_match_is_not_repaired() -> None:
     text = "key: {a: 1, gone: no}\n"
     found = [
         finding(1, 13, Repair("gone: no")),
@@ -40,13 +40,13 @@ def test_what_looks_otherwise_is_left_to_its_author() -> None:
     assert repaired(text, found) == (text, ())
 
 
-def test_a_key_further_on_is_not_taken_for_one_in_quotes() -> None:
+def test_a_quoted_key_is_not_repaired_further_on_in_the_line() -> None:
     text = '"resource": {overrides: {pod: {resource: pod}}}\n'
 
     assert repaired(text, [finding(1, 1, Repair("resource:", "resources:"))]) == (text, ())
 
 
-def test_a_finding_that_is_there_twice_is_repaired_once() -> None:
+def test_a_repeated_finding_is_repaired_once() -> None:
     found = finding(1, 1, Repair("resource:", "resources:"))
 
     mended, done = repaired("resource: {overrides: {pod: {resource: pod}}}\n", [found, found])
@@ -54,7 +54,7 @@ def test_a_finding_that_is_there_twice_is_repaired_once() -> None:
     assert (mended, done) == ("resources: {overrides: {pod: {resource: pod}}}\n", (found,))
 
 
-def test_a_value_in_quotes_is_repaired_within_them() -> None:
+def test_a_quoted_value_is_repaired_within_its_quotes() -> None:
     mended, _ = repaired("as: '$1_x'\n", [finding(1, 5, Repair("$1_x", "${1}_x"))])
 
     assert mended == "as: '${1}_x'\n"
@@ -72,14 +72,14 @@ def test_a_repair_that_would_break_the_file_is_not_made() -> None:
     assert repaired(text, [finding(1, 8, Repair("$1_x", "${1}_x"))]) == (text, ())
 
 
-def test_a_key_is_not_repaired_to_one_that_is_there_already() -> None:
+def test_a_key_is_not_repaired_to_an_existing_one() -> None:
     text = "rules:\n- metricsQuery: x\n  metricQuery: y\n"
 
     assert repaired(text, [finding(3, 3, Repair("metricQuery", "metricsQuery"))]) == (text, ())
 
 
 @given(st.text(max_size=200), st.integers(-1, 9), st.integers(1, 30), st.text(max_size=4), st.text(max_size=4))
-def test_no_text_and_no_place_makes_it_fail(text: str, line: int, column: int, old: str, new: str) -> None:
+def test_repairs_never_fail_for_any_text_and_position(text: str, line: int, column: int, old: str, new: str) -> None:
     mended, done = repaired(text, [finding(line, column, Repair(old, new))])
 
     assert done or mended == text

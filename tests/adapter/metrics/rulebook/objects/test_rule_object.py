@@ -48,7 +48,7 @@ def errors(found: RuleObject) -> list[str]:
     return [finding.code for finding in found.findings if finding.severity == "error"]
 
 
-def test_the_label_of_the_namespace_need_not_be_written() -> None:
+def test_the_namespace_label_need_not_be_written() -> None:
     found = rule_object(QUEUE)
     assert found.findings == ()
     assert found.rule is not None
@@ -110,7 +110,7 @@ PIECES: Final = (
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.sampled_from(PIECES), max_size=9).map("".join))
-def test_no_text_gets_around_the_namespace(query: str) -> None:
+def test_no_query_text_escapes_the_namespace(query: str) -> None:
     found = rule_object(spec_with(QUEUE, metricsQuery=query))
     for metric in metrics_of(found).values() if found.rule else ():
         try:
@@ -120,13 +120,13 @@ def test_no_text_gets_around_the_namespace(query: str) -> None:
         assert all(OWN in each.matchers for each in selectors(parse_query(text)))
 
 
-def test_one_query_answers_a_namespace_and_never_several() -> None:
+def test_a_query_answers_one_namespace_and_never_several() -> None:
     plan = plan_of(metrics_of(rule_object(RATE))["pods/hit_rate"])
     assert plan.kind is PlanKind.NAMESPACE
     assert plan.reason == "the rule is confined to one namespace"
 
 
-def test_another_label_of_the_namespace_is_the_administrators_choice() -> None:
+def test_the_namespace_label_is_configurable() -> None:
     found = rule_object(RATE, label="kube_namespace")
     assert found.rule is not None
     assert found.rule.series_query == 'hits_total{kube_namespace="shop",pod!=""}'
@@ -159,7 +159,7 @@ REFUSED: Final[dict[str, tuple[object, str, str]]] = {
         "not-confined",
         "must say of the label namespace alone",
     ),
-    "a query that reads more than it says": (
+    "a query that reads other series": (
         spec_with(QUEUE, metricsQuery="info(<<.Series>>)"),
         "not-confined",
         "info() reads series without a selector",
@@ -214,7 +214,7 @@ REFUSED: Final[dict[str, tuple[object, str, str]]] = {
 
 
 @pytest.mark.parametrize(("spec", "code", "message"), REFUSED.values(), ids=REFUSED)
-def test_what_cannot_be_confined_or_read_is_refused(spec: object, code: str, message: str) -> None:
+def test_an_object_that_cannot_be_confined_or_read_is_refused(spec: object, code: str, message: str) -> None:
     found = rule_object(spec)
     assert found.rule is None
     assert code in errors(found)
@@ -222,14 +222,14 @@ def test_what_cannot_be_confined_or_read_is_refused(spec: object, code: str, mes
     assert {finding.rule for finding in found.findings} == {"MetricRule shop/web"}
 
 
-def test_content_that_is_nested_too_deeply_is_refused() -> None:
+def test_deeply_nested_content_is_refused() -> None:
     nested: Any = "x"
     for _ in range(100):
         nested = [nested]
     assert errors(rule_object({"api": "external", "rule": nested})) == ["wrong-kind"]
 
 
-def test_numbers_and_booleans_are_read_as_json_has_them() -> None:
+def test_json_numbers_are_accepted() -> None:
     found = rule_object(spec_with(QUEUE, onNoData=0))
     assert found.rule is not None
     assert found.rule.policy.no_data_value == 0.0

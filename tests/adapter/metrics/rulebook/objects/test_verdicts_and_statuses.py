@@ -51,74 +51,76 @@ def status(known: KnownObject, former: dict[str, Any] | None = None, now: str = 
         ),
     ],
 )
-def test_conditions(known: KnownObject, ready: tuple[str, str], refused: tuple[str, str]) -> None:
+def test_conditions_follow_from_the_state_of_the_object(
+    known: KnownObject, ready: tuple[str, str], refused: tuple[str, str]
+) -> None:
     conditions = {each["type"]: each for each in status(known)["conditions"]}
     assert (conditions["Ready"]["status"], conditions["Ready"]["reason"]) == ready
     assert (conditions["Refused"]["status"], conditions["Refused"]["reason"]) == refused
     assert {each["observedGeneration"] for each in conditions.values()} == {1}
 
 
-def test_a_refusal_says_what_to_do() -> None:
-    told = status(KnownObject(BAD))
-    assert "`metricsQuery` is missing" in told["conditions"][1]["message"]
-    assert "write a query" in told["conditions"][1]["message"]
-    assert told["findings"][0]["code"] == "missing-key"
+def test_the_message_of_a_refusal_says_what_to_do() -> None:
+    written = status(KnownObject(BAD))
+    assert "`metricsQuery` is missing" in written["conditions"][1]["message"]
+    assert "write a query" in written["conditions"][1]["message"]
+    assert written["findings"][0]["code"] == "missing-key"
     taken = status(KnownObject(GOOD, taken=TAKEN))["conditions"][0]["message"]
     assert taken == "in this namespace, jobs_waiting comes from the rule files: use another name"
 
 
 def test_columns_show_the_first_metric_and_the_number_of_series() -> None:
-    told = status(KnownObject(GOOD, metrics=("pods/a", "pods/b", "pods/c"), series=7))
-    assert (told["metric"], told["series"]) == ("pods/a (+2)", 7)
+    written = status(KnownObject(GOOD, metrics=("pods/a", "pods/b", "pods/c"), series=7))
+    assert (written["metric"], written["series"]) == ("pods/a (+2)", 7)
     assert "series" not in status(PENDING)
 
 
-def test_the_time_of_a_condition_is_that_of_its_last_change() -> None:
+def test_the_transition_time_is_that_of_the_last_change() -> None:
     before = status(PENDING)
     later = status(SERVED, before, "2026-02-01T00:01:00Z")
     assert [each["lastTransitionTime"] for each in later["conditions"]] == ["2026-02-01T00:01:00Z", NOW]
 
 
-def test_what_is_there_is_not_written_again() -> None:
+def test_an_unchanged_status_is_not_written_again() -> None:
     before = status(SERVED)
     assert seconds_until_due(status(SERVED, before, "2026-02-02T00:00:00Z"), before, 1e6) is None
 
 
-def test_a_new_generation_is_told_at_once() -> None:
+def test_the_status_of_a_new_generation_is_written_at_once() -> None:
     assert seconds_until_due(status(SERVED), {}, 0.0) == 0.0
 
 
-def test_the_same_generation_is_not_written_again_and_again() -> None:
+def test_the_status_of_one_generation_is_not_written_too_often() -> None:
     before = status(SERVED)
     wanted = status(KnownObject(GOOD, metrics=("jobs_waiting",), series=0), before)
     assert seconds_until_due(wanted, before, 1.0) == LEAST_SECONDS - 1.0
     assert seconds_until_due(wanted, before, LEAST_SECONDS) == 0.0
 
 
-def test_what_was_unknown_is_told_as_soon_as_it_is_known() -> None:
+def test_a_status_that_was_unknown_is_written_as_soon_as_it_is_known() -> None:
     before = status(PENDING)
     assert seconds_until_due(status(SERVED, before), before, 0.0) == 0.0
 
 
-def test_a_number_of_series_that_changes_all_the_time_is_told_rarely() -> None:
+def test_a_constantly_changing_number_of_series_is_written_rarely() -> None:
     before = status(SERVED)
     wanted = status(KnownObject(GOOD, metrics=("jobs_waiting",), series=4), before)
     assert seconds_until_due(wanted, before, 0.0) == SERIES_SECONDS
 
 
 @pytest.mark.parametrize("known", [PENDING, KnownObject(GOOD, failed=True)])
-def test_a_replica_that_knows_less_does_not_replace_what_another_found(known: KnownObject) -> None:
+def test_a_replica_that_knows_less_does_not_overwrite_the_status_of_another(known: KnownObject) -> None:
     before = status(SERVED)
     assert seconds_until_due(status(known, before), before, 1e6) is None
 
 
-def test_replicas_that_find_the_same_write_the_same() -> None:
+def test_replicas_with_the_same_findings_write_the_same_status() -> None:
     first = status(SERVED, {}, NOW)
     second = status(SERVED, first, "2026-02-01T00:00:01Z")
     assert first == second
 
 
-def test_a_status_is_applied_to_that_very_object() -> None:
+def test_a_status_is_applied_to_the_object_with_its_uid() -> None:
     document = apply_document(content_of(QUEUE), status(SERVED))
     assert document["metadata"] == {"namespace": "shop", "name": "web", "uid": "uid-of-shop/web"}
     assert set(document) == {"apiVersion", "kind", "metadata", "status"}

@@ -54,24 +54,24 @@ def codes(rulebook: Rulebook) -> list[tuple[str, str, int, str | None]]:
     ]
 
 
-def test_a_rule_asks_the_backend_that_it_names_also_from_another_file() -> None:
+def test_a_rule_may_name_a_backend_of_another_file() -> None:
     found = read(
         "externalRules:\n" + rule("us") + rule(),
         f"prometheus:\n- {EU}\n- {US}\nexternalRules:\n" + rule("eu") + usage("us"),
     )
     assert backends(found) == ["us", None, "eu", "us"]
     assert codes(found) == []
-    asked = found.rules[0].backend
-    assert asked is not None
-    assert str(asked.settings.matchers) == 'cluster="us"'
-    assert asked.settings.partial_response is False
+    found_backend = found.rules[0].backend
+    assert found_backend is not None
+    assert str(found_backend.settings.matchers) == 'cluster="us"'
+    assert found_backend.settings.partial_response is False
 
 
 def test_a_file_with_backends_alone_is_not_empty() -> None:
     assert codes(read(f"prometheus: [{EU}]\n")) == []
 
 
-def test_an_unknown_backend_refuses_its_rule_alone() -> None:
+def test_an_unknown_backend_refuses_only_its_rule() -> None:
     found = read(f"prometheus:\n- {EU}\nexternalRules:\n" + rule("ue") + rule("eu"))
     assert backends(found) == ["eu"]
     assert codes(found) == [(Code.UNKNOWN_BACKEND, "0.yaml", 4, "externalRules[0]")]
@@ -81,7 +81,7 @@ def test_an_unknown_backend_refuses_its_rule_alone() -> None:
 @pytest.mark.parametrize(
     ("second", "refused"), [(EU, False), (EU.replace("eu:9090", "eu:9091"), True), (EU.replace(SECRET, "other"), True)]
 )
-def test_a_name_may_be_declared_again_with_the_same_content_alone(second: str, refused: bool) -> None:  # noqa: FBT001 - of the table
+def test_a_backend_may_be_declared_again_only_with_the_same_content(second: str, refused: bool) -> None:  # noqa: FBT001 - of the table
     found = read(
         f"prometheus:\n- {EU}\n- {US}\nexternalRules:\n" + rule("eu") + rule("us"), f"prometheus: [{second}]\n"
     )
@@ -105,7 +105,7 @@ def test_a_name_may_be_declared_again_with_the_same_content_alone(second: str, r
         "{name: eu, url: 'http://eu:9090', timeout: soon}",
     ],
 )
-def test_a_wrong_backend_refuses_its_own_rules_and_shows_no_secret(entry: str) -> None:
+def test_an_invalid_backend_refuses_only_its_rules_and_shows_no_secret(entry: str) -> None:
     found = read(f"prometheus:\n- {entry}\n- {US}\nexternalRules:\n" + rule("eu") + rule("us") + rule())
     assert backends(found) == ["us", None]
     assert codes(found)[0] == (Code.BAD_BACKEND, "0.yaml", 2, None)
@@ -114,7 +114,7 @@ def test_a_wrong_backend_refuses_its_own_rules_and_shows_no_secret(entry: str) -
     assert SECRET not in repr(found)
 
 
-def test_two_backends_are_the_same_while_only_a_password_differs() -> None:
+def test_two_backends_that_differ_only_in_a_password_are_equal() -> None:
     def of(url: str) -> object:
         return read(f"prometheus: [{{name: eu, url: '{url}'}}]\nexternalRules:\n" + rule("eu")).rules[0].backend
 

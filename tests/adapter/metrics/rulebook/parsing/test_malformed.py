@@ -34,7 +34,7 @@ FLAWS = [
 
 
 @pytest.mark.parametrize(("query", "words"), FLAWS, ids=[query for query, _ in FLAWS])
-def test_what_nobody_can_read_is_told_with_its_place(query: str, words: str) -> None:
+def test_a_query_that_no_parser_can_read_is_reported_with_the_position(query: str, words: str) -> None:
     flaw = flaw_of(query)
     assert flaw is not None
     assert words in flaw
@@ -66,7 +66,7 @@ def test_what_nobody_can_read_is_told_with_its_place(query: str, words: str) -> 
         "f()",
     ],
 )
-def test_what_somebody_may_read_has_no_flaw(query: str) -> None:
+def test_a_query_that_some_parser_may_read_has_no_flaw(query: str) -> None:
     """These queries have newer functions, VictoriaMetrics's templates, escapes, commas, or apparent brackets."""
     assert flaw_of(query) is None
 
@@ -75,7 +75,7 @@ def test_what_somebody_may_read_has_no_flaw(query: str) -> None:
     ("query", "is_flawed"),
     [("quantile(, up)", False), ("up > ", False), ("sum()", False), ("quantile(, up", True), ('up{a="}', True)],
 )
-def test_what_may_lack_words_is_looked_at_for_brackets_and_strings_alone(query: str, *, is_flawed: bool) -> None:
+def test_an_incomplete_query_is_checked_only_for_brackets_and_strings(query: str, *, is_flawed: bool) -> None:
     assert (flaw_of(query, is_whole=False) is not None) is is_flawed
 
 
@@ -90,11 +90,11 @@ def test_what_may_lack_words_is_looked_at_for_brackets_and_strings_alone(query: 
         ('up{a="<<range .GroupBySlice>><<.>><<end>>"}', False),
     ],
 )
-def test_words_that_depend_on_the_asker_are_known(template: str, *, is_whole: bool) -> None:
+def test_templates_whose_words_depend_on_the_request_are_recognised(template: str, *, is_whole: bool) -> None:
     assert is_written_out(template) is is_whole
 
 
-def test_a_made_up_query_has_no_flaw_and_with_one_bracket_more_it_has() -> None:
+def test_a_generated_query_has_a_flaw_only_with_an_extra_bracket() -> None:
     for seed in range(200):
         template = TemplateGenerator(Random(seed), POD_WORDS).template()
         for action, text in (("<<.Series>>", "up"), ("<<.LabelMatchers>>", 'a="("'), ("<<.GroupBy>>", "pod")):

@@ -41,7 +41,7 @@ def rule(**changes: str) -> str:
     return "".join(f"  {key}: {value}\n" for key, value in items if value).replace("  ", "- ", 1)
 
 
-def test_a_rule_is_read_as_it_stands(read: Read, resolve: ResolveResource) -> None:
+def test_a_rule_is_read_with_all_its_keys(read: Read, resolve: ResolveResource) -> None:
     text = """\
 rules:
 - seriesQuery: '{__name__=~"^http_.*",pod!=""}'
@@ -203,7 +203,7 @@ ERRORS = [
 
 
 @pytest.mark.parametrize(("bad", "line", "code", "message"), ERRORS)
-def test_an_error_is_one_clear_line_and_harms_its_rule_alone(
+def test_an_error_is_one_clear_line_and_refuses_only_its_rule(
     bad: str, line: int, code: str, message: str, read: Read
 ) -> None:
     book = read(f"rules:\n{GOOD}{bad}{GOOD}")
@@ -256,7 +256,7 @@ WARNINGS = [
 
 
 @pytest.mark.parametrize(("doubtful", "line", "code", "message"), WARNINGS)
-def test_a_warning_refuses_nothing(doubtful: str, line: int, code: str, message: str, read: Read) -> None:
+def test_a_warning_refuses_no_rule(doubtful: str, line: int, code: str, message: str, read: Read) -> None:
     book = read(f"rules:\n{GOOD}{doubtful}")
     assert [one.id for one in book.rules] == ["rules[0]", "rules[1]"]
     found = [(finding.severity, finding.rule, finding.code, finding.line) for finding in book.findings]
@@ -264,7 +264,7 @@ def test_a_warning_refuses_nothing(doubtful: str, line: int, code: str, message:
     assert message in str(book.findings[0])
 
 
-def test_foreign_delimiters_are_pointed_out(read: Read) -> None:
+def test_foreign_delimiters_are_reported(read: Read) -> None:
     book = read("rules:\n" + rule(metricsQuery="'up{<<.LabelMatchers>>} {{.Series}}'"))
     assert [finding.code for finding in book.findings] == ["foreign-delimiters", "query-not-read"]
 
@@ -325,7 +325,7 @@ def test_a_file_without_rules_is_a_warning(text: str, code: str, read: Read) -> 
         (f"rules:\n{GOOD}externalRules: !odd []\n", "bad-yaml", "a.yaml:5: the tag '!odd'"),
     ],
 )
-def test_an_error_outside_of_the_rules_leaves_them_alone(text: str, code: str, message: str, read: Read) -> None:
+def test_an_error_outside_of_the_rules_refuses_no_rule(text: str, code: str, message: str, read: Read) -> None:
     book = read(text)
     assert [one.id for one in book.rules] == ["rules[0]"]
     assert [(finding.severity, finding.code, finding.rule) for finding in book.findings] == [
@@ -334,19 +334,19 @@ def test_an_error_outside_of_the_rules_leaves_them_alone(text: str, code: str, m
     assert str(book.findings[0]).startswith(message)
 
 
-def test_a_file_that_is_no_mapping_serves_nothing(read: Read) -> None:
+def test_a_file_that_is_not_a_mapping_serves_nothing(read: Read) -> None:
     book = read("- x", f"rules:\n{GOOD}")
     assert [finding.code for finding in book.findings] == ["wrong-kind"]
     assert [one.file for one in book.rules] == ["b.yaml"]
 
 
 @pytest.mark.parametrize("text", ["rules: [", "rules: []\nrules: []\n"])
-def test_what_concerns_the_whole_file_is_raised_when_it_is_loaded(text: str) -> None:
+def test_an_error_in_the_yaml_of_a_file_is_raised_on_load(text: str) -> None:
     with pytest.raises(DocumentError, match=r"a\.yaml:\d+: "):
         load_documents(text, "a.yaml")
 
 
-def test_a_resource_that_comes_later_heals_its_rule(resolve: ResolveResource) -> None:
+def test_a_resource_that_appears_later_makes_its_rule_valid(resolve: ResolveResource) -> None:
     brands = "{overrides: {namespace: {resource: namespace}, brand: {group: cheese.io, resource: brand}}}"
     documents = [load_documents(f"rules:\n{rule(resources=brands)}", "a.yaml")]
     before = parse_rulebook(documents, partial(find_resource, BUILT_IN))
@@ -357,7 +357,7 @@ def test_a_resource_that_comes_later_heals_its_rule(resolve: ResolveResource) ->
     assert [one.id for one in after.rules] == ["rules[0]"]
 
 
-def test_every_code_can_be_found() -> None:
+def test_every_finding_code_is_covered() -> None:
     of_check = {
         Code.COUNTER_WITHOUT_RATE,
         Code.EXACT_PLAN,

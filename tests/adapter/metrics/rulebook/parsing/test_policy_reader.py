@@ -47,13 +47,13 @@ def policy(*lines: str, rule: str = RULE) -> Policy:
 
 
 @pytest.mark.parametrize("rule", [RULE, EXTERNAL], ids=["custom", "external"])
-def test_a_rule_without_these_keys_leaves_all_to_the_program(rule: str) -> None:
+def test_a_rule_without_policy_keys_has_the_default_policy(rule: str) -> None:
     assert policy(rule=rule) == Policy()
     assert book(rule=rule).rules[0].times_query is None
 
 
 @pytest.mark.parametrize("rule", [RULE, EXTERNAL], ids=["custom", "external"])
-def test_all_keys_together(rule: str) -> None:
+def test_all_policy_keys_may_be_combined(rule: str) -> None:
     keys = ("onNoData: 0", "maxSampleAge: 1m30s", "refresh: 30s", "window: 2m")
     assert policy(*keys, rule=rule) == Policy(OnNoData.VALUE, 0.0, 90.0, 30.0, 120)
 
@@ -75,20 +75,22 @@ def test_all_keys_together(rule: str) -> None:
         ("", None, None),
     ],
 )
-def test_what_stands_for_no_data(written: str, meant: OnNoData | None, value: float | None) -> None:
+def test_on_no_data_accepts_error_empty_and_quantities(
+    written: str, meant: OnNoData | None, value: float | None
+) -> None:
     found = policy(f"onNoData: {written}")
     assert (found.on_no_data, found.no_data_value) == (meant, value)
 
 
 @given(st.integers(-(10**12), 10**12))
-def test_a_value_that_is_taken_in_is_served_as_it_was_written(milli: int) -> None:
+def test_an_accepted_value_is_served_as_written(milli: int) -> None:
     value = policy(f"onNoData: {milli}m").no_data_value
     assert value is not None
     assert quantity_of(value) == quantity_of(milli / 1000)
 
 
 @pytest.mark.parametrize(
-    ("line", "said", "fix"),
+    ("line", "message", "fix"),
     [
         ("onNoData: value", "does not say which value", "onNoData: 0"),
         ("onNoData: zero", "'zero' is not error, empty or a number", "0, 2.5 or 500m"),
@@ -109,11 +111,11 @@ def test_a_value_that_is_taken_in_is_served_as_it_was_written(milli: int) -> Non
         ("holdSilent: 1h", "`holdSilent` has a meaning only in externalRules with `maxSampleAge`", "remove it"),
     ],
 )
-def test_what_means_nothing_certain_refuses_its_rule(line: str, said: str, fix: str) -> None:
+def test_an_unclear_policy_refuses_its_rule(line: str, message: str, fix: str) -> None:
     found = book(line)
     (finding,) = found.findings
     assert (finding.code, finding.severity.value, finding.line) == ("bad-policy", "error", 5)
-    assert said in finding.message
+    assert message in finding.message
     assert fix in finding.fix
     assert [rule.id for rule in found.refused] == ["rules[0]"]
 
@@ -128,7 +130,7 @@ def test_what_means_nothing_certain_refuses_its_rule(line: str, said: str, fix: 
         ("window: [1m]", "wrong-kind"),
     ],
 )
-def test_another_kind_of_value_is_told_once(line: str, code: str) -> None:
+def test_a_value_of_the_wrong_kind_is_reported_once(line: str, code: str) -> None:
     assert [finding.code for finding in book(line).findings] == [code]
 
 
@@ -142,31 +144,31 @@ def test_a_misspelt_key_is_an_error_that_names_the_right_one(key: str, meant: st
     assert meant in finding.fix
 
 
-@pytest.mark.parametrize(("said", "meant"), [("error", ForeignNamespaces.ERROR), ("allow", ForeignNamespaces.ALLOW)])
+@pytest.mark.parametrize(("written", "meant"), [("error", ForeignNamespaces.ERROR), ("allow", ForeignNamespaces.ALLOW)])
 @pytest.mark.parametrize("rule", [RULE, EXTERNAL], ids=["custom", "external"])
-def test_whether_samples_of_other_namespaces_are_let_through(rule: str, said: str, meant: ForeignNamespaces) -> None:
-    assert policy(f"foreignNamespaces: {said}", rule=rule).foreign_namespaces is meant
+def test_foreign_namespaces_accepts_error_and_allow(rule: str, written: str, meant: ForeignNamespaces) -> None:
+    assert policy(f"foreignNamespaces: {written}", rule=rule).foreign_namespaces is meant
 
 
 @pytest.mark.parametrize(
     ("lines", "seconds"), [((), 1800), (("holdSilent: 1h",), 3600), (("holdSilent: 0s",), 0), (("holdSilent: 0",), 0)]
 )
-def test_how_long_a_silent_series_is_held(lines: tuple[str, ...], seconds: float) -> None:
+def test_hold_silent_sets_how_long_a_silent_series_is_held(lines: tuple[str, ...], seconds: float) -> None:
     assert policy("maxSampleAge: 1m", *lines, rule=EXTERNAL).hold_silent_seconds == seconds
 
 
 @pytest.mark.parametrize(
-    ("lines", "said"),
+    ("lines", "message"),
     [
         (("holdSilent: 1h",), "only in externalRules with `maxSampleAge`"),
         (("maxSampleAge: 1m", "holdSilent: 25h"), "at most a day is allowed"),
         (("maxSampleAge: 1m", "holdSilent: long"), "`holdSilent` 'long' is not a duration"),
     ],
 )
-def test_what_cannot_be_held_refuses_its_rule(lines: tuple[str, ...], said: str) -> None:
+def test_an_invalid_hold_silent_refuses_its_rule(lines: tuple[str, ...], message: str) -> None:
     (finding,) = book(*lines, rule=EXTERNAL).findings
     assert finding.code == "bad-policy"
-    assert said in finding.message
+    assert message in finding.message
 
 
 def test_a_refresh_that_lets_values_age_beyond_the_limit_is_an_error() -> None:
@@ -176,7 +178,7 @@ def test_a_refresh_that_lets_values_age_beyond_the_limit_is_an_error() -> None:
     assert policy("maxSampleAge: 30s", "refresh: 29s").refresh_seconds == 29
 
 
-def test_a_limit_that_cannot_be_checked_refuses_the_rule_and_says_why() -> None:
+def test_an_age_limit_that_cannot_be_checked_refuses_the_rule_with_the_reason() -> None:
     rule = RULE.replace("sum(<<.Series>>{<<.LabelMatchers>>})", "sum(<<.Series>>{<<.LabelMatchers>>} offset 5m)")
     found = book("maxSampleAge: 1m", rule=rule)
     (finding,) = found.findings

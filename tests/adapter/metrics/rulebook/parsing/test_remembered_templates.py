@@ -21,7 +21,7 @@ def rule(number: int) -> str:
     return f"rules:\n- seriesQuery: s\n  resources: {resources}\n  metricsQuery: '{query}'\n"
 
 
-def test_templates_of_all_tenants_together_take_a_few_megabytes(read: Callable[..., Rulebook]) -> None:
+def test_remembered_templates_of_all_tenants_take_a_few_megabytes(read: Callable[..., Rulebook]) -> None:
     """In an attack, 512 changes of MetricRules with many actions left 75 MiB."""
     assert read(rule(0)).rules
     tracemalloc.start()

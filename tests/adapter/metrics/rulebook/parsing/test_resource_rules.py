@@ -53,7 +53,7 @@ def codes(book: Rulebook) -> list[tuple[Severity, str, str | None]]:
     return [(finding.severity, finding.code, finding.rule) for finding in book.findings]
 
 
-def test_a_rule_is_a_metric_of_containers_and_one_of_nodes(read: Read) -> None:
+def test_a_rule_makes_a_metric_of_containers_and_one_of_nodes(read: Read) -> None:
     book = read(f"resourceRules:\n  memory:\n{cpu()}  cpu:\n{cpu()}  window: 5m\n")
     assert book.findings == ()
     assert [one.qualified for one in book.resource.metrics] == ["pods/cpu", "nodes/cpu", "pods/memory", "nodes/memory"]
@@ -68,7 +68,7 @@ def test_a_rule_is_a_metric_of_containers_and_one_of_nodes(read: Read) -> None:
     assert {one.rule.api for one in (pods, nodes)} == {Api.RESOURCE}
 
 
-def test_the_window_is_a_minute_where_no_other_is_given(read: Read) -> None:
+def test_the_default_window_is_a_minute(read: Read) -> None:
     assert read(rules()).resource.window_seconds == 60
 
 
@@ -98,7 +98,7 @@ MATCHERS = {
 
 
 @pytest.mark.parametrize(("width", "name", "query"), QUERIES)
-def test_values_are_grouped_by_container_and_by_namespace_where_all_are_asked_for(
+def test_values_are_grouped_by_container_and_in_wide_queries_by_namespace(
     width: str, name: str, query: str, read: Read
 ) -> None:
     asked = metric(read(rules()), name)
@@ -154,7 +154,7 @@ KUBE_PROMETHEUS = {
 
 
 @pytest.mark.parametrize("name", KUBE_PROMETHEUS)
-def test_the_usual_queries_are_proven_for_everybody(name: str, read: Read) -> None:
+def test_common_queries_have_a_proven_wide_plan(name: str, read: Read) -> None:
     key, query = KUBE_PROMETHEUS[name]
     book = read(rules(**{key: f"'{query}'"}))
     plan = plan_of(metric(book, "pods/cpu" if key == "containerQuery" else "nodes/cpu"))
@@ -169,11 +169,11 @@ def test_the_usual_queries_are_proven_for_everybody(name: str, read: Read) -> No
         ("max by (pod, container) (container_x{<<.LabelMatchers>>})", PlanKind.NAMESPACE),
     ],
 )
-def test_other_queries_are_asked_more_narrowly(query: str, kind: PlanKind, read: Read) -> None:
+def test_other_queries_have_narrower_plans(query: str, kind: PlanKind, read: Read) -> None:
     assert plan_of(metric(read(rules(containerQuery=f"'{query}'")), "pods/cpu")).kind is kind
 
 
-def test_a_planned_query_says_that_rows_are_of_containers_and_never_negative(read: Read) -> None:
+def test_a_planned_query_marks_container_rows_and_non_negative_values(read: Read) -> None:
     book = read(rules())
     asked = Asked("shop", ("web-0",), EVERYTHING)
     for kind in PlanKind:
@@ -201,7 +201,7 @@ ERRORS = [
 
 
 @pytest.mark.parametrize(("code", "text", "message"), ERRORS)
-def test_an_error_refuses_its_rule_and_no_other(code: str, text: str, message: str, read: Read) -> None:
+def test_an_error_refuses_only_its_rule(code: str, text: str, message: str, read: Read) -> None:
     book = read(f"{text}  memory:\n{cpu()}")
     assert [rule.id for rule in book.resource.rules] == ["resourceRules.memory"]
     assert [(one.id, one.api) for one in book.refused] == [("resourceRules.cpu", Api.RESOURCE)]
@@ -232,7 +232,7 @@ PARTS = [
 
 
 @pytest.mark.parametrize(("changed", "served", "message"), PARTS)
-def test_what_a_rule_cannot_tell_of_one_kind_does_not_harm_the_other(
+def test_a_rule_without_one_kind_still_serves_the_other(
     changed: dict[str, str | None], served: list[str], message: str, read: Read
 ) -> None:
     book = read(rules(**changed))
@@ -242,7 +242,7 @@ def test_what_a_rule_cannot_tell_of_one_kind_does_not_harm_the_other(
 
 
 @pytest.mark.parametrize("changed", [{"containerQuery": None, "nodeQuery": None}, {"resources": None}])
-def test_a_rule_that_can_tell_nothing_is_refused(changed: dict[str, str | None], read: Read) -> None:
+def test_a_rule_that_serves_no_kind_is_refused(changed: dict[str, str | None], read: Read) -> None:
     book = read(rules(**changed))
     assert book.resource.rules == ()
     assert [one.id for one in book.refused] == ["resourceRules.cpu"]
@@ -256,7 +256,7 @@ def test_labels_may_be_mapped_by_a_template(read: Read) -> None:
     assert metric(book, "nodes/cpu").object_label == "kube_node"
 
 
-def test_what_a_second_file_defines_again_is_an_error_there_and_the_first_counts(read: Read) -> None:
+def test_a_definition_repeated_in_a_second_file_is_an_error_and_the_first_counts(read: Read) -> None:
     first = f"resourceRules:\n  cpu:\n{cpu()}  window: 2m\n"
     second = f"resourceRules:\n  cpu:\n{cpu(nodeQuery=None)}  memory:\n{cpu()}  window: 3m\n"
     book = read(first, second)
@@ -271,7 +271,7 @@ def test_what_a_second_file_defines_again_is_an_error_there_and_the_first_counts
 
 
 @pytest.mark.parametrize("window", ["1 minute", "-1m", "1.5m", "[]"])
-def test_a_window_that_is_none_is_an_error_and_harms_no_rule(window: str, read: Read) -> None:
+def test_an_invalid_window_is_an_error_and_refuses_no_rule(window: str, read: Read) -> None:
     book = read(f"{rules()}  window: {window}\n")
     assert [rule.id for rule in book.resource.rules] == ["resourceRules.cpu"]
     assert book.resource.window_seconds == 60
@@ -282,14 +282,14 @@ def test_a_file_of_resource_rules_alone_is_not_empty(read: Read) -> None:
     assert read(rules()).findings == ()
 
 
-def test_what_an_asker_says_cannot_leave_its_matcher(read: Read) -> None:
+def test_values_of_a_request_cannot_break_out_of_their_matcher(read: Read) -> None:
     pods = metric(read(rules()), "pods/cpu")
     with pytest.raises(RenderError):
         exact_query(pods, Asked('shop"} or vector(1)#', ("web-0",), EVERYTHING))
     assert 'pod=~"web-0|x\\\\.y"' in exact_query(pods, Asked("shop", ("web-0", "x.y"), EVERYTHING))
 
 
-def test_the_report_tells_the_narrower_of_two_plans(read: Read, resolve: ResolveResource) -> None:
+def test_the_report_shows_the_narrower_of_two_plans(read: Read, resolve: ResolveResource) -> None:
     text = rules(nodeQuery="'topk(1, sum by (<<.GroupBy>>) (node_x{<<.LabelMatchers>>}))'")
     documents = [load_documents(text, "a.yaml")]
     (report,) = rulebook_report(documents, read(text), resolve).rules
@@ -312,9 +312,7 @@ LINTS = [
 
 
 @pytest.mark.parametrize(("code", "query"), LINTS)
-def test_what_is_doubtful_about_a_query_is_told_where_it_stands(
-    code: str, query: str, read: Read, resolve: ResolveResource
-) -> None:
+def test_warnings_about_a_query_have_its_line(code: str, query: str, read: Read, resolve: ResolveResource) -> None:
     text = rules(containerQuery=f'"{query}"')
     (report,) = rulebook_report([load_documents(text, "a.yaml")], read(text), resolve).rules
     found = [finding for finding in report.findings if finding.code == code]

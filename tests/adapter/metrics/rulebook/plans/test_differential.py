@@ -32,7 +32,7 @@ from tests.support.plan_trials import (
 if TYPE_CHECKING:
     from tests.support.plan_samples import AskedPrometheus
 
-_ASKERS = 4
+_REQUESTS = 4
 
 
 @pytest.mark.parametrize(
@@ -45,20 +45,20 @@ _ASKERS = 4
         pytest.param(CLUSTER_EXTERNAL, 75, 0, id="external-without-namespaces"),
     ],
 )
-def test_random_queries_give_everybody_the_exact_answer(
+def test_proven_plans_of_random_queries_give_the_exact_answer(
     prometheus: AskedPrometheus, field: Field, templates: int, seed: int
 ) -> None:
     random, tally = Random(seed), Tally()
     for template, _ in zip(field.templates(random), range(templates), strict=False):
-        try_template(prometheus, field.metric(template), random.sample(field.askers, _ASKERS), tally)
+        try_template(prometheus, field.metric(template), random.sample(field.askers, _REQUESTS), tally)
     assert not tally.differences, "\n".join(map(str, tally.differences))
     # A generator or a data set that finds nothing to compare would prove nothing.
     assert tally.wide + tally.namespace > templates / 4
     assert tally.with_values > templates / 4
 
 
-# Each refused plan would give somebody another answer than the exact query does.
-_WOULD_BE_WRONG = [
+# Each refused plan would give some request another answer than the exact query does.
+_WRONG_IF_WIDENED = [
     "topk(1, speed{<<.LabelMatchers>>})",
     "bottomk(1, speed{<<.LabelMatchers>>})",
     'absent(power{rack="x",<<.LabelMatchers>>})',
@@ -93,12 +93,12 @@ _WOULD_BE_WRONG = [
 ]
 
 
-@pytest.mark.parametrize("template", _WOULD_BE_WRONG)
-def test_a_refused_plan_would_be_wrong_for_somebody(prometheus: AskedPrometheus, template: str) -> None:
+@pytest.mark.parametrize("template", _WRONG_IF_WIDENED)
+def test_a_refused_plan_would_give_a_wrong_answer_to_some_request(prometheus: AskedPrometheus, template: str) -> None:
     metric = custom_metric(template)
     assert PlanKind.WIDE not in plan_of(metric).proven
-    askers = {asked for asked in PODS.askers if asked.selector == EVERYTHING}
-    assert any(_differs(prometheus, template, asked) for asked in askers)
+    requests = {asked for asked in PODS.askers if asked.selector == EVERYTHING}
+    assert any(_differs(prometheus, template, asked) for asked in requests)
 
 
 def _differs(prometheus: AskedPrometheus, template: str, asked: Asked) -> bool:
@@ -118,7 +118,7 @@ def test_two_samples_for_one_object_show_in_every_plan(prometheus: AskedPromethe
     assert len(values) > len({name for name, _ in values}) > 1
 
 
-def test_what_prometheus_refuses_is_no_answer(prometheus: AskedPrometheus) -> None:
+def test_a_wide_query_that_prometheus_refuses_is_reported_as_refused(prometheus: AskedPrometheus) -> None:
     template = "queue_depth{<<.LabelMatchers>>} / ignoring (container, queue, node) queue_depth{<<.LabelMatchers>>}"
     metric = custom_metric(template)
     assert plan_of(metric).kind is PlanKind.WIDE

@@ -1,4 +1,4 @@
-"""The forms in which an external metric is queried once for everybody, and the text that is then sent."""
+"""The forms in which an external metric is queried once for all requests, and the text that is then sent."""
 
 from __future__ import annotations
 
@@ -88,13 +88,13 @@ def test_one_query_for_every_selector_and_namespace(template: str, text: str, fo
         (f"sum({_F}", "the query cannot be analysed"),
     ],
 )
-def test_refused_with_the_reason(template: str, reason: str) -> None:
+def test_a_wide_plan_is_refused_with_the_reason(template: str, reason: str) -> None:
     plan = plan_of(external_metric(template), _QUEUE)
     assert plan.kind is PlanKind.EXACT
     assert reason in plan.reasons[PlanKind.WIDE]
 
 
-def test_a_plan_depends_on_the_labels_that_are_selected_by() -> None:
+def test_a_plan_depends_on_the_selected_labels() -> None:
     metric = external_metric("sum without (queue) (x{<<.LabelMatchers>>})")
     assert plan_of(metric).kind is PlanKind.WIDE
     assert plan_of(metric, frozenset({"code"})).kind is PlanKind.WIDE
@@ -102,13 +102,13 @@ def test_a_plan_depends_on_the_labels_that_are_selected_by() -> None:
 
 
 @pytest.mark.parametrize("function", ["histogram_quantile(0.9, ", "histogram_fraction(0, 1, "])
-def test_buckets_cannot_be_selected_before_they_are_joined(function: str) -> None:
+def test_histogram_buckets_cannot_be_selected_by_le(function: str) -> None:
     metric = external_metric(f"{function}x{{<<.LabelMatchers>>}})")
     assert plan_of(metric, _QUEUE).kind is PlanKind.WIDE
     assert "cannot be distinguished by `le`" in plan_of(metric, frozenset({"le"})).reason
 
 
-def test_without_a_selector_a_namespace_s_query_is_the_exact_one() -> None:
+def test_without_a_selector_the_namespace_query_is_the_exact_one() -> None:
     metric = external_metric("topk(3, x{<<.LabelMatchers>>})")
     plan = plan_of(metric)
     assert plan.kind is PlanKind.NAMESPACE
@@ -116,7 +116,7 @@ def test_without_a_selector_a_namespace_s_query_is_the_exact_one() -> None:
     assert planned_query(metric, asked, PlanKind.NAMESPACE).text == planned_query(metric, asked, PlanKind.EXACT).text
 
 
-def test_a_namespace_s_query_leaves_only_the_selector_to_be_filtered() -> None:
+def test_a_namespace_query_leaves_only_the_selector_to_be_filtered() -> None:
     metric = external_metric("sum(topk by (namespace) (3, x{<<.LabelMatchers>>})) or vector(0)")
     assert plan_of(metric).kind is PlanKind.NAMESPACE
     metric = external_metric("sum(sum by (queue) (x{<<.LabelMatchers>>})) or vector(0)")
@@ -135,19 +135,19 @@ def test_without_namespaces_only_the_selector_is_left_out() -> None:
     assert plan_of(metric, _QUEUE).reasons == {PlanKind.NAMESPACE: "no namespace restricts the query"}
 
 
-def test_with_nothing_to_restrict_every_query_may_be_asked_once() -> None:
+def test_a_query_that_no_request_restricts_has_a_wide_plan() -> None:
     metric = external_metric("topk(3, x{<<.LabelMatchers>>})", namespaced=False)
     assert plan_of(metric).kind is PlanKind.WIDE
 
 
 @pytest.mark.parametrize("template", ["{<<.LabelMatchers>>}", 'x{<<.LabelMatchers>>,job="a"}'])
-def test_a_query_that_cannot_do_without_matchers_stays_exact(template: str) -> None:
+def test_a_query_that_needs_matchers_stays_exact(template: str) -> None:
     plan = plan_of(external_metric(template, namespaced=False), _QUEUE)
     assert plan.kind is PlanKind.EXACT
     assert "cannot be analysed" in plan.reason
 
 
-def test_what_is_not_proven_is_never_edited() -> None:
+def test_an_unproven_query_is_never_edited() -> None:
     asked = Asked("shop", (), parse_selector("queue=a"))
     with pytest.raises(RenderError, match="has no wide plan for the selector 'queue=a'"):
         planned_query(external_metric("sum(x{<<.LabelMatchers>>}"), asked, PlanKind.WIDE)
@@ -162,7 +162,7 @@ def test_labels_that_need_quotes_are_not_written_into_a_query() -> None:
 
 
 @pytest.mark.parametrize("text", ["sum(y)", "min(x)", "sum by (a) (x)", "x", "sum", "sum by (queue", "((", ""])
-def test_an_edit_that_does_not_give_the_meant_tree_is_refused(text: str) -> None:
+def test_an_edit_that_does_not_give_the_expected_tree_is_refused(text: str) -> None:
     found = foldable(parse_query("sum(x)"), _QUEUE)
     assert found is not None
     if text in {"min(x)", "sum by (a) (x)"}:

@@ -110,7 +110,7 @@ def spelled(short: str) -> str:
         "F > on () group_left () topk(1, C)",
     ],
 )
-def test_proven_for_everybody(short: str) -> None:
+def test_queries_have_a_proven_wide_plan(short: str) -> None:
     plan = plan_of(custom_metric(spelled(short)))
     assert plan.reasons == {}
     assert plan.kind is PlanKind.WIDE
@@ -172,7 +172,7 @@ def test_proven_for_everybody(short: str) -> None:
         ("'<<.LabelMatchers>>'", "a literal depends on the request"),
     ],
 )
-def test_refused_altogether_with_the_reason(short: str, reason: str) -> None:
+def test_all_wider_plans_are_refused_with_the_reason(short: str, reason: str) -> None:
     plan = plan_of(custom_metric(spelled(short)))
     assert plan.kind is PlanKind.EXACT
     assert plan.reasons.keys() == {PlanKind.WIDE, PlanKind.NAMESPACE}
@@ -211,7 +211,7 @@ def test_refused_altogether_with_the_reason(short: str, reason: str) -> None:
         ("C * on (container) group_left (pod) F", "`group_left` overwrites `pod`"),
     ],
 )
-def test_refused_for_everybody_with_the_reason(short: str, reason: str) -> None:
+def test_the_wide_plan_is_refused_with_the_reason(short: str, reason: str) -> None:
     plan = plan_of(custom_metric(spelled(short)))
     assert reason in plan.reasons[PlanKind.WIDE]
 
@@ -230,7 +230,7 @@ def test_refused_for_everybody_with_the_reason(short: str, reason: str) -> None:
         "C * on (container) group_left (K) F",
     ],
 )
-def test_what_needs_the_namespace_label_is_still_proven_for_one_namespace(short: str) -> None:
+def test_queries_that_need_the_namespace_label_are_still_proven_for_one_namespace(short: str) -> None:
     plan = plan_of(custom_metric(spelled(short)))
     assert plan.kind is PlanKind.NAMESPACE
     assert plan.reason == plan.reasons[PlanKind.WIDE]
@@ -247,7 +247,7 @@ def test_what_needs_the_namespace_label_is_still_proven_for_one_namespace(short:
         ("topk by (node) (1, F)", "`topk` selects among the series of all requests"),
     ],
 )
-def test_objects_without_a_namespace_have_the_wide_plan_or_none(short: str, reason: str | None) -> None:
+def test_cluster_scoped_objects_have_the_wide_plan_or_none(short: str, reason: str | None) -> None:
     plan = plan_of(custom_metric(spelled(short), nodes=True))
     assert plan.kind is (PlanKind.EXACT if reason else PlanKind.WIDE)
     assert plan.reasons.get(PlanKind.WIDE) == reason
@@ -255,12 +255,12 @@ def test_objects_without_a_namespace_have_the_wide_plan_or_none(short: str, reas
     assert plan.reason == (reason or "proven")
 
 
-def test_the_asker_s_own_selector_may_stand_in_both_forms() -> None:
+def test_the_selector_of_a_request_may_appear_in_both_forms() -> None:
     metric = custom_metric(spelled("sum by (K) (F)"))
     assert plan_of(metric, frozenset({"code", "namespace", "pod"})).kind is PlanKind.WIDE
 
 
-def test_a_selector_that_promql_cannot_say_is_a_reason() -> None:
+def test_a_selector_that_promql_cannot_express_is_refused_with_the_reason() -> None:
     plan = plan_of(custom_metric(spelled("F")), frozenset({"app.kubernetes.io/name"}))
     assert plan.kind is PlanKind.EXACT
     assert "`app.kubernetes.io/name`" in plan.reason
@@ -307,7 +307,7 @@ def test_forms_that_differ_in_more_than_the_matchers_are_refused(exact: str, wid
     assert bool(refusal(exact, exact.replace('pod="a"', 'pod!=""'), widening)) is ('pod="b"' in exact)
 
 
-def test_matchers_beside_an_or_are_not_understood() -> None:
+def test_matchers_beside_an_or_are_refused() -> None:
     one, all_of_them = TreeMatcher("pod", "=", "a"), TreeMatcher("pod", "!=", "")
     alternatives = ((TreeMatcher("job", "=", "j"),),)
     widening = Widening(frozenset({"pod"}), (one,), (all_of_them,))
@@ -317,7 +317,7 @@ def test_matchers_beside_an_or_are_not_understood() -> None:
         )
 
 
-def test_series_cannot_be_told_apart_by_their_name() -> None:
+def test_series_cannot_be_distinguished_by_their_name() -> None:
     widening = Widening(
         frozenset({"__name__"}), (TreeMatcher("__name__", "=", "x"),), (TreeMatcher("__name__", "!=", ""),)
     )

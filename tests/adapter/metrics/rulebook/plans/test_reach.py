@@ -46,5 +46,5 @@ def test_ranges_subqueries_and_offsets_add_up(query: str, ranges: float, oldest:
         pytest.param(f"rate(x[{'9' * 5000}y])", LONGEST_SECONDS, id="more digits than Python reads"),
     ],
 )
-def test_of_a_query_that_cannot_be_read_all_ranges_count(query: str, ranges: float) -> None:
+def test_all_ranges_of_an_unreadable_query_are_added_up(query: str, ranges: float) -> None:
     assert ranges_of(parse_query_template(query)) == ranges

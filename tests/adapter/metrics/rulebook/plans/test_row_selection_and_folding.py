@@ -62,7 +62,7 @@ def test_selectors_match_as_prometheus_does(selector: str, labels: dict[str, str
     assert row_filter(None, None, parse_selector(selector))(labels) is passes
 
 
-def test_rows_of_other_namespaces_and_of_none_are_left_out() -> None:
+def test_rows_of_other_namespaces_or_without_one_are_left_out() -> None:
     rows = [Row({"space": name} if name else {}, 1.0) for name in ("shop", "bank", "")]
     assert select_rows(rows, "space", "shop", EVERYTHING) == rows[:1]
     assert select_rows(rows, None, "shop", EVERYTHING) == rows
@@ -73,7 +73,7 @@ def test_a_selector_that_compares_numbers_is_refused() -> None:
         row_filter(None, None, parse_selector("k>5"))
 
 
-def test_more_values_than_are_remembered_are_matched_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_values_beyond_the_memory_limit_are_matched_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_selection, "_MOST_REMEMBERED", 2)
     passes = row_filter(None, None, parse_selector("k in (a.c)"))
     assert [passes({"k": f"a{letter}c"}) for letter in "xyzzy"] == [True] * 5
@@ -91,7 +91,7 @@ def _selectors() -> st.SearchStrategy[Selector]:
         key,
         st.builds("!{}".format, key),
     )
-    return st.lists(one, max_size=3).map(lambda said: parse_selector(",".join(said)) if said else EVERYTHING)
+    return st.lists(one, max_size=3).map(lambda terms: parse_selector(",".join(terms)) if terms else EVERYTHING)
 
 
 _ROWS = st.lists(
@@ -116,7 +116,7 @@ def test_the_index_finds_what_the_filter_finds(
         assert index.select(label, namespace, selector) == expected
 
 
-def test_a_label_that_was_not_foreseen_costs_one_look_at_all_rows() -> None:
+def test_an_unindexed_label_costs_one_pass_over_all_rows() -> None:
     """Others may have named so many labels that there was no room for this one."""
 
     class Watched(UserDict[str, str]):
@@ -136,12 +136,12 @@ def test_a_label_that_was_not_foreseen_costs_one_look_at_all_rows() -> None:
 
 
 def _random_selector(random: Random) -> Selector:
-    said = []
+    terms = []
     for _ in range(random.choice((1, 1, 2, 3))):
         key, values = random.choice(_LABELS), random.sample(_TEXTS, random.choice((1, 2, 3)))
         forms = ("{0}={1}", "{0}!={1}", "{0} in ({2})", "{0} notin ({2})", "{0}", "!{0}")
-        said.append(random.choice(forms).format(key, values[0], ",".join(values)))
-    return parse_selector(",".join(said))
+        terms.append(random.choice(forms).format(key, values[0], ",".join(values)))
+    return parse_selector(",".join(terms))
 
 
 def test_rows_are_selected_as_prometheus_selects_series(prometheus: AskedPrometheus) -> None:
@@ -162,7 +162,7 @@ def test_rows_are_selected_as_prometheus_selects_series(prometheus: AskedPrometh
 
 @pytest.mark.parametrize("operator", ["sum", "count", "min", "max"])
 @pytest.mark.parametrize("by", [(), ("namespace",), ("code", "queue"), ("absent", "pod")])
-def test_rows_are_folded_as_prometheus_aggregates_series(
+def test_rows_are_aggregated_as_prometheus_aggregates_series(
     prometheus: AskedPrometheus, operator: str, by: tuple[str, ...]
 ) -> None:
     for metric in ("http_requests_total", "queue_depth", "odd"):
@@ -186,19 +186,19 @@ def test_rows_are_folded_as_prometheus_aggregates_series(
         ("count", (2.0, 3.0), 5.0),
     ],
 )
-def test_what_is_not_a_number_is_folded_in(operator: str, values: tuple[float, ...], folded: float) -> None:
+def test_nan_and_infinities_are_aggregated_too(operator: str, values: tuple[float, ...], folded: float) -> None:
     rows = [Row({"queue": str(number)}, value) for number, value in enumerate(values)]
     assert same_values(_values_of_rows(fold_rows(Fold(operator, ()), rows)), [((), folded)])
 
 
-def test_the_default_stands_for_no_rows_and_only_then() -> None:
+def test_the_default_is_used_only_if_there_are_no_rows() -> None:
     fold = Fold("sum", (), default=0.0)
     assert fold_rows(fold, []) == [Row({}, 0.0)]
     assert fold_rows(fold, [Row({}, 3.0)]) == [Row({}, 3.0)]
     assert fold_rows(Fold("sum", ()), []) == []
 
 
-def test_a_literal_value_is_never_taken_for_a_pattern() -> None:
+def test_a_literal_value_is_never_treated_as_a_pattern() -> None:
     assert all(quote_pattern(text) == text or "." in text for text in _TEXTS)
     assert row_filter(None, None, parse_selector("k in (b-c)"))({"k": "b-c"})
 

@@ -49,12 +49,12 @@ def part(name: str, number: int) -> str:
          'timestamp({__name__="<<.Series>>",a="1",<<.LabelMatchers>>})'),
         ("histogram_quantile(0.9, sum by (le, <<.GroupBy>>) (rate(x_bucket{<<.LabelMatchers>>}[2m])))",
          "timestamp(x_bucket{<<.LabelMatchers>>})"),
-        # What one selector selects anyway needs not be asked for twice.
+        # What one selector selects anyway need not be selected twice.
         ('x{code="500",<<.LabelMatchers>>} / x{<<.LabelMatchers>>}', "timestamp(x{<<.LabelMatchers>>})"),
         ("a{<<.LabelMatchers>>} / b{<<.LabelMatchers>>}", f"{part('a', 0)} or {part('b', 1)}"),
     ],
 )  # fmt: skip
-def test_the_times_of_a_rules_own_series_are_asked_for(query: str, times: str) -> None:
+def test_the_times_query_selects_the_rules_own_series(query: str, times: str) -> None:
     assert times_query(query) == f"min by (<<.GroupBy>>) ({times})"
     assert times_query(query, Api.EXTERNAL) == times
 
@@ -86,17 +86,17 @@ def test_the_times_of_a_rules_own_series_are_asked_for(query: str, times: str) -
         ('a{b="\\x3c<",<<.LabelMatchers>>}', "cannot be written in a template"),
     ],
 )
-def test_where_it_cannot_be_told_whose_samples_they_are_no_query_is_made(query: str, reason: str) -> None:
+def test_a_query_whose_samples_cannot_be_identified_has_no_times_query(query: str, reason: str) -> None:
     with pytest.raises(SampleAgeError) as refused:
         times_query(query)
     assert reason in str(refused.value)
 
 
-def test_a_metric_whose_rule_sets_no_limit_has_no_times() -> None:
+def test_a_metric_without_an_age_limit_has_no_times_query() -> None:
     assert times_of(custom_metric("x{<<.LabelMatchers>>}")) is None
 
 
-def test_the_times_are_asked_for_as_widely_and_for_the_same_objects() -> None:
+def test_the_times_query_has_the_same_plan_and_objects() -> None:
     times = times_of(guarded(custom_metric("sum by (<<.GroupBy>>) (rate(x{<<.LabelMatchers>>}[2m]))")))
     assert times is not None
     asked = Asked("shop", ("web-0", "web-1"), parse_selector("code=500"))
@@ -109,7 +109,7 @@ def test_the_times_are_asked_for_as_widely_and_for_the_same_objects() -> None:
     }
 
 
-def test_an_external_metrics_times_are_those_of_each_series() -> None:
+def test_the_times_of_an_external_metric_are_those_of_each_series() -> None:
     times = times_of(guarded(external_metric("sum(x{<<.LabelMatchers>>})")))
     assert times is not None
     planned = planned_query(times, Asked("shop", (), parse_selector("queue=a")), PlanKind.WIDE)
@@ -117,7 +117,7 @@ def test_an_external_metrics_times_are_those_of_each_series() -> None:
     assert (planned.namespace_label, planned.fold) == ("namespace", None)
 
 
-def test_a_rule_is_widened_only_as_far_as_both_queries_may_be() -> None:
+def test_a_rule_is_widened_only_as_far_as_both_of_its_queries_allow() -> None:
     widest = guarded(custom_metric("sum by (<<.GroupBy>>) (x{<<.LabelMatchers>>})"))
     assert plan_of(widest).kind is PlanKind.WIDE
     exact = guarded(custom_metric("topk(1, x{<<.LabelMatchers>>})"))
@@ -125,7 +125,7 @@ def test_a_rule_is_widened_only_as_far_as_both_queries_may_be() -> None:
 
 
 @pytest.mark.parametrize("field", [pytest.param(PODS, id="pods"), pytest.param(EXTERNAL, id="external")])
-def test_times_asked_widely_are_everybodys_own(prometheus: AskedPrometheus, field: Field) -> None:
+def test_wide_times_queries_give_the_exact_times(prometheus: AskedPrometheus, field: Field) -> None:
     random, tally, made = Random(7), Tally(), 0
     for template, _ in zip(field.templates(random), range(100), strict=False):
         try:

@@ -1,4 +1,4 @@
-"""A proven plan gives everybody the exact query's verdict: values, the value for no data, or the same error."""
+"""A proven plan gives every request the exact query's verdict: values, the value for no data, or the same error."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 Verdict: TypeAlias = "tuple[str, list[tuple[object, float]]]"
 
 _STAND_IN = 987654.0
-_BEARS_ANOTHER = (
+_OF_ANOTHER_NAMESPACE = (
     'label_replace({}, "namespace", "bank", "", "")',
     'label_replace({}, "namespace", "$1", "container", "(.*)")',
     "{} or queue_depth",
@@ -66,7 +66,7 @@ def _verdict(refresher: Refreshers, metric: Metric, asked: Asked, kind: PlanKind
             answer = external_answer(asking, reading, asked.namespace, asked.selector, lambda _dropped: None)
             pairs, warnings = [(tuple(sorted(row.labels.items())), row.value) for row in answer.rows], answer.warnings
     except NoSampleError:
-        # A list in which nothing is found and one that says why are one verdict.
+        # An empty list and an error with the reason for it count as one verdict.
         return "values", []
     except ReadingError as error:
         return type(error).__name__, []
@@ -83,14 +83,14 @@ def _same(one: Verdict, other: Verdict) -> bool:
 
 def _metric(field: Field, random: Random, template: str) -> Metric:
     if random.random() < 0.3:
-        template = random.choice(_BEARS_ANOTHER).format(template)
+        template = random.choice(_OF_ANOTHER_NAMESPACE).format(template)
     metric = field.metric(template)
     policy = Policy(OnNoData.VALUE, _STAND_IN)
     return replace(metric, rule=replace(metric.rule, policy=policy))
 
 
 @pytest.mark.parametrize("field", [pytest.param(PODS, id="pods"), pytest.param(EXTERNAL, id="external")])
-def test_random_queries_give_everybody_the_exact_verdict(prometheus: AskedPrometheus, field: Field) -> None:
+def test_proven_plans_of_random_queries_give_the_exact_verdict(prometheus: AskedPrometheus, field: Field) -> None:
     random, seen = Random(11), Counter[str]()
     refresher = make_house(RealAnswers(lambda query, _at: _rows(prometheus, query))).readings._loop._refresher
     for template, _ in zip(field.templates(random), range(70), strict=False):

@@ -68,7 +68,7 @@ _OF_PODS = [
         ),
         "namespace",
     ),
-    # Joins with what kube-state-metrics says of pods.
+    # Joins with the series of kube-state-metrics about pods.
     ("sum by (K) (websocket_connections{M} * on (namespace, pod) group_left (owner) kube_pod_labels)", "wide"),
     ('websocket_connections{M} and on (namespace, pod) kube_pod_info{node="n1"}', "wide"),
     ("websocket_connections{M} * on (pod) group_left (owner) kube_pod_labels", "wide"),
@@ -98,7 +98,7 @@ _OF_PODS = [
     ('sum by (pod) (label_replace(queue_depth{M}, "pod", "$1", "instance", "(.*):.*"))', "exact"),
     ("avg without (instance, code) (rate(http_requests_total{M}[5m]))", "wide"),
     ("sum without (namespace) (queue_depth{M})", "namespace"),
-    # Everybody's numbers in one's own.
+    # Numbers of all namespaces in the query of one.
     ("queue_depth{M} / scalar(sum(queue_depth))", "wide"),
     ("queue_depth{M} / scalar(sum(queue_depth{M}))", "exact"),
     ("queue_depth{M} > on () group_left () avg(queue_depth)", "wide"),
@@ -128,7 +128,9 @@ def spelled(short: str) -> str:
 
 
 @pytest.mark.parametrize(("template", "plan"), _OF_PODS)
-def test_metrics_of_pods(prometheus: AskedPrometheus, template: str, plan: str) -> None:
+def test_common_queries_of_pods_have_the_expected_plan_and_exact_answers(
+    prometheus: AskedPrometheus, template: str, plan: str
+) -> None:
     metric, tally = custom_metric(spelled(template)), Tally()
     assert plan_of(metric).kind == PlanKind(plan), plan_of(metric).reasons
     try_template(prometheus, metric, Random(1).sample(PODS.askers, 12), tally)
@@ -136,7 +138,9 @@ def test_metrics_of_pods(prometheus: AskedPrometheus, template: str, plan: str) 
 
 
 @pytest.mark.parametrize(("template", "plan"), _OF_NODES)
-def test_metrics_of_nodes(prometheus: AskedPrometheus, template: str, plan: str) -> None:
+def test_common_queries_of_nodes_have_the_expected_plan_and_exact_answers(
+    prometheus: AskedPrometheus, template: str, plan: str
+) -> None:
     metric, tally = custom_metric(spelled(template), nodes=True), Tally()
     assert plan_of(metric).kind == PlanKind(plan), plan_of(metric).reasons
     try_template(prometheus, metric, NODES.askers, tally)
@@ -144,7 +148,9 @@ def test_metrics_of_nodes(prometheus: AskedPrometheus, template: str, plan: str)
 
 
 @pytest.mark.parametrize(("template", "plan"), _EXTERNAL)
-def test_external_metrics(prometheus: AskedPrometheus, template: str, plan: str) -> None:
+def test_common_external_queries_have_the_expected_plan_and_exact_answers(
+    prometheus: AskedPrometheus, template: str, plan: str
+) -> None:
     metric, tally = external_metric(spelled(template)), Tally()
     assert plan_of(metric, frozenset({"queue", "instance"})).kind == PlanKind(plan)
     try_template(prometheus, metric, Random(1).sample(EXTERNAL.askers, 20), tally)

@@ -81,7 +81,7 @@ def served(rulebook: Rulebook) -> list[str]:
     ids=[
         "one between two",
         "the only one",
-        "in its place, though another by what it says",
+        "in its place, though its text is another",
         "all at once",
         "two of three",
         "all at once, by their places",
@@ -95,7 +95,7 @@ def served(rulebook: Rulebook) -> list[str]:
         "and broken otherwise",
     ],
 )
-def test_the_last_good_version_goes_on_in_its_place(
+def test_the_last_good_version_is_served_in_its_place(
     versions: Sequence[str], serves: str, retained: Sequence[int]
 ) -> None:
     retention = after(*versions)
@@ -146,9 +146,7 @@ def test_a_rule_without_a_broken_version_in_force_is_not_retained(versions: Sequ
         ("a b c", "a n! m!", "a"),
     ],
 )
-def test_where_nobody_can_tell_which_rule_it_was_none_goes_on_and_that_is_said(
-    before: str, now: str, serves: str
-) -> None:
+def test_a_broken_rule_of_unknown_identity_is_not_retained_and_is_reported(before: str, now: str, serves: str) -> None:
     retention = after(before, now)
     assert served(retention.rulebook) == serves.split()
     assert not retention.rulebook.retained
@@ -187,13 +185,13 @@ def rules(series: str, name: str, query: str) -> Rulebook:
         "the same name, the series is broken",
         "the same name",
         "another series, though the query is the same",
-        "the series is broken, and the rest tells nothing",
+        "the series is broken, and the rest identifies no rule",
         "another series",
         "another series, and the query of all rules",
         "another name, the series is broken",
     ],
 )
-def test_a_rule_in_the_place_of_another_is_that_one_unless_it_says_otherwise(
+def test_a_broken_rule_is_identified_by_its_place_unless_its_text_shows_another(
     now: tuple[str, str, str], *, goes_on: bool
 ) -> None:
     """A rule that was removed, for example because it leaked data, must not serve for a broken one in its place."""
@@ -238,7 +236,7 @@ def one_series(*entries: str) -> Rulebook:
         "one deleted, one new, and a name unreadable",
     ],
 )
-def test_rules_with_the_same_series_query_are_told_apart_by_their_names(before: str, now: str, serves: str) -> None:
+def test_rules_with_the_same_series_query_are_distinguished_by_their_names(before: str, now: str, serves: str) -> None:
     rulebook = retained_in(one_series(*now.split()), one_series(*before.split())).rulebook
     assert [rule.naming.template for rule in rulebook.rules] == serves.split()
 
@@ -253,7 +251,7 @@ def test_rules_with_the_same_series_query_are_told_apart_by_their_names(before: 
         ("a b c d", "?! b n d", "a b n d", [0]),
     ],
 )
-def test_a_rule_that_can_no_longer_be_read_at_all_is_recognised_by_what_is_left_around_it(
+def test_an_unreadable_rule_is_recognised_by_its_neighbours(
     before: str, now: str, serves: str, retained: Sequence[int]
 ) -> None:
     rulebook = after(before, now).rulebook
@@ -270,7 +268,7 @@ def test_a_rule_of_another_file_is_another_rule() -> None:
     assert list(moved_down.retained) == ["rules[1]"]
 
 
-def test_a_retained_rule_stands_where_its_broken_text_does_and_knows_why() -> None:
+def test_a_retained_rule_has_the_place_of_its_broken_text_and_the_reason() -> None:
     rulebook = after("a b", "n a b!").rulebook
     (rule,) = (rule for rule in rulebook.rules if rule.id in rulebook.retained)
     (refused,) = rulebook.refused
@@ -290,7 +288,7 @@ def test_a_retained_rule_stands_where_its_broken_text_does_and_knows_why() -> No
     ],
     ids=["none", "with it", "changed with it", "after it", "over further reloads"],
 )
-def test_which_rules_are_newer_than_the_version_that_goes_on(versions: Sequence[str], newer: Sequence[int]) -> None:
+def test_rules_newer_than_the_retained_version_are_known(versions: Sequence[str], newer: Sequence[int]) -> None:
     (held,) = after(*versions).rulebook.retained.values()
     assert held.newer == {f"rules[{number}]" for number in newer}
 
@@ -310,7 +308,7 @@ resourceRules:
 """
 
 
-def test_what_is_refused_of_a_resource_goes_on_by_its_name() -> None:
+def test_a_refused_resource_rule_is_retained_by_its_name() -> None:
     former = parsed({"rules.yaml": RESOURCES})
     assert [rule.id for rule in former.resource.rules] == ["resourceRules.cpu", "resourceRules.memory"]
     broken = RESOURCES.replace("(memory{<<.LabelMatchers>>})", "(memory{<<.LabelMatcher>>})")
@@ -328,7 +326,7 @@ def test_what_is_refused_of_a_resource_goes_on_by_its_name() -> None:
     assert [rule.id for rule in gone.resource.rules] == ["resourceRules.cpu"]
 
 
-def test_a_window_that_cannot_be_read_stays_what_it_was() -> None:
+def test_an_unreadable_window_keeps_its_former_value() -> None:
     former = parsed({"rules.yaml": RESOURCES + "  window: 5m\n"})
     broken = retained_in(parsed({"rules.yaml": RESOURCES + "  window: 5x\n"}), former).rulebook
     assert broken.resource.window_seconds == 300
@@ -351,18 +349,18 @@ def test_a_window_that_cannot_be_read_stays_what_it_was() -> None:
     ],
     ids=["key", "kind", "taken out", "empty", "all refused", "unknown key beside", "resources"],
 )
-def test_a_list_that_vanishes_by_an_error_is_lost_and_not_taken_out(before: str, now: str, *, is_lost: bool) -> None:
+def test_a_list_that_vanishes_by_an_error_is_lost_and_not_removed(before: str, now: str, *, is_lost: bool) -> None:
     found = lost_list(parsed({"rules.yaml": now}), parsed({"rules.yaml": before}))
     assert (found is not None) is is_lost
 
 
-def test_of_many_equal_rules_some_of_them_broken_what_holds_serves() -> None:
+def test_the_valid_ones_of_many_equal_rules_are_served() -> None:
     former = parsed({"rules.yaml": text("a " * 300 + "b")})
     rulebook = retained_in(parsed({"rules.yaml": text("a a a! " * 100 + "b")}), former).rulebook
     assert served(rulebook) == ["a"] * 200 + ["b"]
 
 
-def test_very_many_refused_entries_are_not_all_compared_with_each_other() -> None:
+def test_twenty_thousand_refused_entries_are_handled_in_time() -> None:
     former = parsed({"rules.yaml": text("a b c")})
     rubbish = parsed({"rules.yaml": text("a b! c") + "- x\n" * 20_000})
     more_rubbish = parsed({"rules.yaml": text("n a b! c") + "- x\n" * 20_000 + "- y\n"})
@@ -378,7 +376,7 @@ WORDS = st.lists(
 
 @given(st.lists(WORDS, min_size=2, max_size=4))
 @settings(max_examples=150, deadline=None)
-def test_whatever_changes_what_holds_serves_and_nothing_is_served_twice_or_from_nowhere(versions: list[str]) -> None:
+def test_after_any_changes_valid_rules_are_served_and_retained_ones_only_once(versions: list[str]) -> None:
     held: set[object] = set()
     rulebook = parsed({"rules.yaml": text(versions[0])})
     for version in versions[1:]:

@@ -1,4 +1,4 @@
-"""The refused rule that is named to a caller who asks for a missing metric."""
+"""The refused rule that is named to a caller that requests a missing metric."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def resolve(group: str, name: str) -> Resource:
         ("literally_so", Closeness.EXACT, "rules[3]"),
     ],
 )
-def test_the_refused_rule_that_would_make_the_metric_is_found(name: str, closeness: Closeness, rule: str) -> None:
+def test_the_refused_rule_that_would_provide_a_metric_is_found(name: str, closeness: Closeness, rule: str) -> None:
     refused = parse_rulebook([load_documents(RULES, "rules.yaml")], resolve).refused
     found = refused_for([refusal(one) for one in refused_of_names(refused)], name)
 
@@ -57,7 +57,7 @@ def test_the_refused_rule_that_would_make_the_metric_is_found(name: str, closene
 
 
 @pytest.mark.parametrize("name", ["http_requests_total", "other", "", "namespace_of", "cpu_seconds", "x" * 10_000])
-def test_no_rule_is_named_that_says_nothing_of_the_metric(name: str) -> None:
+def test_an_unrelated_refused_rule_is_not_named(name: str) -> None:
     refused = parse_rulebook([load_documents(RULES, "rules.yaml")], resolve).refused
 
     assert refused_for([refusal(one) for one in refused_of_names(refused)], name) is None

@@ -1,7 +1,7 @@
 """Values in every place of a query, and attempts to break out of them.
 
-For any value of any asker, the query is refused, or its tree differs from that of a harmless value only in the literal
-that holds the value.
+For any value of any request, the query is refused, or its tree differs from that of a harmless value only in the
+literal that holds the value.
 """
 
 from __future__ import annotations
@@ -96,14 +96,14 @@ def rendered(template: str, value: str) -> str:
         (f"up * <<len ({K[2:-2]})>>", "abc", "up * 3"),
         ("up{<<.LabelMatchers>>}", '"', r'up{k="\"",namespace="shop"}'),
         ("up{x='<<.LabelMatchers>>'}", "'", """up{x='k="\\'",namespace="shop"'}"""),
-        # Values decide what is asked as they are.
+        # Values are compared as they are.
         (f'<<if eq ({K[2:-2]}) `a"b`>>up<<else>>down<<end>>', 'a"b', "up"),
         (f"<<with {K[2:-2]}>>up<<else>>down<<end>>", "", "down"),
         (f'up{{x="{K}"}}', "", 'up{x=""}'),
         (f"up {K}", "", "up "),
     ],
 )
-def test_values_are_escaped_where_they_stand(template: str, value: str, query: str) -> None:
+def test_values_are_escaped_for_their_position(template: str, value: str, query: str) -> None:
     assert rendered(template, value) == query
 
 
@@ -167,7 +167,7 @@ def test_values_that_would_break_out_are_refused(template: str, value: str, mess
         rendered(template, value)
 
 
-def test_a_query_of_nothing_but_bare_values_is_looked_through_once() -> None:
+def test_a_query_of_bare_values_is_scanned_once() -> None:
     # Were each of them looked for from the beginning, this would take minutes, and time out.
     values = [Bare(2 * number, 2 * number + 1, line=number) for number in range(60_000)]
 
@@ -175,7 +175,7 @@ def test_a_query_of_nothing_but_bare_values_is_looked_through_once() -> None:
     assert misplaced("+".join([*"5" * (len(values) - 1), "x"]), values) == values[-1]
 
 
-def test_a_refusal_names_value_rule_and_line() -> None:
+def test_a_refusal_names_the_value_the_rule_and_the_line() -> None:
     raw = metric(f"up{{<<.LabelMatchers>>}}\n* {K}")
     with pytest.raises(RenderError) as caught:
         exact_query(raw, Asked("shop", ("web-0",), selecting("secrets")))
@@ -186,7 +186,7 @@ def test_a_refusal_names_value_rule_and_line() -> None:
     )
 
 
-# Whatever anybody asks. Each template reads series of the asker's namespace alone.
+# For any request, each template reads only series of the namespace of the request.
 
 IN_SHOP = 'namespace="shop"'
 TEMPLATES = (
@@ -264,7 +264,7 @@ def selectors_in(node: object) -> Iterator[SeriesSelector]:
 @pytest.mark.parametrize("template", TEMPLATES)
 @settings(max_examples=60, deadline=None)
 @given(HOSTILE, HOSTILE)
-def test_nobody_reads_series_of_another_namespace(template: str, value: str, pod: str) -> None:
+def test_no_request_reads_series_of_another_namespace(template: str, value: str, pod: str) -> None:
     query = query_of(template, "k", value, pod)
     if query is None:
         return
@@ -319,7 +319,7 @@ def test_a_key_of_a_selector_is_a_label_or_refused(key: str) -> None:
 
 
 @given(st.lists(st.sampled_from(["a", "web-0", "x.y"]), min_size=1, max_size=3), st.sampled_from(["v", "a.b", "A_1"]))
-def test_values_that_need_no_escaping_stand_as_they_were_asked(names: list[str], value: str) -> None:
+def test_values_that_need_no_escaping_are_unchanged(names: list[str], value: str) -> None:
     for template in (f'up{{x="{K}",y="{POD}"}}', f"up{{x='{K}',y=`{POD}`}} # {K}"):
         plain = template.replace(K, value).replace(POD, "|".join(names))
         assert exact_query(metric(template), Asked("shop", tuple(names), selecting(value))) == plain

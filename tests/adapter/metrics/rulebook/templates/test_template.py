@@ -9,7 +9,7 @@ from adapter.metrics.rulebook.templates.template import TemplateArguments, parse
 DATA = TemplateArguments("up", 'a="b"', {"a": "b"}, ("namespace", "pod"))
 
 
-def test_renders_the_five_fields() -> None:
+def test_the_five_fields_are_rendered() -> None:
     text = '<<.Series>> <<.LabelMatchers>> <<index .LabelValuesByName "a">> <<.GroupBy>> <<.GroupBySlice>>'
     assert parse_query_template(text).render(DATA) == 'up a="b" b namespace,pod [namespace pod]'
 
@@ -42,7 +42,7 @@ def test_a_plain_template_places_fields_and_does_nothing_else(text: str, is_plai
         ("<<(index .GroupBySlice 0)>><<range .GroupBySlice>><<$.GroupBy>><<end>>", {"GroupBySlice", "GroupBy"}),
     ],
 )
-def test_fields_are_found_wherever_they_stand(text: str, fields: set[str]) -> None:
+def test_fields_are_found_anywhere_in_a_template(text: str, fields: set[str]) -> None:
     assert parse_query_template(text).fields == fields
 
 
