@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 SCALED = ("targets:", f"- {TARGET}", "outputs: [scale]")
 
 
-def test_a_start_with_a_target_of_two_entries_is_an_error_until_one_of_them_lets_go(
+def test_a_start_with_one_target_in_two_entries_is_an_error_until_one_of_them_drops_it(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     file, registry = tmp_path / "r.yaml", CollectorRegistry()
@@ -44,7 +44,7 @@ def test_a_start_with_a_target_of_two_entries_is_an_error_until_one_of_them_lets
     assert not any(each.policy.rivals for each in reloader.current.recommendations)
 
 
-def test_the_last_good_version_of_a_refused_entry_outlives_the_worker(tmp_path: Path) -> None:
+def test_the_last_good_version_of_a_refused_entry_survives_a_restart_of_the_worker(tmp_path: Path) -> None:
     file, registry, kept = tmp_path / "r.yaml", CollectorRegistry(), KeptContents()
     file.write_text(whole(entry("a", "maxStep: 2")))
     first = ConfigurationReloader(file, registry, "x", kept)
@@ -59,6 +59,6 @@ def test_the_last_good_version_of_a_refused_entry_outlives_the_worker(tmp_path: 
     assert ConfigurationReloader(file, CollectorRegistry(), "x", kept).current == first.current
 
 
-def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
+def test_a_folder_instead_of_a_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FilesError, match=r"the folder has no \*\.yaml files: name the one to read"):
         ConfigurationReloader(tmp_path, CollectorRegistry(), "x")

@@ -79,7 +79,7 @@ class Dated(Outputs):
         self.until = {wish.target: wish.valid_until for record, until in decided for wish in wishes_of(record, until)}
 
 
-def test_a_target_that_has_had_no_value_for_long_keeps_no_call_for_another_one_from_being_sent() -> None:
+def test_a_target_without_a_value_does_not_stop_the_scale_call_for_another_target() -> None:
     outputs = Dated()
     effects = ClusterEffects(outputs, outputs, outputs)  # type: ignore[arg-type]
     both = policy(targets=(DNS, WEB))
@@ -109,12 +109,12 @@ class Many(Outputs):
     def decided(self, recommendation: str, decided: Iterable[tuple[Record, float]]) -> None:
         self.calls.append((recommendation, [str(record.each) for record, _ in decided]))
 
-    def add(self, *told: TargetEvent | float | Iterable[Record]) -> None:
-        if len(told) == 1 and isinstance(told[0], TargetEvent):
-            self.events.append(f"{told[0].reason} {told[0].target}")
+    def add(self, *arguments: TargetEvent | float | Iterable[Record]) -> None:
+        if len(arguments) == 1 and isinstance(arguments[0], TargetEvent):
+            self.events.append(f"{arguments[0].reason} {arguments[0].target}")
 
 
-def test_all_targets_of_a_recommendation_are_handed_over_together_and_news_of_each_is_an_event() -> None:
+def test_all_targets_of_a_recommendation_are_passed_on_together_and_each_new_refusal_is_an_event() -> None:
     outputs = Many()
     effects = ClusterEffects(outputs, outputs, outputs)  # type: ignore[arg-type]
     configuration = Configuration(recommendations=(Recommendation(policy(), ProportionalSettings()),))
@@ -128,7 +128,7 @@ def test_all_targets_of_a_recommendation_are_handed_over_together_and_news_of_ea
     assert outputs.events == [f"ScaleRefused {WEB}"]
 
 
-def test_an_object_that_is_refused_in_each_poll_leaves_events_for_others_of_its_namespace() -> None:
+def test_an_object_refused_in_each_poll_does_not_use_up_the_events_of_its_namespace() -> None:
     seconds, counted, objects = [0.0], list[str](), ObjectStore()
     clock = Clock(lambda: seconds[0], lambda: NOW + seconds[0])
     events = EventWriter(Direct(objects, lambda _method, _path: None), lambda _: "uid", counted.append, clock=clock)
@@ -167,7 +167,7 @@ CHANGES = {
 
 @pytest.mark.parametrize("is_late", [False, True], ids=["decided-before", "decided-after"])
 @pytest.mark.parametrize(("changed", "called"), CHANGES.values(), ids=CHANGES)
-def test_a_change_ends_the_calls_of_what_has_changed_and_of_nothing_else(
+def test_a_configuration_change_cancels_only_the_scale_calls_of_changed_recommendations(
     changed: Configuration, called: set[TargetReference], *, is_late: bool
 ) -> None:
     world, outputs = World(), Outputs()

@@ -66,19 +66,19 @@ class World:
         self.requests.note(ScaleOutcome(wish, result, owner=owner, message="because"))
 
 
-def test_a_decision_becomes_a_wish_and_none_withdraws_it() -> None:
+def test_a_decision_requests_a_resize_and_no_decision_withdraws_it() -> None:
     world = World()
     [wish] = world.polled()
     assert (wish.target, wish.resizing, wish.valid_until) == (WEB, RESIZING, 60.0)
     assert world.polled(None) == []
 
 
-def test_recommendations_without_the_output_write_nothing() -> None:
+def test_recommendations_without_the_resize_output_write_nothing() -> None:
     assert World().polled(name="other") == []
 
 
 @pytest.mark.parametrize("result", [ScaleResult.UNCHANGED, ScaleResult.REFUSED])
-def test_what_is_settled_is_left_alone_for_a_while(result: ScaleResult) -> None:
+def test_a_settled_resize_is_not_repeated_for_a_while(result: ScaleResult) -> None:
     world = World()
     world.polled()
     world.ended(result)
@@ -89,14 +89,14 @@ def test_what_is_settled_is_left_alone_for_a_while(result: ScaleResult) -> None:
 
 
 @pytest.mark.parametrize("result", [ScaleResult.OK, ScaleResult.ERROR, ScaleResult.CONFLICT])
-def test_what_may_have_to_go_on_is_wanted_again(result: ScaleResult) -> None:
+def test_an_unfinished_resize_is_requested_again(result: ScaleResult) -> None:
     world = World()
     world.polled()
     world.ended(result)
     assert len(world.polled()) == 1
 
 
-def test_what_is_in_place_is_known_until_something_is_written_again() -> None:
+def test_sizes_count_as_settled_until_the_next_write() -> None:
     world = World()
     world.polled()
     assert not world.requests.settled()
@@ -112,7 +112,7 @@ def test_what_is_in_place_is_known_until_something_is_written_again() -> None:
     assert not world.requests.settled()
 
 
-def test_a_refusal_is_known_until_a_write_succeeds_or_the_target_goes() -> None:
+def test_a_refusal_is_kept_until_a_write_succeeds_or_the_target_is_removed() -> None:
     world = World()
     world.polled()
     world.ended(ScaleResult.REFUSED, "VerticalPodAutoscaler shop/v")
@@ -128,7 +128,7 @@ def test_a_refusal_is_known_until_a_write_succeeds_or_the_target_goes() -> None:
 
 
 @pytest.mark.parametrize("result", [ScaleResult.UNCHANGED, ScaleResult.REFUSED])
-def test_what_was_found_before_another_process_led_counts_no_more(result: ScaleResult) -> None:
+def test_results_are_forgotten_when_leadership_is_lost(result: ScaleResult) -> None:
     world, nothing = World(), Nothing()
     effects = ClusterEffects(nothing, nothing, nothing, resizes=ResizeEffects(world.writer, world.requests))  # type: ignore[arg-type]
     world.polled()

@@ -60,7 +60,7 @@ def fence(seconds: float = 2.0) -> Fence:
     return Fence(seconds, lambda _: True)
 
 
-def test_the_lease_is_kept_until_the_write_under_way_has_ended() -> None:
+def test_the_lease_is_kept_until_the_write_in_progress_has_ended() -> None:
     server = Server()
     writes, lease = Writes(server), Lease(server)
     writing = threading.Thread(target=lambda: writes.replace(PATH, {}, fence()), daemon=True)
@@ -75,14 +75,14 @@ def test_the_lease_is_kept_until_the_write_under_way_has_ended() -> None:
     assert lease.ended == [1]
 
 
-def test_no_write_begins_once_the_process_stops() -> None:
+def test_no_write_starts_after_shutdown_began() -> None:
     writes = Writes(Server())
     assert writes.close(1.0)
     with pytest.raises(FencedError, match="about to end"):
         writes.replace(PATH, {}, fence())
 
 
-def test_a_write_whose_outcome_is_not_known_counts_as_long_as_the_server_may_carry_it_out() -> None:
+def test_a_write_with_unknown_outcome_counts_as_in_progress_while_the_server_may_still_apply_it() -> None:
     server = Server(loses_answers=True)
     server.released.set()
     now = 0.0

@@ -79,20 +79,20 @@ def test_the_history_outlives_the_process(world: World) -> None:
     assert world.failures == 0
 
 
-def test_a_value_that_stays_the_same_is_noted_once_a_minute(world: World) -> None:
+def test_an_unchanged_value_is_recorded_once_a_minute(world: World) -> None:
     for second in range(0, 300, 10):
         world.add(second, replace(RECORD, time=float(second)))
     assert [point.time - START for point in world.read()] == [0, 60, 120, 180, 240]
 
 
-def test_a_size_beyond_what_a_column_holds_is_left_out_and_harms_no_other_point(world: World) -> None:
+def test_a_size_too_large_for_its_column_is_left_out_and_other_points_are_kept(world: World) -> None:
     huge = replace(RECORD, name="dns", targets=(replace(RECORD.targets[0], current_replicas=10**20),))
     world.add(0, huge, RECORD)
     assert world.read("dns") == (HistoryPoint(START, 5, "ok", "linear/nodes", None),)
     assert world.read() == (HistoryPoint(START, 5, "ok", "linear/nodes", 3),)
 
 
-def test_a_recommendation_that_was_away_is_noted_at_once(world: World) -> None:
+def test_a_recommendation_that_returns_is_recorded_at_once(world: World) -> None:
     other = replace(RECORD, name="dns")
     world.add(0, RECORD, other)
     world.add(10, other)
@@ -101,7 +101,7 @@ def test_a_recommendation_that_was_away_is_noted_at_once(world: World) -> None:
     assert [point.time - START for point in world.read("dns")] == [0]
 
 
-def test_the_load_is_kept_with_its_forecast_and_the_time_of_it(world: World) -> None:
+def test_the_load_is_kept_with_its_forecast_and_the_time_of_the_forecast(world: World) -> None:
     world.add(0, predicting(100.0, 130.0, START + 120))
     world.add(60, predicting(105.0, None, None))
     world.cache = world.started()
@@ -111,13 +111,13 @@ def test_the_load_is_kept_with_its_forecast_and_the_time_of_it(world: World) -> 
     ]
 
 
-def test_a_load_that_alone_changes_is_noted_once_a_minute(world: World) -> None:
+def test_a_change_of_the_load_alone_is_recorded_once_a_minute(world: World) -> None:
     for second in range(0, 150, 10):
         world.add(second, predicting(float(second), second + 5.0, START + second + 120))
     assert [point.load.observed for point in world.read() if point.load] == [0, 60, 120]
 
 
-def test_with_many_targets_the_sums_of_load_and_forecast_are_kept(world: World) -> None:
+def test_the_sums_of_load_and_forecast_are_kept_if_there_are_many_targets(world: World) -> None:
     each = [TargetReference("apps/v1", "Deployment", "shop", name) for name in "abc"]
     found = [predicting(10.0, 13.0, START + 120, each=target) for target in each]
     world.add(0, *found, replace(RECORD, each=each[0], details=None))
@@ -128,7 +128,7 @@ def test_with_many_targets_the_sums_of_load_and_forecast_are_kept(world: World) 
     ]
 
 
-def test_points_older_than_a_day_and_points_of_a_wrong_clock_are_deleted(world: World) -> None:
+def test_points_older_than_a_day_and_points_from_a_wrong_clock_are_deleted(world: World) -> None:
     world.add(0, RECORD)
     world.cache.add(START + 10 * KEPT_SECONDS, [replace(RECORD, replicas=7)])
     world.add(KEPT_SECONDS + 1.0, RECORD)
@@ -141,7 +141,7 @@ def test_there_is_no_history_before_the_first_decision(world: World) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"no database at all, and longer than its header would be" * 50])
-def test_a_file_that_is_no_database_is_moved_aside(
+def test_a_file_that_is_not_a_database_is_moved_aside(
     content: bytes, world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     world.path.parent.mkdir()
@@ -191,7 +191,7 @@ def test_an_older_file_is_migrated(version: int, world: World) -> None:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
-def test_the_file_of_a_newer_version_is_moved_aside(world: World, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_file_of_a_newer_version_is_moved_aside(world: World, caplog: pytest.LogCaptureFixture) -> None:
     world.path.parent.mkdir()
     with closing(sqlite3.connect(world.path)) as connection:
         connection.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
@@ -201,7 +201,7 @@ def test_the_file_of_a_newer_version_is_moved_aside(world: World, caplog: pytest
     assert "replaced by an empty one" in caplog.text
 
 
-def test_a_full_disk_is_said_once_and_nothing_else_suffers(world: World, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_full_disk_is_logged_once_and_writing_resumes_later(world: World, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     world.add(0, RECORD)
     connection = world.cache._connection
@@ -219,7 +219,7 @@ def test_a_full_disk_is_said_once_and_nothing_else_suffers(world: World, caplog:
     assert caplog.records[-1].getMessage() == "the history is written again"
 
 
-def test_a_folder_that_cannot_be_written_is_no_obstacle(tmp_path: Path) -> None:
+def test_an_unwritable_folder_counts_as_one_failure_and_raises_no_error(tmp_path: Path) -> None:
     (tmp_path / "state").write_text("a file where the folder should be")
     world = World(tmp_path)
     world.add(0, RECORD)
@@ -234,7 +234,7 @@ def test_a_history_that_cannot_be_read_is_empty(world: World) -> None:
     assert world.failures == 1
 
 
-def test_the_task_writes_in_its_own_thread_and_everything_before_it_ends(world: World) -> None:
+def test_the_writing_thread_writes_everything_before_it_ends(world: World) -> None:
     stop = threading.Event()
     thread = threading.Thread(target=world.cache.run, args=(stop,))
     thread.start()
@@ -246,7 +246,7 @@ def test_the_task_writes_in_its_own_thread_and_everything_before_it_ends(world: 
     assert [point.replicas for point in world.read()] == [5, 9]
 
 
-def test_a_folder_that_cannot_be_looked_at_has_no_points(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_read_has_no_points(tmp_path: Path) -> None:
     failures: list[None] = []
     cache = HistoryCache(tmp_path / ("x" * 300) / "history.sqlite", lambda: failures.append(None))
     assert cache.read("coredns", 0.0) == ()

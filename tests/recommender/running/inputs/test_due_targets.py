@@ -42,7 +42,7 @@ def test_many_targets_take_turns() -> None:
     assert sorted(number for each in seen[-5:] for number in each) == list(range(40))
 
 
-def test_targets_that_are_to_be_scaled_come_first_and_the_others_keep_a_part() -> None:
+def test_targets_to_be_scaled_come_first_and_others_keep_a_share_of_the_lookups() -> None:
     turns = DueTargets(most=8)
     turns.decided(records(40))
     for poll in range(7):
@@ -54,7 +54,7 @@ def test_targets_that_are_to_be_scaled_come_first_and_the_others_keep_a_part() -
     assert [sum(number < 28 for number in each) for each in (first, second)] == [2, 2]
 
 
-def test_what_was_looked_up_recently_is_known_and_nothing_older() -> None:
+def test_only_recent_lookups_are_used() -> None:
     turns = DueTargets(most=8)
     turns.decided(records(3))
     turns.looked_up({target(0): Observed(TargetState(3), 100.0), target(1): Unknown("no answer")}, 100.0, 60.0)
@@ -63,7 +63,7 @@ def test_what_was_looked_up_recently_is_known_and_nothing_older() -> None:
     assert turns.looked_up({}, 170.0, 60.0) == {}
 
 
-def test_a_target_that_is_not_listed_any_more_is_not_looked_up() -> None:
+def test_a_target_that_is_no_longer_listed_is_not_looked_up() -> None:
     turns = DueTargets(most=8)
     turns.decided(records(3))
     turns.decided(records(2))

@@ -9,7 +9,7 @@ from recommender.running.inputs.fair_threads import FairThreads
 from tests.support.waiting import until
 
 
-def test_a_payer_with_slow_work_has_its_threads_alone_and_all_of_its_work_is_done() -> None:
+def test_a_payer_with_slow_work_delays_no_other_payer_and_all_of_its_work_is_done() -> None:
     release = threading.Event()
     done: list[int] = []
 
@@ -29,7 +29,7 @@ def test_a_payer_with_slow_work_has_its_threads_alone_and_all_of_its_work_is_don
     until(lambda: sorted(done) == list(range(6)))
 
 
-def test_those_who_wait_take_turns() -> None:
+def test_waiting_payers_take_turns() -> None:
     release = threading.Event()
     order: list[str] = []
 
@@ -45,7 +45,7 @@ def test_those_who_wait_take_turns() -> None:
     assert order == ["a", "b", "c", "a", "b", "a"]
 
 
-def test_work_that_fails_gives_its_thread_back() -> None:
+def test_failed_work_releases_its_thread() -> None:
     def fail() -> None:
         raise ValueError("it fails")
 

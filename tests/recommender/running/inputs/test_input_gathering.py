@@ -27,7 +27,7 @@ WANTED = LookUps(queries=frozenset({AskedQuery("quick"), AskedQuery("slow")}))
 
 
 def unused(*_: object) -> Any:  # noqa: ANN401 - never called
-    raise AssertionError("nothing of this kind was asked for")
+    raise AssertionError("nothing of this kind was requested")
 
 
 @dataclass(slots=True)
@@ -35,10 +35,10 @@ class Queries:
     """Answers `quick` at once, and `slow` when the test releases it."""
 
     released: threading.Event = field(default_factory=threading.Event)
-    asked: list[str] = field(default_factory=list)
+    queried: list[str] = field(default_factory=list)
 
     def __call__(self, query: AskedQuery) -> Observed[float] | Unknown:
-        self.asked.append(query.text)
+        self.queried.append(query.text)
         if query.text == "slow":
             self.released.wait(10)
         return Observed(float(len(query.text)), 1.0)
@@ -60,20 +60,20 @@ def gatherer(query: Callable[[AskedQuery], Observed[float] | Unknown]) -> Gather
     return Gatherer(InputSources(ClusterState, query, unused, lambda _: {}), threads, threads)
 
 
-def test_what_is_late_is_unknown_and_the_rest_is_there(queries: Queries) -> None:
+def test_a_late_answer_is_unknown_and_the_others_are_available(queries: Queries) -> None:
     inputs = gatherer(queries).gather(WANTED, SOON)
 
     assert inputs.queries["quick"] == Observed(5.0, 1.0)
     assert inputs.queries["slow"] == Unknown("the query has not been answered yet")
 
 
-def test_a_lookup_is_not_sent_again_while_it_is_under_way(queries: Queries) -> None:
+def test_a_lookup_is_not_sent_again_while_it_is_in_progress(queries: Queries) -> None:
     under_test = gatherer(queries)
     for _ in range(3):
         under_test.gather(WANTED, SOON)
 
-    assert queries.asked.count("slow") == 1
-    assert queries.asked.count("quick") == 3
+    assert queries.queried.count("slow") == 1
+    assert queries.queried.count("quick") == 3
 
 
 def no_thread(_thread: threading.Thread) -> None:
@@ -81,7 +81,7 @@ def no_thread(_thread: threading.Thread) -> None:
 
 
 @pytest.mark.parametrize("payer", ["", "shop"], ids=["of the file", "of an object"])
-def test_a_lookup_that_gets_no_thread_is_sent_once_in_the_next_poll(
+def test_a_lookup_without_a_thread_is_sent_once_in_the_next_poll(
     queries: Queries, monkeypatch: pytest.MonkeyPatch, payer: str
 ) -> None:
     threads = DaemonThreads("query", 2)
@@ -96,10 +96,10 @@ def test_a_lookup_that_gets_no_thread_is_sent_once_in_the_next_poll(
             found = under_test.gather(wanted, SOON).queries["quick"]
             assert found == Unknown("the look-up has not been sent: can't start new thread")
     assert under_test.gather(wanted, SOON).queries["quick"] == Observed(5.0, 1.0)
-    assert queries.asked == ["quick"]
+    assert queries.queried == ["quick"]
 
 
-def test_an_answer_that_was_late_counts_in_the_next_poll(queries: Queries) -> None:
+def test_a_late_answer_counts_in_the_next_poll(queries: Queries) -> None:
     under_test = gatherer(queries)
     under_test.gather(WANTED, 0.05)
     queries.released.set()
@@ -126,7 +126,7 @@ def test_a_load_that_hangs_is_unknown_and_delays_nothing_else(queries: Queries) 
     assert under_test.gather(wanted, 5.0).loads["shop"] == {}
 
 
-def test_a_lookup_that_fails_by_a_fault_harms_itself_alone() -> None:
+def test_an_internal_error_in_one_lookup_does_not_affect_others() -> None:
     def query(asked: AskedQuery) -> Observed[float] | Unknown:
         if asked.text == "slow":
             raise ZeroDivisionError("one by nothing")
@@ -139,7 +139,7 @@ def test_a_lookup_that_fails_by_a_fault_harms_itself_alone() -> None:
     assert inputs.queries["quick"] == Observed(1.0, 1.0)
 
 
-def test_lookups_that_were_slow_leave_the_threads_to_the_others() -> None:
+def test_slow_lookups_leave_the_usual_threads_to_the_others() -> None:
     """Each pool is a list of the work that it was given, which nothing else would run."""
     now, usual, slow = [0.0], list[str](), list[str]()
     asking = [""]
@@ -176,7 +176,7 @@ def test_queries_that_hang_do_not_delay_config_maps(queries: Queries) -> None:
     assert found.config_maps[name] == Observed(None, 1.0)
 
 
-def test_a_backend_that_hangs_makes_no_later_poll_wait_for_it(queries: Queries) -> None:
+def test_later_polls_do_not_wait_for_a_backend_that_hangs(queries: Queries) -> None:
     slow, quick = AskedQuery("slow", "us", "1"), AskedQuery("quick")
     threads = LookUpThreads(in_threads, in_threads)
     under_test = Gatherer(InputSources(ClusterState, queries, unused, lambda _: {}), lambda _backend: threads, threads)
@@ -190,16 +190,18 @@ def test_a_backend_that_hangs_makes_no_later_poll_wait_for_it(queries: Queries) 
     )
 
 
-def test_a_late_answer_of_a_former_prometheus_is_none_of_the_one_that_has_its_name_now(queries: Queries) -> None:
+def test_a_late_answer_of_a_former_prometheus_does_not_count_for_its_successor_of_the_same_name(
+    queries: Queries,
+) -> None:
     threads = LookUpThreads(in_threads, in_threads)
     under_test = Gatherer(InputSources(ClusterState, queries, unused, lambda _: {}), threads, threads)
     under_test.gather(LookUps(frozenset({AskedQuery("slow", "us", "former")})), 0.05)
     queries.released.set()
     under_test.gather(LookUps(frozenset({AskedQuery("slow", "us", "new")})), 10.0)
-    assert queries.asked == ["slow", "slow"]
+    assert queries.queried == ["slow", "slow"]
 
 
-def test_each_backend_has_threads_of_its_own(queries: Queries) -> None:
+def test_each_backend_has_its_own_threads(queries: Queries) -> None:
     """The threads of one backend are all busy, so that only the threads of the other one can answer."""
     busy, free = DaemonThreads("busy", 1).submit, DaemonThreads("free", 1).submit
 
@@ -211,7 +213,7 @@ def test_each_backend_has_threads_of_its_own(queries: Queries) -> None:
     assert under_test.gather(wanted, 1.0).queries == {"quick": Observed(5.0, 1.0)}
 
 
-def test_a_backend_that_was_slow_between_two_polls_has_the_threads_for_slow_lookups() -> None:
+def test_a_backend_that_was_slow_between_two_polls_uses_the_threads_for_slow_lookups() -> None:
     """Polls do not wait for these threads, so that no poll is late because of them."""
     now, waiting, usual, slow = [0.0], list["Callable[[], None]"](), list[str](), list[str]()
 

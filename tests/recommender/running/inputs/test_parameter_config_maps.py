@@ -28,20 +28,20 @@ def exists(store: ObjectStore) -> bool:
     return store.find(CONFIG_MAPS, "kube-system", "dns") is not None
 
 
-def test_what_exists_is_read_and_never_changed() -> None:
+def test_an_existing_config_map_is_read_and_never_changed() -> None:
     store = ObjectStore()
     store.put(CONFIG_MAPS, "kube-system", "dns", {"kind": "ConfigMap", "data": {"ladder": "{}"}})
     assert reading(store, DEFAULTS) == Observed(ConfigMapData({"ladder": "{}"}, "1001"), NOW)
 
 
-def test_what_is_missing_is_created_from_the_default_parameters() -> None:
+def test_a_missing_config_map_is_created_from_the_default_parameters() -> None:
     store = ObjectStore()
     assert reading(store, DEFAULTS) == Observed(ConfigMapData(DEFAULTS, "1001"), NOW)
     assert exists(store)
 
 
 @pytest.mark.parametrize(("defaults", "may_create"), [(None, True), (DEFAULTS, False)])
-def test_without_default_parameters_or_leadership_nothing_is_created(
+def test_no_config_map_is_created_without_default_parameters_or_leadership(
     defaults: dict[str, str] | None, *, may_create: bool
 ) -> None:
     store = ObjectStore()
@@ -49,13 +49,13 @@ def test_without_default_parameters_or_leadership_nothing_is_created(
     assert not exists(store)
 
 
-def test_a_dry_run_goes_on_with_the_default_parameters_and_creates_nothing() -> None:
+def test_a_dry_run_uses_the_default_parameters_and_creates_nothing() -> None:
     store = ObjectStore()
     assert reading(store, DEFAULTS, is_dry_run=True) == Observed(ConfigMapData(DEFAULTS, ""), NOW)
     assert not exists(store)
 
 
-def test_a_config_map_that_may_not_be_read_is_unknown_and_not_created() -> None:
+def test_a_config_map_that_cannot_be_read_is_unknown_and_not_created() -> None:
     store = ObjectStore()
     store.deny("get", "configmaps")
     found = reading(store, DEFAULTS)

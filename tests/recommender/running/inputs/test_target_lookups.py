@@ -66,7 +66,7 @@ class World:
         return self.lookups.look([target, target])[target]
 
 
-def test_a_target_is_known_with_its_time_and_its_uid() -> None:
+def test_a_target_is_looked_up_with_its_time_and_uid() -> None:
     world = World()
     assert world.of() == Observed(WHOLE, 1000.0)
     assert world.lookups.uid(WEB).startswith("uid-")
@@ -75,7 +75,7 @@ def test_a_target_is_known_with_its_time_and_its_uid() -> None:
     assert world.lookups.uid(WEB) == ""
 
 
-def test_a_target_whose_look_up_gets_no_thread_is_looked_up_once_in_the_next_poll(
+def test_a_target_lookup_without_a_thread_is_sent_once_in_the_next_poll(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def no_thread(_thread: threading.Thread) -> None:
@@ -110,7 +110,7 @@ def test_a_target_that_exists_and_has_no_size_is_not_absent() -> None:
     assert world.of(agent) == Unknown(f"{agent}: it exists, and its kind has no scale subresource")
 
 
-def test_with_the_rights_of_the_peer_only_the_size_is_known_and_that_is_said_once(
+def test_with_rights_for_scale_only_the_size_is_known_and_this_is_logged_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     world = World()
@@ -125,7 +125,7 @@ def test_with_the_rights_of_the_peer_only_the_size_is_known_and_that_is_said_onc
     assert world.of() == Observed(WHOLE, 1601.0)
 
 
-def test_rights_for_one_object_of_a_kind_are_not_taken_for_rights_for_all(caplog: pytest.LogCaptureFixture) -> None:
+def test_rights_for_one_object_of_a_kind_do_not_imply_rights_for_all(caplog: pytest.LogCaptureFixture) -> None:
     world = World()
     world.objects.put(DEPLOYMENTS, "shop", "other", OBJECT)
     other = replace(WEB, name="other")
@@ -142,7 +142,7 @@ def test_rights_for_one_object_of_a_kind_are_not_taken_for_rights_for_all(caplog
     assert len([path for path in world.paths if path.endswith("/other")]) == 1
 
 
-def test_without_any_rights_nothing_is_known() -> None:
+def test_a_target_is_unknown_without_any_rights() -> None:
     world = World()
     world.objects.deny("get", "deployments")
     world.objects.deny("get", "deployments/scale")
@@ -152,7 +152,7 @@ def test_without_any_rights_nothing_is_known() -> None:
     assert "forbidden" in found.reason
 
 
-def test_a_kind_that_keeps_its_size_elsewhere_is_asked_for_its_scale() -> None:
+def test_scale_is_requested_if_the_spec_of_a_kind_has_no_size() -> None:
     world = World()
     world.objects.put(MACHINE_DEPLOYMENTS, "shop", "pool", {"kind": "MachineDeployment", "spec": {"replicas": 3}})
     pool = TargetReference("cluster.x-k8s.io/v1beta1", "MachineDeployment", "shop", "pool")
@@ -178,7 +178,7 @@ class Databases:
         )
 
 
-def test_a_kind_that_keeps_its_size_elsewhere_can_be_paused_and_rolled_out() -> None:
+def test_a_kind_whose_size_is_in_scale_can_be_paused_and_rolled_out() -> None:
     databases = Resource("db.example.com", "v1", "databases", "database", "Database", True)  # noqa: FBT003
     lookups = TargetLookups(Databases(), lambda _group, _name: databases, clock=Clock(lambda: 0.0, lambda: 1000.0))
     orders = TargetReference("db.example.com/v1", "Database", "shop", "orders")
@@ -186,12 +186,12 @@ def test_a_kind_that_keeps_its_size_elsewhere_can_be_paused_and_rolled_out() -> 
 
 
 @pytest.mark.parametrize("target", [replace(WEB, kind="Gateway"), replace(WEB, api_version="v1")])
-def test_a_kind_that_is_not_served_is_not_known(target: TargetReference) -> None:
+def test_a_target_of_a_kind_that_is_not_served_is_unknown(target: TargetReference) -> None:
     found = World().of(target)
     assert isinstance(found, Unknown)
 
 
-def test_a_failure_of_one_target_is_its_own() -> None:
+def test_a_failed_lookup_of_one_target_does_not_affect_others() -> None:
     world = World()
     world.objects.put(DEPLOYMENTS, "shop", "bad", OBJECT)
 
@@ -208,7 +208,7 @@ def test_a_failure_of_one_target_is_its_own() -> None:
     }
 
 
-def test_targets_that_hang_delay_no_other_and_are_not_asked_twice_at_a_time() -> None:
+def test_targets_that_hang_do_not_delay_others_and_are_requested_once_at_a_time() -> None:
     world = World(seconds=1.0)
     released = threading.Event()
     hung = [replace(WEB, name=f"hang-{number}") for number in range(6)]
@@ -229,7 +229,7 @@ def test_targets_that_hang_delay_no_other_and_are_not_asked_twice_at_a_time() ->
         released.set()
 
 
-def test_answers_that_arrive_late_never_disturb_the_next_look() -> None:
+def test_late_answers_do_not_disturb_the_next_lookup() -> None:
     world = World(seconds=0.0)
     targets = [replace(WEB, name=f"web-{number}") for number in range(600)]
     for target in targets:
@@ -247,7 +247,7 @@ def test_answers_that_arrive_late_never_disturb_the_next_look() -> None:
 @pytest.mark.parametrize(
     "error", [DeadlineError("no answer in time"), ServerError("503", 503), ThrottledError("429", 429)]
 )
-def test_while_the_api_server_fails_the_last_answer_stands_with_its_time(error: KubernetesError) -> None:
+def test_the_last_answer_is_used_with_its_time_while_the_api_server_fails(error: KubernetesError) -> None:
     world = World()
     assert world.of() == Observed(WHOLE, 1000.0)
 
@@ -262,7 +262,7 @@ def test_while_the_api_server_fails_the_last_answer_stands_with_its_time(error: 
     assert world.of() == Observed(WHOLE, 1020.0)
 
 
-def test_a_refusal_of_the_api_server_is_believed_at_once() -> None:
+def test_a_refusal_by_the_api_server_takes_effect_at_once() -> None:
     world = World()
     assert isinstance(world.of(), Observed)
     world.objects.deny("get", "deployments")
@@ -272,7 +272,7 @@ def test_a_refusal_of_the_api_server_is_believed_at_once() -> None:
     assert not found.is_awaited
 
 
-def test_a_target_that_never_answered_is_not_waited_for_without_end() -> None:
+def test_a_target_that_never_answered_is_awaited_for_a_limited_time() -> None:
     world = World()
 
     def fail(_path: str) -> None:

@@ -53,10 +53,10 @@ class Clocks:
 class CountingClient(PrometheusClient):
     """A client that records which ranges are requested."""
 
-    asked: list[tuple[float, float]]
+    requested: list[tuple[float, float]]
 
     def range(self, query: str, *, start: float, end: float, **options: Any) -> RangeAnswer:  # noqa: ANN401 - handed on
-        self.asked.append((start, end))
+        self.requested.append((start, end))
         return super().range(query, start=start, end=end, **options)
 
 
@@ -84,7 +84,7 @@ class LoadWorld:
 
     def _counting_client(self, settings: PrometheusSettings) -> PrometheusClient:
         client = CountingClient(settings)
-        client.asked = self.ranges
+        client.requested = self.ranges
         return client
 
     def download(self) -> None:

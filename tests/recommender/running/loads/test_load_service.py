@@ -63,19 +63,19 @@ def service(tmp_path: Path) -> Iterator[Service]:
         yield made
 
 
-def test_a_configuration_alone_begins_nothing(service: Service) -> None:
+def test_a_configuration_alone_does_not_start_the_service(service: Service) -> None:
     service.use("web")
     assert not service.has_begun, "a start does not wait for numpy"
 
 
-def test_a_look_up_begins_what_the_configuration_needs(service: Service) -> None:
+def test_the_first_lookup_starts_the_service(service: Service) -> None:
     service.use("web")
     [need] = load_needs_of(configuration_of("web"))
     assert isinstance(service.loads.load(need), Unknown)
     assert service.has_begun
 
 
-def test_the_histories_begin_as_soon_as_there_is_a_need(service: Service) -> None:
+def test_the_service_starts_once_the_configuration_needs_a_history(service: Service) -> None:
     stop = threading.Event()
     keeping = threading.Thread(target=service.loads.keep_histories, args=(stop,), daemon=True)
     keeping.start()
@@ -90,7 +90,7 @@ def test_the_histories_begin_as_soon_as_there_is_a_need(service: Service) -> Non
     assert not keeping.is_alive()
 
 
-def test_a_recommendation_that_goes_before_its_history_begins_leaves_no_metric() -> None:
+def test_a_recommendation_removed_before_its_history_starts_leaves_no_metric() -> None:
     registry = CollectorRegistry()
     telemetry = LoadTelemetry(registry)
     for name in ("web", "gone"):

@@ -19,7 +19,7 @@ def recommendations(registry: CollectorRegistry) -> dict[str, int]:
     return found
 
 
-def test_a_recommendation_that_is_removed_leaves_no_series_and_takes_none_of_others() -> None:
+def test_removing_a_recommendation_removes_only_its_own_series() -> None:
     registry = CollectorRegistry()
     telemetry = LoadTelemetry(registry)
     for name in ("chat", "feed"):
@@ -35,7 +35,7 @@ def test_a_recommendation_that_is_removed_leaves_no_series_and_takes_none_of_oth
     assert recommendations(registry) == {"feed": 9}
 
 
-def test_what_ends_after_its_recommendation_was_removed_leaves_no_series() -> None:
+def test_work_that_ends_after_its_recommendation_was_removed_leaves_no_series() -> None:
     registry = CollectorRegistry()
     telemetry = LoadTelemetry(registry)
     telemetry.keep({"chat", "feed"})

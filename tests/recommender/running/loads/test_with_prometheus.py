@@ -100,17 +100,17 @@ def test_the_loads_of_another_cluster_are_neither_seen_nor_downloaded(
     assert source_of(narrowed) != source_of(PrometheusSettings(prometheus.url))
 
 
-def test_history_is_downloaded_once_and_is_what_prometheus_answers(
+def test_history_is_downloaded_once_and_matches_prometheus(
     prometheus: ScrapedPrometheus, made: Callable[..., LoadWorld], now: float
 ) -> None:
     world = made(prometheus.url, Clocks(now))
     begun(world, for_each=FOR_EACH, history_seconds=SPAN_SECONDS)
-    asked = len(world.ranges)
+    downloads = len(world.ranges)
     world.clocks.monotonic += 3000.0
     world.keeper.work()
 
     (history,) = world.keeper.all()
-    assert len(world.ranges) == asked == 1
+    assert len(world.ranges) == downloads == 1
     past = history.history([WEB, CHAT], now - 60)
     for ago in (120, 1800, 7200):
         at = (now - ago) // history.step_seconds * history.step_seconds
@@ -120,7 +120,7 @@ def test_history_is_downloaded_once_and_is_what_prometheus_answers(
         assert past.values[1, place] == pytest.approx(float(expected["chat"]))
 
 
-def test_a_restart_asks_only_for_what_was_missed(
+def test_a_restart_downloads_only_what_was_missed(
     prometheus: ScrapedPrometheus, made: Callable[..., LoadWorld], now: float
 ) -> None:
     begun(made(prometheus.url, Clocks(now - HOUR)), for_each=FOR_EACH, history_seconds=SPAN_SECONDS)
@@ -134,7 +134,7 @@ def test_a_restart_asks_only_for_what_was_missed(
     assert history.known_seconds([WEB], now)[0] == pytest.approx(SPAN_SECONDS, abs=60)
 
 
-def test_series_are_targets_and_those_without_a_name_are_left_out(
+def test_series_become_targets_and_those_without_a_name_are_left_out(
     prometheus: ScrapedPrometheus, made: Callable[..., LoadWorld], now: float
 ) -> None:
     world = made(prometheus.url, Clocks(now))
@@ -169,7 +169,7 @@ def test_connections_of_pods_are_used_as_long_as_they_are_recent(
         assert "the newest sample of last_over_time(open_before[1h]) is too old" in caplog.text
 
 
-def test_one_pod_with_a_recent_sample_hides_no_other_without_one(
+def test_a_pod_with_a_recent_sample_does_not_hide_one_without(
     prometheus: ScrapedPrometheus, made: Callable[..., LoadWorld]
 ) -> None:
     connections = Connections(limit=10, metric="last_over_time(open_of_some[1h])")
@@ -180,14 +180,14 @@ def test_one_pod_with_a_recent_sample_hides_no_other_without_one(
     assert pods[WEB] == (PodConnections(None, is_ready=True, name="a"),), "it counts as full"
 
 
-def test_what_is_not_one_value_is_unknown(prometheus: ScrapedPrometheus, made: Callable[..., LoadWorld]) -> None:
+def test_a_query_with_several_values_is_unknown(prometheus: ScrapedPrometheus, made: Callable[..., LoadWorld]) -> None:
     found = made(prometheus.url).source.load(need(EACH))
 
     assert isinstance(found, Unknown)
     assert "has 3 values: write an expression that has exactly one" in found.reason
 
 
-def test_without_a_prometheus_the_load_is_unknown_and_nothing_is_lost(made: Callable[..., LoadWorld]) -> None:
+def test_the_load_is_unknown_without_prometheus(made: Callable[..., LoadWorld]) -> None:
     world = made("http://127.0.0.1:9")
     found = world.source.load(need("load"))
     world.download()
@@ -201,7 +201,7 @@ def test_without_a_prometheus_the_load_is_unknown_and_nothing_is_lost(made: Call
     [(False, ["choice"]), (True, ["choice", "linear", "choice"])],
     ids=["in time", "the child of all is late"],
 )
-def test_a_single_decision_tries_light_models_in_one_child_if_it_can(
+def test_a_single_decision_tries_light_models_in_one_child_process_if_possible(
     prometheus: ScrapedPrometheus, tmp_path: Path, *, is_late: bool, children: list[str]
 ) -> None:
     load = "sum(connections)"

@@ -93,7 +93,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", WHOLE)
-def test_a_file_of_a_former_version_is_read_as_it_was_meant_and_written_anew(folder: Path, name: str) -> None:
+def test_a_file_of_a_former_version_is_read_correctly_and_rewritten(folder: Path, name: str) -> None:
     memories = Memories(FolderMemoryStore(folder))
     assert memories.load(name) == WHOLE[name]
     memories.remember(name, WHOLE[name])
@@ -104,7 +104,7 @@ def test_a_file_of_a_former_version_is_read_as_it_was_meant_and_written_anew(fol
 
 @pytest.mark.parametrize("name", SHARDS)
 @pytest.mark.parametrize("count", [32, 64])
-def test_former_shards_of_any_number_are_read_and_written_anew(folder: Path, name: str, count: int) -> None:
+def test_shards_of_a_former_version_are_read_whatever_their_number(folder: Path, name: str, count: int) -> None:
     for _ in range(2):
         memories = Memories(FolderMemoryStore(folder))
         memories.begin((name,), math.inf, {name: count})
@@ -113,7 +113,7 @@ def test_former_shards_of_any_number_are_read_and_written_anew(folder: Path, nam
             assert memories.load(name) == targets(SHARDS[name])
 
 
-def test_config_maps_of_a_former_version_are_read_and_written_anew() -> None:
+def test_config_maps_of_a_former_version_are_read_and_rewritten() -> None:
     objects = ObjectStore()
     for file in FILES.iterdir():
         name, _, suffix = file.name.partition(".")

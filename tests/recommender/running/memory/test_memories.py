@@ -66,7 +66,7 @@ def polled(memories: Memories, names: tuple[str, ...]) -> set[str]:
     return found
 
 
-def test_memories_that_hang_take_a_limited_part_of_each_poll_and_leave_the_others_their_turn() -> None:
+def test_memories_that_hang_take_a_limited_part_of_each_poll_and_do_not_block_others() -> None:
     names = ("a", "b", "c", "d", "good")
     store = Store(frozenset(names[:-1]))
     memories = Memories(store, lambda: store.now)
@@ -80,7 +80,7 @@ def test_memories_that_hang_take_a_limited_part_of_each_poll_and_leave_the_other
     assert set(store.read) == set(names)
 
 
-def test_a_memory_that_is_known_needs_no_time() -> None:
+def test_a_known_memory_is_not_read_again() -> None:
     store = Store()
     memories = Memories(store, lambda: store.now)
     assert polled(memories, ("good",)) == {"good"}
@@ -88,7 +88,7 @@ def test_a_memory_that_is_known_needs_no_time() -> None:
     assert "good" in polled(memories, ("a", "b", "good"))
 
 
-def test_an_older_memory_that_is_stored_meanwhile_does_not_replace_a_newer_one() -> None:
+def test_an_older_memory_stored_concurrently_does_not_replace_a_newer_one() -> None:
     store = Store()
     memories = Memories(store)
     memories.load("good")
@@ -113,7 +113,9 @@ def policy(capacity: float, time: float = 1.7e9, held_until: float | None = None
     ],
     ids=["moved-a-little", "moved", "a-hold-begins", "a-hold-is-over", "a-new-wish", "forgotten"],
 )
-def test_what_moves_with_each_poll_is_not_worth_a_write(own: PolicyMemory | None, *, is_written: bool) -> None:
+def test_a_memory_is_written_only_if_it_changed_by_more_than_each_poll_changes_it(
+    own: PolicyMemory | None, *, is_written: bool
+) -> None:
     store = Store()
     memories = Memories(store)
     memories.load("good")
@@ -124,7 +126,7 @@ def test_what_moves_with_each_poll_is_not_worth_a_write(own: PolicyMemory | None
     assert bool(store.saved) == is_written
 
 
-def test_what_moves_a_little_with_each_poll_is_written_in_the_end() -> None:
+def test_small_changes_with_each_poll_are_written_once_they_add_up() -> None:
     store = Store()
     memories = Memories(store)
     memories.load("good")
@@ -136,7 +138,7 @@ def test_what_moves_a_little_with_each_poll_is_written_in_the_end() -> None:
     assert abs((last.capacity or 0.0) - 81.0) <= 5.0
 
 
-def test_what_a_former_version_stored_is_written_anew_with_the_next_poll() -> None:
+def test_a_memory_stored_by_a_former_version_is_rewritten_with_the_next_poll() -> None:
     store = Store(is_current=False)
     memories = Memories(store)
     assert memories.load("good") == FIRST

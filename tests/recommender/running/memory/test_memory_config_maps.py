@@ -14,7 +14,7 @@ from tests.support.apiserver_kinds import CONFIG_MAPS
 from tests.support.apiserver_objects import Direct
 
 
-def test_the_next_leader_goes_on_from_what_the_last_one_stored() -> None:
+def test_a_new_leader_continues_from_the_memory_that_the_last_one_stored() -> None:
     world = World()
     first, second = world.process(), world.process()
     assert first.load("web") is None
@@ -25,7 +25,7 @@ def test_the_next_leader_goes_on_from_what_the_last_one_stored() -> None:
     assert found["metadata"]["labels"]["app.kubernetes.io/managed-by"] == "tidewatch-recommender"
 
 
-def test_what_is_not_urgent_is_written_at_most_once_in_ten_seconds() -> None:
+def test_memories_that_are_not_urgent_are_written_at_most_once_in_ten_seconds() -> None:
     world = World()
     store = world.process()
     store.load("web")
@@ -39,7 +39,7 @@ def test_what_is_not_urgent_is_written_at_most_once_in_ten_seconds() -> None:
     assert world.writes == 10
 
 
-def test_all_together_are_written_at_most_five_times_a_second() -> None:
+def test_at_most_five_memories_are_written_per_second() -> None:
     world = World()
     store = world.process()
     names = [f"web-{number}" for number in range(20)]
@@ -55,7 +55,7 @@ def test_all_together_are_written_at_most_five_times_a_second() -> None:
     assert all(world.content(name) for name in names)
 
 
-def test_an_urgent_write_waits_for_no_limit() -> None:
+def test_an_urgent_write_is_not_limited() -> None:
     world = World()
     store = world.process()
     names = [f"web-{number}" for number in range(20)]
@@ -81,7 +81,7 @@ def test_equal_content_is_not_written_again() -> None:
 
 
 @pytest.mark.parametrize("exists", [False, True])
-def test_who_may_not_write_writes_nothing(*, exists: bool) -> None:
+def test_a_fenced_process_writes_nothing(*, exists: bool) -> None:
     world = World()
     if exists:
         leader = world.process()
@@ -95,7 +95,7 @@ def test_who_may_not_write_writes_nothing(*, exists: bool) -> None:
     assert world.results[-1] == "fenced"
 
 
-def test_nothing_is_saved_before_it_was_loaded() -> None:
+def test_a_memory_is_not_saved_before_it_was_loaded() -> None:
     world = World()
     store = world.process()
     assert store.needs_load("web")
@@ -125,7 +125,7 @@ def test_the_state_of_a_newer_leader_is_never_overwritten(*, exists: bool) -> No
     assert world.stored() == THIRD
 
 
-def test_a_change_of_something_else_than_the_content_is_no_obstacle() -> None:
+def test_a_changed_label_is_kept_and_does_not_block_a_write() -> None:
     world = World()
     store = world.process()
     store.load("web")
@@ -140,7 +140,7 @@ def test_a_change_of_something_else_than_the_content_is_no_obstacle() -> None:
     assert world.stored() == SECOND
 
 
-def test_what_was_deleted_is_written_again() -> None:
+def test_a_deleted_config_map_is_written_again() -> None:
     world = World()
     store = world.process()
     store.load("web")
@@ -150,7 +150,7 @@ def test_what_was_deleted_is_written_again() -> None:
     assert world.stored() == SECOND
 
 
-def test_the_config_map_of_somebody_else_is_left_alone(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_config_map_of_another_owner_is_left_unchanged(caplog: pytest.LogCaptureFixture) -> None:
     world = World()
     theirs = {"kind": "ConfigMap", "data": {"settings": "mine"}}
     world.objects.put(CONFIG_MAPS, "monitoring", stored_name("web"), theirs)
@@ -166,7 +166,7 @@ def test_the_config_map_of_somebody_else_is_left_alone(caplog: pytest.LogCapture
     assert store.save("web", FIRST, urgent=True)
 
 
-def test_who_leads_no_more_writes_nothing_and_loads_what_the_next_leader_has_stored() -> None:
+def test_a_former_leader_writes_nothing_and_loads_what_the_next_leader_stored() -> None:
     world = World()
     leads = True
     old = ConfigMapMemoryStore(

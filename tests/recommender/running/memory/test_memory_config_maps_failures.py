@@ -41,7 +41,7 @@ def test_a_write_with_unknown_outcome_is_followed_by_a_read() -> None:
     assert world.stored() == THIRD
 
 
-def test_a_server_that_is_away_is_not_taken_for_an_empty_memory() -> None:
+def test_an_unavailable_server_is_not_treated_as_an_empty_memory() -> None:
     world = World()
     store = world.process()
     world.fail_before["GET"] = DeadlineError("no answer")
@@ -50,7 +50,7 @@ def test_a_server_that_is_away_is_not_taken_for_an_empty_memory() -> None:
     assert store.needs_load("web")
 
 
-def test_missing_rights_are_said_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_missing_rights_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     world = World()
     store = world.process()
@@ -69,7 +69,7 @@ def test_missing_rights_are_said_once(caplog: pytest.LogCaptureFixture) -> None:
     assert caplog.records[-1].getMessage() == "memories can be read and written again"
 
 
-def test_one_memory_that_fails_among_others_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_one_failing_memory_among_others_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     world = World()
     client = Direct(world.objects, lambda _method, path: world.refuse(path))
@@ -89,7 +89,7 @@ def test_one_memory_that_fails_among_others_is_said_once(caplog: pytest.LogCaptu
     assert len(caplog.records) == 2
 
 
-def test_broken_content_is_kept_in_the_log_and_replaced(caplog: pytest.LogCaptureFixture) -> None:
+def test_invalid_content_is_logged_and_replaced(caplog: pytest.LogCaptureFixture) -> None:
     world = World()
     first = world.process()
     first.load("web")
@@ -99,8 +99,8 @@ def test_broken_content_is_kept_in_the_log_and_replaced(caplog: pytest.LogCaptur
     )
     store = world.process()
     assert store.load("web") is None
-    (said,) = [one for one in caplog.records if one.levelno == logging.ERROR]
-    assert "by hand" in str(said.__dict__["fields"])
+    (logged,) = [one for one in caplog.records if one.levelno == logging.ERROR]
+    assert "by hand" in str(logged.__dict__["fields"])
     assert store.save("web", SECOND, urgent=True)
     assert world.stored() == SECOND
 
@@ -141,7 +141,7 @@ class Chaos:
 
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 2**32))
-def test_random_saves_and_failures_keep_the_limits_and_lose_nothing(seed: int) -> None:
+def test_random_saves_and_failures_respect_the_limits_and_lose_nothing(seed: int) -> None:
     chaos = Chaos(seed)
     for _ in range(120):
         chaos.step()

@@ -69,13 +69,13 @@ MEMORIES = st.builds(
 
 @settings(max_examples=60)
 @given(TEXTS, MEMORIES)
-def test_a_memory_comes_back_as_it_was(name: str, memory: Memory) -> None:
+def test_a_memory_is_decoded_as_it_was_encoded(name: str, memory: Memory) -> None:
     assert decode_memory(name, encode_memory(name, memory)) == StoredMemory(memory)
 
 
 @settings(max_examples=60)
 @given(MEMORIES, st.data())
-def test_a_document_that_was_damaged_is_refused_or_means_the_same(memory: Memory, data: st.DataObject) -> None:
+def test_a_damaged_document_is_refused_or_means_the_same(memory: Memory, data: st.DataObject) -> None:
     text = encode_memory("web", memory)
     at = data.draw(st.integers(0, len(text) - 1))
     damaged = data.draw(st.sampled_from([text[:at], text[:at] + "7" + text[at + 1 :], text[:at] + text[at + 1 :]]))
@@ -91,24 +91,24 @@ def test_a_document_that_was_damaged_is_refused_or_means_the_same(memory: Memory
     | st.sampled_from(["", "null", "{}", "[]", "[" * 100_000, '{"kind": 1}', '"\\ud800"', "NaN", "1e999"])
     | st.dictionaries(st.text(max_size=9), st.none() | st.integers() | st.text(max_size=9), max_size=4).map(json.dumps)
 )
-def test_what_is_no_document_is_refused(text: str) -> None:
+def test_text_that_is_not_a_memory_document_is_refused(text: str) -> None:
     with pytest.raises(MemoryDocumentError):
         decode_memory("web", text)
 
 
-def test_the_same_memory_is_the_same_text_whatever_the_order_of_its_rungs() -> None:
+def test_a_memory_has_the_same_text_whatever_the_order_of_its_rungs() -> None:
     own = remembered(MEMORY.own)
     turned = replace(MEMORY, own=ProportionalMemory(own.parameters, {"cores": 2, "nodes": 3}))
     assert encode_memory("web", turned) == encode_memory("web", MEMORY)
 
 
-def test_a_document_of_a_newer_schema_is_refused_as_such() -> None:
+def test_a_document_of_a_newer_schema_is_refused_with_its_version() -> None:
     newer = json.dumps({**json.loads(encode_memory("web", MEMORY)), "schemaVersion": SCHEMA_VERSION + 1, "more": {}})
     with pytest.raises(MemoryDocumentError, match="schema version 6, and this program reads up to 5"):
         decode_memory("web", newer)
 
 
-def test_holds_times_and_wishes_are_fields() -> None:
+def test_holds_times_and_wishes_are_fields_of_the_document() -> None:
     own = PolicyMemory(
         time=1e9, capacity=2.5, wishes=((1e9, 3),), reconnect=ReconnectMemory(((1e9, 3e9),), held_until=1e9 + 60)
     )
@@ -121,7 +121,7 @@ def test_holds_times_and_wishes_are_fields() -> None:
     }
 
 
-def test_a_memory_of_a_kind_that_this_program_does_not_have_is_refused() -> None:
+def test_a_memory_of_an_unknown_kind_is_refused() -> None:
     text = encode_memory("web", MEMORY)
     memory = json.loads(text)["memory"] | {"own": {"type": "lunar"}}
     content = json.dumps(memory, separators=(",", ":"))
@@ -137,28 +137,28 @@ def test_a_document_of_another_recommendation_is_refused() -> None:
         decode_memory("dns", encode_memory("web", MEMORY))
 
 
-def test_an_edit_by_hand_is_noticed() -> None:
+def test_an_edit_by_hand_is_detected() -> None:
     with pytest.raises(MemoryDocumentError, match="checksum"):
         decode_memory("web", encode_memory("web", MEMORY).replace('"replicas":11', '"replicas":12'))
 
 
-def test_a_time_that_is_not_finite_is_never_stored() -> None:
+def test_a_non_finite_time_is_never_stored() -> None:
     with pytest.raises(ValueError, match="not finite"):
         encode_memory("web", replace(MEMORY, changes=(float("nan"),)))
 
 
 @given(st.text(max_size=300))
-def test_every_name_has_a_name_that_kubernetes_allows(name: str) -> None:
+def test_every_recommendation_is_stored_under_a_name_that_kubernetes_allows(name: str) -> None:
     ObjectStore().create(
         CONFIG_MAPS, "shop", {"kind": "ConfigMap", "metadata": {"name": stored_name(name)}, "data": {}}
     )
 
 
 @given(st.text(max_size=20), st.text(max_size=20))
-def test_two_names_are_never_stored_under_one(one: str, other: str) -> None:
+def test_two_recommendations_are_never_stored_under_one_name(one: str, other: str) -> None:
     assert (stored_name(one) == stored_name(other)) == (one == other)
 
 
-def test_a_good_name_is_used_as_it_is() -> None:
+def test_a_valid_name_is_used_unchanged() -> None:
     assert stored_name("coredns") == f"{NAME_PREFIX}coredns"
     assert stored_name("CoreDNS").startswith(f"{NAME_PREFIX}coredns-")

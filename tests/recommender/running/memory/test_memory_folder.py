@@ -48,7 +48,7 @@ def test_equal_content_is_written_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("step", ["os.fsync", "os.replace"], ids=["synchronized", "renamed"])
 @pytest.mark.parametrize("before", [FIRST, None], ids=["replaced", "created"])
-def test_a_kill_before_the_content_is_synchronized_and_renamed_leaves_the_old_one(
+def test_a_kill_before_the_file_is_synced_and_renamed_leaves_the_old_content(
     step: str, before: Memory | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = FolderMemoryStore(tmp_path)
@@ -71,7 +71,7 @@ def test_a_kill_before_the_content_is_synchronized_and_renamed_leaves_the_old_on
 @pytest.mark.parametrize(
     "content", [b"", b"\xff\xfe", b"{}", encode_memory("dns", FIRST).encode()], ids=["empty", "binary", "no", "foreign"]
 )
-def test_a_broken_file_is_moved_aside_and_said(
+def test_a_broken_file_is_moved_aside_and_logged(
     content: bytes, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "tidewatch-recommender-web.json"
@@ -84,7 +84,7 @@ def test_a_broken_file_is_moved_aside_and_said(
 
 
 @pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
-def test_a_file_that_cannot_be_read_is_not_taken_for_empty_and_holds_up_no_other(
+def test_an_unreadable_file_is_not_treated_as_empty_and_does_not_block_others(
     tmp_path: Path, make: Callable[[Path], None]
 ) -> None:
     make(tmp_path / "tidewatch-recommender-web.json")
@@ -96,7 +96,7 @@ def test_a_file_that_cannot_be_read_is_not_taken_for_empty_and_holds_up_no_other
     assert FolderMemoryStore(tmp_path).load("api") == StoredMemory(FIRST)
 
 
-def test_a_full_disk_is_said_once_and_is_no_success(
+def test_a_full_disk_is_a_failure_that_is_logged_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     results: list[str] = []

@@ -45,13 +45,13 @@ def stored(store: ProcessMemoryStore) -> set[str]:
     return {f"{key.namespace}/{key.name}" for shard in shards if shard is not None for key in shard.memory.by_target}
 
 
-def test_the_next_leader_goes_on_from_what_was_remembered() -> None:
+def test_a_new_leader_continues_from_the_remembered_memories() -> None:
     store, one, several = ProcessMemoryStore(), memory(3), memory(4, WEB, API)
     Clocked(store).poll({"shop/a", "shop/b"}, shop__a=one, shop__b=several)
     assert Clocked(store).poll({"shop/a", "shop/b"}, shop__a=one, shop__b=several) == {"shop/a": one, "shop/b": several}
 
 
-def test_an_object_that_is_gone_is_forgotten_and_a_refused_one_is_not() -> None:
+def test_a_deleted_object_is_forgotten_and_a_refused_one_is_not() -> None:
     store = ProcessMemoryStore()
     first = Clocked(store)
     first.poll({"shop/a", "shop/b", "shop/c"}, shop__a=memory(3), shop__b=memory(4, WEB), shop__c=memory(5))
@@ -60,14 +60,14 @@ def test_an_object_that_is_gone_is_forgotten_and_a_refused_one_is_not() -> None:
     assert stored(store) == {"shop/a", "shop/c"}
 
 
-def test_nothing_is_forgotten_while_it_is_not_known_which_objects_there_are() -> None:
+def test_no_memory_is_forgotten_while_the_objects_are_unknown() -> None:
     store = ProcessMemoryStore()
     Clocked(store).poll({"shop/a"}, shop__a=memory(3))
     Clocked(store).poll(None)
     assert stored(store) == {"shop/a"}
 
 
-def test_before_a_scale_call_the_object_and_its_target_are_stored() -> None:
+def test_the_object_and_its_target_are_stored_before_a_scale_call() -> None:
     store = ProcessMemoryStore()
     first = Clocked(store)
     first.poll({"shop/a"}, shop__a=memory(3, WEB))
@@ -80,7 +80,7 @@ def test_before_a_scale_call_the_object_and_its_target_are_stored() -> None:
     assert Clocked(store).poll({"shop/a"}, shop__a=memory(9, WEB))["shop/a"] == memory(9, WEB)
 
 
-def test_a_memory_that_cannot_be_read_is_asked_for_once_in_a_poll() -> None:
+def test_an_unreadable_shard_is_read_once_per_poll() -> None:
     class Unavailable(ProcessMemoryStore):
         reads = 0
 

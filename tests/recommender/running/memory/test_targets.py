@@ -81,7 +81,7 @@ class World:
         return [each["binaryData"]["memory.json.gz"] for each in self.objects.listed(CONFIG_MAPS)]
 
 
-def test_the_next_leader_goes_on_from_the_shards_of_the_last_one() -> None:
+def test_a_new_leader_continues_from_the_shards_of_the_last_one() -> None:
     world = World()
     first, store = world.process()
     assert world.lead(first) == Memory()
@@ -108,9 +108,7 @@ def test_the_number_of_shards_is_fixed_and_each_is_small() -> None:
 
 @pytest.mark.parametrize(("before", "after"), [(1, 32), (2, 32), (32, 64), (64, 32)])
 @pytest.mark.parametrize("writes", [0, 1, 2, 5, 31, 33])
-def test_a_crash_while_shards_of_another_number_are_written_anew_loses_nothing(
-    before: int, after: int, writes: int
-) -> None:
+def test_a_crash_while_the_number_of_shards_changes_loses_nothing(before: int, after: int, writes: int) -> None:
     world = World()
     first, store = world.process()
     memory = memories(500)
@@ -138,7 +136,7 @@ OF_MANY = base64.b64encode(encode_shard("chat", StoredShard(10**9, Memory()))).d
 
 
 @pytest.mark.parametrize("content", ["AAAA", OF_MANY], ids=["damaged", "of-too-many"])
-def test_a_shard_that_is_broken_loses_its_targets_alone(content: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_broken_shard_loses_only_its_own_targets(content: str, caplog: pytest.LogCaptureFixture) -> None:
     world = World()
     first, store = world.process()
     memory = memories(1000)
@@ -178,7 +176,7 @@ def test_a_hold_is_stored_with_the_next_poll_and_a_size_within_half_a_minute() -
     assert world.lead(world.process()[0]) == on_hold
 
 
-def test_a_target_that_is_forgotten_leaves_its_shard() -> None:
+def test_a_forgotten_target_is_removed_from_its_shard() -> None:
     world = World()
     first, store = world.process()
     world.poll(first, store, memories(3))
@@ -205,7 +203,7 @@ def test_shards_that_take_too_long_to_read_are_read_with_the_next_polls() -> Non
     assert second.load("chat", SHARDS, world.now + 5.0) == memories(1000)
 
 
-def test_a_folder_keeps_shards_too(tmp_path: Path) -> None:
+def test_shards_are_stored_in_a_folder_too(tmp_path: Path) -> None:
     for store in (FolderMemoryStore(tmp_path), ProcessMemoryStore()):
         known = TargetMemories(store)
         for _ in range(5):

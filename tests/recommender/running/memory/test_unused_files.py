@@ -1,4 +1,4 @@
-"""Files of recommendations that were deleted while no process ran are deleted once nobody can use them any more."""
+"""Files of recommendations that were deleted while no process ran are deleted once they can no longer be used."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def left(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
 
-def test_files_that_are_too_old_to_be_used_go_and_others_stay(tmp_path: Path) -> None:
+def test_files_too_old_to_be_used_are_deleted_and_others_are_kept(tmp_path: Path) -> None:
     written = put(tmp_path, "tidewatch-recommender-a.usage", NOW)
     for name, age in (("b.usage", 9), ("c.usage", 11), ("d.usage", -11)):
         put(tmp_path, f"tidewatch-recommender-{name}", NOW - age * DAY)
@@ -47,7 +47,7 @@ def test_files_that_are_too_old_to_be_used_go_and_others_stay(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(("later", "is_dropped"), [(DAY // 2, False), (DAY, True), (-DAY, True)])
-def test_the_folder_is_looked_at_once_a_day(tmp_path: Path, later: float, *, is_dropped: bool) -> None:
+def test_the_folder_is_scanned_once_a_day(tmp_path: Path, later: float, *, is_dropped: bool) -> None:
     files = UnusedFiles(tmp_path, 10 * DAY)
     files.drop(put(tmp_path, "tidewatch-recommender-a.usage", NOW))
     old = put(tmp_path, "tidewatch-recommender-c.usage", NOW - 20 * DAY)
@@ -55,7 +55,7 @@ def test_the_folder_is_looked_at_once_a_day(tmp_path: Path, later: float, *, is_
     assert old.exists() != is_dropped
 
 
-def test_a_folder_that_is_gone_is_no_failure(tmp_path: Path) -> None:
+def test_a_missing_folder_is_not_an_error(tmp_path: Path) -> None:
     UnusedFiles(tmp_path / "gone", 10 * DAY).drop(tmp_path / "gone" / "tidewatch-recommender-a.usage")
 
 
@@ -68,7 +68,7 @@ def save_loads(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(("save", "days"), [(save_usage, 15), (save_loads, 60)], ids=["usage", "loads"])
-def test_saving_drops_what_is_older_than_the_longest_history(
+def test_saving_deletes_files_older_than_the_longest_history(
     tmp_path: Path, save: Callable[[Path], None], days: int
 ) -> None:
     save(tmp_path)

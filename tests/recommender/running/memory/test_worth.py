@@ -38,7 +38,9 @@ def held(until: float) -> PolicyMemory:
         ),
     ],
 )
-def test_only_a_hold_that_begins_or_ends_is_urgent(before: PolicyMemory, after: PolicyMemory, *, urgent: bool) -> None:
+def test_only_the_beginning_or_end_of_a_hold_is_urgent(
+    before: PolicyMemory, after: PolicyMemory, *, urgent: bool
+) -> None:
     assert is_urgent(remembered(before), remembered(after)) == urgent
 
 
@@ -46,14 +48,14 @@ def test_only_a_hold_that_begins_or_ends_is_urgent(before: PolicyMemory, after: 
     ("before", "after", "worth"),
     [({}, {"nodes": 3}, True), ({"nodes": 3}, {}, True), ({"nodes": 3}, {"nodes": 4}, False)],
 )
-def test_whether_there_were_objects_is_stored_but_not_each_number(
+def test_a_number_of_known_objects_is_stored_only_if_it_becomes_zero_or_positive(
     before: dict[str, int], after: dict[str, int], *, worth: bool
 ) -> None:
     assert changed_enough_to_write(Memory(known=before), Memory(known=after)) == worth
 
 
 @pytest.mark.parametrize("amount", [3.0, 3e9, 1e12])
-def test_an_amount_that_moves_by_more_than_a_twentieth_is_worth_a_write_however_large_it_is(amount: float) -> None:
+def test_an_amount_that_changes_by_more_than_a_twentieth_is_written_however_large_it_is(amount: float) -> None:
     before, after, near = (
         remembered(PolicyMemory(sessions=SessionMemory(open_seconds=each)))
         for each in (amount, 1.2 * amount, 1.01 * amount)

@@ -54,7 +54,7 @@ class World:
         self.source.follow()
 
 
-def test_without_knowledge_of_the_objects_the_file_counts_alone() -> None:
+def test_only_the_file_counts_while_the_objects_are_unknown() -> None:
     world = World(text=whole(ENTRY, top=TOP))
     world.source.follow()
     assert (world.names(), world.changes, world.source.current.object_names) == (["web"], [], None)
@@ -63,7 +63,7 @@ def test_without_knowledge_of_the_objects_the_file_counts_alone() -> None:
     assert world.source.current.object_names == frozenset()
 
 
-def test_objects_come_change_and_go_and_a_status_is_no_change() -> None:
+def test_objects_are_added_changed_and_removed_and_a_status_update_is_not_a_change() -> None:
     world = World()
     world.put(made())
     assert world.names() == ["shop/web"]
@@ -78,7 +78,7 @@ def test_objects_come_change_and_go_and_a_status_is_no_change() -> None:
     assert world.names() == []
 
 
-def test_a_broken_object_does_not_count_and_harms_no_other() -> None:
+def test_an_invalid_object_is_refused_and_others_are_not_affected() -> None:
     world = World()
     world.put(made("team/a"))
     world.put(made(spec={"predictive": 7}))
@@ -86,7 +86,7 @@ def test_a_broken_object_does_not_count_and_harms_no_other() -> None:
     assert world.source.admission.refusals["shop/web"].reason == "InvalidSpec"
 
 
-def test_a_changed_file_judges_all_objects_anew_at_once() -> None:
+def test_a_changed_file_revalidates_all_objects_at_once() -> None:
     world = World()
     world.put(made())
     world.put(made("team/a"))
@@ -98,7 +98,7 @@ def test_a_changed_file_judges_all_objects_anew_at_once() -> None:
     assert world.names() == []
 
 
-def test_a_file_that_disables_objects_ends_them_at_once_and_forgets_none() -> None:
+def test_disabling_objects_stops_them_at_once_and_enabling_them_brings_them_back() -> None:
     world = World()
     world.put(made())
     world.text = whole()
@@ -113,7 +113,7 @@ def test_a_file_that_disables_objects_ends_them_at_once_and_forgets_none() -> No
     assert world.names() == ["shop/web"]
 
 
-def test_a_namespace_that_changes_all_the_time_is_taken_in_less_often_than_others() -> None:
+def test_changes_of_a_busy_namespace_are_applied_at_a_limited_rate_and_do_not_delay_others() -> None:
     world = World()
     for generation in range(100):
         world.put(replace(made(), generation=generation))
@@ -125,7 +125,7 @@ def test_a_namespace_that_changes_all_the_time_is_taken_in_less_often_than_other
     assert world.source.admission.objects["shop/web"].generation == 99
 
 
-def test_a_deletion_is_taken_in_at_once_also_of_such_a_namespace() -> None:
+def test_a_deletion_in_a_rate_limited_namespace_is_applied_at_once() -> None:
     world = World()
     for generation in range(BURST + 5):
         world.put(replace(made(), generation=generation))
@@ -134,7 +134,7 @@ def test_a_deletion_is_taken_in_at_once_also_of_such_a_namespace() -> None:
     assert world.names() == []
 
 
-def test_deleting_all_objects_of_a_namespace_grants_no_new_burst() -> None:
+def test_deleting_all_objects_of_a_namespace_does_not_refill_its_burst() -> None:
     world = World()
     for _ in range(100):
         world.objects = {}

@@ -71,14 +71,14 @@ def test_a_value_is_shown_with_the_step_that_decided_it() -> None:
         ),
     ],
 )
-def test_conditions_say_whether_there_is_a_value_and_whether_it_acts(
+def test_conditions_show_whether_there_is_a_value_and_whether_it_takes_effect(
     record: Record, ready: tuple[str, str], acting: tuple[str, str]
 ) -> None:
     found = of(record)
     assert (found["Ready"], found["Acting"]) == (ready, acting)
 
 
-def test_a_value_that_is_only_published_acts_by_its_metric() -> None:
+def test_a_value_that_is_only_published_takes_effect_through_its_metric() -> None:
     assert of(RECORD, replace(POLICY, outputs=frozenset({Output.METRIC})))["Acting"] == ("True", "Published")
 
 
@@ -93,7 +93,7 @@ def test_a_refused_object_has_no_value() -> None:
     assert "value" not in status
 
 
-def test_times_stay_until_what_they_are_about_changes() -> None:
+def test_transition_times_change_only_with_their_condition() -> None:
     first = decided_status(made(), POLICY, [RECORD], NOW)
     same = decided_status(replace(made(), status=first), POLICY, [RECORD], LATER)
     assert same == first
@@ -107,7 +107,7 @@ def test_times_stay_until_what_they_are_about_changes() -> None:
     assert held["lastTransitionTime"] == "2026-01-01T00:01:00Z"
 
 
-def test_the_targets_of_series_are_summed_up() -> None:
+def test_values_of_targets_from_series_are_summed_up() -> None:
     records = [
         replace(RECORD, each=replace(WEB, name=f"w{place}"), targets=(replace(OUTCOME, target=WEB),))
         for place in range(30)
@@ -131,18 +131,18 @@ def test_the_targets_of_series_are_summed_up() -> None:
         (replace(RECORD, status=Status.HELD), True),
     ],
 )
-def test_texts_and_steps_can_wait(after: Record, *, urgent: bool) -> None:
+def test_changes_of_messages_and_steps_are_not_urgent(after: Record, *, urgent: bool) -> None:
     before = decided_status(made(), POLICY, [RECORD], NOW)
     assert is_urgent(before, decided_status(made(), POLICY, [after], NOW)) is urgent
 
 
 @pytest.mark.parametrize("status", [{"conditions": "none"}, {"conditions": [1, {}]}, {"lastTransitionTime": None}])
-def test_a_status_that_somebody_has_broken_is_made_anew(status: dict[str, Any]) -> None:
+def test_a_corrupted_status_is_replaced(status: dict[str, Any]) -> None:
     found = decided_status(replace(made(), status=status), POLICY, [RECORD], NOW)
     assert found == decided_status(made(), POLICY, [RECORD], NOW)
 
 
-def test_the_largest_status_of_its_own_is_recognized_again() -> None:
+def test_the_largest_status_is_read_back_unchanged() -> None:
     text = "x" * 5_000
     targets = tuple(replace(OUTCOME, target=replace(WEB, name=f"web-{place}"), message=text) for place in range(50))
     record = replace(RECORD, message=text, steps=(Step("linear/nodes", 3, text),) * 99, targets=targets)

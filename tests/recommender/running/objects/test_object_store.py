@@ -50,7 +50,7 @@ def test_the_oldest_objects_of_each_namespace_are_kept() -> None:
     assert (len(store), len(changes), store.unreported()) == (4, 4, frozenset({"shop"}))
 
 
-def test_what_is_beyond_the_limit_changes_nothing() -> None:
+def test_objects_beyond_the_limit_cause_no_change() -> None:
     store, changes = stored("shop/a", "shop/b")
     before = len(changes)
     for place in range(100):
@@ -61,15 +61,15 @@ def test_what_is_beyond_the_limit_changes_nothing() -> None:
 
 
 def test_a_status_that_names_the_quota_is_not_written_again() -> None:
-    told = refused_status(made("shop/c"), unread("shop", SETTINGS), 0.0)
+    refused = refused_status(made("shop/c"), unread("shop", SETTINGS), 0.0)
     store, _ = stored("shop/a", "shop/b")
-    store.put(form("shop/c", status=told))
+    store.put(form("shop/c", status=refused))
     assert store.unreported() == frozenset()
-    store.put(form("shop/c", status=told, generation=2))
+    store.put(form("shop/c", status=refused, generation=2))
     assert store.unreported() == {"shop"}
 
 
-def test_an_object_that_comes_within_the_limit_is_fetched_and_then_counts() -> None:
+def test_an_object_that_comes_within_the_limit_counts_once_it_has_been_fetched() -> None:
     store, changes = stored("shop/a", "shop/b", "shop/c")
     store.remove("shop", "a")
     assert (names(store), store.absent(), store.unreported()) == (["shop/b"], C, frozenset())
@@ -82,7 +82,7 @@ def test_an_object_that_comes_within_the_limit_is_fetched_and_then_counts() -> N
     assert (names(store), len(changes)) == (["shop/b"], before + 1)
 
 
-def test_another_limit_and_another_list_count_at_once() -> None:
+def test_a_new_limit_and_a_new_list_take_effect_at_once() -> None:
     store, _ = stored("shop/a", "shop/b", "shop/c")
     store.limit(1)
     assert (names(store), store.absent()) == (["shop/a"], frozenset())

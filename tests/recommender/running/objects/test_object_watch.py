@@ -39,20 +39,20 @@ def known(reflector: Reflector, *objects: RecommendationObject) -> set[str] | No
     return None if found is None else set(found)
 
 
-def test_all_objects_are_known_by_namespace_and_name() -> None:
+def test_objects_are_indexed_by_namespace_and_name() -> None:
     assert known(Reflector(), made("shop/a"), made("team/a")) == {"shop/a", "team/a"}
 
 
-def test_nothing_is_known_before_the_first_list_and_while_an_empty_one_is_doubted() -> None:
+def test_objects_are_unknown_before_the_first_list_and_while_an_empty_list_is_doubted() -> None:
     assert known(Reflector(synced=False)) is None
     assert known(Reflector(began_empty=True)) is None
 
 
-def test_where_the_kind_is_not_installed_there_are_no_objects() -> None:
+def test_there_are_no_objects_if_the_kind_is_not_installed() -> None:
     assert known(Reflector(synced=False, refusal=NotFoundError("no such kind", 404))) == set()
 
 
-def test_without_the_right_to_watch_what_was_known_stays() -> None:
+def test_known_objects_are_kept_without_the_right_to_watch() -> None:
     refusal = ForbiddenError("forbidden", 403)
     assert known(Reflector(refusal=refusal), made("shop/a")) == {"shop/a"}
     assert known(Reflector(synced=False, refusal=refusal)) is None

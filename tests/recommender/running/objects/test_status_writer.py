@@ -68,7 +68,7 @@ def error(kind: type[Exception], code: int) -> Exception:
     return kind("refused", code)
 
 
-def test_a_status_is_applied_to_the_very_object_and_only_once() -> None:
+def test_a_status_is_applied_once_and_only_to_the_object_with_the_same_uid() -> None:
     world = World()
     assert [world.poll(RECORD), world.poll(RECORD), world.poll(RECORD)] == [1, 0, 0]
     path, document = world.calls[0]
@@ -77,7 +77,7 @@ def test_a_status_is_applied_to_the_very_object_and_only_once() -> None:
     assert document["status"]["value"] == 3
 
 
-def test_a_value_is_written_at_once_and_a_text_when_there_is_time() -> None:
+def test_a_changed_value_is_written_at_once_and_a_changed_message_later() -> None:
     world = World()
     world.poll(RECORD)
     assert world.poll(replace(RECORD, replicas=4), after=1.0) == 1
@@ -86,7 +86,7 @@ def test_a_value_is_written_at_once_and_a_text_when_there_is_time() -> None:
     assert world.poll(text, after=CALM_SECONDS) == 1
 
 
-def test_a_process_that_does_not_lead_writes_nothing_and_the_next_leader_only_what_differs() -> None:
+def test_a_follower_writes_no_status_and_a_new_leader_writes_only_what_differs() -> None:
     world = World()
     assert world.poll(RECORD, leads=False) == 0
     world.poll(RECORD)
@@ -96,7 +96,7 @@ def test_a_process_that_does_not_lead_writes_nothing_and_the_next_leader_only_wh
     assert world.poll(RECORD) == 0
 
 
-def test_what_others_write_into_a_status_stays_until_the_own_view_changes() -> None:
+def test_what_others_write_into_a_status_stays_until_the_record_changes() -> None:
     world = World()
     world.poll(RECORD)
     world.known = {"shop/web": replace(made(), status={"value": 99})}
@@ -108,7 +108,7 @@ def test_what_others_write_into_a_status_stays_until_the_own_view_changes() -> N
     "failure",
     [error(NotFoundError, 404), error(ConflictError, 409), error(ForbiddenError, 403), error(ServerError, 500)],
 )
-def test_a_write_that_fails_is_tried_again_later_and_stops_no_other(failure: Exception) -> None:
+def test_a_failed_write_is_retried_later_and_does_not_block_others(failure: Exception) -> None:
     world = World(objects={"shop/web": made(), "team/a": made("team/a")})
     world.fails = failure
     records = (RECORD, replace(RECORD, name="team/a"))
@@ -119,7 +119,7 @@ def test_a_write_that_fails_is_tried_again_later_and_stops_no_other(failure: Exc
     assert world.poll(*records) == 0
 
 
-def test_many_statuses_are_written_at_a_limited_rate_until_all_are() -> None:
+def test_many_statuses_are_written_at_a_limited_rate_until_all_are_written() -> None:
     objects = {f"n{place}/web": made(f"n{place}/web") for place in range(100)}
     world = World(objects=objects)
     records = [replace(RECORD, name=key) for key in objects]
@@ -127,14 +127,14 @@ def test_many_statuses_are_written_at_a_limited_rate_until_all_are() -> None:
     assert written == [40, 20, 20, 20, 0]
 
 
-def test_a_namespace_with_many_objects_delays_no_status_of_another() -> None:
+def test_a_namespace_with_many_objects_does_not_delay_statuses_of_another() -> None:
     objects = {f"many/web-{place}": made(f"many/web-{place}") for place in range(200)} | {"shop/web": made()}
     world = World(objects=objects)
     world.poll(*(replace(RECORD, name=key) for key in objects))
     assert "shop" in {document["metadata"]["namespace"] for _, document in world.calls}
 
 
-def test_an_object_that_is_gone_or_another_one_gets_no_status() -> None:
+def test_a_deleted_or_recreated_object_gets_no_status() -> None:
     world = World()
     world.known = {}
     assert world.poll(RECORD) == 0
@@ -145,7 +145,7 @@ def test_an_object_that_is_gone_or_another_one_gets_no_status() -> None:
 
 
 @pytest.mark.parametrize("failure", [None, error(ConflictError, 409)], ids=["written", "lost"])
-def test_the_status_of_an_object_that_was_made_anew_does_not_wait_for_that_of_the_former_one(
+def test_a_recreated_object_does_not_wait_for_the_failed_write_of_its_predecessor(
     failure: Exception | None,
 ) -> None:
     world = World()
@@ -158,7 +158,7 @@ def test_the_status_of_an_object_that_was_made_anew_does_not_wait_for_that_of_th
     assert world.calls[-1][1]["metadata"]["uid"] == "another"
 
 
-def test_after_a_change_the_records_of_before_say_nothing_but_refusals_do() -> None:
+def test_after_a_configuration_change_refusals_are_written_but_old_records_are_not() -> None:
     world = World(objects={"shop/web": made(), "team/a": made("team/a")})
     world.writer.publish(Publication(leads=True, records=(RECORD,)))
     world.refusals["team/a"] = ObjectRefusal("TargetTaken", "it is taken")
@@ -167,7 +167,7 @@ def test_after_a_change_the_records_of_before_say_nothing_but_refusals_do() -> N
     assert [document["metadata"]["name"] for _, document in world.calls] == ["a"]
 
 
-def test_objects_beyond_the_quota_are_told_so_once_after_all_others_and_in_turns() -> None:
+def test_objects_beyond_the_quota_get_their_status_once_in_turns_and_after_all_others() -> None:
     world = World()
     for place in range(50):
         world.store.put(form(f"flood/{place:02}"))
@@ -179,9 +179,9 @@ def test_objects_beyond_the_quota_are_told_so_once_after_all_others_and_in_turns
     for _ in range(5):
         world.seconds += 1.0
         world.writer.write_due()
-    told = {document["metadata"]["name"]: document["status"] for _, document in world.calls[3:]}
+    statuses = {document["metadata"]["name"]: document["status"] for _, document in world.calls[3:]}
     assert len(world.calls) == 1 + 49 + 1
-    refused = told["49"]["conditions"][-1]
+    refused = statuses["49"]["conditions"][-1]
     assert (refused["type"], refused["status"], refused["reason"]) == ("Refused", "True", "QuotaExceeded")
     assert "recommendationObjects.maxPerNamespace" in refused["message"]
 
@@ -198,7 +198,7 @@ def test_an_object_beyond_the_quota_whose_status_cannot_be_written_is_tried_agai
     assert [world.poll(after=30.0), world.poll(after=30.0)] == [1, 0]
 
 
-def test_who_does_not_lead_tells_nobody() -> None:
+def test_a_follower_writes_no_status_to_objects_beyond_the_quota() -> None:
     world = World(objects={})
     world.store.put(form("flood/a"))
     world.store.put(form("flood/b"))

@@ -56,7 +56,7 @@ class Quiet:
         pass
 
 
-def test_an_object_cannot_keep_the_series_of_the_file_from_a_target() -> None:
+def test_a_series_of_the_file_takes_precedence_over_an_object_for_the_same_target() -> None:
     scaled = entry("each", "outputs: [scale]", kind=PREDICTIVE)
     plan = plan_of(merged(whole(scaled, top=TOP), web=linear(outputs=["scale"])))
     load = Observed(LoadInput(Prediction(PredictedLoad(2.0, 4.0, NOW + 60), "linear", "")), NOW)
@@ -71,7 +71,7 @@ def test_an_object_cannot_keep_the_series_of_the_file_from_a_target() -> None:
     assert (found["shop/web"].action, found["shop/web"].owner) == (TargetAction.REFUSED, "recommendation each")
 
 
-def test_a_changed_object_ends_no_decision_but_its_own_and_a_changed_file_ends_all() -> None:
+def test_a_changed_object_cancels_only_its_own_decision_and_a_changed_file_cancels_all() -> None:
     text = whole(entry("dns"))
     before = merged(text, a=linear(target("a")), b=linear(target("b")))
     after = merged(text, a=linear(target("other")), b=linear(target("b")), c=linear(target("c")))
@@ -80,11 +80,11 @@ def test_a_changed_object_ends_no_decision_but_its_own_and_a_changed_file_ends_a
     assert unchanged_names(before, merged(whole(entry("dns"), entry("more")), a=linear(target("a")))) is None
 
 
-def test_objects_share_one_watch_of_the_autoscalers_however_many_namespaces_they_are_in() -> None:
+def test_objects_of_all_namespaces_share_one_watch_of_autoscalers() -> None:
     assert needs_of(merged(whole(), a=linear())).autoscaler_namespaces == {""}
 
 
-def test_targets_of_objects_take_turns_and_new_ones_are_first() -> None:
+def test_targets_of_objects_take_turns_and_new_targets_are_first() -> None:
     turns = DueTargets(most=8)
     targets = [replace(WEB, name=f"w{number}") for number in range(20)]
     turns.follow(targets)
@@ -96,14 +96,14 @@ def test_targets_of_objects_take_turns_and_new_ones_are_first() -> None:
     assert turns.chosen() == {WEB}
 
 
-def test_series_that_name_another_namespace_than_the_object_has_no_target() -> None:
+def test_series_of_another_namespace_than_the_object_have_no_target() -> None:
     for_each = accepted(each()).subject.for_each
     assert target_of({"namespace": "shop", "app": "web"}, for_each) == WEB
     with pytest.raises(LoadSeriesError, match="another namespace than shop"):
         target_of({"namespace": "kube-system", "app": "coredns"}, for_each)
 
 
-def test_a_query_of_an_object_that_hangs_makes_no_later_poll_wait() -> None:
+def test_later_polls_do_not_wait_for_a_query_of_an_object_that_hangs() -> None:
     release, slow, quick = threading.Event(), AskedQuery("slow"), AskedQuery("quick")
 
     def ask(query: AskedQuery) -> Observed[float] | Unknown:
@@ -125,5 +125,5 @@ def test_a_query_of_an_object_that_hangs_makes_no_later_poll_wait() -> None:
     assert gatherer.gather(wanted, 30.0).queries["slow"] == Observed(1.0, NOW)
 
 
-def test_counters_of_objects_are_those_of_their_namespace() -> None:
+def test_objects_of_a_namespace_are_counted_together() -> None:
     assert [counted_as(name) for name in ("dns", "shop/a", "shop/b")] == ["dns", "shop/*", "shop/*"]

@@ -23,9 +23,9 @@ ANY = st.floats(-1e6, 1e6)
 
 
 @pytest.mark.parametrize(
-    ("interval_left", "asked_left", "since_decided", "seconds"),
+    ("interval_left", "requested_left", "since_decided", "seconds"),
     [
-        pytest.param(9.0, math.inf, 1.0, 9.0, id="nothing-is-asked-for"),
+        pytest.param(9.0, math.inf, 1.0, 9.0, id="nothing-is-requested"),
         pytest.param(9.0, 2.5, 1.0, 2.51, id="earlier-than-the-interval"),
         pytest.param(9.0, 3600.0, 1.0, 9.0, id="later-than-the-interval"),
         pytest.param(9.0, -5.0, 0.25, 0.75, id="in-the-past"),
@@ -35,23 +35,23 @@ ANY = st.floats(-1e6, 1e6)
         pytest.param(0.5, math.inf, math.inf, 0.5, id="nothing-was-ever-decided"),
     ],
 )
-def test_the_next_poll_comes_when_it_is_asked_for_and_never_at_once(
-    interval_left: float, asked_left: float, since_decided: float, seconds: float
+def test_the_next_poll_happens_when_it_is_requested_but_never_immediately(
+    interval_left: float, requested_left: float, since_decided: float, seconds: float
 ) -> None:
-    assert seconds_to_next_poll(interval_left, asked_left, since_decided) == seconds
+    assert seconds_to_next_poll(interval_left, requested_left, since_decided) == seconds
 
 
 @given(ANY, ANY | st.just(math.inf), st.floats(0, 1e6) | st.just(math.inf))
-def test_no_time_that_is_asked_for_leads_to_a_late_poll_or_to_one_that_is_too_soon(
-    interval_left: float, asked_left: float, since_decided: float
+def test_no_requested_time_makes_a_poll_late_or_too_early(
+    interval_left: float, requested_left: float, since_decided: float
 ) -> None:
-    seconds = seconds_to_next_poll(interval_left, asked_left, since_decided)
+    seconds = seconds_to_next_poll(interval_left, requested_left, since_decided)
     assert seconds >= max(0.0, LEAST_SECONDS_APART - since_decided)
     assert seconds <= max(interval_left, LEAST_SECONDS_APART)
-    assert seconds <= max(asked_left + LATER_SECONDS, LEAST_SECONDS_APART)
+    assert seconds <= max(requested_left + LATER_SECONDS, LEAST_SECONDS_APART)
 
 
-def test_of_several_decisions_the_earliest_time_counts() -> None:
+def test_the_earliest_time_of_several_decisions_counts() -> None:
     record = Record("one", "clusterSize", 0.0, Status.OK, "")
     made = [
         Decided("a", (Decision(record, Memory()),), None),

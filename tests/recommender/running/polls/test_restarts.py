@@ -35,7 +35,7 @@ def record_of(loop: Loop, poll: Poll) -> tuple[Record, int | None]:
     return outcome.records[PROPORTIONAL], outcome.written.get(TARGET)
 
 
-def test_a_first_list_without_nodes_shrinks_nothing_where_the_memory_knows_nodes() -> None:
+def test_a_first_list_without_nodes_does_not_scale_down_if_nodes_are_remembered() -> None:
     loop = Loop(of_one_target_each())
     assert record_of(loop, lists(0, nodes=24))[1] == 12
     assert memory_of(loop).known == {"nodes": 24}
@@ -45,21 +45,21 @@ def test_a_first_list_without_nodes_shrinks_nothing_where_the_memory_knows_nodes
     assert memory_of(loop).known == {"nodes": 24}, "another restart doubts it as well"
 
 
-def test_nodes_that_a_watch_adds_to_a_first_list_of_nothing_are_not_all_of_them() -> None:
+def test_nodes_added_by_a_watch_after_an_empty_first_list_are_not_taken_for_all_nodes() -> None:
     loop = Loop(of_one_target_each())
     loop.poll(lists(0, nodes=24))
     record, written = record_of(loop, lists(3600, nodes=3, began_empty=True))
     assert (record.replicas, written) == (None, None)
 
 
-def test_a_size_that_is_recent_is_held_meanwhile() -> None:
+def test_a_recent_size_is_held_while_an_empty_first_list_is_doubted() -> None:
     loop = Loop(of_one_target_each())
     loop.poll(lists(0, nodes=24))
     record, written = record_of(loop, lists(20, nodes=0, began_empty=True))
     assert (record.status, record.replicas, written) == (Status.HELD, 12, None)
 
 
-def test_a_second_list_without_nodes_is_believed_and_so_is_every_later_one() -> None:
+def test_a_second_list_without_nodes_is_believed_and_so_are_later_ones() -> None:
     loop = Loop(of_one_target_each())
     loop.poll(lists(0, nodes=24))
     loop.poll(lists(3600, nodes=0, began_empty=True))
@@ -68,21 +68,21 @@ def test_a_second_list_without_nodes_is_believed_and_so_is_every_later_one() -> 
     assert record_of(loop, lists(3660, nodes=0, began_empty=True))[1] == 1
 
 
-def test_a_cluster_that_never_had_nodes_has_the_size_for_none_at_once() -> None:
+def test_a_cluster_that_never_had_nodes_gets_the_size_for_no_nodes_at_once() -> None:
     loop = Loop(of_one_target_each())
     assert record_of(loop, lists(0, nodes=0, began_empty=True))[1] == 1
     assert record_of(loop, lists(5, nodes=6, began_empty=True, starts_anew=False))[1] is None, "it has 3 already"
     assert record_of(loop, lists(10, nodes=24, began_empty=True, starts_anew=False))[1] == 12
 
 
-def test_a_new_leader_goes_by_the_memory_of_the_one_before() -> None:
+def test_a_new_leader_uses_the_memory_of_the_previous_one() -> None:
     leader, other = Loop(of_one_target_each()), Loop(of_one_target_each())
     leader.poll(lists(0, nodes=24))
     other.stored = leader.stored
     assert record_of(other, lists(60, nodes=0, began_empty=True, starts_anew=False))[1] is None
 
 
-def test_the_owner_of_a_target_is_not_forgotten_by_a_first_list_without_hpas() -> None:
+def test_a_first_list_without_hpas_does_not_remove_the_owner_of_a_target() -> None:
     hpa = Autoscaler(TARGET.namespace, "hpa", {}, "apps/v1", "Deployment", TARGET.name, 1, 50, None, None, ())
     loop = Loop(of_one_target_each())
 
@@ -99,7 +99,7 @@ def test_the_owner_of_a_target_is_not_forgotten_by_a_first_list_without_hpas() -
     assert record_of(loop, with_hpas(90))[1] == 12
 
 
-def test_a_list_that_is_refused_leaves_what_is_known() -> None:
+def test_a_failed_list_leaves_the_remembered_nodes_unchanged() -> None:
     loop = Loop(of_one_target_each())
     loop.poll(lists(0, nodes=24))
     refused = replace(lists(10, nodes=0), nodes=Unknown("a list of PodList of v1"), starts_anew=True)

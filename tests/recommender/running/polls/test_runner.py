@@ -225,7 +225,7 @@ def statuses(latest: Latest) -> dict[str, Status]:
     return {record.name: record.status for record in latest.get().records}
 
 
-def test_a_recommendation_that_fails_leaves_the_others_alone() -> None:
+def test_a_recommendation_that_fails_does_not_affect_others() -> None:
     world = World({"bad": unforeseen, "good": always(3)})
     runner, latest = world.runner()
     runner.poll()
@@ -246,7 +246,7 @@ def test_a_follower_decides_nothing_and_names_the_leader() -> None:
     assert world.stood_down == 1
 
 
-def test_leadership_that_ends_during_a_poll_ends_its_effects() -> None:
+def test_a_poll_has_no_effects_if_leadership_ends_during_it() -> None:
     world = World({"good": always(3)})
     world.on_gather = lambda: setattr(world, "leads", False)
     runner, latest = world.runner()
@@ -256,7 +256,7 @@ def test_leadership_that_ends_during_a_poll_ends_its_effects() -> None:
     assert world.acted == []
 
 
-def test_a_memory_that_cannot_be_read_is_not_taken_for_empty() -> None:
+def test_an_unreadable_memory_is_not_treated_as_empty() -> None:
     world = World({"forgetful": always(3), "good": always(3)}, unavailable={"forgetful"})
     runner, latest = world.runner()
     runner.poll()
@@ -266,7 +266,7 @@ def test_a_memory_that_cannot_be_read_is_not_taken_for_empty() -> None:
     assert [name for name, _ in world.saved] == ["good"]
 
 
-def test_the_next_leader_goes_on_from_what_is_stored() -> None:
+def test_a_new_leader_continues_from_the_stored_memory() -> None:
     stored = Memory(last=LastValue(3, NOW - 100, NOW - 50), changes=(NOW - 100,))
     world = World({"good": always(4)}, memories={"good": stored})
     runner, _ = world.runner()
@@ -277,7 +277,7 @@ def test_the_next_leader_goes_on_from_what_is_stored() -> None:
     assert memory.changes == (NOW - 100, NOW)
 
 
-def test_a_poll_that_only_confirms_the_value_writes_nothing() -> None:
+def test_a_poll_that_only_confirms_the_value_saves_no_memory() -> None:
     world = World({"good": always(3)})
     runner, _ = world.runner()
     runner.poll()
@@ -289,7 +289,7 @@ def test_a_poll_that_only_confirms_the_value_writes_nothing() -> None:
     assert len(world.saved) == writes
 
 
-def test_what_another_leader_may_have_changed_is_read_again() -> None:
+def test_memories_are_read_again_after_leadership_was_lost() -> None:
     world = World({"good": always(3)})
     runner, _ = world.runner()
     runner.poll()
@@ -301,7 +301,7 @@ def test_what_another_leader_may_have_changed_is_read_again() -> None:
     assert world.saved[-1][1].changes == (NOW, NOW), "9 to 3 is a change"
 
 
-def test_a_note_is_logged_when_it_comes_and_when_it_goes(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_note_is_logged_when_it_appears_and_when_it_disappears(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "recommender.running.polls.recommendation_log")
     world = World({"good": always(3)})
     runner, _ = world.runner()
@@ -329,7 +329,7 @@ def test_each_reason_for_having_no_value_is_logged_once(caplog: pytest.LogCaptur
     assert lines == [1, 1, 0, 0, 1, 1]
 
 
-def test_a_change_of_the_cluster_leads_to_a_poll_before_the_interval_is_over() -> None:
+def test_a_change_of_the_cluster_triggers_a_poll_before_the_interval_is_over() -> None:
     polls = threading.Semaphore(0)
     world = World({"good": always(3)})
     world.on_gather = polls.release
@@ -345,7 +345,7 @@ def test_a_change_of_the_cluster_leads_to_a_poll_before_the_interval_is_over() -
     assert not thread.is_alive()
 
 
-def test_a_configuration_that_changes_during_a_poll_ends_its_effects() -> None:
+def test_a_poll_has_no_effects_if_the_configuration_changes_during_it() -> None:
     world = World({"removed": always(3)})
     world.on_gather = lambda: setattr(world, "calculate", {"new": always(4)})
     runner, latest = world.runner()

@@ -174,14 +174,14 @@ def first_looked_at(world: Cluster, name: str, came: float) -> float:
         pytest.param((), 0, (0.0, 10.0, 20.0), id="nothing-comes"),
     ],
 )
-def test_a_decision_is_made_when_a_pod_counts_and_otherwise_as_before(
+def test_a_decision_is_made_as_soon_as_a_pod_counts_and_otherwise_at_the_interval(
     arrivals: tuple[float, ...], delay: float, decided: tuple[float, ...]
 ) -> None:
     world = lived_through(arrivals, delay, 10, decided[-1] + 1)
     assert [now - START for now, _ in world.decisions] == pytest.approx(decided, abs=TOLERANCE)
 
 
-def test_no_pod_that_comes_to_an_idle_cluster_waits_for_the_interval() -> None:
+def test_a_pod_that_arrives_in_an_idle_cluster_does_not_wait_for_the_interval() -> None:
     world = lived_through((7.3,), 0, 60, 59)
     assert first_looked_at(world, "p0", 7.3) == pytest.approx(7.3 + SETTLING_SECONDS, abs=TOLERANCE)
 
@@ -192,7 +192,7 @@ def test_no_pod_that_comes_to_an_idle_cluster_waits_for_the_interval() -> None:
     st.sampled_from([0, 0.4, 2.5, 6]),
     st.sampled_from([1, 10, 60]),
 )
-def test_at_most_one_decision_a_second_and_no_pod_is_looked_at_later_than_a_second_after_it_counts(
+def test_decisions_are_a_second_apart_and_consider_each_pod_within_a_second_after_it_counts(
     arrivals: list[float], delay: float, poll_seconds: float
 ) -> None:
     world = lived_through(arrivals, delay, poll_seconds, 18)

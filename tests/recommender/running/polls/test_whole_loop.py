@@ -160,7 +160,7 @@ class Decided:
 @seed(22)
 @settings(max_examples=80)
 @given(settings_of_both(), polls())
-def test_no_size_leaves_its_bounds_and_none_follows_from_old_data(setting: Setting, sequence: list[Poll]) -> None:
+def test_sizes_stay_within_bounds_and_never_follow_from_old_data(setting: Setting, sequence: list[Poll]) -> None:
     loop, known = Loop(setting.text), dict[TargetReference, list[Decided]]()
     for poll in sequence:
         outcome = loop.poll(poll)
@@ -193,7 +193,7 @@ def test_no_size_leaves_its_bounds_and_none_follows_from_old_data(setting: Setti
 @seed(22)
 @settings(max_examples=80)
 @given(settings_of_both(), polls(), polls(), st.data())
-def test_neither_old_data_nor_another_target_changes_a_size(
+def test_old_data_and_other_targets_do_not_change_a_size(
     setting: Setting, sequence: list[Poll], others: list[Poll], data: st.DataObject
 ) -> None:
     name = data.draw(st.sampled_from(sorted(setting.targets)))
@@ -265,7 +265,9 @@ def of_one_target_each(low: int = 1, high: int = 40) -> str:
         (PREDICTIVE, {"gate": Observed(1.0, START + 30)}),
     ],
 )
-def test_a_fact_from_the_future_beside_a_recent_one_is_not_recent(name: str, changes: dict[str, Any]) -> None:
+def test_an_input_with_a_time_in_the_future_is_stale_even_beside_a_recent_one(
+    name: str, changes: dict[str, Any]
+) -> None:
     outcome = Loop(of_one_target_each()).poll(known(**changes))
     record = outcome.records[name]
     assert (record.status, record.replicas) == (Status.STALE, None)

@@ -183,7 +183,7 @@ SIZES: Final = st.tuples(st.integers(LOWEST, HIGHEST), st.integers(LOWEST, HIGHE
 @seed(22)
 @settings(max_examples=60)
 @given(st.sampled_from([LISTED, BY_SERIES]), st.sampled_from(sorted(BRAKES)), SIZES, TURNS)
-def test_no_write_breaks_a_bound_a_brake_or_an_owner(
+def test_no_write_violates_a_bound_a_brake_or_an_owner(
     kind: str, brake: str, sizes: tuple[int, int], turns: list[Turn]
 ) -> None:
     world = world_with(kind, brake, sizes)

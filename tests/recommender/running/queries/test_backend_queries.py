@@ -51,7 +51,7 @@ def test_a_change_of_one_backend_leaves_the_connections_of_others() -> None:
     assert made.names == ["eu", "us", "us"]
 
 
-def test_nobody_asks_the_prometheus_that_has_taken_over_a_name() -> None:
+def test_queries_are_not_sent_to_another_prometheus_that_took_over_a_name() -> None:
     queries = BackendQueries(Made().connect, 1.0)
     before, swapped = connections(EU, US), connections(US, EU)
     queries.use(before)
@@ -63,7 +63,7 @@ def test_nobody_asks_the_prometheus_that_has_taken_over_a_name() -> None:
         assert queries.of(backend, swapped[backend].source).client() is not None
 
 
-def test_a_backend_that_is_gone_is_named_in_the_reason() -> None:
+def test_a_removed_backend_is_named_in_the_reason() -> None:
     queries = BackendQueries(Made().connect, 1.0)
     queries.use(connections(EU, US))
     queries.use({"": BackendConnection("eu", EU)})
@@ -72,7 +72,7 @@ def test_a_backend_that_is_gone_is_named_in_the_reason() -> None:
     )
 
 
-def test_a_password_changes_the_connection_and_not_the_data() -> None:
+def test_a_changed_password_does_not_change_the_source_of_the_data() -> None:
     old = replace(US, headers=(("Authorization", "one"),))
     assert (
         BackendConnection("us", old).source
@@ -84,7 +84,7 @@ def value_of(registry: CollectorRegistry, name: str, **labels: str) -> float | N
     return registry.get_sample_value(f"t_prometheus_{name}", labels)
 
 
-def test_each_backend_is_counted_beside_all_together() -> None:
+def test_queries_are_counted_for_each_backend_and_in_total() -> None:
     registry = CollectorRegistry()
     telemetry = BackendTelemetry(registry, "t")
     for backend, result in (("eu", "ok"), ("us", "ok"), ("us", "unauthenticated"), ("eu", "refused")):
@@ -112,7 +112,7 @@ def at_once(work: Callable[[], None]) -> None:
     st.lists(st.tuples(st.sampled_from(BACKENDS), st.sampled_from(("sum(a)", "sum(b)"))), unique=True),
     st.sets(st.sampled_from(BACKENDS)),
 )
-def test_every_value_is_of_the_backend_that_was_asked(wanted: list[tuple[str, str]], failing: set[str]) -> None:
+def test_every_value_comes_from_the_queried_backend(wanted: list[tuple[str, str]], failing: set[str]) -> None:
     def ask(query: AskedQuery) -> Observed[float] | Unknown:
         if query.backend in failing:
             raise ConnectionError(query.backend)

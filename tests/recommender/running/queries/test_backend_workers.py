@@ -57,7 +57,7 @@ def workers(world: World) -> Iterator[BackendWorkers[object]]:
 
 
 @pytest.mark.parametrize("is_failing", [False, True])
-def test_the_others_go_on_while_one_hangs_or_fails(
+def test_other_backends_continue_while_one_hangs_or_fails(
     world: World, workers: BackendWorkers[object], *, is_failing: bool
 ) -> None:
     world.is_failing = is_failing
@@ -68,7 +68,9 @@ def test_the_others_go_on_while_one_hangs_or_fails(
     until(lambda: all(world.passes[each] > before[each] + 3 for each in ("", "asia")), 30)
 
 
-def test_one_that_is_not_kept_ends_and_the_others_go_on(world: World, workers: BackendWorkers[object]) -> None:
+def test_the_worker_of_a_removed_backend_ends_and_others_continue(
+    world: World, workers: BackendWorkers[object]
+) -> None:
     world.released.set()
     until(lambda: world.passes["us"], 30)
     workers.keep({""})
@@ -78,7 +80,7 @@ def test_one_that_is_not_kept_ends_and_the_others_go_on(world: World, workers: B
     assert set(workers.known()) == {""}
 
 
-def test_a_backend_whose_thread_cannot_be_started_is_worked_for_as_soon_as_it_can(
+def test_the_thread_of_a_backend_that_could_not_be_started_is_started_later(
     world: World, workers: BackendWorkers[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     until(lambda: world.passes["us"], 30)

@@ -55,7 +55,7 @@ ENDED_SECONDS = 400
         ("not ( promql", (), ""),
     ],
 )
-def test_the_times_of_all_selectors_are_asked(query: str, by: tuple[str, ...], expected: str) -> None:
+def test_the_times_of_all_selectors_are_queried(query: str, by: tuple[str, ...], expected: str) -> None:
     assert times_query(query, by).text == expected
 
 
@@ -185,7 +185,7 @@ def stating(seconds_from_now: float | None) -> Iterator[str]:
 
 
 @pytest.mark.parametrize(("stated", "age"), [(None, 1.7e9), (-600.0, 600.0), (-3600.0, 3600.0)])
-def test_an_answer_of_another_time_is_as_old_as_it_says(
+def test_an_answer_with_another_time_is_as_old_as_that_time(
     ask: Callable[..., QueryValues], stated: float | None, age: float
 ) -> None:
     with stating(stated) as url:
@@ -194,7 +194,7 @@ def test_an_answer_of_another_time_is_as_old_as_it_says(
     assert time.time() - found.time >= age - 5
 
 
-def test_an_answer_from_the_future_is_no_value(ask: Callable[..., QueryValues]) -> None:
+def test_an_answer_from_the_future_is_not_a_value(ask: Callable[..., QueryValues]) -> None:
     with stating(3600.0) as url:
         found = ask(url).value("vector(20)")
     assert isinstance(found, Unknown)

@@ -109,13 +109,13 @@ def world() -> World:
     return World()
 
 
-def test_a_decision_that_is_fast_is_published_by_its_own_poll(world: World) -> None:
+def test_a_fast_decision_is_published_by_its_own_poll(world: World) -> None:
     world.at_once = True
 
     assert [world.poll(pending)[:2] for pending in (2, 3)] == [(Status.OK, 5), (Status.OK, 6)]
 
 
-def test_while_the_first_decision_is_under_way_there_is_no_value(world: World) -> None:
+def test_there_is_no_value_while_the_first_decision_is_in_progress(world: World) -> None:
     assert world.poll()[:2] == (Status.STALE, None)
     assert len(world.work) == 1
     assert world.poll()[:2] == (Status.STALE, None)
@@ -132,7 +132,7 @@ def test_a_late_decision_is_published_by_the_next_poll_with_its_memory(world: Wo
     assert remembered(memory.own).sizes == {"a": 5}
 
 
-def test_meanwhile_the_last_decision_is_published_until_it_is_too_old(world: World) -> None:
+def test_the_last_decision_is_published_until_it_is_too_old_while_another_is_in_progress(world: World) -> None:
     world.at_once = True
     memory = world.poll()[2]
     world.at_once = False
@@ -142,7 +142,7 @@ def test_meanwhile_the_last_decision_is_published_until_it_is_too_old(world: Wor
 
 
 @pytest.mark.parametrize("changed", ["settings", "memory"])
-def test_a_decision_of_another_question_or_memory_is_dropped(world: World, changed: str) -> None:
+def test_a_decision_for_other_settings_or_another_memory_is_dropped(world: World, changed: str) -> None:
     world.poll()
     world.finish()
     settings = replace(SETTINGS, max_nodes_per_scale_up=1) if changed == "settings" else SETTINGS
@@ -153,7 +153,7 @@ def test_a_decision_of_another_question_or_memory_is_dropped(world: World, chang
 
 
 @pytest.mark.parametrize(("seconds", "later", "status"), [(5.0, 7200.0, Status.STALE), (300.0, 310.0, Status.OK)])
-def test_a_decision_that_waited_for_its_poll_for_too_long_is_dropped(
+def test_a_decision_that_waited_too_long_for_its_poll_is_dropped(
     world: World, seconds: float, later: float, status: Status
 ) -> None:
     """The machine slept meanwhile, or the decision itself took so long."""
@@ -164,7 +164,7 @@ def test_a_decision_that_waited_for_its_poll_for_too_long_is_dropped(
     assert world.poll(at=NOW + later)[0] is status
 
 
-def test_a_late_decision_of_a_recommendation_that_was_removed_meanwhile_is_dropped(world: World) -> None:
+def test_a_late_decision_of_a_removed_recommendation_is_dropped(world: World) -> None:
     world.poll()
     world.finish()
     world.sizes.keep(())
@@ -173,7 +173,7 @@ def test_a_late_decision_of_a_recommendation_that_was_removed_meanwhile_is_dropp
     assert world.plugins.kept == [()]
 
 
-def test_a_decision_whose_thread_cannot_be_started_is_tried_again(world: World) -> None:
+def test_a_decision_is_retried_if_its_thread_cannot_be_started(world: World) -> None:
     world.has_threads = False
     with pytest.raises(RuntimeError):
         world.poll()
@@ -182,7 +182,7 @@ def test_a_decision_whose_thread_cannot_be_started_is_tried_again(world: World) 
     assert world.poll()[:2] == (Status.OK, 5)
 
 
-def test_nothing_of_a_former_leadership_is_published(world: World) -> None:
+def test_no_decision_of_a_former_leadership_is_published(world: World) -> None:
     world.poll()
     world.finish()
     world.sizes.forget()
@@ -190,7 +190,7 @@ def test_nothing_of_a_former_leadership_is_published(world: World) -> None:
     assert world.poll()[:2] == (Status.STALE, None)
 
 
-def test_after_a_long_decision_the_thread_rests_as_long_and_a_poll_is_asked_for(world: World) -> None:
+def test_after_a_long_decision_a_poll_is_requested_and_the_thread_rests_for_the_same_time(world: World) -> None:
     world.poll()
     world.seconds = 5.0
     world.finish()
@@ -212,7 +212,7 @@ def young_pods(created: float) -> Inputs:
     return Inputs(replace(state, pods=Observed((*state.pods.value, new), NOW)))
 
 
-def test_a_decision_that_waits_for_a_pod_is_asked_for_when_it_counts_but_not_while_its_thread_rests(
+def test_a_decision_is_requested_once_a_pod_counts_but_not_while_the_thread_rests(
     world: World,
 ) -> None:
     counts = NOW + 1.5
@@ -246,7 +246,7 @@ def test_the_duration_of_a_decision_is_measured_however_long_polls_wait_for_it(w
     assert world.measured == [(POLICY.name, 7.0)]
 
 
-def test_results_of_writes_stay_until_a_decision_has_been_published_that_knows_them(world: World) -> None:
+def test_results_of_writes_are_kept_until_a_decision_that_considers_them_is_published(world: World) -> None:
     target = TargetReference("cluster.x-k8s.io/v1beta2", "MachineDeployment", "capi", "a")
     world.results.note(ScaleOutcome(Wish(POLICY.name, target, 5, NOW), ScaleResult.ERROR))
     world.poll()
@@ -260,7 +260,7 @@ def test_results_of_writes_stay_until_a_decision_has_been_published_that_knows_t
     assert not world.results.of(POLICY.name)
 
 
-def test_another_leader_finds_no_results_of_writes(world: World) -> None:
+def test_results_of_writes_are_forgotten_when_leadership_is_lost(world: World) -> None:
     target = TargetReference("cluster.x-k8s.io/v1beta2", "MachineDeployment", "capi", "a")
     world.results.note(ScaleOutcome(Wish(POLICY.name, target, 5, NOW), ScaleResult.ERROR))
     world.sizes.forget()

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 CONFIGURED: Final = {"reserve": configured(), "other": configured(OTHER), "": NOTHING}
 OWN: Final = {"reserve": 2, "other": 1}
 FORMER: Final = "tidewatch.io/replicas-before"
-STRANGERS: Final = {
+OTHERS_BUFFERS: Final = {
     "others": {FORMER: "3", "tidewatch.io/sized-by": "elsewhere/tidewatch-recommender/nodes"},
     "similar": {FORMER: "3", "tidewatch.io/sized-by": f"{OWNER}-2/nodes"},
     "unowned": {FORMER: "3"},
@@ -90,14 +90,14 @@ class LateRecording(Recording):
 class Buffers:
     """A process that writes two buffers, as the present configuration says.
 
-    A third buffer is sized by another recommender, and a fourth one by nobody; a person resizes it.
+    A third buffer is sized by another recommender, and a fourth one by no recommender; a person resizes it.
     """
 
     world: World = field(default_factory=World)
     present: str = ""
 
     def __post_init__(self) -> None:
-        for name, stated in STRANGERS.items():
+        for name, stated in OTHERS_BUFFERS.items():
             one = {"kind": "CapacityBuffer", "metadata": {"annotations": stated}, "spec": {"replicas": 5}}
             self.world.store.put(CAPACITY_BUFFERS, "shop", name, one)
         self.objects = self.world.objects = LateRecording(self.world.store, lambda: self.world.now)
@@ -182,14 +182,14 @@ def check(buffers: Buffers, chunks: int) -> None:
             assert (one["spec"]["replicas"], former) == (chunks, str(OWN[name]))
         else:
             assert (one["spec"]["replicas"], former) == (OWN[name], None)
-    for name, stated in STRANGERS.items():
+    for name, stated in OTHERS_BUFFERS.items():
         one = buffers.world.store.get_without_rights(CAPACITY_BUFFERS, "shop", name)
-        assert (one["spec"]["replicas"], one["metadata"]["annotations"]) == (5, stated), "it is a stranger's"
+        assert (one["spec"]["replicas"], one["metadata"]["annotations"]) == (5, stated), "this process does not own it"
 
 
 @given(st.lists(EVENTS, min_size=1, max_size=14))
 @settings(max_examples=150)
-def test_whatever_fails_each_buffer_has_its_size_in_the_end_and_keeps_what_it_had(
+def test_each_buffer_reaches_its_size_and_keeps_its_other_fields_after_any_failures(
     events: list[tuple[str, str, int]],
 ) -> None:
     buffers = Buffers()
@@ -219,7 +219,7 @@ def test_a_buffer_whose_write_arrives_after_it_is_no_longer_sized_gets_its_forme
 
 
 @pytest.mark.parametrize("kind", FAULTS)
-def test_a_withdrawal_that_fails_in_any_way_is_done_in_the_end(kind: str) -> None:
+def test_a_withdrawal_is_completed_after_any_failure(kind: str) -> None:
     buffers = Buffers()
     buffers.reload("reserve")
     buffers.poll(7)

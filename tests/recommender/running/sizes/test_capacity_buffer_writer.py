@@ -19,7 +19,7 @@ def buffer(world: SizeWorld) -> dict[str, Any]:
     return world.store.get_without_rights(CAPACITY_BUFFERS, "shop", "reserve")
 
 
-def test_the_buffer_gets_the_size_and_keeps_what_it_had() -> None:
+def test_a_buffer_gets_the_size_and_keeps_its_other_fields() -> None:
     world = SizeWorld()
     assert world.buffer(7).result is ScaleResult.OK
     assert world.buffer(9).result is ScaleResult.OK
@@ -39,7 +39,7 @@ def test_the_buffer_gets_the_size_and_keeps_what_it_had() -> None:
         ({}, {"replicas": 0}),
     ],
 )
-def test_a_recommendation_that_goes_gives_the_former_size_back(spec: dict[str, Any], after: dict[str, Any]) -> None:
+def test_withdrawing_a_recommendation_restores_the_former_size(spec: dict[str, Any], after: dict[str, Any]) -> None:
     world = SizeWorld()
     world.change(CAPACITY_BUFFERS, "shop", "reserve", lambda one: one.update(spec=spec))
     world.buffer(7)
@@ -49,14 +49,14 @@ def test_a_recommendation_that_goes_gives_the_former_size_back(spec: dict[str, A
     assert world.buffer(0, withdraws=True).result is ScaleResult.UNCHANGED
 
 
-def test_a_buffer_that_was_never_written_is_not_changed_at_the_end() -> None:
+def test_a_buffer_that_was_never_written_is_not_changed_by_a_withdrawal() -> None:
     world = SizeWorld()
     assert world.buffer(0, withdraws=True).result is ScaleResult.UNCHANGED
     assert world.objects.written == []
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT"])
-def test_without_the_right_to_put_a_size_back_the_message_says_what_a_user_can_do(method: str) -> None:
+def test_the_message_says_what_a_user_can_do_if_the_right_to_restore_a_size_is_missing(method: str) -> None:
     world = SizeWorld()
     world.buffer(7)
 
@@ -71,7 +71,7 @@ def test_without_the_right_to_put_a_size_back_the_message_says_what_a_user_can_d
     assert outcome.message.endswith(f"the value of the annotation {FORMER} and remove this and {SIZED_BY}")
 
 
-def test_a_buffer_that_another_recommender_sizes_by_now_keeps_its_size() -> None:
+def test_a_buffer_that_another_recommender_now_sizes_keeps_its_size() -> None:
     world = SizeWorld()
     world.buffer(7)
     others = {SIZED_BY: "elsewhere/tidewatch-recommender/nodes"}
@@ -81,7 +81,7 @@ def test_a_buffer_that_another_recommender_sizes_by_now_keeps_its_size() -> None
 
 
 @pytest.mark.parametrize(("withdraws", "result"), [(False, ScaleResult.ERROR), (True, ScaleResult.UNCHANGED)])
-def test_a_buffer_that_is_missing_is_named(*, withdraws: bool, result: ScaleResult) -> None:
+def test_a_missing_buffer_is_named(*, withdraws: bool, result: ScaleResult) -> None:
     world = SizeWorld()
     world.store.remove(CAPACITY_BUFFERS, "shop", "reserve")
     outcome = world.buffer(7, withdraws=withdraws)
@@ -89,7 +89,7 @@ def test_a_buffer_that_is_missing_is_named(*, withdraws: bool, result: ScaleResu
     assert withdraws or outcome.message.endswith("create CapacityBuffer shop/reserve, which defines a chunk")
 
 
-def test_a_change_of_somebody_else_is_not_lost() -> None:
+def test_a_concurrent_change_of_a_buffer_is_not_lost() -> None:
     world = SizeWorld()
 
     def others(method: str, _path: str) -> None:
@@ -118,5 +118,5 @@ def test_a_write_without_an_answer_is_followed_by_a_read() -> None:
     assert len(world.objects.written) == 1
 
 
-def test_the_buffer_is_written_in_the_version_that_is_served() -> None:
+def test_a_buffer_is_written_in_the_served_version() -> None:
     assert buffer_target(BufferSettings("shop", "reserve"), resolve) == BUFFER

@@ -17,7 +17,7 @@ GROUP_PATH = "capi/machinedeployments/workers"
 
 
 @pytest.mark.parametrize("size", [1, 4, 5, 10])
-def test_a_group_gets_the_size(size: int) -> None:
+def test_a_machine_deployment_gets_the_size(size: int) -> None:
     world = SizeWorld()
     world.change(MACHINE_DEPLOYMENTS, "capi", "workers", lambda one: one["status"].update(readyReplicas=1))
     outcome = world.resize(size)
@@ -56,7 +56,7 @@ REFUSALS: list[tuple[Callable[[SizeWorld], object], str]] = [
 
 
 @pytest.mark.parametrize(("change", "message"), REFUSALS)
-def test_limits_and_pauses_that_are_set_after_the_decision_hold(
+def test_limits_and_pauses_set_after_the_decision_are_respected(
     change: Callable[[SizeWorld], object], message: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     world = SizeWorld()
@@ -89,7 +89,7 @@ def test_a_group_whose_cluster_is_unknown_is_written() -> None:
     assert world.resize(6).result is ScaleResult.OK
 
 
-def test_without_marks_no_ready_node_is_put_at_risk() -> None:
+def test_a_size_below_the_ready_nodes_is_refused_if_none_is_marked_for_removal() -> None:
     world = SizeWorld()
     outcome = world.resize(3)
     assert (outcome.result, outcome.message) == (
@@ -110,7 +110,7 @@ def test_machines_are_marked_and_the_size_is_lowered_by_one_for_each() -> None:
     assert world.stored == 1
 
 
-def test_a_removal_whose_lowering_has_no_answer_is_not_done_twice() -> None:
+def test_a_removal_is_not_repeated_if_the_scale_call_had_no_answer() -> None:
     world = SizeWorld()
 
     def lost(path: str) -> None:
@@ -126,7 +126,7 @@ def test_a_removal_whose_lowering_has_no_answer_is_not_done_twice() -> None:
 
 
 @pytest.mark.parametrize("error", [ServerError("500", 500), DeadlineError("not sent")])
-def test_a_machine_does_not_stay_marked_if_the_size_is_not_lowered(error: Exception) -> None:
+def test_a_machine_is_unmarked_if_the_size_is_not_lowered(error: Exception) -> None:
     world = SizeWorld()
 
     def fails(method: str, path: str) -> None:
@@ -138,7 +138,7 @@ def test_a_machine_does_not_stay_marked_if_the_size_is_not_lowered(error: Except
     assert (world.size, world.marked) == (4, [])
 
 
-def test_a_mark_of_somebody_else_stays() -> None:
+def test_a_mark_set_by_others_is_kept_if_the_size_is_not_lowered() -> None:
     world = SizeWorld()
     world.annotate(MACHINES, "m2", **{"cluster.x-k8s.io/delete-machine": "yes"})
 
@@ -151,7 +151,7 @@ def test_a_mark_of_somebody_else_stays() -> None:
     assert world.marked == ["m2"]
 
 
-def test_a_size_that_has_changed_since_the_decision_stops_the_removal() -> None:
+def test_a_size_changed_since_the_decision_stops_the_removal() -> None:
     world = SizeWorld()
     world.change(MACHINE_DEPLOYMENTS, "capi", "workers", lambda one: one["spec"].update(replicas=6))
     outcome = world.resize(3, removal(2))
@@ -162,7 +162,7 @@ def test_a_size_that_has_changed_since_the_decision_stops_the_removal() -> None:
     assert (world.size, world.marked) == (6, [])
 
 
-def test_a_group_that_somebody_has_resized_since_the_decision_keeps_that_size() -> None:
+def test_a_group_resized_by_others_since_the_decision_keeps_that_size() -> None:
     world = SizeWorld()
     world.change(MACHINE_DEPLOYMENTS, "capi", "workers", lambda one: one["spec"].update(replicas=8))
     outcome = world.resize(6, known_size=4)
@@ -216,7 +216,7 @@ def _of_other_node(one: dict[str, dict[str, dict[str, str]]]) -> None:
 
 
 @pytest.mark.parametrize("change", [_deleting, _of_other_node])
-def test_a_machine_that_is_not_what_was_decided_about_lowers_nothing(change: Callable[[object], object]) -> None:
+def test_a_machine_that_changed_since_the_decision_stops_its_removal(change: Callable[[object], object]) -> None:
     world = SizeWorld()
     world.change(MACHINES, "capi", "m2", change)
     assert world.resize(3, removal(2)).result is ScaleResult.REFUSED
@@ -224,7 +224,7 @@ def test_a_machine_that_is_not_what_was_decided_about_lowers_nothing(change: Cal
 
 
 @pytest.mark.parametrize("removals", [(), (removal(2),)])
-def test_a_process_that_may_not_write_sends_nothing(removals: tuple[object, ...]) -> None:
+def test_a_fenced_process_sends_nothing(removals: tuple[object, ...]) -> None:
     world = SizeWorld()
     world.permits = False
     outcome = world.resize(3, removal(2)) if removals else world.resize(6)

@@ -176,7 +176,7 @@ def dies(world: MarkWorld, number: int, *, after: bool) -> None:
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("number", range(6))
-def test_a_kill_at_any_call_of_a_removal_leaves_no_mark_on_a_node_that_holds_pods_by_then(
+def test_a_process_killed_at_any_call_of_a_removal_leaves_no_mark_on_a_node_with_pods(
     number: int, *, after: bool
 ) -> None:
     world = MarkWorld()
@@ -190,7 +190,7 @@ def test_a_kill_at_any_call_of_a_removal_leaves_no_mark_on_a_node_that_holds_pod
     assert world.gone == [*gone, "m4"], "the removal by a person takes the Machine that Cluster API chooses"
 
 
-def test_a_removal_that_is_decided_again_after_a_kill_goes_on() -> None:
+def test_a_removal_decided_again_after_a_kill_is_completed() -> None:
     world = MarkWorld()
     dies(world, 1, after=True)
     world.decide()
@@ -199,7 +199,7 @@ def test_a_removal_that_is_decided_again_after_a_kill_goes_on() -> None:
 
 
 @pytest.mark.parametrize("value", ["2026-11-22 10:00:00 +0000 UTC", "yes", ""], ids=["ca", "person", "empty"])
-def test_a_mark_of_somebody_else_is_never_taken_off(value: str) -> None:
+def test_a_mark_set_by_others_is_never_removed(value: str) -> None:
     world = MarkWorld()
     world.busy.add("n2")
     world.annotate(MACHINES, "m3", **{MARK: value})
@@ -207,7 +207,7 @@ def test_a_mark_of_somebody_else_is_never_taken_off(value: str) -> None:
     assert world.marked == ["m3"]
 
 
-def test_a_mark_of_a_lowered_size_stays_until_its_machine_is_deleted() -> None:
+def test_a_mark_stays_after_the_size_is_lowered_until_its_machine_is_deleted() -> None:
     world = MarkWorld()
     world.annotate(MACHINES, "m2", **{MARK: "tidewatch"})
     world.change(MACHINE_DEPLOYMENTS, "capi", "workers", lambda one: one["spec"].update(replicas=3))
@@ -218,7 +218,7 @@ def test_a_mark_of_a_lowered_size_stays_until_its_machine_is_deleted() -> None:
     assert world.gone == ["m2"]
 
 
-def test_a_mark_is_not_taken_off_while_a_lowering_without_an_answer_may_still_take_effect() -> None:
+def test_a_mark_is_kept_while_an_unanswered_scale_call_may_still_take_effect() -> None:
     world = MarkWorld()
     late: list[Callable[[], None]] = []
 
@@ -248,7 +248,7 @@ def _lower_version(world: MarkWorld, version: str) -> None:
 
 
 @pytest.mark.parametrize("option", [None, False], ids=["not written", "off"])
-def test_marks_are_taken_off_although_mark_machines_is_off_by_now(option: bool | None) -> None:  # noqa: FBT001 - the value of a key
+def test_marks_are_removed_even_after_mark_machines_was_disabled(option: bool | None) -> None:  # noqa: FBT001 - the value of a key
     world = MarkWorld()
     dies(world, 0, after=True)
     world.decide()
@@ -268,7 +268,7 @@ def forbid_machines(world: MarkWorld) -> None:
     world.objects.before = refuse
 
 
-def test_without_the_right_to_take_marks_off_the_machines_and_the_command_are_named() -> None:
+def test_the_machines_and_the_command_are_named_if_marks_may_not_be_removed() -> None:
     world = MarkWorld()
     world.annotate(MACHINES, "m2", **{MARK: "tidewatch"})
     world.annotate(MACHINES, "m3", **{MARK: "tidewatch"})
@@ -283,7 +283,7 @@ def test_without_the_right_to_take_marks_off_the_machines_and_the_command_are_na
     assert (world.size, world.gone) == (4, [])
 
 
-def test_a_mark_that_cannot_be_taken_off_does_not_keep_a_group_from_growing() -> None:
+def test_a_mark_that_cannot_be_removed_does_not_prevent_scale_up() -> None:
     world = MarkWorld()
     world.annotate(MACHINES, "m2", **{MARK: "tidewatch"})
     forbid_machines(world)
@@ -293,7 +293,7 @@ def test_a_mark_that_cannot_be_taken_off_does_not_keep_a_group_from_growing() ->
     assert (world.outcomes[-1].result, world.size) == (ScaleResult.OK, 5)
 
 
-def test_where_sizes_are_no_longer_written_the_answer_names_marks_and_the_command() -> None:
+def test_old_marks_and_the_command_are_noted_if_sizes_are_no_longer_written() -> None:
     world = MarkWorld()
     world.annotate(MACHINES, "m2", **{MARK: "tidewatch"})
     world.policy = replace(POLICY, outputs=frozenset({Output.METRIC}))
@@ -353,7 +353,7 @@ def fault(world: MarkWorld, kind: str, number: int) -> None:
 
 @given(st.lists(EVENTS, min_size=1, max_size=12))
 @settings(max_examples=60)
-def test_whatever_fails_every_own_mark_is_taken_off_in_the_end(events: list[tuple[str, str, int]]) -> None:
+def test_every_own_mark_is_removed_after_any_failures(events: list[tuple[str, str, int]]) -> None:
     world = MarkWorld()
     for what, which, number in events:
         if what == "busy":

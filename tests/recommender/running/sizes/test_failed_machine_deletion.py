@@ -77,7 +77,7 @@ REFUSALS: dict[str, tuple[Callable[[ProviderWorld], object], str]] = {
 
 
 @pytest.mark.parametrize(("change", "message"), REFUSALS.values(), ids=REFUSALS)
-def test_what_has_changed_since_the_decision_keeps_the_machine(
+def test_a_change_since_the_decision_stops_the_deletion_of_the_machine(
     change: Callable[[ProviderWorld], object], message: str
 ) -> None:
     world = world_with_a_failed_machine()
@@ -89,7 +89,7 @@ def test_what_has_changed_since_the_decision_keeps_the_machine(
 
 
 @pytest.mark.parametrize("lack", ["permits", "stores"])
-def test_without_the_lease_or_a_stored_memory_nothing_is_deleted(lack: str) -> None:
+def test_no_machine_is_deleted_without_the_lease_or_a_stored_memory(lack: str) -> None:
     world = world_with_a_failed_machine()
     setattr(world, lack, False)
     delete(world)

@@ -24,7 +24,7 @@ STATES_ITS_CAPACITY: Final = state(
 
 @dataclass(slots=True)
 class Cluster:
-    """A cluster that states what a test says, and records which kinds it was told to watch."""
+    """A cluster in the state that a test sets, which records the kinds that it is to watch."""
 
     seen: ClusterState = NOTHING_SEEN
     changes: list[set[str]] = field(default_factory=list)
@@ -41,7 +41,7 @@ def plan(*, namespaces: str = "capi") -> PollPlan:
     return plan_of(read_configuration(whole(entry("w", kind=kind)), "r.yaml"))
 
 
-def test_the_template_that_a_group_names_is_watched_once_the_group_is_seen_and_asked_for_once() -> None:
+def test_the_template_of_a_group_is_watched_once_the_group_is_seen_and_requested_only_once() -> None:
     cluster, current = Cluster(), plan()
     followed = FollowedNeeds(lambda: current, cluster)
 
@@ -56,7 +56,7 @@ def test_the_template_that_a_group_names_is_watched_once_the_group_is_seen_and_a
     assert watched - {kind.kind for kind in current.needs.objects} == {"DockerMachineTemplate"}
 
 
-def test_a_template_that_no_group_needs_any_more_is_not_watched_any_more() -> None:
+def test_a_template_that_no_group_needs_is_no_longer_watched() -> None:
     cluster, current = Cluster(NAMES_A_TEMPLATE), plan()
     followed = FollowedNeeds(lambda: current, cluster)
     followed.cluster()
@@ -67,7 +67,7 @@ def test_a_template_that_no_group_needs_any_more_is_not_watched_any_more() -> No
     assert ["DockerMachineTemplate" in watched for watched in cluster.changes] == [True, False]
 
 
-def test_a_changed_configuration_which_begins_with_its_own_watches_is_followed_anew() -> None:
+def test_needs_are_followed_again_after_a_configuration_change() -> None:
     cluster, plans = Cluster(NAMES_A_TEMPLATE), [plan()]
     followed = FollowedNeeds(lambda: plans[-1], cluster)
     followed.cluster()
@@ -80,7 +80,7 @@ def test_a_changed_configuration_which_begins_with_its_own_watches_is_followed_a
     assert len(cluster.changes) == 2, "its groups are none of these, so its plan names all that it needs"
 
 
-def test_without_cluster_sizes_nothing_is_followed() -> None:
+def test_nothing_is_followed_without_cluster_sizes() -> None:
     cluster, current = Cluster(NAMES_A_TEMPLATE), plan_of(read_configuration(whole(entry("w")), "r.yaml"))
     FollowedNeeds(lambda: current, cluster).cluster()
     assert cluster.changes == []

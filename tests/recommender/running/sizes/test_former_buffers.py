@@ -64,13 +64,13 @@ class Looking:
         return self.looks
 
 
-def test_the_leader_looks_at_once_and_then_now_and_again() -> None:
+def test_the_leader_looks_for_buffers_at_once_and_then_periodically() -> None:
     world = Looking()
     assert [world.after(0.0), world.after(1.0), world.after(LOOK_SECONDS)] == [1, 1, 2]
     assert world.found == [{BufferSettings("shop", "reserve"): "nodes"}] * 2
 
 
-def test_a_process_that_does_not_lead_looks_once_it_does() -> None:
+def test_a_follower_looks_for_buffers_each_time_it_becomes_leader() -> None:
     world = Looking(leads=False)
     assert world.after(1.0) == 0
     world.leads = True
@@ -81,7 +81,7 @@ def test_a_process_that_does_not_lead_looks_once_it_does() -> None:
     assert world.after(1.0) == 2, "another process may have led, and been killed"
 
 
-def test_a_failure_is_tried_again_soon() -> None:
+def test_a_failed_look_is_retried_soon() -> None:
     world = Looking(error=ServerError("500", 500))
     world.after(0.0)
     world.error = None
@@ -89,7 +89,7 @@ def test_a_failure_is_tried_again_soon() -> None:
 
 
 @pytest.mark.parametrize("configured", [False, True])
-def test_a_missing_right_is_named_once_where_buffers_are_sized(
+def test_a_missing_right_is_logged_once_if_buffers_are_configured(
     caplog: pytest.LogCaptureFixture, *, configured: bool
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -101,7 +101,7 @@ def test_a_missing_right_is_named_once_where_buffers_are_sized(
     assert world.looks == 1, "nothing is asked again and again that is forbidden"
 
 
-def test_a_cluster_without_capacity_buffers_needs_no_line(caplog: pytest.LogCaptureFixture) -> None:
+def test_nothing_is_logged_if_the_cluster_has_no_capacity_buffers(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     world = Looking(error=UnknownResourceError("no kind"))
     assert (world.after(0.0), caplog.messages) == (0, [])

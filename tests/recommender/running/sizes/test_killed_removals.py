@@ -98,7 +98,7 @@ EVENTS = st.one_of(
 @example(LATEST, [("remove", "n1", ""), ("remove", "n2", ""), ("later", 10, "after"), ("later", 60, "")])
 @given(st.integers(0, LATEST), st.lists(EVENTS, min_size=1, max_size=6))
 @settings(max_examples=60)
-def test_wherever_a_process_is_killed_no_deletion_is_asked_for_twice_and_no_node_stays_cordoned(
+def test_kills_at_any_write_repeat_no_deletion_and_leave_no_node_cordoned(
     lag: int, events: list[tuple[str, Any, str]]
 ) -> None:
     removals = KilledRemovals(lag)
@@ -110,8 +110,8 @@ def test_wherever_a_process_is_killed_no_deletion_is_asked_for_twice_and_no_node
             removals.later(which, kill)
         assert len(world.group.machines) >= LEAST
     removals.later(1000)
-    asked = [name for _, names in world.group.changes for name in names]  # type: ignore[attr-defined]
-    assert len(asked) == len({*asked}), "asked for twice"
-    assert len(world.group.machines) == len(NODES) - len(asked) >= LEAST
-    assert [name for name in NODES if name not in asked and not world.is_usable(name)] == []
+    deleted = [name for _, names in world.group.changes for name in names]  # type: ignore[attr-defined]
+    assert len(deleted) == len({*deleted}), "deletion requested twice"
+    assert len(world.group.machines) == len(NODES) - len(deleted) >= LEAST
+    assert [name for name in NODES if name not in deleted and not world.is_usable(name)] == []
     assert {one["metadata"]["annotations"]["own"] for one in world.api.nodes.values()} == {"1"}

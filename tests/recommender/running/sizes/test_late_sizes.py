@@ -198,7 +198,7 @@ ENDS = ("ok", "refused", "lost", "unanswered", "killed before", "killed after")
     ends=st.lists(st.sampled_from(ENDS), max_size=5),
 )
 @settings(max_examples=20)
-def test_no_more_nodes_come_than_an_oracle_asks_for_and_those_of_calls_without_an_answer(
+def test_no_more_nodes_are_added_than_an_oracle_requests_plus_those_of_unanswered_calls(
     pods: int, lag: float, ends: list[str]
 ) -> None:
     cloud = LateCloud(pods, lag, list(ends))
@@ -207,13 +207,13 @@ def test_no_more_nodes_come_than_an_oracle_asks_for_and_those_of_calls_without_a
 
 
 @pytest.mark.parametrize("lag", [0.0, 10.0, 20.0, 45.0, 60.0])
-def test_a_kill_while_nodes_are_asked_for_asks_for_none_twice_however_late_the_size_is_shown(lag: float) -> None:
+def test_a_kill_during_a_scale_up_requests_no_node_twice_however_late_the_size_is_shown(lag: float) -> None:
     cloud = LateCloud(3, lag, ["killed after", "killed after"])
     run(cloud, 300)
     assert cloud.extra == 3
 
 
-def test_after_a_call_without_an_answer_another_group_is_asked_in_the_next_decision() -> None:
+def test_the_next_decision_after_an_unanswered_call_scales_up_another_group() -> None:
     cloud = LateCloud(3, 60.0, ["lost"])
     run(cloud, 20)
     assert len(cloud.made["b"]) == 4

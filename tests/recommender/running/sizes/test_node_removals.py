@@ -61,7 +61,7 @@ def test_a_node_with_a_mark_is_not_marked_again() -> None:
     [{"kind": "Status"}, {"kind": "NodeList", "items": []}, {"items": [], "metadata": {"continue": "more"}}],
     ids=["status", "another list", "a part"],
 )
-def test_a_node_whose_pods_are_not_known_is_not_deleted(wrong: dict[str, Any]) -> None:
+def test_a_node_is_not_deleted_while_its_pods_are_unknown(wrong: dict[str, Any]) -> None:
     world = ProviderWorld()
     world.api.add_pod("web", "n2")
     world.api.pod_list = wrong
@@ -82,7 +82,7 @@ def test_no_pod_of_another_node_is_evicted_if_the_server_lists_all() -> None:
     assert (world.group.changes, world.api.evicted) == ([("delete", ["n2"])], [])
 
 
-def test_a_budget_is_obeyed_and_the_node_is_used_again_in_the_end() -> None:
+def test_a_disruption_budget_is_respected_and_the_node_becomes_usable_again() -> None:
     world = ProviderWorld()
     world.api.add_pod("web", "n2")
     world.api.budget = {"web"}
@@ -101,7 +101,7 @@ def test_a_budget_is_obeyed_and_the_node_is_used_again_in_the_end() -> None:
     assert int(notes[FAILED_REMOVAL]) == pytest.approx(world.now, abs=10.0)
 
 
-def test_a_budget_that_allows_it_later_lets_the_node_go() -> None:
+def test_a_node_is_removed_once_the_disruption_budget_allows_it() -> None:
     world = ProviderWorld()
     world.api.add_pod("web", "n2")
     world.api.budget = {"web"}
@@ -112,7 +112,7 @@ def test_a_budget_that_allows_it_later_lets_the_node_go() -> None:
     assert world.group.changes == [("delete", ["n2"])]
 
 
-def test_a_pod_that_does_not_end_keeps_the_node_in_the_end() -> None:
+def test_a_removal_is_abandoned_if_a_pod_does_not_terminate() -> None:
     world = ProviderWorld()
     world.api.lingers = True
     world.api.add_pod("web", "n2")
@@ -188,7 +188,7 @@ def _refuse_deletions(world: ProviderWorld) -> None:
         "provider",
     ],
 )
-def test_what_stands_against_a_removal_makes_the_node_usable_again(
+def test_an_obstacle_to_a_removal_makes_the_node_usable_again(
     change: Callable[[ProviderWorld], None], reason: str
 ) -> None:
     world = ProviderWorld()
@@ -215,7 +215,7 @@ def test_a_pod_that_may_move_with_its_local_data_does_not_end_a_removal(annotati
 
 
 @pytest.mark.parametrize("after_seconds", [0, 2, 6, 20])
-def test_a_removal_goes_on_in_the_next_process(after_seconds: int) -> None:
+def test_a_removal_continues_in_the_next_process(after_seconds: int) -> None:
     world = ProviderWorld()
     world.api.add_pod("web", "n2")
     world.resize(1, "n2")
@@ -225,7 +225,7 @@ def test_a_removal_goes_on_in_the_next_process(after_seconds: int) -> None:
     assert world.group.changes == [("delete", ["n2"])]
 
 
-def test_a_process_that_ends_in_the_middle_of_a_deletion_does_not_let_it_be_asked_twice() -> None:
+def test_a_deletion_is_not_requested_twice_if_the_process_ends_during_it() -> None:
     world = ProviderWorld()
 
     def die() -> None:
@@ -243,7 +243,7 @@ def test_a_process_that_ends_in_the_middle_of_a_deletion_does_not_let_it_be_aske
     assert REMOVAL in world.api.nodes["n2"]["metadata"]["annotations"], "the machine is gone, and its Node will be"
 
 
-def test_a_removal_that_is_stopped_without_the_right_to_end_it_says_what_a_user_can_do(
+def test_the_log_says_what_a_user_can_do_if_a_stopped_removal_cannot_be_undone(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     world = ProviderWorld()
@@ -259,7 +259,7 @@ def test_a_removal_that_is_stopped_without_the_right_to_end_it_says_what_a_user_
     assert message.endswith("`kubectl taint node n2 ToBeDeletedByClusterAutoscaler-`, `kubectl uncordon n2`")
 
 
-def test_a_process_that_loses_the_lease_between_two_evictions_sends_no_further_one() -> None:
+def test_a_process_that_loses_the_lease_between_two_evictions_sends_no_more() -> None:
     world = ProviderWorld()
     for number in range(3):
         world.api.add_pod(f"web-{number}", "n2")
@@ -296,7 +296,7 @@ def test_a_deletion_that_did_not_take_effect_makes_the_node_usable_again() -> No
     assert world.group.changes == [("delete", ["n2"])]
 
 
-def test_two_nodes_go_no_further_than_the_minimum_though_the_size_is_shown_late() -> None:
+def test_two_removals_keep_the_minimum_even_if_the_size_is_shown_late() -> None:
     world = ProviderWorld()
     world.group.answers |= {"min_size": 1, "target_size": 2}
     world.resize(1, "n1", known=2)
@@ -323,7 +323,7 @@ def test_two_nodes_go_no_further_than_the_minimum_though_the_size_is_shown_late(
         pytest.param([ProviderInstance(f"x:///{number}") for number in (1, 2, 3)], True, id="enough-run"),
     ],
 )
-def test_machines_that_do_not_run_do_not_count_towards_the_minimum(
+def test_machines_that_are_not_running_do_not_count_towards_the_minimum(
     machines: list[ProviderInstance], *, is_deleted: bool
 ) -> None:
     world = ProviderWorld()
@@ -334,7 +334,7 @@ def test_machines_that_do_not_run_do_not_count_towards_the_minimum(
 
 
 @pytest.mark.parametrize("is_answered", [True, False])
-def test_a_deletion_of_a_killed_process_counts_towards_the_minimum_though_the_size_is_shown_late(
+def test_a_deletion_by_a_killed_process_counts_towards_the_minimum_even_if_the_size_is_late(
     *, is_answered: bool
 ) -> None:
     world = ProviderWorld(now=100_000.0)
@@ -362,7 +362,7 @@ def test_a_deletion_of_a_killed_process_counts_towards_the_minimum_though_the_si
 
 
 @pytest.mark.parametrize("after_seconds", [2, 60], ids=["while it is drained", "while it is deleted"])
-def test_a_clock_that_is_set_back_stops_no_removal(after_seconds: int) -> None:
+def test_a_clock_set_back_does_not_stop_a_removal(after_seconds: int) -> None:
     world = ProviderWorld(now=100_000.0)
     world.group.answers["nodes"] = [ProviderInstance("x:///1"), ProviderInstance("x:///2")]
     world.resize(1, "n2")
@@ -373,7 +373,7 @@ def test_a_clock_that_is_set_back_stops_no_removal(after_seconds: int) -> None:
     assert world.is_usable("n2"), "its machine did not go"
 
 
-def test_a_deletion_whose_end_is_not_known_counts_towards_the_minimum() -> None:
+def test_a_deletion_with_unknown_outcome_counts_towards_the_minimum() -> None:
     world = ProviderWorld()
     world.group.answers |= {"min_size": 1, "target_size": 2}
 
@@ -388,7 +388,7 @@ def test_a_deletion_whose_end_is_not_known_counts_towards_the_minimum() -> None:
     assert world.is_usable("n1") or world.is_usable("n2")
 
 
-def test_a_node_that_was_cordoned_before_stays_cordoned() -> None:
+def test_a_node_cordoned_before_its_removal_stays_cordoned() -> None:
     world = ProviderWorld()
     world.api.add_node("n2", "x:///2", unschedulable=True)
     world.resize(1, "n2")
@@ -417,7 +417,7 @@ def test_a_node_with_the_annotation_of_cluster_autoscaler_is_not_removed() -> No
     assert world.is_usable("n2")
 
 
-def test_a_machine_that_is_being_deleted_is_waited_for() -> None:
+def test_a_removal_waits_for_a_machine_that_is_being_deleted() -> None:
     world = ProviderWorld()
 
     def going() -> None:

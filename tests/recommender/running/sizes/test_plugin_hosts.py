@@ -42,7 +42,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Started:
     return STARTED
 
 
-def test_a_recommendation_keeps_its_plugin_and_shares_it_with_nobody(
+def test_a_recommendation_keeps_its_plugin_and_does_not_share_it(
     started: Started,
 ) -> None:
     hosts = PluginHosts()
@@ -67,7 +67,7 @@ def test_changed_settings_close_the_plugin_and_start_another_one(
     ]
 
 
-def test_a_recommendation_that_names_a_plugin_no_longer_closes_it(
+def test_a_plugin_is_closed_once_its_recommendation_no_longer_names_it(
     started: Started,
 ) -> None:
     hosts = PluginHosts()
@@ -100,7 +100,7 @@ def test_all_plugins_are_closed_at_the_end(started: Started) -> None:
 
 
 @pytest.mark.usefixtures("started")
-def test_a_plugin_is_asked_while_nodes_are_unknown_and_claims_none_of_them() -> None:
+def test_a_plugin_is_read_while_nodes_are_unknown_and_claims_none_of_them() -> None:
     unknown = ClusterState(nodes=Unknown("the API server has not answered yet"))
     (reading,) = PluginHosts().read("a", NORTH, unknown, 60.0)
     assert ([group.name for group in reading.groups], reading.group_of) == (["small", "large"], {})

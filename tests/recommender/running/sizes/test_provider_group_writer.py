@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def test_a_group_grows_by_the_difference_and_is_not_asked_again() -> None:
+def test_a_group_grows_by_the_difference_and_the_increase_is_not_repeated() -> None:
     world = ProviderWorld()
     outcome = world.resize(4)
     assert (outcome.result, outcome.before) == (ScaleResult.OK, 2)
@@ -51,7 +51,7 @@ REFUSALS: dict[str, tuple[Callable[[ProviderWorld], object], str]] = {
 
 
 @pytest.mark.parametrize(("change", "message"), REFUSALS.values(), ids=REFUSALS)
-def test_what_has_changed_since_the_decision_stops_it(change: Callable[[ProviderWorld], object], message: str) -> None:
+def test_a_change_since_the_decision_stops_the_resize(change: Callable[[ProviderWorld], object], message: str) -> None:
     world = ProviderWorld()
     change(world)
     outcome = world.resize(4)
@@ -76,7 +76,7 @@ def _raise_unknown_outcome() -> None:
     raise OutcomeUnknownError("NodeGroupIncreaseSize: DEADLINE_EXCEEDED")
 
 
-def test_a_change_without_an_answer_that_took_effect_is_not_asked_again() -> None:
+def test_an_unanswered_change_that_took_effect_is_not_repeated() -> None:
     world = ProviderWorld()
     world.group.on_change = _raise_unknown_outcome
     outcome = world.resize(4)
@@ -86,7 +86,7 @@ def test_a_change_without_an_answer_that_took_effect_is_not_asked_again() -> Non
     assert world.group.changes == [("increase", 2)]
 
 
-def test_a_change_without_an_answer_is_not_asked_again_while_the_size_does_not_show_it() -> None:
+def test_an_unanswered_change_is_not_repeated_until_its_wait_ends() -> None:
     world = ProviderWorld()
     world.group.answers["target_size"] = 2
     world.group.on_change = _raise_unknown_outcome
@@ -102,9 +102,7 @@ def test_a_change_without_an_answer_is_not_asked_again_while_the_size_does_not_s
 
 
 @pytest.mark.parametrize(("set_by", "changes"), [(-86_400.0, 2), (3600.0, 1)], ids=["back", "forward"])
-def test_a_clock_that_is_set_neither_prolongs_nor_ends_the_wait_after_a_change_without_an_answer(
-    set_by: float, changes: int
-) -> None:
+def test_setting_the_clock_does_not_change_the_wait_after_an_unanswered_change(set_by: float, changes: int) -> None:
     world = ProviderWorld(wall_ahead=1e6)
     world.group.answers["target_size"] = 2
     world.group.on_change = _raise_unknown_outcome
@@ -116,7 +114,7 @@ def test_a_clock_that_is_set_neither_prolongs_nor_ends_the_wait_after_a_change_w
 
 
 @given(st.lists(st.tuples(st.booleans(), st.sampled_from(["ok", "refused", "unknown"])), max_size=8))
-def test_whatever_becomes_of_calls_no_node_is_asked_for_twice(calls: list[tuple[bool, str]]) -> None:
+def test_no_node_is_requested_twice_whatever_the_outcome_of_calls(calls: list[tuple[bool, str]]) -> None:
     world = ProviderWorld()
     left, ends = list(calls), []
 
@@ -138,7 +136,7 @@ def test_whatever_becomes_of_calls_no_node_is_asked_for_twice(calls: list[tuple[
     assert [end for end in ends if end != "refused"][1:] == [], "only a refusal is followed by another call"
 
 
-def test_a_refusal_of_the_provider_is_a_failure_of_the_group() -> None:
+def test_a_refusal_by_the_provider_is_a_failure_of_the_group() -> None:
     world = ProviderWorld()
 
     def refuse() -> None:
@@ -153,14 +151,14 @@ def test_a_refusal_of_the_provider_is_a_failure_of_the_group() -> None:
     )
 
 
-def test_a_provider_that_cannot_be_reached_before_the_change_is_no_failure_of_the_group() -> None:
+def test_an_unreachable_provider_before_the_change_is_not_a_failure_of_the_group() -> None:
     world = ProviderWorld()
     world.provider.on_refresh = _raise_unknown_outcome
     outcome = world.resize(4)
     assert (outcome.result, outcome.is_of_the_server, world.group.changes) == (ScaleResult.ERROR, True, [])
 
 
-def test_nothing_is_sent_while_a_former_process_may_still_send_it() -> None:
+def test_a_change_is_not_sent_while_a_former_process_may_still_send_it() -> None:
     world = ProviderWorld()
     assert world.resize(4, waits_until=world.now + 15.0).result is ScaleResult.FENCED
     world.group.machines += ["x:///3", "x:///4"]
@@ -170,20 +168,20 @@ def test_nothing_is_sent_while_a_former_process_may_still_send_it() -> None:
 
 
 @pytest.mark.parametrize("lack", ["permits", "stores"])
-def test_without_the_lease_or_a_stored_memory_nothing_is_sent(lack: str) -> None:
+def test_no_change_is_sent_without_the_lease_or_a_stored_memory(lack: str) -> None:
     world = ProviderWorld()
     setattr(world, lack, False)
     world.resize(4)
     assert world.group.changes == []
 
 
-def test_the_group_that_vanished_is_not_written() -> None:
+def test_a_group_that_no_longer_exists_is_not_resized() -> None:
     world = ProviderWorld()
     world.group.name = "other"
     assert "there is no group 'small' any more" in world.resize(4).message
 
 
-def test_a_machine_that_is_being_made_counts_as_one_that_exists() -> None:
+def test_a_machine_that_is_being_created_counts_as_existing() -> None:
     world = ProviderWorld()
     world.group.answers |= {"target_size": 3, "nodes": [ProviderInstance(each) for each in ("a", "b", "c")]}
     assert world.resize(2, known=3).result is ScaleResult.REFUSED

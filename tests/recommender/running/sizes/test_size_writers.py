@@ -110,7 +110,7 @@ def test_sizes_and_chunks_are_written_once(world: World) -> None:
         (frozenset({Output.CAPACITY_BUFFER}), (4, 7)),
     ],
 )
-def test_only_what_the_outputs_name_is_written(
+def test_only_sizes_named_by_the_outputs_are_written(
     world: World, outputs: frozenset[Output], expected: tuple[int, int]
 ) -> None:
     world.poll(configured(outputs=outputs), 6, 7)
@@ -125,7 +125,7 @@ def test_a_process_that_does_not_lead_sends_nothing(world: World) -> None:
     assert (world.size, world.replicas(), world.objects.written) == (4, 2, [])
 
 
-def test_what_is_under_way_ends_with_the_leadership(world: World) -> None:
+def test_pending_writes_end_with_leadership(world: World) -> None:
     world.permits = False
     world.poll(configured(), 6, 7)
     world.writers.clear()
@@ -136,7 +136,7 @@ def test_what_is_under_way_ends_with_the_leadership(world: World) -> None:
     assert world.objects.written == []
 
 
-def test_limits_and_pauses_are_those_of_the_moment_of_the_write(world: World) -> None:
+def test_limits_and_pauses_are_read_at_the_time_of_the_write(world: World) -> None:
     paused = {"cluster.x-k8s.io/paused": "true"}
     world.change(MACHINE_DEPLOYMENTS, "capi", "workers", lambda one: one["metadata"]["annotations"].update(paused))
     assert world.poll(configured(), 6) == [ScaleResult.REFUSED]
@@ -145,7 +145,7 @@ def test_limits_and_pauses_are_those_of_the_moment_of_the_write(world: World) ->
     assert world.poll(configured(), 10) == [ScaleResult.OK]
 
 
-def test_a_buffer_whose_chunks_are_not_known_keeps_its_size(world: World) -> None:
+def test_a_buffer_with_an_unknown_number_of_chunks_keeps_its_size(world: World) -> None:
     world.poll(configured(), 6, None)
 
     assert (world.size, world.replicas()) == (6, 2)
@@ -169,7 +169,7 @@ def test_a_buffer_that_is_no_longer_sized_gets_its_former_size_back(
 
 
 @pytest.mark.parametrize("name", ["nodes", ""], ids=["named", "unreadable"])
-def test_a_buffer_whose_entry_is_refused_by_now_keeps_its_size(world: World, name: str) -> None:
+def test_a_buffer_keeps_its_size_while_its_entry_is_refused(world: World, name: str) -> None:
     """A process that starts with a faulty entry has no last good version of the entry."""
     world.buffer(7)
     world.withdrawals.found({RESERVE: "nodes"})
@@ -179,7 +179,7 @@ def test_a_buffer_whose_entry_is_refused_by_now_keeps_its_size(world: World, nam
     assert world.replicas() == 2
 
 
-def test_with_another_buffer_the_first_one_gets_its_former_size_back(world: World) -> None:
+def test_the_first_buffer_gets_its_former_size_back_if_another_is_configured(world: World) -> None:
     world.poll(configured(), chunks=7)
     world.writers.reconfigured(configured(OTHER))
 
@@ -196,7 +196,7 @@ def test_a_buffer_that_another_recommendation_sizes_now_keeps_its_size(world: Wo
     assert world.replicas() == 7
 
 
-def test_a_withdrawal_that_fails_is_repeated_until_it_is_done(world: World) -> None:
+def test_a_failed_withdrawal_is_repeated_until_it_succeeds(world: World) -> None:
     world.poll(configured(), chunks=7)
     world.permits = False
     assert world.poll(NOTHING) == [ScaleResult.FENCED]
@@ -207,7 +207,7 @@ def test_a_withdrawal_that_fails_is_repeated_until_it_is_done(world: World) -> N
     assert world.replicas() == 2
 
 
-def test_a_process_that_leads_only_after_the_reload_withdraws_too(world: World) -> None:
+def test_a_process_that_becomes_leader_after_the_reload_withdraws_too(world: World) -> None:
     world.buffer(7)
     world.writers.reconfigured(configured())
     world.writers.reconfigured(NOTHING)
@@ -216,7 +216,7 @@ def test_a_process_that_leads_only_after_the_reload_withdraws_too(world: World) 
     assert world.replicas() == 2
 
 
-def test_the_end_of_the_process_withdraws_nothing(world: World) -> None:
+def test_nothing_is_withdrawn_when_the_process_ends(world: World) -> None:
     world.poll(configured(), chunks=7)
     world.writers.clear()
     world.now += 30.0
@@ -225,7 +225,7 @@ def test_the_end_of_the_process_withdraws_nothing(world: World) -> None:
     assert world.replicas() == 7
 
 
-def test_a_cluster_without_capacity_buffers_is_named_and_groups_are_written(world: World) -> None:
+def test_groups_are_written_in_a_cluster_without_capacity_buffers(world: World) -> None:
     def without(group: str, name: str) -> Resource:
         if name == "CapacityBuffer":
             raise UnknownResourceError("the cluster serves no CapacityBuffer")
@@ -249,7 +249,7 @@ class Silent:
 
 
 @pytest.mark.parametrize("is_late", [False, True], ids=["decided-before", "decided-after"])
-def test_what_was_decided_by_a_former_entry_is_not_written(world: World, *, is_late: bool) -> None:
+def test_sizes_decided_by_a_former_entry_are_not_written(world: World, *, is_late: bool) -> None:
     silent = Silent()
     effects = ClusterEffects(silent, silent, silent, world.writers)  # type: ignore[arg-type]
     former = configured()
@@ -268,7 +268,7 @@ def test_what_was_decided_by_a_former_entry_is_not_written(world: World, *, is_l
     assert (world.size, world.replicas()) == (5, 6)
 
 
-def test_a_buffer_gets_its_former_size_back_although_the_change_ends_what_was_pending(world: World) -> None:
+def test_a_buffer_gets_its_former_size_back_even_if_the_change_cancels_pending_writes(world: World) -> None:
     silent = Silent()
     effects = ClusterEffects(silent, silent, silent, world.writers)  # type: ignore[arg-type]
     effects.act(configured(), [world.decision(configured(), None, 7)], world.now)

@@ -31,7 +31,7 @@ def part(*places: str, last: float = -math.inf) -> UsagePart:
     return UsagePart(END - 3600.0, END, cpu, {}, frozenset(), frozenset(), ClusterFacts())
 
 
-def test_a_namespace_with_many_new_containers_leaves_places_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_namespace_with_many_new_containers_leaves_room_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(target_usage, "MOST_CONTAINERS", 3)
     usage = KnownUsage.empty(2)
     usage.add(part("aaa/known"))
@@ -41,7 +41,7 @@ def test_a_namespace_with_many_new_containers_leaves_places_for_others(monkeypat
     assert (len(usage.cpu.rows.names), usage.left_out) == (3, 4)
 
 
-def test_containers_that_have_ended_leave_their_places_to_those_that_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ended_containers_make_room_for_running_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(target_usage, "MOST_CONTAINERS", 3)
     usage = KnownUsage.empty(2)
     usage.add(part("aaa/x0", "aaa/x1", "shop/web"))
@@ -51,7 +51,7 @@ def test_containers_that_have_ended_leave_their_places_to_those_that_run(monkeyp
     assert usage.left_out == 0
 
 
-def test_of_ended_containers_the_newest_of_each_namespace_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_newest_ended_containers_of_each_namespace_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(target_usage, "MOST_CONTAINERS", 4)
     usage = KnownUsage.empty(2)
     usage.add(part("shop/nightly", last=END - 3000.0))

@@ -54,7 +54,7 @@ def usage_after(parts: int, *, peak: float | None, request: float = 0.0) -> Know
     [(GIBIBYTE, 0.0), (GIBIBYTE, GIBIBYTE), (None, GIBIBYTE)],
     ids=["without a request", "at its request", "killed before its memory is measured"],
 )
-def test_a_container_that_is_killed_again_and_again_needs_no_more_each_time(
+def test_repeated_kills_of_a_container_do_not_raise_its_target_each_time(
     peak: float | None, request_bytes: float
 ) -> None:
     few, many = (usage_after(parts, peak=peak, request=request_bytes) for parts in (4, 70))
@@ -75,7 +75,7 @@ def test_a_kill_counts_on_the_next_day_even_if_memory_was_never_measured() -> No
     assert memory_target(usage) == before
 
 
-def test_of_too_many_pods_in_a_day_those_that_ended_first_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_pods_that_ended_first_are_dropped_if_a_day_has_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(target_usage, "MOST_PODS", 2)
     usage = KnownUsage.empty(3)
     for number in range(1, 5):
@@ -115,7 +115,7 @@ def usage_of_days(peaks: tuple[float | None, ...], *, last: float = DAY) -> Size
     ],
     ids=["today", "since yesterday", "a whole day", "always", "longer than is kept", "a gap", "as long as CPU"],
 )
-def test_memory_that_is_measured_for_less_than_a_day_is_not_as_sure_as_cpu(
+def test_memory_measured_for_less_than_a_day_has_a_wider_range_than_cpu(
     peaks: tuple[float | None, ...],
     last: float,
     is_short: bool,  # noqa: FBT001 - a column of the table

@@ -92,7 +92,7 @@ def kept(client: PrometheusClient, tmp_path: Path) -> UsageKeeper:
     return found
 
 
-def test_the_request_is_that_of_the_histogram_written_out(kept: UsageKeeper) -> None:
+def test_the_request_is_the_percentile_of_an_explicitly_computed_histogram(kept: UsageKeeper) -> None:
     samples = [(season(age), float(age)) for age in range(0, 3 * DAY, 300)]
     cpu = sizes(kept)[WEB].cpu
     assert cpu is not None
@@ -101,7 +101,7 @@ def test_the_request_is_that_of_the_histogram_written_out(kept: UsageKeeper) -> 
     assert cpu.request == 1000
 
 
-def test_workloads_of_other_namespaces_are_no_targets(kept: UsageKeeper) -> None:
+def test_workloads_of_other_namespaces_are_not_targets(kept: UsageKeeper) -> None:
     assert sizes(kept).keys() == {WEB, API}
 
 
@@ -118,7 +118,7 @@ def test_each_target_has_the_time_of_its_own_newest_sample(kept: UsageKeeper) ->
     assert {usage.time for usage in found.values() if isinstance(usage, Observed)} == {END}
 
 
-def test_usage_that_is_read_in_many_parts_leads_to_the_same_requests(client: PrometheusClient, tmp_path: Path) -> None:
+def test_usage_read_in_many_parts_gives_the_same_requests(client: PrometheusClient, tmp_path: Path) -> None:
     at_once, in_parts = keeper(client, tmp_path), keeper(client, tmp_path, NOW - DAY / 2)
     at_once.read(EACH)
     in_parts.read(EACH)
@@ -134,7 +134,7 @@ def test_usage_that_is_read_in_many_parts_leads_to_the_same_requests(client: Pro
 @pytest.mark.parametrize(
     ("name", "is_removed"), [("shop/sizes", True), ("sizes", False)], ids=["of an object", "of the file"]
 )
-def test_the_file_of_a_deleted_object_is_deleted_and_that_of_an_entry_stays(
+def test_the_usage_file_of_a_deleted_object_is_deleted_and_that_of_an_entry_stays(
     client: PrometheusClient, tmp_path: Path, name: str, *, is_removed: bool
 ) -> None:
     need = replace(EACH, name=name)
@@ -149,7 +149,7 @@ def test_the_file_of_a_deleted_object_is_deleted_and_that_of_an_entry_stays(
     assert len([*tmp_path.iterdir()]) == (0 if is_removed else 1)
 
 
-def test_a_restart_goes_on_with_what_was_stored(client: PrometheusClient, kept: UsageKeeper, tmp_path: Path) -> None:
+def test_a_restart_continues_with_the_stored_usage(client: PrometheusClient, kept: UsageKeeper, tmp_path: Path) -> None:
     kept.save()
     again = keeper(client, tmp_path)
     assert not any(again.inputs())
@@ -162,7 +162,7 @@ def test_a_restart_goes_on_with_what_was_stored(client: PrometheusClient, kept: 
     [lambda content: content[:-1], lambda _content: b"", lambda content: content[:40] + b"x" + content[41:]],
     ids=["cut off", "empty", "changed"],
 )
-def test_a_damaged_file_is_read_again_from_prometheus(
+def test_usage_is_read_again_from_prometheus_if_its_file_is_damaged(
     client: PrometheusClient, kept: UsageKeeper, tmp_path: Path, damage: Callable[[bytes], bytes]
 ) -> None:
     kept.save()
@@ -183,7 +183,7 @@ def test_stored_usage_of_other_workloads_is_not_used(
     assert sizes(again, other).keys() == {OTHER}
 
 
-def test_targets_by_name_say_so_when_nothing_is_known_of_them(client: PrometheusClient, tmp_path: Path) -> None:
+def test_a_named_target_without_usage_is_reported_as_unknown(client: PrometheusClient, tmp_path: Path) -> None:
     absent = TargetReference("apps/v1", "Deployment", "shop", "gone")
     need = UsageNeed("sizes", ResourcesSettings(HISTORY), (WEB, absent), "here")
     found = keeper(client, tmp_path)
@@ -202,7 +202,7 @@ def test_targets_by_name_say_so_when_nothing_is_known_of_them(client: Prometheus
         ({"cpu": f'{MEMORY} or label_replace({MEMORY}, "copy", "1", "", "")'}, "several series"),
     ],
 )
-def test_queries_that_cannot_be_right_give_no_size(
+def test_implausible_queries_give_no_size_and_a_reason(
     client: PrometheusClient, tmp_path: Path, queries: dict[str, Any], reason: str
 ) -> None:
     need = replace(EACH, settings=replace(EACH.settings, from_usage=replace(HISTORY, **queries)))
@@ -214,7 +214,7 @@ def test_queries_that_cannot_be_right_give_no_size(
 
 
 @pytest.mark.parametrize("resource", ["cpu", "memory"])
-def test_a_container_with_several_series_harms_no_other(
+def test_a_container_with_several_series_affects_only_its_own_workload(
     client: PrometheusClient, tmp_path: Path, resource: str
 ) -> None:
     usage = "rate(container_cpu_usage_seconds_total{%s}[5m])" if resource == "cpu" else f"{MEMORY}{{%s}}"
@@ -249,7 +249,7 @@ def test_own_queries_replace_those_of_cadvisor(client: PrometheusClient, tmp_pat
     assert api.memory.target == math.ceil(1.15 * end_of_bucket(300 * MIB, 1e7) / MIB) * MIB
 
 
-def test_what_was_known_stays_when_prometheus_fails(kept: UsageKeeper) -> None:
+def test_known_usage_is_kept_when_prometheus_fails(kept: UsageKeeper) -> None:
     before = kept.inputs()["sizes"]
     kept.client = lambda _need: None
     kept.wall = lambda: NOW + 300
@@ -266,7 +266,9 @@ def test_targets_without_new_samples_keep_their_time(kept: UsageKeeper) -> None:
 
 
 @pytest.mark.parametrize("ahead", [3600.0, 30.0 * DAY], ids=["nothing is scraped", "the clock was set ahead"])
-def test_an_answer_without_any_usage_covers_nothing(kept: UsageKeeper, tmp_path: Path, ahead: float) -> None:
+def test_an_answer_without_any_usage_changes_nothing_and_is_requested_again(
+    kept: UsageKeeper, tmp_path: Path, ahead: float
+) -> None:
     before = sizes(kept)
     kept.wall = lambda: NOW + ahead
     kept.read(EACH)
@@ -281,7 +283,7 @@ def test_an_answer_without_any_usage_covers_nothing(kept: UsageKeeper, tmp_path:
 
 
 @pytest.mark.parametrize(("restarts", "kills"), [(1.0, 0), (2.0, 1)], ids=["an earlier kill", "a kill in the gap"])
-def test_a_gap_of_kube_state_metrics_makes_no_kill_and_hides_none(
+def test_a_gap_in_kube_state_metrics_neither_invents_nor_hides_kills(
     start_prometheus: Callable[..., ScrapedPrometheus], restarts: float, kills: int
 ) -> None:
     found = Exposition()
@@ -294,14 +296,14 @@ def test_a_gap_of_kube_state_metrics_makes_no_kill_and_hides_none(
         assert len(vector(client, usage_queries.kills("", 900), END, ("pod",))) == kills
 
 
-def test_what_a_pod_says_of_other_containers_is_not_its_own_usage(
+def test_metrics_that_a_pod_exports_about_other_containers_are_not_its_own_usage(
     start_prometheus: Callable[..., ScrapedPrometheus], tmp_path: Path
 ) -> None:
     found = Exposition()
     pod = SizedPod("shop", "web-1-0", ("ReplicaSet", "web-1"), flat(0.2), flat(3e8), seconds=DAY)
     found.add_pod(pod)
-    told = {"exported_namespace": "lab", "exported_pod": "db-0", "exported_container": "db"}
-    found.add_pod(replace(pod, cores=flat(50.0), memory=flat(9e11), labels=told))
+    exported = {"exported_namespace": "lab", "exported_pod": "db-0", "exported_container": "db"}
+    found.add_pod(replace(pod, cores=flat(50.0), memory=flat(9e11), labels=exported))
     found.add_replica_set("shop", "web-1", "web")
     with PrometheusClient(PrometheusSettings(start_prometheus(history=found.text()).url)) as client:
         kept = keeper(client, tmp_path)
@@ -313,7 +315,7 @@ def test_what_a_pod_says_of_other_containers_is_not_its_own_usage(
     assert record.memory.target < 2**30
 
 
-def test_a_workload_whose_cpu_or_memory_is_not_measured_has_no_time(
+def test_usage_has_the_newest_time_at_which_cpu_and_memory_were_both_read(
     start_prometheus: Callable[..., ScrapedPrometheus], tmp_path: Path
 ) -> None:
     found = Exposition()
@@ -345,9 +347,7 @@ def test_a_workload_whose_cpu_or_memory_is_not_measured_has_no_time(
     assert times == {API: END - DAY / 2, both: END}
 
 
-def test_requests_that_nobody_can_have_do_not_count(
-    start_prometheus: Callable[..., ScrapedPrometheus], tmp_path: Path
-) -> None:
+def test_impossible_requests_do_not_count(start_prometheus: Callable[..., ScrapedPrometheus], tmp_path: Path) -> None:
     found = Exposition()
     for number, requests in enumerate(({"cpu": math.inf, "memory": 1e18}, {"cpu": 1.0, "memory": 512.0 * MIB})):
         pod = SizedPod(
@@ -366,9 +366,7 @@ def test_requests_that_nobody_can_have_do_not_count(
     assert record.memory.target < 2**30
 
 
-def test_usage_without_owners_is_asked_for_again(
-    start_prometheus: Callable[..., ScrapedPrometheus], tmp_path: Path
-) -> None:
+def test_usage_without_owners_is_unknown(start_prometheus: Callable[..., ScrapedPrometheus], tmp_path: Path) -> None:
     only_usage = Exposition()
     only_usage.add("container_memory_working_set_bytes", WEB_SERIES, ((END - age, 1e9) for age in range(DAY, -1, -300)))
     with PrometheusClient(PrometheusSettings(start_prometheus(history=only_usage.text()).url)) as client:
@@ -379,7 +377,7 @@ def test_usage_without_owners_is_asked_for_again(
     assert "kube_pod_owner has no series" in unknown.reason
 
 
-def test_series_of_several_clusters_are_refused_with_the_repair(
+def test_series_of_several_clusters_are_refused_with_a_hint_how_to_select_one(
     start_prometheus: Callable[..., ScrapedPrometheus], tmp_path: Path
 ) -> None:
     both = Exposition()

@@ -32,7 +32,7 @@ def configuration(*, margin: str) -> Configuration:
 
 
 @pytest.mark.parametrize("margin", ["15%", "20%"], ids=["of others", "of its own"])
-def test_only_a_change_of_what_is_needed_interrupts_the_reading_of_usage(
+def test_reading_of_usage_is_interrupted_only_if_the_needed_usage_changes(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, margin: str
 ) -> None:
     service, stop, seen = UsageService(Queries(), tmp_path, Clock()), threading.Event(), []  # type: ignore[arg-type]

@@ -47,7 +47,7 @@ def only_file(folder: Path) -> Path:
     return path
 
 
-def test_a_history_comes_back_as_it_was(tmp_path: Path) -> None:
+def test_a_history_is_restored_as_it_was(tmp_path: Path) -> None:
     before, after = filled(), TargetHistory(NEED, 70)
     assert LoadFiles(tmp_path).save(before)
     assert LoadFiles(tmp_path).restore(after)
@@ -59,7 +59,7 @@ def test_a_history_comes_back_as_it_was(tmp_path: Path) -> None:
     assert before.lacking(end) == after.lacking(end)
 
 
-def test_a_coarser_grid_takes_every_so_many_samples(tmp_path: Path) -> None:
+def test_a_coarser_grid_takes_every_nth_sample(tmp_path: Path) -> None:
     before = filled()
     LoadFiles(tmp_path).save(before)
     coarser = TargetHistory(NEED, 201)
@@ -93,7 +93,7 @@ def test_a_damaged_file_is_ignored(tmp_path: Path, caplog: pytest.LogCaptureFixt
     assert ["digest" in record.__dict__["fields"]["problem"] for record in caplog.records] == [True]
 
 
-def test_the_file_of_another_query_is_ignored(tmp_path: Path) -> None:
+def test_a_file_of_another_query_is_ignored(tmp_path: Path) -> None:
     LoadFiles(tmp_path).save(filled())
     other = TargetHistory(replace(NEED, settings=replace(NEED.settings, load="other")), 70)
 
@@ -109,7 +109,7 @@ def test_the_file_of_another_query_is_ignored(tmp_path: Path) -> None:
         replace(NEED, source="another Prometheus"),
     ],
 )
-def test_the_file_of_the_same_query_with_another_meaning_is_ignored(tmp_path: Path, other: LoadNeed) -> None:
+def test_a_file_of_the_same_query_with_another_meaning_is_ignored(tmp_path: Path, other: LoadNeed) -> None:
     LoadFiles(tmp_path).save(filled(2))
     after = TargetHistory(other, 2)
 
@@ -136,9 +136,7 @@ HEADS: dict[str, dict[str, object]] = {
 
 
 @pytest.mark.parametrize("change", HEADS)
-def test_a_file_that_somebody_has_written_by_hand_is_ignored(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, change: str
-) -> None:
+def test_a_file_edited_by_hand_is_ignored(tmp_path: Path, caplog: pytest.LogCaptureFixture, change: str) -> None:
     LoadFiles(tmp_path).save(filled(2))
     path = only_file(tmp_path)
     line, rest = path.read_bytes()[:-32].split(b"\n", 1)
@@ -167,7 +165,7 @@ def test_stored_samples_that_cannot_be_loads_are_unknown(tmp_path: Path) -> None
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_that_cannot_be_written_is_logged_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unwritable_folder_is_logged_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     folder = tmp_path / "state"
     folder.mkdir(mode=0o500)
     files, history = LoadFiles(folder / "loads"), filled(1)
@@ -176,7 +174,7 @@ def test_a_folder_that_cannot_be_written_is_logged_once(tmp_path: Path, caplog: 
     assert len(caplog.records) == 1
 
 
-def test_where_the_folder_should_be_is_a_file(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_file_instead_of_the_folder_is_logged_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "loads").write_text("")
     files, history = LoadFiles(tmp_path / "loads"), filled(1)
 

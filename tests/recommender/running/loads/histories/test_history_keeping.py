@@ -27,7 +27,7 @@ def keeper(folder: Path, clocks: Clocks) -> HistoryKeeper:
     return HistoryKeeper(lambda _need: None, LoadFiles(folder), LoadTelemetry(CollectorRegistry()), clocks.clock())
 
 
-def test_a_load_that_is_answered_after_its_recommendation_was_removed_begins_no_history(tmp_path: Path) -> None:
+def test_a_load_that_arrives_after_its_recommendation_was_removed_starts_no_history(tmp_path: Path) -> None:
     clocks = Clocks()
     histories = keeper(tmp_path, clocks)
     histories.use(frozenset({named("shop/web"), named("shop/api")}))
@@ -40,7 +40,7 @@ def test_a_load_that_is_answered_after_its_recommendation_was_removed_begins_no_
     assert [file.name for file in tmp_path.iterdir()] == [f"{stored_name('shop/api')}.load"]
 
 
-def test_nothing_stays_of_recommendations_that_come_and_go(tmp_path: Path) -> None:
+def test_nothing_is_kept_of_removed_recommendations(tmp_path: Path) -> None:
     clocks = Clocks()
     histories = keeper(tmp_path, clocks)
     for number in range(50):

@@ -47,14 +47,14 @@ def test_the_first_poll_after_each_grid_time_is_its_sample() -> None:
     assert values(history, 61.0) == [1.0, 4.0]
 
 
-def test_a_poll_that_comes_late_leaves_its_grid_time_to_a_range() -> None:
+def test_a_late_poll_leaves_its_grid_time_to_a_range_query() -> None:
     history = history_of((0.0, 1.0), (100.0, 2.0), (121.0, 3.0))
 
     assert values(history, 121.0) == [1.0, None, 3.0]
     assert history.lacking(START + 181.0)[-1] == (1_000_001, 1_000_001)
 
 
-def test_an_outage_is_lacking_until_it_is_asked_for() -> None:
+def test_an_outage_is_missing_until_it_is_downloaded() -> None:
     history = history_of((0.0, 1.0), (60.0, 1.0), (600.0, 1.0))
     gap = history.lacking(START + 661.0)[-1]
     history.fill(gap, [RangeSeries({}, array("d", [START + 300.0]), array("d", [7.0]))])
@@ -65,14 +65,14 @@ def test_an_outage_is_lacking_until_it_is_asked_for() -> None:
     assert history.lacking(START + 661.0)[-1] == (1_000_006, 1_000_009)
 
 
-def test_what_does_not_exist_is_not_asked_for_for_ever() -> None:
+def test_nonexistent_samples_are_not_requested_forever() -> None:
     history = history_of((0.0, 1.0), (600.0, 1.0))
     history.fill((0, 1_000_009), [])
 
     assert history.lacking(START + 12 * HOUR)[0][0] == 1_000_011
 
 
-def test_series_that_follow_each_other_are_one_load_and_two_at_a_time_are_none() -> None:
+def test_successive_series_are_one_load_and_simultaneous_ones_are_unknown() -> None:
     history = history_of((240.0, 9.0))
     first = RangeSeries({"instance": "a"}, array("d", [START, START + 60]), array("d", [1.0, 2.0]))
     second = RangeSeries({"instance": "b"}, array("d", [START + 60, START + 120]), array("d", [3.0, 4.0]))
@@ -94,14 +94,14 @@ class Server:
 
     def __init__(self, *answers: RangeAnswer | PrometheusError) -> None:
         self.answers = list(answers)
-        self.asked: list[int] = []
+        self.requested: list[int] = []
         """The number of points of each request."""
         self.before: Callable[[], None] = lambda: None
         """Called before each answer."""
 
     def range(self, _query: str, *, start: float, end: float, step_seconds: float, **_options: object) -> RangeAnswer:
         self.before()
-        self.asked.append(round((end - start) / step_seconds) + 1)
+        self.requested.append(round((end - start) / step_seconds) + 1)
         answer = self.answers.pop(0) if self.answers else EMPTY
         if isinstance(answer, PrometheusError):
             raise answer
@@ -121,13 +121,13 @@ def downloads(server: Server, clocks: Clocks, results: list[str]) -> Downloads:
     )
 
 
-def test_two_weeks_are_asked_for_newest_first_in_pieces_that_prometheus_allows() -> None:
+def test_two_weeks_are_downloaded_newest_first_in_pieces_that_prometheus_allows() -> None:
     server, clocks, results = Server(), Clocks(wall=START + 1), list[str]()
     under_test, history = downloads(server, clocks, results), history_of((0.0, 1.0))
     while under_test.step(history):
         clocks.monotonic += 1.0
 
-    assert server.asked == [10_000, 10_000, STEPS_OF_TWO_WEEKS - 20_000 - 1]
+    assert server.requested == [10_000, 10_000, STEPS_OF_TWO_WEEKS - 20_000 - 1]
     assert results == ["ok"] * 3
 
 
@@ -138,7 +138,7 @@ def test_a_pause_between_two_pieces_does_not_end_a_download() -> None:
 
     assert under_test.step(history)
     assert under_test.step(history), "more pieces follow, although none is due yet"
-    assert len(server.asked) == 1
+    assert len(server.requested) == 1
 
 
 def test_a_history_that_replaces_another_is_downloaded_from_the_beginning() -> None:
@@ -149,7 +149,7 @@ def test_a_history_that_replaces_another_is_downloaded_from_the_beginning() -> N
     short.note({None: 1.0}, START)
 
     assert not under_test.step(short), "a single piece has the whole history"
-    assert server.asked == [10_000, round(HOUR / STEP) - 1]
+    assert server.requested == [10_000, round(HOUR / STEP) - 1]
 
 
 @pytest.mark.parametrize(
@@ -162,11 +162,11 @@ def test_a_piece_that_is_too_large_is_halved(error: PrometheusError) -> None:
         under_test.step(history)
         clocks.monotonic += 2 * CHECK_SECONDS
 
-    assert server.asked[0] == 10_000
-    assert server.asked[-1] == 6_250
+    assert server.requested[0] == 10_000
+    assert server.requested[-1] == 6_250
 
 
-def test_a_partial_answer_is_not_taken_and_asked_for_again() -> None:
+def test_a_partial_answer_is_not_used_and_is_requested_again() -> None:
     server, clocks, results = Server(PARTIAL), Clocks(wall=START + 1), list[str]()
     under_test, history = downloads(server, clocks, results), history_of((0.0, 1.0))
     before = history.lacking(clocks.wall)
@@ -180,7 +180,7 @@ def test_a_partial_answer_is_not_taken_and_asked_for_again() -> None:
     assert results == ["partial", "ok"]
 
 
-def test_a_clock_that_was_far_ahead_for_one_poll_costs_a_download_and_no_more() -> None:
+def test_a_clock_far_ahead_for_one_poll_causes_only_another_download() -> None:
     history = TargetHistory(need("load", history_seconds=3600.0), 1)
     for poll in range(30):
         history.note({None: 5.0}, START + poll * STEP)
@@ -195,7 +195,7 @@ def test_a_clock_that_was_far_ahead_for_one_poll_costs_a_download_and_no_more() 
     assert not history.is_downloaded
 
 
-def test_a_clock_that_is_corrected_by_a_little_forgets_nothing() -> None:
+def test_a_small_clock_correction_loses_no_samples() -> None:
     history = TargetHistory(need("load", history_seconds=3600.0), 1)
     for poll in range(30):
         history.note({None: 5.0}, START + poll * STEP)
@@ -204,7 +204,7 @@ def test_a_clock_that_is_corrected_by_a_little_forgets_nothing() -> None:
     assert np.isfinite(history.history([None], START + 250.0).values).all()
 
 
-def test_a_piece_of_the_future_does_not_count_as_asked_for() -> None:
+def test_a_piece_in_the_future_does_not_count_as_downloaded() -> None:
     history = TargetHistory(need("load", history_seconds=3600.0), 1)
     history.note({None: 5.0}, START)
     before = history.lacking(START + STEP)
@@ -238,7 +238,7 @@ def reference(name: str) -> TargetReference:
     return TargetReference("apps/v1", "Deployment", namespace, own)
 
 
-def test_targets_whose_names_change_with_each_poll_do_not_add_up() -> None:
+def test_targets_whose_names_change_with_each_poll_do_not_accumulate() -> None:
     polls = [tuple(f"evil/{poll}-{each}" for each in range(3)) for poll in range(50)]
     history = of_each(5, *polls)
 
@@ -246,7 +246,7 @@ def test_targets_whose_names_change_with_each_poll_do_not_add_up() -> None:
     assert {reference(each) for each in polls[-1]} <= set(history.targets())
 
 
-def test_a_namespace_whose_names_change_does_not_push_the_history_of_another_one_out() -> None:
+def test_a_namespace_with_changing_names_does_not_evict_the_history_of_another() -> None:
     polls = [tuple(f"evil/{poll}-{each}" for each in range(3)) for poll in range(50)]
     history = of_each(5, ("shop/web",), *polls)
 

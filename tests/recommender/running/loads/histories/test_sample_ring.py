@@ -42,18 +42,18 @@ def test_a_ring_holds_the_newest_samples_of_each_row(puts: list[tuple[int, int, 
 
 @settings(max_examples=40)
 @given(st.sets(st.integers(0, STEPS - 1)), st.integers(0, STEPS))
-def test_what_has_been_asked_for_is_not_lacking(asked: set[int], doubted: int) -> None:
+def test_requested_samples_are_not_missing(requested: set[int], doubted: int) -> None:
     ring = SampleRing(STEPS)
     row = ring.add_row()
     ring.advance(STEPS - 1)
-    for index in asked:
+    for index in requested:
         ring.asked(index, index)
-    with_samples = {index for index in asked if index % 2}
+    with_samples = {index for index in requested if index % 2}
     for index in with_samples:
         ring.put(row, np.array([index]), np.array([1.0]))
 
     lacking = {index for first, last in ring.lacking(0, STEPS - 1, doubted) for index in range(first, last + 1)}
-    assert lacking == {i for i in range(STEPS) if i not in asked or (i >= doubted and i not in with_samples)}
+    assert lacking == {i for i in range(STEPS) if i not in requested or (i >= doubted and i not in with_samples)}
 
 
 def test_a_dropped_row_is_empty_when_it_is_used_again() -> None:
@@ -77,7 +77,7 @@ def test_the_first_known_sample_moves_with_the_ring() -> None:
 
 
 @pytest.mark.parametrize("newest", [10**9, 30_000_000])
-def test_a_jump_of_the_clock_forgets_everything_at_once(newest: int) -> None:
+def test_a_jump_of_the_clock_clears_the_ring(newest: int) -> None:
     ring = SampleRing(STEPS)
     row = ring.add_row()
     ring.put_at(3, [row], [5.0])

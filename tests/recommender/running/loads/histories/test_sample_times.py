@@ -21,7 +21,7 @@ DAY = 86_400.0
         (14 * DAY, 7200.0, 1, 7200.0),
     ],
 )
-def test_the_step_follows_from_history_polls_and_series(
+def test_the_step_depends_on_history_polls_and_series(
     history_seconds: float, poll_seconds: float, series: int, step: float
 ) -> None:
     assert step_of(history_seconds, poll_seconds, series) == step

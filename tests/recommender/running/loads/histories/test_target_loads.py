@@ -58,7 +58,7 @@ def test_a_series_without_the_labels_is_left_out_and_named() -> None:
     assert '{namespace="shop"}' in found.problems[0]
 
 
-def test_of_too_many_targets_the_first_by_name_are_kept() -> None:
+def test_the_first_targets_by_name_are_kept_if_there_are_too_many() -> None:
     found = loads_of([sample(1.0, namespace="shop", app=name) for name in "dcba"], FOR_EACH, "load")
 
     assert list(found.values) == [target("a"), target("b")]
@@ -67,7 +67,7 @@ def test_of_too_many_targets_the_first_by_name_are_kept() -> None:
     assert "StatefulSet shop/c" in found.problems[0]
 
 
-def test_new_series_of_somebody_else_do_not_push_a_known_target_out() -> None:
+def test_new_series_of_another_namespace_do_not_evict_a_known_target() -> None:
     samples = [sample(1.0, namespace="aaa", app=f"x{each}") for each in range(5)]
     found = loads_of([*samples, sample(7.0, namespace="shop", app="web")], FOR_EACH, "load", {target("web")})
 
@@ -75,7 +75,7 @@ def test_new_series_of_somebody_else_do_not_push_a_known_target_out() -> None:
     assert len(found.values) == 2
 
 
-def test_new_targets_of_a_namespace_with_few_of_them_have_places_beside_one_with_many() -> None:
+def test_new_targets_of_a_small_namespace_have_room_beside_a_large_one() -> None:
     samples = [sample(1.0, namespace="aaa", app=f"x{each}") for each in range(5)]
     found = loads_of([*samples, sample(7.0, namespace="shop", app="web")], FOR_EACH, "load")
 
@@ -97,7 +97,7 @@ def test_a_pod_is_ready_unless_it_has_reached_the_limit() -> None:
 
 
 @pytest.mark.parametrize(("pods", "message"), [(("a", "a"), "two series of pod a"), (("",), "without the label 'pod'")])
-def test_pods_must_be_told_apart(pods: tuple[str, ...], message: str) -> None:
+def test_each_pod_must_have_exactly_one_series(pods: tuple[str, ...], message: str) -> None:
     with pytest.raises(LoadSeriesError, match=message):
         pods_of([sample(1.0, pod=pod) for pod in pods], Connections(limit=10, metric="open"), None)
 
@@ -120,7 +120,7 @@ def test_pods_must_be_told_apart(pods: tuple[str, ...], message: str) -> None:
         ("店", "web"),
     ],
 )
-def test_labels_that_cannot_name_an_object_are_no_target(namespace: str, name: str) -> None:
+def test_series_whose_labels_cannot_name_an_object_are_left_out(namespace: str, name: str) -> None:
     found = loads_of(
         [sample(1.0, namespace=namespace, app=name), sample(2.0, namespace="shop", app="web.v2")], FOR_EACH, "load"
     )

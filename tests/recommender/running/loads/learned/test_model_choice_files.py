@@ -69,12 +69,12 @@ def test_verdicts_are_restored_as_they_were(tmp_path: Path) -> None:
     assert LearnedFiles(tmp_path / "loads", lambda: NOW + 60.0).restore(SHOP) == VERDICTS
 
 
-def test_without_a_file_there_is_nothing(tmp_path: Path) -> None:
+def test_there_are_no_verdicts_without_a_file(tmp_path: Path) -> None:
     assert LearnedFiles(tmp_path / "loads", lambda: NOW).restore(SHOP) == {}
 
 
 @pytest.mark.parametrize("age", [-1.0, OLDEST_SECONDS + 1.0])
-def test_verdicts_that_are_old_or_of_the_future_are_of_no_use_and_the_log_says_so(
+def test_verdicts_that_are_too_old_or_from_the_future_are_not_used_and_this_is_logged(
     tmp_path: Path, age: float, caplog: pytest.LogCaptureFixture
 ) -> None:
     saved(tmp_path)
@@ -82,7 +82,7 @@ def test_verdicts_that_are_old_or_of_the_future_are_of_no_use_and_the_log_says_s
     assert "stored choices of models are not used" in caplog.text
 
 
-def test_verdicts_of_another_configuration_are_of_no_use(tmp_path: Path) -> None:
+def test_verdicts_for_another_configuration_are_not_used(tmp_path: Path) -> None:
     saved(tmp_path)
     other = replace(SHOP, settings=replace(SHOP.settings, quantile=0.9))
     assert LearnedFiles(tmp_path / "loads", lambda: NOW).restore(other) == {}
@@ -102,7 +102,7 @@ def test_a_damaged_file_is_ignored(tmp_path: Path, before: str, after: str, capl
 
 
 @pytest.mark.parametrize("damage", ['"values":7', '"values":"!"', '"values":"AAAA"', '"values":""', '"numbers":""'])
-def test_a_damaged_proof_is_lost_without_its_verdict(
+def test_a_damaged_proof_is_dropped_but_its_verdict_is_kept(
     tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = saved(tmp_path)
@@ -112,7 +112,7 @@ def test_a_damaged_proof_is_lost_without_its_verdict(
     assert "stored proofs of models are damaged or of an earlier build" in caplog.text
 
 
-def test_a_file_of_the_version_without_proofs_is_read_and_written_anew(tmp_path: Path) -> None:
+def test_a_file_of_the_version_without_proofs_is_read_and_rewritten(tmp_path: Path) -> None:
     path = saved(tmp_path)
     former = re.sub(',"proof":{[^}]*}', "", path.read_text()).replace('"version":2', '"version":1')
     path.write_text(former)
@@ -123,7 +123,7 @@ def test_a_file_of_the_version_without_proofs_is_read_and_written_anew(tmp_path:
     assert '"version":2' in path.read_text()
 
 
-def test_a_folder_that_cannot_be_written_is_logged_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unwritable_folder_is_logged_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "loads").write_text("no folder")
     files = LearnedFiles(tmp_path / "loads", lambda: NOW)
     learned = Learned(task_of(SHOP, DelayMeter().delays(SHOP)), verdicts=VERDICTS)

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.history import LoadHistory
 
 
-def test_a_load_with_a_daily_rise_is_left_to_a_model_that_knows_it() -> None:
+def test_a_seasonal_model_is_chosen_for_a_load_that_rises_daily() -> None:
     world = World(daily(AUTO, 9))
     world.failing = {"holt-winters", "state-space", "quantile", "boosted", "boosted-conformal"}
     assert world.learner.step()
@@ -68,7 +68,7 @@ def test_a_load_with_a_daily_rise_is_left_to_a_model_that_knows_it() -> None:
     assert (found.model, found.model_reason) == ("seasonal", verdict.reason)
 
 
-def test_what_is_due_follows_the_clock() -> None:
+def test_fits_and_choices_are_due_by_the_clock() -> None:
     world = World(daily(replace(AUTO, settings=replace(AUTO.settings, model=ModelName.SEASONAL)), 4))
     ran = []
     for seconds in (0.0, 60.0, CATCH_UP_SECONDS, 2 * DAY):
@@ -85,7 +85,7 @@ def test_what_is_due_follows_the_clock() -> None:
     [(STEP - 60.0, ["choice"]), (2 * STEP, ["seasonal", "choice"])],
     ids=["within a step", "later by steps"],
 )
-def test_models_are_tried_anew_once_samples_arrive_later_than_learned(seconds: float, ran: list[str]) -> None:
+def test_models_are_tried_again_once_samples_arrive_later_than_learned(seconds: float, ran: list[str]) -> None:
     world = World(daily(replace(AUTO, settings=replace(AUTO.settings, model=ModelName.SEASONAL)), 4))
     assert world.learner.step()
     world.delays.scrape_seconds = seconds
@@ -99,7 +99,7 @@ def test_models_are_tried_anew_once_samples_arrive_later_than_learned(seconds: f
     assert ran_each_time == [ran, ["choice"]]
 
 
-def test_a_fit_that_fails_keeps_the_last_good_parameters_and_is_tried_again() -> None:
+def test_a_failed_fit_keeps_the_last_good_parameters_and_is_retried() -> None:
     configured = replace(AUTO, settings=replace(AUTO.settings, model=ModelName.HOLT_WINTERS))
     world = World(daily(configured, 4), is_choice_skipped=True)
     world.answers = {
@@ -139,7 +139,7 @@ def test_a_model_that_was_never_fitted_leaves_headroom_in_use() -> None:
 
 
 @pytest.mark.parametrize(("days", "is_downloaded"), [(0.1, True), (4.0, False)])
-def test_nothing_is_learned_from_too_little(days: float, *, is_downloaded: bool) -> None:
+def test_nothing_is_learned_from_too_little_history(days: float, *, is_downloaded: bool) -> None:
     world = World(daily(AUTO, days))
     world.history.is_downloaded = is_downloaded
 
@@ -147,7 +147,7 @@ def test_nothing_is_learned_from_too_little(days: float, *, is_downloaded: bool)
     assert world.ran == []
 
 
-def test_before_two_days_only_the_light_models_are_tried() -> None:
+def test_only_light_models_are_tried_on_less_than_two_days() -> None:
     world = World(daily(AUTO, 1.5))
     world.learner.step()
 
@@ -164,7 +164,7 @@ def test_a_model_that_has_not_been_judged_for_hours_is_on_trial() -> None:
     assert "trend until a model has been judged for 3 h" in learned.verdicts[None].reason
 
 
-def test_what_was_chosen_acts_at_once_after_a_restart_and_its_fits_come_first() -> None:
+def test_after_a_restart_the_chosen_models_are_used_at_once_and_fitted_first() -> None:
     world = World(daily(AUTO, 4), is_choice_skipped=True)
     chosen = SeriesVerdict(
         "boosted",
@@ -190,7 +190,7 @@ def test_what_was_chosen_acts_at_once_after_a_restart_and_its_fits_come_first() 
     assert world.proofs == [(chosen.proof,)], "what was proven is gone on with"
 
 
-def test_after_a_restart_what_acted_for_each_recommendation_is_fitted_before_any_model_is_tried() -> None:
+def test_after_a_restart_the_models_in_use_are_fitted_before_any_model_is_tried() -> None:
     """A trial takes a minute of a core, so the last of many entries would have waited for all others."""
     needs = [replace(AUTO, name=name) for name in ("first", "second", "third")]
     world = World(daily(AUTO, 4), is_choice_skipped=True)
@@ -215,7 +215,7 @@ def test_after_a_restart_what_acted_for_each_recommendation_is_fitted_before_any
     assert world.ran.count("choice") == 3
 
 
-def test_a_recommendation_that_cannot_learn_leaves_the_others_their_turn(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_recommendation_that_cannot_learn_does_not_block_others(caplog: pytest.LogCaptureFixture) -> None:
     good = replace(AUTO, name="good", settings=replace(AUTO.settings, model=ModelName.SEASONAL))
     world = World(daily(AUTO, 3), is_choice_skipped=True)
     histories = (world.history, daily(good, 3))
@@ -227,7 +227,7 @@ def test_a_recommendation_that_cannot_learn_leaves_the_others_their_turn(caplog:
     assert len(caplog.records) == 1
 
 
-def test_a_process_that_ends_reports_no_failed_fit(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_process_that_is_ending_reports_no_failed_fit(caplog: pytest.LogCaptureFixture) -> None:
     children = Children(CollectorRegistry(), "t", most=1)
     children.close()
     history, learned_models = daily(AUTO, 3), LearnedModels()
@@ -240,7 +240,7 @@ def test_a_process_that_ends_reports_no_failed_fit(caplog: pytest.LogCaptureFixt
     assert caplog.records == []
 
 
-def test_children_fit_what_a_process_of_its_own_can_load() -> None:
+def test_children_fit_models_that_a_separate_process_can_load() -> None:
     children = Children(CollectorRegistry(), "t", most=1)
     configured = replace(AUTO, settings=replace(AUTO.settings, model=ModelName.SEASONAL))
     history, learned_models = daily(configured, 3), LearnedModels()
@@ -263,7 +263,7 @@ def test_children_fit_what_a_process_of_its_own_can_load() -> None:
         ("seasonal", False, "it has no record until it is tried again"),
     ],
 )
-def test_the_log_says_what_a_model_that_cannot_be_fitted_goes_on_with(
+def test_the_log_says_what_is_used_instead_of_a_model_that_cannot_be_fitted(
     model: str, consequence: str, caplog: pytest.LogCaptureFixture, *, is_fitted: bool
 ) -> None:
     configured = replace(AUTO, settings=replace(AUTO.settings, model=ModelName(model)))
@@ -279,7 +279,7 @@ def test_the_log_says_what_a_model_that_cannot_be_fitted_goes_on_with(
     assert message.endswith(f"{model}: killed after 60 s: {consequence}")
 
 
-def test_a_trial_that_fails_after_a_restart_leaves_the_fit_in_use_that_was_made_again() -> None:
+def test_a_failed_trial_after_a_restart_leaves_the_renewed_fit_in_use() -> None:
     configured = replace(AUTO, settings=replace(AUTO.settings, model=ModelName.HOLT_WINTERS))
     chosen = SeriesVerdict("holt-winters", "it is configured", Blend(0.1, (Part("holt-winters", 1.0, 1.0),)))
     world = World(daily(configured, 4), failing={"holt-winters"})
@@ -298,11 +298,11 @@ def test_a_trial_that_fails_after_a_restart_leaves_the_fit_in_use_that_was_made_
 
 
 @pytest.mark.parametrize(("recommendations", "seconds"), [(1, 600.0), (10, 600.0), (20, 1200.0), (1000, 3600.0)])
-def test_few_recommendations_choose_their_models_more_often(recommendations: int, seconds: float) -> None:
+def test_models_are_chosen_more_often_if_there_are_few_recommendations(recommendations: int, seconds: float) -> None:
     assert catch_up_seconds(recommendations) == seconds
 
 
-def test_a_comparison_that_fails_after_a_restart_loses_neither_the_trials_nor_what_was_proven() -> None:
+def test_a_failed_comparison_after_a_restart_loses_neither_trials_nor_proofs() -> None:
     world = World(daily(AUTO, 1), is_choice_skipped=True, failing={"choice"})
     chosen = replace(VERDICT, proof=SeriesProof(("linear",), b""))
     world.learned_models.put(AUTO, Learned(task_of(AUTO, DelayMeter().delays(AUTO)), verdicts={None: chosen}))

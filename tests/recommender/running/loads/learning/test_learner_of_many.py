@@ -25,7 +25,7 @@ MANY = replace(AUTO, settings=replace(AUTO.settings, for_each=FOR_EACH))
 TARGETS = tuple(target_of({"namespace": "shop", "deployment": f"d{each:03}"}, FOR_EACH) for each in range(60))
 
 
-def test_a_target_of_many_has_the_verdict_that_it_would_have_in_an_entry_of_its_own() -> None:
+def test_each_of_many_targets_has_the_verdict_that_a_separate_entry_would_have() -> None:
     targets = TARGETS[:30]
     world = World(daily(MANY, 4, targets), failing=HEAVY)
     assert world.learner.step()
@@ -48,7 +48,7 @@ def test_a_target_of_many_has_the_verdict_that_it_would_have_in_an_entry_of_its_
     assert {prediction.model for prediction in found.values()} == {"seasonal"}
 
 
-def test_models_of_many_targets_are_fitted_anew_once_samples_arrive_later_than_learned() -> None:
+def test_models_of_many_targets_are_fitted_again_once_samples_arrive_later_than_learned() -> None:
     # When the models are fitted does not depend on what the fits say, which takes seconds of processor time.
     world = World(daily(MANY, 4, TARGETS), failing=HEAVY, is_choice_skipped=True)
     world.learner.step()
@@ -62,7 +62,7 @@ def test_models_of_many_targets_are_fitted_anew_once_samples_arrive_later_than_l
     assert world.ran == ["quantile", "boosted", "choice"]
 
 
-def test_targets_that_no_child_can_judge_keep_their_verdicts_and_let_the_others_have_theirs() -> None:
+def test_a_target_that_no_child_can_judge_does_not_prevent_verdicts_for_others() -> None:
     world = World(daily(MANY, 1.5, TARGETS))
     largest = float(world.history.rows(TARGETS, round(END / STEP) - 1, round(END / STEP)).max())
 
@@ -80,7 +80,7 @@ def test_targets_that_no_child_can_judge_keep_their_verdicts_and_let_the_others_
     assert set(learned.verdicts) == set(TARGETS[:59])
 
 
-def test_after_a_restart_the_fits_for_many_targets_do_not_wait_for_a_trial_either() -> None:
+def test_after_a_restart_fits_for_many_targets_precede_any_trial() -> None:
     def trial_or_fits(past: LoadHistory) -> object:
         return {} if len(past.values) > 1 else ModelTrial("", None, 0, np.full(past.values.shape, np.nan))
 

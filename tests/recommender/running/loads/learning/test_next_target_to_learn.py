@@ -24,7 +24,7 @@ def names(group: tuple[Target, ...]) -> set[str]:
     return {target.name for target in group if target is not None}
 
 
-def test_the_largest_loads_are_first_and_then_who_waits_longest() -> None:
+def test_the_largest_loads_are_first_and_then_the_targets_that_waited_longest() -> None:
     turns = Turns()
     first = turns.next_group(LOADS, 0.0)
     turns.served(first, PERIOD)
@@ -41,7 +41,7 @@ def test_the_largest_loads_are_first_and_then_who_waits_longest() -> None:
     assert turns.next_group(LOADS, PERIOD + 10.0)[:MOST_AT_ONCE] == first
 
 
-def test_a_target_whose_turns_fail_soon_has_them_alone_and_harms_nobody() -> None:
+def test_a_target_whose_turns_fail_is_isolated_and_does_not_affect_others() -> None:
     turns, broken, now = Turns(), next(iter(LOADS)), 0.0
     served: set[Target] = set()
     for _ in range(60):
@@ -59,7 +59,7 @@ def test_a_target_whose_turns_fail_soon_has_them_alone_and_harms_nobody() -> Non
     assert now <= 10 * FAILED_GROUP_SECONDS
 
 
-def test_a_target_that_is_gone_is_forgotten() -> None:
+def test_a_removed_target_is_forgotten() -> None:
     turns = Turns()
     turns.failed(turns.next_group(LOADS, 0.0), 0.0, RETRY_SECONDS)
     few = dict(list(LOADS.items())[:3])
@@ -69,7 +69,7 @@ def test_a_target_that_is_gone_is_forgotten() -> None:
 
 
 @given(st.lists(st.sampled_from(["served", "failed", "wait"]), max_size=40), st.data())
-def test_nobody_is_starved(results: list[str], data: st.DataObject) -> None:
+def test_no_target_is_starved(results: list[str], data: st.DataObject) -> None:
     turns, now = Turns(), 0.0
     for result in results:
         now += data.draw(st.sampled_from([1.0, FAILED_GROUP_SECONDS, PERIOD]))

@@ -19,7 +19,7 @@ PATIENT = replace(NEED, stale_after_seconds=400.0)
 """A load whose operator allows samples to be minutes old."""
 
 
-def test_a_load_changes_when_it_is_scraped() -> None:
+def test_the_scrape_delay_is_measured_from_changes_of_the_load() -> None:
     meter = DelayMeter()
     for poll in range(60):
         delays = meter.polled(NEED, total=poll // 3, time=poll * 10.0)
@@ -27,11 +27,11 @@ def test_a_load_changes_when_it_is_scraped() -> None:
     assert str(delays) == "scrape 30 s measured, refresh 10 s measured, HPA 15 s assumed"
 
 
-def test_before_that_the_usual_delays_are_assumed() -> None:
+def test_usual_delays_are_assumed_before_any_are_measured() -> None:
     assert str(DelayMeter().delays(NEED)) == "scrape 15 s assumed, refresh 10 s assumed, HPA 15 s assumed"
 
 
-def test_who_polls_often_is_assumed_to_scrape_often() -> None:
+def test_frequent_polls_imply_a_short_assumed_scrape_interval() -> None:
     delays = DelayMeter().delays(replace(NEED, poll_interval_seconds=1.0))
     assert str(delays) == "scrape 1.5 s assumed, refresh 1 s assumed, HPA 15 s assumed"
 
@@ -51,7 +51,7 @@ def test_a_steady_load_and_an_outage_measure_nothing() -> None:
     assert delays == DelayMeter().delays(NEED)
 
 
-def test_a_load_that_often_stays_the_same_is_not_taken_for_one_that_is_rarely_scraped() -> None:
+def test_a_load_that_often_stays_the_same_is_not_mistaken_for_one_that_is_rarely_scraped() -> None:
     meter, time = DelayMeter(), 0.0
     for total, scrapes in enumerate([1, 2, 10, 1, 31, 1, 5, 2, 1, 18, 1, 3, 1]):
         for _ in range(scrapes):
@@ -61,7 +61,7 @@ def test_a_load_that_often_stays_the_same_is_not_taken_for_one_that_is_rarely_sc
     assert delays.scrape == Delay(30.0, DelaySource.MEASURED)
 
 
-def test_samples_that_arrive_late_are_as_old_as_they_are_when_they_are_read() -> None:
+def test_the_delay_of_late_samples_is_their_age_when_they_are_read() -> None:
     meter = DelayMeter()
     for poll in range(60):
         age = 180.0 + poll % 3 * 10.0
@@ -70,7 +70,7 @@ def test_samples_that_arrive_late_are_as_old_as_they_are_when_they_are_read() ->
     assert delays.scrape == Delay(200.0, DelaySource.MEASURED)
 
 
-def test_of_many_targets_a_few_late_ones_delay_no_other() -> None:
+def test_a_few_late_targets_do_not_delay_the_others() -> None:
     meter = DelayMeter()
     for poll in range(60):
         delays = meter.polled(PATIENT, total=poll // 3, time=poll * 10.0, ages_seconds=[5.0, 5.0, 5.0, 250.0])
@@ -79,11 +79,11 @@ def test_of_many_targets_a_few_late_ones_delay_no_other() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "age"), [(NEED, 180.0), (PATIENT, 300.0), (PATIENT, -5.0)], ids=["stale", "bound", "future"]
+    ("wanted", "age"), [(NEED, 180.0), (PATIENT, 300.0), (PATIENT, -5.0)], ids=["stale", "bound", "future"]
 )
-def test_an_age_that_decides_nothing_or_is_not_measured_delays_nothing(asked: LoadNeed, age: float) -> None:
+def test_an_age_that_is_ignored_or_not_measured_adds_no_delay(wanted: LoadNeed, age: float) -> None:
     meter = DelayMeter()
     for poll in range(60):
-        delays = meter.polled(asked, total=poll // 3, time=poll * 10.0, ages_seconds=[age])
+        delays = meter.polled(wanted, total=poll // 3, time=poll * 10.0, ages_seconds=[age])
 
     assert delays.scrape == Delay(30.0, DelaySource.MEASURED)

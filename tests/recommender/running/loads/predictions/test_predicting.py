@@ -52,7 +52,7 @@ def predicted(wanted: LoadNeed, learned_models: LearnedModels | None = None, loa
     )[None]
 
 
-def test_a_line_reaches_as_far_as_capacity_takes_to_serve() -> None:
+def test_a_linear_forecast_reaches_until_new_capacity_can_serve() -> None:
     wanted = need("load", model=ModelName.LINEAR, history_seconds=3600.0)
     found, task = predicted(wanted), task_of(wanted, DelayMeter().delays(wanted))
 
@@ -63,7 +63,7 @@ def test_a_line_reaches_as_far_as_capacity_takes_to_serve() -> None:
     assert found.load.quantiles["0.5"] <= found.load.quantiles["0.95"] == found.load.predicted
 
 
-def test_a_season_changes_neither_a_line_nor_its_time() -> None:
+def test_a_season_does_not_change_a_linear_forecast_or_its_time() -> None:
     usual = predicted(need("load", model=ModelName.LINEAR, history_seconds=3600.0))
     found = predicted(need("load", model=ModelName.LINEAR, history_seconds=3600.0, season_seconds=7200.0))
 
@@ -117,7 +117,7 @@ def test_auto_follows_a_rise_of_ten_minutes_on_the_grid_of_two_weeks() -> None:
     assert found.load.predicted > 1.1 * 1600
 
 
-def test_auto_has_headroom_where_nothing_rises_and_nothing_has_been_compared() -> None:
+def test_auto_has_headroom_if_nothing_rises_and_no_models_have_been_compared() -> None:
     wanted = need("load", model=ModelName.AUTO, history_seconds=3600.0)
     history = TargetHistory(wanted, 1)
     for poll in range(180):
@@ -130,7 +130,7 @@ def test_auto_has_headroom_where_nothing_rises_and_nothing_has_been_compared() -
     assert found.model_reason.endswith("not been compared on this load yet; trend sees no evident rise")
 
 
-def test_what_auto_has_learned_acts() -> None:
+def test_the_choice_that_auto_learned_is_used() -> None:
     wanted = need("load", model=ModelName.AUTO, history_seconds=3600.0)
     learned_models = LearnedModels()
     verdict = SeriesVerdict(
@@ -164,7 +164,7 @@ def test_a_blend_adds_the_room_of_each_part_by_its_weight_and_scale() -> None:
     assert found.load.predicted == pytest.approx(2800 + 0.8 * 1.5 * room + 0.2 * 0.5 * 2800)
 
 
-def test_headroom_of_the_same_bill_takes_the_part_of_a_model_that_cannot_act() -> None:
+def test_headroom_of_the_same_bill_replaces_a_model_that_cannot_act() -> None:
     wanted = need("load", model=ModelName.AUTO, history_seconds=3600.0)
     found = predicted(wanted, learned_blend(wanted, Part("seasonal", 0.7, 1.0)))
 
@@ -173,7 +173,7 @@ def test_headroom_of_the_same_bill_takes_the_part_of_a_model_that_cannot_act() -
     assert found.load.predicted == pytest.approx(1.5 * 2800)
 
 
-def test_models_that_can_act_take_the_part_of_one_whose_fit_a_restart_has_lost() -> None:
+def test_other_models_replace_one_whose_fit_was_lost_by_a_restart() -> None:
     wanted = need("load", model=ModelName.AUTO, history_seconds=4 * 3600.0, season_seconds=3600.0)
     history, now = rising(wanted, minutes=180)
     delays = DelayMeter().delays(wanted)
@@ -188,7 +188,7 @@ def test_models_that_can_act_take_the_part_of_one_whose_fit_a_restart_has_lost()
     assert found.load.predicted == pytest.approx(expected.load.predicted)
 
 
-def test_a_target_that_has_appeared_since_the_fit_takes_no_forecast_from_the_others() -> None:
+def test_a_target_added_since_the_fit_has_headroom_and_others_keep_their_forecast() -> None:
     few = ForEach("namespace", "deployment", max_targets=24)
     wanted = need("load", model=ModelName.HOLT_WINTERS, for_each=few, history_seconds=4 * 3600.0, season_seconds=3600.0)
     old, new = (target_of({"namespace": "shop", "deployment": name}, few) for name in ("old", "new"))
@@ -206,7 +206,7 @@ def test_a_target_that_has_appeared_since_the_fit_takes_no_forecast_from_the_oth
     assert found[new].load.predicted == pytest.approx(1.1 * 2800)
 
 
-def test_headroom_takes_the_part_of_a_model_without_history_beside_one_that_can_act() -> None:
+def test_headroom_replaces_a_model_without_history_beside_one_that_can_act() -> None:
     wanted = need("load", model=ModelName.AUTO, history_seconds=3600.0)
     expected = predicted(wanted, learned_blend(wanted, Part("linear", 0.2, 1.5)))
     found = predicted(wanted, learned_blend(wanted, Part("linear", 0.2, 1.5), Part("seasonal", 0.6, 1.0)))
@@ -215,7 +215,7 @@ def test_headroom_takes_the_part_of_a_model_without_history_beside_one_that_can_
     assert found.load.predicted == expected.load.predicted
 
 
-def test_all_parts_together_are_bounded_as_each_of_them_is() -> None:
+def test_a_blend_is_bounded_as_each_of_its_parts_is() -> None:
     wanted = need("load", model=ModelName.AUTO, history_seconds=3600.0, max_over_history=1.1)
     found = predicted(wanted, learned_blend(wanted, Part("linear", 0.9, 3.0)))
 
@@ -226,7 +226,7 @@ def test_all_parts_together_are_bounded_as_each_of_them_is() -> None:
 
 
 @pytest.mark.parametrize(("load", "most"), [(2800.0, 1.05 * 2800), (100.0, 1.05 * 2485.0)])
-def test_all_parts_together_grow_no_more_than_each_of_them_may(load: float, most: float) -> None:
+def test_a_blend_grows_no_more_than_each_of_its_parts_may(load: float, most: float) -> None:
     """A single quiet sample hardly lowers the limit, since the mean of the last minutes counts then."""
     wanted = need("load", model=ModelName.AUTO, history_seconds=3600.0, max_growth=1.05)
     found = predicted(wanted, learned_blend(wanted, Part("linear", 0.9, 3.0)), load)
@@ -237,27 +237,27 @@ def test_all_parts_together_grow_no_more_than_each_of_them_may(load: float, most
     assert found.before_growth_limit > most
 
 
-def test_headroom_of_a_large_bill_grows_no_more_than_is_written() -> None:
+def test_headroom_of_a_large_bill_stays_within_the_configured_growth() -> None:
     wanted = need("load", model=ModelName.AUTO, history_seconds=3600.0, max_growth=1.2)
 
     assert predicted(wanted, learned_blend(wanted)).load.predicted == pytest.approx(1.2 * 2800)
 
 
-def test_the_written_growth_limits_headroom_that_stands_in_before_any_history_and_in_a_blend() -> None:
+def test_the_configured_growth_limits_headroom_without_history_and_in_a_blend() -> None:
     wanted = need("load", model=ModelName.AUTO, history_seconds=3600.0, max_growth=1.05)
     delays = DelayMeter().delays(wanted)
     blend = Blend(0.01, (Part("seasonal", 1.0, 1.0),))
     verdict = SeriesVerdict("seasonal", "it was best", blend)
     task = task_of(wanted, delays)
-    said: dict[str, dict[Target, ModelForecast]] = {"seasonal": {None: ModelForecast(math.nan, math.nan)}}
+    by_model: dict[str, dict[Target, ModelForecast]] = {"seasonal": {None: ModelForecast(math.nan, math.nan)}}
     history, now = rising(wanted)
     for past in (None, history):
-        limits = limits_of(wanted.settings, task, KnownLoads(past, now, {None: 2800.0}), said, {None: verdict})
-        found = prediction_of(verdict, {"seasonal": said["seasonal"][None]}, limits.get(None), 2800.0, task, now)
+        limits = limits_of(wanted.settings, task, KnownLoads(past, now, {None: 2800.0}), by_model, {None: verdict})
+        found = prediction_of(verdict, {"seasonal": by_model["seasonal"][None]}, limits.get(None), 2800.0, task, now)
         assert found.load.predicted == pytest.approx(1.05 * 2800)
 
 
-def test_the_default_growth_limits_a_trend_that_is_configured_but_not_headroom() -> None:
+def test_the_default_growth_limits_a_configured_trend_but_not_headroom() -> None:
     wanted = need("load", model=ModelName.LINEAR, history_seconds=3600.0, headroom_ratio=1.5, max_over_history=10.0)
     history, now = rising(wanted)
     delays = DelayMeter().delays(wanted)
@@ -274,27 +274,27 @@ def test_the_default_growth_limits_a_trend_that_is_configured_but_not_headroom()
 @pytest.mark.parametrize("upper", [9000.0, 1200.0, math.nan])
 @pytest.mark.parametrize("written", [None, 1.05, 3.0])
 @pytest.mark.parametrize("model", ["reactive", "headroom", "seasonal", "percentile", "linear", "holt-winters"])
-def test_a_configured_model_predicts_the_capacity_of_its_backtest(
+def test_a_configured_model_predicts_the_same_capacity_as_its_backtest(
     model: str, written: float | None, upper: float
 ) -> None:
     wanted = need("load", model=ModelName(model), history_seconds=3600.0, max_growth=written, max_over_history=10.0)
     history, now = rising(wanted)
     task = task_of(wanted, DelayMeter().delays(wanted))
     verdict = verdict_on(model, "it is configured", 0.0 if model == "reactive" else 0.1)
-    said: dict[str, dict[Target, ModelForecast]] = {
+    by_model: dict[str, dict[Target, ModelForecast]] = {
         part.model: {None: ModelForecast(upper, upper)} for part in verdict.blend.parts
     }
-    limits = limits_of(wanted.settings, task, KnownLoads(history, now, {None: 1000.0}), said, {None: verdict})
+    limits = limits_of(wanted.settings, task, KnownLoads(history, now, {None: 1000.0}), by_model, {None: verdict})
     found = prediction_of(
-        verdict, {name: each[None] for name, each in said.items()}, limits.get(None), 1000.0, task, now
+        verdict, {name: each[None] for name, each in by_model.items()}, limits.get(None), 1000.0, task, now
     )
 
     past = with_present(history.history((None,), now), np.array([1000.0]))
-    forecasts = np.full(past.values.shape, upper if said else math.nan)
+    forecasts = np.full(past.values.shape, upper if by_model else math.nan)
     assert found.load.predicted == pytest.approx(configured_capacity(model, past, forecasts, task)[0, -1])
 
 
-def test_what_was_learned_for_another_model_or_time_zone_does_not_act() -> None:
+def test_a_choice_learned_for_another_model_or_time_zone_is_not_used() -> None:
     wanted = need("load", model=ModelName.AUTO, history_seconds=3600.0)
     learned_models = LearnedModels()
     verdict = SeriesVerdict("headroom", "it was best", Blend(0.5))
@@ -308,7 +308,7 @@ def test_what_was_learned_for_another_model_or_time_zone_does_not_act() -> None:
     assert "not been compared" in predicted(abroad, learned_models).model_reason
 
 
-def test_of_many_series_the_forecast_of_a_grid_step_stands_until_the_next() -> None:
+def test_the_forecast_for_many_series_is_kept_within_a_grid_step() -> None:
     wanted = replace(need("load", model=ModelName.LINEAR, for_each=FOR_EACH, history_seconds=3600.0))
     targets = tuple(target_of({"namespace": "shop", "deployment": f"d{each}"}, FOR_EACH) for each in range(201))
     history, now = rising(wanted, targets=targets)
@@ -358,7 +358,7 @@ def test_a_forecast_below_the_present_load_never_reaches_an_hpa(ratio: float) ->
     assert 0.0 <= found.load.quantiles["0.5"] <= 1050.0
 
 
-def test_a_forecast_of_this_grid_step_is_no_less_than_a_load_that_has_risen_since() -> None:
+def test_a_forecast_is_raised_to_a_load_that_has_risen_within_its_grid_step() -> None:
     wanted = need("load", model=ModelName.LINEAR, for_each=FOR_EACH, history_seconds=3600.0)
     targets = tuple(target_of({"namespace": "shop", "deployment": f"d{each}"}, FOR_EACH) for each in range(201))
     history, now = rising(wanted, targets=targets)
@@ -402,7 +402,7 @@ def test_a_model_that_fails_leaves_headroom_in_use_and_one_line_in_the_log(
     assert "linear" in caplog.text
 
 
-def test_forecasts_of_many_targets_are_renewed_a_part_in_each_poll(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_forecasts_of_many_targets_are_renewed_in_parts_with_each_poll(monkeypatch: pytest.MonkeyPatch) -> None:
     targets = tuple(target_of({"namespace": "a", "deployment": f"d{each}"}, FOR_EACH) for each in range(300))
     wanted = need("load", model=ModelName.LINEAR, for_each=FOR_EACH, history_seconds=172_800.0)
     history, made, original = TargetHistory(wanted, len(targets)), list[int](), predicting._made_now
@@ -428,6 +428,6 @@ def test_forecasts_of_many_targets_are_renewed_a_part_in_each_poll(monkeypatch: 
 
 
 @pytest.mark.parametrize(("season_seconds", "zone"), [(86_400.0, "Europe/Berlin"), (10.0, "UTC"), (604_800.0, "UTC")])
-def test_local_clocks_hold_for_seasons_of_a_day_alone(season_seconds: float, zone: str) -> None:
+def test_the_time_zone_is_used_only_for_seasons_of_a_day(season_seconds: float, zone: str) -> None:
     wanted = need("load", model=ModelName.SEASONAL, season_seconds=season_seconds, timezone="Europe/Berlin")
     assert task_of(wanted, DelayMeter().delays(wanted)).clock.timezone == zone
