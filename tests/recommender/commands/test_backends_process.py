@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 SECRET: Final = "hunter2-of-this-test"
 ANY_HASH: Final = "$2b$12$hNf2lSsxfm0.i4a.1kVpSOVyBCfIB51VRjgBUyv6kdnyTlgWj81Ay"
-"""The hash of an arbitrary password, which nobody here knows."""
+"""The hash of an arbitrary password, which is not known here."""
 REFUSING: Final = f"basic_auth_users: {{nobody: '{ANY_HASH}'}}\n"
 LOAD: Final = "predictive: {load: sum(connections), loadPerReplica: 100, horizon: 1m, model: reactive}"
 DRIVEN: Final = "proportional: {drivers: {query: {expr: sum(connections), perReplica: 100}}}"
@@ -135,7 +135,7 @@ def test_each_entry_has_the_values_of_its_own_backend(world: World, recommender:
 
 
 @pytest.mark.parametrize(("failing", "size"), [(refused, 6), (paused, 7)], ids=["401", "paused"])
-def test_a_backend_that_fails_harms_its_own_entries_alone_and_recovers(
+def test_a_failing_backend_affects_only_its_own_entries_and_recovers(
     world: World, recommender: Recommender, failing: Callable[[World], Any], size: int
 ) -> None:
     await_size(recommender, "far", 9)
@@ -193,10 +193,10 @@ def test_a_backtest_replays_the_load_of_the_entrys_backend(world: World, capsys:
                 "-o=json",
             ]
         )
-    said = capsys.readouterr()
-    assert world.far.url.removeprefix("http://") in said.out + said.err
-    assert world.home.url.removeprefix("http://") not in said.out + said.err
-    assert SECRET not in said.out + said.err
+    printed = capsys.readouterr()
+    assert world.far.url.removeprefix("http://") in printed.out + printed.err
+    assert world.home.url.removeprefix("http://") not in printed.out + printed.err
+    assert SECRET not in printed.out + printed.err
 
 
 def doctor_lines(world: World) -> dict[str, CheckStatus]:
@@ -208,7 +208,7 @@ def doctor_lines(world: World) -> dict[str, CheckStatus]:
     return {line.name: line.status for line in lines}
 
 
-def test_the_doctor_looks_at_each_backend(world: World) -> None:
+def test_the_doctor_checks_each_backend(world: World) -> None:
     found = doctor_lines(world)
     looked_at = {"prometheus/home", "prometheus/home/clock", "prometheus/home/future", "prometheus/home/clusters"}
     assert {*looked_at, "prometheus/far", "query/far-load/sum(connections)"} <= set(found)
@@ -222,7 +222,7 @@ def test_the_doctor_looks_at_each_backend(world: World) -> None:
     }
 
 
-def test_a_backend_that_is_killed_leaves_the_others(
+def test_a_killed_backend_does_not_affect_the_others(
     world: World, recommender: Recommender, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """This test is the last one, since the backend does not come back."""

@@ -107,7 +107,7 @@ def test_the_plot_is_a_picture(trace: Path, tmp_path: Path, capsys: pytest.Captu
     assert "VS HEADROOM" in capsys.readouterr().out
 
 
-def test_a_configuration_needs_its_load_alone(trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_configuration_needs_only_a_load(trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config = tmp_path / "config.yaml"
     config.write_text(
         "apiVersion: tidewatch.io/v1alpha1\nkind: RecommenderConfiguration\nrecommendations:\n"
@@ -121,7 +121,7 @@ def test_a_configuration_needs_its_load_alone(trace: Path, tmp_path: Path, capsy
     assert "no predictive recommendation 'chet': did you mean chat?" in capsys.readouterr().err
 
 
-def test_a_range_that_ends_before_its_beginning_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_range_that_ends_before_it_starts_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config = tmp_path / "config.yaml"
     config.write_text(
         "apiVersion: tidewatch.io/v1alpha1\nkind: RecommenderConfiguration\nprometheus: {url: http://127.0.0.1:9}\n"
@@ -142,7 +142,7 @@ def test_one_sample_gives_no_advice(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert f"{path}: the load of only one step of 60 s is known, so nothing can be replayed" in printed.err
 
 
-def test_steps_in_which_nothing_could_be_scaled_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_steps_below_a_second_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "fine.csv"
     path.write_text("timestamp,value\n" + "".join(f"{place / 1000},{place % 7}\n" for place in range(200)))
     assert run("--trace", path) == 2

@@ -70,7 +70,7 @@ def test_a_query_needs_no_file(url: str, capsys: pytest.CaptureFixture[str], tim
     assert list(Path("state/backtest").iterdir())
 
 
-def test_what_is_stated_is_not_called_assumed(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_stated_values_are_not_reported_as_assumed(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     stated = ("--startup-seconds", "5m", "--load-per-replica", "25")
     assert run("--query", "sum(load)", "--prometheus-url", url, *TWO_DAYS, *stated) == 0
     printed = capsys.readouterr().out
@@ -103,7 +103,7 @@ def test_a_query_replaces_that_of_the_configuration(
         ("sum(", "parse error"),
     ],
 )
-def test_a_query_without_one_series_of_load_ends_with_one_line(
+def test_a_query_without_exactly_one_series_of_load_ends_with_one_line(
     url: str, capsys: pytest.CaptureFixture[str], query: str, message: str
 ) -> None:
     assert run("--query", query, "--prometheus-url", url, *TWO_DAYS) == 2
@@ -127,19 +127,19 @@ def test_a_query_without_one_series_of_load_ends_with_one_line(
         (("--start", "-1w", "--end", "now"), (NOW - 7 * 86_400, NOW)),
     ],
 )
-def test_the_range_is_that_of_the_flags(
+def test_the_range_is_taken_from_the_flags(
     monkeypatch: pytest.MonkeyPatch, times: tuple[str, ...], expected: tuple[float, float]
 ) -> None:
-    asked: list[LoadRange] = []
+    ranges: list[LoadRange] = []
 
     def read(what: LoadRange, *_others: object) -> None:
-        asked.append(what)
+        ranges.append(what)
         raise BacktestError("enough is known")
 
     monkeypatch.setattr("recommender.commands.backtest.load.read_range", read)
     monkeypatch.setattr("recommender.commands.backtest.load.time", SimpleNamespace(time=lambda: NOW))
     assert run("--query", "sum(x)", "--prometheus-url", "http://127.0.0.1:9", *times) == 2
-    assert [(each.start, each.end) for each in asked] == [expected]
+    assert [(each.start, each.end) for each in ranges] == [expected]
 
 
 def test_the_example_needs_nothing(capsys: pytest.CaptureFixture[str]) -> None:

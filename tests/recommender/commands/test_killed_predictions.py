@@ -45,7 +45,7 @@ def item_of(recommender: Recommender) -> dict[str, Any]:
     return found if found.get("load") else {}
 
 
-def test_what_was_chosen_acts_again_after_a_kill(
+def test_chosen_models_are_used_again_after_a_kill(
     start_prometheus: Callable[..., ScrapedPrometheus], tmp_path: Path
 ) -> None:
     prometheus = start_prometheus(history=noise(time.time()))

@@ -28,7 +28,7 @@ def test_the_version_is_that_of_the_distribution(capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize(
     ("name", "hint"), [("recomend", "did you mean recommend?"), ("x", "see tidewatch-recommender")]
 )
-def test_a_command_that_is_not_there_is_wrong_usage(name: str, hint: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_command_is_wrong_usage(name: str, hint: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:
         main([name])
     assert left.value.code == 2

@@ -67,7 +67,7 @@ def have_sizes(server: ObjectApiServer, replicas: int) -> bool:
     return (web["spec"]["replicas"], replicas_of(server)) == (replicas, replicas)
 
 
-def test_objects_of_others_harm_neither_an_object_nor_the_file(tmp_path: Path) -> None:
+def test_objects_of_other_tenants_affect_neither_an_object_nor_the_file(tmp_path: Path) -> None:
     with cluster_server() as server:
         objects = TenantObjects(server, RECOMMENDATIONS, SPECS)
         for namespace in ("shop", *TENANTS):

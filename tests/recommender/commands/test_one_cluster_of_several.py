@@ -195,14 +195,14 @@ def unmatched(requests: list[ProxiedRequest]) -> list[str]:
     """Return the queries that read both clusters."""
     found = []
     for request in requests:
-        asked = request.all("query") + request.all("match[]")
-        if not asked and not request.path.startswith("/api/v1/status/"):
+        queries = request.all("query") + request.all("match[]")
+        if not queries and not request.path.startswith("/api/v1/status/"):
             found.append(f"{request.path} without a selector")
-        found += [f"{request.path}: {each}" for each in asked if not is_matched(each)]
+        found += [f"{request.path}: {each}" for each in queries if not is_matched(each)]
     return found
 
 
-def test_the_check_of_selectors_finds_one_without() -> None:
+def test_the_check_finds_a_selector_without_the_matchers() -> None:
     assert is_matched('rate(x{cluster="a"}[5m]) / on() sum({cluster="a",__name__="y"}) + time()')
     for query in ('x{cluster="a"} / y', "x", 'x{cluster=~"a"}', 'topk(scalar(x), y{cluster="a"})'):
         assert not is_matched(query)
@@ -241,7 +241,7 @@ CLUSTER: Final = "--cluster={root}/objects"
         (RECOMMENDER, f"doctor {CONFIG} --kubeconfig={{kubeconfig}} --prometheus-url={{url}}"),
     ],
 )
-def test_a_command_asks_for_one_cluster(
+def test_a_command_queries_only_one_cluster(
     world: World, cluster: FakeApiServer, tmp_path: Path, program: str, arguments: str
 ) -> None:
     kubeconfig = cluster.kubeconfig(tmp_path / "kubeconfig")
@@ -252,7 +252,7 @@ def test_a_command_asks_for_one_cluster(
     assert unmatched(world.proxy.requests) == []
 
 
-def test_serve_asks_for_one_cluster(world: World, tmp_path: Path) -> None:
+def test_serve_queries_only_one_cluster(world: World, tmp_path: Path) -> None:
     trust = Trust.made_in(tmp_path / "trust")
     objects = {"pods.json": listed(*(pod(name, app="web") for name in PODS)), "nodes.json": OBJECTS}
     world.proxy.requests.clear()
@@ -268,14 +268,14 @@ def test_serve_asks_for_one_cluster(world: World, tmp_path: Path) -> None:
         for kind in ("pods", "nodes"):
             caller.get(f"/apis/metrics.k8s.io/v1beta1/{kind}")
         caller.get("/debug/explain", parameters={"metric": "pods/connections", "namespace": "shop"})
-        asked = len(world.proxy.requests)
-        until(lambda: len(world.proxy.requests) > asked + 5, 60.0)
+        before = len(world.proxy.requests)
+        until(lambda: len(world.proxy.requests) > before + 5, 60.0)
     paths = {request.path for request in world.proxy.requests}
     assert {"/api/v1/series", "/api/v1/query"} <= paths
     assert unmatched(world.proxy.requests) == []
 
 
-def test_nodes_asks_for_one_cluster(world: World, tmp_path: Path) -> None:
+def test_nodes_queries_only_one_cluster(world: World, tmp_path: Path) -> None:
     world.proxy.requests.clear()
     flags = (f"--prometheus-url={world.proxy.url}", FLAG, "--refresh-interval=1s")
     with running_nodes(tmp_path, *flags, objects=OBJECTS) as nodes:
@@ -284,7 +284,7 @@ def test_nodes_asks_for_one_cluster(world: World, tmp_path: Path) -> None:
     assert unmatched(world.proxy.requests) == []
 
 
-def test_run_asks_for_one_cluster(world: World) -> None:
+def test_run_queries_only_one_cluster(world: World) -> None:
     world.proxy.requests.clear()
     recommender = forked_recommender(
         world.root / "run.log",
@@ -296,6 +296,6 @@ def test_run_asks_for_one_cluster(world: World) -> None:
     with recommender.process:
         until(lambda: len(recommender.items()) >= len(ENTRIES) - 1, 60.0)
         until(lambda: any(request.path.endswith("query_range") for request in world.proxy.requests), 60.0)
-        asked = len(world.proxy.requests)
-        until(lambda: len(world.proxy.requests) > asked + 20, 60.0)
+        before = len(world.proxy.requests)
+        until(lambda: len(world.proxy.requests) > before + 20, 60.0)
     assert unmatched(world.proxy.requests) == []

@@ -56,7 +56,7 @@ def state(given_up: list[str]) -> PollState:
     ],
     ids=["decided", "paused by an annotation", "held by a rollout", "last good parameters"],
 )
-def test_a_poll_with_a_decision_from_fresh_inputs_is_none_that_failed(
+def test_a_poll_with_a_decision_from_fresh_inputs_has_not_failed(
     state: PollState, given_up: list[str], good: Record
 ) -> None:
     state.polled([good])
@@ -87,14 +87,14 @@ def test_a_poll_without_fresh_inputs_or_without_its_target_has_failed(
     assert given_up[0].startswith("2 consecutive polls have failed: ")
 
 
-def test_one_good_poll_ends_the_count(state: PollState, given_up: list[str]) -> None:
+def test_one_successful_poll_resets_the_count_of_failures(state: PollState, given_up: list[str]) -> None:
     bad = record(inputs(), fails_with(CalculationError("no ConfigMap")))
     for each in (bad, record(inputs()), bad):
         state.polled([each])
     assert given_up == []
 
 
-def test_a_scale_call_that_fails_is_the_next_polls_failure_until_one_succeeds(state: PollState) -> None:
+def test_a_failed_scale_call_fails_the_next_polls_until_one_succeeds(state: PollState) -> None:
     wish = Wish("coredns", TargetReference("apps/v1", "Deployment", "kube-system", "coredns"), 5, NOW)
     state.scaled(ScaleOutcome(wish, ScaleResult.ERROR, message="forbidden"))
     state.polled([record(inputs())])
@@ -104,9 +104,7 @@ def test_a_scale_call_that_fails_is_the_next_polls_failure_until_one_succeeds(st
     assert state.answer().status == 200
 
 
-def test_a_scale_call_that_failed_and_is_not_wanted_any_more_is_no_failure(
-    state: PollState, given_up: list[str]
-) -> None:
+def test_a_failed_scale_call_that_is_no_longer_needed_is_not_a_failure(state: PollState, given_up: list[str]) -> None:
     wish = Wish("coredns", DNS, 5, NOW)
     state.scaled(ScaleOutcome(wish, ScaleResult.ERROR, message="forbidden"))
     for _ in range(3):
@@ -115,7 +113,7 @@ def test_a_scale_call_that_failed_and_is_not_wanted_any_more_is_no_failure(
     assert given_up == []
 
 
-def test_former_parameters_are_shown_and_end_no_process(state: PollState, given_up: list[str]) -> None:
+def test_last_good_parameters_are_reported_and_do_not_end_the_process(state: PollState, given_up: list[str]) -> None:
     for _ in range(3):
         state.uses_former_parameters("the ConfigMap kube-system/dns does not exist")
         state.polled([record(inputs())])

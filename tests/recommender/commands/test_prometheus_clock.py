@@ -33,7 +33,7 @@ def has_size(server: ObjectApiServer, replicas: int) -> bool:
     return replicas_of(server) == replicas
 
 
-def has_been_asked(proxy: RecordingProxy, times: int) -> bool:
+def has_requests(proxy: RecordingProxy, times: int) -> bool:
     return len(proxy.requests) >= times
 
 
@@ -48,7 +48,7 @@ def recommending(folder: Path, address: str, server: ObjectApiServer) -> Iterato
         yield recommender
 
 
-def test_no_size_follows_a_prometheus_that_is_an_hour_ahead_behind_a_gateway_whose_clock_is_right(
+def test_no_size_follows_a_prometheus_clock_ahead_behind_a_gateway_with_a_correct_clock(
     tmp_path: Path,
 ) -> None:
     with (
@@ -61,13 +61,13 @@ def test_no_size_follows_a_prometheus_that_is_an_hour_ahead_behind_a_gateway_who
         proxy.server_seconds_ahead = 3600.0
         with recommending(tmp_path, proxy.url, server) as recommender:
             until(lambda: "behind Prometheus's, so the values are of another time" in recommender.log, SECONDS)
-            until(partial(has_been_asked, proxy, len(proxy.requests) + 5), SECONDS)
+            until(partial(has_requests, proxy, len(proxy.requests) + 5), SECONDS)
             assert replicas_of(server) == before
             proxy.server_seconds_ahead = 0.0
             until(partial(has_size, server, 5), SECONDS)
 
 
-def test_no_size_follows_a_clock_that_is_an_hour_off_and_the_next_right_one_counts(tmp_path: Path) -> None:
+def test_no_size_follows_a_clock_that_is_an_hour_off_until_it_is_corrected(tmp_path: Path) -> None:
     with (
         scraped_prometheus(tmp_path / "prometheus", connections(500), stamped=True) as prometheus,
         recording_proxy(prometheus.url) as proxy,
@@ -79,8 +79,8 @@ def test_no_size_follows_a_clock_that_is_an_hour_off_and_the_next_right_one_coun
             for seconds, problem, wrong, right in ((3600.0, "behind", 900, 7), (-3600.0, "ahead of", 100, 6)):
                 proxy.seconds_ahead = seconds
                 prometheus.publish(connections(wrong), seen=f"connections == {wrong}")
-                before, asked = replicas_of(server), len(proxy.requests)
-                until(partial(has_been_asked, proxy, asked + 5), SECONDS)
+                before, sent = replicas_of(server), len(proxy.requests)
+                until(partial(has_requests, proxy, sent + 5), SECONDS)
                 assert replicas_of(server) == before
                 assert f"{problem} Prometheus's, so the values are of another time" in recommender.log
                 prometheus.publish(connections(100 * right), seen=f"connections == {100 * right}")

@@ -29,14 +29,14 @@ KNOWN = ("--namespace=a", "--configmap=dns", "--target=deployment/dns")
     ],
     ids=["none", "labels", "taints", "virtual nodes"],
 )
-def test_which_nodes_count(flags: tuple[str, ...], expected: NodeFilter) -> None:
+def test_node_filter_flags_select_which_nodes_count(flags: tuple[str, ...], expected: NodeFilter) -> None:
     [entry] = configuration_of(parse_flags(PROPORTIONAL, (*KNOWN, *flags), {}), {}).recommendations
     assert isinstance(entry.subject, ProportionalSettings)
     assert entry.subject.node_filter == expected
 
 
 @pytest.mark.parametrize("period", ["0", "-1", "9" * 400])
-def test_polls_happen_at_least_once_a_year(period: str) -> None:
+def test_the_poll_period_is_between_a_second_and_a_year(period: str) -> None:
     with pytest.raises(UsageError, match=r"it must be at least 1, and at most 31536000 seconds"):
         configuration_of(parse_flags(PROPORTIONAL, (*KNOWN, f"--poll-period-seconds={period}"), {}), {})
 
@@ -50,7 +50,7 @@ def test_polls_happen_at_least_once_a_year(period: str) -> None:
     ],
     ids=["proportional", "cpva", "pod-nanny"],
 )
-def test_words_that_are_no_flags_have_no_effect_as_with_the_peer(command: CommandFlags, flags: tuple[str, ...]) -> None:
+def test_words_that_are_not_flags_are_ignored_with_a_warning(command: CommandFlags, flags: tuple[str, ...]) -> None:
     found = parse_flags(command, ("--logtostderr", "true", *flags), {})
     assert found.given == {"logtostderr", *(flag.removeprefix("--").partition("=")[0] for flag in flags)}
     assert any("a word that is not a flag, which has no effect" in warning for warning in found.warnings)

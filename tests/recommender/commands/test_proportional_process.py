@@ -99,7 +99,7 @@ def test_a_broken_config_map_keeps_the_last_good_parameters(proportional: Recomm
     until(lambda: proportional.get(LAST_POLL, plain=True)[0] == 200)
 
 
-def test_a_scale_call_that_fails_is_shown_by_last_poll(proportional: Recommender, server: ObjectApiServer) -> None:
+def test_last_poll_reports_a_failed_scale_call(proportional: Recommender, server: ObjectApiServer) -> None:
     parameters(server, '{"nodesPerReplica": 4}')
     server.objects.deny("update", "deployments/scale")
     put_nodes(server, 20)
@@ -110,21 +110,23 @@ def test_a_scale_call_that_fails_is_shown_by_last_poll(proportional: Recommender
     until(lambda: proportional.get(LAST_POLL, plain=True)[0] == 200)
 
 
-def test_nothing_is_written_but_the_config_map_and_scales(proportional: Recommender, server: ObjectApiServer) -> None:
+def test_only_the_config_map_and_scales_are_written(proportional: Recommender, server: ObjectApiServer) -> None:
     assert proportional.items()
     root = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/coredns/scale"
     events = ("POST", f"/api/v1/namespaces/{NAMESPACE}/events")
 
     def written() -> set[tuple[str, str]]:
         return {
-            (asked.verb, asked.path) for asked in server.requests if asked.verb in {"POST", "PUT", "PATCH", "DELETE"}
+            (request.verb, request.path)
+            for request in server.requests
+            if request.verb in {"POST", "PUT", "PATCH", "DELETE"}
         }
 
     until(lambda: ("PUT", root) in written())
     assert written() - {events} == {("POST", f"/api/v1/namespaces/{NAMESPACE}/configmaps"), ("PUT", root)}
 
 
-def test_it_gives_up_with_status_1_after_so_many_failures(server: ObjectApiServer, folder: Path) -> None:
+def test_the_process_exits_with_1_after_max_sync_failures(server: ObjectApiServer, folder: Path) -> None:
     more = ("--max-sync-failures=2",)
     with running(
         "proportional", *flags(server, folder, "missing"), *more, log_path=folder / "failing.log"
@@ -133,7 +135,7 @@ def test_it_gives_up_with_status_1_after_so_many_failures(server: ObjectApiServe
         assert "2 consecutive polls have failed" in recommender.log
 
 
-def test_a_first_list_of_no_nodes_makes_no_target_smaller(tmp_path: Path) -> None:
+def test_a_first_list_without_nodes_does_not_scale_down(tmp_path: Path) -> None:
     with cluster_server() as server:
         command = (*flags(server, tmp_path, "dns"), f"--default-params={json.dumps(DEFAULTS)}")
         with running("proportional", *command, log_path=tmp_path / "log") as recommender:
@@ -142,7 +144,7 @@ def test_a_first_list_of_no_nodes_makes_no_target_smaller(tmp_path: Path) -> Non
         assert replicas_of(server) == 2
 
 
-def test_it_is_one_process_with_one_port_and_loads_little(server: ObjectApiServer, tmp_path: Path) -> None:
+def test_proportional_is_one_process_with_one_port_and_few_imports(server: ObjectApiServer, tmp_path: Path) -> None:
     parameters(server, '{"nodesPerReplica": 4}')
     modules = LoadedModules(tmp_path / "modules")
     environment = {**modules.environment, "no_proxy": "*"}
@@ -171,7 +173,7 @@ def listening_sockets(pid: int) -> set[str]:
     return listening & {target.removeprefix("socket:[").rstrip("]") for target in targets}
 
 
-def test_health_is_answered_before_a_cluster_is_there(tmp_path: Path) -> None:
+def test_health_is_served_before_the_cluster_is_reachable(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         config = tmp_path / "config"
         cluster = {"server": f"http://127.0.0.1:{silent.getsockname()[1]}"}
@@ -188,7 +190,7 @@ def test_health_is_answered_before_a_cluster_is_there(tmp_path: Path) -> None:
             assert recommender.process.stop(10) == 0
 
 
-def test_a_process_that_cannot_reach_any_cluster_ends_with_the_reason(tmp_path: Path) -> None:
+def test_a_process_without_a_usable_kubeconfig_exits_with_the_reason(tmp_path: Path) -> None:
     known = (f"--namespace={NAMESPACE}", "--configmap=dns", "--target=deployment/coredns")
     missing = f"--kubeconfig={tmp_path / 'missing'}"
     with running("proportional", *known, missing, log_path=tmp_path / "log") as recommender:

@@ -89,7 +89,7 @@ def as_process(arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, timeout=60)  # noqa: PLW1510 - its exit status is looked at
 
 
-def test_a_process_prints_a_table_and_loads_nothing_heavy(world: World) -> None:
+def test_a_process_prints_a_table_without_loading_heavy_modules(world: World) -> None:
     arguments = world.write(whole(entry("coredns", TARGETS, kind=LINEAR)), [*nodes(176), deployment()])
     done = as_process(arguments)
     assert done.returncode == 0
@@ -131,7 +131,7 @@ def test_table_is_another_name_for_text(world: World, capsys: pytest.CaptureFixt
     assert run([*arguments, "-o", "table"], capsys) == run([*arguments, "-o", "text"], capsys)
 
 
-def test_a_target_that_the_files_do_not_hold_has_no_size(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_target_missing_from_the_files_has_no_present_size(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = world.write(whole(entry("coredns", TARGETS, "outputs: [metric, scale]", kind=LINEAR)), nodes(3))
     [item] = items(arguments, capsys)
     assert (item["status"], item["replicas"]) == ("ok", 2)
@@ -196,7 +196,7 @@ def test_parameters_come_from_the_config_map_in_the_files(
     assert (item["status"], item["replicas"]) == expected
 
 
-def test_default_parameters_are_named_as_such(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+def test_default_parameters_are_reported_as_defaults(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     kind = CONFIG_MAP % ", defaultParams: {linear: {nodesPerReplica: 5}}"
     [item] = items(world.write(whole(entry("dns", kind=kind)), nodes(10)), capsys)
     assert item["message"] == (
@@ -223,7 +223,7 @@ def test_default_parameters_are_named_as_such(world: World, capsys: pytest.Captu
     ],
     ids=range(9),
 )
-def test_what_cannot_be_read_is_one_line(
+def test_an_unreadable_input_is_reported_in_one_line(
     configuration: str, arguments: tuple[str, ...], message: str, world: World, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, out, err = run([*world.write(configuration, []), *arguments], capsys)
@@ -245,7 +245,7 @@ def test_a_configuration_that_is_not_text_is_refused(world: World, capsys: pytes
     assert (code, err.count("\n")) == (2, 1)
 
 
-def test_without_recommendations_no_cluster_is_needed(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_cluster_is_needed_without_recommendations(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     config = world.write(whole(), [])[1]
     assert run(["recommend", config], capsys) == (0, "There are no recommendations.\n", "")
 
@@ -270,7 +270,7 @@ def test_a_live_cluster_is_read_once(
         server.objects.put(DEPLOYMENTS, "kube-system", "coredns", deployment())
         server.objects.put(CONFIG_MAPS, "kube-system", "dns-autoscaler", parameters(linear='{"nodesPerReplica": 4}'))
         found = items(["recommend", config, f"--kubeconfig={server.kubeconfig(tmp_path / 'kubeconfig')}"], capsys)
-        verbs = {asked.verb for asked in server.requests}
+        verbs = {request.verb for request in server.requests}
     assert [(item["status"], item["replicas"], item["message"]) for item in found] == [
         ("ok", 3, "linear/nodes: ceil(40 / 16)"),
         ("ok", 10, "linear/nodes: ceil(40 / 4)"),
@@ -280,7 +280,9 @@ def test_a_live_cluster_is_read_once(
     assert found[0]["targets"][0]["current_replicas"] == 3
 
 
-def test_a_cluster_that_cannot_be_reached_names_the_other_way(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_cluster_flag_is_suggested_if_the_cluster_is_unreachable(
+    world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
     config = world.write(whole(entry("a", kind=LINEAR)), [])[1]
     code, _, err = run(["recommend", config, "--kubeconfig=/nowhere"], capsys)
     assert code == 2

@@ -111,7 +111,7 @@ def group(found: Json, name: str) -> Json:
     return next(dict(each) for each in found["node_groups"] if each["name"] == name)
 
 
-def test_the_document_has_the_keys_that_are_promised(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_document_has_the_documented_keys(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     found = item(arguments, capsys)
 
     assert {key: found[key] for key in ("name", "type", "status", "replicas", "targets")} == {
@@ -170,7 +170,7 @@ def test_a_what_if_question_is_answered(
     assert found["message"].startswith("what if: ")
 
 
-def test_default_parameters_do_not_hide_what_is_assumed(
+def test_the_message_names_both_assumptions_and_default_parameters(
     arguments: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     dns = "proportional: {configMap: {namespace: dns, name: dns, defaultParams: {linear: {nodesPerReplica: 5}}}}"
@@ -184,7 +184,7 @@ def test_default_parameters_do_not_hide_what_is_assumed(
     assert found["message"].endswith("the ConfigMap dns/dns does not exist: these are the default parameters")
 
 
-def test_a_pod_of_a_removed_node_that_fits_nowhere_is_told_from_those_that_are_pending(
+def test_an_unschedulable_pod_of_a_removed_node_is_distinguished_from_pending_pods(
     arguments: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     objects = [*OBJECTS, pod("huge-77-9", "huge-77", "64", on="b0")]
@@ -225,7 +225,7 @@ REMOVED = {
 
 
 @pytest.mark.parametrize(("groups", "more", "removed", "sizes"), REMOVED.values(), ids=REMOVED.keys())
-def test_a_group_whose_nodes_are_removed_is_smaller_and_can_grow_again(
+def test_a_group_with_removed_nodes_is_smaller_and_can_grow_again(
     groups: str,
     more: list[Json],
     removed: list[str],
@@ -255,7 +255,7 @@ def test_a_group_whose_nodes_are_removed_is_smaller_and_can_grow_again(
 
 
 @pytest.mark.parametrize("more", [(), ("--without-node=a2",)])
-def test_the_place_of_a_pod_is_on_a_node_that_stays(
+def test_a_pod_is_placed_on_a_node_that_stays(
     arguments: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path, more: tuple[str, ...]
 ) -> None:
     objects = [
@@ -281,7 +281,7 @@ def test_pods_are_added_from_a_file(arguments: list[str], capsys: pytest.Capture
     assert group(item(arguments, capsys, "--add-pods", str(path)), "a")["recommended"] == 8
 
 
-def test_added_pods_that_state_limits_alone_request_these(
+def test_added_pods_that_state_only_limits_request_their_limits(
     arguments: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     path = tmp_path / "more.json"
@@ -302,7 +302,7 @@ def test_added_pods_that_state_limits_alone_request_these(
         (("--without-node", "a00"), "--without-node a00: there is no such node: did you mean a0?"),
     ],
 )
-def test_a_question_that_cannot_be_asked_is_a_wrong_use(
+def test_an_invalid_what_if_question_is_wrong_usage(
     arguments: list[str], capsys: pytest.CaptureFixture[str], more: tuple[str, ...], message: str
 ) -> None:
     with pytest.raises(SystemExit) as ended:
@@ -326,7 +326,7 @@ def test_the_program_prints_a_table(arguments: list[str]) -> None:
     assert max(map(len, ended.stdout.splitlines())) <= 80
 
 
-def test_what_is_wrong_with_the_configuration_is_not_hidden_by_objects(
+def test_invalid_objects_do_not_hide_problems_of_the_configuration(
     arguments: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     wrong = GROUPS.replace("expander: [price", "expander: [cheapest")
@@ -348,7 +348,7 @@ def talkative(_: Mapping[str, object]) -> ExampleProvider:
     return provider
 
 
-def test_what_a_plugin_prints_is_no_part_of_the_answer(
+def test_output_of_a_plugin_is_not_part_of_the_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     entries = EntryPoints((EntryPoint("talkative", f"{__name__}:talkative", ENTRY_POINTS),))

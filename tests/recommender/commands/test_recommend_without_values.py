@@ -105,7 +105,7 @@ def test_a_query_is_refused_by_a_real_prometheus(start_prometheus: Callable[...,
 
 
 @pytest.mark.parametrize(("age", "status"), [(30.0, Status.HELD), (90.0, Status.ERROR)])
-def test_a_value_that_is_known_is_kept_for_as_long_as_without_an_answer(age: float, status: Status) -> None:
+def test_a_known_value_is_held_after_a_refused_query_as_long_as_after_no_answer(age: float, status: Status) -> None:
     def calculate(_inputs: Inputs, _memory: Memory, _now: float) -> Calculation:
         raise InputMissingError("Prometheus refused it", is_refused=True)
 
@@ -115,7 +115,7 @@ def test_a_value_that_is_known_is_kept_for_as_long_as_without_an_answer(age: flo
     assert (record.status, record.replicas) == (status, 7 if status is Status.HELD else None)
 
 
-def test_one_entry_without_a_value_is_enough(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_entry_without_a_value_fails_the_command(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     linear = "proportional: {linear: {nodesPerReplica: 1}}"
     top = "prometheus: {url: 'http://127.0.0.1:9', timeout: 1s}\n"
     arguments = world.write(whole(entry("a", kind=linear), entry("b", kind=LOAD), top=top), [node_object("n", "1")])
@@ -124,7 +124,9 @@ def test_one_entry_without_a_value_is_enough(world: World, capsys: pytest.Captur
 
 
 @pytest.mark.parametrize(("flags", "levels"), [([], set()), (["--v=0"], {"INFO"}), (["--log-level=info"], {"INFO"})])
-def test_watches_are_silent_on_a_terminal(world: World, tmp_path: Path, flags: list[str], levels: set[str]) -> None:
+def test_watches_log_nothing_unless_a_log_level_is_set(
+    world: World, tmp_path: Path, flags: list[str], levels: set[str]
+) -> None:
     config = world.write(whole(entry("a")), [])[1]
     with ObjectApiServer() as server:
         kubeconfig = server.kubeconfig(tmp_path / "kubeconfig")

@@ -56,7 +56,7 @@ def has_size(server: ObjectApiServer, replicas: int) -> bool:
     return replicas_of(server) == replicas
 
 
-def test_sizes_follow_while_all_credentials_are_replaced_and_hold_while_one_has_expired(tmp_path: Path) -> None:
+def test_sizes_follow_while_credentials_are_replaced_and_hold_while_one_has_expired(tmp_path: Path) -> None:
     first, second, clients = (Authority(tmp_path / name, name) for name in ("first", "second", "clients"))
     api_tls, prometheus_tls = tls_of(first.server()), tls_of(first.server(), clients.ca_file)
     api_token, prometheus_token = Rotation(tmp_path / "api"), Rotation(tmp_path / "prometheus-token")
@@ -83,9 +83,9 @@ def test_sizes_follow_while_all_credentials_are_replaced_and_hold_while_one_has_
                 until(partial(has_size, server, replicas), SECONDS)
 
             def holds(words: str) -> None:
-                before, said = replicas_of(server), recommender.log.count(words)
+                before, logged = replicas_of(server), recommender.log.count(words)
                 prometheus.publish(connections(900), seen="connections == 900")
-                until(lambda: recommender.log.count(words) > said, SECONDS)
+                until(lambda: recommender.log.count(words) > logged, SECONDS)
                 assert replicas_of(server) == before
                 assert [recommender.get(path, plain=True)[0] for path in ("/livez", "/readyz")] == [200, 200]
 

@@ -103,7 +103,7 @@ def test_health_and_metrics_are_on_the_plain_port(recommender: Recommender, path
     assert recommender.get(path, plain=True)[0] == 200
 
 
-def test_the_page_loads_nothing_from_elsewhere_and_may_run_nothing(recommender: Recommender) -> None:
+def test_the_page_loads_nothing_from_elsewhere_and_may_run_no_scripts(recommender: Recommender) -> None:
     status, text, headers = recommender.get("/")
     assert status == 200
     assert "<strong>3</strong> replicas" in text
@@ -111,7 +111,7 @@ def test_the_page_loads_nothing_from_elsewhere_and_may_run_nothing(recommender: 
     assert recommender.get("/style.css")[2]["Content-Type"] == "text/css; charset=utf-8"
 
 
-def test_an_unknown_path_says_which_there_are(recommender: Recommender) -> None:
+def test_an_unknown_path_lists_the_known_paths(recommender: Recommender) -> None:
     status, text, _ = recommender.get("/metrics")
     assert status == 404
     assert "/api/v1/recommendations" in text
@@ -121,9 +121,7 @@ def test_an_unknown_path_says_which_there_are(recommender: Recommender) -> None:
     ("host", "status"), [("localhost", 200), ("127.0.0.1:1", 200), ("page.example.com", 200), ("evil.example", 421)]
 )
 @pytest.mark.parametrize("path", ["/", "/api/v1/recommendations"])
-def test_the_page_answers_by_the_names_that_it_was_given(
-    recommender: Recommender, path: str, host: str, status: int
-) -> None:
+def test_the_page_answers_only_to_allowed_hosts(recommender: Recommender, path: str, host: str, status: int) -> None:
     connection = HTTPConnection(recommender.address(), timeout=20)
     with closing(connection):
         connection.request("GET", path, headers={"Host": host})
@@ -133,7 +131,9 @@ def test_the_page_answers_by_the_names_that_it_was_given(
     assert ("add the name to --allowed-hosts or listen.allowedHosts" in text) is (status == 421)
 
 
-def test_a_fifo_in_place_of_a_memory_holds_up_no_other_recommendation(recommender: Recommender, folder: Folder) -> None:
+def test_a_fifo_instead_of_a_memory_does_not_block_other_recommendations(
+    recommender: Recommender, folder: Folder
+) -> None:
     os.mkfifo(folder.root / "state" / "tidewatch-recommender-blocked.json")
     others = "targets: [{apiVersion: apps/v1, kind: Deployment, namespace: kube-system, name: other}]"
     folder.write_configuration(
@@ -147,14 +147,14 @@ def test_a_fifo_in_place_of_a_memory_holds_up_no_other_recommendation(recommende
     until(lambda: recommender.items()["coredns"]["replicas"] == 3, 20)
 
 
-def test_changed_objects_lead_to_another_value(recommender: Recommender, folder: Folder) -> None:
+def test_changed_objects_change_the_value(recommender: Recommender, folder: Folder) -> None:
     folder.write_nodes(80)
     until(lambda: recommender.items()["coredns"]["replicas"] == 5)
     folder.write_nodes(40)
     until(lambda: recommender.items()["coredns"]["replicas"] == 3)
 
 
-def test_a_broken_entry_is_refused_alone_and_its_last_good_version_stays(
+def test_only_a_broken_entry_is_refused_and_its_last_good_version_stays(
     recommender: Recommender, folder: Folder
 ) -> None:
     folder.write_configuration(
@@ -173,7 +173,7 @@ def test_a_broken_entry_is_refused_alone_and_its_last_good_version_stays(
     until(lambda: recommender.metric("tidewatch_recommender_config_last_reload_successful") == "1.0")
 
 
-def test_the_scale_calls_of_a_recommendation_are_counted_from_0(recommender: Recommender, folder: Folder) -> None:
+def test_the_counter_of_scale_calls_starts_at_0(recommender: Recommender, folder: Folder) -> None:
     series = 'tidewatch_scale_calls_total{recommendation="scaled",result="ok"}'
     until(lambda: recommender.metric(series) is None)
     folder.write_configuration(entry("coredns", TARGETS), entry("scaled", TARGETS, "outputs: [scale]"))
@@ -182,7 +182,7 @@ def test_the_scale_calls_of_a_recommendation_are_counted_from_0(recommender: Rec
     until(lambda: "scaled" not in recommender.items())
 
 
-def test_a_file_that_cannot_be_used_changes_nothing(recommender: Recommender, folder: Folder) -> None:
+def test_an_invalid_configuration_file_changes_nothing(recommender: Recommender, folder: Folder) -> None:
     folder.configuration.write_text("recommendations: [")
     until(lambda: recommender.metric('tidewatch_recommender_config_reloads_total{result="failure"}') == "1.0")
     assert recommender.items()["coredns"]["replicas"] == 3
@@ -190,14 +190,14 @@ def test_a_file_that_cannot_be_used_changes_nothing(recommender: Recommender, fo
     until(lambda: recommender.metric("tidewatch_recommender_config_last_reload_successful") == "1.0")
 
 
-def test_objects_that_cannot_be_read_stay_as_they_were(recommender: Recommender, folder: Folder) -> None:
+def test_objects_keep_their_last_state_if_a_file_cannot_be_read(recommender: Recommender, folder: Folder) -> None:
     (folder.objects / "all.json").write_text("{")
     until(lambda: "all.json" in recommender.log)
     assert recommender.items()["coredns"]["replicas"] == 3
     folder.write_nodes(40)
 
 
-def test_a_cluster_size_that_a_reload_adds_reads_more_of_the_files(recommender: Recommender, folder: Folder) -> None:
+def test_a_cluster_size_added_by_a_reload_reads_more_kinds_of_objects(recommender: Recommender, folder: Folder) -> None:
     groups = "clusterSize: {nodeGroups: [{name: a, max: 50, selector: '!gpu'}]}"
     replace_file(folder.objects / "pods.json", json.dumps(pod_object("web", node="n0")))
     folder.write_configuration(entry("coredns", TARGETS), entry("workers", kind=groups))
@@ -218,7 +218,7 @@ def test_no_scientific_package_is_loaded(recommender: Recommender) -> None:
     assert not [name for name in HEAVY if f"/{name}/" in maps]
 
 
-def test_a_restart_goes_on_with_its_memory_and_ends_in_order(folder: Folder, recommender: Recommender) -> None:
+def test_the_process_stops_cleanly_and_leaves_its_memory_and_history(folder: Folder, recommender: Recommender) -> None:
     assert recommender.process.stop(20) == 0
     assert (folder.root / "state" / "tidewatch-recommender-coredns.json").exists()
     assert (folder.root / "state" / "history.sqlite").exists()

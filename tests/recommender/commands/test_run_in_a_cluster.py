@@ -83,7 +83,7 @@ def test_a_standby_names_the_leader_and_has_no_recommendations(
         until(lambda: leader.metric(REPLICAS) == "3.0")
 
 
-def test_without_the_api_server_the_leadership_and_the_value_end_and_both_come_back(
+def test_leadership_and_values_end_without_the_api_server_and_both_return(
     leader: Recommender, server: ObjectApiServer
 ) -> None:
     until(lambda: leader.metric(REPLICAS) == "3.0")
@@ -98,7 +98,7 @@ def test_without_the_api_server_the_leadership_and_the_value_end_and_both_come_b
     until(lambda: leader.metric(REPLICAS) == "5.0")
 
 
-def test_a_dry_run_sends_no_write_of_any_kind(folder: Path) -> None:
+def test_a_dry_run_sends_no_writes(folder: Path) -> None:
     with cluster_server() as server:
         put_nodes(server, 48)
         command = (*flags(server, folder), "--dry-run")
@@ -107,11 +107,11 @@ def test_a_dry_run_sends_no_write_of_any_kind(folder: Path) -> None:
             assert until(lambda: recommender.items().get("coredns", {}).get("replicas"), 30) == 3
             polls = 'tidewatch_recommender_polls_total{result="ok"}'
             until(lambda: float(recommender.metric(polls) or 0) >= 2)
-        assert {asked.verb for asked in server.requests} <= READS
+        assert {request.verb for request in server.requests} <= READS
         assert replicas_of(server) == 2
 
 
-def test_a_target_of_a_scaled_object_that_is_paused_is_never_written(folder: Path, tmp_path: Path) -> None:
+def test_the_target_of_a_paused_scaled_object_is_never_written(folder: Path, tmp_path: Path) -> None:
     with cluster_server() as server:
         put_nodes(server, 48)
         put_scaled_object(server, "dns")
@@ -123,9 +123,7 @@ def test_a_target_of_a_scaled_object_that_is_paused_is_never_written(folder: Pat
             until(lambda: replicas_of(server) == 3)
 
 
-def test_a_process_that_starts_with_a_list_of_no_nodes_goes_by_the_memory_of_the_one_before(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_a_process_that_starts_with_no_nodes_uses_the_memory_of_its_predecessor(folder: Path, tmp_path: Path) -> None:
     with cluster_server() as server:
         put_nodes(server, 48)
         command = flags(server, folder)

@@ -29,7 +29,7 @@ def sizes_of(name: str) -> Sizes:
 
 
 @pytest.mark.parametrize("name", NASTY)
-def test_no_output_moves_the_cursor_or_begins_a_line_of_its_own(name: str) -> None:
+def test_no_name_in_the_output_moves_the_cursor_or_starts_a_line(name: str) -> None:
     sizes = sizes_of(name)
     patches = as_patches(sizes)
     for text in (as_table(sizes, 80), as_table(sizes, None), as_csv(sizes), patches):

@@ -12,7 +12,7 @@ DAY = 86_400
 
 
 @given(st.integers(3600, 40 * DAY), st.integers(0, 200_000), st.sampled_from((300, 600, 2100, 3600)))
-def test_slices_have_each_step_once_and_within_its_day(seconds: int, series: int, step: int) -> None:
+def test_each_step_is_in_exactly_one_slice_of_its_day(seconds: int, series: int, step: int) -> None:
     window = SizeWindow(END, seconds)
     moments: list[int] = []
     for part in window.slices(series, step):

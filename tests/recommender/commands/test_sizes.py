@@ -101,7 +101,7 @@ def items(url: str, run: Run) -> dict[str, dict[str, Any]]:
     return {f"{each['namespace']}/{each['name']}": each for each in document["items"]}
 
 
-def test_sizes_are_those_of_the_histogram_written_out(items: dict[str, dict[str, Any]]) -> None:
+def test_sizes_are_percentiles_of_an_explicitly_computed_histogram(items: dict[str, dict[str, Any]]) -> None:
     # Rates are means of five minutes; pods, jobs of kubelets and pause containers change nothing.
     samples = [(season(age), float(age)) for age in range(0, 4 * DAY, 300)]
     target = 1.15 * percentile(samples, 0.9, 0.01)
@@ -114,11 +114,11 @@ def test_sizes_are_those_of_the_histogram_written_out(items: dict[str, dict[str,
     assert (items["shop/web"]["kind"], items["shop/web"]["replicas"]) == ("Deployment", 2)
 
 
-def test_what_saves_most_is_first_and_what_has_no_size_is_last(items: dict[str, dict[str, Any]]) -> None:
+def test_the_largest_savings_are_first_and_workloads_without_a_size_last(items: dict[str, dict[str, Any]]) -> None:
     assert list(items) == ["shop/web", "shop/db", "lab/odd", "lab/young", "shop/api"]
 
 
-def test_a_counter_that_begins_anew_and_missing_values_raise_nothing(items: dict[str, dict[str, Any]]) -> None:
+def test_counter_resets_and_missing_values_do_not_raise_sizes(items: dict[str, dict[str, Any]]) -> None:
     assert items["shop/api"]["cpu"]["target_milli"] == math.ceil(1150 * end_of_bucket(0.3, 0.01))
     assert items["lab/odd"]["memory"]["target_bytes"] == 250 * MIB
     assert items["lab/odd"]["cpu"]["saves_milli"] < 0
@@ -142,28 +142,26 @@ def test_requests_stay_where_an_autoscaler_follows_them(items: dict[str, dict[st
     assert item["cpu"]["saves_milli"] == 1000 - item["cpu"]["target_milli"]
 
 
-def test_less_than_an_hour_of_history_gives_no_size_and_says_so(items: dict[str, dict[str, Any]]) -> None:
+def test_less_than_an_hour_of_history_gives_no_size_and_a_reason(items: dict[str, dict[str, Any]]) -> None:
     young = items["lab/young"]
     assert (young["status"], young["cpu"], young["memory"]) == ("error", None, None)
     assert "at least an hour" in young["message"]
 
 
-def test_every_form_tells_the_same(items: dict[str, dict[str, Any]], url: str, run: Run) -> None:
-    asked = ("--prometheus-url", url, *UNTIL)
-    rows = list(csv.DictReader(io.StringIO(run(*asked, "-o", "csv")[1])))
+def test_every_output_format_has_the_same_values(items: dict[str, dict[str, Any]], url: str, run: Run) -> None:
+    flags = ("--prometheus-url", url, *UNTIL)
+    rows = list(csv.DictReader(io.StringIO(run(*flags, "-o", "csv")[1])))
     assert [row["cpu_target_milli"] for row in rows] == [
         str(item["cpu"]["target_milli"]) if item["cpu"] else "" for item in items.values()
     ]
-    assert yaml.safe_load(run(*asked, "-o", "yaml")[1])["items"] == list(items.values())
-    table = run(*asked)[1].splitlines()
+    assert yaml.safe_load(run(*flags, "-o", "yaml")[1])["items"] == list(items.values())
+    table = run(*flags)[1].splitlines()
     assert max(map(len, table[2:11])) <= 80
     assert table[2].split() == ["WORKLOAD", "CONTAINER", "NOW", "RECOMMENDED", "SAVES", "SURE"]
     assert table[3].split()[:4] == ["shop/deployment/web", "app", "cpu", "1"]
 
 
-def test_a_patch_is_a_command_whose_object_kubernetes_takes(
-    items: dict[str, dict[str, Any]], url: str, run: Run
-) -> None:
+def test_each_patch_is_a_valid_kubectl_command(items: dict[str, dict[str, Any]], url: str, run: Run) -> None:
     lines = run("--prometheus-url", url, *UNTIL, "-o", "patch")[1].splitlines()
     commands = {words[2]: words for line in lines if (words := shlex.split(line, comments=True))}
     assert list(commands) == ["deployment.apps/web", "statefulset.apps/db", "statefulset.apps/odd"]
@@ -182,11 +180,11 @@ def test_a_patch_is_a_command_whose_object_kubernetes_takes(
     assert any(line.startswith("# shop/deployment/api app: requests stay") for line in lines)
 
 
-def test_a_namespace_and_a_workload_narrow_what_is_read(url: str, run: Run, tmp_path: Path) -> None:
-    asked = ("--prometheus-url", url, *UNTIL, "-o", "json")
-    assert {item["namespace"] for item in json.loads(run(*asked, "--namespace", "lab")[1])["items"]} == {"lab"}
+def test_namespace_and_workload_flags_select_what_is_read(url: str, run: Run, tmp_path: Path) -> None:
+    flags = ("--prometheus-url", url, *UNTIL, "-o", "json")
+    assert {item["namespace"] for item in json.loads(run(*flags, "--namespace", "lab")[1])["items"]} == {"lab"}
     picture = tmp_path / "web.png"
-    status, out, _ = run(*asked, "--workload", "shop/web", "--plot", str(picture))
+    status, out, _ = run(*flags, "--workload", "shop/web", "--plot", str(picture))
     assert (status, [item["name"] for item in json.loads(out)["items"]]) == (0, ["web"])
     assert picture.read_bytes().startswith(b"\x89PNG")
 
@@ -201,7 +199,7 @@ def test_other_percentiles_and_margins_change_the_target(url: str, run: Run) -> 
     assert target("--percentile", "auto") < target("--percentile", "auto", "--margin", "50%")
 
 
-def test_without_kube_state_metrics_each_pod_stands_for_itself(
+def test_without_kube_state_metrics_each_pod_is_listed_by_itself(
     start_prometheus: Callable[..., ScrapedPrometheus], run: Run
 ) -> None:
     usage = Exposition()
@@ -245,7 +243,7 @@ def serve_vertical(server: FakeApiServer, name: str) -> None:
     server.store.put(kind, "shop", "v", {}, {"spec": spec})
 
 
-def test_with_a_kubeconfig_what_a_vertical_pod_autoscaler_sizes_too_is_named(
+def test_with_a_kubeconfig_workloads_that_a_vertical_pod_autoscaler_sizes_are_named(
     url: str, run: Run, apiserver: FakeApiServer, tmp_path: Path
 ) -> None:
     serve_vertical(apiserver, "web")
@@ -260,7 +258,7 @@ def test_with_a_kubeconfig_what_a_vertical_pod_autoscaler_sizes_too_is_named(
 
 
 @pytest.mark.parametrize("is_served", [True, False])
-def test_autoscalers_that_may_not_be_listed_are_said_once_and_a_cluster_without_them_is_no_error(
+def test_forbidden_vertical_pod_autoscalers_are_reported_once_and_missing_ones_are_ignored(
     url: str, run: Run, apiserver: FakeApiServer, tmp_path: Path, *, is_served: bool
 ) -> None:
     if is_served:
@@ -280,7 +278,7 @@ def test_a_cluster_that_cannot_be_reached_ends_with_2(url: str, run: Run, tmp_pa
     assert "--kubeconfig: VerticalPodAutoscalers cannot be listed" in err
 
 
-def test_memory_that_no_machine_has_sizes_nothing_and_hides_no_other_sample_of_its_day(
+def test_implausible_memory_is_ignored_and_other_samples_of_its_day_count(
     start_prometheus: Callable[..., ScrapedPrometheus], run: Run
 ) -> None:
     def memory(wrong: float, usual: float) -> Callable[[int], float]:
@@ -302,7 +300,7 @@ def test_memory_that_no_machine_has_sizes_nothing_and_hides_no_other_sample_of_i
     assert sizes == {"huge": expected, "infinite": expected, "usual": expected, "never": None, "below": None}
 
 
-def test_a_store_without_containers_ends_with_1(url: str, run: Run) -> None:
+def test_a_namespace_without_containers_ends_with_1(url: str, run: Run) -> None:
     status, out, _ = run("--prometheus-url", url, *UNTIL, "--namespace", "nobody")
     assert status == 1
     assert out.startswith("No container has usage in the ")
@@ -326,15 +324,13 @@ def test_a_store_without_containers_ends_with_1(url: str, run: Run) -> None:
         (("--prometheus-url", "http://127.0.0.1:1", "--end", "soon"), "--end"),
     ],
 )
-def test_wrong_usage_and_a_prometheus_that_cannot_be_read_end_with_2(
-    run: Run, flags: tuple[str, ...], problem: str
-) -> None:
+def test_wrong_usage_and_an_unreadable_prometheus_end_with_2(run: Run, flags: tuple[str, ...], problem: str) -> None:
     status, out, err = run(*flags)
     assert (status, out) == (2, "")
     assert problem in err
 
 
-def test_a_server_that_answers_every_query_with_a_number_sizes_nothing(run: Run) -> None:
+def test_nothing_is_sized_if_every_query_is_answered_with_a_number(run: Run) -> None:
     number = b'{"status":"success","data":{"resultType":"scalar","result":[60,"5"]}}'
     with raw_server(answering(number)) as server:
         status, out, err = run("--prometheus-url", server.url, *UNTIL, "-o", "json")
@@ -366,7 +362,7 @@ def test_a_backtest_judges_requests_on_the_history(run: Run, url: str) -> None:
     assert document["totals"]["cpu"]["now"]["containers"] == document["totals"]["cpu"]["krr"]["containers"]
 
 
-def test_a_backtest_as_a_table_says_what_is_too_short(run: Run, url: str) -> None:
+def test_the_table_of_a_backtest_names_histories_that_are_too_short(run: Run, url: str) -> None:
     status, out, _ = run("--prometheus-url", url, *BACKTEST)
     assert status == 0
     assert "containers judged on days of the 4 days until 2026-01-01T00:00:00Z" in out
@@ -382,12 +378,12 @@ def test_a_backtest_as_a_table_says_what_is_too_short(run: Run, url: str) -> Non
         (("--last", "3d"), "--last is too short for --backtest: write 4d or more"),
     ],
 )
-def test_what_a_backtest_cannot_do_is_refused(run: Run, flags: tuple[str, ...], message: str) -> None:
+def test_flags_that_a_backtest_cannot_use_are_refused(run: Run, flags: tuple[str, ...], message: str) -> None:
     status, out, err = run("--prometheus-url", "http://127.0.0.1:9", "--backtest", *flags)
     assert (status, out) == (2, "")
     assert message in err
 
 
-def test_the_page_shows_this_table(url: str, run: Run) -> None:
+def test_the_documentation_shows_this_table(url: str, run: Run) -> None:
     (shown,) = (block.text for block in blocks_of(CHECKOUT / "docs/sizes.md") if "containers sized from" in block.text)
     assert run("--prometheus-url", url, *UNTIL)[1] == shown

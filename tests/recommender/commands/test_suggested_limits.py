@@ -34,7 +34,7 @@ def prometheus(start_prometheus: Callable[..., ScrapedPrometheus]) -> ScrapedPro
 
 
 @pytest.mark.parametrize(
-    ("predictive", "targets", "said"),
+    ("predictive", "targets", "message"),
     [
         (
             f"load: {WEB}, loadPerReplica: 100",
@@ -49,10 +49,10 @@ def prometheus(start_prometheus: Callable[..., ScrapedPrometheus]) -> ScrapedPro
     ],
     ids=["one load", "another bound", "fewest replicas", "many targets", "no series", "negative"],
 )
-def test_recommend_names_the_limit_that_the_history_suggests(
+def test_recommend_names_the_max_replicas_that_the_history_suggests(
     predictive: str,
     targets: str,
-    said: str,
+    message: str,
     prometheus: ScrapedPrometheus,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -66,10 +66,10 @@ def test_recommend_names_the_limit_that_the_history_suggests(
     assert end.value.code == 1
     (item,) = json.loads(capsys.readouterr().out)["items"]
     assert UNLIMITED in item["message"]
-    assert said in item["message"]
+    assert message in item["message"]
 
 
-def test_a_prometheus_that_does_not_answer_leaves_the_way_to_the_figure(
+def test_the_message_says_how_to_get_a_suggestion_if_prometheus_does_not_answer(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "r.yaml"

@@ -22,7 +22,7 @@ def logged(caplog: pytest.LogCaptureFixture, *polls: Inputs) -> list[str]:
     return [record.message for record in caplog.records]
 
 
-def test_a_note_is_logged_once_and_again_when_it_has_changed(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_note_is_logged_once_and_again_after_it_changed(caplog: pytest.LogCaptureFixture) -> None:
     helm, plain = inputs(replicas_managers=(manager("helm"),)), inputs()
     found = logged(caplog, helm, helm, plain, helm)
     assert len(found) == 2

@@ -20,7 +20,7 @@ ENTRY = """- name: {name}
 
 
 @pytest.mark.parametrize(
-    ("targets", "status", "said"),
+    ("targets", "status", "line"),
     [
         (("web", "api"), 0, "2 of 2 recommendations can be used"),
         (("web", "web"), 1, "2 of 2 recommendations can be used; problems to correct: 1"),
@@ -28,7 +28,7 @@ ENTRY = """- name: {name}
     ids=["right", "one target in two entries"],
 )
 def test_the_last_line_agrees_with_the_status(
-    targets: tuple[str, str], status: int, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    targets: tuple[str, str], status: int, line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "r.yaml"
     entries = [ENTRY.format(name=name, target=target) for name, target in zip("ab", targets, strict=True)]
@@ -36,11 +36,11 @@ def test_the_last_line_agrees_with_the_status(
     with pytest.raises(SystemExit) as end:
         run(["--config", str(path), "--validate"])
     assert end.value.code == status
-    assert capsys.readouterr().out == f"{path}: {said}\n"
+    assert capsys.readouterr().out == f"{path}: {line}\n"
 
 
 @pytest.mark.parametrize("timezone", ["", "timezone: Europe/Berlin"])
-def test_it_says_by_whose_clocks_a_load_repeats_that_has_no_time_zone(
+def test_a_load_without_a_time_zone_is_reported_to_use_utc(
     timezone: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "r.yaml"
@@ -53,5 +53,5 @@ def test_it_says_by_whose_clocks_a_load_repeats_that_has_no_time_zone(
     with pytest.raises(SystemExit) as end:
         run(["--config", str(path), "--validate"])
     assert end.value.code == 0
-    said = f"{path}:5: recommendation chat: days and weeks of its load are those of UTC, since it has no `timezone`\n"
-    assert capsys.readouterr().out == ("" if timezone else said) + f"{path}: 1 of 1 recommendations can be used\n"
+    line = f"{path}:5: recommendation chat: days and weeks of its load are those of UTC, since it has no `timezone`\n"
+    assert capsys.readouterr().out == ("" if timezone else line) + f"{path}: 1 of 1 recommendations can be used\n"

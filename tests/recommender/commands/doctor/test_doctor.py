@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 WEB = TargetReference("apps/v1", "Deployment", "shop", "web")
 
 
-def test_where_all_is_well_every_line_is_ok(installation: Installation) -> None:
+def test_every_line_is_ok_if_nothing_is_wrong(installation: Installation) -> None:
     lines = installation.lines()
     assert {name: line for name, line in lines.items() if line.status is not OK} == {}
     assert "pod-a leads" in lines["leader"].message
@@ -52,13 +52,13 @@ def test_where_all_is_well_every_line_is_ok(installation: Installation) -> None:
     assert "permission/get+update deployments.apps/scale in kube-system" in lines
 
 
-def test_it_writes_nothing_but_reviews(installation: Installation) -> None:
+def test_the_doctor_writes_only_access_reviews(installation: Installation) -> None:
     installation.lines()
     written = [
-        asked for asked in installation.server.requests if asked.verb not in {"GET", "list", "watch", "discover"}
+        request for request in installation.server.requests if request.verb not in {"GET", "list", "watch", "discover"}
     ]
     assert written
-    assert {asked.path for asked in written} == {"/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"}
+    assert {request.path for request in written} == {"/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"}
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_it_writes_nothing_but_reviews(installation: Installation) -> None:
         ("watch", "nodes", "list+watch nodes", ERROR, "nodes and cores"),
     ],
 )
-def test_a_right_that_is_missing_has_a_line(
+def test_a_missing_right_has_a_line(
     installation: Installation, verb: str, plural: str, name: str, status: CheckStatus, lost: str
 ) -> None:
     installation.server.objects.deny(verb, plural)
@@ -83,7 +83,7 @@ def test_a_right_that_is_missing_has_a_line(
     assert found.fix.startswith("grant ")
 
 
-def test_the_rights_of_a_service_account_are_reviewed_by_its_name(installation: Installation) -> None:
+def test_rights_are_reviewed_for_the_named_service_account(installation: Installation) -> None:
     name = "permission/list+watch nodes"
     flags = ("--service-account=monitoring/tidewatch",)
     refused = installation.lines(flags=flags)[name]
@@ -111,7 +111,7 @@ def test_the_leader_is_named_with_the_age_of_its_lease(
     assert message in found.message
 
 
-def test_a_lease_that_is_missing_is_an_error(installation: Installation) -> None:
+def test_a_missing_lease_is_an_error(installation: Installation) -> None:
     installation.server.objects.remove(LEASES, NAMESPACE, "tidewatch-recommender")
     assert "no process has ever led" in installation.line("leader").message
 
@@ -135,7 +135,7 @@ def test_a_query_needs_exactly_one_value(
 @pytest.mark.parametrize(
     ("rest", "statuses"), [("", [ERROR]), (", freezeUnless: sum(load)", [ERROR, OK]), (FOR_EACH, [])]
 )
-def test_the_load_of_one_prediction_is_looked_at_like_any_query(
+def test_the_load_of_a_prediction_is_checked_like_any_query(
     installation: Installation, rest: str, statuses: list[CheckStatus]
 ) -> None:
     kind = f"predictive: {{load: load, loadPerReplica: 10, horizon: 1m{rest}}}"
@@ -147,7 +147,7 @@ def test_the_load_of_one_prediction_is_looked_at_like_any_query(
     ("age", "status", "message"),
     [(10.0, OK, "10 s old"), (200.0, WARNING, "200 s old"), (None, ERROR, "has no tidewatch_recommended_replicas")],
 )
-def test_series_must_be_fresh(age: float | None, status: CheckStatus, message: str) -> None:
+def test_exported_series_must_be_recent(age: float | None, status: CheckStatus, message: str) -> None:
     labels = {"recommendation": "coredns", "target_name": "coredns"}
     exported = ExportedSeries("series/coredns", "tidewatch_recommended_replicas", labels)
     scraped = [({"recommendation": "coredns", "target_name": "other"}, 1000.0)]
@@ -171,7 +171,7 @@ BOTH = SIZES.replace("{resources", "{linear: {nodesPerReplica: 1}, resources")
     ],
     ids=["sizes", "both", "clusterSize", "forEach"],
 )
-def test_each_kind_of_entry_is_asked_for_what_it_exports(
+def test_each_kind_of_entry_is_checked_for_the_series_it_exports(
     installation: Installation, kind: str, series: dict[str, str]
 ) -> None:
     targets = [TARGETS] if kind in {SIZES, BOTH} else []
@@ -279,7 +279,7 @@ def test_an_entry_that_is_refused_has_a_line(installation: Installation) -> None
     assert "r.yaml:7: the key 'linaer'" in found.message
 
 
-def test_without_a_cluster_the_lines_say_what_is_not_known(installation: Installation) -> None:
+def test_without_a_cluster_checks_of_the_cluster_are_unknown(installation: Installation) -> None:
     installation.lines()
     installation.server.stop()
     lines = installation.lines()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize(("ahead", "status"), [(0.0, OK), (3600.0, ERROR), (-3600.0, ERROR)])
-def test_a_clock_that_differs_is_an_error(installation: Installation, ahead: float, status: CheckStatus) -> None:
+def test_a_clock_difference_is_an_error(installation: Installation, ahead: float, status: CheckStatus) -> None:
     with recording_proxy(installation.prometheus_url) as proxy:
         proxy.server_seconds_ahead = ahead
         line = installation.lines(flags=(f"--prometheus-url={proxy.url}",))["clock/prometheus"]
@@ -27,7 +27,7 @@ def test_a_clock_that_differs_is_an_error(installation: Installation, ahead: flo
 
 
 @pytest.mark.parametrize(("ahead", "status"), [(0, OK), (3600, WARNING)])
-def test_samples_of_times_to_come_are_a_warning(
+def test_samples_in_the_future_are_a_warning(
     installation: Installation, tmp_path: Path, ahead: int, status: CheckStatus
 ) -> None:
     now = int(time.time())
@@ -37,7 +37,7 @@ def test_samples_of_times_to_come_are_a_warning(
     assert line.status is status
 
 
-def test_a_prometheus_that_does_not_answer_has_one_line_about_itself(installation: Installation) -> None:
+def test_a_prometheus_that_does_not_answer_has_only_one_line(installation: Installation) -> None:
     lines = installation.lines(flags=("--prometheus-url=http://127.0.0.1:9",))
     assert lines["prometheus"].status is ERROR
     assert not {"clock/prometheus", "prometheus/future", "prometheus/clusters"} & set(lines)

@@ -70,7 +70,7 @@ def test_a_missing_right_says_what_is_lost(
     assert lost in text
 
 
-def test_every_right_of_cluster_sizes_has_a_text_of_its_own() -> None:
+def test_every_right_of_cluster_sizes_has_its_own_text() -> None:
     fallbacks = {lost_without(RoleRule("", "example.com", "rockets", "", verbs)) for verbs in (WATCH, GET)}
     rights = rights_of(
         everything(), namespace="here", resolve=partial(find_resource, BUILT_IN), memory_name=memory_object_name
@@ -80,7 +80,7 @@ def test_every_right_of_cluster_sizes_has_a_text_of_its_own() -> None:
     assert [right for right in rights if lost_without(right) in fallbacks] == []
 
 
-def test_the_line_names_the_right_what_is_lost_and_what_to_grant() -> None:
+def test_the_line_says_what_is_lost_and_what_to_grant() -> None:
     right = RoleRule("", "policy", "poddisruptionbudgets", "", WATCH)
     missing = (AccessRight("list", "poddisruptionbudgets", "policy", "", "", ""),)
 

@@ -24,7 +24,7 @@ from recommender.kinds.role_rules import APPLY, GET, UPDATE, WATCH, RoleRule
         (RoleRule("capi", "cluster.x-k8s.io", "machinesets", "scale", UPDATE), "scale calls"),
     ],
 )
-def test_a_right_of_cluster_sizes_is_named_with_what_is_lost(right: RoleRule, lost: str) -> None:
+def test_a_missing_right_of_cluster_sizes_is_named_with_what_is_lost(right: RoleRule, lost: str) -> None:
     missing = AccessRight(right.verbs[0], right.resource, right.api_group, right.namespace, "", right.subresource)
     line = judge_right(right, Subject(), (missing,))
     assert line.status is CheckStatus.ERROR

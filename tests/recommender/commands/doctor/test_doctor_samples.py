@@ -54,7 +54,7 @@ def test_an_entry_that_follows_usage_needs_the_series_of_the_kubelet_and_of_kube
         ("vector(5)", "60s", CheckStatus.OK, "exactly one value, 5"),
     ],
 )
-def test_samples_come_at_least_twice_in_each_stale_after(
+def test_samples_must_arrive_at_least_twice_within_stale_after(
     prometheus: ScrapedPrometheus, load: str, stale_after: str, status: CheckStatus, message: str
 ) -> None:
     predictive = f"predictive: {{load: '{load}', loadPerReplica: 10, horizon: 1m, maxReplicas: 9}}"

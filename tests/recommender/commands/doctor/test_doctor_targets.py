@@ -58,7 +58,7 @@ def test_a_target_whose_requests_are_sized_needs_no_scale(installation: Installa
     assert (found.status, found.message) == (OK, "it exists")
 
 
-def test_a_scale_that_may_not_be_read_is_unknown(installation: Installation) -> None:
+def test_a_target_whose_scale_is_forbidden_is_unknown(installation: Installation) -> None:
     installation.server.objects.deny("get", "deployments/scale")
     assert installation.line(f"target/coredns/{COREDNS}").status is UNKNOWN
 
@@ -100,7 +100,7 @@ FOLLOWING = [
         (25, {"scaleUp": {"tolerance": "0"}, "scaleDown": {"tolerance": "0"}}, OK, "follows"),
     ],
 )
-def test_a_tolerance_that_swallows_a_change_is_shown(
+def test_an_hpa_tolerance_that_hides_a_change_is_shown(
     installation: Installation, replicas: int, behavior: dict[str, Any], status: CheckStatus, message: str
 ) -> None:
     deploy(installation.server, "coredns", replicas)

@@ -54,7 +54,7 @@ def port_of(process: ManagedProcess) -> int:
     return until(found, 60.0)
 
 
-def test_cluster_autoscaler_is_answered_by_tls_and_the_file_is_followed(tmp_path: Path) -> None:
+def test_cluster_autoscaler_is_answered_over_tls_and_configuration_changes_take_effect(tmp_path: Path) -> None:
     pair, file = Authority(tmp_path / "serving").server(), tmp_path / "r.yaml"
     file.write_text(CONFIGURATION.replace("EXPANDER", "least-waste"))
     command = [PROGRAM, "expander", f"--config={file}", "--listen=127.0.0.1:0"]
@@ -78,7 +78,7 @@ def test_cluster_autoscaler_is_answered_by_tls_and_the_file_is_followed(tmp_path
         assert process.return_code == 0
 
 
-def test_what_cannot_be_compared_in_time_has_an_empty_answer() -> None:
+def test_options_that_cannot_be_compared_in_time_have_an_empty_answer() -> None:
     times = iter((0.0, 3.0, 5.0, 7.0))
     server, port = make_server(
         ExpanderService(lambda: rules("least-waste"), lambda: next(times)), Address("127.0.0.1", 0), None, None
@@ -88,7 +88,7 @@ def test_what_cannot_be_compared_in_time_has_an_empty_answer() -> None:
     server.stop(None).wait(10.0)
 
 
-def test_a_request_that_is_no_message_is_an_error_and_the_next_one_is_answered() -> None:
+def test_an_invalid_message_is_an_error_and_the_next_request_is_answered() -> None:
     server, port = make_server(ExpanderService(lambda: rules("least-waste")), Address("127.0.0.1", 0), None, None)
     with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
         with pytest.raises(grpc.RpcError):
@@ -116,7 +116,7 @@ WRONG: dict[str, tuple[tuple[str, ...], str, str]] = {
 
 
 @pytest.mark.parametrize(("flags", "expander", "message"), WRONG.values(), ids=WRONG)
-def test_what_cannot_be_served_is_said_at_the_start(
+def test_a_configuration_that_cannot_be_served_is_refused_at_startup(
     flags: tuple[str, ...], expander: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "r.yaml").write_text(CONFIGURATION.replace("EXPANDER", expander))

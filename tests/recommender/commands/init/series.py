@@ -13,7 +13,7 @@ NODES: Final = 40
 def text_of_now() -> str:
     """Return a scrape: connections, two add-ons, nodes, and what kube-state-metrics knows of pods."""
     lines = [f'websocket_connections{{namespace="shop",pod="{pod}"}} 900' for pod in PODS]
-    # Without kube-state-metrics' time of readiness, nobody knows how long a pod takes to start.
+    # Without kube-state-metrics' time of readiness, it is not known how long a pod takes to start.
     lines += ['http_requests_total{namespace="shop",pod="api-5c6d7f8b9c-k4q2x"} 5']
     for name, replicas in (("web", 2), ("api", 1)):
         lines += [f'kube_deployment_spec_replicas{{namespace="shop",deployment="{name}"}} {replicas}']

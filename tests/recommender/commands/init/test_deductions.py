@@ -42,14 +42,14 @@ DRAFT = Draft(
     ],
     ids=["median", "rounded up", "at least a second", "was not ready for a while", "only that", "no pod"],
 )
-def test_the_horizon_is_the_median_start(startups: tuple[float, ...], value: str | None) -> None:
+def test_the_horizon_is_the_median_startup_time(startups: tuple[float, ...], value: str | None) -> None:
     found = horizon(startups)
 
     assert (None if found is None else found.value) == value
 
 
 @given(st.lists(st.from_regex(r"[a-z0-9]([a-z0-9.-]{0,80}[a-z0-9])?", fullmatch=True), max_size=6))
-def test_each_entry_has_a_name_of_its_own_that_the_reader_takes(names: list[str]) -> None:
+def test_each_entry_has_a_unique_valid_name(names: list[str]) -> None:
     taken: list[str] = []
     for name in names:
         workload = LikelyWorkload("shop", "Deployment", name)
@@ -62,7 +62,7 @@ def test_each_entry_has_a_name_of_its_own_that_the_reader_takes(names: list[str]
 @pytest.mark.parametrize(
     "name", ["null", "true", "no", "y", "off", "1", "012", "1e3", "0x1f", "0b1", "0o7", "2026-01-01", "3scale", "web-1"]
 )
-def test_a_name_stays_a_text_whatever_yaml_would_take_it_for(name: str) -> None:
+def test_a_name_is_read_as_text_even_if_yaml_would_read_another_type(name: str) -> None:
     workload = LikelyWorkload("shop", "Deployment", name)
     draft = addon_draft(SizedAddon(ADDONS[0], workload, 2), entry_name(workload, [], {name: 1}))
     text = configuration_text((), ("prometheus:", "  url: http://prometheus"), (draft,), {}, ())
@@ -86,12 +86,12 @@ def test_answers_complete_an_entry() -> None:
     assert found.missing == ()
 
 
-def test_what_is_left_open_stays_a_question() -> None:
+def test_a_question_without_an_answer_is_kept() -> None:
     assert answered(DRAFT, lambda _question, _problem_of: "") == DRAFT
 
 
 @pytest.mark.parametrize("text", ["0", "-5", "many", "nan", "5 # comment", "5\nrecommendations: []"])
-def test_an_answer_that_the_reader_refuses_is_not_taken(text: str) -> None:
+def test_an_answer_that_the_configuration_refuses_is_rejected(text: str) -> None:
     problems: list[str] = []
 
     def ask(_question: str, problem_of: Callable[[str], str]) -> str:
@@ -104,21 +104,23 @@ def test_an_answer_that_the_reader_refuses_is_not_taken(text: str) -> None:
 
 
 @pytest.mark.parametrize(("replicas", "limits"), [(3, "min: 3, max: 20"), (25, "min: 25")])
-def test_an_addon_keeps_to_what_its_makers_recommend_unless_it_is_larger_already(replicas: int, limits: str) -> None:
+def test_an_addon_has_the_recommended_limits_of_its_makers_unless_it_is_already_larger(
+    replicas: int, limits: str
+) -> None:
     (typha,) = ADDONS[1:]
     workload = LikelyWorkload("kube-system", "Deployment", "calico-typha")
     lines = addon_draft(SizedAddon(typha, workload, replicas), "typha").lines
     assert f"    linear: {{nodesPerReplica: 200, preventSinglePointFailure: true, {limits}}}" in lines
 
 
-def test_only_addons_that_run_are_sized() -> None:
+def test_only_running_addons_are_sized() -> None:
     sizes = {"coredns": 2, "rke2-coredns-rke2-coredns": 1, "kube-dns": 0, "coredns-autoscaler": 1}
     cluster = SeenCluster({LikelyWorkload("kube-system", "Deployment", name): size for name, size in sizes.items()})
 
     assert [each.workload.name for each in addons_of(cluster)] == ["coredns", "rke2-coredns-rke2-coredns"]
 
 
-def test_node_groups_go_by_the_label_that_most_nodes_have() -> None:
+def test_node_groups_use_the_label_that_most_nodes_have() -> None:
     gke, karpenter = {"cloud.google.com/gke-nodepool": "a"}, {"karpenter.sh/nodepool": "b"}
 
     assert node_group_label(SeenCluster(node_labels=(gke, karpenter, karpenter, {}))) == ("karpenter.sh/nodepool", 2)

@@ -69,7 +69,7 @@ def init(server: ObjectApiServer, folder: Path, program: str = RECOMMENDER) -> E
 @pytest.mark.parametrize(
     ("program", "file"), [(ADAPTER, "rules.yaml"), (RECOMMENDER, "recommender.yaml")], ids=["adapter", "recommender"]
 )
-def test_the_one_prometheus_that_answers_is_asked(
+def test_the_only_prometheus_that_answers_is_queried(
     shop: ScrapedPrometheus, tmp_path: Path, program: str, file: str
 ) -> None:
     services = [service("monitoring", "prometheus-server", PORT), service("monitoring", "prometheus-gone", PORT)]
@@ -82,7 +82,7 @@ def test_the_one_prometheus_that_answers_is_asked(
     assert TOKEN not in text
 
 
-def test_the_file_holds_what_the_cluster_knows(shop: ScrapedPrometheus, tmp_path: Path) -> None:
+def test_the_file_contains_what_the_cluster_shows(shop: ScrapedPrometheus, tmp_path: Path) -> None:
     with cluster(
         [service("monitoring", "prometheus-server", PORT)], shop.url, "monitoring/prometheus-server"
     ) as server:
@@ -98,7 +98,9 @@ def test_the_file_holds_what_the_cluster_knows(shop: ScrapedPrometheus, tmp_path
 
 
 @pytest.mark.parametrize("program", [ADAPTER, RECOMMENDER], ids=["adapter", "recommender"])
-def test_of_several_none_is_taken_without_being_asked(shop: ScrapedPrometheus, tmp_path: Path, program: str) -> None:
+def test_none_of_several_prometheus_servers_is_chosen_without_a_flag(
+    shop: ScrapedPrometheus, tmp_path: Path, program: str
+) -> None:
     services = [service("a", "prometheus-server", PORT), service("b", "thanos-query", PORT)]
     with cluster(services, shop.url, "a/prometheus-server", "b/thanos-query") as server:
         ended = init(server, tmp_path, program)
@@ -110,17 +112,19 @@ def test_of_several_none_is_taken_without_being_asked(shop: ScrapedPrometheus, t
 
 
 @pytest.mark.parametrize(
-    ("services", "said"),
+    ("services", "message"),
     [
         ([service("shop", "web", 80)], "no Service of the cluster looks like Prometheus"),
         ([service("shop", "prometheus-server", PORT)], "none of 1 Services that look like Prometheus answers"),
     ],
     ids=["no such Service", "none answers"],
 )
-def test_without_a_prometheus_the_flag_is_asked_for(tmp_path: Path, services: list[dict[str, Any]], said: str) -> None:
+def test_the_flag_is_requested_if_no_prometheus_is_found(
+    tmp_path: Path, services: list[dict[str, Any]], message: str
+) -> None:
     with cluster(services, "") as server:
         ended = init(server, tmp_path)
 
     assert ended.code == 2
-    assert said in ended.error
+    assert message in ended.error
     assert "give its address with --prometheus-url" in ended.error

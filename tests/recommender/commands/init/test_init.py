@@ -46,7 +46,7 @@ def entries_of(file: Path) -> dict[str, dict[str, Any]]:
     return {entry["name"]: entry for entry in yaml.safe_load(file.read_text())["recommendations"]}
 
 
-def said_of(file: Path, entry: str) -> str:
+def comments_of(file: Path, entry: str) -> str:
     """Return the comments above an entry, joined into one line."""
     above = file.read_text().partition(f"\n- name: {entry}\n")[0].rpartition("\n\n")[2]
     return above.replace("\n# ", " ")
@@ -59,33 +59,33 @@ def test_run_accepts_the_file(written: Path) -> None:
     assert ended.out.endswith("2 of 2 recommendations can be used\n")
 
 
-def test_a_load_becomes_an_entry_with_what_pods_carried_in_busy_hours(written: Path) -> None:
+def test_a_load_becomes_an_entry_with_the_load_per_replica_of_busy_hours(written: Path) -> None:
     web = entries_of(written)["web"]
 
     assert web["predictive"]["load"].startswith('sum(websocket_connections{namespace="shop",pod=~"web-')
     assert web["predictive"]["loadPerReplica"] == 1200
     assert web["targets"] == [{"apiVersion": "apps/v1", "kind": "Deployment", "namespace": "shop", "name": "web"}]
-    assert "95% of the last 1.2" in said_of(written, "web")
+    assert "95% of the last 1.2" in comments_of(written, "web")
 
 
 def test_the_horizon_is_how_long_pods_took_to_become_ready(written: Path) -> None:
     assert entries_of(written)["web"]["predictive"]["horizon"] == "45s"
 
 
-def test_each_entry_says_its_value_of_this_moment(written: Path) -> None:
-    assert "Now: 2 replicas, and 2 at present" in said_of(written, "web")
-    assert "Now: 3 replicas, and 2 at present (linear/nodes 3: ceil(40 / 16)" in said_of(written, "coredns")
+def test_each_entry_shows_its_present_value(written: Path) -> None:
+    assert "Now: 2 replicas, and 2 at present" in comments_of(written, "web")
+    assert "Now: 3 replicas, and 2 at present (linear/nodes 3: ceil(40 / 16)" in comments_of(written, "coredns")
 
 
-def test_an_addon_never_gets_smaller_than_it_is(written: Path) -> None:
+def test_an_addon_is_never_made_smaller_than_it_is(written: Path) -> None:
     assert entries_of(written)["coredns"]["proportional"]["linear"]["min"] == 2
 
 
-def test_nothing_is_scaled(written: Path) -> None:
+def test_entries_only_publish_metrics(written: Path) -> None:
     assert [entry["outputs"] for entry in entries_of(written).values()] == [["metric"], ["metric"]]
 
 
-def test_what_cannot_be_deduced_is_a_question_in_a_comment(written: Path) -> None:
+def test_a_setting_that_cannot_be_deduced_is_a_question_in_a_comment(written: Path) -> None:
     text = written.read_text()
 
     assert "api" not in entries_of(written)
@@ -102,7 +102,9 @@ def test_a_file_is_never_overwritten(shop: ScrapedPrometheus, written: Path) -> 
     assert written.read_text() == before
 
 
-def test_objects_of_a_cluster_tell_node_groups_and_start_up_times(shop: ScrapedPrometheus, tmp_path: Path) -> None:
+def test_node_groups_and_startup_times_come_from_objects_of_the_cluster(
+    shop: ScrapedPrometheus, tmp_path: Path
+) -> None:
     pool = {"cloud.google.com/gke-nodepool": "pool-1"}
     amounts = {"cpu": "4", "memory": "16Gi", "pods": "110"}
     ready = [{"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:30Z"}]
@@ -150,7 +152,7 @@ def test_recommend_decides_a_workload_without_a_file(shop: ScrapedPrometheus) ->
 
 
 @pytest.mark.parametrize(
-    ("flags", "said"),
+    ("flags", "message"),
     [
         (("--workload=shop/api",), "horizon cannot be deduced"),
         (("--workload=shop/none",), "no series of a known exporter is its load"),
@@ -159,11 +161,11 @@ def test_recommend_decides_a_workload_without_a_file(shop: ScrapedPrometheus) ->
         ((), "--prometheus-url is for --workload"),
     ],
 )
-def test_recommend_says_what_it_lacks(shop: ScrapedPrometheus, flags: tuple[str, ...], said: str) -> None:
+def test_recommend_says_what_is_missing(shop: ScrapedPrometheus, flags: tuple[str, ...], message: str) -> None:
     ended = run("recommend", f"--prometheus-url={shop.url}", *flags, program=RECOMMENDER)
 
     assert ended.code == 2
-    assert said in ended.error
+    assert message in ended.error
 
 
 def series_of_all() -> str:
@@ -203,11 +205,13 @@ def test_the_load_of_each_exporter_is_recognised(text_of_every_exporter: str, kn
 
 
 @pytest.mark.parametrize("known", OTHERS, ids=lambda known: known.name)
-def test_what_is_no_load_of_one_workload_is_named(text_of_every_exporter: str, known: KnownMetric) -> None:
+def test_known_series_that_are_not_the_load_of_one_workload_are_named(
+    text_of_every_exporter: str, known: KnownMetric
+) -> None:
     assert f"{known.exporter}: {known.series} (" in text_of_every_exporter.replace("\n# ", " ")
 
 
-def test_without_any_load_the_command_says_so(start_prometheus: Any, tmp_path: Path) -> None:  # noqa: ANN401 - a fixture
+def test_init_reports_that_it_found_no_load(start_prometheus: Any, tmp_path: Path) -> None:  # noqa: ANN401 - a fixture
     running = start_prometheus("nothing_known 1\n", interval="1s")
     running.wait_for("nothing_known")
     ended = run("init", f"--prometheus-url={running.url}", f"--out={tmp_path}/out", program=RECOMMENDER)

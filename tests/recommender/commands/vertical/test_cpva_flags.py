@@ -24,7 +24,7 @@ def settings(*arguments: str, **environment: str) -> CpvaSettings:
     return settings_of(parse_flags(CPVA, arguments, {}), environment)
 
 
-def test_the_readme_s_flags_are_taken_literally() -> None:
+def test_the_flags_of_the_readme_are_read_as_documented() -> None:
     found = settings(*README)
     assert str(found.target) == "Deployment kube-system/thing"
     assert found.defaults["thing"]["requests"]["cpu"] == ResourceStep("250m", step="100m", nodes_per_step=10)
@@ -38,7 +38,7 @@ def test_the_readme_s_flags_are_taken_literally() -> None:
     ("target", "whole"),
     [("DaemonSet/Agent", "DaemonSet ns/agent"), ("REPLICASET/web", "ReplicaSet ns/web")],
 )
-def test_kinds_and_names_are_read_in_any_case(target: str, whole: str) -> None:
+def test_kinds_are_read_case_insensitively(target: str, whole: str) -> None:
     assert str(settings(f"--target={target}", f"--default-config={CONFIG}", MY_NAMESPACE="ns").target) == whole
 
 
@@ -58,7 +58,7 @@ def test_kinds_and_names_are_read_in_any_case(target: str, whole: str) -> None:
         ((*README[:2], "--default-config={}"), "--default-config: it names no size of any container"),
     ],
 )
-def test_what_cannot_work_is_refused_at_the_start(arguments: tuple[str, ...], reason: str) -> None:
+def test_flags_that_cannot_work_are_refused_at_startup(arguments: tuple[str, ...], reason: str) -> None:
     with pytest.raises(UsageError) as refused:
         settings(*arguments)
     assert reason in str(refused.value)

@@ -72,13 +72,13 @@ def test_the_sizes_follow_the_nodes_and_are_written_only_when_they_change(
     assert (poll.poll(), cpu(server)) == ("updated", "200m")
 
 
-def test_all_cores_of_the_capacity_count_rounded_up(server: ObjectApiServer, tmp_path: Path) -> None:
+def test_all_cores_of_the_capacity_count_and_are_rounded_up(server: ObjectApiServer, tmp_path: Path) -> None:
     put_nodes(server, 3)
     size = nodes_and_cores(client_of(server, tmp_path))
     assert (size.nodes, size.cores) == (3, 14)
 
 
-def test_an_empty_cluster_does_not_shrink_anything(server: ObjectApiServer, config: Path) -> None:
+def test_sizes_stay_if_the_cluster_looks_empty(server: ObjectApiServer, config: Path) -> None:
     put_nodes(server, 3)
     poll = poll_of(server, config)
     poll.poll()
@@ -89,7 +89,7 @@ def test_an_empty_cluster_does_not_shrink_anything(server: ObjectApiServer, conf
     assert cpu(server) == "400m"
 
 
-def test_a_refused_or_lost_patch_is_sent_again(server: ObjectApiServer, config: Path) -> None:
+def test_a_refused_patch_is_sent_again(server: ObjectApiServer, config: Path) -> None:
     put_nodes(server, 3)
     poll = poll_of(server, config)
     server.objects.deny("patch", "deployments")
@@ -112,7 +112,7 @@ def test_a_broken_file_keeps_the_last_good_sizes(server: ObjectApiServer, config
     assert (poll.poll(), cpu(server)) == ("updated", "300m")
 
 
-def test_without_its_file_nothing_is_written_not_even_by_the_defaults(server: ObjectApiServer, config: Path) -> None:
+def test_without_its_file_nothing_is_written_even_if_there_are_defaults(server: ObjectApiServer, config: Path) -> None:
     put_nodes(server, 3)
     config.unlink()
     poll = poll_of(server, config, f"--default-config={FILE}")

@@ -30,7 +30,7 @@ def server() -> Iterator[ObjectApiServer]:
         yield server
 
 
-def test_cpva_has_no_port_unless_one_is_asked_for(server: ObjectApiServer, tmp_path: Path) -> None:
+def test_cpva_opens_no_port_unless_one_is_configured(server: ObjectApiServer, tmp_path: Path) -> None:
     command = [PROGRAM, "cpva", f"--target=deployment/{NAME}", f"--default-config={CONFIG}"]
     environment = {"no_proxy": "*", "MY_NAMESPACE": NAMESPACE, "KUBECONFIG": str(server.kubeconfig(tmp_path / "k"))}
     with start(command, log_path=tmp_path / "log", environment=environment, folder=tmp_path) as process:
@@ -39,7 +39,7 @@ def test_cpva_has_no_port_unless_one_is_asked_for(server: ObjectApiServer, tmp_p
     assert "metrics and health" not in (tmp_path / "log").read_text()
 
 
-def test_pod_nanny_answers_the_paths_of_the_peer_and_loads_little(server: ObjectApiServer, tmp_path: Path) -> None:
+def test_pod_nanny_serves_the_paths_of_addon_resizer_with_few_imports(server: ObjectApiServer, tmp_path: Path) -> None:
     modules = LoadedModules(tmp_path / "modules")
     environment = {**modules.environment, "no_proxy": "*", "MY_POD_NAMESPACE": NAMESPACE}
     flags = ("--container=main", "--cpu=300m", "--extra-cpu=20m", "--poll-period=1000")
@@ -63,7 +63,7 @@ def test_pod_nanny_answers_the_paths_of_the_peer_and_loads_little(server: Object
     assert not ours & heavy
 
 
-def test_a_port_that_is_taken_ends_the_process_with_the_reason(tmp_path: Path) -> None:
+def test_an_address_that_cannot_be_bound_ends_the_process_with_the_reason(tmp_path: Path) -> None:
     command = [PROGRAM, "pod-nanny", "--deployment=a", "--namespace=b", "--cpu=1", "--healthcheck-address=192.0.2.1:1"]
     with start(command, log_path=tmp_path / "log", folder=tmp_path) as process:
         assert process.wait(30) == 1

@@ -31,7 +31,7 @@ def settings(*arguments: str, **environment: str) -> NannySettings:
     return settings_of(parse_flags(POD_NANNY, arguments, {}), environment or POD)
 
 
-def test_the_example_s_flags_are_taken_literally() -> None:
+def test_the_flags_of_the_example_are_read_as_documented() -> None:
     found = settings(*EXAMPLE)
     assert (str(found.ward.deployment), found.ward.container, found.ward.pod) == (
         "Deployment default/nanny-v1",
@@ -55,11 +55,11 @@ def test_the_example_s_flags_are_taken_literally() -> None:
         (("--scale-down-delay=24h", "--scale-up-delay=1m"), ResizeRule(0, None, None, Delays(60.0, 86400.0))),
     ],
 )
-def test_the_flags_choose_the_rule_of_their_version(flags: tuple[str, ...], rule: ResizeRule) -> None:
+def test_the_flags_select_the_resize_rule_of_their_version(flags: tuple[str, ...], rule: ResizeRule) -> None:
     assert settings("--deployment=a", *flags).rule == rule
 
 
-def test_on_a_control_plane_the_lease_is_that_of_the_peer() -> None:
+def test_run_on_control_plane_uses_the_lease_of_addon_resizer() -> None:
     control_plane = ("--run-on-control-plane", "--nanny-config-map-name=n", "--pod=", "--leader-election-enable")
     found = settings("--deployment=a", *control_plane, "--leader-election-lease-duration=30s")
     assert (found.ward.pod, found.config_map, found.lease) == ("", "n", LeaseTiming(lease_seconds=30))
@@ -97,7 +97,7 @@ def test_on_a_control_plane_the_lease_is_that_of_the_peer() -> None:
         ),
     ],
 )
-def test_what_cannot_work_is_refused_at_the_start(flags: tuple[str, ...], reason: str) -> None:
+def test_flags_that_cannot_work_are_refused_at_startup(flags: tuple[str, ...], reason: str) -> None:
     with pytest.raises(UsageError) as refused:
         settings("--deployment=a", *flags)
     assert reason in str(refused.value)

@@ -67,7 +67,7 @@ def world(tmp_path: Path) -> Iterator[World]:
         yield World(server, tmp_path)
 
 
-def test_sizes_change_beyond_the_threshold_alone(world: World) -> None:
+def test_sizes_change_only_beyond_the_threshold(world: World) -> None:
     poll = world.poll_of(*SIZES)
     assert poll.poll() == "resources_within_limits"
     put_nodes(world.server, 3)
@@ -75,7 +75,7 @@ def test_sizes_change_beyond_the_threshold_alone(world: World) -> None:
     assert (poll.poll(), patches(world.server)) == ("resources_within_limits", 1)
 
 
-def test_the_offsets_choose_the_nearer_end_and_leave_other_resources(world: World) -> None:
+def test_offsets_select_the_nearer_bound_and_leave_other_resources_unchanged(world: World) -> None:
     amounts = {"cpu": "100m", "memory": "220Mi", "ephemeral-storage": "1Gi"}
     deployment_of(world.server, requests=dict(amounts), limits=dict(amounts))
     poll = world.poll_of(*SIZES[:4], "--acceptance-offset=50", "--recommendation-offset=40")
@@ -104,7 +104,7 @@ def test_the_first_empty_list_changes_nothing(world: World, flags: tuple[str, ..
     assert world.sizes() == AT_TWO_NODES
 
 
-def test_a_second_empty_list_gives_the_base_with_1_8_and_nothing_with_2(world: World) -> None:
+def test_a_second_empty_list_gives_the_base_size_with_1_8_and_fails_with_2(world: World) -> None:
     polls = world.poll_of(*SIZES[:4], "--acceptance-offset=20"), world.poll_of(*SIZES)
     put_nodes(world.server, 0)
     for poll in polls:
@@ -116,7 +116,7 @@ def test_a_second_empty_list_gives_the_base_with_1_8_and_nothing_with_2(world: W
     assert (polls[1].poll(), world.sizes()) == ("updated_resources", {"cpu": "300m", "memory": "200Mi"})
 
 
-def test_the_file_is_followed_and_a_broken_one_keeps_the_last_good(world: World) -> None:
+def test_a_changed_file_takes_effect_and_a_broken_one_keeps_the_last_good_values(world: World) -> None:
     file = world.folder / "NannyConfiguration"
     poll = world.poll_of(*SIZES, f"--config-dir={world.folder}")
     assert poll.poll() == "resources_within_limits"
@@ -129,12 +129,12 @@ def test_the_file_is_followed_and_a_broken_one_keeps_the_last_good(world: World)
     assert poll.poll() == "resources_within_limits"
 
 
-def test_a_file_that_is_broken_from_the_start_leaves_the_flags(world: World) -> None:
+def test_the_flags_are_used_if_the_file_is_broken_from_the_start(world: World) -> None:
     (world.folder / "NannyConfiguration").write_text("baseCPU: 9")
     assert world.poll_of(*SIZES, f"--config-dir={world.folder}").poll() == "resources_within_limits"
 
 
-def test_a_config_map_is_read_at_each_poll_and_its_loss_changes_nothing(world: World) -> None:
+def test_an_unreadable_config_map_keeps_the_last_good_values(world: World) -> None:
     objects = world.server.objects
     content = {"kind": "ConfigMap", "data": {"NannyConfiguration": f"{HEAD}baseCPU: 1\n"}}
     objects.put(CONFIG_MAPS, NAMESPACE, "nanny", content)
@@ -148,12 +148,12 @@ def test_a_config_map_is_read_at_each_poll_and_its_loss_changes_nothing(world: W
     assert poll.poll() == "resources_within_limits"
 
 
-def test_without_any_base_nothing_is_written(world: World) -> None:
+def test_nothing_is_written_without_a_base_size(world: World) -> None:
     with pytest.raises(PollError, match="neither the flags nor a configuration have a base: write --cpu or --memory"):
         world.poll_of("--extra-cpu=1m").poll()
 
 
-def test_a_container_that_is_not_there_is_not_made(world: World) -> None:
+def test_a_missing_container_is_an_error(world: World) -> None:
     with pytest.raises(PollError, match="has no container 'nobody': name one of its containers in --container"):
         world.poll_of(*SIZES, "--container=nobody").poll()
 
@@ -166,7 +166,9 @@ def test_a_container_that_is_not_there_is_not_made(world: World) -> None:
         ("patch", "deployments", "error_updating_deployment"),
     ],
 )
-def test_a_call_that_fails_has_the_outcome_of_the_peer(world: World, verb: str, plural: str, outcome: str) -> None:
+def test_a_failed_call_has_the_same_outcome_as_in_addon_resizer(
+    world: World, verb: str, plural: str, outcome: str
+) -> None:
     put_nodes(world.server, 3)
     if plural == "nodes":
         world.server.forbid(verb, plural)
@@ -177,7 +179,7 @@ def test_a_call_that_fails_has_the_outcome_of_the_peer(world: World, verb: str, 
     assert failed.value.outcome == outcome
 
 
-def test_who_does_not_lead_writes_nothing(world: World) -> None:
+def test_a_follower_writes_nothing(world: World) -> None:
     put_nodes(world.server, 9)
     assert world.poll_of(*SIZES, fence=Fence(2.0, lambda _: False)).poll() == "not_leading"
     assert patches(world.server) == 0

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import pytest
 
 
-def test_outcomes_are_counted_and_failures_shown_until_they_end(caplog: pytest.LogCaptureFixture) -> None:
+def test_outcomes_are_counted_and_failures_are_shown_until_the_next_success(caplog: pytest.LogCaptureFixture) -> None:
     answers = iter(["updated", "", "", "unchanged"])
 
     def poll() -> str:

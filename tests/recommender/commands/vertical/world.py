@@ -53,4 +53,4 @@ def client_of(server: ObjectApiServer, folder: Path) -> KubernetesClient:
 
 def patches(server: ObjectApiServer) -> int:
     """Return how many patches were sent."""
-    return sum(1 for asked in server.requests if asked.verb == "PATCH")
+    return sum(1 for request in server.requests if request.verb == "PATCH")
