@@ -72,7 +72,7 @@ def shown(found: ExpandedDecision) -> dict[str, tuple[str, int | None]]:
     }
 
 
-def test_each_series_is_a_record_about_its_target() -> None:
+def test_each_series_becomes_a_record_of_its_target() -> None:
     found = decided({target("b"): load(4.0), target("a"): load(3.0)})
     assert shown(found) == {"a": ("ok", 3), "b": ("ok", 4)}
     records = [each.record for each in found.decisions]
@@ -87,7 +87,7 @@ def test_each_series_is_a_record_about_its_target() -> None:
     }
 
 
-def test_a_target_that_fails_leaves_the_others_alone() -> None:
+def test_a_target_that_fails_does_not_affect_others() -> None:
     found = decided({target("a"): load(-1.0), target("b"): Unknown("a sample is NaN"), target("c"): load(5.0)})
     assert shown(found) == {"a": ("error", None), "b": ("stale", None), "c": ("ok", 5)}
     assert found.decisions[1].record.message == "a sample is NaN"
@@ -114,7 +114,7 @@ def test_a_target_without_a_series_is_held_then_stale_then_forgotten(
     assert (target("gone") in found.memory.by_target) == is_kept
 
 
-def test_a_load_of_which_nothing_is_known_leaves_every_target_as_the_rules_say() -> None:
+def test_an_unknown_load_holds_recent_targets_and_makes_old_ones_stale() -> None:
     memories = {
         target("fresh"): remembered(3, 30.0),
         target("old"): remembered(4, 400.0),
@@ -132,7 +132,7 @@ def test_a_load_of_which_nothing_is_known_leaves_every_target_as_the_rules_say()
         ({target("a"): Unknown("a sample is NaN")}, {"a": ("ok", 9), "gone": ("held", 4)}),
     ],
 )
-def test_a_calculation_that_needs_no_load_decides_unless_the_series_has_ended(
+def test_a_calculation_without_load_decides_unless_the_series_has_ended(
     loads: LoadInputs | Unknown, sizes: dict[str, tuple[str, int]]
 ) -> None:
     memory = Memory(by_target={target("a"): remembered(3, 30.0), target("gone"): remembered(4, 30.0)})
@@ -141,12 +141,12 @@ def test_a_calculation_that_needs_no_load_decides_unless_the_series_has_ended(
     assert shown(expansion.decided(listed, Inputs(loads={"chat": loads}), memory, NOW, {})) == sizes
 
 
-def test_a_target_that_a_wrong_clock_has_dated_far_ahead_hides_no_other_one() -> None:
+def test_a_target_dated_far_ahead_by_a_wrong_clock_does_not_hide_others() -> None:
     known = {target("ahead"): remembered(9, -86_400.0), target("a"): remembered(3, 30.0)}
     assert shown(decided(Unknown("Prometheus does not answer"), known)) == {"a": ("held", 3)}
 
 
-def test_an_outage_longer_than_an_hour_still_lists_the_targets_of_its_beginning() -> None:
+def test_an_outage_of_more_than_an_hour_still_lists_the_targets_known_at_its_start() -> None:
     memories = {target("a"): remembered(3, 90_000.0), target("ended"): remembered(5, 99_000.0)}
     found = decided(Unknown("Prometheus does not answer"), memories)
     assert shown(found) == {"a": ("stale", None)}
@@ -160,7 +160,7 @@ def test_an_outage_longer_than_an_hour_still_lists_the_targets_of_its_beginning(
         ({}, "the query of the load has no series"),
     ],
 )
-def test_a_recommendation_without_any_target_says_why(loads: LoadInputs | Unknown, message: str) -> None:
+def test_a_recommendation_without_targets_reports_the_reason(loads: LoadInputs | Unknown, message: str) -> None:
     assert shown(decided(loads)) == {message: ("stale", None)}
 
 
@@ -171,7 +171,7 @@ def test_more_targets_than_allowed_are_left_out_and_counted() -> None:
     assert found.decisions[0].record.status is Status.ERROR
 
 
-def test_targets_with_a_load_and_known_ones_come_before_others_that_are_too_many() -> None:
+def test_known_targets_and_those_with_a_load_come_first_if_there_are_too_many() -> None:
     loads: LoadInputs = {
         **{target(f"a{each}"): Unknown("one of too many") for each in range(3)},
         target("web"): load(4.0),
@@ -187,7 +187,7 @@ def flood(namespace: str, number: int) -> list[TargetReference]:
 
 
 @pytest.mark.parametrize("loaded", [True, False])
-def test_a_namespace_with_many_new_targets_leaves_places_for_others(loaded: bool) -> None:  # noqa: FBT001
+def test_a_namespace_with_many_new_targets_leaves_room_for_others(loaded: bool) -> None:  # noqa: FBT001
     loads: LoadInputs = {each: load(1.0) if loaded else Unknown("NaN") for each in [*flood("aaa", 9), target("web")]}
     assert "web" in shown(decided(loads, max_targets=3))
 
@@ -205,7 +205,7 @@ def test_memories_of_one_namespace_take_no_room_from_those_of_another() -> None:
     assert len(found.memory.by_target) == 5
 
 
-def test_changes_are_remembered_for_the_brake_that_reads_them() -> None:
+def test_changes_are_remembered_only_if_a_brake_reads_them() -> None:
     before = {target("a"): remembered(7, 10.0)}
     (memory,) = decided({target("a"): load(3.0)}, before).memory.by_target.values()
     assert memory.changes == ()
@@ -214,7 +214,7 @@ def test_changes_are_remembered_for_the_brake_that_reads_them() -> None:
     assert memory.changes == (NOW,)
 
 
-def test_ten_thousand_targets_are_decided_beside_each_other() -> None:
+def test_ten_thousand_targets_are_decided_together() -> None:
     loads: LoadInputs = {target(f"web-{number}"): load(float(number % 7)) for number in range(10_000)}
     found = decided(loads, max_targets=10_000)
     assert len(found.decisions) == len(found.memory.by_target) == 10_000

@@ -22,7 +22,7 @@ sizes = st.integers(min_value=0, max_value=300)
 class Poll:
     """One poll: the size that the calculation returns, and the state of everything else."""
 
-    asked: int | None
+    requested: int | None
     """The calculated size; None if an input is missing."""
     fault: bool
     current: int | None
@@ -36,7 +36,7 @@ class Poll:
 polls = st.lists(
     st.builds(
         Poll,
-        asked=st.none() | sizes,
+        requested=st.none() | sizes,
         fault=st.integers(0, 9).map(lambda number: number == 0),
         current=st.none() | sizes,
         clock_step=st.sampled_from([0.0, 0.0, 0.0, 0.0, -5.0, 30.0, -3600.0, 86400.0]),
@@ -64,10 +64,10 @@ def run(brakes: Brakes, sequence: list[Poll]) -> list[tuple[float, Poll, Memory,
         now += 10 + poll.clock_step
         if poll.fault:
             calculate = fails_with(CalculationError("no"))
-        elif poll.asked is None:
+        elif poll.requested is None:
             calculate = fails_with(InputMissingError("gone"))
         else:
-            calculate = asks_for(poll.asked, now - poll.input_age)
+            calculate = asks_for(poll.requested, now - poll.input_age)
         state = inputs(poll.current, time=now, rollout=poll.rollout, paused=poll.annotation)
         decision = decide(policy(brakes=brakes), calculate, state, memory, now)
         found.append((now, poll, memory, decision))
@@ -77,7 +77,7 @@ def run(brakes: Brakes, sequence: list[Poll]) -> list[tuple[float, Poll, Memory,
 
 @given(all_brakes, polls)
 @settings(max_examples=25)
-def test_a_value_is_never_below_zero_and_only_ok_and_held_have_one(brakes: Brakes, sequence: list[Poll]) -> None:
+def test_values_are_never_negative_and_only_ok_and_held_records_have_one(brakes: Brakes, sequence: list[Poll]) -> None:
     for _, _, _, decision in run(brakes, sequence):
         record = decision.record
         assert record.replicas is None or record.replicas >= 0
@@ -98,7 +98,7 @@ def test_the_binding_step_is_one_of_the_steps(brakes: Brakes, sequence: list[Pol
 @settings(max_examples=25)
 def test_a_value_without_fresh_inputs_keeps_its_time_and_ends(brakes: Brakes, sequence: list[Poll]) -> None:
     for now, poll, before, decision in run(brakes, sequence):
-        if poll.fault or (poll.asked is not None and poll.input_age <= 60):
+        if poll.fault or (poll.requested is not None and poll.input_age <= 60):
             continue
         record, last = decision.record, before.last
         assert decision.memory.last == last
@@ -110,7 +110,7 @@ def test_a_value_without_fresh_inputs_keeps_its_time_and_ends(brakes: Brakes, se
 
 @given(all_brakes, polls)
 @settings(max_examples=25)
-def test_a_pause_of_decreases_never_lowers(brakes: Brakes, sequence: list[Poll]) -> None:
+def test_a_pause_of_decreases_never_lowers_the_value(brakes: Brakes, sequence: list[Poll]) -> None:
     pause = Brakes(Pause(Direction.DOWN), brakes.max_step, brakes.max_changes_per_hour)
     for _, _, before, decision in run(pause, sequence):
         last = None if before.last is None else before.last.replicas

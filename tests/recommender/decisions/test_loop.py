@@ -31,7 +31,7 @@ def test_a_fresh_value_is_published_and_remembered() -> None:
     assert decision.memory == Memory(LastValue(11, NOW, NOW - 5))
 
 
-def test_a_change_of_the_value_is_counted_and_a_first_value_is_none() -> None:
+def test_a_changed_value_counts_as_a_change_and_a_first_value_does_not() -> None:
     first = decide(policy(), asks_for(11), inputs(), Memory(), NOW).memory
     assert first.changes == ()
     same = decide(policy(), asks_for(11), inputs(), first, NOW).memory
@@ -39,7 +39,7 @@ def test_a_change_of_the_value_is_counted_and_a_first_value_is_none() -> None:
     assert decide(policy(), asks_for(12), inputs(), same, NOW).memory.changes == (NOW,)
 
 
-def test_what_the_user_should_know_is_the_message() -> None:
+def test_a_note_of_the_calculation_is_the_message() -> None:
     assert decide(policy(), asks_for(11, note="old parameters"), inputs(), Memory(), NOW).record.message == (
         "old parameters"
     )
@@ -102,7 +102,7 @@ def test_a_value_from_old_inputs_is_not_used(confirmed: float, message: str) -> 
     assert decision.memory == remembers(7)
 
 
-def test_a_size_that_no_target_can_have_names_what_it_follows_from() -> None:
+def test_an_impossible_size_is_an_error_that_names_what_to_correct() -> None:
     record = decide(policy(), asks_for(2**53), inputs(), remembers(7), NOW).record
     assert (record.status, record.replicas) == (Status.ERROR, None)
     assert record.message == "9007199254740992 is not a number of replicas: correct the parameters, or the query"
@@ -116,14 +116,14 @@ def test_a_calculation_error_has_no_value_and_keeps_the_memory() -> None:
     assert decision.memory == remembers(7)
 
 
-def test_any_other_fault_of_a_calculation_is_its_own_error() -> None:
+def test_an_unexpected_exception_of_a_calculation_is_an_internal_error() -> None:
     record = decide(policy(), fails_with(ZeroDivisionError("division by zero")), inputs(), Memory(), NOW).record
     assert record.status is Status.ERROR
     assert record.message == "the decision failed with an internal error (ZeroDivisionError: division by zero)"
 
 
 @pytest.mark.parametrize("replicas", [-1, 2**31])
-def test_a_value_that_is_no_size_is_an_error(replicas: int) -> None:
+def test_a_value_that_is_not_a_size_is_an_error(replicas: int) -> None:
     record = decide(policy(), asks_for(replicas), inputs(), Memory(), NOW).record
     assert (record.status, record.replicas) == (Status.ERROR, None)
 
@@ -137,7 +137,7 @@ def test_a_value_that_is_no_size_is_an_error(replicas: int) -> None:
         LastValue(4, 1e300, 1e300),
     ],
 )
-def test_a_remembered_value_that_cannot_be_is_forgotten(last: LastValue) -> None:
+def test_an_impossible_remembered_value_is_forgotten(last: LastValue) -> None:
     record = decide(policy(), MISSING, inputs(), Memory(last), NOW).record
     assert (record.status, record.replicas) == (Status.STALE, None)
 
@@ -148,7 +148,7 @@ def test_constraints_come_after_the_calculation_and_the_last_one_that_changed_th
     assert (record.record.replicas, record.record.binding) == (4, "maxChangesPerHour")
 
 
-def test_changes_of_the_future_count_as_made_now() -> None:
+def test_changes_in_the_future_count_as_made_now() -> None:
     memory = decide(policy(), asks_for(7), inputs(), remembers(7, NOW - 4000, NOW - 10, NOW + 9000), NOW).memory
     assert memory.changes == (NOW - 10, NOW)
 
@@ -162,7 +162,7 @@ def test_changes_of_the_future_count_as_made_now() -> None:
         (("n1", "n2", "n3", "n4"), "linear/nodes: ceil(11 / 1); n1; n2 (and 2 more)"),
     ],
 )
-def test_objects_that_are_left_out_of_the_inputs_are_named_after_the_reason(
+def test_the_message_names_objects_left_out_of_the_inputs_after_the_reason(
     problems: tuple[str, ...], message: str
 ) -> None:
     given = inputs()
@@ -170,14 +170,14 @@ def test_objects_that_are_left_out_of_the_inputs_are_named_after_the_reason(
     assert decide(policy(), asks_for(11), given, Memory(), NOW).record.message == message
 
 
-def test_what_only_the_placement_of_pods_depends_on_is_no_matter_of_this_decision() -> None:
+def test_problems_of_pod_placement_are_not_part_of_the_message() -> None:
     given = inputs()
     given = replace(given, cluster=replace(given.cluster, placement_problems=("the file holds no DaemonSets",)))
     assert decide(policy(), asks_for(11), given, Memory(), NOW).record.message == "linear/nodes: ceil(11 / 1)"
 
 
 @pytest.mark.parametrize("outputs", [frozenset({Output.METRIC}), frozenset({Output.SCALE})])
-def test_a_target_that_does_not_exist_is_told(outputs: frozenset[Output]) -> None:
+def test_a_target_that_does_not_exist_is_reported(outputs: frozenset[Output]) -> None:
     given = replace(inputs(), targets={DNS: Observed(None, NOW)})
     record = decide(replace(policy(), outputs=outputs), asks_for(11), given, Memory(), NOW).record
     absence = f"{DNS} does not exist: correct the target, or create it"
@@ -185,7 +185,7 @@ def test_a_target_that_does_not_exist_is_told(outputs: frozenset[Output]) -> Non
     assert [(each.current_replicas, each.message) for each in record.targets] == [(None, absence)]
 
 
-def test_a_target_whose_size_is_not_known_is_not_called_absent() -> None:
+def test_a_target_of_unknown_size_is_not_reported_as_missing() -> None:
     states: list[dict[TargetReference, Observed[TargetState | None] | Unknown]]
     states = [{}, {DNS: Unknown("forbidden")}, {DNS: Observed(None, NOW - 3600)}]
     for known in states:

@@ -62,7 +62,7 @@ def test_a_change_of_a_size_is_the_same_sentence_everywhere() -> None:
 
 
 @pytest.mark.parametrize("record", [RECORD, PUBLISHED], ids=["written", "published"])
-def test_what_follows_from_a_value_is_the_same_sentence_everywhere(record: Record) -> None:
+def test_the_effect_of_a_value_is_the_same_sentence_everywhere(record: Record) -> None:
     sentence = ACTION_TEXTS[record.targets[0].action]
     assert condition(record, "Acting")["message"] == sentence
     assert sentence in page(record)

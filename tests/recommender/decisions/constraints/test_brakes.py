@@ -48,7 +48,7 @@ def test_a_rollout_is_a_floor(given: Situation, value: int, expected: int) -> No
     assert limited(Brakes(), given, value).replicas == expected
 
 
-def test_a_rollout_says_what_it_keeps_and_until_when() -> None:
+def test_a_rollout_reports_the_size_it_keeps_and_until_when() -> None:
     found = limited(Brakes(), situation(10, rollouts=1), 4)
     assert found.holds == ("not below 10 until the rollout of Deployment kube-system/coredns is complete",)
 
@@ -97,7 +97,7 @@ def test_changes_in_an_hour_are_limited(changes: tuple[float, ...], value: int, 
     assert found.replicas == expected
 
 
-def test_the_limit_of_changes_says_until_when() -> None:
+def test_the_limit_of_changes_reports_until_when_it_holds() -> None:
     given = situation(3, last=5, changes=(NOW - 90, NOW - 60, NOW - 30))
     found = limited(Brakes(max_changes_per_hour=2), given, 9)
     # The oldest of the last two has to leave the hour.
@@ -128,12 +128,12 @@ def test_a_pause_without_a_last_value_keeps_the_present_size() -> None:
     assert limited(Brakes(paused=BOTH), situation(3), 9).replicas == 3
 
 
-def test_a_pause_says_who_and_until_when() -> None:
+def test_a_pause_reports_its_source_and_its_end() -> None:
     found = limited(Brakes(paused=Pause(Direction.BOTH, NOW + 60)), situation(3, last=5), 9)
     assert found.holds == ("paused by the configuration until 2027-01-15T08:01:00Z: 5 is kept, and not changed to 9",)
 
 
-def test_a_pause_of_a_recommendation_that_never_had_a_value_gives_none() -> None:
+def test_a_paused_recommendation_that_never_had_a_value_has_none() -> None:
     decision = decide(braked(paused=BOTH), asks_for(9), inputs(None), Memory(), NOW)
     assert (decision.record.status, decision.record.replicas) == (Status.HELD, None)
     assert decision.memory.last is None
@@ -165,7 +165,7 @@ def test_the_annotation_of_the_target_pauses_too(annotation: str, value: int, ex
     assert record.binding == ("linear/nodes" if value == expected else "paused")
 
 
-def test_an_annotation_that_cannot_be_read_says_so() -> None:
+def test_an_invalid_pause_annotation_is_reported() -> None:
     record = decide(policy(), asks_for(9), inputs(3, paused="tomorrow"), remembers(5), NOW).record
     assert record.message == (
         "paused by the annotation tidewatch.io/paused of Deployment kube-system/coredns, which cannot be read "
@@ -174,7 +174,7 @@ def test_an_annotation_that_cannot_be_read_says_so() -> None:
     )
 
 
-def test_a_size_that_somebody_sets_by_hand_during_a_pause_is_left_alone() -> None:
+def test_a_size_set_by_hand_during_a_pause_is_kept() -> None:
     target = decide(braked(paused=BOTH), asks_for(9), inputs(8), remembers(5), NOW).record.targets[0]
     assert (target.action, target.message) == (TargetAction.NONE, "paused by the configuration")
 
@@ -185,12 +185,12 @@ def test_a_pause_of_increases_lets_decreases_through() -> None:
 
 
 @pytest.mark.parametrize("text", ["True", "0", "down ", "2026-11-21", "2026-11-21 06:00:00Z", "2026-11-21T06:00:00"])
-def test_a_pause_that_means_nothing_is_an_error(text: str) -> None:
+def test_an_invalid_pause_is_an_error(text: str) -> None:
     with pytest.raises(ValueError, match="is not a pause: write true, false, up, down, or a time"):
         read_pause(text)
 
 
-def test_a_pause_that_cannot_be_read_swamps_no_message() -> None:
+def test_an_invalid_pause_is_shortened_in_the_message() -> None:
     with pytest.raises(ValueError, match="x…' is not a pause") as refused:
         read_pause("x" * 262_144)
     assert len(str(refused.value)) < 200

@@ -20,7 +20,7 @@ PLACES = st.lists(st.tuples(st.sampled_from(["a", "b", "c", "d"]), st.integers(0
 
 
 @given(PLACES, st.integers(0, 40))
-def test_a_namespace_without_room_for_all_has_no_less_than_another_but_for_one(
+def test_a_namespace_without_room_for_all_has_at_most_one_place_less_than_any_other(
     places: list[tuple[str, int]], most: int
 ) -> None:
     wanted = Counter(namespace for namespace, _ in places)
@@ -31,7 +31,7 @@ def test_a_namespace_without_room_for_all_has_no_less_than_another_but_for_one(
 
 
 @given(PLACES)
-def test_all_targets_are_there_and_those_of_a_namespace_keep_their_order(places: list[tuple[str, int]]) -> None:
+def test_fair_order_keeps_all_targets_and_their_order_within_a_namespace(places: list[tuple[str, int]]) -> None:
     found = in_fair_order(map(target, places))
     for namespace in {namespace for namespace, _ in places}:
         assert [each for each in found if each.namespace == namespace] == [
@@ -41,7 +41,7 @@ def test_all_targets_are_there_and_those_of_a_namespace_keep_their_order(places:
 
 
 @given(PLACES)
-def test_rounds_follow_each_other(places: list[tuple[str, int]]) -> None:
+def test_each_namespace_has_a_place_before_any_has_the_next(places: list[tuple[str, int]]) -> None:
     seen: Counter[str] = Counter()
     rounds = []
     for each in in_fair_order(map(target, places)):

@@ -115,12 +115,12 @@ def test_an_hpa_with_another_target_owns_nothing(change: dict[str, Any]) -> None
     assert outcome(inputs(autoscalers=(replace(autoscaler(), **change),))).action is TargetAction.SCALE
 
 
-def test_two_recommendations_for_one_target_are_named() -> None:
+def test_rival_recommendations_of_a_target_are_named() -> None:
     found = outcome(inputs(), policy(rivals={DNS: ("nodelocal", "other")}))
     assert (found.action, found.owner) == (TargetAction.REFUSED, "recommendation nodelocal, other")
 
 
-def test_the_refusal_of_one_target_leaves_the_others() -> None:
+def test_the_refusal_of_one_target_does_not_affect_others() -> None:
     both = policy(targets=(DNS, WEB), rivals={DNS: ("other",)})
     given = inputs(others={WEB: TargetState(1)})
     targets = decide(both, asks_for(11), given, Memory(), NOW).record.targets
@@ -151,7 +151,7 @@ def test_the_list_of_owners_can_be_changed(owners: Owners, name: str, action: Ta
     assert found.action is action
 
 
-def test_hpas_that_may_not_be_read_can_be_accepted_with_a_note() -> None:
+def test_forbidden_hpas_can_be_accepted_with_a_note() -> None:
     unseen = Unknown("403 Forbidden", is_refused=True)
     given = replace(inputs(), cluster=ClusterState(autoscalers={"kube-system": unseen}))
     found = outcome(given, policy(owners=Owners(autoscalers_required=False)))
@@ -166,7 +166,7 @@ def test_hpas_that_may_not_be_read_can_be_accepted_with_a_note() -> None:
     [Unknown("the first list has not arrived yet"), Observed((), NOW - 61)],
     ids=["not listed yet", "too old"],
 )
-def test_hpas_that_are_not_known_yet_are_waited_for_in_any_case(
+def test_scaling_waits_for_hpas_that_are_not_known_yet(
     known: Observed[tuple[Autoscaler, ...]] | Unknown,
 ) -> None:
     given = replace(inputs(), cluster=ClusterState(autoscalers={"kube-system": known}))
@@ -182,7 +182,7 @@ def test_hpas_that_are_not_known_yet_are_waited_for_in_any_case(
     ],
     ids=["awaited", "not known", "forbidden"],
 )
-def test_an_answer_that_is_late_is_no_refusal(found: Unknown, value: int, action: TargetAction) -> None:
+def test_a_late_answer_is_not_a_refusal(found: Unknown, value: int, action: TargetAction) -> None:
     late = outcome(replace(inputs(), targets={DNS: found}), policy(), value)
     assert (late.action, late.owner) == (action, None)
     assert late.message == f"{DNS} cannot be looked up: {found.reason}"
@@ -190,7 +190,7 @@ def test_an_answer_that_is_late_is_no_refusal(found: Unknown, value: int, action
     assert (hpas.action, hpas.owner) == (action, None)
 
 
-def test_a_target_at_its_size_needs_no_call_so_nothing_is_refused() -> None:
+def test_a_target_at_its_size_is_not_refused_because_of_unknown_hpas() -> None:
     unknown = ClusterState(autoscalers={DNS.namespace: Unknown("they cannot be listed")})
     given = replace(inputs(11), cluster=unknown)
     assert outcome(given, policy(), 11).action is TargetAction.NONE
@@ -247,7 +247,7 @@ def test_a_target_that_does_not_exist_is_named() -> None:
         (20, 21, autoscaler(target_name="other"), False),
     ],
 )
-def test_a_change_within_the_tolerance_of_the_hpa_says_so(
+def test_a_change_within_the_tolerance_of_the_hpa_is_reported(
     current: int, value: int, hpa: Autoscaler, *, ignored: bool
 ) -> None:
     record = decided(inputs(current, autoscalers=(hpa,)), value)

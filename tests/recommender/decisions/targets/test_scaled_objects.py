@@ -72,7 +72,7 @@ def test_a_scaled_object_with_another_target_owns_nothing(document: dict[str, An
     assert outcome(seen(Observed((document,), NOW), EVERYWHERE))[0].action is TargetAction.SCALE
 
 
-def test_without_keda_nothing_is_refused() -> None:
+def test_no_target_is_refused_if_keda_is_not_installed() -> None:
     absent = Unknown("the API server does not serve scaledobjects", is_refused=True, is_absent=True)
     assert outcome(seen(absent))[0].action is TargetAction.SCALE
 
@@ -86,7 +86,7 @@ def test_without_keda_nothing_is_refused() -> None:
         (Observed((), NOW), TargetAction.SCALE),
     ],
 )
-def test_nothing_is_written_while_they_cannot_be_looked_up(
+def test_no_size_is_written_while_scaled_objects_cannot_be_looked_up(
     fact: Observed[tuple[JsonObject, ...]] | Unknown, action: TargetAction
 ) -> None:
     found, _ = outcome(seen(fact))
@@ -96,7 +96,7 @@ def test_nothing_is_written_while_they_cannot_be_looked_up(
     )
 
 
-def test_one_that_was_known_before_a_start_is_not_forgotten_for_one_empty_list() -> None:
+def test_a_known_scaled_object_is_not_forgotten_after_one_empty_list() -> None:
     _, memory = outcome(seen(Observed((scaled(),), NOW)))
     found, memory = outcome(seen(Observed((), NOW, began_empty=True)), memory)
     assert found.action is TargetAction.NONE
@@ -113,5 +113,5 @@ def test_one_that_was_known_before_a_start_is_not_forgotten_for_one_empty_list()
         (whole(entry("a", TARGETS), top=OBJECTS % "metric, scale"), scaled_object_kinds([""])),
     ],
 )
-def test_they_are_read_where_sizes_are_written(text: str, expected: frozenset[ObjectKind]) -> None:
+def test_scaled_objects_are_read_only_if_sizes_are_written(text: str, expected: frozenset[ObjectKind]) -> None:
     assert needs_of(read_configuration(text, "recommender.yaml")).objects == expected

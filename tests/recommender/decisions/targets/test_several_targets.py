@@ -59,7 +59,7 @@ def sizes(record: Record) -> dict[TargetReference, int | None]:
     ],
     ids=["rollout", "rollout and maxStep", "maxStep", "paused", "unreadable pause", "does not exist"],
 )
-def test_what_happens_to_one_target_sizes_no_other(
+def test_the_situation_of_one_target_does_not_size_another(
     a: TargetState | None, brakes: Brakes, expected: tuple[int, int]
 ) -> None:
     record = decide(replace(BOTH, brakes=brakes), asks_for(4), known({A: a, B: TargetState(3)}), Memory(), NOW).record
@@ -76,14 +76,14 @@ class Waiting(Replicas):
         return replace(Replicas.settled(self, question), decide_again={A: NOW + 7, B: NOW + 5}[target])
 
 
-def test_the_decision_is_asked_for_again_at_the_earliest_time_of_a_target() -> None:
+def test_the_next_decision_is_due_at_the_earliest_time_of_any_target() -> None:
     states = known({A: TargetState(3), B: TargetState(3)})
     waiting = decide(BOTH, lambda *_: Calculation(Waiting(4), NOW), states, Memory(), NOW)  # type: ignore[arg-type]
     assert waiting.decide_again == NOW + 5
     assert decide(BOTH, asks_for(4), states, Memory(), NOW).decide_again is None
 
 
-def test_a_pause_of_one_target_is_told_and_holds_that_one_alone() -> None:
+def test_a_pause_of_one_target_is_reported_and_holds_only_that_target() -> None:
     inputs = known({A: TargetState(7, paused="true"), B: TargetState(3)})
     record = decide(BOTH, asks_for(4), inputs, Memory(), NOW).record
     assert record.status is Status.HELD
@@ -100,25 +100,25 @@ def test_each_target_counts_its_own_changes() -> None:
     assert found.memory.by_target[B].changes == (NOW,)
 
 
-def test_what_was_remembered_of_all_together_belongs_to_none_of_them() -> None:
+def test_a_memory_of_all_targets_together_is_not_used_for_single_targets() -> None:
     paused = replace(BOTH, brakes=Brakes(paused=Pause(Direction.BOTH)))
     found = decide(paused, asks_for(8), known({A: TargetState(5), B: TargetState(3)}), remembers(9), NOW)
     assert sizes(found.record) == {A: 5, B: 3}
 
 
-def test_a_target_that_is_alone_now_keeps_its_own_memory() -> None:
+def test_a_target_that_remains_alone_keeps_its_own_memory() -> None:
     memory = Memory(by_target={A: remembers(5), B: remembers(3)})
     paused = replace(BOTH, targets=(B,), brakes=Brakes(paused=Pause(Direction.BOTH)))
     assert decide(paused, asks_for(8), known({B: TargetState(4)}), memory, NOW).record.replicas == 3
 
 
-def test_a_target_without_a_last_value_is_not_given_that_of_another() -> None:
+def test_a_target_without_a_last_value_does_not_get_that_of_another() -> None:
     memory = Memory(by_target={A: remembers(5)})
     record = decide(BOTH, fails_with(InputMissingError("no answer")), known({}), memory, NOW).record
     assert (record.status, sizes(record)) == (Status.HELD, {A: 5, B: None})
 
 
-def test_a_size_that_is_held_without_inputs_keeps_its_bounds() -> None:
+def test_a_size_held_without_inputs_stays_within_its_bounds() -> None:
     record = decide(
         policy(limits=range_limits(1, 10)), fails_with(InputMissingError("no answer")), known({}), remembers(40), NOW
     ).record
@@ -126,7 +126,7 @@ def test_a_size_that_is_held_without_inputs_keeps_its_bounds() -> None:
     assert "10 is kept" in record.message
 
 
-def test_a_size_that_is_held_outside_its_bounds_says_which_bound_decides() -> None:
+def test_the_bound_that_cuts_a_held_size_is_named() -> None:
     bounded = replace(BOTH, targets=(A,), limits=range_limits(1, 10))
     record = decide(bounded, asks_for(4), known({A: TargetState(5000, rollout=True)}), Memory(), NOW).record
     assert (record.replicas, record.binding) == (10, "max")
@@ -146,7 +146,7 @@ BRAKES = st.builds(
     st.none() | st.integers(0, 3),
 )
 MEMORIES = st.just(Memory()) | st.builds(remembers, st.integers(0, 6000), st.floats(NOW - 3599, NOW))
-ASKED = st.just(fails_with(InputMissingError("no answer"))) | st.integers(0, 100_000).map(asks_for)
+CALCULATIONS = st.just(fails_with(InputMissingError("no answer"))) | st.integers(0, 100_000).map(asks_for)
 
 
 @st.composite
@@ -156,13 +156,14 @@ def polls(draw: st.DrawFn) -> tuple[RecommendationPolicy, Memory, list[tuple[Cal
     limits = range_limits(lowest, draw(st.none() | st.integers(lowest, 40)))
     memory = Memory(by_target={target: draw(MEMORIES) for target in targets})
     rounds = [
-        (draw(ASKED), known({target: draw(STATES) for target in targets})) for _ in range(draw(st.integers(1, 3)))
+        (draw(CALCULATIONS), known({target: draw(STATES) for target in targets}))
+        for _ in range(draw(st.integers(1, 3)))
     ]
     return policy(targets=targets, brakes=draw(BRAKES), limits=limits), memory, rounds
 
 
 @given(polls(), st.data())
-def test_no_size_leaves_its_bounds_and_no_target_changes_another(
+def test_sizes_stay_within_bounds_and_no_target_changes_another(
     polled: tuple[RecommendationPolicy, Memory, list[tuple[Calculate, Inputs]]], data: st.DataObject
 ) -> None:
     made, memory, rounds = polled
@@ -189,7 +190,7 @@ def _check_bounds(made: RecommendationPolicy, decision: Decision, now: float) ->
             assert size == limit.applied(size), (limit, size)
 
 
-def test_a_target_that_cannot_be_looked_up_holds_no_other() -> None:
+def test_a_target_that_cannot_be_looked_up_does_not_hold_others() -> None:
     inputs = replace(known({B: TargetState(3)}), targets={A: Unknown("no answer"), B: Observed(TargetState(3), NOW)})
     record = decide(BOTH, asks_for(4), inputs, Memory(), NOW).record
     assert {each.target: each.action for each in record.targets} == {A: TargetAction.REFUSED, B: TargetAction.SCALE}

@@ -49,7 +49,7 @@ def policies(*those: tuple[str, str]) -> dict[str, Any]:
         ({"metadata": None, "spec": {"targetRef": [], "resourcePolicy": {"containerPolicies": 7}}}, None),
     ],
 )
-def test_only_one_that_writes_requests_of_the_target_counts(found: dict[str, Any], mode: str | None) -> None:
+def test_only_an_autoscaler_that_writes_requests_of_the_target_counts(found: dict[str, Any], mode: str | None) -> None:
     active = autoscaler_of(active_autoscalers([found]), WEB)
     assert (None if active is None else active.mode) == mode
 
@@ -77,7 +77,7 @@ def test_one_that_boosts_the_start_of_pods_counts_even_with_the_mode_off(spec: d
         )
 
 
-def test_the_first_by_name_is_named_and_an_object_of_two_watches_counts_once() -> None:
+def test_the_first_autoscaler_by_name_is_named_and_duplicates_count_once() -> None:
     known = active_autoscalers([vertical("b"), vertical("a"), vertical("a")])
     assert [each.name for each in known["shop", "Deployment", "web"]] == ["a", "b"]
     found = autoscaler_of(known, WEB)
@@ -87,7 +87,7 @@ def test_the_first_by_name_is_named_and_an_object_of_two_watches_counts_once() -
     )
 
 
-def test_those_that_cannot_be_read_are_none() -> None:
+def test_autoscalers_that_cannot_be_read_do_not_count() -> None:
     shop, other = sorted(vertical_autoscaler_kinds(["shop", "other"]), key=lambda kind: kind.namespace, reverse=True)
     state = ClusterState(objects={shop: Observed((vertical(),), 1.0), other: Unknown("forbidden", is_refused=True)})
     assert set(known_autoscalers(state)) == {("shop", "Deployment", "web")}
