@@ -31,7 +31,7 @@ def objects(names: str) -> str:
     return f"recommendationObjects: {{enabled: true, backends: {names}}}\n"
 
 
-def test_the_first_of_the_list_is_the_default() -> None:
+def test_the_first_backend_of_the_list_is_the_default() -> None:
     read = read_configuration(whole(entry("a", kind=QUERY), top=TWO), "r.yaml")
     assert list(read.backends) == ["eu", "us"]
     assert read.prometheus is read.backends["eu"]
@@ -39,24 +39,24 @@ def test_the_first_of_the_list_is_the_default() -> None:
     assert read.prometheus_of("us").headers == (("X-Scope-OrgID", "tenant"),)  # type: ignore[union-attr]
 
 
-def test_a_mapping_is_read_as_before() -> None:
+def test_prometheus_as_a_mapping_is_a_single_backend() -> None:
     read = read_configuration(whole(entry("a", kind=QUERY), top="prometheus: {url: 'http://eu:9090'}\n"), "r.yaml")
     assert read.prometheus is not None
     assert (read.prometheus.url, read.prometheus.partial_response, read.backends) == ("http://eu:9090", None, {})
     assert [each.backend for each in queries_of(read)] == [""]
 
 
-@pytest.mark.parametrize(("written", "asked"), [("backend: us", "us"), ("backend: eu", ""), ("", "")])
+@pytest.mark.parametrize(("written", "backend"), [("backend: us", "us"), ("backend: eu", ""), ("", "")])
 @pytest.mark.parametrize("kind", [QUERY, LOAD, USAGE])
-def test_an_entry_asks_the_backend_that_it_names(kind: str, written: str, asked: str) -> None:
+def test_an_entry_queries_the_backend_that_it_names(kind: str, written: str, backend: str) -> None:
     lines = [written] if written else []
     read = read_configuration(whole(entry("a", *lines, kind=kind), top=TWO), "r.yaml")
     assert not read.refused
     needs = {(each.backend, each.source) for each in queries_of(read)}
     needs |= {(each.backend, each.source) for each in load_needs_of(read)}
     needs |= {(each.backend, each.source) for each in usage_needs_of(read)}
-    assert needs == {(asked, sources()[asked])}
-    assert backends_asked_by(read) == {asked}
+    assert needs == {(backend, sources()[backend])}
+    assert backends_asked_by(read) == {backend}
 
 
 def sources() -> dict[str, str]:
@@ -66,7 +66,7 @@ def sources() -> dict[str, str]:
     return found
 
 
-def test_the_same_query_of_two_backends_is_asked_twice() -> None:
+def test_the_same_query_is_sent_to_each_of_two_backends() -> None:
     read = read_configuration(whole(entry("a", kind=QUERY), entry("b", "backend: us", kind=QUERY), top=TWO), "r.yaml")
     assert payers_of(read) == {AskedQuery("sum(x)", backend, source): "" for backend, source in sources().items()}
 
@@ -78,12 +78,12 @@ def test_the_same_query_of_two_backends_is_asked_twice() -> None:
         ("[us]", "r.yaml:9: a list is not a string"),
     ],
 )
-def test_an_unknown_backend_is_an_error_of_its_line(written: str, problem: str) -> None:
+def test_an_unknown_backend_is_an_error_at_its_line(written: str, problem: str) -> None:
     (found,) = problems_of(whole(entry("a", f"backend: {written}", kind=QUERY), top=TWO))
     assert found.startswith(problem)
 
 
-def test_an_unknown_backend_leaves_the_other_entries_alone() -> None:
+def test_an_unknown_backend_does_not_affect_other_entries() -> None:
     read = read_configuration(whole(entry("a", "backend: su", kind=QUERY), entry("b", kind=QUERY), top=TWO), "r.yaml")
     assert [each.policy.name for each in read.recommendations] == ["b"]
 
@@ -93,12 +93,12 @@ def test_a_backend_needs_a_list() -> None:
     assert problem.startswith("r.yaml:7: there is no backend 'eu' to choose: remove `backend`")
 
 
-def test_an_entry_that_asks_nothing_has_no_use_for_a_backend() -> None:
+def test_a_backend_is_refused_for_an_entry_without_queries() -> None:
     (problem,) = problems_of(whole(entry("a", "backend: us", kind=LINEAR), top=TWO))
     assert "`backend` chooses where queries are sent, and this proportional has none: remove it" in problem
 
 
-def test_the_backend_of_node_groups_is_that_of_their_past() -> None:
+def test_the_backend_of_node_groups_provides_their_history() -> None:
     read = read_configuration(whole(entry("a", "backend: us", kind=GROUPS), top=TWO), "r.yaml")
     assert read.prometheus_of(read.recommendations[0].policy.backend) is read.backends["us"]
 
@@ -128,12 +128,12 @@ def test_the_backend_of_node_groups_is_that_of_their_past() -> None:
         ),
     ],
 )
-def test_what_is_wrong_with_the_list_refuses_the_file(top: str, problem: str) -> None:
+def test_an_error_in_the_list_of_backends_refuses_the_file(top: str, problem: str) -> None:
     (found,) = refusal(whole(entry("a", kind=QUERY), top=top))
     assert found.startswith(problem)
 
 
-def test_no_message_repeats_a_header() -> None:
+def test_messages_never_contain_header_values() -> None:
     top = "prometheus:\n- {name: eu, url: 'http://eu:9090', headers: {X-Key: \"hunter2\\n\"}}\n"
     (found,) = refusal(whole(entry("a", kind=QUERY), top=top))
     assert "X-Key" in found
@@ -141,7 +141,7 @@ def test_no_message_repeats_a_header() -> None:
 
 
 @pytest.mark.parametrize(("value", "sent"), [("true", "true"), ("false", "false")])
-def test_thanos_is_told_whether_it_may_answer_in_part(value: str, sent: str) -> None:
+def test_partial_response_is_sent_to_thanos_as_a_parameter(value: str, sent: str) -> None:
     top = f"prometheus:\n- {{name: eu, url: 'http://eu:9090/?a=b', partialResponse: {value}}}\n"
     read = read_configuration(whole(entry("a", kind=QUERY), top=top), "r.yaml")
     assert read.prometheus is not None
@@ -152,7 +152,7 @@ def test_thanos_is_told_whether_it_may_answer_in_part(value: str, sent: str) -> 
     ("allowed", "chosen", "is_accepted"),
     [("[us]", "us", True), ("[us]", "eu", False), ("[]", "us", False), ("[us]", None, True), ("[]", None, True)],
 )
-def test_objects_choose_only_from_what_the_administrator_lists(
+def test_objects_choose_only_from_backends_that_the_administrator_lists(
     allowed: str,
     chosen: str | None,
     is_accepted: bool,  # noqa: FBT001 - a parameter of the table

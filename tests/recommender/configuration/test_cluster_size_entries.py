@@ -48,11 +48,11 @@ def test_the_buffer_of_an_entry_is_part_of_its_settings() -> None:
         ),
     ],
 )
-def test_what_does_not_go_together_is_refused(lines: tuple[str, ...], problem: str) -> None:
+def test_settings_that_do_not_fit_a_cluster_size_are_refused(lines: tuple[str, ...], problem: str) -> None:
     assert problems_of(whole(entry("w", *lines, kind=STATIC))) == [problem]
 
 
-def test_scale_with_groups_of_a_plugin_alone_is_refused_unless_it_is_written() -> None:
+def test_scale_with_only_a_plugin_is_refused_unless_the_plugin_writes() -> None:
     plugin = "clusterSize: {nodeGroups: {plugin: {name: cloud}}}"
     both = "clusterSize: {nodeGroups: {plugin: {name: cloud}, clusterAPI: {namespaces: [capi]}}}"
 
@@ -84,7 +84,7 @@ def test_scale_with_groups_of_a_plugin_alone_is_refused_unless_it_is_written() -
         ),
     ],
 )
-def test_forecasts_are_those_of_predictive_entries(other: str, problem: str | None) -> None:
+def test_forecasts_must_name_predictive_entries(other: str, problem: str | None) -> None:
     kind = "clusterSize: {nodeGroups: {clusterAPI: {namespaces: [capi]}}, forecasts: [chat]}"
 
     found = problems_of(whole(other, entry("w", kind=kind), top=PROMETHEUS))
@@ -92,7 +92,7 @@ def test_forecasts_are_those_of_predictive_entries(other: str, problem: str | No
     assert [text.replace("r.yaml:7", "r.yaml:6") for text in found] == ([problem] if problem else [])
 
 
-def test_sizes_need_nodes_pods_and_what_restricts_them_and_the_objects_of_the_groups() -> None:
+def test_cluster_sizes_need_nodes_pods_scheduling_constraints_and_objects_of_the_groups() -> None:
     configuration = read_configuration(whole(entry("w", kind=CLUSTER_API)), "r.yaml")
 
     needs = needs_of(configuration)
@@ -101,7 +101,7 @@ def test_sizes_need_nodes_pods_and_what_restricts_them_and_the_objects_of_the_gr
     assert {"machinedeployments", "machinesets", "machinepools"} <= {kind.resource for kind in needs.objects}
 
 
-def test_the_priorities_of_the_peer_are_read_only_where_they_are_used() -> None:
+def test_priorities_of_cluster_autoscaler_are_read_only_for_the_priority_expander() -> None:
     by_size = read_configuration(whole(entry("w", kind=STATIC)), "r.yaml")
     by_priority = read_configuration(whole(entry("w", kind=STATIC.replace("}]}", "}], expander: priority}"))), "r.yaml")
 

@@ -30,7 +30,7 @@ def following(name: str, load: str, for_each: str = "{namespace: ns, name: app}"
     return entry(name, outputs, kind=predictive)
 
 
-def test_a_target_of_two_entries_is_named_with_both_lines_and_the_repair() -> None:
+def test_a_target_of_two_entries_is_reported_with_both_lines_and_the_fix() -> None:
     found = conflicts(entry("a", *listing(TARGET)), entry("b", *listing(TARGET.replace("coredns", "web"), TARGET)))
     assert found == [
         f"r.yaml:13: 'b' scales Deployment kube-system/coredns, which 'a' in line 7 also scales: {REPAIR}",
@@ -48,7 +48,7 @@ def test_a_target_of_two_entries_is_named_with_both_lines_and_the_repair() -> No
         ("example.com/v1, kind: Fleet", "example.com/v2, kind: fleet"),
     ],
 )
-def test_one_object_under_two_spellings_is_one_target(written: str, other: str) -> None:
+def test_an_object_in_two_spellings_is_one_target(written: str, other: str) -> None:
     named = [TARGET.replace("apps/v1, kind: Deployment", each) for each in (written, other)]
     (found,) = conflicts(*(entry(name, *listing(target)) for name, target in zip("ab", named, strict=True)))
     assert found.startswith("r.yaml:12: 'b' scales ")
@@ -56,7 +56,7 @@ def test_one_object_under_two_spellings_is_one_target(written: str, other: str) 
     assert " is listed twice, first in line 7: remove one of them" in twice
 
 
-def test_all_entries_but_the_first_are_named() -> None:
+def test_all_conflicting_entries_but_the_first_are_reported() -> None:
     found = conflicts(*(entry(name, *listing(TARGET)) for name in "abc"))
     assert [line.partition(" scales")[0] for line in found] == ["r.yaml:12: 'b'", "r.yaml:17: 'c'"]
 
@@ -92,7 +92,7 @@ def test_series_of_one_query_name_the_same_targets(second: str, number: int) -> 
         (GROUPS.format("x", ""), GROUPS.format("y", ""), None),
     ],
 )
-def test_node_groups_have_one_entry_that_writes_their_sizes(first: str, second: str, namespace: str | None) -> None:
+def test_only_one_entry_may_write_the_sizes_of_a_node_group(first: str, second: str, namespace: str | None) -> None:
     found = problems_of(whole(entry("a", SCALES, kind=first), entry("b", SCALES, kind=second)))
     refusal = (
         f"r.yaml:7: 'b' scales the groups of `clusterAPI` in namespace {namespace}, which 'a' in line 4 also scales: "
@@ -114,7 +114,7 @@ def test_a_capacity_buffer_has_one_entry_that_writes_its_size(name: str, *, is_c
     assert [each.policy.name for each in found.recommendations] == (["a"] if is_conflict else ["a", "b"])
 
 
-def test_a_last_good_version_is_not_brought_back_to_size_the_groups_of_another_entry() -> None:
+def test_a_last_good_version_is_not_restored_if_another_entry_now_sizes_its_groups() -> None:
     before = whole(
         entry("a", SCALES, kind=GROUPS.format("x", "")),
         entry("b", SCALES, kind=GROUPS.format("y", "")),
@@ -139,5 +139,5 @@ def test_a_last_good_version_is_not_brought_back_to_size_the_groups_of_another_e
         ("example.com", "Fleet", "Fleet"),
     ],
 )
-def test_a_built_in_kind_is_spelled_as_in_manifests(group: str, name: str, kind: str) -> None:
+def test_a_built_in_kind_is_spelled_as_in_a_manifest(group: str, name: str, kind: str) -> None:
     assert manifest_kind(group, name) == kind

@@ -28,7 +28,7 @@ def rivals(configuration: Configuration) -> dict[str, dict[TargetReference, tupl
     return {each.policy.name: dict(each.policy.rivals) for each in configuration.recommendations}
 
 
-def test_recommendations_that_scale_one_target_are_each_other_s_rivals() -> None:
+def test_recommendations_that_scale_the_same_target_are_rivals() -> None:
     found = read(entry("a", *SCALES), entry("b", *SCALES), entry("c", f"targets: [{TARGET}]"))
     assert rivals(found) == {"a": {DNS: ("b",)}, "b": {DNS: ("a",)}, "c": {}}
 
@@ -69,21 +69,21 @@ def test_an_entry_without_a_last_good_version_stays_refused() -> None:
     assert with_last_good(broken, read(entry("b"))) == broken
 
 
-def test_an_entry_that_is_gone_does_not_come_back() -> None:
+def test_a_removed_entry_is_not_restored() -> None:
     assert with_last_good(read(), read(entry("a"))) == read()
 
 
-def test_a_refused_duplicate_does_not_bring_back_the_entry_before() -> None:
+def test_a_refused_duplicate_does_not_restore_the_former_entry() -> None:
     duplicate = read(entry("a", "maxStep: 2"), entry("a"))
     assert with_last_good(duplicate, read(entry("a"))) == duplicate
 
 
-def test_rivals_follow_what_stands_in() -> None:
+def test_rivals_include_entries_whose_last_good_version_is_used() -> None:
     found = with_last_good(read(entry("a", "maxStep: x"), entry("b", *SCALES)), read(entry("a", *SCALES)))
     assert rivals(found) == {"b": {DNS: ("a",)}, "a": {DNS: ("b",)}}
 
 
-def test_only_what_is_needed_is_looked_up() -> None:
+def test_only_needed_facts_are_looked_up() -> None:
     assert needs_of(read()) == ClusterNeeds()
     found = read(entry("a", *SCALES))
     assert needs_of(found) == ClusterNeeds(
@@ -95,14 +95,14 @@ def test_only_what_is_needed_is_looked_up() -> None:
     assert (queries_of(found), config_maps_of(found)) == (frozenset(), frozenset())
 
 
-def test_a_refused_entry_is_an_error_of_its_own() -> None:
+def test_a_refused_entry_has_an_error_record_with_all_its_problems() -> None:
     refused = read(entry("a", "maxStep: x", "maxChangesPerHour: 0")).refused[0]
     record = refused_record(refused, 7.0)
     assert record == Record("a", "proportional", 7.0, Status.ERROR, "; ".join(map(str, refused.problems)))
     assert record.message.count("r.yaml:") == 2
 
 
-def test_drivers_name_what_they_count_and_ask() -> None:
+def test_drivers_determine_which_objects_and_queries_are_needed() -> None:
     drivers = "drivers: {services: {namespace: shop, perReplica: 10}, query: {expr: sum(up), perReplica: 2}}"
     found = read(entry("a", kind=f"proportional: {{{drivers}}}"), top="prometheus: {url: 'http://p'}\n")
     assert needs_of(found) == ClusterNeeds(counts=frozenset({CountQuery("services", "shop", "")}))

@@ -19,7 +19,7 @@ from tests.recommender.configuration.files import whole
         ("leaderElection: {namespace: leases}\n", "tools", ("kube-system", "ops", "leases")),
     ],
 )
-def test_another_autoscaler_is_looked_for_beside_the_recommender(
+def test_other_autoscalers_are_looked_for_in_the_recommenders_namespace(
     election: str, own: str, found: tuple[str, ...]
 ) -> None:
     size = "clusterSize: {nodeGroups: {clusterAPI: {namespaces: [capi]}}, autoscalerNamespaces: [ops]}"

@@ -27,7 +27,7 @@ def accepted(*entries: str, for_backtest: bool = False) -> Configuration:
     return found
 
 
-def test_a_prediction_is_a_kind_of_its_own() -> None:
+def test_a_predictive_entry_has_its_own_kind_and_settings() -> None:
     (found,) = accepted(entry("a", f"targets: [{TARGET}]", "outputs: [scale]", kind=LEAST)).recommendations
     assert found.policy.type == "predictive"
     assert found.subject == PredictiveSettings("sum(x)", 10.0, 120.0, max_replicas=50)
@@ -96,7 +96,7 @@ def test_series_may_name_the_targets_of_scale_calls() -> None:
 
 
 @pytest.mark.parametrize("outputs", ["[scale]", "[metric, scale]"])
-def test_sizes_are_not_written_without_a_largest_one(outputs: str) -> None:
+def test_the_output_scale_needs_max_replicas(outputs: str) -> None:
     kind = "predictive: {load: x, loadPerReplica: 1, horizon: 1m}"
     lines = (f"targets: [{TARGET}]", f"outputs: {outputs}")
     (problem,) = problems_of(whole(entry("a", *lines, kind=kind), top=PROMETHEUS))
@@ -112,7 +112,7 @@ def test_a_prediction_needs_prometheus() -> None:
     ]
 
 
-def test_a_backtest_needs_neither_prometheus_nor_what_it_has_from_elsewhere() -> None:
+def test_a_backtest_needs_neither_prometheus_nor_all_required_keys() -> None:
     content = whole(entry("a", kind="predictive: {load: x}"), entry("b", kind="predictive: {model: linear}"))
     found = read_configuration(content, "r.yaml", for_backtest=True)
     assert [each.policy.name for each in found.recommendations] == ["a", "b"]
@@ -124,7 +124,7 @@ def test_a_backtest_refuses_wrong_values_like_everything_else() -> None:
     assert [each.problems[0].line for each in found.refused] == [5]
 
 
-def test_only_queries_with_one_value_are_asked_at_each_poll() -> None:
+def test_only_queries_with_one_value_are_sent_in_each_poll() -> None:
     kind = f"predictive: {{{RUNNING}, freezeUnless: up, connections: {{limit: 1, metric: pods}}}}"
     assert {each.text for each in queries_of(accepted(entry("a", kind=kind)))} == {"up"}
     assert queries_of(accepted(entry("a", kind=LEAST))) == frozenset()
@@ -142,12 +142,12 @@ def test_only_queries_with_one_value_are_asked_at_each_poll() -> None:
         ("proportional: {drivers: {query: {expr: x, perReplica: 1}}}", True),
     ],
 )
-def test_prometheus_is_needed_for_queries(kind: str, *, expected: bool) -> None:
+def test_prometheus_is_needed_only_for_queries(kind: str, *, expected: bool) -> None:
     (found,) = accepted(entry("a", kind=kind), for_backtest=True).recommendations
     assert needs_of_one(found).has_queries is expected
 
 
-def test_a_prediction_needs_nothing_of_the_cluster_but_who_owns_its_targets() -> None:
+def test_a_prediction_reads_only_the_owners_of_its_targets_from_the_cluster() -> None:
     needs = needs_of(accepted(entry("a", f"targets: [{TARGET}]", kind=LEAST)))
     assert needs == ClusterNeeds(autoscaler_namespaces=frozenset({"kube-system"}))
     assert needs_of(accepted(entry("a", kind=EACH))).autoscaler_namespaces == set()

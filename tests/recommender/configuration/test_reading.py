@@ -31,7 +31,7 @@ prometheus:
 """
 
 
-def test_the_least_file_has_the_documented_defaults() -> None:
+def test_the_smallest_file_has_the_documented_defaults() -> None:
     assert read_configuration(whole(), "r.yaml") == Configuration(
         10.0, 60.0, None, Path("./state"), LeaderElection(), Owners(), Listen()
     )
@@ -51,7 +51,7 @@ def test_every_key_of_the_top_level_is_read() -> None:
     assert str(found.prometheus.matchers) == 'cluster="eu-1"'
 
 
-def test_an_entry_takes_the_settings_of_the_file() -> None:
+def test_an_entry_inherits_the_settings_of_the_file() -> None:
     found = read_configuration(whole(entry("a"), top=EVERYTHING), "r.yaml").recommendations[0]
     assert (found.policy.stale_after_seconds, found.policy.owners.managers) == (120.0, ("fluxcd", "argocd-*"))
     assert (found.policy.type, found.policy.outputs) == ("proportional", frozenset({Output.METRIC}))
@@ -156,7 +156,7 @@ def test_an_error_at_the_top_level_refuses_the_file(content: str, problems: list
         assert problem.startswith(beginning)
 
 
-def test_all_problems_are_found_in_one_pass_and_each_is_a_line_of_the_message() -> None:
+def test_all_problems_are_reported_at_once_each_in_its_own_line() -> None:
     with pytest.raises(ConfigurationFileError) as caught:
         read_configuration(whole(top="polInterval: 1s\nstate: []\nlisten: 1\n"), "r.yaml")
     assert [problem.line for problem in caught.value.problems] == [3, 4, 5]
@@ -231,7 +231,7 @@ def test_a_secret_in_the_wrong_place_is_not_repeated(line: str) -> None:
     ],
     ids=range(22),
 )
-def test_an_error_in_an_entry_refuses_that_entry_alone(lines: tuple[str, ...], kind: str | None, problem: str) -> None:
+def test_an_error_in_an_entry_refuses_only_that_entry(lines: tuple[str, ...], kind: str | None, problem: str) -> None:
     broken = entry("broken", *lines) if kind is None else entry("broken", *lines, kind=kind)
     found = read_configuration(whole(broken, entry("good")), "r.yaml")
     assert [each.policy.name for each in found.recommendations] == ["good"]
@@ -240,7 +240,7 @@ def test_an_error_in_an_entry_refuses_that_entry_alone(lines: tuple[str, ...], k
 
 
 @pytest.mark.parametrize("name", ["Upper", "a_b", "-a", "a" * 64, "''"])
-def test_a_name_is_a_label(name: str) -> None:
+def test_a_name_must_be_a_dns_label(name: str) -> None:
     assert "is not a DNS-1123 label" in problems_of(whole(entry(name)))[0]
 
 
@@ -258,7 +258,7 @@ def test_a_name_belongs_to_the_first_entry_that_has_it() -> None:
     ]
 
 
-def test_an_entry_that_is_no_mapping_is_refused() -> None:
+def test_an_entry_that_is_not_a_mapping_is_refused() -> None:
     assert problems_of(whole("- coredns\n")) == [
         (
             "r.yaml:4: the recommendation is not a mapping: "

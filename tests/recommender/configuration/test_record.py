@@ -11,7 +11,7 @@ TARGETS = "targets: [{kind: Deployment, namespace: a, name: b}]"
 OTHER = f"- name: dns\n  {TARGETS}\n  proportional: {{linear: {{nodesPerReplica: 4}}}}\n"
 
 
-def test_length_of_a_recording_is_read_and_it_needs_no_further_facts() -> None:
+def test_length_of_a_recording_is_read_and_no_further_facts_are_needed() -> None:
     found = read_configuration(HEAD.format("30d") + SIZES, "r.yaml")
     assert found.record_seconds == 30 * 86_400
     assert needs_of(found) == needs_of(read_configuration(HEAD.replace("record: {}\n", "") + SIZES, "r.yaml"))
@@ -25,7 +25,9 @@ def test_length_of_a_recording_is_read_and_it_needs_no_further_facts() -> None:
         ("long", SIZES, "is not a duration"),
     ],
 )
-def test_recording_that_nothing_feeds_or_that_is_too_short_is_refused(length: str, entries: str, problem: str) -> None:
+def test_recording_with_an_invalid_length_or_without_entries_is_refused(
+    length: str, entries: str, problem: str
+) -> None:
     with pytest.raises(ConfigurationFileError, match=problem) as refused:
         read_configuration(HEAD.format(length) + entries, "r.yaml")
     assert str(refused.value).startswith("r.yaml:3")

@@ -140,12 +140,12 @@ def test_rights_are_those_that_the_entry_uses(entry: str, expected: set[RoleRule
     assert set(rights(entry, PROMETHEUS)) == expected
 
 
-def test_without_leader_election_there_is_no_right_to_a_lease() -> None:
+def test_no_right_to_leases_is_needed_without_leader_election() -> None:
     found = rights(LINEAR, "leaderElection: {enabled: false}\n")
     assert [right for right in found if right.resource == "leases"] == []
 
 
-def test_lease_and_memories_may_be_elsewhere_and_the_lease_may_have_another_name() -> None:
+def test_rights_follow_the_namespace_and_name_of_the_lease() -> None:
     found = rights(LINEAR, "leaderElection: {namespace: leases, name: mine}\n")
     assert {(right.namespace, right.resource, right.names) for right in found if right.namespace} == {
         ("leases", "leases", ()),
@@ -155,7 +155,7 @@ def test_lease_and_memories_may_be_elsewhere_and_the_lease_may_have_another_name
     }
 
 
-def test_a_kind_that_is_counted_in_the_whole_cluster_needs_no_right_in_a_namespace() -> None:
+def test_a_kind_counted_in_the_whole_cluster_needs_no_right_in_a_namespace() -> None:
     narrow = "- {name: a, proportional: {drivers: {services: {perReplica: 5, namespace: shop}}}}\n"
     wide = "- {name: b, proportional: {drivers: {services: {perReplica: 5, selector: app=x}}}}\n"
     configuration = read_configuration(whole(narrow, wide), "recommender.yaml")

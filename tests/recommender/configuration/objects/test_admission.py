@@ -40,7 +40,7 @@ def test_an_object_with_a_target_of_the_file_is_refused() -> None:
     assert reasons(found) == {"kube-system/mine": "TargetInFile"}
 
 
-def test_of_two_objects_with_one_target_the_older_counts_in_whichever_order_they_come() -> None:
+def test_the_older_of_two_objects_with_one_target_counts_in_any_order() -> None:
     young = made("shop/a", linear(target("web", kind="deployments")), created="2026-02-01T00:00:00Z")
     old = made("shop/b", linear(target("web"), target("api")))
     for objects in ((young, old), (old, young)):
@@ -50,26 +50,26 @@ def test_of_two_objects_with_one_target_the_older_counts_in_whichever_order_they
         assert "the older object shop/b" in found.refusals["shop/a"].message
 
 
-def test_a_refused_object_takes_no_target_and_no_quota() -> None:
+def test_a_refused_object_uses_no_target_and_no_quota() -> None:
     wrong = made("shop/a", linear(target("web"), maxStp=1))
     good = made("shop/b", linear(target("web")), created="2026-02-01T00:00:00Z")
     assert names(judged(wrong, good, max_per_namespace=1)) == ["dns", "shop/b"]
 
 
-def test_the_quota_of_a_namespace_touches_no_other_one() -> None:
+def test_the_quota_of_a_namespace_does_not_affect_others() -> None:
     many = [made(f"shop/{place}", linear(target(f"t{place}"))) for place in range(4)]
     found = judged(*many, made("team/a"), max_per_namespace=3)
     assert names(found) == ["dns", "shop/0", "shop/1", "shop/2", "team/a"]
     assert reasons(found) == {"shop/3": "QuotaExceeded"}
 
 
-def test_series_count_as_many_targets_as_they_may_name() -> None:
+def test_series_count_with_the_number_of_targets_they_may_name() -> None:
     first, second = made("shop/a", each(600)), made("shop/b", each(500), created="2026-02-01T00:00:00Z")
     assert reasons(judged(first, second, max_targets_per_namespace=1000)) == {"shop/b": "QuotaExceeded"}
     assert "lower forEach.max" in judged(made("shop/a", each())).refusals["shop/a"].message
 
 
-def test_all_objects_are_known_by_name_also_the_refused_ones() -> None:
+def test_all_objects_are_known_by_name_including_refused_ones() -> None:
     found = judged(made("shop/a", {}), made("shop/b"))
     assert found.configuration.object_names == frozenset({"shop/a", "shop/b"})
     assert FILE.object_names is None

@@ -42,12 +42,12 @@ def test_every_node_is_structural() -> None:
         free = node.get("x-kubernetes-preserve-unknown-fields") or node.get("x-kubernetes-int-or-string")
         assert isinstance(node.get("type"), str) or free, path
         assert node.get("additionalProperties") is not False, path
-        # A default of the spec would count as written; that of the status says that nobody has written one.
+        # A default of the spec would count as written; that of the status says that none has been written.
         assert node.get("default") == ({"observedGeneration": -1} if path == ".status" else None), path
         assert not isinstance(node.get("exclusiveMinimum"), float | int) or node["exclusiveMinimum"] is True, path
 
 
-def test_the_kinds_of_objects_are_those_that_can_be_held_to_a_namespace() -> None:
+def test_objects_have_only_the_kinds_that_can_be_limited_to_a_namespace() -> None:
     assert set(ALL_KINDS) - set(KINDS) == {"clusterSize", "resources"}
     spec = schema()["properties"]["spec"]["properties"]
     assert set(spec) >= {*KINDS, "targets", "outputs", "paused", "maxStep", "maxChangesPerHour"}

@@ -39,13 +39,13 @@ def nested(levels: int) -> object:
     return found
 
 
-def test_an_object_is_named_by_namespace_and_name_and_its_targets_are_there() -> None:
+def test_an_object_is_named_by_namespace_and_name_and_its_targets_are_in_its_namespace() -> None:
     policy = accepted(predictive(target(), target("api", namespace="shop"))).policy
     assert (policy.name, policy.namespace) == ("shop/web", "shop")
     assert [str(each) for each in policy.targets] == ["Deployment shop/web", "Deployment shop/api"]
 
 
-def test_every_query_sees_the_series_of_the_namespace_alone() -> None:
+def test_every_query_is_limited_to_the_series_of_the_namespace() -> None:
     connections = {"limit": 10, "metric": "max by (pod) (open)"}
     spec = predictive() | {"predictive": LOAD | {"connections": connections, "freezeUnless": "up or down{a='b'}"}}
     settings: PredictiveSettings = accepted(spec).subject
@@ -57,7 +57,7 @@ def test_every_query_sees_the_series_of_the_namespace_alone() -> None:
     assert accepted(driver).subject.drivers[0].source.expr == 'sum(x{namespace="shop"})'
 
 
-def test_a_trusted_namespace_may_ask_for_all_series_but_sizes_its_own_targets_alone() -> None:
+def test_a_trusted_namespace_may_query_all_series_but_sizes_only_its_own_targets() -> None:
     trusting = replace(SETTINGS, trusted_namespaces=frozenset({"shop"}))
     assert accepted(predictive(), settings=trusting).subject.load == LOAD["load"]
     assert (
@@ -67,7 +67,7 @@ def test_a_trusted_namespace_may_ask_for_all_series_but_sizes_its_own_targets_al
     assert accepted(each(), settings=trusting).subject.for_each.only_namespace == "shop"
 
 
-def test_the_label_of_namespaces_can_have_another_name() -> None:
+def test_the_namespace_label_is_configurable() -> None:
     settings = replace(SETTINGS, namespace_label="exported_namespace")
     assert accepted(predictive(), settings=settings).subject.load.startswith(
         'sum(rate(requests_total{exported_namespace="shop"}'
@@ -114,13 +114,13 @@ BY_OBJECTS = {"base": "64Mi", "step": "1Mi", "podsAndServicesPerStep": 100}
         ({}, "InvalidSpec", "spec: the recommendation does not state what it calculates"),
     ],
 )
-def test_what_an_object_may_not_have_is_refused_with_its_place(spec: object, reason: str, words: str) -> None:
+def test_a_forbidden_field_is_refused_with_its_path(spec: object, reason: str, words: str) -> None:
     why, message = refused(spec)
     assert why == reason
     assert words in message
 
 
-def test_outputs_and_kinds_are_those_that_the_administrator_allows() -> None:
+def test_only_outputs_and_kinds_that_the_administrator_allows_are_accepted() -> None:
     assert refused(linear(outputs=["scale"]), RecommendationObjectSettings(enabled=True)) == (
         "OutputNotAllowed",
         "the output scale is not allowed: the administrator allows metric",
@@ -131,7 +131,7 @@ def test_outputs_and_kinds_are_those_that_the_administrator_allows() -> None:
     assert accepted(fleet, settings=jobs).policy.outputs == {Output.METRIC}
 
 
-def test_of_many_problems_some_are_told_and_the_rest_is_counted() -> None:
+def test_only_the_first_problems_are_listed_and_the_rest_are_counted() -> None:
     message = refused(linear(**{f"wrong{place}": 1 for place in range(9)}))[1]
     assert message.count("is not known") == 5
     assert message.endswith("; and 4 more problems")
@@ -150,7 +150,7 @@ LONG_TEXTS = {"predictive": {"load": "x" * 1_000_000}}
 
 
 @pytest.mark.parametrize("spec", [LONG_LADDER, LONG_TEXTS], ids=["values", "characters"])
-def test_a_spec_larger_than_any_recommendation_is_refused_and_not_kept(spec: object) -> None:
+def test_a_spec_larger_than_any_recommendation_needs_is_refused_and_not_kept(spec: object) -> None:
     metadata = {"namespace": "shop", "name": "web", "uid": "u", "generation": 3}
     found = object_of({"metadata": metadata, "spec": spec, "status": {"message": LONG_TEXTS}})
     assert found is not None
@@ -161,7 +161,7 @@ def test_a_spec_larger_than_any_recommendation_is_refused_and_not_kept(spec: obj
     assert read_object(found, SHARED, SETTINGS) == ObjectRefusal("InvalidSpec", message)
 
 
-def test_the_largest_spec_that_the_schema_means_is_read() -> None:
+def test_the_largest_spec_that_the_schema_intends_is_read() -> None:
     rungs = [[step, step] for step in range(200)]
     resources = {
         f"container-{number}": {"requests": {"cpu": {"base": "100m", "step": "10m", "nodesPerStep": 1}}}
@@ -176,7 +176,7 @@ def test_the_largest_spec_that_the_schema_means_is_read() -> None:
     assert isinstance(read_object(found, SHARED, SETTINGS), Recommendation)
 
 
-def test_versions_of_an_object_that_is_nested_deeply_can_be_compared() -> None:
+def test_deeply_nested_versions_of_an_object_can_be_compared() -> None:
     document = {"metadata": {"namespace": "shop", "name": "web"}, "spec": {"paused": nested(900)}}
     assert object_of(document) == object_of(document | {"spec": {"paused": nested(900)}})
 
@@ -192,9 +192,9 @@ _KEYS = st.sampled_from(
 
 
 @given(st.dictionaries(_KEYS, _JSON, max_size=4) | _JSON)
-def test_whatever_a_namespace_writes_is_read_or_refused(spec: object) -> None:
+def test_any_spec_is_read_or_refused(spec: object) -> None:
     assert isinstance(read(spec), Recommendation | ObjectRefusal)
 
 
-def test_the_narrowed_query_is_promql() -> None:
+def test_the_namespaced_query_is_valid_promql() -> None:
     parse_query(accepted(predictive()).subject.load)
