@@ -35,7 +35,7 @@ SHORT = {"one row": [5.0], "two rows": [5.0, 5.0], "zeros": [0.0] * 50, "constan
 
 @pytest.mark.parametrize("actuator", Actuator)
 @pytest.mark.parametrize("load", SHORT.values(), ids=SHORT)
-def test_there_is_a_verdict_in_any_case(load: list[float], actuator: Actuator) -> None:
+def test_every_load_has_a_verdict(load: list[float], actuator: Actuator) -> None:
     report = replayed(load, BacktestOptions(actuator=actuator))
     assert report.verdict.use == "headroom"
     assert report.trace.judged_steps == len(load) - len(load) // 2
@@ -72,7 +72,7 @@ def test_the_verdict_compares_shortages_in_percent(often: float | None, much: fl
         (None, 0.6, "Use plain headroom: no model proved better for most of this load. "),
     ],
 )
-def test_headroom_is_not_advised_where_auto_was_better(often: float | None, much: float, words: str) -> None:
+def test_headroom_is_not_recommended_if_auto_was_better(often: float | None, much: float, words: str) -> None:
     """`auto` may be headroom for most of the time, and short less often than headroom of the same cost over all."""
     report = replayed(SHORT["constant"])
     assert report.verdict.use == "headroom"
@@ -107,7 +107,7 @@ def test_auto_is_not_advised_where_it_was_worse_than_headroom(
     assert sentence(changed).startswith(words)
 
 
-def test_models_with_too_little_history_take_no_part_and_say_what_they_lack() -> None:
+def test_models_with_too_little_history_are_left_out_with_a_note() -> None:
     report = replayed(daily_load(352, 10.0), step_seconds=10.0)
     assert [policy.name for policy in report.policies] == [
         "headroom:10%",
@@ -121,7 +121,7 @@ def test_models_with_too_little_history_take_no_part_and_say_what_they_lack() ->
     assert any("seasonal does not take part: it needs 2 days of history, and" in note for note in report.notes)
 
 
-def test_models_that_need_more_than_the_configured_history_take_no_part_as_in_run() -> None:
+def test_models_that_need_more_than_the_configured_history_are_left_out_as_in_run() -> None:
     settings = PredictiveSettings(history_seconds=36 * 3600.0)
     report = replayed(daily_load(4 * 144), BacktestOptions(settings=settings))
     assert "model:percentile" in [policy.name for policy in report.policies]
@@ -137,11 +137,11 @@ def test_models_that_need_more_than_the_configured_history_take_no_part_as_in_ru
         (PredictiveSettings(history_seconds=3 * 86_400.0, season_seconds=2 * 3600.0), "3d"),
     ],
 )
-def test_a_note_says_that_a_longer_trace_is_used_by_its_newest_part(settings: PredictiveSettings, history: str) -> None:
+def test_a_note_says_how_much_history_each_forecast_uses(settings: PredictiveSettings, history: str) -> None:
     report = replayed(daily_load(4 * 144), BacktestOptions(settings=settings), models=FEW)
-    said = [note for note in report.notes if "`history`" in note]
+    notes = [note for note in report.notes if "`history`" in note]
     note = f"Each forecast uses the {history} before it, as in `run`: `history` changes it."
-    assert said == ([note] if history else [])
+    assert notes == ([note] if history else [])
 
 
 @pytest.mark.parametrize(("days", "warm_up_days"), [(20, 8), (10, 5), (1, 0.5)])
@@ -156,8 +156,8 @@ def test_gaps_are_not_judged_and_capacity_is_held_over_them() -> None:
     load[400:430] = math.nan
     report = replayed(load, models=FEW)
     assert report.trace.judged_steps == 300 - 30
-    asked = report.policy("headroom:10%").fleet.asked
-    assert set(asked[400:430]) == {asked[399]}
+    requested = report.policy("headroom:10%").fleet.asked
+    assert set(requested[400:430]) == {requested[399]}
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ def test_nothing_after_now_reaches_a_decision(actuator: Actuator) -> None:
         assert not np.array_equal(before.fleet.asked[at:], after.fleet.asked[at:]), before.name
 
 
-def test_a_forecast_that_knows_is_better_than_headroom_and_is_best_in_hindsight() -> None:
+def test_a_perfect_forecast_beats_headroom_and_is_best_in_hindsight() -> None:
     load = daily_load(24 * 6 * 6)
 
     def prophecy(_none: object, _history: LoadHistory, origins: IntArray, _task: ForecastTask) -> Forecasts:
@@ -222,7 +222,7 @@ def test_a_forecast_that_knows_is_better_than_headroom_and_is_best_in_hindsight(
     assert report.verdict.use == "model:prophet"
 
 
-def test_the_best_in_hindsight_keeps_to_the_limits_that_hold_for_auto() -> None:
+def test_the_best_in_hindsight_has_the_same_limits_as_auto() -> None:
     """Its room is scaled to the cost of auto, but not beyond what a forecast may ask for."""
     hours = np.arange(24 * 6 * 4)
     load = 100.0 + hours / 10
@@ -246,7 +246,7 @@ def test_a_fit_that_fails_keeps_the_last_parameters_and_is_counted() -> None:
     assert any("broken does not take part: none of its fits succeeded" in note for note in report.notes)
 
 
-def test_a_child_fits_to_the_configured_history_before_each_fit() -> None:
+def test_a_child_process_fits_only_to_the_configured_history() -> None:
     """A child makes several fits in a row, and some of them later than the history reaches back."""
     measuring = Model("measuring", 86_400.0, mean_of_past, promised, is_heavy=True)
     load = np.arange(24.0 * 20)
@@ -281,7 +281,7 @@ def present(_parameters: object, history: LoadHistory, origins: IntArray, _task:
 @pytest.mark.parametrize(
     ("name", "written", "most"), [("holt-winters", None, 2.0), ("seasonal", None, 3.0), ("seasonal", 1.2, 1.2)]
 )
-def test_a_model_grows_as_far_as_it_may_where_it_is_configured(name: str, written: float | None, most: float) -> None:
+def test_a_model_grows_as_far_as_its_configuration_allows(name: str, written: float | None, most: float) -> None:
     """By default, `maxGrowth` limits models that follow a trend, but not those that `auto` mixes."""
 
     def soaring(_none: object, history: LoadHistory, origins: IntArray, _task: ForecastTask) -> Forecasts:
@@ -297,7 +297,7 @@ def test_a_model_grows_as_far_as_it_may_where_it_is_configured(name: str, writte
     np.testing.assert_allclose(predicted[1:] / report.load[1:], most)
 
 
-def test_limits_of_the_configuration_hold() -> None:
+def test_configured_limits_are_respected() -> None:
     settings = PredictiveSettings(min_replicas=3, max_replicas=6, headroom_ratio=0.25)
     report = replayed(daily_load(300), replace(BacktestOptions(), settings=settings))
     assert report.policies[0].name == "headroom:25%"

@@ -32,7 +32,7 @@ def settings_of(step: float, *, most: int | None = None, startup: float = 180.0)
     return FleetSettings(step, startup, load_per_replica=10.0, min_replicas=2, max_replicas=most)
 
 
-def every_look(sizes: list[float], settings: FleetSettings) -> list[tuple[float, int]]:
+def every_sync(sizes: list[float], settings: FleetSettings) -> list[tuple[float, int]]:
     """Return the size after each sync of the complete HPA."""
     spec = HPASpec(
         (ExternalMetric("recommended_replicas", AverageValue(1000)),),
@@ -61,39 +61,41 @@ def every_look(sizes: list[float], settings: FleetSettings) -> list[tuple[float,
     st.sampled_from([10.0, 15.0, 60.0, 90.0, 600.0]),
     st.sampled_from([None, 17]),
 )
-def test_each_look_decides_as_the_whole_hpa_does(runs: list[tuple[float, int]], step: float, most: int | None) -> None:
+def test_each_sync_decides_as_the_complete_hpa_does(
+    runs: list[tuple[float, int]], step: float, most: int | None
+) -> None:
     sizes = [float(size) for size, times in runs for _ in range(times)]
     settings = settings_of(step, most=most, startup=0.0)
     fleet = through_hpa(np.array(sizes), settings)
-    looks = every_look(sizes, settings)
-    for at, (asked, changes) in enumerate(zip(fleet.asked, fleet.changes, strict=True)):
+    syncs = every_sync(sizes, settings)
+    for at, (requested, changes) in enumerate(zip(fleet.asked, fleet.changes, strict=True)):
         begin, end = at * step, (at + 1) * step
-        standing = [each for each in looks if each[0] <= begin + 1e-9][-1]
-        inside = [each for each in looks if begin + 1e-9 < each[0] < end - 1e-9]
+        standing = [each for each in syncs if each[0] <= begin + 1e-9][-1]
+        inside = [each for each in syncs if begin + 1e-9 < each[0] < end - 1e-9]
         stretches = [(begin, standing[1]), *inside, (end, 0)]
         total = sum((b[0] - a[0]) * a[1] for a, b in pairwise(stretches))
-        assert asked == pytest.approx(total / step)
+        assert requested == pytest.approx(total / step)
         assert fleet.serving[at] == min(size for _, size in stretches[:-1])
-        before = [each[1] for each in looks if each[0] < begin - 1e-9][-1:] or [first_size(np.array(sizes), settings)]
-        sequence = [*before, *(each[1] for each in looks if begin - 1e-9 <= each[0] < end - 1e-9)]
+        before = [each[1] for each in syncs if each[0] < begin - 1e-9][-1:] or [first_size(np.array(sizes), settings)]
+        sequence = [*before, *(each[1] for each in syncs if begin - 1e-9 <= each[0] < end - 1e-9)]
         assert changes == sum(a != b for a, b in pairwise(sequence))
 
 
-def test_the_tolerance_swallows_a_small_change() -> None:
+def test_a_change_within_the_tolerance_is_ignored() -> None:
     fleet = through_hpa(np.array([20.0] * 10 + [21.0] * 10 + [23.0] * 10), settings_of(60.0))
     assert fleet.asked[19] == 20
     assert fleet.asked[-1] == 23
 
 
-def test_down_waits_five_minutes_and_up_does_not() -> None:
+def test_scale_down_waits_five_minutes_and_scale_up_does_not() -> None:
     fleet = through_hpa(np.array([4.0] * 10 + [8.0] * 3 + [4.0] * 20), settings_of(60.0, startup=0.0))
     up, down = int(np.argmax(fleet.asked >= 8)), 33 - int(np.argmax(fleet.asked[::-1] >= 8))
-    # Over at 660 s, seen 30 s later, which is a look; last asked for at 810 s, and so held until 1110 s.
+    # Over at 660 s, seen 30 s later, which is a sync; last requested at 810 s, and so held until 1110 s.
     assert up == 12
     assert down == pytest.approx((780 + 30 + 300) / 60, abs=1)
 
 
-def test_pods_that_start_do_not_serve_yet() -> None:
+def test_starting_pods_do_not_serve_yet() -> None:
     fleet = through_hpa(np.array([4.0] * 10 + [8.0] * 20), settings_of(60.0, startup=180.0))
     assert int(np.argmax(fleet.serving >= 8)) - int(np.argmax(fleet.asked >= 8)) == 3
 
@@ -101,12 +103,12 @@ def test_pods_that_start_do_not_serve_yet() -> None:
 @pytest.mark.parametrize(
     ("sizes", "expected"), [([math.nan] * 10, 2), ([5.0], 5), ([0.0] * 10, 2), ([math.nan, 7.0], 7)]
 )
-def test_the_fleet_begins_with_the_first_size(sizes: list[float], expected: int) -> None:
+def test_the_fleet_starts_with_the_first_size(sizes: list[float], expected: int) -> None:
     fleet = through_hpa(np.array(sizes), settings_of(60.0))
     assert set(fleet.asked) == {expected}
 
 
 @given(st.integers(0, 200), st.integers(0, 2**53) | st.integers(0, 10**6), st.integers(1, 10**6))
-def test_the_rule_is_that_of_the_whole_hpa(replicas: int, usage: int, target: int) -> None:
+def test_the_rule_is_that_of_the_complete_hpa(replicas: int, usage: int, target: int) -> None:
     expected = totals.average_value_replicas(replicas, usage, target, Tolerances()).replicas
     assert average_value_replicas(replicas, usage, target) == expected

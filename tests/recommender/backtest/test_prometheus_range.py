@@ -48,7 +48,7 @@ def url(start_prometheus: Callable[..., ScrapedPrometheus]) -> str:
     return start_prometheus(history=HISTORY).url
 
 
-def asked(url: str, query: str, first: int, last: int) -> LoadRange:
+def load_range(url: str, query: str, first: int, last: int) -> LoadRange:
     return LoadRange(PrometheusSettings(url), query, AT + STEP * first, AT + STEP * last, STEP)
 
 
@@ -57,7 +57,7 @@ def cache_of(folder: Path, what: LoadRange) -> RangeCache:
 
 
 def test_a_real_prometheus_gives_the_load_at_each_step(url: str, tmp_path: Path) -> None:
-    what = asked(url, "last_over_time(load[30s])", -5, 60)
+    what = load_range(url, "last_over_time(load[30s])", -5, 60)
     found = read_range(what, cache_of(tmp_path, what), NOW)
     assert found.times.tolist() == [AT + STEP * at for at in range(40)]
     assert [at for at in range(40) if np.isnan(found.values[at])] == [7, 8]
@@ -65,10 +65,8 @@ def test_a_real_prometheus_gives_the_load_at_each_step(url: str, tmp_path: Path)
     assert found.source == f"{url}: last_over_time(load[30s])"
 
 
-def test_a_value_that_is_no_number_is_unknown_and_a_step_without_a_value_has_no_sample(
-    url: str, tmp_path: Path
-) -> None:
-    what = asked(url, "0 * last_over_time(load[30s]) / (last_over_time(load[30s]) - 5)", 2, 12)
+def test_a_nan_is_unknown_and_a_step_without_a_value_has_no_sample(url: str, tmp_path: Path) -> None:
+    what = load_range(url, "0 * last_over_time(load[30s]) / (last_over_time(load[30s]) - 5)", 2, 12)
     for _ in ("from Prometheus", "from the cache"):
         found = read_range(what, cache_of(tmp_path, what), NOW)
         assert [at for at in range(11) if np.isnan(found.values[at])] == [3, 5, 6], "a division by 0, and no sample"
@@ -89,7 +87,7 @@ def test_a_value_that_is_no_number_is_unknown_and_a_step_without_a_value_has_no_
     ],
 )
 def test_an_answer_that_cannot_be_replayed_is_refused(url: str, tmp_path: Path, query: str, message: str) -> None:
-    what = asked(url, query, 0, 3)
+    what = load_range(url, query, 0, 3)
     with pytest.raises(BacktestError, match=message):
         read_range(what, cache_of(tmp_path, what), NOW)
 
@@ -101,16 +99,16 @@ def test_an_answer_that_cannot_be_replayed_is_refused(url: str, tmp_path: Path, 
         (0, 3_000_000, "covers 3,000,001 steps, more than 1,000,000, of 60 s: .* or --step=181s"),
     ],
 )
-def test_a_range_that_cannot_be_replayed_is_refused_with_what_to_write(
+def test_a_range_that_cannot_be_replayed_is_refused_with_a_hint(
     tmp_path: Path, first: int, last: int, message: str
 ) -> None:
-    what = asked("http://127.0.0.1:9", "load", first, last)
+    what = load_range("http://127.0.0.1:9", "load", first, last)
     with pytest.raises(BacktestError, match=message):
         read_range(what, cache_of(tmp_path, what), NOW)
 
 
 class Recorded:
-    """A Prometheus whose value at a step is the step's number; it records what it was asked."""
+    """A Prometheus whose value at a step is the step's number; it records the requested ranges."""
 
     def __init__(self) -> None:
         self.ranges: list[tuple[int, int]] = []
@@ -126,14 +124,14 @@ class Recorded:
 
 
 def read(server: Recorded, folder: Path, first: int, last: int, now: float = NOW) -> list[float]:
-    what = asked("http://127.0.0.1:9", "load", first, last)
+    what = load_range("http://127.0.0.1:9", "load", first, last)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(prometheus_range, "range_values", partial(server.values))
         found = read_range(what, cache_of(folder, what), now)
     return list(map(float, found.values - AT // STEP))
 
 
-def test_a_second_run_asks_only_for_what_it_lacks(tmp_path: Path) -> None:
+def test_a_second_run_requests_only_missing_steps(tmp_path: Path) -> None:
     server = Recorded()
     assert read(server, tmp_path, 10, 20) == list(range(10, 21))
     assert read(server, tmp_path, 10, 20) == list(range(10, 21))
@@ -141,7 +139,7 @@ def test_a_second_run_asks_only_for_what_it_lacks(tmp_path: Path) -> None:
     assert server.ranges == [(10, 20), (8, 9), (21, 25)]
 
 
-def test_a_long_range_is_asked_in_chunks(tmp_path: Path) -> None:
+def test_a_long_range_is_requested_in_chunks(tmp_path: Path) -> None:
     server = Recorded()
     read(server, tmp_path, CHUNK_STEPS - 2, 2 * CHUNK_STEPS + 1)
     assert server.ranges == [
@@ -151,14 +149,14 @@ def test_a_long_range_is_asked_in_chunks(tmp_path: Path) -> None:
     ]
 
 
-def test_values_that_may_still_change_are_asked_for_again(tmp_path: Path) -> None:
+def test_values_that_may_still_change_are_requested_again(tmp_path: Path) -> None:
     server, now = Recorded(), AT + STEP * 20.0
     read(server, tmp_path, 0, 19, now)
     read(server, tmp_path, 0, 19, now)
     assert server.ranges == [(0, 19), (15, 19)]
 
 
-def test_values_that_come_late_are_asked_for_again(tmp_path: Path) -> None:
+def test_values_that_arrive_late_are_requested_again(tmp_path: Path) -> None:
     """As from a store that receives them after a while, or if the clock of this machine is ahead."""
     server, now = Recorded(), AT + STEP * 30.0
     server.newest = AT // STEP + 12
@@ -168,7 +166,7 @@ def test_values_that_come_late_are_asked_for_again(tmp_path: Path) -> None:
     assert server.ranges == [(0, 29), (13, 29)]
 
 
-def test_a_cache_that_is_broken_or_cannot_be_written_is_not_needed(tmp_path: Path) -> None:
+def test_a_broken_or_unwritable_cache_is_not_needed(tmp_path: Path) -> None:
     server = Recorded()
     read(server, tmp_path, 0, 5)
     for path in tmp_path.iterdir():
@@ -194,7 +192,7 @@ def test_another_query_step_server_tenant_or_cluster_has_another_cache(tmp_path:
 
 
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)), min_size=1, max_size=5))
-def test_whatever_is_cached_the_values_are_those_of_the_range(
+def test_the_values_are_those_of_the_range_whatever_is_cached(
     tmp_path_factory: pytest.TempPathFactory, ranges: list[tuple[int, int]]
 ) -> None:
     server, folder = Recorded(), tmp_path_factory.mktemp("cache")
@@ -211,7 +209,7 @@ def test_a_chunk_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert (found.first, found.end) == (7, 9)
 
 
-def test_a_cached_file_with_any_wrong_byte_is_asked_for_again(tmp_path: Path) -> None:
+def test_a_cached_file_with_any_wrong_byte_is_not_used(tmp_path: Path) -> None:
     cache, known = RangeCache(tmp_path, "key"), CachedSteps(7, np.array([1.0, np.nan, 5.0]))
     cache.write(3, known)
     (path,) = tmp_path.iterdir()
@@ -224,15 +222,15 @@ def test_a_cached_file_with_any_wrong_byte_is_asked_for_again(tmp_path: Path) ->
         assert cache.read(3) is None
 
 
-def test_values_outside_the_range_are_no_answer(tmp_path: Path) -> None:
+def test_values_outside_the_range_are_refused(tmp_path: Path) -> None:
     body = {"status": "success", "data": {"resultType": "matrix", "result": [{"metric": {}, "values": [[AT, "7"]]}]}}
     with raw_server(answering(json.dumps(body).encode())) as server:
-        what = asked(server.url, "load", 5, 9)
+        what = load_range(server.url, "load", 5, 9)
         with pytest.raises(BacktestError, match="values outside the range"):
             read_range(what, cache_of(tmp_path, what), NOW)
 
 
-def test_a_query_may_be_silent_for_as_long_as_it_may_take(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_read_timeout_is_the_timeout_of_the_whole_query(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     patience = []
 
     def answers(settings: PrometheusSettings, *rest: object) -> list[list[tuple[float, float]]]:
@@ -240,6 +238,6 @@ def test_a_query_may_be_silent_for_as_long_as_it_may_take(tmp_path: Path, monkey
         return [[(AT, 1.0)]]
 
     monkeypatch.setattr(prometheus_range, "range_values", answers)
-    what = asked("http://prometheus:9090", "load", 0, 1)
+    what = load_range("http://prometheus:9090", "load", 0, 1)
     read_range(what, cache_of(tmp_path, what), NOW)
     assert patience == [True]

@@ -27,19 +27,19 @@ def cached(folder: Path, count: int, used: float) -> list[Path]:
     return files
 
 
-def test_the_files_used_last_are_kept_and_the_others_deleted(tmp_path: Path) -> None:
+def test_the_most_recently_used_files_are_kept_and_the_others_deleted(tmp_path: Path) -> None:
     files = cached(tmp_path, KEPT_FILES + 3, OLD)
     RangeCache(tmp_path, KEY).drop_unused(NOW)
     assert sorted(tmp_path.iterdir()) == sorted(files[:KEPT_FILES])
 
 
-def test_files_of_the_last_day_stay_however_many_a_run_may_be_in_progress(tmp_path: Path) -> None:
+def test_any_number_of_files_of_the_last_day_is_kept(tmp_path: Path) -> None:
     cached(tmp_path, KEPT_FILES + 3, NOW)
     RangeCache(tmp_path, KEY).drop_unused(NOW)
     assert len(list(tmp_path.iterdir())) == KEPT_FILES + 3
 
 
-def test_a_file_that_is_read_counts_as_used(tmp_path: Path) -> None:
+def test_reading_a_file_marks_it_as_used(tmp_path: Path) -> None:
     cache = RangeCache(tmp_path, KEY)
     cache.write(0, STEPS)
     file = tmp_path / f"{KEY}-0.steps"
@@ -48,7 +48,7 @@ def test_a_file_that_is_read_counts_as_used(tmp_path: Path) -> None:
     assert file.stat().st_mtime > OLD
 
 
-def test_files_of_others_links_and_folders_are_left_alone(tmp_path: Path) -> None:
+def test_other_files_links_and_folders_are_not_deleted(tmp_path: Path) -> None:
     cached(tmp_path, KEPT_FILES, NOW)
     target = tmp_path.parent / f"{tmp_path.name}-target"
     target.touch()
@@ -63,7 +63,7 @@ def test_files_of_others_links_and_folders_are_left_alone(tmp_path: Path) -> Non
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_a_part_that_a_killed_run_left_behind_is_deleted(tmp_path: Path) -> None:
+def test_a_partial_file_left_by_a_killed_run_is_deleted(tmp_path: Path) -> None:
     left, fresh = (tmp_path / f".{KEY}-1.steps.0a1b2c3{digit}.new" for digit in "de")
     for file, used in ((left, OLD), (fresh, NOW)):
         file.touch()
@@ -72,7 +72,7 @@ def test_a_part_that_a_killed_run_left_behind_is_deleted(tmp_path: Path) -> None
     assert list(tmp_path.iterdir()) == [fresh]
 
 
-def test_a_folder_that_is_missing_or_not_readable_is_no_error(tmp_path: Path) -> None:
+def test_a_missing_or_unreadable_folder_is_not_an_error(tmp_path: Path) -> None:
     RangeCache(tmp_path / "none", KEY).drop_unused(NOW)
     (tmp_path / "file").touch()
     RangeCache(tmp_path / "file", KEY).drop_unused(NOW)

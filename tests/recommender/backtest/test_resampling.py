@@ -52,7 +52,7 @@ def grid(
         ({0: 1, 60: 3, 300: 5, 360: 9}, 120.0, Missing.ZERO, (0, 120, [2, 0, 2.5])),
     ],
 )
-def test_samples_become_a_grid(
+def test_samples_are_resampled_to_a_grid(
     samples: dict[float, float], step: float | None, missing: Missing, expected: tuple[float, float, list[float]]
 ) -> None:
     start, found_step, values = grid(samples, step, missing)
@@ -95,7 +95,7 @@ def padded(history: LoadHistory, steps: int) -> FloatArray:
     st.sampled_from([None, 120.0, 300.0]),
     st.sampled_from(list(Missing)),
 )
-def test_no_step_knows_what_comes_after_it(values: list[float], at: int, step: float | None, missing: Missing) -> None:
+def test_no_step_depends_on_later_samples(values: list[float], at: int, step: float | None, missing: Missing) -> None:
     """Samples from a moment on are changed: steps that had ended by then must stay the same."""
     values[0] = 1.0
     at = min(at, len(values) - 1)
@@ -108,7 +108,7 @@ def test_no_step_knows_what_comes_after_it(values: list[float], at: int, step: f
 
 
 @given(st.lists(st.one_of(st.just(NAN), st.integers(1, 50).map(float)), min_size=2, max_size=60))
-def test_nothing_is_made_up_in_a_gap(values: list[float]) -> None:
+def test_no_values_are_invented_in_a_gap(values: list[float]) -> None:
     values[0] = 1.0
     found = resampled(
         of_samples("x", 60.0 * np.arange(len(values), dtype=np.float64), np.array(values)), None, Missing.GAP

@@ -27,7 +27,7 @@ def report() -> BacktestReport:
     return replayed(daily_load(24 * 6 * 8), models=MODELS)
 
 
-def test_more_budget_costs_more_and_is_short_less(report: BacktestReport) -> None:
+def test_a_larger_budget_costs_more_and_has_fewer_shortages(report: BacktestReport) -> None:
     points = report.budgets
     assert [point.budget_ratio for point in points] == list(BUDGET_RATIOS)
     hours = [point.measures.replica_hours for point in points]
@@ -38,7 +38,7 @@ def test_more_budget_costs_more_and_is_short_less(report: BacktestReport) -> Non
     assert all(abs(point.above_load_ratio - point.budget_ratio) < 0.1 for point in points[1:])
 
 
-def test_headroom_is_that_of_the_same_cost(report: BacktestReport) -> None:
+def test_budgets_are_compared_with_headroom_of_the_same_cost(report: BacktestReport) -> None:
     hours = [point.measures.replica_hours for point in report.frontier]
     for point in report.budgets:
         expected = np.interp(
@@ -47,7 +47,7 @@ def test_headroom_is_that_of_the_same_cost(report: BacktestReport) -> None:
         assert point.headroom_tau_under_percent == expected
 
 
-def test_the_report_lists_them_and_the_text_has_a_line(report: BacktestReport) -> None:
+def test_the_report_lists_budgets_and_the_text_has_a_line(report: BacktestReport) -> None:
     rows = backtest_document(report)["budgets"]
     assert isinstance(rows, list)
     assert [row["budget_ratio"] for row in rows] == list(BUDGET_RATIOS)
@@ -55,6 +55,6 @@ def test_the_report_lists_them_and_the_text_has_a_line(report: BacktestReport) -
     assert line.count("(") == len(BUDGET_RATIOS)
 
 
-def test_a_load_of_zeros_and_an_hpa_have_none() -> None:
+def test_a_load_of_zeros_and_an_hpa_have_no_budgets() -> None:
     assert replayed([0.0] * 50).budgets == ()
     assert replayed([7.0] * 50, BacktestOptions(actuator=Actuator.HPA)).budgets == ()

@@ -79,9 +79,7 @@ HEAD = "timestamp,value\n2026-01-01T00:00:00Z,1\n\n"
         ('timestamp,value\n"2026,1\n', "", "is not CSV|is not a time"),
     ],
 )
-def test_a_file_that_is_wrong_is_refused_with_its_line(
-    tmp_path: Path, text: str | bytes, line: str, message: str
-) -> None:
+def test_an_invalid_file_is_refused_with_the_line(tmp_path: Path, text: str | bytes, line: str, message: str) -> None:
     path = written(tmp_path, text)
     with pytest.raises(BacktestError, match=message) as error:
         read_trace(path)
@@ -89,14 +87,14 @@ def test_a_file_that_is_wrong_is_refused_with_its_line(
     assert "\n" not in str(error.value)
 
 
-def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BacktestError, match="there is no such file"):
         read_trace(tmp_path / "nothing.csv")
     with pytest.raises(BacktestError, match="cannot be read"):
         read_trace(tmp_path)
 
 
-def test_lines_are_counted_over_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_line_numbers_are_counted_across_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_ROWS_AT_ONCE", 10)
     rows = [f"{AT + 60 * at:.0f},{at}" for at in range(35)]
     found = read_trace(written(tmp_path, "timestamp,value\n" + "\n".join(rows)))
