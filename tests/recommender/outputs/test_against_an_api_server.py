@@ -97,11 +97,11 @@ def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Process
             running.thread.join(10.0)
 
 
-def test_a_decision_is_stored_carried_out_and_shown_on_the_target(process: Process) -> None:
+def test_a_decision_is_stored_applied_and_shown_as_an_event_of_the_target(process: Process) -> None:
     process.lookups.look([WEB])
     process.decide(decision(5))
     until(lambda: process.outcomes)
-    verbs = [(asked.verb, asked.path.rsplit("/", 1)[-1]) for asked in process.server.requests]
+    verbs = [(request.verb, request.path.rsplit("/", 1)[-1]) for request in process.server.requests]
     assert verbs == [
         ("GET", "tidewatch-recommender-web"),
         ("GET", "web"),
@@ -119,17 +119,17 @@ def test_a_decision_is_stored_carried_out_and_shown_on_the_target(process: Proce
 
 
 @pytest.mark.parametrize("what", ["lost", "drip", "silence"])
-def test_an_answer_that_does_not_come_leads_to_a_read_and_to_no_second_write(process: Process, what: str) -> None:
+def test_an_unanswered_write_is_followed_by_a_read_and_not_repeated(process: Process, what: str) -> None:
     process.memories.save("web", MEMORY, urgent=True)
     process.server.faults.append(Fault("update", what))  # type: ignore[arg-type]  # one of a table
     process.decide(decision(5))
     until(lambda: len(process.results) >= 2)
     assert process.results == [ScaleResult.ERROR, ScaleResult.UNCHANGED]
-    assert sum(asked.verb == "PUT" for asked in process.server.requests) == 1
+    assert sum(request.verb == "PUT" for request in process.server.requests) == 1
     assert "may have taken effect" in process.outcomes[0].message
 
 
-def test_nothing_is_written_when_the_leadership_ends_before_the_write_would(process: Process) -> None:
+def test_nothing_is_written_if_leadership_ends_before_the_write_would_end(process: Process) -> None:
     process.memories.save("web", MEMORY, urgent=True)
     process.leads_until = time.monotonic() + 1.4 * WRITE_SECONDS
     process.decide(decision(5))
@@ -138,7 +138,7 @@ def test_nothing_is_written_when_the_leadership_ends_before_the_write_would(proc
     assert process.size() == 3
 
 
-def test_a_target_that_is_slow_does_not_delay_another(process: Process) -> None:
+def test_a_slow_target_does_not_delay_another(process: Process) -> None:
     process.server.slow["/apis/apps/v1/namespaces/shop/deployments/web/scale"] = 30.0
     process.decide(decision(5, WEB, replace(WEB, name="other")))
     until(lambda: process.size("other") == 5)

@@ -6,7 +6,7 @@ from adapter.foundation.time.clock import Clock
 from recommender.outputs.event_limits import BURST, EventLimits
 
 
-def test_the_events_of_a_namespace_are_limited_and_those_of_others_and_of_the_file_are_not() -> None:
+def test_events_of_a_busy_namespace_are_limited_and_those_of_others_and_of_the_file_are_not() -> None:
     counted: list[str] = []
     seconds = [0.0]
     limits = EventLimits(counted.append, Clock(monotonic=lambda: seconds[0], wall=lambda: 0.0))

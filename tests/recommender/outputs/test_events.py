@@ -64,7 +64,7 @@ def numbered(count: int) -> list[TargetEvent]:
     return [replace(EVENT, message=f"change {number}") for number in range(count)]
 
 
-def test_an_event_is_written_where_kubectl_describe_looks_for_it() -> None:
+def test_an_event_is_written_where_kubectl_describe_finds_it() -> None:
     world = World()
     world.add(EVENT)
     (written,) = world.written
@@ -92,7 +92,7 @@ def test_an_event_is_written_where_kubectl_describe_looks_for_it() -> None:
     }
 
 
-def test_the_event_of_an_attempt_is_of_the_object_that_the_attempt_has_read() -> None:
+def test_the_event_of_an_attempt_has_the_uid_of_the_object_that_was_read() -> None:
     world = World()
     resizing = Resizing((), 0.1, in_place=True, up=True, down=True, managers=())
     wishes = (Wish("web", WEB, 5, 60.0), Wish("web", WEB, 0, 60.0, resizing=resizing))
@@ -117,7 +117,7 @@ def test_the_event_of_an_attempt_is_of_the_object_that_the_attempt_has_read() ->
     ],
     ids=["no-namespace", "long-message", "long-name", "odd-name", "dots", "no-name"],
 )
-def test_every_event_is_one_that_kubernetes_accepts(event: TargetEvent) -> None:
+def test_every_event_is_accepted_by_kubernetes(event: TargetEvent) -> None:
     world = World()
     world.add(event)
     assert world.counted == ["created"]
@@ -143,13 +143,13 @@ def test_events_are_written_at_a_limited_rate() -> None:
     assert written == [5, 10, 15, 20, 20]
 
 
-def test_more_events_than_fit_are_dropped_and_nobody_waits() -> None:
+def test_events_that_exceed_the_queue_are_dropped() -> None:
     world = World()
     world.add(*numbered(600))
     assert world.counted.count("dropped") == 100
 
 
-def test_missing_rights_are_said_once_for_each_namespace(caplog: pytest.LogCaptureFixture) -> None:
+def test_missing_rights_are_logged_once_per_namespace(caplog: pytest.LogCaptureFixture) -> None:
     world = World()
     world.objects.deny("create", "events")
     other = replace(EVENT, target=replace(WEB, namespace="other"))
@@ -165,7 +165,7 @@ def test_missing_rights_are_said_once_for_each_namespace(caplog: pytest.LogCaptu
     assert len(world.written) == 1
 
 
-def test_nothing_is_kept_for_ever_about_namespaces_that_refused_an_event() -> None:
+def test_namespaces_that_refused_an_event_are_forgotten_after_a_while() -> None:
     world = World()
     world.objects.deny("create", "events")
     for number in range(100):
@@ -175,7 +175,7 @@ def test_nothing_is_kept_for_ever_about_namespaces_that_refused_an_event() -> No
     assert len(world.writer._forbidden_until) == 10
 
 
-def test_an_event_that_could_not_be_sent_is_lost_alone() -> None:
+def test_an_event_that_could_not_be_sent_does_not_affect_others() -> None:
     world = World()
     failures = [DeadlineError("no answer")]
 
@@ -214,7 +214,7 @@ def test_a_published_value_that_changes_has_an_event() -> None:
     ],
     ids=["first", "equal", "from-no-value", "to-no-value", "scale-call"],
 )
-def test_other_decisions_have_none(before: Record | None, after: Record) -> None:
+def test_other_decisions_have_no_event(before: Record | None, after: Record) -> None:
     assert events_of_record(before, after) == ()
 
 
@@ -230,7 +230,7 @@ def test_a_refusal_has_a_warning_that_names_the_owner() -> None:
     assert event_document(event, "", 1.0, "x")["type"] == "Warning"
 
 
-def test_a_refused_resize_has_one_warning_whether_the_writer_or_the_record_tells_of_it() -> None:
+def test_a_refused_resize_has_the_same_warning_from_the_writer_and_from_the_record() -> None:
     reason = "VerticalPodAutoscaler shop/web writes its requests: set its updateMode to Off, or remove resize"
     refused = TargetOutcome(WEB, None, TargetAction.REFUSED, "VerticalPodAutoscaler shop/web", reason)
     (event,) = events_of_record(None, replace(sized(RECORD, None), targets=(refused,)))

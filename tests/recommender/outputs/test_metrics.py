@@ -90,7 +90,9 @@ def test_a_recommendation_has_the_promised_names_and_labels() -> None:
     ],
     ids=["held", "zero", "stale", "error", "only-resources"],
 )
-def test_a_value_is_exposed_only_while_it_holds(record: Record, replicas: list[float], timestamps: list[float]) -> None:
+def test_a_value_is_exposed_only_while_it_is_valid(
+    record: Record, replicas: list[float], timestamps: list[float]
+) -> None:
     samples = scraped(record)
     assert list(named(samples, "tidewatch_recommended_replicas").values()) == replicas
     assert list(named(samples, "tidewatch_recommendation_timestamp_seconds").values()) == timestamps
@@ -126,12 +128,12 @@ def test_only_the_leader_exposes_recommendations() -> None:
     assert scraped(RECORD, leads=False) == {}
 
 
-def test_the_series_end_when_no_poll_succeeds_any_more() -> None:
+def test_series_end_when_polls_no_longer_succeed() -> None:
     assert scraped(RECORD, now=1060.0)
     assert scraped(RECORD, now=1060.1) == {}
 
 
-def test_several_records_of_one_name_never_expose_a_series_twice() -> None:
+def test_records_with_the_same_name_never_expose_a_series_twice() -> None:
     other = TargetOutcome(replace(DNS, name="other"), 1, TargetAction.METRIC, recommended_replicas=4)
     records = (RECORD, replace(RECORD, time=5.0, status=Status.HELD, replicas=4, targets=(other, *RECORD.targets)))
     samples = scraped(*records)
@@ -147,7 +149,7 @@ def test_a_step_without_a_finite_value_is_not_exposed() -> None:
     assert list(samples.values()) == [3.0]
 
 
-def test_namespaces_whose_objects_are_gone_are_no_longer_counted() -> None:
+def test_namespaces_without_objects_are_no_longer_counted() -> None:
     registry = CollectorRegistry(auto_describe=True)
     telemetry = RecommenderTelemetry(registry)
     for name in ("coredns", "shop/a", "preview-1/a"):
@@ -167,7 +169,7 @@ def test_namespaces_whose_objects_are_gone_are_no_longer_counted() -> None:
     assert counted() == {"coredns", "shop/*"}
 
 
-def test_the_process_counts_what_it_does_by_stable_names() -> None:
+def test_the_process_exposes_counters_with_stable_names() -> None:
     registry = CollectorRegistry(auto_describe=True)
     telemetry = RecommenderTelemetry(registry)
     telemetry.scale_output_added("coredns")
@@ -198,7 +200,7 @@ def test_the_process_counts_what_it_does_by_stable_names() -> None:
         assert registry.get_sample_value(f"tidewatch_recommender_{name}", labels) == 1.0, name
 
 
-def test_a_target_of_unknown_size_has_no_size() -> None:
+def test_a_target_of_unknown_size_exposes_no_size() -> None:
     unknown = replace(RECORD, targets=(replace(RECORD.targets[0], current_replicas=None),))
     assert named(scraped(unknown), "tidewatch_target_replicas") == {}
     assert len(named(scraped(unknown), "tidewatch_recommended_replicas")) == 1
@@ -211,7 +213,7 @@ def test_the_step_that_binds_is_marked() -> None:
     assert named(scraped(replace(bound, status=Status.STALE)), "tidewatch_recommendation_binding") == {}
 
 
-def test_names_that_need_escapes_come_back_as_they_are() -> None:
+def test_names_that_need_escapes_are_exposed_unchanged() -> None:
     odd = 'we"b\\1\n2'
     samples = named(scraped(replace(RECORD, name=odd)), "tidewatch_recommended_replicas")
     assert [dict(labels)["recommendation"] for labels in samples] == [odd]

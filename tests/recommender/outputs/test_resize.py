@@ -120,7 +120,7 @@ def test_the_template_of_a_daemon_set_is_written_between_rollouts(
     ],
     ids=["LimitRange", "class of service", "conflict", "server"],
 )
-def test_what_becomes_of_a_pod_harms_no_other(error: StatusError, expected: ScaleResult) -> None:
+def test_a_failed_resize_of_a_pod_does_not_affect_others(error: StatusError, expected: ScaleResult) -> None:
     at = server("StatefulSet", pod("a"), pod("b"))
     at.refusals[f"{PODS}/a/resize"] = error
     outcome = resize(at)
@@ -156,7 +156,7 @@ def with_conditions(document: dict[str, Any], *true: str, **metadata: Any) -> di
         "the former one is being resized", "the kubelet has not seen it", "the kubelet has seen it", "deferred",
     ],
 )  # fmt: skip
-def test_containers_that_restart_when_resized_do_so_in_one_pod_at_a_time(
+def test_containers_that_restart_when_resized_are_resized_one_pod_at_a_time(
     pods: tuple[dict[str, Any], ...], written: set[str]
 ) -> None:
     at = server("StatefulSet", *copy.deepcopy(pods))
@@ -191,7 +191,7 @@ HALF_A_CORE = {"resources": {"requests": {"cpu": "500m"}}}
     ],
     ids=["infeasible", "seen", "deferred", "not seen yet", "has ended", "of another size"],
 )
-def test_a_resize_that_the_kubelet_will_not_carry_out_is_refused(
+def test_a_resize_that_the_kubelet_cannot_apply_is_refused(
     pods: tuple[dict[str, Any], ...], expected: ScaleResult
 ) -> None:
     outcome = resize(server("StatefulSet", *copy.deepcopy(pods)))
@@ -206,7 +206,7 @@ def test_a_resize_that_the_kubelet_will_not_carry_out_is_refused(
     [(60, 60, {}), (250, 70, {}), (3, 4, RESTARTS)],
     ids=["more than are resized at once", "more than are tried at once", "one at a time"],
 )
-def test_pods_that_are_refused_keep_no_other_waiting_forever(refused: int, good: int, changes: dict[str, Any]) -> None:
+def test_refused_pods_do_not_block_others_forever(refused: int, good: int, changes: dict[str, Any]) -> None:
     names = [f"{number:03}" for number in range(refused + good)]
     at = server("StatefulSet", *(pod(name, **changes) for name in names))
     at.refusals = {f"{PODS}/{name}/resize": ForbiddenError("no", 403) for name in names[:refused]}
@@ -236,7 +236,7 @@ EXACT = {"resources": {part: {"cpu": "1", "memory": "1Gi"} for part in ("request
     ],
     ids=["BestEffort", "one old pod", "Guaranteed", "a limit alone"],
 )
-def test_pods_whose_class_of_service_would_change_get_their_requests_by_the_template(
+def test_pods_whose_qos_class_would_change_get_their_requests_through_the_template(
     template: dict[str, Any], pods: dict[str, dict[str, Any]], written: set[str]
 ) -> None:
     at = server("StatefulSet", *(pod(name, **changes) for name, changes in pods.items()))
@@ -250,7 +250,7 @@ def test_pods_whose_class_of_service_would_change_get_their_requests_by_the_temp
     "answer", [{}, {"kind": "Status", "apiVersion": "v1"}, listed("Node")], ids=["empty", "status", "other"]
 )
 @pytest.mark.parametrize("path", [AUTOSCALERS, PODS, "/api/v1", LIMIT_RANGES, QUOTAS])
-def test_an_answer_that_is_not_the_list_is_not_taken_for_an_empty_one(
+def test_an_answer_that_is_not_a_list_is_not_treated_as_empty(
     path: str, answer: dict[str, Any], *, in_place: bool
 ) -> None:
     at = server("StatefulSet", pod("a"), in_place=in_place)
@@ -279,7 +279,7 @@ FULL = {
         (QUOTAS, FULL, 500, ""),
     ],
 )
-def test_no_template_is_written_whose_pods_the_namespace_forbids(
+def test_a_template_is_not_written_if_the_namespace_would_forbid_its_pods(
     path: str, item: dict[str, Any], wanted: int, message: str
 ) -> None:
     at = server("StatefulSet", in_place=False)

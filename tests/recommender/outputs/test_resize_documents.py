@@ -76,7 +76,7 @@ def test_limits_stay_in_proportion(
     ],
     ids=["both", "limit alone", "no sizes", "too small a change", "one of both far enough"],
 )
-def test_limits_with_a_size_of_their_own(
+def test_limits_can_have_a_separate_size(
     before: dict[str, Any],
     requested: int | None,
     limited: int,
@@ -95,7 +95,7 @@ def test_a_pause_of_one_direction_stops_limits_too() -> None:
     assert resized(before, wanted) == before
 
 
-def test_what_does_not_change_is_equal_to_what_it_was() -> None:
+def test_unchanged_containers_are_left_as_they_were() -> None:
     before = [container(), container({"cpu": "1"}, {"cpu": "2"}), {"name": "bare"}]
     assert resized(before, resizing(RequestedSize("app", "cpu", 1000), up=False)) == before
 
@@ -111,7 +111,7 @@ def test_no_limit_is_ever_below_its_request(present: int, limit: int, wanted: in
 
 
 @given(AMOUNTS, AMOUNTS, st.booleans(), st.booleans())
-def test_a_direction_that_is_stopped_is_never_written(present: int, wanted: int, up: bool, down: bool) -> None:  # noqa: FBT001 - facts
+def test_a_paused_direction_is_never_written(present: int, wanted: int, up: bool, down: bool) -> None:  # noqa: FBT001 - facts
     if is_worth_a_write(present, wanted, resizing(up=up, down=down)):
         assert up if wanted > present else down
 
@@ -127,7 +127,7 @@ def test_a_manager_that_keeps_writing_resources_owns_them(manager: str, expected
     assert not manager_of_resources(replicas_alone, ("*",))
 
 
-def test_only_objects_of_the_controller_are_its_own() -> None:
+def test_only_objects_with_a_controller_reference_are_controlled() -> None:
     def owned(uid: str, *, controls: bool = True) -> dict[str, Any]:
         return {"metadata": {"ownerReferences": [{"uid": uid, "controller": controls}]}}
 

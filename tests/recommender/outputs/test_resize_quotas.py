@@ -59,7 +59,7 @@ MEMORY = container({"memory": "600Mi"})
         ([CPU, {"name": "b"}], {"default": {"cpu": "2"}, "max": {"cpu": "1"}}, "container b would have a request of 2"),
     ],
 )
-def test_a_limit_range_forbids_what_admission_would(
+def test_a_limit_range_forbids_what_admission_would_forbid(
     containers: list[dict[str, Any]], item: dict[str, Any], expected: str
 ) -> None:
     found = refusal_of_range(containers, **item)
@@ -113,7 +113,7 @@ def test_a_quota_counts_what_a_limit_range_adds_to_pods(
     assert bool(found) is is_refused
 
 
-def test_what_a_pod_states_as_a_whole_is_what_a_quota_counts() -> None:
+def test_a_quota_counts_pod_level_resources_instead_of_those_of_containers() -> None:
     quota = {"spec": {"hard": {"requests.cpu": "4"}}, "status": {"used": {"requests.cpu": "4"}}}
     whole = {"resources": {"requests": {"cpu": "1"}}}
     old, new = ({"containers": [container({"cpu": cores})]} for cores in ("100m", "500m"))
@@ -134,7 +134,7 @@ def test_what_a_pod_states_as_a_whole_is_what_a_quota_counts() -> None:
         ({"requests.cpu": "2"}, {}, False, True),
     ],
 )
-def test_a_quota_forbids_what_its_pods_would_need_together(
+def test_a_quota_forbids_requests_that_exceed_it_for_all_pods(
     hard: dict[str, str],
     used: dict[str, str],
     needs_room: bool,  # noqa: FBT001 - a column of the table
@@ -175,7 +175,7 @@ def test_a_rollout_that_creates_before_it_deletes_needs_room_beside_the_old_pods
         ("StatefulSet", {}, 3, False),
     ],
 )
-def test_a_rollout_creates_first_where_no_pod_may_be_unavailable(
+def test_a_rollout_creates_first_if_no_pod_may_be_unavailable(
     kind: str,
     strategy: dict[str, Any],
     pods: int,

@@ -41,7 +41,7 @@ class Chaos:
             raise UnknownOutcomeError("sent, no answer")
 
     def permit(self, _seconds: float) -> bool:
-        assert self.world.wall() < self.valid_until, "a permit is asked for a decision that is too old"
+        assert self.world.wall() < self.valid_until, "a permit is requested for a decision that is too old"
         return self.chance.random() < 0.9
 
     def change_by_others(self) -> None:

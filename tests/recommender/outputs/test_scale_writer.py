@@ -39,7 +39,7 @@ def test_a_target_of_any_kind_gets_the_size(target: TargetReference, kind: tuple
     assert world.outcomes[0].uid.startswith("uid-")
 
 
-def test_a_size_that_is_there_already_is_not_written() -> None:
+def test_a_target_that_already_has_the_size_is_not_written() -> None:
     world = World()
     world.store.change(DEPLOYMENTS, "shop", "web", lambda one: one["spec"].update(replicas=0))
     world.decide(decision(0))
@@ -48,7 +48,7 @@ def test_a_size_that_is_there_already_is_not_written() -> None:
     assert world.stored == [], "nothing starts, so nothing is stored"
 
 
-def test_what_a_call_starts_is_stored_before_it() -> None:
+def test_the_memory_is_stored_before_a_scale_call() -> None:
     world = World()
     order: list[str] = []
     world.objects.before = lambda method, _path: order.append(f"{method} after {len(world.stored)} stores")
@@ -56,7 +56,7 @@ def test_what_a_call_starts_is_stored_before_it() -> None:
     assert order == ["GET after 0 stores", "PUT after 1 stores"]
 
 
-def test_nothing_is_sent_if_it_cannot_be_stored_first() -> None:
+def test_no_scale_call_is_sent_if_the_memory_cannot_be_stored() -> None:
     world = World(stores=False)
     world.decide(decision(5))
     assert world.objects.puts == []
@@ -67,7 +67,7 @@ def test_nothing_is_sent_if_it_cannot_be_stored_first() -> None:
     assert world.size() == 5
 
 
-def test_a_conflict_is_read_again() -> None:
+def test_the_target_is_read_again_after_a_conflict() -> None:
     world = World()
 
     def others(method: str, _path: str) -> None:
@@ -96,7 +96,7 @@ def test_a_conflict_is_read_again() -> None:
     ],
     ids=["same", "nearer", "nearer-down", "beyond", "farther", "below", "farther-down", "unknown"],
 )
-def test_a_write_changes_the_size_no_further_than_was_decided(
+def test_a_write_changes_the_size_by_no_more_than_was_decided(
     decided_at: int | None, found: int, wanted: int, *, is_written: bool
 ) -> None:
     world = World()
@@ -109,7 +109,7 @@ def test_a_write_changes_the_size_no_further_than_was_decided(
         assert world.stored == [], "nothing starts, so nothing is stored"
 
 
-def test_what_was_decided_at_another_size_is_tried_once_and_the_next_decision_is_written_at_once() -> None:
+def test_a_decision_for_another_size_is_tried_once_and_the_next_one_is_written_at_once() -> None:
     world = World()
     world.store.change(DEPLOYMENTS, "shop", "web", lambda one: one["spec"].update(replicas=8))
     world.decide(decision(5, current=3))
@@ -134,7 +134,7 @@ def test_a_write_with_unknown_outcome_is_followed_by_a_read() -> None:
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT"])
-def test_a_call_that_fails_is_repeated_until_it_succeeds(method: str) -> None:
+def test_a_failed_call_is_repeated_until_it_succeeds(method: str) -> None:
     world = World()
     world.objects.before = fails_once(method, ServerError("500", 500))
     world.decide(decision(5))
@@ -148,14 +148,14 @@ def test_a_call_that_fails_is_repeated_until_it_succeeds(method: str) -> None:
     [replace(WEB, kind="Gateway"), replace(WEB, name="none"), replace(WEB, api_version="v1")],
     ids=["no-such-kind", "no-such-object", "kind-of-another-group"],
 )
-def test_a_target_that_does_not_exist_is_an_error_of_its_own(target: TargetReference) -> None:
+def test_a_target_that_does_not_exist_is_an_error_only_for_itself(target: TargetReference) -> None:
     world = World()
     world.decide(decision(5, target, DB))
     assert sorted(world.results) == [ScaleResult.ERROR, ScaleResult.OK]
     assert world.size(STATEFUL_SETS, "db") == 5
 
 
-def test_a_process_that_may_not_write_sends_nothing() -> None:
+def test_a_fenced_process_sends_nothing() -> None:
     world = World(permits=False)
     world.decide(decision(5))
     assert world.objects.puts == []
@@ -175,7 +175,7 @@ def test_nothing_is_sent_after_the_decision_has_expired_during_the_attempt() -> 
     assert world.results == [ScaleResult.EXPIRED]
 
 
-def test_a_newer_decision_during_the_attempt_wins() -> None:
+def test_a_newer_decision_replaces_the_attempt_in_progress() -> None:
     world = World()
 
     def slow(method: str, _path: str) -> None:
@@ -193,7 +193,7 @@ def test_a_newer_decision_during_the_attempt_wins() -> None:
     [decision(None), decision(5, action=TargetAction.NONE), decision(5, DB)],
     ids=["no-value", "no-action", "other"],
 )
-def test_a_decision_that_does_not_repeat_a_call_drops_it(newer: Record) -> None:
+def test_a_failed_call_is_dropped_if_the_next_decision_does_not_repeat_it(newer: Record) -> None:
     world = World()
     world.objects.before = fails_once("GET", DeadlineError("no answer"))
     world.decide(decision(5))
@@ -203,7 +203,7 @@ def test_a_decision_that_does_not_repeat_a_call_drops_it(newer: Record) -> None:
     assert world.results.count(ScaleResult.SUPERSEDED) == 1
 
 
-def test_calls_of_recommendations_that_are_gone_are_dropped() -> None:
+def test_calls_of_removed_recommendations_are_dropped() -> None:
     world = World()
     world.objects.before = fails_once("GET", DeadlineError("no answer"))
     world.decide(decision(5))
@@ -217,14 +217,14 @@ def test_calls_of_recommendations_that_are_gone_are_dropped() -> None:
     assert world.size() == 3
 
 
-def test_a_refused_target_is_counted_and_left_alone() -> None:
+def test_a_refused_target_is_counted_and_not_written() -> None:
     world = World()
     world.decide(decision(5, action=TargetAction.REFUSED))
     assert world.counted == [("web", ScaleResult.REFUSED)]
     assert world.objects.calls == []
 
 
-def test_a_storm_of_decisions_makes_no_storm_of_calls() -> None:
+def test_many_decisions_do_not_cause_many_failing_calls() -> None:
     world = World()
 
     def refuse(_method: str, _path: str) -> None:
@@ -237,7 +237,7 @@ def test_a_storm_of_decisions_makes_no_storm_of_calls() -> None:
     assert len(world.objects.calls) <= 7, "10 s of decisions, and the back-off doubles from half a second"
 
 
-def test_attempts_begin_at_a_limited_rate() -> None:
+def test_attempts_start_at_a_limited_rate() -> None:
     world = World()
     targets = [replace(WEB, name=f"web-{number}") for number in range(100)]
     world.writer = ScaleWriter(
@@ -255,7 +255,7 @@ def test_attempts_begin_at_a_limited_rate() -> None:
     assert len(world.objects.calls) == 30
 
 
-def test_an_attempt_that_gets_no_thread_is_repeated() -> None:
+def test_an_attempt_without_a_thread_is_repeated() -> None:
     world = World()
     failures = [RuntimeError("can't start new thread")] * 30
 
@@ -311,7 +311,7 @@ def test_a_target_that_hangs_does_not_delay_the_others() -> None:
     assert not loop.is_alive()
 
 
-def test_a_fenced_write_fits_into_what_is_left_of_the_lease() -> None:
+def test_a_fenced_write_ends_before_the_lease_does() -> None:
     timing = LeaseTiming()
     seconds = longest_fenced_write_seconds(timing)
     assert seconds > 2.0
@@ -323,7 +323,7 @@ def test_a_fenced_write_fits_into_what_is_left_of_the_lease() -> None:
     [{}, {"kind": "Deployment", "spec": {"replicas": 1}}, {"kind": "Scale", "spec": {"replicas": True}}]
     + [{"kind": "Scale", "spec": wrong} for wrong in ({"replicas": -1}, {"replicas": "3"}, {"replicas": 2**31}, [1])],
 )
-def test_what_is_no_scale_has_no_size(document: dict[str, Any]) -> None:
+def test_a_document_that_is_not_a_scale_is_refused(document: dict[str, Any]) -> None:
     with pytest.raises(ScaleDocumentError):
         replicas_of(document)
 
@@ -340,6 +340,6 @@ def test_the_path_of_a_scale_names_the_version_of_the_target() -> None:
 
 
 @pytest.mark.parametrize("kind", ["deployment", "deployments", "DEPLOYMENT"])
-def test_a_kind_in_another_spelling_is_not_scaled_since_its_owners_would_be_missed(kind: str) -> None:
+def test_a_misspelled_kind_is_refused(kind: str) -> None:
     with pytest.raises(UnknownResourceError, match="write 'Deployment'"):
         scale_path(replace(WEB, kind=kind), resolve)

@@ -33,7 +33,7 @@ def at(seconds: float) -> Moment:
     return Moment(seconds, 1000.0 + seconds)
 
 
-def test_a_wish_is_attempted_once_and_then_forgotten() -> None:
+def test_a_successful_wish_is_attempted_once_and_then_forgotten() -> None:
     book = Counted()
     book.wishes.put(WISH, at(0))
     assert book.attempt(0) == WISH
@@ -45,7 +45,7 @@ def test_a_wish_is_attempted_once_and_then_forgotten() -> None:
 
 
 @pytest.mark.parametrize("result", RETRIED)
-def test_an_attempt_that_failed_is_repeated_ever_later(result: ScaleResult) -> None:
+def test_failed_attempts_are_repeated_with_back_off(result: ScaleResult) -> None:
     book = Counted()
     book.wishes.put(replace(WISH, valid_until=2000.0), at(0))
     now = 0.0
@@ -56,7 +56,7 @@ def test_an_attempt_that_failed_is_repeated_ever_later(result: ScaleResult) -> N
         now += wait
 
 
-def test_the_server_says_how_long_to_wait() -> None:
+def test_the_wait_requested_by_the_server_is_respected() -> None:
     book = Counted()
     book.wishes.put(WISH, at(0))
     book.attempt(0)
@@ -77,7 +77,7 @@ def test_a_newer_decision_supersedes_an_older_one_and_keeps_its_back_off() -> No
     assert book.attempt(11.0) == newer
 
 
-def test_a_decision_that_is_repeated_prolongs_its_wish() -> None:
+def test_a_repeated_decision_extends_its_wish() -> None:
     book = Counted()
     book.wishes.put(WISH, at(0))
     book.wishes.put(replace(WISH, valid_until=1090.0), at(30))
@@ -85,7 +85,7 @@ def test_a_decision_that_is_repeated_prolongs_its_wish() -> None:
     assert book.results == []
 
 
-def test_an_attempt_under_way_is_superseded_before_it_is_sent() -> None:
+def test_an_attempt_in_progress_is_superseded_before_it_is_sent() -> None:
     book = Counted()
     book.wishes.put(WISH, at(0))
     book.attempt(0)
@@ -102,7 +102,7 @@ def test_an_attempt_under_way_is_superseded_before_it_is_sent() -> None:
 @pytest.mark.parametrize(
     ("monotonic", "wall"), [(60.0, 1001.0), (1.0, 1060.0)], ids=["wall-clock-set-back", "wall-clock-set-forward"]
 )
-def test_a_wish_is_never_attempted_after_its_time_on_either_clock(monotonic: float, wall: float) -> None:
+def test_a_wish_is_never_attempted_after_its_expiry_on_either_clock(monotonic: float, wall: float) -> None:
     book = Counted()
     book.wishes.put(WISH, at(0))
     assert book.wishes.start(Moment(monotonic, wall)) is None
@@ -112,7 +112,7 @@ def test_a_wish_is_never_attempted_after_its_time_on_either_clock(monotonic: flo
     assert book.wishes.may_send(WISH, Moment(monotonic, wall)) is ScaleResult.EXPIRED
 
 
-def test_what_is_withdrawn_is_not_attempted() -> None:
+def test_a_withdrawn_wish_is_not_attempted() -> None:
     book = Counted()
     book.wishes.put(WISH, at(0))
     book.wishes.put(replace(WISH, target=DNS, recommendation="dns"), at(0))
@@ -137,7 +137,7 @@ def test_a_back_off_outlives_the_wish_that_caused_it() -> None:
     assert len(book.wishes) == 0, "nothing is remembered for ever"
 
 
-def test_suspect_targets_leave_places_for_the_others() -> None:
+def test_suspect_targets_leave_room_for_others() -> None:
     book = Counted()
     book.wishes.put(WISH, at(0))
     book.attempt(0)
@@ -163,7 +163,7 @@ RECORD = Record(
 )
 
 
-def test_a_record_says_which_calls_are_to_be_made_and_why() -> None:
+def test_a_record_determines_the_scale_calls_and_their_reasons() -> None:
     assert wishes_of(RECORD, 60.0) == (Wish("web", WEB, 5, 60.0, "16 nodes a replica", known_size=3),)
     assert refused_targets([RECORD]) == (("web", DNS),)
 
@@ -181,5 +181,5 @@ def test_a_record_says_which_calls_are_to_be_made_and_why() -> None:
         ),
     ],
 )
-def test_other_records_ask_for_no_call(record: Record) -> None:
+def test_other_records_request_no_scale_call(record: Record) -> None:
     assert wishes_of(record, 60.0) == ()
