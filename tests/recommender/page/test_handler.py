@@ -31,7 +31,7 @@ def answer(publication: Publication, path: str) -> Response:
     return route.handle(Request("GET", path))
 
 
-def test_decisions_are_served_while_they_count() -> None:
+def test_decisions_are_served_while_they_are_current() -> None:
     shown = LEADING.as_of(1_000_060.0, leads=True)
     assert json.loads(answer(shown, "/api/v1/recommendations").body)["items"][0]["replicas"] == 11
 
@@ -45,7 +45,7 @@ def test_decisions_are_served_while_they_count() -> None:
     ],
     ids=["polls have ended", "the leadership has ended", "no poll yet"],
 )
-def test_decisions_that_do_not_count_are_not_served(shown: Publication, text: bytes) -> None:
+def test_outdated_decisions_are_not_served(shown: Publication, text: bytes) -> None:
     api, page = answer(shown, "/api/v1/recommendations"), answer(shown, "/")
     assert (api.status, text in api.body, b"coredns" in api.body) == (503, True, False)
     assert (page.status, text in page.body, b"coredns" in page.body) == (200, True, False)
@@ -60,7 +60,7 @@ def test_no_text_breaks_the_page_or_the_api(hostile: str) -> None:
     assert b"<img" not in page.body
 
 
-def test_a_page_is_rendered_once_for_all_who_ask_within_a_second() -> None:
+def test_a_page_is_rendered_once_for_all_requests_within_a_second() -> None:
     rendered: list[tuple[float | None, str | None]] = []
     now = [0.0]
 

@@ -31,7 +31,7 @@ def test_without_a_value_there_is_no_chart() -> None:
     assert chart_of(points(None, None)) is None
 
 
-def test_a_value_holds_until_the_next_one() -> None:
+def test_a_value_is_drawn_until_the_next_one() -> None:
     chart = chart_of(points(2, 4, 4))
     assert chart is not None
     assert re.fullmatch(r"M[\d.]+ [\d.]+h0H[\d.]+V[\d.]+H632", chart.recommended)
@@ -55,13 +55,13 @@ def test_a_missing_value_interrupts_the_line() -> None:
     assert chart.recommended.count("M") == 2
 
 
-def test_a_time_of_which_nothing_is_known_interrupts_the_line() -> None:
+def test_a_gap_in_the_history_interrupts_the_line() -> None:
     chart = chart_of(points(2, 2, every=LARGEST_GAP_SECONDS + 1))
     assert chart is not None
     assert chart.recommended.count("M") == 2
 
 
-def test_the_summary_says_what_a_reader_of_the_chart_sees() -> None:
+def test_the_summary_describes_the_chart() -> None:
     chart = chart_of(points(*[2] * 100, *[7] * 100, *[3] * 100))
     assert chart is not None
     assert chart.summary == (
@@ -70,7 +70,7 @@ def test_the_summary_says_what_a_reader_of_the_chart_sees() -> None:
 
 
 @given(st.lists(st.tuples(st.floats(0, DAY), st.integers(0, 10**9), st.integers(0, 10**9)), min_size=1, max_size=40))
-def test_every_line_stays_within_the_picture(values: list[tuple[float, int, int]]) -> None:
+def test_every_line_stays_within_the_chart(values: list[tuple[float, int, int]]) -> None:
     chart = chart_of([Point(time, replicas, current) for time, replicas, current in sorted(values)])
     assert chart is not None
     for path in (chart.recommended, chart.current):

@@ -43,7 +43,7 @@ def places(path: str) -> list[tuple[float, float]]:
     return [(float(x), float(y)) for x, y in re.findall(r"([\d.]+) ([\d.]+)", path)]
 
 
-def test_a_forecast_is_drawn_at_the_time_that_it_is_about() -> None:
+def test_a_forecast_is_drawn_at_the_predicted_time() -> None:
     chart = load_chart_of([predicting(minute, 100.0 + minute) for minute in range(61)])
     assert chart is not None
     observed, median = places(chart.observed), places(chart.median)
@@ -60,7 +60,7 @@ def test_the_band_reaches_from_the_median_to_the_upper_quantile_and_is_closed() 
     assert (max(ys), len(ys), chart.band.endswith("Z")) == (median, 2, True)
 
 
-def test_without_a_forecast_the_observed_load_is_drawn_alone() -> None:
+def test_without_a_forecast_only_the_observed_load_is_drawn() -> None:
     chart = load_chart_of([predicting(minute, 100.0, None) for minute in range(11)])
     assert chart is not None
     assert (chart.median, chart.band, chart.now) == ("", "", None)
@@ -72,7 +72,7 @@ def test_without_a_load_there_is_no_chart() -> None:
     assert load_chart_of([Point(START, None)]) is None
 
 
-def test_what_is_no_number_is_left_out() -> None:
+def test_values_that_are_not_finite_are_left_out() -> None:
     good = [predicting(minute, 100.0) for minute in range(11)]
     broken = Point(START + 660.0, Load(math.inf, 1.0, math.nan, START + 900.0))
     chart, without = load_chart_of([*good, broken]), load_chart_of(good)
@@ -82,13 +82,13 @@ def test_what_is_no_number_is_left_out() -> None:
     assert load_chart_of([broken]) is None
 
 
-def test_a_time_of_which_nothing_is_known_interrupts_lines_and_band() -> None:
+def test_a_gap_in_the_history_interrupts_lines_and_band() -> None:
     chart = load_chart_of([predicting(minute, 100.0) for minute in (0, 1, 2, 30, 31)])
     assert chart is not None
     assert (chart.observed.count("M"), chart.median.count("M"), chart.band.count("Z")) == (2, 2, 2)
 
 
-def test_a_peak_of_one_minute_of_the_day_is_drawn_as_high_as_it_was() -> None:
+def test_a_peak_of_one_minute_is_drawn_at_its_full_height() -> None:
     chart = load_chart_of([predicting(minute, 900.0 if minute == 700 else 100.0, None) for minute in range(1440)])
     assert chart is not None
     assert min(y for _, y in places(chart.observed)) == 8 + 0.1 * 110
@@ -103,7 +103,7 @@ def test_replicas_are_drawn_over_the_same_time_as_the_load() -> None:
     assert load.time_labels == replicas.time_labels
 
 
-def test_the_summary_says_what_a_reader_of_the_chart_sees() -> None:
+def test_the_summary_describes_the_chart() -> None:
     chart = load_chart_of([predicting(minute, 1000.0 + minute) for minute in range(61)])
     assert chart is not None
     assert chart.summary == (
@@ -116,7 +116,7 @@ LOADS = st.floats(0, 1e15)
 
 
 @given(st.lists(st.tuples(st.floats(0, 86_400), LOADS, LOADS, st.floats(0, 86_400)), min_size=1, max_size=40))
-def test_every_place_is_within_the_picture(rows: list[tuple[float, float, float, float]]) -> None:
+def test_every_point_is_within_the_chart(rows: list[tuple[float, float, float, float]]) -> None:
     points = [Point(time, Load(load, load, load + more, time + lead)) for time, load, more, lead in sorted(rows)]
     chart = load_chart_of(points)
     assert chart is not None

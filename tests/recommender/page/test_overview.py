@@ -75,7 +75,7 @@ class CountedHistory:
         return ()
 
 
-def test_the_worst_is_first() -> None:
+def test_the_worst_recommendation_is_first() -> None:
     records = (
         entry("fine"),
         entry("grows", replicas=9),
@@ -98,23 +98,23 @@ def test_the_worst_is_first() -> None:
         (SortOrder.STATUS, ["web-11", "web-2", "web-10"]),
     ],
 )
-def test_another_order_can_be_asked_for(order: SortOrder, shown: list[str]) -> None:
+def test_the_order_can_be_selected(order: SortOrder, shown: list[str]) -> None:
     records = (entry("web-10", replicas=6), entry("web-2", replicas=3), entry("web-11", replicas=1))
     assert names(seen(records, sort=order)) == shown
 
 
-def test_equals_are_one_card_whatever_the_names_and_times_in_their_reasons() -> None:
+def test_equal_problems_share_one_card_whatever_names_and_times_they_contain() -> None:
     records = [*failing(["a", "b"]), entry("c", Status.ERROR, "no series of c since 999 s"), entry("d"), entry("e")]
     assert names(seen(records)) == [["a", "b", "c"], "d", "e"]
 
 
-def test_the_same_mistake_in_several_lines_of_a_file_is_one_card_and_of_two_files_it_is_two() -> None:
+def test_equal_mistakes_share_one_card_per_file() -> None:
     places = {"a": "own.yaml:7", "b": "own.yaml:70", "c": "other.yaml:7", "d": "other.yml:8"}
     records = [entry(name, Status.ERROR, f"{place}: unknown key 'linaer'") for name, place in places.items()]
     assert names(seen(records)) == [["a", "b"], "c", "d"]
 
 
-def test_another_number_in_a_reason_is_another_reason() -> None:
+def test_reasons_with_different_numbers_are_different() -> None:
     records = [entry(name, Status.ERROR, f"server:{port}: no answer") for name, port in (("a", 9090), ("b", 9091))]
     assert names(seen(records)) == ["a", "b"]
 
@@ -128,7 +128,7 @@ def test_another_number_in_a_reason_is_another_reason() -> None:
     ],
     ids=["another reason", "another status", "another kind"],
 )
-def test_what_differs_in_more_than_names_and_times_is_not_equal(other: Record) -> None:
+def test_entries_that_differ_in_more_than_names_and_times_are_not_equal(other: Record) -> None:
     assert names(seen([entry("a", Status.ERROR, "Prometheus answered 403"), other])) != [["a", "b"]]
 
 
@@ -147,7 +147,7 @@ def test_more_than_sixty_recommendations_have_an_index(count: int, *, is_index: 
     assert (text.count("<article"), "Index of recommendations" in text) == ((0, True) if is_index else (count, False))
 
 
-def test_an_index_reads_no_history_and_cards_read_that_of_some() -> None:
+def test_an_index_reads_no_history_and_cards_read_only_some() -> None:
     history = CountedHistory()
     overview_of([entry(f"web-{number}") for number in range(61)], history.read, Selection())
     assert history.names == []
@@ -174,7 +174,7 @@ def test_a_search_finds_names_targets_statuses_types_and_reasons(text: str, show
     assert names(seen(records, status=Status.ERROR)) == ["wrong"]
 
 
-def test_a_recommendation_that_does_not_exist_is_said_to_be_missing() -> None:
+def test_a_recommendation_that_does_not_exist_is_reported_as_missing() -> None:
     assert "There is no recommendation gone" in page([entry("web")], "show=gone")
     assert "There is no recommendation" not in page([entry("web")], "show=web")
 
@@ -211,30 +211,30 @@ SELECTIONS = st.builds(
 
 
 @given(SELECTIONS)
-def test_an_address_says_what_it_was_made_from(selection: Selection) -> None:
+def test_a_selection_is_restored_from_its_address(selection: Selection) -> None:
     address = address_of(selection, page=selection.page)
     assert selection_of(address.removeprefix("./").removeprefix("?")) == selection
 
 
 @pytest.mark.parametrize("query", ["page=0", "page=-1", "page=x", "page=9999999", "page=%E2%91%A0", "sort=x&status=x"])
-def test_what_cannot_be_read_in_an_address_asks_for_nothing(query: str) -> None:
+def test_invalid_parts_of_an_address_select_nothing(query: str) -> None:
     assert selection_of(query) == Selection()
 
 
 @given(st.integers(0, 500), st.integers(-5, 100), st.integers(1, 50))
-def test_the_parts_of_a_list_are_the_list(count: int, number: int, most: int) -> None:
+def test_the_parts_of_a_list_add_up_to_the_list(count: int, number: int, most: int) -> None:
     items = range(count)
     parts = [part_of(items, each + 1, most) for each in range(part_of(items, 1, most).parts)]
     assert [item for part in parts for item in part.items] == list(items)
     assert part_of(items, number, most) in parts
 
 
-def test_a_link_of_a_group_leads_to_its_members() -> None:
+def test_the_link_of_a_group_leads_to_its_members() -> None:
     records = [*failing([f"bad-{number}" for number in range(30)]), *(entry(f"web-{number}") for number in range(60))]
     (link,) = re.findall(r'href="\?(equals=[0-9a-f]+)">30 alike', page(records))
     assert page(records, link).count("<article") == 30
 
 
-def test_a_line_without_a_size_is_last_where_the_largest_are_first() -> None:
+def test_a_recommendation_without_a_size_is_last_if_the_largest_are_first() -> None:
     zero, none = entry("zero", replicas=0), entry("none", Status.ERROR, "no data")
     assert names(seen([none, zero], sort=SortOrder.REPLICAS)) == ["zero", "none"]

@@ -92,11 +92,11 @@ def test_a_refusal_names_the_owner_and_the_reason() -> None:
         ({"records": ()}, "The configuration has no recommendations: add entries"),
     ],
 )
-def test_a_page_without_recommendations_says_why(publication: dict[str, object], expected: str) -> None:
+def test_a_page_without_recommendations_explains_why(publication: dict[str, object], expected: str) -> None:
     assert expected in page(**publication)  # type: ignore[arg-type]
 
 
-def test_what_has_no_value_has_no_time_of_a_value_and_no_step_that_decided_it() -> None:
+def test_a_recommendation_without_a_value_shows_neither_its_time_nor_a_deciding_step() -> None:
     without = record(status=Status.ERROR, replicas=None, binding="max", targets=())
     text = page(without)
     assert "Value of" not in text
@@ -156,7 +156,7 @@ def test_names_and_messages_cannot_become_markup() -> None:
     Balanced().feed(text)
 
 
-def test_elements_nest() -> None:
+def test_elements_are_nested_correctly() -> None:
     parser = Balanced()
     parser.feed(
         page(record(), record(name="sizes", replicas=None, details=ContainerSizes({"dns": {"requests": {"cpu": "1"}}})))

@@ -70,7 +70,7 @@ def test_the_sums_are_those_of_all_targets() -> None:
     assert found.counts == ((Status.ERROR, 1), (Status.OK, 3))
 
 
-def test_the_worst_are_listed_first() -> None:
+def test_the_worst_targets_are_listed_first() -> None:
     refused = replace(target(5), targets=(replace(target(5).targets[0], action=TargetAction.REFUSED),))
     records = (
         target(1),
@@ -105,7 +105,7 @@ def test_the_filter_finds_names_statuses_and_messages(wanted: str, matching: int
         (f"show=a&filter={'x' * 1000}", Selection("a", "x" * 300)),
     ],
 )
-def test_the_address_says_what_is_listed(query: str, selection: Selection) -> None:
+def test_the_address_determines_what_is_listed(query: str, selection: Selection) -> None:
     assert selection_of(query) == selection
 
 
@@ -117,7 +117,7 @@ def test_the_page_stays_small_with_ten_thousand_targets(query: str) -> None:
     assert b"10,000 targets" in body
 
 
-def test_targets_are_listed_only_if_they_are_asked_for() -> None:
+def test_targets_are_listed_only_on_request() -> None:
     handled = many()
     assert b"web-1234" not in answer(handled).body
     assert b"10,000 targets</caption>" in answer(handled, "show=tenants").body
