@@ -32,12 +32,12 @@ def test_both_doctors_report_under_their_own_names(plugin: Plugin, tmp_path: Pat
     assert answered.status == (1 if answered.document["errors"] else 0)
 
 
-def test_without_a_configuration_the_adapter_alone_is_checked(plugin: Plugin) -> None:
+def test_without_a_configuration_only_the_adapter_is_checked(plugin: Plugin) -> None:
     checks = plugin.run("doctor", "-o", "json").document["checks"]
     assert {check["name"].partition("/")[0] for check in checks} == {"adapter"}
 
 
-def test_both_kinds_of_objects_are_checked_where_they_are_on(plugin: Plugin, tmp_path: Path) -> None:
+def test_both_kinds_of_objects_are_checked_if_they_are_enabled(plugin: Plugin, tmp_path: Path) -> None:
     path = configuration(tmp_path)
     path.write_text(path.read_text() + "recommendationObjects: {enabled: true}\n")
     checks = plugin.run("doctor", "-o", "json", "--metric-rules", f"--config={path}").document["checks"]
@@ -58,7 +58,7 @@ def test_what_if_calculates_with_the_live_cluster(tmp_path: Path, capsys: pytest
     assert [item["name"] for item in json.loads(capsys.readouterr().out)["items"]] == ["coredns"]
 
 
-def test_what_if_takes_no_files_in_place_of_the_cluster(plugin: Plugin, tmp_path: Path) -> None:
+def test_what_if_does_not_accept_files_instead_of_the_cluster(plugin: Plugin, tmp_path: Path) -> None:
     answered = plugin.run("what-if", f"--config={configuration(tmp_path)}", "--cluster=cluster.json")
     assert answered.status == 2
     assert "unknown flag --cluster" in answered.err
@@ -69,7 +69,7 @@ def put_down(plugin: Plugin) -> None:
 
 
 @pytest.mark.parametrize("form", [(), ("-o", "table")], ids=["as it is", "by its other name"])
-def test_a_cluster_that_is_down_is_one_cause_with_one_repair(plugin: Plugin, form: tuple[str, ...]) -> None:
+def test_a_cluster_that_is_down_is_reported_once_in_a_short_report(plugin: Plugin, form: tuple[str, ...]) -> None:
     put_down(plugin)
     answered = plugin.run("doctor", *form)
     assert answered.status == 1
@@ -78,7 +78,7 @@ def test_a_cluster_that_is_down_is_one_cause_with_one_repair(plugin: Plugin, for
     assert len(lines) <= 10, answered.out
 
 
-def test_why_of_a_cluster_that_is_down_names_the_repair(plugin: Plugin) -> None:
+def test_why_names_the_fix_if_the_cluster_is_down(plugin: Plugin) -> None:
     put_down(plugin)
     answered = plugin.why("hpa/web")
     assert (answered.status, answered.out) == (2, "")

@@ -47,7 +47,7 @@ recommendations = st.lists(
 
 
 @given(behaviours, st.integers(1, MOST), st.integers(0, 40), recommendations, st.integers(0, MOST), st.floats(0, 700))
-def test_what_is_certain_does_not_depend_on_the_controllers_memory(
+def test_a_size_reported_as_certain_does_not_depend_on_the_controllers_memory(
     behaviour: Behaviour, current: int, load: int, past: list[PastRecommendation], change: int, changed_ago: float
 ) -> None:
     spec = HPASpec((ExternalMetric("queue", AverageValue(1000)),), MOST, behaviour=behaviour)
@@ -63,7 +63,7 @@ def test_what_is_certain_does_not_depend_on_the_controllers_memory(
     assert min(current, found.free.desired) <= real <= max(current, found.free.desired)
 
 
-def test_without_a_change_and_windows_the_next_size_is_certain() -> None:
+def test_the_next_size_is_certain_without_recent_changes_and_windows() -> None:
     quick = Behaviour(scale_down=replace(DEFAULT_SCALE_DOWN, stabilization_window_seconds=0))
     spec = HPASpec((ExternalMetric("queue", AverageValue(1000)),), MOST, behaviour=quick)
     found = next_sync(spec, HpaWorkload(4, 4), [Totals((2000,))], None, NOW)

@@ -41,7 +41,7 @@ def next_of(plugin: Plugin) -> dict[str, Any]:
     return found
 
 
-def test_the_next_size_is_that_of_the_hpas_arithmetic(web: Plugin) -> None:
+def test_the_next_size_is_computed_as_by_the_hpa(web: Plugin) -> None:
     shop.put_connections(web, "150", "130")
     answered = web.why("hpa/web")
     assert (answered.status, answered.err) == (0, "")
@@ -52,13 +52,13 @@ def test_the_next_size_is_that_of_the_hpas_arithmetic(web: Plugin) -> None:
     assert "\x1b" not in answered.out
 
 
-def test_the_metric_is_asked_for_with_the_selectors_of_the_controller(web: Plugin) -> None:
+def test_metrics_are_queried_with_the_selectors_of_the_controller(web: Plugin) -> None:
     shop.put_hpa(web, shop.pods_metric(), shop.queue_metric())
     shop.put_connections(web, "100", "100")
     web.answer(shop.QUEUE, {"items": [{"value": "19", "timestamp": shop.now(), "metricLabels": {"queue": "mail"}}]})
     web.why("hpa/web")
-    asked = [one for one in web.server.requests if one.path in {shop.CONNECTIONS, shop.QUEUE}]
-    selectors = {one.path: one.query.get("labelSelector") for one in asked}
+    requests = [one for one in web.server.requests if one.path in {shop.CONNECTIONS, shop.QUEUE}]
+    selectors = {one.path: one.query.get("labelSelector") for one in requests}
     assert selectors == {shop.CONNECTIONS: "app=web", shop.QUEUE: "queue=mail"}
 
 
@@ -156,7 +156,7 @@ def test_a_metric_of_a_namespace_is_that_of_the_hpas_own_namespace(web: Plugin, 
     ],
     ids=["tolerance", "maximum", "down"],
 )
-def test_the_reason_of_the_size_is_said(web: Plugin, values: tuple[str, ...], sentence: str) -> None:
+def test_the_reason_for_the_size_is_shown(web: Plugin, values: tuple[str, ...], sentence: str) -> None:
     shop.put_hpa(web, shop.pods_metric(), behavior=QUICK)
     shop.put_connections(web, *values)
     assert sentence in " ".join(web.why("hpa/web").out.split())
@@ -184,7 +184,7 @@ def test_the_reason_of_the_size_is_said(web: Plugin, values: tuple[str, ...], se
     ],
     ids=["up disabled", "down disabled", "one pod", "defaults"],
 )
-def test_the_limit_of_a_behaviour_is_named_as_the_hpa_writes_it(
+def test_the_limiting_behaviour_is_named_as_in_the_hpa(
     web: Plugin, behavior: object, values: tuple[str, ...], sentence: str
 ) -> None:
     shop.put_hpa(web, shop.pods_metric(), **({} if behavior is None else {"behavior": behavior}))
@@ -192,14 +192,14 @@ def test_the_limit_of_a_behaviour_is_named_as_the_hpa_writes_it(
     assert sentence in " ".join(web.why("hpa/web").out.split())
 
 
-def test_a_failed_metric_that_keeps_the_size_from_falling_is_named(web: Plugin) -> None:
+def test_a_failed_metric_that_prevents_scale_down_is_reported(web: Plugin) -> None:
     shop.put_hpa(web, shop.pods_metric(), shop.queue_metric())
     shop.put_connections(web, "10", "10")
-    said = " ".join(web.why("hpa/web").out.split())
-    assert "It stays at 2 replicas: the others ask for 1, but nothing is made smaller while 1 of 2 metrics" in said
+    shown = " ".join(web.why("hpa/web").out.split())
+    assert "It stays at 2 replicas: the others ask for 1, but nothing is made smaller while 1 of 2 metrics" in shown
 
 
-def test_a_failed_metric_does_not_keep_the_size_from_growing(web: Plugin) -> None:
+def test_a_failed_metric_does_not_prevent_scale_up(web: Plugin) -> None:
     shop.put_hpa(web, shop.pods_metric(), shop.queue_metric(), behavior=QUICK)
     shop.put_connections(web, "150", "150")
     answered = web.why("hpa/web")
@@ -207,7 +207,7 @@ def test_a_failed_metric_does_not_keep_the_size_from_growing(web: Plugin) -> Non
     assert answered.status == 1
 
 
-def test_a_target_that_does_not_exist_is_named_with_the_repair(web: Plugin) -> None:
+def test_a_target_that_does_not_exist_is_reported_with_the_fix(web: Plugin) -> None:
     gone = {"kind": "Status", "reason": "NotFound", "message": 'deployments.apps "web" not found', "code": 404}
     web.answer(shop.SCALE, gone, 404)
     answered = web.why("hpa/web")
@@ -216,7 +216,7 @@ def test_a_target_that_does_not_exist_is_named_with_the_repair(web: Plugin) -> N
     assert sentence in " ".join(answered.out.split())
 
 
-def test_an_api_that_nobody_serves_is_said_to_be_missing(web: Plugin) -> None:
+def test_an_api_that_is_not_served_is_reported_as_missing(web: Plugin) -> None:
     shop.put_hpa(web, shop.queue_metric(), shop.cpu_metric())
     missing = web.why("hpa/web", "-o", "json").document["missing"]
     assert [each.partition(": ")[2].partition(":")[0] for each in missing] == [
@@ -225,7 +225,7 @@ def test_an_api_that_nobody_serves_is_said_to_be_missing(web: Plugin) -> None:
     ]
 
 
-def test_what_only_the_controller_remembers_is_not_claimed_to_be_known(web: Plugin) -> None:
+def test_a_size_that_depends_on_the_controllers_memory_is_not_reported_as_certain(web: Plugin) -> None:
     shop.put_connections(web, "10", "10")
     answered = web.why("hpa/web")
     assert "may hold that back for up to 300 s" in " ".join(answered.out.split())
@@ -245,7 +245,7 @@ def test_a_recent_change_may_have_used_up_the_policies(web: Plugin) -> None:
     assert (found["replicas"], found["certain"], found["held_for_seconds"]) == (3, False, 600.0)
 
 
-def test_a_metric_without_a_value_is_an_answer_with_status_1(web: Plugin) -> None:
+def test_a_metric_without_a_value_is_reported_with_exit_status_1(web: Plugin) -> None:
     message = "the server could not find the metric connections for pods: rules[2] does not serve it"
     web.answer(shop.CONNECTIONS, {"kind": "Status", "reason": "NotFound", "message": message, "code": 404}, 404)
     answered = web.why("hpa/web", "-o", "json")
@@ -263,7 +263,7 @@ def test_a_metric_without_a_value_is_an_answer_with_status_1(web: Plugin) -> Non
         (shop.CONNECTIONS, "get pods.custom.metrics.k8s.io/connections in shop"),
     ],
 )
-def test_a_right_that_is_missing_is_named(web: Plugin, path: str, right: str) -> None:
+def test_a_missing_right_is_named(web: Plugin, path: str, right: str) -> None:
     shop.put_connections(web, "100", "100")
     web.forbid(path)
     answered = web.why("hpa/web")
@@ -271,14 +271,14 @@ def test_a_right_that_is_missing_is_named(web: Plugin, path: str, right: str) ->
     assert f"you lack the right to {right}" in " ".join(answered.out.split())
 
 
-def test_without_the_hpa_there_is_no_answer(web: Plugin) -> None:
+def test_why_fails_if_the_hpa_cannot_be_read(web: Plugin) -> None:
     web.forbid(shop.HPA)
     answered = web.why("hpa/web")
     assert (answered.status, answered.out) == (2, "")
     assert "you lack the right to get horizontalpodautoscalers.autoscaling web in shop" in answered.err
 
 
-def test_an_answer_in_another_form_does_not_hide_the_rest(web: Plugin) -> None:
+def test_a_malformed_metric_does_not_hide_the_others(web: Plugin) -> None:
     shop.put_hpa(web, shop.pods_metric(), shop.queue_metric())
     shop.put_connections(web, "150", "150")
     web.answer(shop.QUEUE, {"items": [{"value": "many", "timestamp": shop.now()}]})
@@ -308,7 +308,7 @@ def test_json_and_yaml_are_the_same_document(web: Plugin) -> None:
     assert list(ours) == ["apiVersion", "kind", "object", "namespace", "answer", *facts, "missing"]
 
 
-def test_the_namespace_is_that_of_the_context(web: Plugin) -> None:
+def test_the_namespace_of_the_context_is_used(web: Plugin) -> None:
     shop.put_connections(web, "100", "100")
     web.with_context_namespace("shop")
     assert web.run("why", "hpa/web").status == 0
@@ -317,7 +317,7 @@ def test_the_namespace_is_that_of_the_context(web: Plugin) -> None:
 
 
 @pytest.mark.parametrize("subject", ["web", "hpa/", "hpa/a/b", "unknownkind/web"])
-def test_what_is_no_object_is_refused(web: Plugin, subject: str) -> None:
+def test_an_invalid_object_reference_is_refused(web: Plugin, subject: str) -> None:
     assert web.why(subject).status == 2
 
 
@@ -328,7 +328,7 @@ def test_labels_and_messages_cannot_control_the_terminal(web: Plugin) -> None:
     assert "\x1b" not in web.why("hpa/web").out
 
 
-def test_requests_are_summed_and_kept_by_container() -> None:
+def test_requests_are_kept_by_container_and_summed_for_the_pod() -> None:
     found = pod_of(shop.pod("web-0")).requests_milli
     assert found == {"main/cpu": 1000, "proxy/cpu": 100, "cpu": 1100}
     lacking = shop.pod("web-0")
@@ -347,7 +347,7 @@ def test_a_pod_with_requests_of_its_own_is_counted_as_the_scheduler_counts_it() 
     assert (pod_of(whole).requests_milli or {})["cpu"] == 3050
 
 
-def test_an_hpa_is_read_in_the_form_of_its_version() -> None:
+def test_an_hpa_is_read_and_malformed_ones_are_refused() -> None:
     document = {"spec": {"maxReplicas": 3, "metrics": [shop.cpu_metric(60, "main")]}}
     assert spec_of(document).metrics == (ResourceMetric("cpu", AverageUtilization(60), "main"),)
     boundless = {"scaleUp": {"tolerance": "1e400"}}

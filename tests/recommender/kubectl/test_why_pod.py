@@ -31,14 +31,14 @@ def test_a_pending_pod_is_explained_by_the_scheduler_and_by_each_group(plugin: P
     assert "pool-a: 3 nodes, 3 recommended: at its maximum of 3" in answered.out
 
 
-def test_a_pod_for_which_a_node_is_on_its_way_waits(plugin: Plugin) -> None:
+def test_a_pod_waits_for_a_node_that_is_being_added(plugin: Plugin) -> None:
     put_pending(plugin, "web-8")
     shop.put_recommender(plugin, shop.cluster_size())
     (found,) = plugin.why("pod/web-8", "-o", "json").document["cluster_sizes"]
     assert (found["waiting"], found["reason"], found["groups"]) == (True, None, {})
 
 
-def test_without_the_recommender_the_scheduler_is_quoted_and_the_right_named(plugin: Plugin) -> None:
+def test_without_the_recommender_the_scheduler_is_quoted_and_the_missing_right_is_named(plugin: Plugin) -> None:
     put_pending(plugin, "web-9")
     shop.put_recommender(plugin)
     plugin.forbid(shop.PAGE)
@@ -71,7 +71,7 @@ def test_a_running_pod_shows_its_metrics(plugin: Plugin) -> None:
     assert "connections: 93500m" in answered.out
 
 
-def test_apis_that_do_not_answer_are_said(plugin: Plugin) -> None:
+def test_apis_that_do_not_answer_are_reported(plugin: Plugin) -> None:
     plugin.answer(f"{shop.PODS}/web-0", shop.pod("web-0"))
     answered = plugin.why("pod/web-0", "-o", "json")
     assert answered.status == 1
@@ -89,7 +89,7 @@ def test_apis_that_do_not_answer_are_said(plugin: Plugin) -> None:
         "3",
     ],
 )
-def test_an_answer_in_another_form_is_said_and_hides_nothing_else(plugin: Plugin, item: object) -> None:
+def test_a_malformed_metric_is_reported_and_hides_nothing_else(plugin: Plugin, item: object) -> None:
     plugin.answer(f"{shop.PODS}/web-0", shop.pod("web-0"))
     containers = [{"name": "main", "usage": {"cpu": "250m"}}]
     plugin.answer(f"{shop.USAGE}/web-0", {"timestamp": shop.now(), "containers": containers})
@@ -104,7 +104,7 @@ def test_an_answer_in_another_form_is_said_and_hides_nothing_else(plugin: Plugin
 
 
 @pytest.mark.parametrize("found", [{"timestamp": "now"}, {"containers": ["main"]}, {"containers": [{"usage": "much"}]}])
-def test_usage_in_another_form_is_said_and_hides_nothing_else(plugin: Plugin, found: dict[str, object]) -> None:
+def test_malformed_usage_is_reported_and_hides_nothing_else(plugin: Plugin, found: dict[str, object]) -> None:
     plugin.answer(f"{shop.PODS}/web-0", shop.pod("web-0"))
     plugin.answer(f"{shop.USAGE}/web-0", found)
     plugin.answer(CUSTOM, {"resources": [{"name": "pods/connections"}]})

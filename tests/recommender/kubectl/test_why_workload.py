@@ -19,7 +19,7 @@ def web(plugin: Plugin) -> Plugin:
     return plugin
 
 
-def test_the_recommendation_shows_its_steps_and_the_binding_one(web: Plugin) -> None:
+def test_the_recommendation_shows_its_steps_and_the_binding_step(web: Plugin) -> None:
     shop.put_recommender(web, shop.recommendation())
     answered = web.why("deployment/web")
     assert (answered.status, answered.err) == (0, "")
@@ -36,7 +36,7 @@ def test_an_hpa_is_the_owner(web: Plugin) -> None:
     assert document["recommendations"][0]["targets"][0]["owner"] == "HorizontalPodAutoscaler shop/web"
 
 
-def test_a_published_value_alone_sets_no_size(web: Plugin) -> None:
+def test_a_value_that_is_only_published_sets_no_size(web: Plugin) -> None:
     shop.put_recommender(web, shop.recommendation("metric"))
     document = web.why("deployment/web", "-o", "json").document
     assert document["owners"] == []
@@ -52,17 +52,17 @@ def test_a_published_value_alone_sets_no_size(web: Plugin) -> None:
         (shop.EVENTS, "list events in shop"),
     ],
 )
-def test_a_right_that_is_missing_is_named_and_the_rest_is_answered(web: Plugin, path: str, right: str) -> None:
+def test_a_missing_right_is_named_and_the_rest_is_shown(web: Plugin, path: str, right: str) -> None:
     shop.put_recommender(web, shop.recommendation())
     web.forbid(path)
     answered = web.why("deployment/web")
     assert answered.status == 1
-    said = " ".join(answered.out.split())
-    assert f"you lack the right to {right}" in said
-    assert "kube-controller-manager wrote spec.replicas" in said
+    shown = " ".join(answered.out.split())
+    assert f"you lack the right to {right}" in shown
+    assert "kube-controller-manager wrote spec.replicas" in shown
 
 
-def test_the_recommender_is_found_by_the_name_of_its_service(web: Plugin) -> None:
+def test_the_recommender_flag_names_the_service(web: Plugin) -> None:
     path = "/api/v1/namespaces/monitoring/services/https:recommender:8081/proxy/api/v1/recommendations"
     web.answer(path, {"kind": "RecommendationList", "items": [shop.recommendation()]})
     assert web.why("deployment/web", "--recommender=monitoring/https:recommender:8081").status == 0
@@ -70,7 +70,7 @@ def test_the_recommender_is_found_by_the_name_of_its_service(web: Plugin) -> Non
         assert web.why("deployment/web", f"--recommender={wrong}").status == 2
 
 
-def test_a_standby_of_the_recommender_is_passed_over(web: Plugin) -> None:
+def test_a_standby_of_the_recommender_is_skipped(web: Plugin) -> None:
     shop.put_recommender(web, shop.recommendation())
     _, pods = web.server.answers[shop.RECOMMENDERS]
     standby = {**pods["items"][0], "metadata": {"name": "recommender-1", "namespace": "monitoring"}}
@@ -79,7 +79,7 @@ def test_a_standby_of_the_recommender_is_passed_over(web: Plugin) -> None:
     assert web.why("deployment/web").status == 0
 
 
-def test_pods_of_the_recommender_that_have_ended_are_not_asked(web: Plugin) -> None:
+def test_terminated_pods_of_the_recommender_are_not_queried(web: Plugin) -> None:
     shop.put_recommender(web, shop.recommendation())
     _, pods = web.server.answers[shop.RECOMMENDERS]
     for phase in ("Failed", "Succeeded"):
@@ -89,7 +89,7 @@ def test_pods_of_the_recommender_that_have_ended_are_not_asked(web: Plugin) -> N
     assert (answered.status, answered.document["missing"]) == (0, [])
 
 
-def test_each_installation_of_the_recommender_is_asked(web: Plugin) -> None:
+def test_each_installation_of_the_recommender_is_queried(web: Plugin) -> None:
     shop.put_recommender(web, shop.recommendation("metric"))
     _, pods = web.server.answers[shop.RECOMMENDERS]
     other = {**pods["items"][0], "metadata": {"name": "recommender-0", "namespace": "other"}}
@@ -104,14 +104,14 @@ def test_each_installation_of_the_recommender_is_asked(web: Plugin) -> None:
     assert "get pods/proxy in other" in answered.document["missing"][0]
 
 
-def test_a_recommender_of_another_version_is_named(web: Plugin) -> None:
+def test_a_recommender_of_another_version_is_reported(web: Plugin) -> None:
     shop.put_recommender(web, {"name": "web", "targets": []})
     answered = web.why("deployment/web")
     assert answered.status == 1
     assert "no RecommendationList of this version" in " ".join(answered.out.split())
 
 
-def test_without_a_recommender_the_owner_is_still_looked_for(web: Plugin) -> None:
+def test_the_owner_is_found_even_without_a_recommender(web: Plugin) -> None:
     web.answer(shop.RECOMMENDERS, {"items": []})
     shop.put_hpa(web, shop.pods_metric())
     answered = web.why("deployment/web", "-o", "json")
@@ -120,7 +120,7 @@ def test_without_a_recommender_the_owner_is_still_looked_for(web: Plugin) -> Non
     assert "name the Service" in answered.document["missing"][0]
 
 
-def test_events_are_told_in_their_order(web: Plugin) -> None:
+def test_events_are_listed_in_order_of_time(web: Plugin) -> None:
     shop.put_recommender(web)
     events = [
         {"reason": "B", "message": "later", "lastTimestamp": "2026-01-02T00:00:00Z", "source": {"component": "x"}},
