@@ -40,7 +40,7 @@ STEADY = LeaseTiming(lease_seconds=8, renew_deadline_seconds=6.0, retry_seconds=
 
 @dataclass
 class Candidate(LeaseEvents):
-    """An elector with a server of its own, over the objects that all share; it records what it was told."""
+    """An elector with a server of its own, over the objects that all share; it records the events that it reports."""
 
     server: ObjectApiServer
     elector: LeaseElector
@@ -131,12 +131,12 @@ def leads(candidate: Candidate) -> Callable[[], bool]:
     return candidate.elector.is_leader
 
 
-def test_overlaps_are_seen() -> None:
+def test_overlaps_are_detected() -> None:
     assert overlaps([[(0.0, 2.0), (1.0, 3.0)], [(3.0, 4.0)]]) == []
     assert overlaps([[(0.0, 2.0)], [(1.5, 4.0)]]) == [(1.5, 2.0)]
 
 
-def test_one_leads_and_a_release_lets_the_next_lead(candidates: Candidates) -> None:
+def test_one_elector_leads_and_a_release_lets_the_next_lead(candidates: Candidates) -> None:
     first = candidates.start("first", STEADY)
     until(leads(first))
     spec = candidates.lease()["spec"]
@@ -155,7 +155,7 @@ def test_one_leads_and_a_release_lets_the_next_lead(candidates: Candidates) -> N
     assert [first.changes, second.changes] == [["acquired", "lost"], ["acquired"]]
 
 
-def test_a_released_lease_is_as_client_go_leaves_it(candidates: Candidates) -> None:
+def test_a_released_lease_has_the_same_fields_as_with_client_go(candidates: Candidates) -> None:
     only = candidates.start("only")
     until(leads(only))
     assert only.release()
@@ -164,7 +164,7 @@ def test_a_released_lease_is_as_client_go_leaves_it(candidates: Candidates) -> N
     assert spec["renewTime"] == spec["acquireTime"]
 
 
-def test_who_does_not_lead_releases_nothing(candidates: Candidates) -> None:
+def test_a_follower_does_not_release_the_lease(candidates: Candidates) -> None:
     first = candidates.start("first")
     until(leads(first))
     second = candidates.start("second")
@@ -174,7 +174,7 @@ def test_who_does_not_lead_releases_nothing(candidates: Candidates) -> None:
 
 
 @pytest.mark.parametrize("what", ["cut off", "paused", "drip", "hang", "lost", "silence"])
-def test_a_leader_that_cannot_renew_is_followed_by_the_other(candidates: Candidates, what: str) -> None:
+def test_a_leader_that_cannot_renew_is_replaced_by_the_other(candidates: Candidates, what: str) -> None:
     first = candidates.start("first")
     until(leads(first))
     second = candidates.start("second")
@@ -201,7 +201,7 @@ def test_a_leader_that_cannot_renew_is_followed_by_the_other(candidates: Candida
     assert candidates.lease()["spec"]["holderIdentity"] == "second"
 
 
-def test_a_server_that_asks_for_a_long_wait_keeps_nobody_from_leading_again(candidates: Candidates) -> None:
+def test_a_long_retry_after_does_not_prevent_leading_again(candidates: Candidates) -> None:
     one = candidates.start("one")
     until(leads(one))
     waits = {"Retry-After": "300"}
@@ -211,7 +211,7 @@ def test_a_server_that_asks_for_a_long_wait_keeps_nobody_from_leading_again(cand
     until(lambda: len(one.claims) > before)
 
 
-def test_the_loss_is_known_while_a_request_hangs(candidates: Candidates) -> None:
+def test_the_loss_of_leadership_is_noticed_while_a_request_hangs(candidates: Candidates) -> None:
     only = candidates.start("only")
     until(leads(only))
     only.server.pause()
@@ -223,7 +223,7 @@ def test_the_loss_is_known_while_a_request_hangs(candidates: Candidates) -> None
     assert candidates.lease()["spec"]["leaseTransitions"] == 0
 
 
-def test_a_renewal_whose_answer_is_lost_costs_nothing(candidates: Candidates) -> None:
+def test_a_renewal_without_an_answer_does_not_end_leadership(candidates: Candidates) -> None:
     only = candidates.start("only", STEADY)
     until(leads(only))
     only.server.faults.append(Fault("update", "lost"))
@@ -233,7 +233,7 @@ def test_a_renewal_whose_answer_is_lost_costs_nothing(candidates: Candidates) ->
     assert only.changes == ["acquired"]
 
 
-def test_a_release_ends_in_time_though_the_server_stands_still(candidates: Candidates) -> None:
+def test_a_release_ends_in_time_even_if_the_server_hangs(candidates: Candidates) -> None:
     only = candidates.start("only", STEADY)
     until(leads(only))
     only.server.pause()
@@ -241,7 +241,7 @@ def test_a_release_ends_in_time_though_the_server_stands_still(candidates: Candi
     assert not only.elector.is_leader()
 
 
-def test_credentials_that_were_renewed_keep_the_leadership(tmp_path: Path) -> None:
+def test_leadership_is_kept_when_credentials_are_renewed(tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text(TOKEN)
     with ObjectApiServer() as server:
@@ -269,11 +269,11 @@ def test_credentials_that_were_renewed_keep_the_leadership(tmp_path: Path) -> No
     assert registry.get_sample_value("example_lease_changes_total", {"change": "acquired"}) == 1
 
 
-def test_no_two_processes_have_one_identity() -> None:
+def test_each_process_has_a_unique_identity() -> None:
     assert unique_identity("pod-0") != unique_identity("pod-0")
 
 
-def test_a_process_that_was_stopped_leads_no_more_when_it_goes_on(tmp_path: Path) -> None:
+def test_a_process_that_was_suspended_no_longer_leads_when_it_continues(tmp_path: Path) -> None:
     journals = [tmp_path / name for name in ("a.journal", "b.journal")]
     processes: list[subprocess.Popen[bytes]] = []
 

@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry
 from recommender.leader_election.lease_events import LeaseMetrics
 
 
-def test_whether_a_process_leads_has_the_same_name_in_all_programs() -> None:
+def test_the_leader_metric_has_the_same_name_in_all_programs() -> None:
     registry = CollectorRegistry()
     metrics = LeaseMetrics(registry, "tidewatch_recommender")
     metrics.show(lambda: True)

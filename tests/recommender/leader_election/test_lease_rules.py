@@ -64,27 +64,29 @@ def test_nothing_is_decided_before_the_lease_was_read() -> None:
         ({"metadata": {}}, 0.0, LeaseRecord("me", 15, STAMP, STAMP, 1)),
     ],
 )
-def test_what_was_read_decides(found: dict[str, Any] | None, later: float, expected: object) -> None:
+def test_the_lease_that_was_read_determines_the_action(
+    found: dict[str, Any] | None, later: float, expected: object
+) -> None:
     decided = action(NEW.observed(found, 100.0), 100.0 + later)
     assert (decided.record if isinstance(decided, Write) else decided) == expected
 
 
-def test_another_is_timed_by_the_changes_of_its_record_and_never_by_its_clock() -> None:
+def test_the_lease_of_another_is_timed_by_changes_of_its_record_and_not_by_its_clock() -> None:
     standing = NEW.observed(lease("other", renewed="2099-01-01T00:00:00.000000Z"), 0.0)
     standing = standing.failed().observed(lease("other", renewed="1999-01-01T00:00:00.000000Z"), 10.0)
     assert action(standing, 24.0) == Wait()
-    # The same again tells nothing new.
+    # An unchanged record is no sign of life.
     standing = standing.failed().observed(lease("other", renewed="1999-01-01T00:00:00.000000Z"), 24.0)
     assert isinstance(action(standing, 25.0), Write)
 
 
-def test_a_lease_that_was_deleted_under_its_holder_is_waited_for_all_the_same() -> None:
+def test_a_lease_deleted_while_it_was_held_is_created_only_after_its_duration() -> None:
     standing = NEW.observed(lease("other"), 0.0).failed().observed(None, 1.0)
     assert action(standing, 14.9) == Wait()
     assert isinstance(action(standing, 15.0), Create)
 
 
-def test_leadership_is_counted_from_before_the_renewal_was_sent() -> None:
+def test_leadership_lasts_from_the_time_at_which_the_renewal_was_sent() -> None:
     standing = NEW.wrote(lease("me"), sent_at=100.0, now=104.0)
     assert standing.leads(109.9)
     assert not standing.leads(110.0)
@@ -104,7 +106,7 @@ def test_leadership_is_counted_from_before_the_renewal_was_sent() -> None:
         (110.0, 0.0, False),
     ],
 )
-def test_a_write_must_end_before_another_may_lead(now: float, seconds: float, allowed: bool) -> None:  # noqa: FBT001 - a table
+def test_a_write_must_end_before_another_elector_may_lead(now: float, seconds: float, allowed: bool) -> None:  # noqa: FBT001 - a table
     assert NEW.wrote(lease("me"), sent_at=100.0, now=100.0).may_write(now, seconds) == allowed
 
 
@@ -113,29 +115,29 @@ def test_a_write_must_end_before_another_may_lead(now: float, seconds: float, al
     [(100.0, 100.0, 4.4), (100.0, 113.0, 2.0), (100.0, 114.5, 0.5), (100.0, 115.0, 4.4), (100.0, 130.0, 4.4)],
     ids=["just seen", "near its end", "at its end", "ended", "ended long ago"],
 )
-def test_a_follower_looks_again_when_the_lease_of_another_ends(read_at: float, now: float, seconds: float) -> None:
+def test_a_follower_reads_the_lease_again_when_it_ends(read_at: float, now: float, seconds: float) -> None:
     """After a leader was killed, the next one leads at the latest 4.4 + 15 s after the last renewal."""
     follower = Standing("b", TIMING).observed(lease("a"), read_at)
     assert follower.seconds_to_next_round(now, share=1.0) == pytest.approx(seconds)
 
 
-def test_a_leader_looks_again_when_its_own_time_ends() -> None:
+def test_a_leader_reads_the_lease_again_when_its_leadership_ends() -> None:
     leader = replace(Standing("a", TIMING).observed(lease("a"), 100.0), renewed_at=100.0)
     assert leader.seconds_to_next_round(100.0, share=0.0) == pytest.approx(2.0)
     assert leader.seconds_to_next_round(109.5, share=0.0) == pytest.approx(0.5)
 
 
-def test_who_never_led_may_write_nothing() -> None:
+def test_an_elector_that_never_led_may_not_write() -> None:
     assert not NEW.may_write(0.0, 0.0)
     assert not NEW.observed(lease("me"), 0.0).may_write(0.0, 0.0)
 
 
 @pytest.mark.parametrize("found", [None, lease("other"), lease("")])
-def test_who_reads_that_another_holds_it_leads_no_more(found: dict[str, Any] | None) -> None:
+def test_a_leader_that_reads_another_holder_no_longer_leads(found: dict[str, Any] | None) -> None:
     assert not NEW.wrote(lease("me"), 0.0, 0.0).observed(found, 1.0).leads(1.0)
 
 
-def test_a_leader_renews_what_it_knows_and_all_others_look_first() -> None:
+def test_a_leader_renews_without_a_read_and_all_others_read_first() -> None:
     leading = NEW.wrote(lease("me"), 0.0, 0.0)
     decided = action(leading.begun(2.0), 2.0)
     assert isinstance(decided, Write)
@@ -145,7 +147,7 @@ def test_a_leader_renews_what_it_knows_and_all_others_look_first() -> None:
     assert action(leading.failed().begun(2.0), 2.0) == Read()
 
 
-def test_a_lease_is_let_go_as_client_go_does_it() -> None:
+def test_a_lease_is_released_as_by_client_go() -> None:
     write = NEW.wrote(lease("me"), 0.0, 0.0).released(WALL)
     assert write is not None
     assert write.record == LeaseRecord("", 1, STAMP, STAMP, 3)
@@ -162,7 +164,7 @@ def test_a_lease_is_let_go_as_client_go_does_it() -> None:
         {"retry_seconds": 9.0},
     ],
 )
-def test_times_that_cannot_work_are_refused(timing: dict[str, Any]) -> None:
+def test_durations_that_cannot_work_are_refused(timing: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="must be longer than"):
         LeaseTiming(**timing)
 
@@ -172,13 +174,13 @@ def test_a_request_takes_less_than_half_of_the_renew_deadline() -> None:
 
 
 @pytest.mark.parametrize(("leads", "shortest", "longest"), [(True, 1.6, 2.0), (False, 2.0, 4.4)])
-def test_tries_are_spread(leads: bool, shortest: float, longest: float) -> None:  # noqa: FBT001 - one of a table
+def test_delays_between_tries_are_jittered(leads: bool, shortest: float, longest: float) -> None:  # noqa: FBT001 - one of a table
     delays = sorted(TIMING.delay(leads=leads, share=share) for share in (0.0, 1.0))
     assert delays == pytest.approx([shortest, longest])
 
 
 @pytest.mark.parametrize("spec", [{"holderIdentity": 3}, {"leaseDurationSeconds": "15"}, {"leaseTransitions": True}])
-def test_a_lease_of_another_form_is_no_lease(spec: dict[str, Any]) -> None:
+def test_a_malformed_lease_is_refused(spec: dict[str, Any]) -> None:
     with pytest.raises(UnexpectedResponseError):
         record_of({"spec": spec})
 
@@ -245,7 +247,7 @@ class Elector:
             found = server.carry_out(request) if isinstance(request, Create | Write) else server.kept
             self.answer = (found,)
 
-    def hear(self, now: float) -> None:
+    def receive(self, now: float) -> None:
         """Deliver the answer."""
         if self.sent is None or self.answer is None:
             return
@@ -272,7 +274,7 @@ class Elector:
         self.late.clear()
 
 
-STEPS = ["round"] * 5 + ["begin", "send", "send", "arrive", "arrive", "hear", "hear", "give up", "late"]
+STEPS = ["round"] * 5 + ["begin", "send", "send", "arrive", "arrive", "receive", "receive", "give up", "late"]
 WAITS = [0.0, 0.0, 0.01, 1.0, 2.0, 3.0, 5.0, 9.0, 16.0]
 HISTORIES = 20
 
@@ -285,8 +287,8 @@ def take(step: str, elector: Elector, server: Server, now: float) -> None:
             elector.send(now)
         case "arrive":
             elector.arrive(server)
-        case "hear":
-            elector.hear(now)
+        case "receive":
+            elector.receive(now)
         case "give up":
             elector.give_up()
         case "late":
@@ -296,12 +298,12 @@ def take(step: str, elector: Elector, server: Server, now: float) -> None:
             for _ in range(2):
                 elector.send(now)
                 elector.arrive(server)
-                elector.hear(now)
+                elector.receive(now)
 
 
 @settings(max_examples=60)
 @given(seed=st.integers(0, 2**32))
-def test_two_never_lead_at_one_moment(seed: int) -> None:
+def test_two_electors_never_lead_at_the_same_time(seed: int) -> None:
     # A seed instead of drawn steps: thousands of histories in the time of some hundred.
     chance = random.Random(seed)
     for _ in range(HISTORIES):
@@ -315,7 +317,7 @@ def test_two_never_lead_at_one_moment(seed: int) -> None:
             assert [elector.leads(now) for elector in electors].count(True) <= 1
 
 
-def test_whoever_is_left_leads_after_the_others_time() -> None:
+def test_the_remaining_elector_leads_once_the_lease_of_the_other_ends() -> None:
     server = Server()
     first, second = (Elector(Standing(name, TIMING), 0.0, 1.0) for name in "ab")
     take("round", first, server, 0.0)
@@ -331,18 +333,18 @@ def test_whoever_is_left_leads_after_the_others_time() -> None:
     assert second.standing.seen.transitions == 1
 
 
-def test_the_simulation_would_notice_two_leaders() -> None:
+def test_the_simulation_can_detect_two_leaders() -> None:
     # An elector that counts from the answer's arrival, which may be late, overlaps with the next.
     server = Server()
     first, second = (Elector(Standing(name, TIMING), 0.0, 1.0) for name in "ab")
     first.send(0.0)
     first.arrive(server)
-    first.hear(0.0)
+    first.receive(0.0)
     first.send(0.0)
     first.arrive(server)
     assert first.sent is not None
     first.sent = first.sent[0], 14.0
-    first.hear(14.0)
+    first.receive(14.0)
     take("round", second, server, 0.0)
     take("round", second, server, 16.0)
     assert first.leads(16.0)
