@@ -53,5 +53,5 @@ def _samples(recording: Recording, step: int) -> Iterator[tuple[str, str]]:
             yield "kube_pod_created", f"{{{who}}} {pod.created} {at}"
             for resource, units in kind.resources.requests.items():
                 value = units / 1000 if resource == CPU else units
-                asked = f'{{{who},container="c",node="{node_name}",resource="{resource}"}}'
-                yield "kube_pod_container_resource_requests", f"{asked} {value} {at}"
+                labels = f'{{{who},container="c",node="{node_name}",resource="{resource}"}}'
+                yield "kube_pod_container_resource_requests", f"{labels} {value} {at}"

@@ -102,13 +102,13 @@ class World:
     headroom=st.sampled_from([0.0, 0.1, 0.5, 2.0]),
 )
 @settings(max_examples=40, deadline=None)
-def test_groups_grow_as_in_the_whole_cluster(kinds: list[int], expander: str, headroom: float) -> None:
+def test_groups_grow_as_if_decided_on_the_whole_cluster(kinds: list[int], expander: str, headroom: float) -> None:
     base = ClusterSizeSettings(NodeGroupSources(static=STATIC_GROUPS))
     sizes = replace(base, expanders=(expander,), headroom_ratio=headroom)
     world = World(SCENE, sizes, kinds)
     whole = decide_size(world.whole(ClusterSizeMemory()), sizes)
-    asked = world.situations.grown(world.pending, NOW, ClusterSizeMemory())
-    small = growth_of(replace(asked, future_pods=world.reserve.pods(NOW)), sizes)
+    situation = world.situations.grown(world.pending, NOW, ClusterSizeMemory())
+    small = growth_of(replace(situation, future_pods=world.reserve.pods(NOW)), sizes)
     grown = {group.name: group.recommended - (group.current or 0) for group in whole.groups}
     assert dict(small.increases) == {name: count for name, count in grown.items() if count}
     if not world.pending:
@@ -123,7 +123,7 @@ def test_groups_grow_as_in_the_whole_cluster(kinds: list[int], expander: str, he
     min_cores=st.sampled_from([0, 100, 120]),
 )
 @settings(max_examples=40, deadline=None)
-def test_nodes_go_that_go_in_the_whole_cluster(
+def test_nodes_are_removed_as_if_decided_on_the_whole_cluster(
     kinds: list[int], threshold: float, cutoff: int, headroom: float, min_cores: int
 ) -> None:
     base = ClusterSizeSettings(NodeGroupSources(static=STATIC_GROUPS), expendable_pods_priority_cutoff=cutoff)
@@ -143,12 +143,12 @@ def test_nodes_go_that_go_in_the_whole_cluster(
     cores, shares = world.fleet.shares()
     low = [slot for slot in range(world.fleet.end) if max(cores[slot], shares[slot]) <= threshold]
     others = [slot for slot in range(world.fleet.end) if slot not in low]
-    asked = world.situations.lowered(low[::-1], others, NOW, memory)
-    small = removals_of(replace(asked, future_pods=world.reserve.pods(NOW)), sizes)
+    situation = world.situations.lowered(low[::-1], others, NOW, memory)
+    small = removals_of(replace(situation, future_pods=world.reserve.pods(NOW)), sizes)
     assert [one.node for one in small.removals if one.is_due] == [one.node for one in whole.removals if one.is_due]
     spared = world.reserve.removable(NOW)
     slots = {world.situations.node(slot).name: slot for slot in range(world.fleet.end)}
-    assert all(spared[slots[one.node]] for one in whole.removals), "what the reserve keeps is not asked about"
+    assert all(spared[slots[one.node]] for one in whole.removals), "what the reserve keeps is not examined"
     remembered = whole.memory or memory
     assert dict(small.unneeded_since) == dict(remembered.unneeded_since)
     assert dict(small.unremovable_until) == dict(remembered.unremovable_until)
@@ -165,7 +165,7 @@ def test_a_reserve_costs_nodes_and_shortens_waits() -> None:
     assert kept.pending_minutes.sum() < without.pending_minutes.sum()
 
 
-def test_policies_that_decide_alike_are_simulated_once_with_the_result_of_their_own_simulation() -> None:
+def test_policies_that_decide_alike_are_simulated_once_with_unchanged_results() -> None:
     sizes = ClusterSizeSettings(NodeGroupSources(static=UNEVEN_GROUPS))
     scene = scene_of(made_past(PastPlan(days=1, nodes=60, seed=3)), sizes)
     past = events_of(scene)
@@ -192,7 +192,7 @@ def _key(world: World, pods: dict[int, dict[int, float]]) -> object:
     return growth_key(world.situations, pods, KnownGrowth().likes_of(world.scene), world.sizes, NOW)
 
 
-def test_a_decision_is_known_again_only_for_equal_pods_starting_nodes_and_limits() -> None:
+def test_a_decision_is_reused_only_for_equal_pods_starting_nodes_and_limits() -> None:
     first, second = KINDS[0], KINDS[1]
     pods = {first: {1: NOW - 60, 2: NOW - 60}}
     world = _starting_world()
@@ -215,7 +215,7 @@ def test_a_decision_is_known_again_only_for_equal_pods_starting_nodes_and_limits
     assert _key(world, {first: {1: NOW - 60, 2: NOW - 1}}) is None, "a young pod's turn depends on the moment"
 
 
-def test_a_decision_is_known_for_pods_that_differ_by_their_controller_alone() -> None:
+def test_a_decision_is_reused_for_pods_that_differ_only_by_their_controller() -> None:
     kinds = SCENE.recording.pod_kinds
     like = [number for number in KINDS if kinds[number].resources == kinds[KINDS[0]].resources]
     other = next(number for number in KINDS if number not in like)
@@ -236,7 +236,7 @@ def test_a_decision_is_known_for_pods_that_differ_by_their_controller_alone() ->
     assert _key(world, {second: {1: NOW - 60}, other: {3: NOW - 60}, third: {2: NOW - 60}}) != once, "another order"
 
 
-def test_decisions_that_are_known_already_change_no_result() -> None:
+def test_reused_decisions_do_not_change_the_result() -> None:
     sizes = ClusterSizeSettings(NodeGroupSources(static=UNEVEN_GROUPS), expanders=("price",))
     scene = scene_of(made_past(PastPlan(days=1, nodes=60, seed=4)), sizes)
     past = events_of(scene)

@@ -27,7 +27,7 @@ MOST_NODES: Final = 80
     )
 )
 @settings(max_examples=60, deadline=None)
-def test_pods_get_the_node_that_a_fresh_look_at_all_nodes_finds(changes: list[tuple[str, int]]) -> None:
+def test_pods_get_the_same_node_as_without_a_cache(changes: list[tuple[str, int]]) -> None:
     fleet = NodeFleet(SCENE.resources, SCENE.node_kinds)
     for number in range(4):
         fleet.add(number % 2, ready=True)

@@ -70,7 +70,7 @@ def only(past: Recording, pods: Sequence[RecordedPod]) -> Recording:
     return replace(past, pods=tuple(sorted(pods, key=lambda pod: pod.created)))
 
 
-def test_pods_that_a_forecast_expects_have_their_nodes_before_they_come() -> None:
+def test_nodes_for_pods_that_a_forecast_expects_are_added_in_advance() -> None:
     without, having = with_and_without(scene_of_four_days())
     assert having.pending_minutes[2:].sum() < 0.7 * without.pending_minutes[2:].sum()
     assert having.node_hours.sum() > without.node_hours.sum(), "and that is not for nothing"
@@ -91,7 +91,7 @@ def test_flat_load_has_the_same_result_with_and_without_a_forecast(counts: list[
 
 @given(step=st.integers(600, 1100))
 @settings(max_examples=10, deadline=None)
-def test_forecast_knows_nothing_of_what_comes_later(step: int) -> None:
+def test_forecast_does_not_depend_on_later_pods(step: int) -> None:
     now = four_days().start + step * STEP_SECONDS
     known = [replace(pod, gone=None if pod.gone is None or pod.gone > now else pod.gone) for pod in four_days().pods]
     cut = scene_of(only(four_days(), [pod for pod in known if pod.created <= now]), SIZES, 120.0)
@@ -149,7 +149,7 @@ def test_expected_pods_are_bounded_as_in_run(settings_: PredictiveSettings, pres
     assert not many.missing(four_days().start + 1, counts).any(), "no step is over"
 
 
-def test_forecasts_of_the_configuration_act_in_all_policies_but_one() -> None:
+def test_forecasts_of_the_configuration_are_used_by_all_policies_but_one() -> None:
     sizes = replace(SIZES, forecasts=(WorkloadForecast("web"),))
     counts = workload_counts(scene_of_four_days())
     kind, namespace, name = counts.workloads[int(counts.history.values.sum(axis=1).argmax())]
@@ -165,7 +165,7 @@ def test_forecasts_of_the_configuration_act_in_all_policies_but_one() -> None:
     assert workload_forecasts(scene_of_four_days(), [unknown]) is None
 
 
-def test_report_says_what_the_forecast_is_worth() -> None:
+def test_report_shows_the_value_of_the_forecast() -> None:
     report = replay_report(four_days(), SIZES, assumptions=Assumptions(EVERY))
     assert report.worth is not None
     assert report.worth.waits_less_ratio > 0
@@ -174,7 +174,7 @@ def test_report_says_what_the_forecast_is_worth() -> None:
     assert any("--spot-interruptions" in note and "--spot-absence" in note for note in report.notes)
 
 
-def test_worth_is_by_the_days_of_both_policies() -> None:
+def test_value_of_a_forecast_compares_the_days_of_both_policies() -> None:
     without = outcome("configured", 100.0, pending=60.0)
     having = outcome("forecasts: pod counts", 101.0, pending=30.0)
     worth = forecast_worth([without, having], KNOWN, 0.0)

@@ -38,7 +38,7 @@ def run_of(nodes: int, with_pods: int) -> PolicyRun:
     return run
 
 
-def test_empty_nodes_do_not_wait_behind_nodes_with_pods() -> None:
+def test_removal_of_empty_nodes_is_not_delayed_by_nodes_with_pods() -> None:
     run = run_of(nodes=60, with_pods=30)
     looks = Removals(run)
     looks.look(START, is_covered=True)
@@ -49,7 +49,9 @@ def test_empty_nodes_do_not_wait_behind_nodes_with_pods() -> None:
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_a_look_at_some_nodes_costs_what_a_look_at_all_nodes_costs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_checking_some_nodes_costs_as_many_node_hours_as_checking_all(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     scene = scene_of(made_past(PastPlan(days=1.0, nodes=500, seed=seed)), SIZES)
     some = simulate(scene, POLICY, events_of(scene)).outcome
     for limit in ("SPARE", "MOST_WITH_PODS", "MOST_EMPTY", "DESTINATIONS_EACH", "FEWEST_DESTINATIONS"):

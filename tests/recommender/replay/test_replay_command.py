@@ -73,7 +73,7 @@ def test_recording_is_replayed_with_every_policy(
 
 
 @pytest.mark.parametrize("days", [0.1, 1.25])
-def test_the_mean_number_of_nodes_on_the_last_day_is_over_what_is_recorded_of_it(
+def test_the_mean_number_of_nodes_on_the_last_day_covers_only_recorded_time(
     capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path, days: float
 ) -> None:
     folder = record(made_past(PastPlan(days=days, nodes=3)), tmp_path / "recording", every=240.0)
@@ -81,7 +81,7 @@ def test_the_mean_number_of_nodes_on_the_last_day_is_over_what_is_recorded_of_it
     assert document["recorded"]["nodes_by_day"] == [3.0] * math.ceil(days)
 
 
-def test_text_begins_with_the_verdict(capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path) -> None:
+def test_text_starts_with_the_verdict(capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path) -> None:
     folder = record(made_past(PastPlan(days=0.1, nodes=3)), tmp_path / "recording")
     status, out, _ = run(capsys, "--config", config, "--recording", folder)
     assert status == 0
@@ -93,7 +93,7 @@ def test_text_begins_with_the_verdict(capsys: pytest.CaptureFixture[str], config
     assert max(map(len, [*verdict.splitlines(), *notes.splitlines()])) <= 80
 
 
-def test_series_of_kube_state_metrics_give_what_the_recording_gives(
+def test_series_of_kube_state_metrics_give_the_same_result_as_the_recording(
     capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path
 ) -> None:
     past = made_past(PastPlan(days=1, nodes=6))
@@ -111,7 +111,9 @@ def test_series_of_kube_state_metrics_give_what_the_recording_gives(
     assert any("kube-state-metrics does not say" in note for note in by_series["notes"])
 
 
-def test_maxima_below_what_ran_are_said(capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path) -> None:
+def test_pods_that_exceed_the_maxima_are_reported(
+    capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path
+) -> None:
     folder = record(made_past(PastPlan(days=0.3, nodes=6)), tmp_path / "recording")
     config.write_text(CONFIGURATION.replace("max: 100", "max: 1"))
     document = replayed(capsys, "--config", config, "--recording", folder)
@@ -121,7 +123,7 @@ def test_maxima_below_what_ran_are_said(capsys: pytest.CaptureFixture[str], conf
     assert [note.split(" have ")[0] for note in notes] == [f"{unplaced} pods"]
 
 
-def test_group_without_a_price_leaves_costs_open_and_nothing_else(
+def test_costs_are_unknown_if_a_group_has_no_price(
     capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path
 ) -> None:
     folder = record(made_past(PastPlan(days=0.3, nodes=6)), tmp_path / "recording")
@@ -133,7 +135,7 @@ def test_group_without_a_price_leaves_costs_open_and_nothing_else(
     assert "expander: price" not in [one["name"] for one in document["policies"]]
 
 
-def test_groups_without_recorded_nodes_are_named_with_what_they_lack(
+def test_groups_without_recorded_nodes_are_reported_with_their_selectors(
     capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path
 ) -> None:
     folder = record(made_past(PastPlan(days=0.1, nodes=4)), tmp_path / "recording")
@@ -148,7 +150,7 @@ def test_groups_without_recorded_nodes_are_named_with_what_they_lack(
     "missing",
     ["kube_node_info", "kube_pod_status_phase", "kube_pod_container_resource_requests", "kube_node_status_allocatable"],
 )
-def test_missing_series_are_named_and_nothing_is_replayed(
+def test_missing_series_are_named_and_the_replay_is_refused(
     capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path, missing: str
 ) -> None:
     past = made_past(PastPlan(days=0.1, nodes=4))
@@ -162,7 +164,7 @@ def test_missing_series_are_named_and_nothing_is_replayed(
 
 
 @pytest.mark.parametrize("value", ["NaN", "+Inf", "-1", "1e308"])
-def test_values_that_cannot_be_are_left_out(
+def test_impossible_values_are_left_out(
     capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path, value: str
 ) -> None:
     history = kube_series(made_past(PastPlan(days=0.1, nodes=4)), 300)
@@ -210,7 +212,7 @@ def test_unrecorded_time_gives_no_verdict(capsys: pytest.CaptureFixture[str], co
         ),
     ],
 )
-def test_flags_that_cannot_be_followed_are_refused(
+def test_invalid_flags_are_refused(
     capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path, arguments: tuple[str, ...], message: str
 ) -> None:
     written = (each.replace("FOLDER", str(tmp_path)).replace("CONFIG", str(config)) for each in arguments)
@@ -230,7 +232,7 @@ def test_flags_that_cannot_be_followed_are_refused(
         (("--spot-interruptions", "smal=0.1", "--spot-absence", "30m"), "no node group 'smal' to replay"),
     ],
 )
-def test_spot_machines_need_a_group_a_rate_and_an_absence(
+def test_spot_flags_need_a_group_a_rate_and_an_absence(
     capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path, flags: tuple[str, ...], message: str
 ) -> None:
     folder = record(made_past(PastPlan(days=0.1, nodes=3)), tmp_path / "recording")

@@ -38,7 +38,7 @@ def scene(lives: Sequence[tuple[ClusterNode, float, float | None]], pods: Sequen
     return scene_of(recording, SETTINGS)
 
 
-def test_pods_that_were_bound_before_a_node_changed_did_not_wait_for_it() -> None:
+def test_pods_bound_before_a_node_changed_do_not_count_as_waiting_for_it() -> None:
     found = scene(
         [(OLD, -60, 3000), (REMOVED, 3000, None)], [(100 * number, 100 * number + 1, "old") for number in range(9)]
     )
@@ -46,7 +46,7 @@ def test_pods_that_were_bound_before_a_node_changed_did_not_wait_for_it() -> Non
     assert "is assumed to take" in found.notes[0]
 
 
-def test_a_node_that_changes_while_it_starts_is_waited_for_until_it_has_come() -> None:
+def test_changes_of_a_starting_node_do_not_shorten_its_startup_time() -> None:
     young = replace(OLD, name="young", taints=(taint("node.kubernetes.io/not-ready:NoSchedule"),))
     found = scene(
         [(OLD, -60, None), (young, 100, 140), (replace(young, taints=()), 140, None)],
@@ -58,7 +58,7 @@ def test_a_node_that_changes_while_it_starts_is_waited_for_until_it_has_come() -
     )
 
 
-def test_what_was_written_on_a_node_before_it_went_keeps_no_pod_from_it() -> None:
+def test_taints_of_a_node_removal_do_not_keep_pods_from_its_kind() -> None:
     found = scene([(OLD, -60, 3000), (REMOVED, 3000, 3060)], [(0, 1, "old")])
     (needs,) = found.needs
     assert needs.allowed[found.kind_of_node["old"]]
@@ -74,7 +74,7 @@ def test_what_was_written_on_a_node_before_it_went_keeps_no_pod_from_it() -> Non
         ([(-60, 1000), (1500, None)], [(1000, Happening.NODE_GONE, 1), (1500, Happening.NODE_CAME, 2)]),
     ],
 )
-def test_a_node_outside_all_groups_stays_while_only_its_facts_change(
+def test_a_node_outside_all_groups_stays_if_only_its_labels_change(
     lives: Sequence[tuple[float, float | None]], events: Sequence[tuple[float, Happening, int]]
 ) -> None:
     changing = [node("outside", labels={"step": str(number)}) for number in range(len(lives))]

@@ -43,7 +43,7 @@ def outcomes(market: SpotMarket | None) -> dict[str, PolicyOutcome]:
     return {one.name: one for one in outcomes_of(scene, wanted, events_of(scene))}
 
 
-def test_without_interruptions_spot_differs_from_other_machines_in_the_price_alone() -> None:
+def test_without_interruptions_spot_machines_differ_only_in_price() -> None:
     assumed = outcomes(SpotMarket({"spot": 0.0}, 1800.0))
     usual = outcomes(None)
     assert values_of(replace(assumed["configured"], spot=None)) == values_of(usual["configured"])
@@ -56,7 +56,7 @@ def test_without_interruptions_spot_differs_from_other_machines_in_the_price_alo
     assert costs[1].sum() == pytest.approx(4 * costs[0].sum())
 
 
-def test_pods_of_interrupted_machines_wait_and_other_machines_take_them_until_spot_is_back() -> None:
+def test_pods_of_interrupted_machines_wait_and_run_on_others_until_spot_is_available() -> None:
     found = outcomes(SpotMarket({"spot": 0.2}, 1200.0))
     spot, none = found["configured"], found["spot: none"]
     assert spot.spot is not None
@@ -71,7 +71,7 @@ def test_pods_of_interrupted_machines_wait_and_other_machines_take_them_until_sp
     assert none.spot == SpotOutcome(0, 0, 0, 0.0, 0.0)
 
 
-def test_machines_that_come_in_time_need_no_other_group() -> None:
+def test_no_other_group_is_used_if_spot_returns_in_time() -> None:
     found = outcomes(SpotMarket({"spot": 0.2}, 30.0))["configured"].spot
     assert found is not None
     assert found.interruptions > 3
@@ -84,7 +84,7 @@ def test_the_seed_decides_when_machines_are_interrupted() -> None:
     assert values_of(first) != values_of(other)
 
 
-def test_one_machine_is_given_up_in_time_and_spot_is_asked_for_again_after_the_back_off() -> None:
+def test_a_spot_machine_is_given_up_in_time_and_spot_is_tried_again_after_the_back_off() -> None:
     kind = next(number for number, one in enumerate(PAST.pod_kinds) if one.controller and one.controller.kind == "Job")
     past = replace(PAST, pods=(RecordedPod(kind, START, None, None),), end=START + 4 * 3600.0)
     scene = scene_of(past, SIZES, 60.0)
@@ -96,17 +96,17 @@ def test_one_machine_is_given_up_in_time_and_spot_is_asked_for_again_after_the_b
     assert max(found.wait_minutes) * 60 == pytest.approx(3 + 180 + 3 + 60)
 
 
-def test_machines_with_the_smallest_rate_there_is_are_never_interrupted() -> None:
+def test_machines_with_the_smallest_positive_rate_are_never_interrupted() -> None:
     found = outcomes(SpotMarket({"spot": 5e-324}, 1200.0))["configured"].spot
     assert found == SpotOutcome(0, 0, 0, 0.0, 0.0)
 
 
-def test_group_that_does_not_exist_is_named_with_those_that_do() -> None:
+def test_unknown_group_is_refused_with_the_existing_ones() -> None:
     with pytest.raises(RecordingError, match="no node group 'spto' to replay: there are spot, steady"):
         replay_report(PAST, SIZES, assumptions=Assumptions(market=SpotMarket({"spto": 0.1}, 60.0)))
 
 
-def test_report_says_what_the_fallback_cost() -> None:
+def test_report_shows_the_cost_of_the_fallback() -> None:
     report = replay_report(PAST, SIZES, 60.0, assumptions=Assumptions(market=SpotMarket({"spot": 0.2}, 1200.0)))
     note = next(note for note in report.notes if note.startswith("configured: "))
     assert "interruptions took the node of" in note
@@ -115,7 +115,7 @@ def test_report_says_what_the_fallback_cost() -> None:
     assert not any("--spot-absence" in note for note in report.notes)
 
 
-def test_nodes_of_spot_groups_are_replaced_at_the_start_where_there_are_none_without_them() -> None:
+def test_nodes_of_spot_groups_are_replaced_at_the_start_in_the_policy_without_spot() -> None:
     past = made_past(PastPlan(days=0.2, nodes=12, seed=3))
     groups = (
         StaticGroup("spot", 0, 100, parse_selector("pool in (small, large)"), price=0.2),

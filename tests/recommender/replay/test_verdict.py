@@ -1,4 +1,4 @@
-"""A policy is recommended only if it surely saves money and harms nobody."""
+"""A policy is recommended only if it certainly saves money and makes nothing worse."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_worse_policy_is_not_recommended(other: PolicyOutcome, use: str, reason:
         (KNOWN, 0.0, outcome("unpriced", None), "not all node groups have a price"),
     ],
 )
-def test_verdict_is_withheld_where_the_past_says_too_little(
+def test_verdict_is_withheld_if_the_history_is_insufficient(
     known: FloatArray, unknown_ratio: float, other: PolicyOutcome, reason: str
 ) -> None:
     found = verdict_of([PRESENT, other], known, unknown_ratio)
@@ -72,13 +72,13 @@ def test_verdict_is_withheld_where_the_past_says_too_little(
     assert reason in found.reason
 
 
-def test_where_nothing_is_paid_nothing_can_be_saved() -> None:
+def test_nothing_can_be_saved_if_nodes_cost_nothing() -> None:
     found = verdict_of([outcome("configured", 0.0), outcome("free", 0.0)], KNOWN, 0.0)
     assert (found.use, found.saves_ratio, found.interval) == (None, None, None)
     assert "cost nothing by their prices, so nothing can be saved" in found.reason
 
 
-def test_days_without_a_paid_node_count_as_days_on_which_nothing_is_saved() -> None:
+def test_days_without_a_paid_node_count_as_days_without_savings() -> None:
     paid = np.array([0.0] * (DAYS - 1) + [100.0])
     present, other = (replace(outcome(name, 0.0), cost=cost) for name, cost in (("configured", paid), ("b", paid / 2)))
     found = verdict_of([present, other], KNOWN, 0.0)
@@ -86,12 +86,12 @@ def test_days_without_a_paid_node_count_as_days_on_which_nothing_is_saved() -> N
     assert "would save 50.0%, but it may save nothing (90% interval 0.0% to 50.0%)" in found.reason
 
 
-def test_as_many_evictions_are_not_called_fewer() -> None:
+def test_equal_numbers_of_evictions_are_not_reported_as_fewer() -> None:
     found = verdict_of([PRESENT, outcome("cheaper", 90.0)], KNOWN, 0.0)
     assert found.reason.endswith("pods wait no longer, and there are as many evictions.")
 
 
-def test_a_small_growth_of_the_waits_is_told() -> None:
+def test_a_small_increase_of_waits_is_reported() -> None:
     found = verdict_of(
         [outcome("configured", 100.0, pending=100.0), outcome("cheaper", 90.0, pending=105.0)], KNOWN, 0.0
     )
@@ -99,7 +99,7 @@ def test_a_small_growth_of_the_waits_is_told() -> None:
     assert "pods together wait 5 minutes more a day" in found.reason
 
 
-def test_a_policy_that_saves_no_node_hour_and_evicts_more_is_told_as_that() -> None:
+def test_more_evictions_without_saved_node_hours_are_reported() -> None:
     other = replace(outcome("moved", 90.0, evictions=6.0), node_hours=np.full(DAYS, 101.0))
     found = verdict_of([PRESENT, other], KNOWN, 0.0)
     assert found.use == "configured"
@@ -107,7 +107,7 @@ def test_a_policy_that_saves_no_node_hour_and_evicts_more_is_told_as_that() -> N
 
 
 @given(costs=st.lists(st.floats(10, 200), min_size=1, max_size=4), pending=st.floats(0, 100))
-def test_recommended_policy_is_never_dearer_nor_slower(costs: list[float], pending: float) -> None:
+def test_recommended_policy_is_neither_more_expensive_nor_slower(costs: list[float], pending: float) -> None:
     others = [outcome(f"p{place}", cost, pending=pending) for place, cost in enumerate(costs)]
     found = verdict_of([PRESENT, *others], KNOWN, 0.0)
     used = next(one for one in [PRESENT, *others] if one.name == found.use)
@@ -117,7 +117,7 @@ def test_recommended_policy_is_never_dearer_nor_slower(costs: list[float], pendi
     assert used.pending_minutes.mean() <= PRESENT.pending_minutes.mean() * 1.05 + 1.0
 
 
-def test_days_that_are_not_known_do_not_count() -> None:
+def test_unknown_days_do_not_count() -> None:
     other = outcome("cheaper", 90.0)
     assert other.cost is not None
     other.cost[5:] = 1000.0
