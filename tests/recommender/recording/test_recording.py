@@ -45,7 +45,7 @@ def write(folder: Path, looks: Iterable[Look], *, most_bytes: int = 10**9) -> No
     log.close()
 
 
-def test_what_came_moved_and_went_is_read_again(tmp_path: Path) -> None:
+def test_nodes_and_pods_are_read_back_with_their_times(tmp_path: Path) -> None:
     first, second = node("n1", labels={"pool": "a"}), node("n2", created=START + 60)
     waiting = pod("web-1", "2", created=START + 60)
     placed = replace(waiting, node="n2", phase="Running", bound_at=START + 100)
@@ -73,7 +73,7 @@ def test_what_came_moved_and_went_is_read_again(tmp_path: Path) -> None:
     assert found.gaps == ()
 
 
-def test_a_node_that_changes_while_it_is_young_is_one_node_at_a_time(tmp_path: Path) -> None:
+def test_a_node_that_changes_while_it_is_new_has_one_life_at_a_time(tmp_path: Path) -> None:
     starting = node("n1", created=START + 55, taints=("node.kubernetes.io/not-ready:NoSchedule",))
     ready = replace(starting, taints=())
     labelled = replace(ready, labels={**ready.labels, "pool": "a"})
@@ -92,7 +92,7 @@ def test_a_node_that_changes_while_it_is_young_is_one_node_at_a_time(tmp_path: P
     assert lives == [(55, 70), (70, 80), (80, 90), (115, None)]
 
 
-def test_everything_that_a_decision_reads_of_a_pod_survives() -> None:
+def test_everything_that_a_decision_reads_from_a_pod_is_recorded() -> None:
     scheduling = PodScheduling(
         node_selector=(("disk", "nvme"),),
         node_terms=(NodeSelectorTerm((Requirement("zone", Operator.IN, ("a", "b")),), None, ("n9",)),),
@@ -111,7 +111,7 @@ def test_everything_that_a_decision_reads_of_a_pod_survives() -> None:
     assert (read.controller.kind, read.controller.name) == ("ReplicaSet", "job")
 
 
-def test_line_that_was_cut_off_costs_that_line_alone(tmp_path: Path) -> None:
+def test_truncated_line_loses_only_itself(tmp_path: Path) -> None:
     looks = [(START + 60 * step, [node("n1")], [pod("web", node="n1")]) for step in range(5)]
     write(tmp_path, looks)
     (file,) = files_of(tmp_path)
@@ -121,7 +121,7 @@ def test_line_that_was_cut_off_costs_that_line_alone(tmp_path: Path) -> None:
     assert (found.end, len(found.pods), found.notes) == (START + 180, 1, ())
 
 
-def test_next_process_goes_on_and_what_ended_meanwhile_has_ended(tmp_path: Path) -> None:
+def test_next_process_continues_and_pods_that_ended_meanwhile_have_an_end(tmp_path: Path) -> None:
     stays, ends = pod("stays", node="n1"), pod("ends", node="n1")
     write(tmp_path, [(START, [node("n1")], [stays, ends]), (START + 60, [node("n1")], [stays, ends])])
     write(tmp_path, [(START + HOUR, [node("n1")], [stays]), (START + HOUR + 60, [node("n1")], [stays])])
@@ -131,7 +131,7 @@ def test_next_process_goes_on_and_what_ended_meanwhile_has_ended(tmp_path: Path)
     assert found.gaps == (RecordingGap(START + 60, START + HOUR),)
 
 
-def test_what_came_in_the_last_write_before_a_kill_and_is_gone_afterwards_never_was(tmp_path: Path) -> None:
+def test_objects_in_a_truncated_last_write_that_are_gone_afterwards_are_left_out(tmp_path: Path) -> None:
     late, young = pod("late", created=START + 55), node("young", created=START + 55)
     known: list[Look] = [(START + at, [node("n1")], []) for at in (0, 50)]
     write(tmp_path, [*known, (START + 60, [node("n1"), young], [late])])
@@ -143,7 +143,7 @@ def test_what_came_in_the_last_write_before_a_kill_and_is_gone_afterwards_never_
     assert found.pods == ()
 
 
-def test_pods_that_ended_before_they_began_by_another_clock_are_left_out(tmp_path: Path) -> None:
+def test_pods_that_ended_before_their_creation_are_left_out(tmp_path: Path) -> None:
     ahead = pod("ahead", created=START + 90)
     pods: list[tuple[float, list[ClusterPod]]] = [(0, []), (60, [ahead]), (70, []), (120, [])]
     write(tmp_path, [(START + at, [node("n1")], there) for at, there in pods])
@@ -160,7 +160,7 @@ def test_a_pod_that_another_process_lists_later_has_not_ended(tmp_path: Path) ->
     assert one.gone is None
 
 
-def test_a_node_has_one_life_at_a_time_though_two_files_are_about_the_same_time(tmp_path: Path) -> None:
+def test_a_node_has_one_life_at_a_time_even_if_two_files_overlap(tmp_path: Path) -> None:
     """As after the clock was set back: the second file lacks a node when it begins, and the first one has it later."""
     known, other = node("n1"), node("n2", created=START)
     write(tmp_path, [(START + HOUR * hour, [known, other], []) for hour in range(3)])
@@ -169,7 +169,7 @@ def test_a_node_has_one_life_at_a_time_though_two_files_are_about_the_same_time(
     assert lives == [(0, START + 2 * HOUR), (2 * HOUR, None)]
 
 
-def test_old_files_are_dropped_by_age_and_by_size(tmp_path: Path) -> None:
+def test_old_files_are_deleted_by_age_and_size(tmp_path: Path) -> None:
     days: list[Look] = [(START + 24 * HOUR * day + step, [node("n1")], []) for day in range(35) for step in (0.0, 60.0)]
     write(tmp_path, days)
     assert 30 <= len(files_of(tmp_path)) <= 32
@@ -180,7 +180,7 @@ def test_old_files_are_dropped_by_age_and_by_size(tmp_path: Path) -> None:
     assert len(files_of(small)) >= 2
 
 
-def test_a_clock_that_is_years_ahead_for_a_moment_costs_no_file(tmp_path: Path) -> None:
+def test_a_clock_that_is_briefly_years_ahead_deletes_no_files(tmp_path: Path) -> None:
     days: list[Look] = [(START + 24 * HOUR * day, [node("n1")], []) for day in range(9)]
     write(tmp_path, days)
     before = files_of(tmp_path)
@@ -191,7 +191,7 @@ def test_a_clock_that_is_years_ahead_for_a_moment_costs_no_file(tmp_path: Path) 
     assert not set(before).intersection(files_of(tmp_path)), "it was no moment"
 
 
-def test_files_of_a_clock_that_was_ahead_are_not_replayed_and_go_when_their_time_is_recorded(tmp_path: Path) -> None:
+def test_files_from_a_clock_ahead_are_not_replayed_and_are_deleted_once_their_time_is_recorded(tmp_path: Path) -> None:
     def days(first: int, last: int) -> list[Look]:
         return [
             (START + 24 * HOUR * day + step, [node("n1")], []) for day in range(first, last) for step in (0.0, 60.0)
@@ -209,7 +209,7 @@ def test_files_of_a_clock_that_was_ahead_are_not_replayed_and_go_when_their_time
     assert not ahead.exists()
 
 
-def test_files_of_a_clock_that_was_ahead_make_room_first(tmp_path: Path) -> None:
+def test_files_from_a_clock_ahead_are_deleted_first(tmp_path: Path) -> None:
     pods = [pod(f"web-{number}", node="n1", controller=f"w{number}") for number in range(50)]
     write(tmp_path, [(START + 24 * HOUR * day, [node("n1")], pods) for day in (100, *range(8))], most_bytes=50_000)
     names = [file.name for file in files_of(tmp_path)]
@@ -220,14 +220,14 @@ def test_files_of_a_clock_that_was_ahead_make_room_first(tmp_path: Path) -> None
     ("content", "message"),
     [(b"", "covers no time"), (b"no json\n", "is not a recording"), (b'["s",9,1.0]\n', "version 9")],
 )
-def test_file_that_is_no_recording_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
+def test_file_that_is_not_a_recording_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
     file = tmp_path / "recording-1.jsonl"
     file.write_bytes(content)
     with pytest.raises(RecordingError, match=message):
         read_recording(file)
 
 
-def test_fifo_in_place_of_a_recording_is_refused_at_once(tmp_path: Path) -> None:
+def test_fifo_instead_of_a_recording_is_refused_at_once(tmp_path: Path) -> None:
     path = tmp_path / "recording-1.jsonl"
     os.mkfifo(path)
     with pytest.raises(RecordingError, match=r"recording-1\.jsonl cannot be read: it is not a regular file: name"):
@@ -246,7 +246,7 @@ def damaged(folder: Path, old: bytes, new: bytes) -> Recording:
     return read_recording(folder)
 
 
-def test_file_whose_first_line_is_damaged_costs_no_other_file(tmp_path: Path) -> None:
+def test_file_with_a_damaged_first_line_does_not_affect_others(tmp_path: Path) -> None:
     found = damaged(tmp_path, b'["s"', b"[")
     assert (found.start, found.end, len(found.pods)) == (START + HOUR, START + HOUR + 60, 1)
     (note,) = found.notes
@@ -264,7 +264,7 @@ def test_file_whose_first_line_is_damaged_costs_no_other_file(tmp_path: Path) ->
     ],
     ids=["unknown kind of volume", "unknown kind of pod", "time beyond all clocks", "time before 1970"],
 )
-def test_line_that_says_what_cannot_be_ends_its_file_and_no_other(
+def test_impossible_line_ends_its_file_and_does_not_affect_others(
     tmp_path: Path, old: bytes, new: bytes, message: str
 ) -> None:
     found = damaged(tmp_path, old, new)
@@ -294,7 +294,7 @@ def test_pods_whose_claims_are_not_recorded_are_counted_in_a_note(tmp_path: Path
     assert "1 pod had, are not recorded" in note
 
 
-def test_recording_of_a_clock_that_was_wrong_is_replayed_in_part_or_not_at_all(tmp_path: Path) -> None:
+def test_recording_from_a_wrong_clock_is_replayed_in_part_or_refused(tmp_path: Path) -> None:
     for start in (60.0, START):
         write(tmp_path, [(start, [node("n1")], []), (start + 60, [node("n1")], [])])
     with pytest.raises(RecordingError, match=r"a clock was wrong .*: choose the time with --last and --end"):
@@ -302,7 +302,7 @@ def test_recording_of_a_clock_that_was_wrong_is_replayed_in_part_or_not_at_all(t
     assert read_recording(tmp_path, last_seconds=60.0).start == START
 
 
-def test_full_disk_is_not_filled_with_files_that_hold_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_is_not_filled_with_empty_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     times = [START]
     many = tuple(pod(f"web-{number}", controller=f"w{number}") for number in range(200))
 
@@ -339,7 +339,7 @@ def test_part_of_a_recording_is_selected_by_time(tmp_path: Path) -> None:
         read_recording(tmp_path, end=START - 60)
 
 
-def test_recorder_leaves_out_what_is_not_known_and_outlives_a_full_disk(tmp_path: Path) -> None:
+def test_recorder_writes_nothing_while_facts_are_unknown_and_survives_write_errors(tmp_path: Path) -> None:
     times, away = [START], Unknown("the API server is away")
     known = ClusterState(nodes=Observed((node("n1"),), START), pods=Observed((pod("web", node="n1"),), START))
     current = [ClusterState(nodes=away, pods=away)]
