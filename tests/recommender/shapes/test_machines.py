@@ -56,14 +56,14 @@ KIND = made_past(PastPlan(days=0.01, nodes=1)).pod_kinds[0]
 
 def pod(number: int, cpu: int, memory: int, selector: Mapping[str, str] | None = None) -> ClusterPod:
     """Return a pod that requests CPU in milli and memory in MiB."""
-    asked = {"cpu": cpu, "memory": memory << 20}
+    requests = {"cpu": cpu, "memory": memory << 20}
     scheduling = replace(NO_CONSTRAINTS, node_selector=tuple(sorted((selector or {}).items())))
     facts = KIND.facts
     assert facts is not None
     return replace(
         KIND,
         name=f"p{number}",
-        resources=replace(KIND.resources, requests=asked, non_zero_requests=asked),
+        resources=replace(KIND.resources, requests=requests, non_zero_requests=requests),
         facts=replace(facts, scheduling=scheduling),
     )
 
@@ -139,7 +139,7 @@ def test_more_shapes_never_cost_more(pods: list[tuple[int, int, dict[str, str] |
     assert costs == sorted(costs, reverse=True)
 
 
-def test_pod_that_fits_on_no_machine_is_named_with_what_it_lacks() -> None:
+def test_pod_that_fits_on_no_machine_is_named_with_the_reason() -> None:
     needs_gpu = pod(1, 100, 100, {"gpu": "yes"})
     found = chosen(history((pod(0, 100, 100), needs_gpu)), groups_of(), 3)
     assert isinstance(found, NoChoice)
@@ -148,7 +148,7 @@ def test_pod_that_fits_on_no_machine_is_named_with_what_it_lacks() -> None:
     assert "didn't match Pod's node affinity/selector" in homeless
 
 
-def test_cheaper_machines_that_a_pod_of_another_hour_does_not_fit_on_are_not_named() -> None:
+def test_cheaper_machines_that_do_not_fit_a_pod_of_another_hour_are_not_chosen() -> None:
     rare = pod(1, 100, 100, {"disk": "nvme"})
     packed = history(tuple(pod(number, 1000, 1000) for number in range(20)))
     found = chosen(replace(packed, kinds=(*packed.kinds, rare)), groups_of(), 1)
@@ -156,9 +156,9 @@ def test_cheaper_machines_that_a_pod_of_another_hour_does_not_fit_on_are_not_nam
     assert set(found.counts) == {"disks"}
 
 
-def test_peaks_are_those_of_each_resource() -> None:
+def test_each_resource_has_its_own_peak() -> None:
     past = made_past(PastPlan(days=0.05, nodes=2))
-    cores, memory = (replace(KIND, resources=pod(0, *asked).resources) for asked in ((4000, 1), (1, 4000)))
+    cores, memory = (replace(KIND, resources=pod(0, *requests).resources) for requests in ((4000, 1), (1, 4000)))
     moments = (
         RecordedPod(0, START + 60, START + 60, START + 120, "node-0"),
         RecordedPod(1, START + 180, START + 180, START + 240, "node-0"),
@@ -168,12 +168,12 @@ def test_peaks_are_those_of_each_resource() -> None:
     assert [len(peak.pods) for peak in found.peaks] == [1, 1]
 
 
-def test_pods_outside_of_groups_need_no_machine() -> None:
+def test_pods_outside_all_groups_need_no_machine() -> None:
     past = made_past(PastPlan(days=0.05, nodes=2))
     assert not any(peak.pods for peak in history_of_recording(past, {}).peaks)
 
 
-def test_pods_with_volumes_are_packed_like_others_and_the_notes_say_so() -> None:
+def test_pods_with_volumes_are_packed_like_others_with_a_note() -> None:
     database = pod(0, 1000, 1024)
     assert database.facts is not None
     scheduling = replace(database.facts.scheduling, claims=("data-db-0",))
@@ -186,7 +186,7 @@ def test_pods_with_volumes_are_packed_like_others_and_the_notes_say_so() -> None
     assert note.startswith("The volumes of 1 pod are not looked at")
 
 
-def test_nodes_with_pods_that_have_resource_claims_are_left_out_and_the_notes_say_so() -> None:
+def test_nodes_with_pods_that_have_resource_claims_are_left_out_with_a_note() -> None:
     trainer = pod(0, 1000, 1024)
     assert trainer.facts is not None
     scheduling = replace(trainer.facts.scheduling, resource_claims=("gpu",))
@@ -218,7 +218,7 @@ def test_pending_pods_that_fit_nowhere_do_not_hide_the_machines_for_all_others(c
     assert "node affinity/selector" in note
 
 
-def test_a_pending_pod_counts_if_one_like_it_has_a_node() -> None:
+def test_a_pending_pod_counts_if_an_equal_pod_has_a_node() -> None:
     pods = tuple(pod(number, 100, 100, {"gpu": "yes"}) for number in range(2))
     now = history_of_now((), (replace(pods[0], node="n1"), pods[1]), {"n1": "a"}, START)
     kept = with_pods_that_fit(now, groups_of(), groups_of())
@@ -236,7 +236,7 @@ def test_a_pending_pod_counts_if_one_like_it_has_a_node() -> None:
         ("&one {name: a, price: 1, template: {cpu: 4, memory: 1Gi}}\n- *one", "'a'"),
     ],
 )
-def test_catalogue_that_cannot_be_followed_is_refused(entry: str, message: str) -> None:
+def test_invalid_catalogue_is_refused(entry: str, message: str) -> None:
     with pytest.raises(DocumentError) as refused:
         read_catalogue(f"{HEAD}- {entry}\n", "shapes.yaml")
     assert any(message in str(problem) for problem in refused.value.problems)
@@ -250,7 +250,7 @@ def test_catalogue_with_more_shapes_than_can_be_compared_is_refused() -> None:
         read_catalogue(f"{HEAD}{entries}", "shapes.yaml")
 
 
-def test_shapes_that_another_one_replaces_at_no_higher_price_are_left_out() -> None:
+def test_shapes_that_another_replaces_at_no_higher_price_are_left_out() -> None:
     shapes = {
         "a": "price: 1, template: {cpu: 4, memory: 16Gi}",
         "dearer": "price: 1.1, template: {cpu: 4, memory: 16Gi}",
@@ -281,17 +281,17 @@ def test_the_unit_of_prices_makes_no_difference_to_the_lower_bound(unit: float) 
     assert same.bound == pytest.approx(found.bound * unit, rel=1e-5)
 
 
-def test_without_a_lower_bound_nothing_is_said_about_other_machines() -> None:
+def test_other_machines_are_not_mentioned_without_a_lower_bound() -> None:
     known, unknown = (MachineChoice({"one": 2}, 0.6, bound, ()) for bound in (0.6, 0.0))
-    told = [
+    messages = [
         shapes_message(ShapeReport("made", (), 2, (ShapeCount("one", 2, 0.6),), each, 2, 0.9, (), ()))
         for each in (known, unknown)
     ]
     less = "2 of one hold every peak for 0.60 an hour, 33.3% less than the present nodes"
-    assert told == [f"{less}; no machines of the catalogue could for less.", f"{less}."]
+    assert messages == [f"{less}; no machines of the catalogue could for less.", f"{less}."]
 
 
-def test_nodes_that_cost_as_much_together_as_a_machine_are_not_replaced_by_it() -> None:
+def test_nodes_are_not_replaced_by_a_machine_of_the_same_cost() -> None:
     (group,) = groups_of(HEAD + "- {name: one, price: 0.3, template: {cpu: 8, memory: 16Gi}}\n")
     assert group.template is not None
     nodes = tuple(replace(group.template.node, name=f"n{number}") for number in range(2))
@@ -379,7 +379,7 @@ def clusters(draw: st.DrawFn) -> tuple[Peak, dict[str, float]]:
 
 @given(cluster=clusters(), has_daemon=st.booleans())
 @settings(max_examples=150, deadline=None)
-def test_machines_that_are_not_judged_would_not_have_been_named(
+def test_machines_skipped_by_the_consolidation_do_not_change_the_result(
     cluster: tuple[Peak, dict[str, float]], *, has_daemon: bool
 ) -> None:
     """Judging every machine for every node gives the same answer."""
@@ -409,7 +409,7 @@ def _of_all(groups: list[NodeGroup], nodes: Any, _machines: object, most: int) -
         yield Consolidation(tuple(node.name for node in nodes), best, least[1], len(pods), paid - least[0])
 
 
-def test_a_price_that_is_all_but_nothing_is_packed_like_any_other() -> None:
+def test_a_tiny_price_is_handled_like_any_other() -> None:
     groups = [replace(group, price=5e-324 if group.name == "small" else group.price) for group in groups_of()]
     found = chosen(history(tuple(pod(number, 700, 1500) for number in range(9))), groups, 2)
     assert isinstance(found, MachineChoice)

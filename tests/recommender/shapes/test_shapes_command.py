@@ -87,7 +87,7 @@ def test_nodes_are_consolidated_on_one_machine(capsys: pytest.CaptureFixture[str
     assert {len(each["nodes"]) for each in found["consolidations"]} <= {1, 2}
 
 
-def test_pods_without_a_machine_end_with_no(
+def test_pods_without_a_machine_end_with_exit_status_1(
     capsys: pytest.CaptureFixture[str], flags: list[str], tmp_path: Path
 ) -> None:
     (tmp_path / "catalogue.yaml").write_text(
@@ -102,7 +102,7 @@ def test_pods_without_a_machine_end_with_no(
 
 
 @pytest.mark.parametrize("end", ["now", "-1m"])
-def test_the_end_of_a_recording_may_be_a_time_ago(
+def test_the_end_of_a_recording_may_be_given_as_a_duration_ago(
     capsys: pytest.CaptureFixture[str], flags: list[str], tmp_path: Path, end: str
 ) -> None:
     recording = ("--recording", str(record(PAST, tmp_path / "recording")))
@@ -119,7 +119,7 @@ def test_the_end_of_a_recording_may_be_a_time_ago(
         (("--recording", "missing"), "cannot be read"),
     ],
 )
-def test_flags_that_cannot_be_followed_are_refused(
+def test_invalid_flags_are_refused(
     capsys: pytest.CaptureFixture[str], flags: list[str], more: tuple[str, ...], message: str
 ) -> None:
     status, out, err = run(capsys, *flags, *more)
@@ -142,7 +142,7 @@ def test_error_of_a_catalogue_names_its_line(
     assert "catalogue.yaml:6" in err
 
 
-def test_of_a_large_catalogue_the_shapes_that_hold_pods_for_the_least_are_combined(
+def test_only_the_cheapest_shapes_of_a_large_catalogue_are_combined(
     capsys: pytest.CaptureFixture[str], flags: list[str], tmp_path: Path
 ) -> None:
     flags = [*flags, "--recording", str(record(PAST, tmp_path / "recording")), "--max-shapes", "2"]
@@ -157,7 +157,7 @@ def test_of_a_large_catalogue_the_shapes_that_hold_pods_for_the_least_are_combin
     assert any("shapes, the 64 that hold a kind of pod for the least are combined" in note for note in many["notes"])
 
 
-def test_sentences_are_no_wider_than_80_columns_and_agree_with_the_number_of_machines(
+def test_sentences_fit_80_columns_and_agree_with_the_number_of_machines(
     capsys: pytest.CaptureFixture[str], flags: list[str], tmp_path: Path
 ) -> None:
     past = str(record(made_past(PastPlan(days=0.1, nodes=1)), tmp_path / "recording"))
