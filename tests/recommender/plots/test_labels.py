@@ -16,7 +16,7 @@ from tests.support.overlaps import outside, overlaps
 
 
 @given(st.lists(st.tuples(st.floats(0.9, 1.0), st.floats(0.001, 100.0)), min_size=2, max_size=16))
-def test_labels_of_points_that_lie_on_each_other_do_not_overlap(points: list[tuple[float, float]]) -> None:
+def test_labels_of_overlapping_points_do_not_overlap(points: list[tuple[float, float]]) -> None:
     figure = Figure(figsize=(5, 4), dpi=100)
     axes = figure.add_subplot()
     axes.set_yscale("log")
@@ -43,7 +43,7 @@ def test_an_axis_ends_at_twice_the_usual_largest_value(values: list[float], top:
     assert usual_top(values) == top
 
 
-def test_what_is_cut_off_is_said() -> None:
+def test_values_that_are_cut_off_are_marked() -> None:
     axes = Figure().add_subplot()
     values = np.array([10.0, np.nan, 137.0])
     mark_cut_off(axes, np.arange(3.0), values, 200.0)
@@ -52,7 +52,7 @@ def test_what_is_cut_off_is_said() -> None:
     assert [each.get_text() for each in axes.texts] == ["▲ 137"]
 
 
-def test_a_judge_of_pictures_sees_labels_over_each_other_and_those_that_are_cut() -> None:
+def test_the_checks_detect_overlapping_and_cut_labels() -> None:
     figure = Figure(figsize=(4, 2), dpi=100)
     figure.text(0.5, 0.5, "one")
     figure.text(0.51, 0.52, "other")

@@ -76,7 +76,7 @@ def replay_report(*, nasty: bool) -> Any:  # noqa: ANN401 - likewise
 
 
 @pytest.mark.parametrize("nasty", [False, True], ids=["ordinary", "nasty"])
-def test_a_replay(drawn: list[Figure], tmp_path: Path, *, nasty: bool) -> None:
+def test_a_replay_plot_is_readable(drawn: list[Figure], tmp_path: Path, *, nasty: bool) -> None:
     write_replay_plot(replay_report(nasty=nasty), tmp_path / "x.png")
     judge(drawn[0])
     nodes, costs = drawn[0].axes
@@ -85,7 +85,7 @@ def test_a_replay(drawn: list[Figure], tmp_path: Path, *, nasty: bool) -> None:
     assert [mark.split(";")[0] for mark in marks(drawn[0])] == (["▲ 5,000", "▲ 16,800,000"] if nasty else [])
 
 
-def test_the_axes_of_a_replay_say_days_hours_and_whole_nodes(drawn: list[Figure], tmp_path: Path) -> None:
+def test_the_axes_of_a_replay_show_days_hours_and_whole_nodes(drawn: list[Figure], tmp_path: Path) -> None:
     report = replay_report(nasty=False)
     for seconds in (600_000.0, 7200.0):
         report.start, report.end = 1_790_812_800.0, 1_790_812_800.0 + seconds
@@ -101,7 +101,7 @@ def test_the_axes_of_a_replay_say_days_hours_and_whole_nodes(drawn: list[Figure]
         judge(figure)
 
 
-def test_the_time_that_is_not_recorded_is_marked_in_a_replay(drawn: list[Figure], tmp_path: Path) -> None:
+def test_unrecorded_time_is_marked_in_a_replay(drawn: list[Figure], tmp_path: Path) -> None:
     report = replay_report(nasty=False)
     write_replay_plot(report, tmp_path / "x.png")
     report.gaps = (RecordingGap(86_400.0, 172_800.0), RecordingGap(300_000.0, 310_000.0))
@@ -113,7 +113,7 @@ def test_the_time_that_is_not_recorded_is_marked_in_a_replay(drawn: list[Figure]
 
 
 @pytest.mark.parametrize("name", ["a$b$", "a$b", r"$\frac$", r"a\$b", "^_{"])
-def test_a_name_is_drawn_as_it_is(tmp_path: Path, name: str) -> None:
+def test_a_name_with_markup_is_drawn_literally(tmp_path: Path, name: str) -> None:
     report = replay_report(nasty=False)
     report.policies = tuple(replace(one, name=name) for one in report.policies)
     report.verdict.reason, report.verdict.use = f"{name} is cheaper", name
@@ -122,7 +122,7 @@ def test_a_name_is_drawn_as_it_is(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("nasty", [False, True], ids=["ordinary", "nasty"])
-def test_the_allocation_of_gpus(drawn: list[Figure], tmp_path: Path, *, nasty: bool) -> None:
+def test_the_plot_of_the_allocation_of_gpus_is_readable(drawn: list[Figure], tmp_path: Path, *, nasty: bool) -> None:
     names = ["gpu-fragmentation", "fgd", *(f"other-{place}{LONG}" for place in range(18 if nasty else 2))]
     curves = {name: [np.minimum(np.arange(131.0), 96.0 - 5 * place)] * 3 for place, name in enumerate(names)}
     write_gpu_plot(curves, tmp_path / "x.png")
@@ -156,7 +156,7 @@ def fleet_day(*, follows_forecast: bool, nasty: bool) -> Any:  # noqa: ANN401 - 
 
 
 @pytest.mark.parametrize("nasty", [False, True], ids=["ordinary", "nasty"])
-def test_the_day_of_the_demo(drawn: list[Figure], tmp_path: Path, *, nasty: bool) -> None:
+def test_the_plot_of_the_day_of_the_demo_is_readable(drawn: list[Figure], tmp_path: Path, *, nasty: bool) -> None:
     days = (fleet_day(follows_forecast=False, nasty=nasty), fleet_day(follows_forecast=True, nasty=nasty))
     reason = "the model quantile was short in 0.3% of the last day; " * (6 if nasty else 1)
     choice = Facts(reason=reason, headroom_ratio=0.2, is_made=True)
@@ -167,7 +167,7 @@ def test_the_day_of_the_demo(drawn: list[Figure], tmp_path: Path, *, nasty: bool
 
 
 @pytest.mark.parametrize("nasty", [False, True], ids=["ordinary", "nasty"])
-def test_the_sizes_of_a_workload(
+def test_the_plot_of_the_sizes_of_a_workload_is_readable(
     drawn: list[Figure], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, nasty: bool
 ) -> None:
     random = np.random.default_rng(3)
@@ -202,7 +202,7 @@ class SimpleWorkload(str):
     __slots__ = ()
 
 
-def test_a_backtest_with_one_absurd_step(drawn: list[Figure], tmp_path: Path) -> None:
+def test_a_backtest_plot_with_one_absurd_step_is_readable(drawn: list[Figure], tmp_path: Path) -> None:
     load = daily_load(24 * 10, 3600.0)
     load[190], load[100:110] = 1e6, np.nan
     write_backtest_plot(replayed(load, step_seconds=3600.0, models=LIGHT[:2]), tmp_path / "x.png")

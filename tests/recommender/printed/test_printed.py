@@ -67,7 +67,7 @@ def test_the_document_has_every_key() -> None:
     }
 
 
-def test_what_has_no_value_is_null() -> None:
+def test_keys_without_a_value_are_null() -> None:
     items = recommendation_list([Record("", "", NOW, Status.ERROR, "wrong")], NOW)["items"]
     assert items == [
         {
@@ -102,7 +102,7 @@ def test_the_table_aligns_its_columns() -> None:
     ]
 
 
-def test_what_stands_beside_a_target_is_not_repeated_and_nothing_else_is_cut() -> None:
+def test_messages_shown_beside_a_target_are_not_repeated_and_nothing_else_is_cut() -> None:
     paused = "paused by the annotation tidewatch.io/paused"
     record = replace(
         RECORD,
@@ -129,7 +129,7 @@ def test_colour_changes_nothing_else() -> None:
     assert [line.split() for line in painted.splitlines()] == [line.split() for line in as_text([RECORD]).splitlines()]
 
 
-def test_text_of_others_cannot_control_the_terminal() -> None:
+def test_foreign_text_cannot_control_the_terminal() -> None:
     hostile = Record("a", "proportional", NOW, Status.ERROR, "\x1b[2J\nnew line", steps=(Step("x", 1, "\x1b]0;t\x07"),))
     text = as_text([hostile])
     assert "\x1b" not in text
@@ -156,7 +156,7 @@ def test_money_has_cents_or_four_digits_and_a_lower_bound_is_not_rounded_up(
     assert (money_text(amount), money_text(amount, is_lower_bound=True)) == (exact, at_least)
 
 
-def test_the_sections_of_cluster_sizes_stand_for_their_summary_and_their_notes() -> None:
+def test_the_sections_of_cluster_sizes_replace_their_summary_and_notes() -> None:
     kept = (KeptNode("n1", "a", "NotUnderutilized: 72% of cpu"),)
     answer = ClusterSizeAnswer(kept=kept, notes=("one note", "another"))
     record = Record(
@@ -182,11 +182,11 @@ def test_sizes_of_containers_are_listed() -> None:
     assert "  coredns requests: cpu 100m, memory 70Mi" in text
 
 
-def test_an_empty_list_says_so() -> None:
+def test_an_empty_list_is_printed_as_a_sentence() -> None:
     assert as_text([]) == "There are no recommendations."
 
 
-def test_the_log_line_has_what_is_known() -> None:
+def test_the_log_line_contains_only_known_fields() -> None:
     assert log_fields(RECORD) == {
         "recommendation": "coredns",
         "status": "ok",

@@ -40,11 +40,11 @@ def test_without_a_forecast_the_keys_of_the_kind_are_null() -> None:
     assert {key: found[key] for key in keys} == dict.fromkeys(keys)
 
 
-def test_other_kinds_lack_these_keys() -> None:
+def test_other_kinds_lack_the_keys_of_predictions() -> None:
     assert "load" not in item(record(None, "proportional"))
 
 
-def test_the_text_says_what_is_predicted_by_which_model_and_how_it_did() -> None:
+def test_the_text_shows_the_prediction_its_model_and_its_record() -> None:
     text = as_text([record(PREDICTION)])
     for line in (
         "load      180000 now, 210000 expected at 1970-01-01T00:19:00Z (median 201000, quantile 0.95 210000)",
@@ -55,7 +55,7 @@ def test_the_text_says_what_is_predicted_by_which_model_and_how_it_did() -> None
         assert f"  {line}\n" in f"{text}\n"
 
 
-def test_the_text_of_a_model_without_a_forecast_has_the_observed_load_alone() -> None:
+def test_the_text_of_a_model_without_a_forecast_shows_only_the_observed_load() -> None:
     text = as_text([record(Prediction(PredictedLoad(180.0, None, None), "reactive", "there is no history yet"))])
     assert "  load   180 now\n  model  reactive: there is no history yet" in text
 
@@ -89,13 +89,13 @@ def test_the_targets_of_a_recommendation_are_one_line_and_a_table_with_the_worst
     ]
 
 
-def test_a_refused_target_says_why() -> None:
+def test_a_refused_target_is_shown_with_the_reason() -> None:
     refused = TargetOutcome(TargetReference("apps/v1", "Deployment", "shop", "web-2"), 8, TargetAction.REFUSED)
     records = [target(1), replace(target(2), targets=(replace(refused, message="it has an HPA"),))]
     assert "quantile/load, refused: it has an HPA\n" in as_text(records)
 
 
-def test_ten_thousand_targets_are_a_text_that_can_be_read() -> None:
+def test_ten_thousand_targets_are_printed_in_a_short_table() -> None:
     lines = as_text([target(number) for number in range(10_000)], width=100).splitlines()
     assert len(lines) < 60
     assert lines[-1] == "  and 9950 more: -o json has all of them"

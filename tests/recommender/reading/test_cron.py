@@ -108,7 +108,7 @@ def test_other_texts_are_refused(text: str, message: str) -> None:
         ("5/15 * * * *", "write 5-59/15, or 5 alone"),
     ],
 )
-def test_the_repair_is_an_expression_that_works(text: str, fix: str) -> None:
+def test_the_suggested_fix_is_a_valid_expression(text: str, fix: str) -> None:
     with pytest.raises(CronError) as caught:
         parse_cron(text)
     assert caught.value.fix == fix
@@ -131,12 +131,12 @@ def test_the_repair_is_an_expression_that_works(text: str, fix: str) -> None:
         ("0 0 */2 * sun", "2026-11-15T00:00:00", True),
     ],
 )
-def test_a_minute_is_included_or_not(text: str, moment: str, *, expected: bool) -> None:
+def test_expressions_match_the_right_minutes(text: str, moment: str, *, expected: bool) -> None:
     assert parse_cron(text).matches(datetime.fromisoformat(moment)) is expected
 
 
 @given(text=st.text(alphabet="0123456789*/-, monjaf?@", max_size=30))
-def test_any_text_is_an_expression_with_times_or_an_error(text: str) -> None:
+def test_any_text_is_an_expression_that_matches_some_time_or_an_error(text: str) -> None:
     try:
         found = parse_cron(text)
     except CronError:
