@@ -45,7 +45,7 @@ def test_another_api_group_is_another_target() -> None:
     assert rivals(found)["a"] == {}
 
 
-def test_the_last_good_version_stands_in_for_a_refused_entry() -> None:
+def test_the_last_good_version_replaces_a_refused_entry() -> None:
     good = read(entry("a", "maxStep: 1"), entry("b"))
     broken = read(entry("a", "maxStep: x"), entry("b", "maxStep: 7"), top="staleAfter: 90s\n")
     found = with_last_good(broken, good)

@@ -142,7 +142,7 @@ def test_an_impossible_remembered_value_is_forgotten(last: LastValue) -> None:
     assert (record.status, record.replicas) == (Status.STALE, None)
 
 
-def test_constraints_come_after_the_calculation_and_the_last_one_that_changed_the_value_binds() -> None:
+def test_constraints_follow_the_calculation_and_the_last_that_changes_the_value_binds() -> None:
     record = decide(braked(max_step=None, max_changes_per_hour=1), asks_for(9), inputs(), remembers(4, NOW - 60), NOW)
     assert [step.step for step in record.record.steps] == ["linear/nodes", "maxChangesPerHour"]
     assert (record.record.replicas, record.record.binding) == (4, "maxChangesPerHour")

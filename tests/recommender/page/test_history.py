@@ -43,7 +43,7 @@ def test_a_day_without_a_change_is_one_short_line() -> None:
     assert re.fullmatch(r"M44 [\d.]+h0H632", chart.recommended)
 
 
-def test_a_value_that_held_until_a_gap_is_drawn_until_there() -> None:
+def test_a_value_before_a_gap_is_drawn_until_the_gap() -> None:
     chart = chart_of(points(2, 2, None, 2))
     assert chart is not None
     assert re.fullmatch(r"M[\d.]+ [\d.]+h0H[\d.]+M632 [\d.]+h0", chart.recommended)

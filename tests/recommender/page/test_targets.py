@@ -60,7 +60,7 @@ def answer(handled: PageHandler, query: str = "", path: str = "/") -> Response:
     return route.handle(Request("GET", path, query))
 
 
-def test_the_sums_are_those_of_all_targets() -> None:
+def test_the_sums_cover_all_targets() -> None:
     refused = TargetOutcome(ten_thousand()[0].targets[0].target, 5, TargetAction.REFUSED)
     records = (target(1, replicas=9), target(2), target(3, Status.ERROR), replace(target(4), targets=(refused,)))
     found = sums_of(records)

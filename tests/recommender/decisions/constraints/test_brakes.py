@@ -179,7 +179,7 @@ def test_a_size_set_by_hand_during_a_pause_is_kept() -> None:
     assert (target.action, target.message) == (TargetAction.NONE, "paused by the configuration")
 
 
-def test_a_pause_of_increases_lets_decreases_through() -> None:
+def test_a_pause_of_increases_allows_decreases() -> None:
     target = decide(braked(paused=UP), asks_for(2), inputs(8), remembers(5), NOW).record.targets[0]
     assert target.action is TargetAction.SCALE
 

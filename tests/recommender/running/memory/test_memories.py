@@ -113,9 +113,7 @@ def policy(capacity: float, time: float = 1.7e9, held_until: float | None = None
     ],
     ids=["moved-a-little", "moved", "a-hold-begins", "a-hold-is-over", "a-new-wish", "forgotten"],
 )
-def test_a_memory_is_written_only_if_it_changed_by_more_than_each_poll_changes_it(
-    own: PolicyMemory | None, *, is_written: bool
-) -> None:
+def test_a_memory_is_written_only_after_significant_changes(own: PolicyMemory | None, *, is_written: bool) -> None:
     store = Store()
     memories = Memories(store)
     memories.load("good")
