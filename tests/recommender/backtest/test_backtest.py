@@ -223,7 +223,7 @@ def test_a_perfect_forecast_beats_headroom_and_is_best_in_hindsight() -> None:
 
 
 def test_the_best_in_hindsight_has_the_same_limits_as_auto() -> None:
-    """Its room is scaled to the cost of auto, but not beyond what a forecast may ask for."""
+    """Its room is scaled to the cost of auto, but not beyond what a forecast may request."""
     hours = np.arange(24 * 6 * 4)
     load = 100.0 + hours / 10
     load[hours % 36 == 35] *= 1.5 + hours[hours % 36 == 35] / 1000

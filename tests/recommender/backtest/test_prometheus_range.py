@@ -157,7 +157,7 @@ def test_values_that_may_still_change_are_requested_again(tmp_path: Path) -> Non
 
 
 def test_values_that_arrive_late_are_requested_again(tmp_path: Path) -> None:
-    """As from a store that receives them after a while, or if the clock of this machine is ahead."""
+    """A store may receive them after a while, or the clock of this machine may be ahead."""
     server, now = Recorded(), AT + STEP * 30.0
     server.newest = AT // STEP + 12
     assert read(server, tmp_path, 0, 29, now) == list(range(13))

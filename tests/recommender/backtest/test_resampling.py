@@ -61,7 +61,7 @@ def test_samples_are_resampled_to_a_grid(
 
 
 def test_a_time_without_a_sample_can_be_part_of_a_load() -> None:
-    """As in the answer to a range query, which has each step of the range."""
+    """The answer to a range query has each step of the range."""
     values, times = np.array([1.0, NAN, NAN, 4.0]), 60.0 * np.arange(4, dtype=np.float64)
     trace = RecordedLoad("http://prometheus: load", times, values, is_sample=np.array([True, True, False, True]))
     np.testing.assert_array_equal(resampled(trace, None, Missing.ZERO).values[0], [1, NAN, 0, 4])

@@ -1,4 +1,4 @@
-"""Two real Prometheus servers behind one recommender: what one of them does harms no entry of the other one."""
+"""Two real Prometheus servers behind one recommender: neither affects entries of the other one."""
 
 from __future__ import annotations
 

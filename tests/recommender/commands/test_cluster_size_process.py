@@ -1,4 +1,4 @@
-"""When a running recommender with a cluster size is killed, its timers continue."""
+"""Timers of a cluster size continue after the recommender was killed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A running recommender that is killed continues with the models that it had chosen."""
+"""A recommender that is killed continues after its restart with the models that it had chosen."""
 
 from __future__ import annotations
 

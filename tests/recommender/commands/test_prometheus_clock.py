@@ -1,4 +1,4 @@
-"""A Prometheus has a wrong clock for a time: no size is written from its answers, and afterwards all is as before."""
+"""While Prometheus has a wrong clock, no size is written from its answers; afterwards, sizes are written again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names in Prometheus may be any text: no output of `sizes` passes on what terminals and spreadsheets act on."""
+"""Names in Prometheus may be any text: outputs of `sizes` never control terminals or spreadsheets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recommendations of one target name each other, and the last good version stands in for a refused entry."""
+"""Recommendations of one target name each other, and the last good version replaces a refused entry."""
 
 from __future__ import annotations
 

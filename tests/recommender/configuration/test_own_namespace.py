@@ -1,4 +1,4 @@
-"""Another autoscaler is also looked for in the recommender's own namespace."""
+"""Other autoscalers are also looked for in the recommender's own namespace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of the tests of decisions: one recommendation, one target, inputs of a stated age."""
+"""Test data of decisions: one recommendation, one target, and inputs of a given age."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A statement that is called certain is true for every memory that the controller may have."""
+"""A next size that is reported as certain is right for every memory that the controller may have."""
 
 from __future__ import annotations
 

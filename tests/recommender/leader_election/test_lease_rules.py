@@ -1,4 +1,4 @@
-"""Decisions of an elector, without a server: tables of cases, and two electors with any course of events."""
+"""Decisions of an elector, without a server: tables of cases, and two electors with random events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The output `resize` with an API server that is reduced to its answers."""
+"""The output `resize` with an API server that returns prepared answers."""
 
 from __future__ import annotations
 

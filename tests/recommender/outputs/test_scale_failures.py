@@ -15,7 +15,7 @@ from tests.support.apiserver_kinds import DEPLOYMENTS
 
 
 class Chaos:
-    """A world in which calls fail at random, others change the target, and the wall clock jumps."""
+    """A cluster in which calls fail at random, others change the target, and the wall clock jumps."""
 
     def __init__(self, seed: int, staleness: float) -> None:
         self.chance = random.Random(seed)

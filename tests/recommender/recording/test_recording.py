@@ -161,7 +161,7 @@ def test_a_pod_that_another_process_lists_later_has_not_ended(tmp_path: Path) ->
 
 
 def test_a_node_has_one_life_at_a_time_even_if_two_files_overlap(tmp_path: Path) -> None:
-    """As after the clock was set back: the second file lacks a node when it begins, and the first one has it later."""
+    """After the clock was set back, the second file lacks a node at its start, and the first one has it later."""
     known, other = node("n1"), node("n2", created=START)
     write(tmp_path, [(START + HOUR * hour, [known, other], []) for hour in range(3)])
     write(tmp_path, [(START + 60, [known], []), *[(START + at, [known, other], []) for at in (120, 4 * HOUR)]])

@@ -1,4 +1,4 @@
-"""A look at removable nodes checks a few of them, and removes what checking all of them would remove."""
+"""The replay checks a few removable nodes at a time, and removes what it would if it checked all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spot machines in a replay: interruptions stated by the operator, another group in the meantime, and the way back."""
+"""Spot machines in a replay: stated interruptions, another group in the meantime, and the return to spot."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ def test_a_configuration_that_cannot_be_served_is_refused_at_startup(
 
 
 def test_a_key_of_another_certificate_is_named(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """gRPC's own lines are four, and name neither file."""
+    """gRPC itself logs four lines, which name neither file."""
     (tmp_path / "r.yaml").write_text(CONFIGURATION.replace("EXPANDER", "least-waste"))
     one, other = (Authority(tmp_path / name).server() for name in ("one", "other"))
     for key, message in (

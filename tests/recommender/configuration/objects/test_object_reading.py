@@ -1,4 +1,4 @@
-"""The spec of an object is read as an entry of the file, for its own namespace, with queries that see no other one."""
+"""The spec of an object is read as an entry of the file for its own namespace, with queries limited to it."""
 
 from __future__ import annotations
 

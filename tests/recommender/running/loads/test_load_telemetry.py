@@ -1,4 +1,4 @@
-"""Metrics of loads come and go with their recommendations."""
+"""Metrics of loads are created and removed with their recommendations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memories in the format before schema version 5: files that this version wrote are read once and written anew."""
+"""Memories in the format before schema version 5: files that a former version wrote are read once and rewritten."""
 
 from __future__ import annotations
 

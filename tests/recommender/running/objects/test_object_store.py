@@ -1,4 +1,4 @@
-"""Objects beyond the limit of their namespace are kept by name only, and come back whole."""
+"""Objects beyond the limit of their namespace are kept by name only, and are fetched once there is room."""
 
 from __future__ import annotations
 

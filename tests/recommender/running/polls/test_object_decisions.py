@@ -1,4 +1,4 @@
-"""Objects beside the file in the loop: the file wins, a change of one object harms no other, look-ups take turns."""
+"""Objects and the file in the loop: the file wins, a changed object does not affect others, look-ups take turns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A first list without objects after a restart, through the whole loop: what the memory knows is not undone."""
+"""An empty first list after a restart, through the whole loop, does not undo what is remembered."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def _always(calculate: Calculate, _target: TargetReference | None) -> Calculate:
 
 @dataclass
 class World:
-    """All the surroundings of the loop."""
+    """Everything that the loop interacts with."""
 
     calculate: dict[str, Calculate]
     leads: bool = True

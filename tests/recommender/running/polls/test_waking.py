@@ -117,7 +117,7 @@ def created(one: ClusterPod) -> float:
     return one.facts.created
 
 
-def lived_through(arrivals: Sequence[float], delay: float, poll_seconds: float, seconds: float) -> Cluster:
+def decisions_during(arrivals: Sequence[float], delay: float, poll_seconds: float, seconds: float) -> Cluster:
     """Return the decisions of so many seconds in a cluster whose pods were created at these times after the start."""
     pods = [
         pod(f"p{number}", "3", "1Gi", namespace="shop", controller="web", created=START + after)
@@ -157,7 +157,7 @@ def lived_through(arrivals: Sequence[float], delay: float, poll_seconds: float, 
     return world
 
 
-def first_looked_at(world: Cluster, name: str, came: float) -> float:
+def first_considered_at(world: Cluster, name: str, came: float) -> float:
     """Return when the pod was first considered, in seconds from the start."""
     return next(now - START for now, young in world.decisions if now >= START + came and name not in young)
 
@@ -177,13 +177,13 @@ def first_looked_at(world: Cluster, name: str, came: float) -> float:
 def test_a_decision_is_made_as_soon_as_a_pod_counts_and_otherwise_at_the_interval(
     arrivals: tuple[float, ...], delay: float, decided: tuple[float, ...]
 ) -> None:
-    world = lived_through(arrivals, delay, 10, decided[-1] + 1)
+    world = decisions_during(arrivals, delay, 10, decided[-1] + 1)
     assert [now - START for now, _ in world.decisions] == pytest.approx(decided, abs=TOLERANCE)
 
 
 def test_a_pod_that_arrives_in_an_idle_cluster_does_not_wait_for_the_interval() -> None:
-    world = lived_through((7.3,), 0, 60, 59)
-    assert first_looked_at(world, "p0", 7.3) == pytest.approx(7.3 + SETTLING_SECONDS, abs=TOLERANCE)
+    world = decisions_during((7.3,), 0, 60, 59)
+    assert first_considered_at(world, "p0", 7.3) == pytest.approx(7.3 + SETTLING_SECONDS, abs=TOLERANCE)
 
 
 @settings(max_examples=25, deadline=None)
@@ -195,11 +195,11 @@ def test_a_pod_that_arrives_in_an_idle_cluster_does_not_wait_for_the_interval() 
 def test_decisions_are_a_second_apart_and_consider_each_pod_within_a_second_after_it_counts(
     arrivals: list[float], delay: float, poll_seconds: float
 ) -> None:
-    world = lived_through(arrivals, delay, poll_seconds, 18)
+    world = decisions_during(arrivals, delay, poll_seconds, 18)
     times = [now for now, _ in world.decisions]
     assert all(later - earlier > 1 - 1e-3 for earlier, later in pairwise(times))
     # The pods stay, so only the first ones settle.
     settled = min(arrivals, default=0.0) + SETTLING_SECONDS
     for number, came in enumerate(arrivals):
         counts = max(came + delay, settled)
-        assert first_looked_at(world, f"p{number}", came) <= counts + 1 + TOLERANCE
+        assert first_considered_at(world, f"p{number}", came) <= counts + 1 + TOLERANCE

@@ -1,4 +1,4 @@
-"""Queries go to the backend of their entry, and no backend changes anything for another one."""
+"""Queries go to the backend of their entry, and no backend affects another one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Background work by backend: one backend that hangs or fails delays nothing of another one."""
+"""Background work by backend: a backend that hangs or fails does not delay another one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The age of a value is that of the samples behind it, and an answer with another time counts for that time."""
+"""A value is as old as the samples behind it, and an answer with another time counts for that time."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Marks of Machines to delete, with killed processes and failing servers: no mark outlives its removal.
 
-With a mark that stays, the next scale-down by anybody would delete a node that may hold pods by then.
+A leftover mark would let the next scale-down, whoever requests it, delete a node that may hold pods by then.
 """
 
 from __future__ import annotations
@@ -259,7 +259,7 @@ def test_marks_are_removed_even_after_mark_machines_was_disabled(option: bool | 
 
 
 def forbid_machines(world: MarkWorld) -> None:
-    """Forbid everybody to change Machines."""
+    """Forbid all changes of Machines."""
 
     def refuse(_method: str, path: str) -> None:
         if "/machines/" in path:

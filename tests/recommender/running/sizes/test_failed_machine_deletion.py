@@ -1,4 +1,4 @@
-"""The last look before a provider is asked to delete a failed machine."""
+"""The last checks before a provider is requested to delete a failed machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Usage is kept of so many containers; the namespaces take turns for the places."""
+"""Usage is kept for a limited number of containers, which the namespaces share in turn."""
 
 from __future__ import annotations
 

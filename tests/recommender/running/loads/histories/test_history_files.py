@@ -1,4 +1,4 @@
-"""Stored histories come back as they were, or are ignored as a whole."""
+"""Stored histories are restored unchanged, or are ignored as a whole."""
 
 from __future__ import annotations
 

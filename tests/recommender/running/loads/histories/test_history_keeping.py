@@ -1,4 +1,4 @@
-"""Histories come and go with their recommendations."""
+"""Histories are created and removed with their recommendations."""
 
 from __future__ import annotations
 

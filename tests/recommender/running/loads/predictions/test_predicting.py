@@ -1,4 +1,4 @@
-"""Each prediction names its model, and says why another model does not act."""
+"""Each prediction names its model, and why another model is not used."""
 
 from __future__ import annotations
 
