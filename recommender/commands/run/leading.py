@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Callable
 
-    from adapter.foundation.service.runtime.tasks import Tasks
+    from adapter.foundation.service.runtime.tasks import Stop, Tasks
     from adapter.foundation.sources.kubernetes.writing import ObjectClient
     from recommender.leader_election.lease_events import LeaseMetrics
     from recommender.running.effects.writes_at_shutdown import Writes
@@ -63,7 +63,13 @@ def begin_election(
         namespace=candidate.namespace, name=candidate.lease, identity=unique_identity(candidate.pod), timing=TIMING
     )
     elector = LeaseElector(objects, settings, WakingEvents(metrics, wake))
-    host.tasks.running("leader election", lambda stop: elector.run(stop.event))
+
+    def run(stop: Stop) -> None:
+        elector.run(stop.event)
+        # After a release, the process may serve for a while. A task that ended then would count as failed.
+        stop.event.wait()
+
+    host.tasks.running("leader election", run)
     host.on_stopping(lambda: release_after_writes(writes, elector))
     return elector
 
