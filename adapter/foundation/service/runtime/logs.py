@@ -48,6 +48,9 @@ def configure_logs(
     # Messages of the server and the HTTP client are only useful for debugging.
     for name in ("gunicorn.error", "urllib3", "kubernetes"):
         logging.getLogger(name).setLevel(logging.DEBUG if level == "debug" else logging.WARNING)
+    # Its warning about an answer that breaks off in a header has a traceback, and repeats with each request. The client
+    # that sent the request reports the failure, as a condition that begins and ends.
+    logging.getLogger("urllib3.connection").setLevel(logging.DEBUG if level == "debug" else logging.ERROR)
 
 
 def level_of_verbosity(verbosity: int) -> str:

@@ -7,6 +7,7 @@ import warnings
 from typing import TYPE_CHECKING
 
 import pytest
+import urllib3
 
 from adapter.foundation.service.runtime.logs import (
     MOST_CONDITIONS,
@@ -17,6 +18,7 @@ from adapter.foundation.service.runtime.logs import (
     fields,
     level_of_verbosity,
 )
+from tests.support.raw_server import Peer, raw_server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -103,7 +105,7 @@ class TestStateLog:
 class TestConfigureLogs:
     @pytest.fixture(autouse=True)
     def restored(self) -> Iterator[None]:
-        names = ("", "gunicorn.error", "urllib3", "kubernetes")
+        names = ("", "gunicorn.error", "urllib3", "urllib3.connection", "kubernetes")
         before = [(name, logging.getLogger(name).level) for name in names]
         handlers = logging.getLogger().handlers[:]
         # Commands that earlier tests ran in this process have captured them, in a way that ended with those tests.
@@ -137,3 +139,16 @@ class TestConfigureLogs:
         document = json.loads(stream.getvalue())
         assert document["level"] == "warning"
         assert "RuntimeWarning: overflow encountered in add" in document["message"]
+
+    @pytest.mark.parametrize("form", ["json", "text"])
+    def test_an_answer_that_breaks_off_in_a_header_is_not_a_traceback_for_each_request(self, form: str) -> None:
+        def cuts_in_a_header(peer: Peer) -> None:
+            peer.read()
+            peer.send(b"HTTP/1.1 502 Bad Gateway\r\nContent-Le")
+
+        stream = io.StringIO()
+        configure_logs(form, "info", stream)
+        with raw_server(cuts_in_a_header) as server, urllib3.PoolManager(retries=False) as pool:
+            assert pool.request("GET", server.url).status == 502
+        # Whoever sent the request says what became of it.
+        assert stream.getvalue() == ""
