@@ -6,12 +6,13 @@ a printed tree.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 import promql_parser as library
 
 from adapter.foundation.promql.regex_sizes import compiled_size, regexes_in
-from adapter.foundation.promql.tokens import nests_deeper_than
+from adapter.foundation.promql.tokens import TokenKind, nests_deeper_than, tokens_of
 from adapter.foundation.promql.tree import (
     Aggregation,
     Binary,
@@ -49,6 +50,14 @@ _LARGEST_REGEXES: Final = 100_000
 """Largest size of a query's regular expressions together: the parser compiles them, and lets no other thread run."""
 _DEEPEST_NESTING = 200
 """Deepest nesting: the parser recurses without a limit, and a few thousand levels would crash the process."""
+_MAY_PANIC: Final = re.compile(r"@|[0-9]{20}|[0-9]\.?e|inf|nan", re.IGNORECASE)
+"""What each query has that makes the parser panic: this is much faster to look for than its tokens."""
+_BEFORE_1970: Final = "@ -"
+_NUMBER: Final = r"(?:\. [0-9]+|[0-9]+(?:\.[0-9]*)?)(?:e(?: [+-] )?[0-9]+)?"
+_DURATION: Final = re.compile(rf"\boffset (?:[+-] )?({_NUMBER}|inf|nan)\b|(?:\[| :) ?({_NUMBER})\b", re.IGNORECASE)
+"""A number of seconds as a duration, in tokens with one space between them."""
+_LONGEST_SECONDS: Final = 2.0**64
+"""The duration from which on the parser panics; it refuses most shorter ones that are too long, too."""
 
 
 class UnreadableQueryError(ValueError):
@@ -59,12 +68,14 @@ def parse_query(query: str) -> Node:
     """Return the query's tree. Raises UnreadableQueryError."""
     if too_large := why_too_large(query) or why_regexes_too_large(query):
         raise UnreadableQueryError(too_large)
+    if _panics(query):
+        raise UnreadableQueryError("it has a time or duration out of range")
     try:
         return _node(library.parse(query))
     except (ValueError, OverflowError) as e:
         raise UnreadableQueryError(str(e).strip()) from e
     except BaseException as e:
-        # A panic of the Rust code, as for `@ -5`: derived from BaseException, of a class that cannot be imported.
+        # A panic of the Rust code: derived from BaseException, of a class that cannot be imported.
         if type(e).__name__ != "PanicException":
             raise
         raise UnreadableQueryError(f"the parser gave up: {e}") from e
@@ -97,6 +108,17 @@ def _unquoted(text: str) -> str:
         return ""
     assert isinstance(expression, library.VectorSelector)
     return str(expression.matchers.matchers[0].value)
+
+
+def _panics(query: str) -> bool:
+    """Return whether the parser would panic, and write lines to stderr that no reader of the log understands."""
+    if not _MAY_PANIC.search(query):
+        return False
+    bare = " ".join(token.text for token in tokens_of(query) if token.kind is not TokenKind.TEXT)
+    # Written so that NaN is not within the range.
+    return _BEFORE_1970 in bare or not all(
+        float((found[1] or found[2]).replace(" ", "")) < _LONGEST_SECONDS for found in _DURATION.finditer(bare)
+    )
 
 
 def _node(expression: library.Expr) -> Node:
