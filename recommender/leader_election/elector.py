@@ -181,6 +181,8 @@ class LeaseElector:
             case Write():
                 lease = self._objects.replace(settings.path, action.document(), self._fence(seconds))
         self._standing = self._standing.wrote(lease, sent_at, since_boot())
+        # A leader leads on for a while when its renewals fail, so that leading does not end the failure.
+        self._told_failure = ""
         if not self._over.is_set() and self._standing.leads_until is not None:
             self._events.renewed(self._standing.leads_until)
 
@@ -200,8 +202,6 @@ class LeaseElector:
     def _note(self) -> None:
         """Report changes of the leadership and of the holder to the log, and changes of the leadership as events."""
         leading, holder = self.is_leader(), self.holder()
-        if leading:
-            self._told_failure = ""
         if leading != self._told_leading:
             self._told_leading = leading
             if leading:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import pytest
 
 from adapter.foundation.sources.kubernetes.errors import DeadlineError
-from adapter.foundation.sources.kubernetes.writing import Reply
+from adapter.foundation.sources.kubernetes.writing import Fence, Reply
 from recommender.leader_election.elector import LeaseElector
 from recommender.leader_election.lease_settings import LeaseSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class Rounds:
@@ -45,4 +50,45 @@ def test_a_follower_logs_each_outage_once(answers: str, lines: int, caplog: pyte
     settings = LeaseSettings(namespace="shop", name="leader", identity="follower")
     elector = LeaseElector(Answers(answers), settings)  # type: ignore[arg-type]
     elector.run(Rounds(len(answers)))  # type: ignore[arg-type]
+    assert caplog.messages.count("the Lease cannot be read or renewed") == lines
+
+
+class Renewals:
+    """An API server that answers or fails, round by round, with a Lease that the elector holds."""
+
+    def __init__(self, fails: str) -> None:
+        self.fails = fails
+        self.round = 0
+        self.spec: Mapping[str, Any] = {"holderIdentity": "leader", "leaseDurationSeconds": 600, "renewTime": "1"}
+
+    def answer(self) -> dict[str, Any]:
+        if self.fails[self.round] == "x":
+            raise DeadlineError("PUT: no answer")
+        return {"metadata": {"resourceVersion": "1"}, "spec": self.spec}
+
+    def get(self, path: str, *, seconds: float) -> Reply:
+        assert path.endswith("/leases/leader")
+        assert seconds > 0
+        return Reply(self.answer())
+
+    def replace(self, path: str, document: Mapping[str, Any], fence: Fence) -> dict[str, Any]:
+        assert path.endswith("/leases/leader")
+        assert fence.seconds > 0
+        self.spec = document["spec"]
+        return self.answer()
+
+    def is_set(self) -> bool:
+        return self.round >= len(self.fails)
+
+    def wait(self, _seconds: float) -> None:
+        self.round += 1
+
+
+@pytest.mark.parametrize(("answers", "lines"), [(".xxx", 1), (".x.xx.", 2), ("...", 0)])
+def test_a_leader_logs_each_outage_once_as_well(answers: str, lines: int, caplog: pytest.LogCaptureFixture) -> None:
+    server = Renewals(answers)
+    settings = LeaseSettings(namespace="shop", name="leader", identity="leader")
+    elector = LeaseElector(server, settings)  # type: ignore[arg-type]
+    elector.run(server)  # type: ignore[arg-type]
+    assert elector.is_leader()
     assert caplog.messages.count("the Lease cannot be read or renewed") == lines
