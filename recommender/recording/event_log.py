@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 from bisect import bisect_right
+from collections import deque
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ SUFFIX: Final = ".jsonl"
 MOST_BYTES: Final = 128 * 2**20
 """Limit of all files together: with it, they and the history of loads fit into the chart's `stateSizeLimit`."""
 _PARTS: Final = 8
-"""A file that exceeds the limit divided by this is ended early, so that old files can be dropped."""
+"""A file whose changes exceed the limit divided by this is ended early, so that old files can be dropped."""
 _FILE_SECONDS: Final = 86_400.0
 
 
@@ -36,13 +37,17 @@ class EventLog:
         """The path of the new file while the file is empty."""
         self._began = 0.0
         self._size = 0
+        self._beginning = 0
+        """The part of the size that is about the objects that existed when the file began; it may be large."""
+        self._older: deque[tuple[Path, int]] = deque()
+        """The other files with their sizes; those that make room first come first."""
 
     def is_due(self, time: float) -> bool:
         """Return whether a new file should begin: there is no file, or the present one is a day old or too large."""
         return (
             self._stream is None
             or not 0 <= time - self._began < _FILE_SECONDS
-            or self._size > self._most_bytes // _PARTS
+            or self._size - self._beginning > self._most_bytes // _PARTS
         )
 
     def begin(self, time: float) -> None:
@@ -52,13 +57,16 @@ class EventLog:
         self.drop_old(time)
         path = self._folder / f"{PREFIX}{int(time * 1000):015d}{SUFFIX}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+        # A file of the same time goes on, and must not make room for itself.
+        self._older = deque(older for older in self._older if older[0] != path)
         self._stream = os.fdopen(os.open(path, flags, 0o640), "ab")
-        self._began, self._size, self._unused = time, 0, path
+        self._began, self._size, self._beginning, self._unused = time, 0, 0, path
 
     def append(self, lines: Iterable[bytes]) -> None:
         """Append whole lines, which survive the end of this process and, after this call, a loss of power.
 
-        If the first lines of a file cannot be written, it is deleted, so that a full disk does not gather empty files.
+        The first lines of a file are about all objects that exist. If they cannot be written, the file is deleted, so
+        that a full disk does not gather empty files.
         """
         stream = self._stream
         assert stream is not None, "a file has been begun"
@@ -75,7 +83,9 @@ class EventLog:
                 if self._unused is not None:
                     self._unused.unlink(missing_ok=True)
             raise
-        self._unused = None
+        if self._unused is not None:
+            self._unused, self._beginning = None, self._size
+        self._make_room(self._size)
 
     def close(self) -> None:
         """End the file."""
@@ -97,11 +107,21 @@ class EventLog:
         is_ahead_old = bool(files) and began(files[0]) < oldest
         ends = [*((file, -math.inf if is_ahead_old else time) for file in ahead)]
         ends += zip(files, [*map(began, files[1:]), time], strict=False)
-        total = sum(file.stat().st_size for file, _ in ends)
+        self._older.clear()
         for file, end in ends:
-            if end < oldest or total > self._most_bytes * (_PARTS - 1) // _PARTS:
-                total -= file.stat().st_size
+            if end < oldest:
                 file.unlink(missing_ok=True)
+            else:
+                self._older.append((file, file.stat().st_size))
+        self._make_room(self._most_bytes // _PARTS)
+
+    def _make_room(self, size: int) -> None:
+        """Delete the oldest files until a file of this size fits into the limit."""
+        total = size + sum(each for _, each in self._older)
+        while self._older and total > self._most_bytes:
+            file, freed = self._older.popleft()
+            file.unlink(missing_ok=True)
+            total -= freed
 
 
 def files_of(folder: Path) -> list[Path]:

@@ -4,6 +4,7 @@ import errno
 import os
 import threading
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import pytest
@@ -37,11 +38,12 @@ def write(folder: Path, looks: Iterable[Look], *, most_bytes: int = 10**9) -> No
     """Record these observations in one process."""
     log, changes = EventLog(folder, 30 * 24 * HOUR, most_bytes), Changes()
     for time, nodes, pods in looks:
+        first: tuple[bytes, ...] = ()
         if log.is_due(time):
             log.begin(time)
             changes = Changes()
-            log.append([changes.begun(time)])
-        log.append(changes.lines(tuple(nodes), tuple(pods), time, time))
+            first = (changes.begun(time),)
+        log.append(chain(first, changes.lines(tuple(nodes), tuple(pods), time, time)))
     log.close()
 
 
@@ -178,6 +180,19 @@ def test_old_files_are_deleted_by_age_and_size(tmp_path: Path) -> None:
     write(small, [(START + 24 * HOUR * day, [node("n1")], pods) for day in range(10)], most_bytes=50_000)
     assert sum(file.stat().st_size for file in files_of(small)) <= 50_000
     assert len(files_of(small)) >= 2
+
+
+def test_a_cluster_whose_objects_take_more_than_a_part_of_the_limit_is_recorded_for_as_long_as_its_changes_fit(
+    tmp_path: Path,
+) -> None:
+    pods = [pod(f"web-{number}", node="n1", controller=f"w{number}") for number in range(50)]
+    looks: list[Look] = [(START + 10 * at, [node("n1")], [*pods, pod(f"job-{at}", node="n1")]) for at in range(200)]
+    write(tmp_path, looks, most_bytes=60_000)
+    sizes = [file.stat().st_size for file in files_of(tmp_path)]
+    assert sizes[0] > 60_000 // 8, "the objects alone take more than a part"
+    assert sum(sizes) <= 60_000
+    found = read_recording(tmp_path)
+    assert (found.start, found.end, found.gaps) == (START, START + 1990, ())
 
 
 def test_a_clock_that_is_briefly_years_ahead_deletes_no_files(tmp_path: Path) -> None:
