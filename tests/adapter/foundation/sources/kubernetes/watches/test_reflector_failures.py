@@ -16,7 +16,7 @@ from adapter.foundation.sources.kubernetes.errors import (
     UnreachableError,
 )
 from adapter.foundation.sources.kubernetes.kubernetes_telemetry import WatchMetrics, WatchTelemetry
-from adapter.foundation.sources.kubernetes.lists.list_watch import precedes
+from adapter.foundation.sources.kubernetes.lists.list_watch import WatchSettings, precedes
 from adapter.foundation.sources.kubernetes.watches import collection_list
 from adapter.foundation.sources.object_index import ObjectIndex
 from adapter.foundation.time.backoff import Backoff
@@ -186,6 +186,11 @@ def test_a_watch_on_a_dead_connection_is_resumed_where_it_was(
     until(lambda: pods(reflector) == ("unheard",))
     assert len(server.asked("list", "pods")) == 1
     assert reflector.failure is None
+
+
+def test_a_connection_that_died_is_given_up_soon_after_the_first_bookmark_that_does_not_come() -> None:
+    bookmarks_seconds = 60.0
+    assert bookmarks_seconds < WatchSettings().silence_seconds <= 1.5 * bookmarks_seconds
 
 
 def test_known_objects_survive_an_outage_and_are_updated_afterwards(
