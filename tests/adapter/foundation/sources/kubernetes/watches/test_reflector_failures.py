@@ -278,6 +278,28 @@ def test_a_server_that_ends_every_watch_at_once_gets_ever_fewer_requests(
     assert waits == [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0]
 
 
+def test_a_server_that_is_away_for_long_is_found_soon_after_its_return(
+    client: KubernetesClient, server: FakeApiServer, tasks: Tasks
+) -> None:
+    waits: list[float] = []
+
+    def wait(stop: threading.Event, seconds: float) -> bool:
+        waits.append(seconds)
+        return stop.wait(0.001)
+
+    settings = dataclasses.replace(SETTINGS, wait=wait, backoff=lambda: Backoff(uniform=lambda _least, most: most))
+    reflector = MetadataReflector(client, PODS, ObjectIndex(), settings)
+    server.stop()
+    tasks.start("watch pods", reflector.run)
+    until(lambda: len(waits) >= 40)
+    server.start()
+    until(lambda: reflector.synced)
+    assert waits[:5] == [0.5, 1.0, 2.0, 4.0, 8.0]
+    # Many watches of many processes must not all come at the same moment.
+    assert all(5.0 <= seconds <= 10.0 for seconds in waits[5:])
+    assert len(set(waits[5:])) > 1
+
+
 def test_the_backoff_is_reset_after_a_healthy_watch(
     client: KubernetesClient, server: FakeApiServer, tasks: Tasks
 ) -> None:
