@@ -48,8 +48,8 @@ _ENDS_FOR_SOME: Final = "\\`"
 _CACHED_QUERIES: Final = 4096
 _LONGEST_CHARACTERS: Final = 32_768
 """Longest query whose expressions are proven one by one, which takes a few seconds at most."""
-_LARGEST_REGEXES: Final = 400_000
-"""Largest size of the regular expressions of all expressions together: four times that of one that is parsed."""
+_LARGEST_REGEXES: Final = 1_000_000
+"""Largest size of the regular expressions of all expressions together: twice that of the built-in query for CPU."""
 _OPENING: Final = frozenset("([{")
 _CLOSING: Final = frozenset(")]}")
 _MODIFIERS: Final = frozenset({"on", "ignoring"})

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 _PIECE: Final = re.compile(
     r"""(?P<many> \\[wW] | \\[pP] (?: \{ [^}]*+ \} | . ))
-      | (?P<some> \\[dDsS])
+      | (?P<digits> \\[dD])
+      | (?P<blanks> \\[sS])
       | (?P<class> \[ (?: [^\[\]()\\] | \\[^\[\]()] )*+ \])
       | (?P<bracket> [\[\]])
       | (?P<open> \()
@@ -26,8 +27,11 @@ _PIECE: Final = re.compile(
       | (?P<any> \\. | . )""",
     re.VERBOSE | re.DOTALL,
 )
-_SIZES: Final = {"many": 800, "some": 400, "class": 40, "dot": 40, "any": 4}
-"""Sizes of a large class of Unicode, of a class of digits or blanks, of other classes, of a dot, and of a character."""
+_SIZES: Final = {"many": 800, "digits": 140, "blanks": 20, "class": 12, "dot": 12, "any": 1}
+"""Sizes of a large class of Unicode, of one of digits or blanks, of other classes, of a dot, and of a character.
+
+They are proportional to the time that the parser takes to compile them, about 0.4 µs for a size of 1.
+"""
 _IGNORES_CASE: Final = re.compile(r"\(\?[A-Za-z-]*i")
 _CASES: Final = 4
 _LARGEST: Final = 1 << 40
@@ -43,7 +47,7 @@ def regexes_in(query: str) -> Iterator[str]:
 
 
 def compiled_size(pattern: str) -> int:
-    """Return the estimated size of a compiled pattern; one character has the size 4."""
+    """Return the estimated size of a compiled pattern; a size of 1 takes about 0.4 µs."""
     pieces = list(_PIECE.finditer(pattern))
     is_certain = not any(piece.lastgroup == "bracket" for piece in pieces)
     size = _size_by_structure(pieces) if is_certain else _size_of_the_worst_structure(pieces)
