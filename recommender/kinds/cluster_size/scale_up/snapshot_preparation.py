@@ -110,7 +110,7 @@ def _obstacles(
             found[group.name] = f"it is not healthy: {unhealthy}"
         elif group.held:
             found[group.name] = group.held
-        elif group.paused and situation.writes_sizes:
+        elif group.paused and situation.writes_sizes and not group.is_pause_suspected:
             # Nobody would act on the recommendation, and the pods would wait although another group can hold them.
             found[group.name] = f"its size is not written: {group.paused}"
     return found
