@@ -10,14 +10,22 @@ import pytest
 import yaml
 
 from demo.machine.prometheus import program
-from tests.rules.alert_cases import CASES, Case
+from tests.rules import adapter_alert_cases, nodes_alert_cases, recommender_alert_cases, shared_alert_cases
 from tests.support.checkout import CHECKOUT
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.rules.alert_case import Case
+
 ALERTS = CHECKOUT / "rules" / "alerts"
 RUNBOOKS = CHECKOUT / "docs" / "runbooks.md"
+CASES = (
+    *adapter_alert_cases.CASES,
+    *nodes_alert_cases.CASES,
+    *recommender_alert_cases.CASES,
+    *shared_alert_cases.CASES,
+)
 
 
 def rules() -> dict[str, dict[str, Any]]:
