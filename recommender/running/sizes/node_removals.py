@@ -21,7 +21,6 @@ from adapter.foundation.sources.kubernetes.lists.small_list import items_of_list
 from recommender.decisions.record import TargetReference
 from recommender.kinds.cluster_size.model.taints import TO_BE_DELETED_TAINT
 from recommender.kinds.cluster_size.node_groups.fields import text
-from recommender.kinds.cluster_size.scale_down.pod_kinds import SCALE_DOWN_DISABLED
 from recommender.outputs.event_rules import TargetEvent
 from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.write_attempt import READ_SECONDS, ScaleOutcome, SendingTerms, failed, sent
@@ -38,9 +37,9 @@ from recommender.running.sizes.removal_marks import (
     RemovalMark,
     deletions_since,
     is_cordoned,
-    is_removed_by_others,
     mark_of,
     marked,
+    reason_to_stay,
     unmarked,
     without_future,
 )
@@ -119,7 +118,7 @@ class NodeRemovals:
             node = self._parts.objects.get(path, seconds=READ_SECONDS).document
         except KubernetesError as error:
             return failed(replace(found, result=ScaleResult.ERROR), error)
-        refusal = _refusal(node)
+        refusal = reason_to_stay(node)
         if refusal:
             message = f"{removal.node} is not removed: {refusal}"
             return replace(found, result=ScaleResult.REFUSED, message=message)
@@ -293,11 +292,3 @@ def _remedy(node: str) -> str:
 
 def _path(node: str) -> str:
     return f"/api/v1/nodes/{node}"
-
-
-def _refusal(node: Mapping[str, Any]) -> str:
-    if text(node, "metadata", "deletionTimestamp"):
-        return "it is being deleted already"
-    if text(node, "metadata", "annotations", SCALE_DOWN_DISABLED) == "true":
-        return f"it has the annotation {SCALE_DOWN_DISABLED}"
-    return "another program is removing it" if is_removed_by_others(node) else ""

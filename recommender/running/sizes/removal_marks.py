@@ -13,7 +13,8 @@ import msgspec
 from adapter.foundation.objects.decoders import decoder_of
 from recommender.kinds.cluster_size.health.failed_removals import FAILED_REMOVAL
 from recommender.kinds.cluster_size.model.taints import TO_BE_DELETED_TAINT
-from recommender.kinds.cluster_size.node_groups.fields import section, texts
+from recommender.kinds.cluster_size.node_groups.fields import section, text, texts
+from recommender.kinds.cluster_size.scale_down.pod_kinds import SCALE_DOWN_DISABLED
 
 REMOVAL: Final = "tidewatch.io/removal"
 """The annotation that holds the mark, as JSON."""
@@ -87,9 +88,18 @@ def unmarked(node: dict[str, Any], failed_at: float) -> dict[str, Any]:
     return {**node, "metadata": {**node["metadata"], "annotations": annotations}, "spec": spec}
 
 
-def is_removed_by_others(node: Mapping[str, Any]) -> bool:
+def _is_removed_by_others(node: Mapping[str, Any]) -> bool:
     """Return whether Cluster Autoscaler, or another program with its taint, is removing the Node."""
     return mark_of(node) is None and _other_taints(node) != section(node, "spec").get("taints", [])
+
+
+def reason_to_stay(node: Mapping[str, Any]) -> str:
+    """Return why the Node itself must not be removed; empty if nothing on it forbids it."""
+    if text(node, "metadata", "deletionTimestamp"):
+        return "it is being deleted already"
+    if text(node, "metadata", "annotations", SCALE_DOWN_DISABLED) == "true":
+        return f"it has the annotation {SCALE_DOWN_DISABLED}"
+    return "another program is removing it" if _is_removed_by_others(node) else ""
 
 
 def is_cordoned(node: Mapping[str, Any]) -> bool:
