@@ -6,8 +6,9 @@ changes. If the version has been compacted (410), the objects are listed again. 
 known, so a deleted object does not reappear.
 
 While the server was away, its data may have been replaced by those of a backup. A watch from a version that is still to
-come is accepted, and reports nothing until the server reaches that version. So after a failure, the present version is
-read first; if it is older than the known one, the objects are listed again.
+come is accepted, and reports nothing until the server reaches that version. So after a failure, and after a watch that
+was silent for too long, the present version is read first; if it is older than the known one, the objects are listed
+again.
 
 While the server cannot be reached, the store keeps its objects: `synced` remains true, and a metric shows when the
 server was last heard. The same holds for a short time if the server refuses the kind: kube-apiserver answers 403 to
@@ -88,7 +89,7 @@ class Reflector(Generic[T]):
         self._list = CollectionList(self._reader, list_watch, self._objects, settings, doubt)
         self._version: str | None = None
         self._was_away = False
-        """Whether the server failed or could not be reached, and its present version has not been read since."""
+        """Whether the server failed, was silent or was not reached, and its present version has not been read since."""
         self._synced = False
         self._stood_since: float | None = None
         self._failure: KubernetesError | None = None
@@ -212,6 +213,8 @@ class Reflector(Generic[T]):
                             changed = True
                     self._reader.note_heard()
             except SilentError:
+                # Bookmarks would have come: the server is gone, or has not reached the version of this watch yet.
+                self._was_away = True
                 logger.debug("watch of %s was silent for too long, reopening it", self.resource.qualified)
         return changed
 

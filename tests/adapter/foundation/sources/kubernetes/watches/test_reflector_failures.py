@@ -184,7 +184,8 @@ def test_a_watch_on_a_dead_connection_is_resumed_where_it_was(
     until(lambda: len(server.asked("watch", "pods")) == 1)
     server.put("pods", "shop", "unheard")
     until(lambda: pods(reflector) == ("unheard",))
-    assert len(server.asked("list", "pods")) == 1
+    # Nothing was listed again; only the present version was read.
+    assert [asked.query["limit"] for asked in server.asked("list", "pods")] == ["2", "1"]
     assert reflector.failure is None
 
 
@@ -232,6 +233,21 @@ def test_a_server_that_was_restored_from_a_backup_is_listed_again(
     until(lambda: pods(reflector) == ("later", "new", "web-00"))
     (message,) = [message for message in caplog.messages if "as after a restore from a backup" in message]
     assert message.startswith("pods: the server is at version 1002, before 1004")
+
+
+def test_a_server_that_was_restored_while_the_watch_was_silent_is_listed_again(
+    server: FakeApiServer, start: Callable[..., MetadataReflector]
+) -> None:
+    fill(server, 1)
+    restore = server.store.backup()
+    server.put("pods", "shop", "lost")
+    server.faults.append(Fault("watch", "silence"))
+    reflector = start(dataclasses.replace(SETTINGS, silence_seconds=0.5))
+    until(lambda: reflector.synced)
+    # Another server takes the place of this one, without the connection having been refused or reset.
+    restore()
+    until(lambda: pods(reflector) == ("web-00",))
+    assert reflector.failure is None
 
 
 @pytest.mark.parametrize(
