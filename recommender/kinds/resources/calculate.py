@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.state import Unknown
 from recommender.decisions.calculation import Calculation, InputMissingError
+from recommender.decisions.policy_settings import Output
 from recommender.decisions.record import Step, TargetReference
 from recommender.decisions.texts.times import age_seconds, rfc3339
 from recommender.kinds.resizing.autoscalers import held_by, held_by_autoscalers
@@ -29,6 +30,9 @@ STALE_USAGE_SECONDS: Final = 900.0
 fail."""
 SURE_HISTORY_SECONDS: Final = 86_400.0
 _FEW_DAYS: Final = "with less than a day of history, no request is lowered below its upper bound"
+_UNKNOWN_REQUEST: Final = (
+    "with less than a day of history, a request that kube-state-metrics does not report is not lowered"
+)
 _NOT_READ: Final = Unknown("its usage has not been read yet")
 
 
@@ -51,8 +55,17 @@ class UsageCalculation:
         unsized = [f"{each.container}: {each.message}" for each in usage.sizes if each not in sized]
         raised = [f"{each.container}: {each.message}" for each in sized if each.message]
         raised += [f"{each.container}: {_FEW_DAYS}" for each in sized if _is_kept_high(each)]
+        unsure = [each.container for each in sized if _may_be_above_the_target(each)]
+        if Output.RESIZE in self.policy.outputs:
+            raised += [f"{container}: {_UNKNOWN_REQUEST}" for container in unsure]
         return Calculation(
-            ContainerRequests(requests, self.settings, remembered(memory.own), held=self._held(usage, inputs, now)),
+            ContainerRequests(
+                requests,
+                self.settings,
+                remembered(memory.own),
+                held=self._held(usage, inputs, now),
+                may_shrink=not unsure,
+            ),
             # Whether the usage is recent enough has been judged here.
             confirmed=now,
             inputs=_inputs(sized),
@@ -91,11 +104,9 @@ class UsageCalculation:
 
 
 def _requests_of(record: SizeRecord) -> dict[str, RequestSize]:
-    found = {CPU: record.cpu, MEMORY: record.memory}
     return {
         resource: RequestSize(_careful_target(record, resource, size), size.lower, size.upper, size.request)
-        for resource, size in found.items()
-        if size is not None
+        for resource, size in _sizes_by_resource(record)
     }
 
 
@@ -104,15 +115,29 @@ def _careful_target(record: SizeRecord, resource: str, size: ResourceSize) -> in
 
     That bound is high while little is known, because the busy hours of the workload may still be to come.
     """
-    seconds = record.history_seconds if resource == CPU else min(record.history_seconds, record.memory_history_seconds)
-    if size.request is None or seconds >= SURE_HISTORY_SECONDS:
+    if size.request is None or _has_long_history(record, resource):
         return size.target
     return max(size.target, min(size.request, size.upper))
 
 
+def _has_long_history(record: SizeRecord, resource: str) -> bool:
+    seconds = record.history_seconds if resource == CPU else min(record.history_seconds, record.memory_history_seconds)
+    return seconds >= SURE_HISTORY_SECONDS
+
+
+def _sizes_by_resource(record: SizeRecord) -> Iterator[tuple[str, ResourceSize]]:
+    yield from ((name, size) for name, size in ((CPU, record.cpu), (MEMORY, record.memory)) if size is not None)
+
+
 def _is_kept_high(record: SizeRecord) -> bool:
-    sizes = {CPU: record.cpu, MEMORY: record.memory}
-    return any(size and _careful_target(record, resource, size) != size.target for resource, size in sizes.items())
+    return any(_careful_target(record, name, size) != size.target for name, size in _sizes_by_resource(record))
+
+
+def _may_be_above_the_target(record: SizeRecord) -> bool:
+    """Return whether a request may exist, unknown, that a write would lower although little is known."""
+    return any(
+        size.request is None and not _has_long_history(record, name) for name, size in _sizes_by_resource(record)
+    )
 
 
 def _inputs(sized: list[SizeRecord]) -> dict[str, float]:

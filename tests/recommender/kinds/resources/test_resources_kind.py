@@ -379,6 +379,31 @@ def test_a_paused_request_is_written_in_neither_direction() -> None:
     assert (decision.writes.resizing.up, decision.writes.resizing.down) == (False, False)
 
 
+@pytest.mark.parametrize(
+    ("changes", "may_shrink"),
+    [
+        ({"cpu": size(300), "history_seconds": 3600.0}, False),
+        ({"memory": size(400 * MIB), "memory_history_seconds": 3600.0}, False),
+        ({"cpu": size(300), "memory_history_seconds": 3600.0}, True),
+        ({"cpu": size(300)}, True),
+        ({"history_seconds": 3600.0}, True),
+    ],
+    ids=["CPU", "memory", "known for long enough", "a day", "known requests"],
+)
+def test_an_unknown_request_is_not_lowered_while_little_is_known(
+    changes: dict[str, Any],
+    may_shrink: bool,  # noqa: FBT001 - a table
+) -> None:
+    memories = Memories(ProcessMemoryStore())
+    found = replace(usage().sizes[0], **changes)
+    given = inputs({WEB: WorkloadUsage((found,))})
+    [decided_now] = PollDecisions(memories, _Unmeasured(), Clock()).decided(RESIZED, given, NOW)
+    [decision] = decided_now.decisions
+    assert isinstance(decision.writes, RequestWrites)
+    assert (decision.writes.resizing.up, decision.writes.resizing.down) == (True, may_shrink)
+    assert ("kube-state-metrics" in decision.record.message) is not may_shrink
+
+
 def with_vertical(mode: str, namespace: str = "shop") -> ClusterState:
     spec = {
         "targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
