@@ -270,7 +270,9 @@ class KnownUsage:
         if before is not None and seen - before.seen <= SAME_KILL_SECONDS:
             return
         # Only measured memory counts: if the needs of former kills counted, each kill would need more than the last.
-        peak = float(np.nan_to_num(self._peaks_of(pod)[0]))
+        # A kill that is seen just after midnight may be of the day before.
+        days = 2 if seen - SAME_KILL_SECONDS <= self.cpu.end - DAY_SECONDS else 1
+        peak = float(np.nan_to_num(self._peaks_of(pod)[:days]).max())
         needed = float(memory_after_oom(np.array([peak]), np.array([request]))[0])
         earlier = self.kills[0].get(pod)
         self.kills[0][pod] = OomKill(needed if earlier is None else max(needed, earlier.needs_bytes), seen)

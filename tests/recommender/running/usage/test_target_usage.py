@@ -75,6 +75,18 @@ def test_a_kill_counts_on_the_next_day_even_if_memory_was_never_measured() -> No
     assert memory_target(usage) == before
 
 
+@pytest.mark.parametrize(
+    ("seconds", "expected"), [(300.0, 1.2 * GIBIBYTE), (1200.0, 0.6 * GIBIBYTE)], ids=["just before", "long after"]
+)
+def test_a_kill_just_before_midnight_counts_with_the_peak_of_that_day(seconds: float, expected: float) -> None:
+    usage = KnownUsage.empty(3)
+    usage.add(replace(part(DAY, peak=GIBIBYTE), kills=frozenset()))
+    # kube-state-metrics is asked after the kill, when the container has started again.
+    usage.add(part(DAY + seconds, peak=0.5 * GIBIBYTE))
+    (kill,) = usage.kills[0].values()
+    assert kill.needs_bytes == pytest.approx(expected)
+
+
 def test_the_pods_that_ended_first_are_dropped_if_a_day_has_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(target_usage, "MOST_PODS", 2)
     usage = KnownUsage.empty(3)
