@@ -178,7 +178,8 @@ class Reflector(Generic[T]):
             backoff.reset()
         if not _resumable(error, backoff.failures):
             self._version = None
-        self._was_away = self._was_away or isinstance(error, (UnreachableError, ServerError))
+        # A server that shuts down answers 429, and may be another one at the next attempt.
+        self._was_away = True
         self._settings.telemetry.failed(self.resource.qualified, type(error).__name__)
         level = (
             logging.DEBUG if type(error) is type(self._failure) or isinstance(error, ExpiredError) else logging.WARNING

@@ -235,6 +235,24 @@ def test_a_server_that_was_restored_from_a_backup_is_listed_again(
     assert message.startswith("pods: the server is at version 1002, before 1004")
 
 
+@pytest.mark.parametrize("code", [401, 429, 503])
+def test_a_server_that_was_restored_while_it_refused_requests_is_listed_again(
+    server: FakeApiServer, start: Callable[..., MetadataReflector], code: int
+) -> None:
+    fill(server, 1)
+    restore = server.store.backup()
+    server.put("pods", "shop", "lost")
+    # A request whose credentials are refused is sent once more with those of now.
+    server.faults.append(Fault("watch", "status", code=code, times=2 if code == 401 else 1))
+
+    def wait(stop: threading.Event, seconds: float) -> bool:
+        restore()
+        return stop.wait(seconds)
+
+    reflector = start(dataclasses.replace(SETTINGS, wait=wait, silence_seconds=60.0))
+    until(lambda: pods(reflector) == ("web-00",))
+
+
 def test_a_server_that_was_restored_while_the_watch_was_silent_is_listed_again(
     server: FakeApiServer, start: Callable[..., MetadataReflector]
 ) -> None:
