@@ -9,7 +9,7 @@ that gives the lower bound. So a pattern whose worth equals its price is part of
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.objects.grouping import grouped
@@ -19,6 +19,7 @@ from recommender.kinds.cluster_size.estimator.packing_program import ShapeDemand
 from recommender.kinds.cluster_size.estimator.template_nodes import add_new_node
 from recommender.kinds.cluster_size.predicates.filters import PodFilter
 from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
+from recommender.shapes.even_placement import placed_among_all, without_spread
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.model.groups import NodeGroup, NodeTemplate
     from recommender.kinds.cluster_size.predicates.pod_shapes import PodShape
 
+MOST_ROUNDS: Final = 20
+"""Most times that machines are added for pods that find no place among all of them; then a packing has failed."""
 _LEAST_PRICE: Final = 1e-12
 _LEAST_PRICE_RATIO: Final = 1e-9
 
@@ -39,6 +42,8 @@ class PackedPods:
     """Number of nodes by shape, including those that existed before the packing."""
     nodes: Mapping[tuple[str, str], str]
     """The node of each pod, by namespace and name."""
+    is_spread: bool = True
+    """Whether the spread constraints hold with all machines present."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,11 +142,49 @@ def packed(
     `present` has the number of machines by group that exist already and cost nothing more. `worths` has the worth of a
     pod of each shape, in the order of the demand. The demand is unchanged afterwards.
     """
+    found = _filled_in_turn(demand, groups, worths, present)
+    if not any(shape.scheduling.spread for shape in demand.pods):
+        return found
+    prices = {group.name: group.price or 0.0 for group in groups}
+    packings = (found, _spread_over_all(demand, groups, worths, present))
+    known = [one for one in packings if one is not None and one.is_spread]
+    return min(known, key=lambda one: sum(prices[name] * count for name, count in one.counts.items()), default=None)
+
+
+def _filled_in_turn(
+    demand: PackingDemand, groups: Sequence[NodeGroup], worths: Sequence[float], present: Mapping[str, int]
+) -> PackedPods | None:
     mark = demand.snapshot.checkpoint()
     try:
         return _Packer(demand, groups, worths).packed(present)
     finally:
         demand.snapshot.revert(mark)
+
+
+def _spread_over_all(
+    demand: PackingDemand, groups: Sequence[NodeGroup], worths: Sequence[float], present: Mapping[str, int]
+) -> PackedPods | None:
+    """Place all pods with the machines present that they need without spread, and add some for pods without a place."""
+    worth = dict(zip(demand.pods, worths, strict=True))
+    bare = {shape: demand.snapshot.shape(without_spread(pods[0])) for shape, pods in demand.pods.items()}
+    unspread = grouped((bare[shape], pod) for shape, pods in demand.pods.items() for pod in pods)
+    bare_worth = {bare[shape]: amount for shape, amount in worth.items()}
+    more = _filled_in_turn(
+        replace(demand, pods={shape: tuple(pods) for shape, pods in unspread.items()}),
+        groups,
+        [bare_worth[shape] for shape in unspread],
+        present,
+    )
+    counts: Counter[str] = Counter()
+    for _ in range(MOST_ROUNDS):
+        if more is None:
+            return None
+        counts += Counter(more.counts)
+        placed = placed_among_all(demand.snapshot, demand.pods, groups, counts)
+        if not placed.left:
+            return PackedPods(Counter(placed.counts) | Counter(present), placed.nodes)
+        more = _filled_in_turn(replace(demand, pods=placed.left), groups, [worth[one] for one in placed.left], {})
+    return None
 
 
 class _Packer:
@@ -166,7 +209,8 @@ class _Packer:
                 return None
         nodes = {pod: node for node in self._nodes for pod in self._snapshot.nodes[node].pods}
         counts = {group.name: max(self._counts[group.name], present.get(group.name, 0)) for group in self._groups}
-        return PackedPods({name: count for name, count in counts.items() if count}, nodes)
+        is_spread = all(each.is_spread for each in self._filters.values())
+        return PackedPods({name: count for name, count in counts.items() if count}, nodes, is_spread)
 
     def _best(self, groups: Sequence[NodeGroup], *, is_paid: bool) -> _Pattern | None:
         """Return the pattern with the most worth for its price, or the cheapest one that holds all remaining pods."""

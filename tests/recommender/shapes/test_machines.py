@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -129,6 +130,40 @@ def _put_again(
         node = places[one.namespace, one.name]
         assert PodFilter(snapshot, snapshot.shape(one)).fits(snapshot.nodes[node])
         snapshot.place(one, node)
+
+
+SPREAD = HEAD + (
+    "- {name: a, price: 0.7, template: {cpu: 4, memory: 64Gi, labels: {zone: a}}}\n"
+    "- {name: b, price: 0.9, template: {cpu: 4, memory: 64Gi, labels: {zone: b}}}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("key", "spread", "others", "expected"),
+    [
+        # The machine of zone b that the other pods need would be full, and zone a would have all of the spread pods.
+        ("zone", 8, 4, {"a": 1, "b": 2}),
+        # The first machine would have four of the spread pods, and the others none.
+        (HOSTNAME_LABEL, 4, 8, {"b": 3}),
+    ],
+)
+def test_pods_are_spread_over_all_machines(key: str, spread: int, others: int, expected: dict[str, int]) -> None:
+    groups = groups_of(SPREAD)
+    evenly = replace(NO_CONSTRAINTS, spread=(SpreadConstraint(key, 1, parse_selector("app=web")),))
+    pods = [pod(number, 1000, 512, {"zone": "b"}) for number in range(others)]
+    for number in range(others, others + spread):
+        one = pod(number, 1000, 512)
+        assert one.facts is not None
+        pods.append(replace(one, labels={"app": "web"}, facts=replace(one.facts, scheduling=evenly)))
+    found = chosen(history(tuple(pods)), groups, 2)
+    assert isinstance(found, MachineChoice)
+    assert found.counts == expected
+    domains = Counter({f"{name}-{number}": 0 for name, count in found.counts.items() for number in range(count)})
+    (places,) = found.nodes_of_peaks
+    domains.update(places[one.namespace, one.name] for one in pods[others:])
+    if key == "zone":
+        domains = Counter({zone: sum(domains[each] for each in domains if each[0] == zone) for zone in "ab"})
+    assert max(domains.values()) - min(domains.values()) <= 1
 
 
 @given(pods=PODS)

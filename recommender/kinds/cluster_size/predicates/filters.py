@@ -104,6 +104,11 @@ class PodFilter:
             return None
         return self._spread.minima if self._spread else ()
 
+    @property
+    def is_spread(self) -> bool:
+        """Whether the pods that are placed keep the spread constraints of the shape, whatever order they came in."""
+        return self._spread is None or self._spread.is_kept
+
     def first_fit(self, nodes: Iterable[NodeInfo]) -> NodeInfo | None:
         """Return the first node that can take a pod."""
         return next(filter(self.fits, nodes), None)

@@ -20,6 +20,7 @@ _REASON: Final = "node(s) didn't match pod topology spread constraints"
 @dataclass(frozen=True, slots=True)
 class _Constraint:
     topology_key: str
+    max_skew: int
     most: int
     """By how much a domain's count may exceed the smallest count before the pod is added."""
     tally: SpreadTally
@@ -32,6 +33,7 @@ class SpreadFilter:
         self._constraints = tuple(
             _Constraint(
                 one.topology_key,
+                one.max_skew,
                 one.max_skew - (one.selector is not None and one.selector.matches(shape.labels)),
                 census.of_spread(shape, one),
             )
@@ -42,6 +44,13 @@ class SpreadFilter:
     def minima(self) -> tuple[int, ...]:
         """The smallest count of all domains, for each constraint."""
         return tuple(one.tally.minimum for one in self._constraints)
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether no domain has more pods than a constraint allows with all nodes that there are now."""
+        return all(
+            max(one.tally.counts.values(), default=0) - one.tally.minimum <= one.max_skew for one in self._constraints
+        )
 
     def refusals(self, info: NodeInfo) -> tuple[Refusal, ...]:
         """Return the refusal by the first constraint that a pod on the node would violate."""
