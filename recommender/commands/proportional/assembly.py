@@ -116,7 +116,7 @@ _NO_HISTORY: Final = NoHistory()
 class _SharedObjects:
     """The objects that several parts share."""
 
-    def __init__(self, options: ProportionalOptions, process: OneProcess) -> None:
+    def __init__(self, options: ProportionalOptions, poll_seconds: float, process: OneProcess) -> None:
         """Create the objects. Raises UsageError if no usable cluster is named; no request is sent yet."""
         named = options.cluster
         try:
@@ -130,7 +130,7 @@ class _SharedObjects:
         self.objects = ObjectClient(self.client)
         self.writes = Writes(self.objects)
         self.telemetry = RecommenderTelemetry(process.registry)
-        self.state = PollState(options.most_failures, process.fail)
+        self.state = PollState(options.most_failures, poll_seconds, process.fail)
         # The kinds of targets are known, so the API server need not be asked for its kinds.
         self.resolve = partial(find_resource, BUILT_IN)
         self.lookups = TargetLookups(self.objects, self.resolve, clock=self.clock, threads=_LOOK_UP_THREADS)
@@ -143,7 +143,7 @@ def start(
     history: RecordHistory = _NO_HISTORY,
 ) -> Running:
     """Start all parts. Raises UsageError."""
-    parts = _SharedObjects(options, process)
+    parts = _SharedObjects(options, configuration.poll_interval_seconds, process)
     [entry] = configuration.recommendations
     subject: ProportionalSettings = entry.subject
     config_map: ParametersConfigMap = subject.config_map  # type: ignore[assignment]  # the flags require it
@@ -162,7 +162,7 @@ def start(
     latest = Latest(metrics.publish)
     threads = LookUpThreads(DaemonThreads("ConfigMap", 1).submit, DaemonThreads("slow ConfigMap", 1).submit)
     gatherer = Gatherer(InputSources(watches.state, _no_query, config_maps.read, parts.lookups.look), threads, threads)
-    decisions = OneDecision(memories, config_map, parts.state.uses_former_parameters, parts.telemetry, parts.clock)
+    decisions = OneDecision(memories, config_map, parts.state, parts.telemetry, parts.clock)
     writes_nothing = HistoryAlone(history)
     runner = Runner(
         RunnerServices(

@@ -14,9 +14,8 @@ from recommender.kinds.proportional.memory import remembered
 from recommender.running.polls.poll_results import Decided
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from adapter.foundation.time.clock import Clock
+    from recommender.commands.proportional.poll_state import PollState
     from recommender.decisions.calculation import Calculate
     from recommender.decisions.memory import Memory
     from recommender.decisions.policy_settings import RecommendationPolicy
@@ -34,14 +33,14 @@ class OneDecision:
         self,
         memories: Memories,
         config_map: ParametersConfigMap,
-        former: Callable[[str], None],
+        state: PollState,
         telemetry: RunnerTelemetry,
         clock: Clock,
     ) -> None:
-        """`former` is called with the reason why former parameters are in use; empty if the present ones are."""
+        """`state` is told about former parameters, and about a list of nodes that is under way."""
         self._memories = memories
         self._config_map = config_map
-        self._former = former
+        self._state = state
         self._telemetry = telemetry
         self._clock = clock
 
@@ -52,33 +51,35 @@ class OneDecision:
         started = self._clock.monotonic()
         decision = supervised(
             policy,
-            partial(_decision, policy, plan.calculations[policy.name](None), inputs, memory, now),
+            partial(self._decision, policy, plan.calculations[policy.name](None), inputs, memory, now),
             partial(failed_decision, policy, memory, now, Inputs()),
         )
         self._telemetry.decided(policy.name, self._clock.monotonic() - started)
-        self._former(why_former(self._config_map, inputs, remembered(decision.memory.own).parameters))
+        in_use = remembered(decision.memory.own).parameters
+        self._state.uses_former_parameters(why_former(self._config_map, inputs, in_use))
         return [Decided(policy.name, (decision,), decision.memory)]
+
+    def _decision(
+        self, policy: RecommendationPolicy, calculate: Calculate, inputs: Inputs, memory: Memory, now: float
+    ) -> Decision:
+        """Return the decision; if the first list of nodes is empty, no target shrinks until a second list confirms it.
+
+        Nothing is kept across restarts, so the only evidence of the past is the present size of the targets: if it is
+        larger than the size that follows from the list, there were nodes.
+        """
+        nodes = inputs.cluster.nodes
+        self._state.awaits_nodes(is_awaited=isinstance(nodes, Unknown) and nodes.is_awaited)
+        decision = decide(policy, calculate, inputs, memory, now)
+        larger = next((each for each in decision.record.targets if _would_shrink(each)), None)
+        if isinstance(nodes, Unknown) or not nodes.began_empty or larger is None:
+            return decision
+        reason = f"the first list since the start was empty, and {larger.target} has {larger.current_replicas} replicas"
+        doubtful = Unknown(f"{reason}: a second list has to agree", is_awaited=True)
+        self._state.awaits_nodes(is_awaited=True)
+        return decide(policy, calculate, replace(inputs, cluster=replace(inputs.cluster, nodes=doubtful)), memory, now)
 
     def forget(self) -> None:
         """Do nothing: nothing is under way between polls."""
-
-
-def _decision(
-    policy: RecommendationPolicy, calculate: Calculate, inputs: Inputs, memory: Memory, now: float
-) -> Decision:
-    """Return the decision; if the first list of nodes is empty, no target shrinks until a second list confirms it.
-
-    Nothing is kept across restarts, so the only evidence of the past is the present size of the targets: if it is
-    larger than the size that follows from the list, there were nodes.
-    """
-    decision = decide(policy, calculate, inputs, memory, now)
-    nodes = inputs.cluster.nodes
-    larger = next((each for each in decision.record.targets if _would_shrink(each)), None)
-    if isinstance(nodes, Unknown) or not nodes.began_empty or larger is None:
-        return decision
-    reason = f"the first list since the start was empty, and {larger.target} has {larger.current_replicas} replicas"
-    doubtful = Unknown(f"{reason}: a second list has to agree", is_awaited=True)
-    return decide(policy, calculate, replace(inputs, cluster=replace(inputs.cluster, nodes=doubtful)), memory, now)
 
 
 def _would_shrink(outcome: TargetOutcome) -> bool:

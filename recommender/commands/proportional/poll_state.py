@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+import time
+from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.service.server.plain_port.plain_answers import PlainAnswer
 from recommender.decisions.record import Record, Status, TargetAction, TargetReference
@@ -15,17 +16,35 @@ if TYPE_CHECKING:
     from recommender.outputs.write_attempt import ScaleOutcome
 
 
+_TOLERATED_PERIODS: Final = 0.5
+"""Polls do not take equally long, so some of them end a little sooner after the former one."""
+
+
 class PollState:
     """Counts consecutive polls that failed: because of a missing input, a missing target or a failed scale call."""
 
-    def __init__(self, most_failures: int, give_up: Callable[[str], None]) -> None:
-        """`give_up` is called with a reason after `most_failures` consecutive failed polls, and never if that is 0."""
+    def __init__(
+        self,
+        most_failures: int,
+        poll_seconds: float,
+        give_up: Callable[[str], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`give_up` is called with a reason after `most_failures` consecutive failed polls, and never if that is 0.
+
+        It is not called sooner than so many regular polls take: further polls follow each change of a node, as many as
+        one a second while nodes arrive.
+        """
         self._most_failures = most_failures
+        self._least_seconds = (most_failures - 1 - _TOLERATED_PERIODS) * poll_seconds
         self._give_up = give_up
+        self._clock = clock
         self._lock = threading.Lock()
         self._scale_failures: dict[TargetReference, str] = {}
         self._failure = ""
         self._failures = 0
+        self._failing_since = 0.0
+        self._awaits_nodes = False
         self._former_parameters = ""
 
     def scaled(self, outcome: ScaleOutcome) -> None:
@@ -45,6 +64,15 @@ class PollState:
         with self._lock:
             self._former_parameters = why
 
+    def awaits_nodes(self, *, is_awaited: bool) -> None:
+        """Record whether the next poll waits for a list of nodes that is under way.
+
+        `/last-poll` shows that, but it does not count: the original program polls only after its first list, and a
+        process that ends begins the list anew.
+        """
+        with self._lock:
+            self._awaits_nodes = is_awaited
+
     def polled(self, records: Sequence[Record]) -> None:
         """Record the outcome of a poll."""
         with self._lock:
@@ -54,10 +82,21 @@ class PollState:
             self._scale_failures = {target: why for target, why in self._scale_failures.items() if target in wanted}
             reasons += self._scale_failures.values()
             self._failure = "; ".join(reasons)
-            self._failures = self._failures + 1 if reasons else 0
-            has_enough = 0 < self._most_failures <= self._failures
+            has_enough = self._counted(is_failure=bool(reasons))
         if has_enough:
             self._give_up(f"{self._failures} consecutive polls have failed: {self._failure}")
+
+    def _counted(self, *, is_failure: bool) -> bool:
+        """Count a poll; return whether so many have failed that the process ends."""
+        now = self._clock()
+        if not is_failure:
+            self._failures = 0
+        if not is_failure or self._awaits_nodes:
+            return False
+        self._failures += 1
+        if self._failures == 1:
+            self._failing_since = now
+        return 0 < self._most_failures <= self._failures and now - self._failing_since >= self._least_seconds
 
     def answer(self) -> PlainAnswer:
         """Answer `/last-poll`: 500 and the reason if the last poll failed."""

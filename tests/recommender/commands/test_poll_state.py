@@ -17,12 +17,14 @@ from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.wishes import Wish
 from recommender.outputs.write_attempt import ScaleOutcome
 from tests.recommender.decisions.world import DNS, NOW, asks_for, fails_with, inputs, policy, remembers
+from tests.support.readings import FakeClock
 
 if TYPE_CHECKING:
     from recommender.decisions.calculation import Calculate
     from recommender.decisions.inputs import Inputs
     from recommender.decisions.record import Record
 
+PERIOD = 10.0
 FORGETFUL = Memory()
 NAMED = policy(owners=Owners(autoscalers_required=False))
 
@@ -36,14 +38,22 @@ def unreadable() -> Inputs:
     return type(found)(found.cluster, targets={DNS: Unknown("the API server did not answer")})
 
 
+BAD = record(inputs(), fails_with(CalculationError("no ConfigMap")))
+
+
 @pytest.fixture
 def given_up() -> list[str]:
     return []
 
 
 @pytest.fixture
-def state(given_up: list[str]) -> PollState:
-    return PollState(2, given_up.append)
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def state(given_up: list[str], clock: FakeClock) -> PollState:
+    return PollState(2, PERIOD, given_up.append, clock.clock.monotonic)
 
 
 @pytest.mark.parametrize(
@@ -77,21 +87,63 @@ def test_a_poll_with_a_decision_from_fresh_inputs_has_not_failed(
     ids=["an error", "stale", "held without inputs", "no target", "a target that does not answer"],
 )
 def test_a_poll_without_fresh_inputs_or_without_its_target_has_failed(
-    state: PollState, given_up: list[str], bad: Record, text: bytes
+    state: PollState, given_up: list[str], clock: FakeClock, bad: Record, text: bytes
 ) -> None:
     state.polled([bad])
     answer = state.answer()
     assert (answer.status, text in answer.body) == (500, True)
     assert given_up == []
+    clock.forward(PERIOD)
     state.polled([bad])
     assert given_up[0].startswith("2 consecutive polls have failed: ")
 
 
-def test_one_successful_poll_resets_the_count_of_failures(state: PollState, given_up: list[str]) -> None:
-    bad = record(inputs(), fails_with(CalculationError("no ConfigMap")))
-    for each in (bad, record(inputs()), bad):
+def test_one_successful_poll_resets_the_count_of_failures(
+    state: PollState, given_up: list[str], clock: FakeClock
+) -> None:
+    for each in (BAD, record(inputs()), BAD):
+        clock.forward(PERIOD)
         state.polled([each])
     assert given_up == []
+
+
+def test_polls_that_follow_changes_of_nodes_do_not_end_the_process_sooner(
+    state: PollState, given_up: list[str], clock: FakeClock
+) -> None:
+    state.polled([BAD])
+    for _ in range(4):
+        clock.forward(1)
+        state.polled([BAD])
+    assert given_up == []
+    clock.forward(PERIOD - 4)
+    state.polled([BAD])
+    assert given_up[0].startswith("6 consecutive polls have failed: ")
+
+
+def test_polls_that_end_a_little_sooner_after_the_former_one_count(
+    state: PollState, given_up: list[str], clock: FakeClock
+) -> None:
+    state.polled([BAD])
+    clock.forward(PERIOD - 2)
+    state.polled([BAD])
+    assert given_up
+
+
+def test_a_wait_for_the_first_list_of_nodes_is_shown_and_ends_no_process(
+    state: PollState, given_up: list[str], clock: FakeClock
+) -> None:
+    waiting = record(inputs(), fails_with(InputMissingError("the first list has not arrived yet")))
+    for _ in range(5):
+        state.awaits_nodes(is_awaited=True)
+        state.polled([waiting])
+        clock.forward(PERIOD)
+    assert state.answer().status == 500
+    for _ in range(2):
+        assert given_up == []
+        clock.forward(PERIOD)
+        state.awaits_nodes(is_awaited=False)
+        state.polled([waiting])
+    assert given_up[0].startswith("2 consecutive polls have failed: ")
 
 
 def test_a_failed_scale_call_fails_the_next_polls_until_one_succeeds(state: PollState) -> None:

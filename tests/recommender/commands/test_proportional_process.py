@@ -117,9 +117,7 @@ def test_only_the_config_map_and_scales_are_written(proportional: Recommender, s
 
     def written() -> set[tuple[str, str]]:
         return {
-            (request.verb, request.path)
-            for request in server.requests
-            if request.verb in {"POST", "PUT", "PATCH", "DELETE"}
+            (asked.verb, asked.path) for asked in server.requests if asked.verb in {"POST", "PUT", "PATCH", "DELETE"}
         }
 
     until(lambda: ("PUT", root) in written())
@@ -133,6 +131,18 @@ def test_the_process_exits_with_1_after_max_sync_failures(server: ObjectApiServe
     ) as recommender:
         assert recommender.process.wait(30) == 1
         assert "2 consecutive polls have failed" in recommender.log
+
+
+def test_a_slow_first_list_of_nodes_ends_no_process(tmp_path: Path) -> None:
+    with cluster_server() as server:
+        put_nodes(server, 8)
+        server.slow["/api/v1/nodes"] = 4.0
+        command = (*flags(server, tmp_path, "dns"), f"--default-params={json.dumps(DEFAULTS)}", "--max-sync-failures=1")
+        with running("proportional", *command, log_path=tmp_path / "log") as recommender:
+            until(lambda: recommender.get(LAST_POLL, plain=True)[0] == 500)
+            assert "the first list has not arrived yet" in recommender.get(LAST_POLL, plain=True)[1]
+            until(lambda: replicas_of(server) == 4, 30)
+            assert recommender.process.is_running
 
 
 def test_a_first_list_without_nodes_does_not_scale_down(tmp_path: Path) -> None:
