@@ -85,7 +85,7 @@ def beyond_offsets(
             if size is None or size < lowest[resource]:
                 direction = ResizeDirection.UNKNOWN if size is None else ResizeDirection.UP
                 return SizeChange(lower, direction, _reason(section, resource, size, lower[resource]))
-            if size > highest[resource]:
+            if size > highest[resource] and not _is_stored_as(size, upper[resource]):
                 return SizeChange(upper, ResizeDirection.DOWN, _reason(section, resource, size, upper[resource]))
     return None
 
@@ -98,12 +98,19 @@ def _sized_resources(sizes: Sizes) -> Iterator[str]:
 def _direction(size: Quantity | None, wanted: Quantity, threshold_percent: int) -> ResizeDirection | None:
     if size is None:
         return ResizeDirection.UNKNOWN
+    if _is_stored_as(size, wanted):
+        return None
     if wanted.nanos == 0:
         return ResizeDirection.DOWN if size.nanos else None
     percent = size.nanos * 100 // wanted.nanos
     if percent < 100 - threshold_percent:
         return ResizeDirection.UP
     return ResizeDirection.DOWN if percent > 100 + threshold_percent else None
+
+
+def _is_stored_as(size: Quantity, wanted: Quantity) -> bool:
+    """Return whether a present size is what the API server stores for the wanted one: thousandths, rounded up."""
+    return size.milli_value() == wanted.milli_value()
 
 
 def _reason(section: str, resource: str, size: Quantity | None, wanted: Quantity) -> str:

@@ -84,6 +84,14 @@ def test_offsets_select_the_nearer_bound_and_leave_other_resources_unchanged(wor
     assert poll.poll() == "resources_within_limits"
 
 
+def test_a_size_that_the_api_server_rounds_up_delays_no_other(world: World) -> None:
+    amounts = {"cpu": "42m", "memory": "200Mi"}
+    deployment_of(world.server, requests=dict(amounts), limits=dict(amounts))
+    sizes = ("--cpu=40m", "--extra-cpu=0.5m", "--memory=200Mi", "--extra-memory=10Mi", "--scale-down-delay=24h")
+    put_nodes(world.server, 3)
+    assert (world.poll_of(*sizes).poll(), world.sizes()["memory"]) == ("updated_resources", "230Mi")
+
+
 def test_a_delay_counts_from_the_start_and_from_the_last_change(world: World) -> None:
     poll = world.poll_of(*SIZES, "--scale-down-delay=1h")
     put_nodes(world.server, 40)

@@ -51,6 +51,10 @@ STANDARD = {"cpu": "300m", "memory": "200Mi"}
         # The first resource that matters decides.
         ({"cpu": "900m", "memory": "100Mi"}, STANDARD, 10, ResizeDirection.DOWN),
         ({"cpu": "302m"}, {"cpu": "301500u"}, 0, None),
+        # The API server stores 41500u as 42m.
+        ({"cpu": "42m"}, {"cpu": "41500u"}, 0, None),
+        ({"cpu": "43m"}, {"cpu": "41500u"}, 0, ResizeDirection.DOWN),
+        ({"cpu": "42m", "memory": "100Mi"}, {"cpu": "41500u", "memory": "200Mi"}, 0, ResizeDirection.UP),
     ],
 )
 def test_the_threshold_of_1_8_decides_whether_to_resize(
@@ -86,6 +90,14 @@ def test_the_offsets_of_2_decide_whether_to_resize(now: Texts, direction: Resize
     change = beyond_offsets(present(now), ACCEPTED, RECOMMENDED)
     assert (change and change.direction) == direction
     assert change is None or change.sizes == RECOMMENDED[direction is ResizeDirection.DOWN]
+
+
+def test_what_the_api_server_rounds_up_is_within_the_offsets() -> None:
+    ends = sizes({"cpu": "40m"}), sizes({"cpu": "41500u"})
+    assert beyond_offsets(present({"cpu": "42m"}), ends, ends) is None
+    change = beyond_offsets(present({"cpu": "43m"}), ends, ends)
+    assert change is not None
+    assert change.direction is ResizeDirection.DOWN
 
 
 quantities = st.integers(0, 10**13).map(Quantity)
