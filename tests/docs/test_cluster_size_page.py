@@ -47,6 +47,8 @@ memory-difference-ratio max-allocatable-difference-ratio max-free-difference-rat
 node-deletion-candidate-ttl salvo-scale-up scale-from-unschedulable force-ds capacity-quotas-enabled
 enable-dynamic-resource-allocation enable-csi-node-aware-scheduling enable-provisioning-requests
 enable-graceful-degradation kubeconfig namespace status-config-map-name cluster-name max-startup-time
+startup-taint startup-taint-prefix status-taint ignore-taint allowed-scheduler-names bypassed-scheduler-names
+async-node-groups enable-proactive-scaleup node-deletion-batcher-interval
 """
 """Flags of Cluster Autoscaler, from its FAQ and `pkg/config/flags/flags.go`."""
 
