@@ -9,7 +9,7 @@ from adapter.foundation.cluster.values.state import Observed, Unknown
 from adapter.foundation.documents.tree import nearest
 from adapter.foundation.reports.counts import count_of
 from recommender.kinds.cluster_size.future.workload_pods import copies, pods_by_workload, workload_key
-from recommender.kinds.cluster_size.model.pod_places import unbound
+from recommender.kinds.cluster_size.model.pod_places import deployment_of, unbound
 from recommender.kinds.cluster_size.node_groups.daemon_sets import comes_with_the_node
 from recommender.kinds.cluster_size.what_if.model import MOST_REPLICAS, Assumed, WhatIfError
 
@@ -80,17 +80,24 @@ def _unbound(pod: ClusterPod) -> ClusterPod:
 
 
 def _added_pods(cluster: ClusterState, question: WhatIf, others: Iterable[ClusterPod]) -> list[ClusterPod]:
-    """Return the pods of `--add-pods`, unbound and with unused names."""
+    """Return the pods of `--add-pods`, unbound and with unused names.
+
+    What `kubectl get` prints of a namespace has Deployments beside their ReplicaSets and pods: each pod counts once.
+    """
     existing = cluster.pods.value if isinstance(cluster.pods, Observed) else ()
     taken = {(pod.namespace, pod.name) for pod in (*existing, *others)}
+    listed = frozenset(map(workload_key, question.workloads))
+    owned = {id(pod) for pods in pods_by_workload(question.pods, listed).values() for pod in pods}
     found: list[ClusterPod] = []
-    for pod in question.pods:
+    for pod in (pod for pod in question.pods if id(pod) not in owned):
         name, number = pod.name, 0
         while (pod.namespace, name) in taken:
             name, number = f"{pod.name}-new-{number}", number + 1
         taken.add((pod.namespace, name))
         found.append(replace(_unbound(pod), name=name, uid=f"new/{pod.namespace}/{name}"))
     for workload in question.workloads:
+        if workload.kind == "ReplicaSet" and _deployment_key(workload) in listed:
+            continue
         if workload.replicas is None:
             raise WhatIfError(
                 f"--add-pods: {workload.kind} {workload.namespace}/{workload.name} has no number of replicas: "
@@ -103,6 +110,11 @@ def _added_pods(cluster: ClusterState, question: WhatIf, others: Iterable[Cluste
             )
         found += _new_pods(workload, workload.replicas, "added")
     return found
+
+
+def _deployment_key(replica_set: WorkloadFacts) -> WorkloadKey:
+    template = replica_set.template
+    return "Deployment", replica_set.namespace, "" if template is None else deployment_of(template)
 
 
 _DAEMON_SET: Final = "DaemonSet"

@@ -151,6 +151,25 @@ def test_added_pods_are_unbound_and_have_unique_names() -> None:
     assert found.notes == ("4 pods of --add-pods",)
 
 
+def test_what_is_listed_beside_its_owner_counts_once() -> None:
+    of_set = replace(pod("", "1", namespace="shop", labels=HASH), controller=controller("web-5d4f"))
+    deployment = replace(workload("Deployment", "web", 2), template=of_set)
+    replica_set = replace(workload("ReplicaSet", "web-5d4f", 2), template=of_set)
+    former = replace(
+        workload("ReplicaSet", "web-77aa", 1),
+        template=replace(of_set, labels={"pod-template-hash": "77aa"}, controller=controller("web-77aa")),
+    )
+    pods = (web("web-5d4f-a", "n9"), web("web-5d4f-b"), DAEMON)
+
+    def count(*workloads: WorkloadFacts) -> int:
+        return len(assumed(CLUSTER, WhatIf(pods=pods, workloads=workloads)).pods)
+
+    assert count() == 3
+    assert count(deployment, replica_set, former) == 3
+    assert count(replica_set) == 3
+    assert count(workload("Deployment", "other", 2)) == 5
+
+
 def test_assumptions_about_unknown_workloads_are_errors() -> None:
     with pytest.raises(WhatIfError, match="workloads are not known: no rights"):
         assumed(replace(CLUSTER, workloads=Unknown("no rights")), WhatIf((Assumption("shop", "web", 5),)))
