@@ -101,7 +101,7 @@ class PollState:
     def answer(self) -> PlainAnswer:
         """Answer `/last-poll`: 500 and the reason if the last poll failed."""
         with self._lock:
-            failure = self._failure or self._former_parameters
+            failure = "; ".join(filter(None, (self._failure, self._former_parameters)))
         return PlainAnswer(500, f"{failure}\n".encode()) if failure else PlainAnswer(200, b"ok\n")
 
 

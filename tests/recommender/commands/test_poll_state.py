@@ -173,3 +173,11 @@ def test_last_good_parameters_are_reported_and_do_not_end_the_process(state: Pol
     assert given_up == []
     state.uses_former_parameters("")
     assert state.answer().status == 200
+
+
+def test_a_missing_target_does_not_hide_that_former_parameters_are_in_use(state: PollState) -> None:
+    state.uses_former_parameters("the ConfigMap kube-system/dns cannot be used")
+    state.polled([record(inputs(None))])
+    body = state.answer().body.decode()
+    assert "Deployment kube-system/coredns does not exist" in body
+    assert "the ConfigMap kube-system/dns cannot be used" in body
