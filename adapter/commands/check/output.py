@@ -13,7 +13,7 @@ from adapter.foundation.reports.terminal_escaping import printable
 from adapter.metrics.rulebook.findings import Code, Finding, Severity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from adapter.metrics.rulebook.model import Policy
     from adapter.metrics.rulebook.report import RulebookReport, RuleReport
@@ -42,8 +42,10 @@ def as_text(report: RulebookReport, sources: Mapping[str, str]) -> str:
     """Return the report for people; `sources` holds the text of each file."""
     shown = {_finding_key(finding): finding for finding in reversed(report.all_findings)}
     counts = Counter(map(_finding_key, report.all_findings))
+    # Split once: a file with a finding for each of its rules would otherwise be split as many times.
+    texts = {file: text.splitlines() for file, text in sources.items()}
     lines = [
-        line for told, finding in reversed(shown.items()) for line in _finding_lines(finding, sources, counts[told] - 1)
+        line for told, finding in reversed(shown.items()) for line in _finding_lines(finding, texts, counts[told] - 1)
     ]
     lines += [line for rule in report.rules for line in _metric_lines(rule)]
     return "\n".join([*map(printable, lines), printable(_summary(report))])
@@ -93,14 +95,14 @@ def _finding_key(finding: Finding) -> tuple[object, ...]:
     return (finding,)
 
 
-def _finding_lines(finding: Finding, sources: Mapping[str, str], others: int) -> Iterator[str]:
+def _finding_lines(finding: Finding, texts: Mapping[str, Sequence[str]], others: int) -> Iterator[str]:
     """Yield a finding in the style of a compiler: the place, the line, a caret, and the fix.
 
-    `others` is the number of other rules with the same finding.
+    `texts` holds the lines of each file, and `others` is the number of other rules with the same finding.
     """
     place = f"{finding.file}:{finding.line}:{finding.column}"
     yield f"{place}: {finding.severity.value}[{finding.code}]: {finding.message}"
-    lines = sources.get(finding.file, "").splitlines()
+    lines = texts.get(finding.file, ())
     if 0 < finding.line <= len(lines) and finding.code not in _OF_BACKENDS:
         text = lines[finding.line - 1].replace("\t", " ")
         number = f"{finding.line:>5}"
