@@ -165,7 +165,8 @@ def stating(seconds_from_now: float | None) -> Iterator[str]:
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers.get("Content-Length", 0)))
             stated = 0.0 if seconds_from_now is None else time.time() + seconds_from_now
-            result = [{"metric": {}, "value": [stated, "20"]}]
+            # The same answer to the query for the server's time is no time, as its value is another one.
+            result = [{"metric": {}, "value": [stated, "20000"]}]
             body = json.dumps({"status": "success", "data": {"resultType": "vector", "result": result}}).encode()
             self.send_response(200)
             self.send_header("Content-Type", "application/json")
@@ -189,13 +190,13 @@ def test_an_answer_with_another_time_is_as_old_as_that_time(
     ask: Callable[..., QueryValues], stated: float | None, age: float
 ) -> None:
     with stating(stated) as url:
-        found = ask(url).value("vector(20)")
+        found = ask(url).value("vector(20000)")
     assert isinstance(found, Observed)
     assert time.time() - found.time >= age - 5
 
 
 def test_an_answer_from_the_future_is_not_a_value(ask: Callable[..., QueryValues]) -> None:
     with stating(3600.0) as url:
-        found = ask(url).value("vector(20)")
+        found = ask(url).value("vector(20000)")
     assert isinstance(found, Unknown)
     assert "s in the future: check its clock" in found.reason

@@ -209,7 +209,8 @@ class PrometheusClient:
     @contextmanager
     def _stream_answer(self, question: SentQuery) -> Iterator[Iterable[bytes]]:
         with self._sender.counted(question), self._sender.success(question) as answer:
-            # The own time of a server that is ahead need not be asked: with our time, it names all series, and more.
+            # Its own time need not be asked: a server that is ahead names all series, and more, and one that is behind
+            # too few, which makes no value wrong.
             refuse_other_time(question.asked, answer.headers, self._clock())
             yield answer
 
@@ -217,7 +218,7 @@ class PrometheusClient:
         """Return the answer if it is a success, and if the server's clock agrees with ours."""
         answer = self._sender.ask(question)
         refuse_other_time(question.asked, answer.headers, self._clock())
-        self._server_time.refuse_if_ahead(question.asked, question.deadline)
+        self._server_time.refuse_if_wrong(question.asked, question.deadline)
         return answer
 
     def _ask_time(self, timeout_seconds: float) -> float:

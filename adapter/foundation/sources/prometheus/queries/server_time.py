@@ -1,8 +1,9 @@
-"""Checks that Prometheus's own clock is not ahead of ours, by what it says itself.
+"""Checks that Prometheus's own clock and ours agree, by what it says itself.
 
 The `Date` of an answer (`clocks`) may be that of a gateway. A Prometheus whose clock is an hour ahead stores samples an
-hour in the future, so queries with our time return what was scraped an hour ago. Therefore it is asked for its time
-once a minute, after a query that it has answered. A clock that is behind does no harm: all samples look old then.
+hour in the future, so queries with our time return what was scraped an hour ago. If its clock is minutes behind, a
+range that ends at our time has no samples in its last minutes, so that a rate is too low, or there is no data although
+there is load. Therefore it is asked for its time once a minute, after a query that it has answered.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ TIME_QUERY: Final = "vector(time())"
 """Sent without a time, so that the server evaluates it at its own."""
 TIME_LIMITS: Final = AnswerLimits(max_bytes=1 << 16, max_samples=1)
 _EVERY_SECONDS: Final = 60.0
-_WHILE_AHEAD_SECONDS: Final = 5.0
+_WHILE_WRONG_SECONDS: Final = 5.0
 _USED_SECONDS: Final = 2 * _EVERY_SECONDS
 """How long the last result is used while another thread asks again."""
 _MOST_SECONDS: Final = 2.0
@@ -56,18 +57,21 @@ class _Known:
     """The result of the checks so far."""
 
     seconds_ahead: float
-    """By how much the server's clock was ahead of ours in the last check with an answer; 0 before the first one."""
+    """By how much the server's clock was ahead of ours in the last check with an answer; 0 before the first one.
+
+    It is negative if the clock was behind.
+    """
     asked_at: float
     """When the last check ended, in monotonic seconds."""
 
     @property
-    def is_ahead(self) -> bool:
-        """Return whether the server's clock is too far ahead."""
-        return self.seconds_ahead > MOST_CLOCK_DIFFERENCE_SECONDS
+    def is_wrong(self) -> bool:
+        """Return whether the server's clock is too far ahead or behind."""
+        return abs(self.seconds_ahead) > MOST_CLOCK_DIFFERENCE_SECONDS
 
     def is_due(self, now: float) -> bool:
         """Return whether it is time for the next check."""
-        return now - self.asked_at >= (_WHILE_AHEAD_SECONDS if self.is_ahead else _EVERY_SECONDS)
+        return now - self.asked_at >= (_WHILE_WRONG_SECONDS if self.is_wrong else _EVERY_SECONDS)
 
 
 class ServerTime:
@@ -89,8 +93,8 @@ class ServerTime:
         self._asking = threading.Lock()
         self._known: _Known | None = None
 
-    def refuse_if_ahead(self, query: str, deadline: Deadline) -> None:
-        """Raise UnexpectedAnswerError if the server's clock is too far ahead for an answer to be current.
+    def refuse_if_wrong(self, query: str, deadline: Deadline) -> None:
+        """Raise UnexpectedAnswerError if the server's clock differs too much for an answer to be that of our time.
 
         If it is time to ask, this is done first; `deadline` is that of the query, which has been answered. A check that
         fails changes nothing. Raises PrometheusTimeoutError if another thread's first check does not end by then.
@@ -98,7 +102,7 @@ class ServerTime:
         known = self._known
         if known is None or known.is_due(self._monotonic()):
             known = self._checked(known, query, deadline)
-        if known.is_ahead:
+        if known.is_wrong:
             refuse_difference(query, known.seconds_ahead)
 
     def _checked(self, known: _Known | None, query: str, deadline: Deadline) -> _Known:
@@ -119,9 +123,11 @@ class ServerTime:
     def _asked(self, known: _Known | None, seconds: float) -> _Known:
         ahead = 0.0 if known is None else known.seconds_ahead
         try:
-            ahead = self._ask(seconds) - self._clock()
+            before, theirs, after = self._clock(), self._ask(seconds), self._clock()
+            # It read its clock between the two: a pause of this process is no difference.
+            ahead = theirs - min(max(theirs, before), after)
         except PrometheusError as e:
-            # A server that cannot be asked is compared by its `Date`; if it was ahead, it counts as ahead meanwhile.
+            # A server that cannot be asked is compared by its `Date`; if it was wrong, it counts as wrong meanwhile.
             _forget_frames(e)
         return _Known(ahead, self._monotonic())
 
