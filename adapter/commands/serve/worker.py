@@ -119,7 +119,8 @@ def _readings(
         connect=functools.partial(_backend_client, settings, by_backend, pace),
     )
     configuration.on_change(
-        functools.partial(_replace, readings, by_backend), QueryTrials(readings.prometheus_of, objects.resource)
+        functools.partial(_replace, readings, by_backend, telemetry, settings.prometheus.endpoint.shown),
+        QueryTrials(readings.prometheus_of, objects.resource),
     )
     return readings
 
@@ -132,10 +133,18 @@ def _backend_client(
     return BackendClient(backend.name, found, telemetry.of(backend.name), pace)
 
 
-def _replace(readings: Readings, telemetry: BackendTelemetry, rulebook: Rulebook) -> None:
+def _replace(
+    readings: Readings,
+    by_backend: BackendTelemetry,
+    telemetry: PrometheusTelemetry,
+    server_of_flags: str,
+    rulebook: Rulebook,
+) -> None:
     """Put another rulebook in force, and forget the metrics of backends that no rule names any longer."""
     readings.replace_rulebook(rulebook)
-    telemetry.keep({rule.backend.name for rule in all_rules(rulebook) if rule.backend is not None})
+    backends = [rule.backend for rule in all_rules(rulebook) if rule.backend is not None]
+    by_backend.keep({backend.name for backend in backends})
+    telemetry.keep_servers({server_of_flags, *(backend.settings.endpoint.shown for backend in backends)})
 
 
 def _are_listed(readings: Readings, handler: Handler) -> bool:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from prometheus_client import CollectorRegistry, Histogram
 
 SECONDS_BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
@@ -42,6 +45,11 @@ class PrometheusTelemetry:
             registry=registry,
         )
         self._request_duration: Histogram | None = None
+        self._lock = threading.Lock()
+        self._servers: set[str] = set()
+        """Servers that have durations."""
+        self._gone: set[str] = set()
+        """Former servers, which are ignored, since a query to one may still end."""
         if request_duration_name is not None:
             self._request_duration = Histogram(
                 request_duration_name,
@@ -55,5 +63,19 @@ class PrometheusTelemetry:
         """Count one query: `result` is `ok` or a PrometheusError's `result`."""
         self._queries.labels(kind, result).inc()
         self._duration.observe(seconds)
-        if self._request_duration is not None:
-            self._request_duration.labels(path, server).observe(seconds)
+        if self._request_duration is None:
+            return
+        with self._lock:
+            if server not in self._gone:
+                self._servers.add(server)
+                self._request_duration.labels(path, server).observe(seconds)
+
+    def keep_servers(self, servers: Collection[str]) -> None:
+        """Forget the durations of all servers that are not listed."""
+        if self._request_duration is None:
+            return
+        with self._lock:
+            for gone in self._servers.difference(servers):
+                self._request_duration.remove_by_labels({"server": gone})
+            self._gone = (self._gone | self._servers).difference(servers)
+            self._servers.intersection_update(servers)

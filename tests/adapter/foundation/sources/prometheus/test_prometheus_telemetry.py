@@ -58,6 +58,28 @@ def test_each_query_is_counted_once_with_its_result() -> None:
     assert b"secret" not in generate_latest(registry)
 
 
+def test_a_server_that_is_gone_has_no_durations_and_one_that_returns_has_them_again() -> None:
+    registry = CollectorRegistry()
+    telemetry = PrometheusTelemetry(registry, "t", request_duration_name=DURATION_NAME)
+
+    def ask(server: str) -> None:
+        telemetry.queried(kind="instant", path="/api/v1/query", server=server, result="ok", seconds=0.1)
+
+    def counted() -> dict[str, float | None]:
+        labels = {server: {"path": "/api/v1/query", "server": server} for server in ("flags", "fleet")}
+        return {server: registry.get_sample_value(f"{DURATION_NAME}_count", each) for server, each in labels.items()}
+
+    for server in ("flags", "fleet"):
+        ask(server)
+    telemetry.keep_servers({"flags"})
+    assert counted() == {"flags": 1, "fleet": None}
+    ask("fleet")  # a query that was under way
+    assert counted() == {"flags": 1, "fleet": None}
+    telemetry.keep_servers({"flags", "fleet"})
+    ask("fleet")
+    assert counted() == {"flags": 1, "fleet": 1}
+
+
 def test_too_many_series_are_counted_as_too_large() -> None:
     def script(peer: Peer) -> None:
         peer.read()
