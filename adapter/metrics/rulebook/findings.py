@@ -58,6 +58,7 @@ class Code(StrEnum):
     UNKNOWN_GROUP = "unknown-group"
     UNKNOWN_KEY = "unknown-key"
     UNKNOWN_RESOURCE = "unknown-resource"
+    UNQUOTED_SERIES = "unquoted-series"
     UNREADABLE_FILE = "unreadable-file"
     UNSERVED_USAGE = "unserved-usage"
     WRONG_KIND = "wrong-kind"

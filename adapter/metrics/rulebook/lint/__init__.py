@@ -12,7 +12,7 @@ from adapter.metrics.rulebook.lint.own_series_sources import takes_anybodys_seri
 from adapter.metrics.rulebook.lint.queries import query_findings
 from adapter.metrics.rulebook.lint.rule_checks import collisions, long_refresh, rows_of_all_namespaces
 from adapter.metrics.rulebook.lint.rule_positions import Place, rule_nodes
-from adapter.metrics.rulebook.lint.selection import open_patterns, selects_everything
+from adapter.metrics.rulebook.lint.selection import open_patterns, selects_everything, unquoted_series
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -42,6 +42,7 @@ def _findings(documents: Sequence[Document], rulebook: Rulebook, resolve: Resolv
         place = places[rule.id]
         yield from open_patterns(rule, place)
         yield from selects_everything(rule, place)
+        yield from unquoted_series(rule, place)
         yield from long_refresh(rule, place)
         yield from rows_of_all_namespaces(rule, place)
         example = example_of(rule, resolve)

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.documents.load import MappingNode, Node, ScalarNode, shortened
 from adapter.foundation.objects.regex import BadPatternError, compile_small_pattern
+from adapter.foundation.promql.quoting import is_quoted_metric_name
 from adapter.foundation.promql.tree import SelectorNode, TreeMatcher
 from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
 from adapter.metrics.rulebook.findings import Code, Finding
+from adapter.metrics.rulebook.provided_metrics import can_query
 from adapter.metrics.rulebook.series_query import NotASelectorError, parse_series_query
 
 if TYPE_CHECKING:
@@ -74,6 +76,21 @@ def selects_everything(rule: Rule, place: Place) -> Iterator[Finding]:
     )
     fix = 'restrict the name, as in {__name__=~"http_.*",namespace!=""}'
     yield place.warning(Code.MATCHES_EVERYTHING, ("seriesQuery",), message, fix)
+
+
+def unquoted_series(rule: Rule, place: Place) -> Iterator[Finding]:
+    """Yield a finding if `seriesQuery` states a name that the rule's query cannot contain: it serves nothing."""
+    name = spelled_out_name(rule)
+    if name is None or can_query(rule, name):
+        return
+    if is_quoted_metric_name(name):
+        message = f"`metricsQuery` lacks the quotes that the name {shortened(name)!r} needs, so nothing is served"
+        fix = 'write {"<<.Series>>",<<.LabelMatchers>>} for each <<.Series>>{<<.LabelMatchers>>}'
+        yield place.warning(Code.UNQUOTED_SERIES, ("metricsQuery",), message, fix)
+        return
+    message = f"no query may contain the name {shortened(name)!r}, so nothing is served"
+    fix = "give the series a name of letters, digits and _:.-/ that begins with a letter, _ or :"
+    yield place.warning(Code.UNQUOTED_SERIES, ("seriesQuery",), message, fix)
 
 
 def spelled_out_name(rule: Rule) -> str | None:

@@ -8,9 +8,11 @@ is reported as a finding instead. Five fields are known, as in prometheus-adapte
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.bounded_cache import MEBIBYTE, bounded_cache
+from adapter.foundation.promql.tree import SelectorNode, operands_of
 from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
 from adapter.metrics.rulebook.gotemplate import Struct, TemplateError, execute_traced, joined, parse_template, tainted
 from adapter.metrics.rulebook.gotemplate.nodes import Action, Field, Node, Text
@@ -19,6 +21,7 @@ from adapter.metrics.rulebook.templates.argument_escaping import PlacingError, p
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from adapter.foundation.promql import tree as promql
     from adapter.metrics.rulebook.gotemplate import Template
     from adapter.metrics.rulebook.templates.matchers import Matcher
 
@@ -99,7 +102,10 @@ def parse_query_template(text: str) -> QueryTemplate:
 
 
 def quotes_series(query: QueryTemplate) -> bool:
-    """Return whether `.Series` is only between quotes, as in `{"<<.Series>>",<<.LabelMatchers>>}`, or nowhere."""
+    """Return whether `.Series` is only between quotes, as in `{"<<.Series>>",<<.LabelMatchers>>}`, or nowhere.
+
+    The quotes of a pattern do not count: with `=~`, a dot would select the series of other names, too.
+    """
     return _SERIES not in query.fields or (query.is_plain and _is_quoted(query.text))
 
 
@@ -107,10 +113,18 @@ def quotes_series(query: QueryTemplate) -> bool:
 def _is_quoted(text: str) -> bool:
     arguments = TemplateArguments(_IN_QUOTES_ONLY, 'made_up="x"', {}, ("made_up",))
     try:
-        parse_query(parse_query_template(text).render(arguments))
+        tree = parse_query(parse_query_template(text).render(arguments))
     except (TemplateError, PlacingError, UnreadableQueryError):
         return False
-    return True
+    return not _has_pattern_of_series(tree)
+
+
+def _has_pattern_of_series(tree: promql.Node) -> bool:
+    """Return whether the name of the made-up series is in a pattern of a selector."""
+    if isinstance(tree, SelectorNode):
+        matchers = chain(tree.matchers, *tree.alternatives)
+        return any(_IN_QUOTES_ONLY in matcher.value for matcher in matchers if matcher.operator in {"=~", "!~"})
+    return any(map(_has_pattern_of_series, operands_of(tree)))
 
 
 def _struct(data: TemplateArguments) -> Struct:

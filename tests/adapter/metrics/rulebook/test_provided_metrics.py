@@ -147,6 +147,14 @@ def test_a_series_whose_name_needs_quotes_is_served_by_a_query_that_has_them(
     assert f"pods/{name}" in {metric.qualified for metric in static_metrics(spelled_out, resolve)}
 
 
+def test_the_quotes_of_a_pattern_do_not_count(rule: Callable[..., Rule], resolve: ResolveResource) -> None:
+    """The dots would select the series of `http_server_requests`, too, and both would be added up."""
+    query = """'sum by (<<.GroupBy>>) ({__name__=~"<<.Series>>",<<.LabelMatchers>>})'"""
+    patterned = rule(seriesQuery="""'{__name__=~"http.*"}'""", metricsQuery=query)
+    assert metrics_of(patterned, [series("http.server.requests", "namespace", "pod")], resolve) == []
+    assert metrics_of(patterned, [series("http_server_requests", "namespace", "pod")], resolve)
+
+
 def test_a_name_in_quotes_is_queried_in_quotes(rule: Callable[..., Rule], resolve: ResolveResource) -> None:
     quoting = rule(seriesQuery="""'{__name__=~"http[.].*"}'""", metricsQuery=QUOTED)
     _, pods = metrics_of(quoting, [series("http.requests", "namespace", "pod")], resolve)

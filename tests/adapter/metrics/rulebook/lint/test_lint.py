@@ -231,6 +231,27 @@ def test_a_selector_without_a_metric_name_is_found(selector: str, found: bool) -
     assert ("no-metric-name" in made) is found
 
 
+@pytest.mark.parametrize(
+    ("name", "selector", "lines"),
+    [
+        ("http.requests", "<<.Series>>{<<.LabelMatchers>>}", [4]),
+        ("my-metric", "<<.Series>>{<<.LabelMatchers>>}", [4]),
+        ("http.requests", '{"<<.Series>>",<<.LabelMatchers>>} + <<.Series>>{<<.LabelMatchers>>}', [4]),
+        ("http.requests", '{__name__=~"<<.Series>>",<<.LabelMatchers>>}', [4]),
+        ("http.requests", '{"<<.Series>>",<<.LabelMatchers>>}', []),
+        ("http.requests", '{__name__="<<.Series>>",<<.LabelMatchers>>}', []),
+        ("http.requests", "up{<<.LabelMatchers>>}", []),
+        ("http requests", '{"<<.Series>>",<<.LabelMatchers>>}', [2]),
+        ("http:requests", "<<.Series>>{<<.LabelMatchers>>}", []),
+    ],
+)
+def test_a_stated_name_that_the_query_cannot_contain(name: str, selector: str, lines: list[int]) -> None:
+    doubtful = rule(f"sum by (<<.GroupBy>>) ({selector})", series=f'{{__name__="{name}"}}')
+    found = findings(f"rules:\n{doubtful}")
+
+    assert [one.line for one in found if one.code == "unquoted-series"] == lines
+
+
 def test_a_rule_with_only_an_exact_plan_is_found_with_the_reason() -> None:
     (found,) = findings(f"rules:\n{rule('topk(3, rate(<<.Series>>{<<.LabelMatchers>>}[2m]))')}")
 

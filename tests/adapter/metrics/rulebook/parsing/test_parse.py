@@ -374,6 +374,7 @@ def test_every_finding_code_is_covered() -> None:
         Code.ROWS_OF_ALL_NAMESPACES,
         Code.SERIES_OF_ANYBODY,
         Code.UNANCHORED_PATTERN,
+        Code.UNQUOTED_SERIES,
     }
     elsewhere = of_check | {Code.EMPTY_CONFIGURATION, Code.FOREIGN_DELIMITERS}
     elsewhere |= {Code.BAD_WINDOW, Code.REPEATED_RESOURCE_RULE, Code.UNREADABLE_FILE, Code.UNSERVED_USAGE}

@@ -114,9 +114,7 @@ class TestDecision:
         ],
         ids=lambda failure: type(failure).__name__,
     )
-    def test_a_failed_check_refuses_nothing_and_is_repeated_a_minute_later(
-        self, failure: PrometheusError
-    ) -> None:
+    def test_a_failed_check_refuses_nothing_and_is_repeated_a_minute_later(self, failure: PrometheusError) -> None:
         world = World(3600.0, failure)
         assert [world.refused() for world.now in (0.0, 59.0)] == ["", ""]
         assert len(world.asked) == 1
