@@ -3,114 +3,45 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from adapter.foundation.cluster.values.state import Autoscaler, ClusterState, Observed, Unknown
 from adapter.foundation.time.clock import Clock
-from recommender.configuration.reading import read_configuration
-from recommender.decisions.inputs import Inputs, WriteRefusal
-from recommender.decisions.memory import LastValue, Memory
+from recommender.decisions.inputs import Inputs
 from recommender.decisions.publication import Publication
-from recommender.decisions.record import Status, TargetAction, TargetReference
-from recommender.decisions.targets.vertical_autoscalers import vertical_autoscaler_kinds
-from recommender.kinds.resizing.request_writes import RequestWrites
-from recommender.kinds.resources.resources_memory import ResourcesMemory
-from recommender.kinds.resources.size_record import ResourceSize, SizeRecord, SizeStatus
+from recommender.decisions.record import Status
 from recommender.kinds.resources.workload_usage import WorkloadUsage
-from recommender.kinds.resources.workloads import SizedWorkload, WorkloadAutoscaler
+from recommender.kinds.resources.workloads import WorkloadAutoscaler
 from recommender.kinds.table import all_kinds
 from recommender.outputs.metrics import RecommendationMetrics
 from recommender.page.rendering import PageRenderer
 from recommender.page.selection import Selection
-from recommender.printed.document import recommendation_list
 from recommender.printed.table import as_text
-from recommender.running.inputs.poll_plan import plan_of
 from recommender.running.memory.folder_store import FolderMemoryStore
 from recommender.running.memory.memories import Memories
-from recommender.running.memory.store_protocol import ProcessMemoryStore
 from recommender.running.polls.poll_decisions import PollDecisions
-from tests.recommender.configuration.files import entry, whole
+from tests.recommender.kinds.resources.usage_decisions import (
+    API,
+    MIB,
+    NOW,
+    WEB,
+    Unmeasured,
+    cluster,
+    decided,
+    hpa,
+    inputs,
+    item_of,
+    last,
+    plan,
+    requests,
+    size,
+    usage,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from recommender.decisions.record import Record
-    from recommender.running.inputs.poll_plan import PollPlan
-
-NOW = 1_800_000_000.0
-MIB = 2**20
-WEB = TargetReference("apps/v1", "Deployment", "shop", "web")
-API = TargetReference("apps/v1", "Deployment", "shop", "api")
-TOP = "prometheus: {url: http://127.0.0.1:9}\n"
-
-
-def plan(*lines: str, kind: str = "fromUsage: {}, forEach: {namespaces: [shop]}") -> PollPlan:
-    configuration = read_configuration(whole(entry("sizes", *lines, kind=f"resources: {{{kind}}}"), top=TOP), "r.yaml")
-    assert not configuration.refused, configuration.refused
-    return plan_of(configuration)
-
-
-def size(target: int, request: int | None = None) -> ResourceSize:
-    return ResourceSize(request, None, target // 2, target, target * 2, None, None, None, None)
-
-
-def usage(cpu: int = 300, memory: int = 400 * MIB, **changes: Any) -> WorkloadUsage:  # noqa: ANN401 - fields
-    record = SizeRecord(
-        SizedWorkload("shop", "Deployment", "web"), "app", SizeStatus.OK, "", 2, 86_400.0, 288, 0,
-        size(cpu, 1000), size(memory, 1024 * MIB),
-    )  # fmt: skip
-    return WorkloadUsage((replace(record, **changes),))
-
-
-def cluster(*autoscalers: Autoscaler) -> ClusterState:
-    return ClusterState(autoscalers={"shop": Observed(autoscalers, NOW)})
-
-
-def hpa(*resources: str, name: str = "web") -> Autoscaler:
-    return Autoscaler("shop", name, {}, "apps/v1", "Deployment", name, 1, 9, None, None, (), resources)
-
-
-def inputs(found: dict[TargetReference, Any] | Unknown, state: ClusterState | None = None) -> Inputs:
-    observed: Any = (
-        found
-        if isinstance(found, Unknown)
-        else {target: each if isinstance(each, Unknown) else Observed(each, NOW) for target, each in found.items()}
-    )
-    return Inputs(state or cluster(), usage={"sizes": observed})
-
-
-class _Unmeasured:
-    def decided(self, recommendation: str, seconds: float) -> None:
-        """Do nothing."""
-
-
-def decided(followed: PollPlan, given: Inputs, memory: Memory | None = None) -> list[Record]:
-    memories = Memories(ProcessMemoryStore())
-    if memory is not None:
-        shards = {name: each.shards for name, each in followed.for_each.items()}
-        for name in memories.begin(("sizes",), 1.0, shards):
-            memories.load(name)
-        memories.remember("sizes", Memory(by_target={WEB: memory}))
-    found = PollDecisions(memories, _Unmeasured(), Clock()).decided(followed, given, NOW)
-    return [decision.record for each in found for decision in each.decisions]
-
-
-def item_of(record: Record) -> dict[str, Any]:
-    items: Any = recommendation_list([record], NOW)["items"]
-    found: dict[str, Any] = items[0]
-    return found
-
-
-def requests(record: Record) -> dict[str, str]:
-    found: dict[str, str] = item_of(record)["resources"]["app"]["requests"]
-    return found
-
-
-def last(cpu: int, memory: int = 400 * MIB) -> Memory:
-    own = ResourcesMemory(sizes={"app": {"cpu": cpu, "memory": memory}})
-    return Memory(LastValue(None, NOW - 10, NOW - 10), own=own)
 
 
 def test_the_record_has_the_requests_with_their_bounds() -> None:
@@ -321,7 +252,7 @@ def test_the_memory_of_each_target_survives_a_restart(tmp_path: Path) -> None:
 
     def polled(seen: Inputs) -> str:
         memories = Memories(FolderMemoryStore(tmp_path))
-        [found] = PollDecisions(memories, _Unmeasured(), Clock()).decided(followed, seen, NOW)
+        [found] = PollDecisions(memories, Unmeasured(), Clock()).decided(followed, seen, NOW)
         assert found.memory is not None
         memories.remember("sizes", found.memory)
         [decision] = found.decisions
@@ -329,107 +260,3 @@ def test_the_memory_of_each_target_survives_a_restart(tmp_path: Path) -> None:
 
     # From the present request of a core, and then from the last recommendation.
     assert [polled(given), polled(given)] == ["900m", "810m"]
-
-
-RESIZED = plan("outputs: [metric, resize]")
-
-
-@pytest.mark.parametrize(
-    ("followed", "used", "changes", "action"),
-    [
-        (plan(), 300, {}, TargetAction.METRIC),
-        (RESIZED, 300, {}, TargetAction.RESIZE),
-        (RESIZED, 1050, {"memory": 1024 * MIB}, TargetAction.METRIC),
-        (plan("outputs: [resize]"), 1050, {"memory": 1024 * MIB}, TargetAction.NONE),
-        (plan("outputs: [metric, resize]", "paused: true"), 300, {}, TargetAction.METRIC),
-    ],
-    ids=["without the output", "far enough", "too small a change", "without metric", "paused"],
-)
-def test_the_action_shows_whether_requests_are_written(
-    followed: PollPlan, used: int, changes: dict[str, int], action: TargetAction
-) -> None:
-    [record] = decided(followed, inputs({WEB: usage(used, **changes)}), last(500))
-    assert [outcome.action for outcome in record.targets] == [action]
-
-
-def test_a_refused_write_names_its_owner() -> None:
-    given = inputs({WEB: usage()})
-    refusal = WriteRefusal("VerticalPodAutoscaler shop/v", "it writes its requests")
-    [record] = decided(RESIZED, replace(given, refusals={("sizes", WEB): refusal}))
-    [outcome] = record.targets
-    assert (outcome.action, outcome.owner) == (TargetAction.REFUSED, "VerticalPodAutoscaler shop/v")
-
-
-def test_two_recommendations_that_write_one_workload_are_both_refused() -> None:
-    entries = [
-        entry(name, "outputs: [resize]", kind="resources: {fromUsage: {}, forEach: {}}") for name in ("one", "two")
-    ]
-    followed = plan_of(read_configuration(whole(*entries, top=TOP), "r.yaml"))
-    known: dict[Any, Any] = {WEB: Observed(usage(), NOW)}
-    records = decided(followed, Inputs(cluster(), usage={"one": known, "two": known}))
-    assert {outcome.action for record in records for outcome in record.targets} == {TargetAction.REFUSED}
-
-
-def test_a_paused_request_is_written_in_neither_direction() -> None:
-    plans = plan("outputs: [resize]", "paused: true")
-    memories = Memories(ProcessMemoryStore())
-    [found] = PollDecisions(memories, _Unmeasured(), Clock()).decided(plans, inputs({WEB: usage()}), NOW)
-    [decision] = found.decisions
-    assert isinstance(decision.writes, RequestWrites)
-    assert (decision.writes.resizing.up, decision.writes.resizing.down) == (False, False)
-
-
-@pytest.mark.parametrize(
-    ("changes", "may_shrink"),
-    [
-        ({"cpu": size(300), "history_seconds": 3600.0}, False),
-        ({"memory": size(400 * MIB), "memory_history_seconds": 3600.0}, False),
-        ({"cpu": size(300), "memory_history_seconds": 3600.0}, True),
-        ({"cpu": size(300)}, True),
-        ({"history_seconds": 3600.0}, True),
-    ],
-    ids=["CPU", "memory", "known for long enough", "a day", "known requests"],
-)
-def test_an_unknown_request_is_not_lowered_while_little_is_known(
-    changes: dict[str, Any],
-    may_shrink: bool,  # noqa: FBT001 - a table
-) -> None:
-    memories = Memories(ProcessMemoryStore())
-    found = replace(usage().sizes[0], **changes)
-    given = inputs({WEB: WorkloadUsage((found,))})
-    [decided_now] = PollDecisions(memories, _Unmeasured(), Clock()).decided(RESIZED, given, NOW)
-    [decision] = decided_now.decisions
-    assert isinstance(decision.writes, RequestWrites)
-    assert (decision.writes.resizing.up, decision.writes.resizing.down) == (True, may_shrink)
-    assert ("kube-state-metrics" in decision.record.message) is not may_shrink
-
-
-def with_vertical(mode: str, namespace: str = "shop") -> ClusterState:
-    spec = {
-        "targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
-        "updatePolicy": {"updateMode": mode},
-    }
-    document = {"metadata": {"namespace": namespace, "name": "v"}, "spec": spec}
-    [kind] = vertical_autoscaler_kinds([""])
-    return replace(cluster(), objects={kind: Observed((document,), NOW)})
-
-
-@pytest.mark.parametrize("outputs", ["metric", "resize"])
-def test_an_active_vertical_pod_autoscaler_is_named_whatever_the_output(outputs: str) -> None:
-    note = (
-        "VerticalPodAutoscaler shop/v sizes it too (updateMode Recreate): set that to Off, or follow only one of them"
-    )
-    followed = plan(f"outputs: [{outputs}]")
-    [record] = decided(followed, inputs({WEB: usage()}, with_vertical("Recreate")))
-    assert record.message == f"app: cpu 300m, memory 400Mi; {note}"
-    for state in (with_vertical("Off"), with_vertical("Recreate", "other")):
-        [unaffected] = decided(followed, inputs({WEB: usage()}, state))
-        assert unaffected.message == "app: cpu 300m, memory 400Mi"
-
-
-def test_a_vertical_pod_autoscaler_that_refuses_a_write_is_named_once() -> None:
-    refusal = WriteRefusal("VerticalPodAutoscaler shop/v", "it writes its requests")
-    given = replace(inputs({WEB: usage()}, with_vertical("Auto")), refusals={("sizes", WEB): refusal})
-    [record] = decided(RESIZED, given)
-    assert "VerticalPodAutoscaler" not in record.message
-    assert record.targets[0].owner == "VerticalPodAutoscaler shop/v"
