@@ -25,6 +25,7 @@ from adapter.nodes.names.uncounted_series import measured_by, refused_series
 from adapter.nodes.queries.answer_rows import rows_of
 from adapter.nodes.queries.expressions import STEP_SECONDS
 from adapter.nodes.queries.long_labels import long_answer_series
+from adapter.nodes.queries.node_absences import NodeAbsences
 from adapter.nodes.queries.node_mapping import KeptMapping, NodeMapping
 from adapter.nodes.queries.past_queries import DAY, WEEK, PastAnswer, PastProgress, PastQuery, past_slots
 from adapter.nodes.queries.piece_reading import read_piece
@@ -93,6 +94,7 @@ class SampleRefresher:
         self._progress: dict[LoadResource, ResourceProgress] = {}
         self._sequence = count(1)
         self._knew_nodes: bool | None = None
+        self._absences = NodeAbsences()
         self._mapping = KeptMapping(settings.match)
         self._day, self._week = PastProgress(DAY), PastProgress(WEEK)
 
@@ -215,10 +217,13 @@ class SampleRefresher:
         for past in (self._day, self._week):
             past.follow_clock(now)
         knows_nodes = bool(nodes)
-        if self._knew_nodes is not None and knows_nodes != self._knew_nodes:
-            # All nodes have other names, are gone or are back: the samples of all steps are requested again.
+        has_changed = self._knew_nodes is not None and knows_nodes != self._knew_nodes
+        if self._absences.have_ended(now, nodes) or has_changed:
+            # All nodes have other names, are gone or are back, or one is back whose samples were dropped when it went:
+            # the samples of all steps are requested again.
             for progress in self._progress.values():
                 progress.covered.clear()
+        if has_changed:
             self._day.forget()
             self._week.forget()
         self._knew_nodes = knows_nodes

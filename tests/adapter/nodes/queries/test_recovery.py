@@ -101,6 +101,22 @@ def test_samples_missed_during_an_outage_are_queried_again(mode: str, refreshes:
     )
 
 
+@pytest.mark.parametrize(("away", "has_all"), [(1, True), (4, True), (40, False)])
+def test_a_node_that_registers_again_after_minutes_has_all_its_samples(away: int, *, has_all: bool) -> None:
+    prometheus = Scripted()
+    prometheus.loads = {"a": 0.5, "b": 0.4}
+    refresher = SampleRefresher(cast("PrometheusClient", prometheus), SchedulingSettings(), refresh_seconds=INTERVAL)
+    samples, now, both = None, START, (a_node("a"), a_node("b"))
+    for nodes in (both, both, *[both[1:]] * away, both, both):
+        samples = refresher.refresh(now, samples, nodes).samples
+        now += INTERVAL
+    assert samples is not None
+    for grid in samples.grids.values():
+        lacking = np.isnan(grid.values).sum(axis=1)
+        assert lacking[1] == 0
+        assert bool(lacking[0] == 0) is has_all
+
+
 @pytest.mark.parametrize(
     ("series", "envelope", "measured"),
     [
