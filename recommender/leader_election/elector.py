@@ -57,7 +57,7 @@ class LeaseElector:
         self._standing = Standing(settings.identity, settings.timing)
         self._told_leading = False
         self._told_holder: str | None = None
-        self._told_failure = ""
+        self._logged_failure = ""
         self._wait_at_least = 0.0
         self._over = threading.Event()
         self._turn = threading.Lock()
@@ -135,7 +135,7 @@ class LeaseElector:
             action = self._standing.next_action(since_boot(), datetime.now(UTC))
             if isinstance(action, Wait):
                 # The Lease has been read, so a further failure is another one.
-                self._told_failure = ""
+                self._logged_failure = ""
                 return
             if isinstance(action, Read) and has_read:
                 return
@@ -182,7 +182,7 @@ class LeaseElector:
                 lease = self._objects.replace(settings.path, action.document(), self._fence(seconds))
         self._standing = self._standing.wrote(lease, sent_at, since_boot())
         # A leader leads on for a while when its renewals fail, so that leading does not end the failure.
-        self._told_failure = ""
+        self._logged_failure = ""
         if not self._over.is_set() and self._standing.leads_until is not None:
             self._events.renewed(self._standing.leads_until)
 
@@ -195,8 +195,8 @@ class LeaseElector:
         self._events.failed(type(error).__name__)
         if isinstance(error, StatusError):
             self._wait_at_least = max(self._wait_at_least, error.retry_after_seconds)
-        if type(error).__name__ != self._told_failure:
-            self._told_failure = type(error).__name__
+        if type(error).__name__ != self._logged_failure:
+            self._logged_failure = type(error).__name__
             _log.warning("the Lease cannot be read or renewed", extra=self._fields(error=str(error)))
 
     def _note(self) -> None:

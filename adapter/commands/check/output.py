@@ -45,7 +45,7 @@ def as_text(report: RulebookReport, sources: Mapping[str, str]) -> str:
     # Split once: a file with a finding for each of its rules would otherwise be split as many times.
     texts = {file: text.splitlines() for file, text in sources.items()}
     lines = [
-        line for told, finding in reversed(shown.items()) for line in _finding_lines(finding, texts, counts[told] - 1)
+        line for key, finding in reversed(shown.items()) for line in _finding_lines(finding, texts, counts[key] - 1)
     ]
     lines += [line for rule in report.rules for line in _metric_lines(rule)]
     return "\n".join([*map(printable, lines), printable(_summary(report))])

@@ -53,7 +53,7 @@ No other thread can run meanwhile."""
 _DEEPEST_NESTING = 200
 """Deepest nesting: the parser recurses without a limit, and a few thousand levels would crash the process."""
 _MAY_PANIC: Final = re.compile(r"@|[0-9]{20}|[0-9]\.?e|inf|nan", re.IGNORECASE)
-"""What each query has that makes the parser panic: this is much faster to look for than its tokens."""
+"""Every query that makes the parser panic contains this, which is found much faster than its tokens."""
 _BEFORE_1970: Final = "@ -"
 _NUMBER: Final = r"(?:\. [0-9]+|[0-9]+(?:\.[0-9]*)?)(?:e(?: [+-] )?[0-9]+)?"
 _DURATION: Final = re.compile(rf"\boffset (?:[+-] )?({_NUMBER}|inf|nan)\b|(?:\[| :) ?({_NUMBER})\b", re.IGNORECASE)

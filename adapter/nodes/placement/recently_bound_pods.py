@@ -68,7 +68,7 @@ class RecentAdditions:
     requests: Mapping[LoadResource, Floats]
     limits: Mapping[LoadResource, Floats]
     usage_requests: Mapping[LoadResource, Floats]
-    """What averages of five minutes do not contain, and `usage_limits` likewise."""
+    """The parts of requests that averages of five minutes do not contain; `usage_limits` has those of limits."""
     usage_limits: Mapping[LoadResource, Floats]
 
 

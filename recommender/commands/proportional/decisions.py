@@ -37,7 +37,7 @@ class OneDecision:
         telemetry: RunnerTelemetry,
         clock: Clock,
     ) -> None:
-        """`state` is told about former parameters, and about a list of nodes that is under way."""
+        """`state` learns whether former parameters are in use, and whether a list of nodes is under way."""
         self._memories = memories
         self._config_map = config_map
         self._state = state

@@ -1,4 +1,4 @@
-"""What differs between the versions of the HPA controller, as far as the next sync of an HPA depends on it.
+"""Differences between versions of the HPA controller, as far as the next sync of an HPA depends on them.
 
 The version of the API server is taken for that of the controller, and is only read if the difference matters.
 """

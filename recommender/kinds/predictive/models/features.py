@@ -127,7 +127,7 @@ def levels(history: LoadHistory, first: int, last: int) -> Level:
     """Return the level of each origin from first to last."""
     step, phase = history.step_seconds, round(history.start_seconds / history.step_seconds)
     week, day = in_steps(WEEK_SECONDS, step), in_steps(DAY_SECONDS, step)
-    # With the whole days from which the outliers of the last week are told.
+    # With the whole days with which the values of the last week are compared.
     begin = max(0, ((first - week + phase) // day - DAYS_BACK) * day - phase)
     values = history.values[:, begin : last + 1]
     before = history.values[:, max(0, begin - 1)][:, np.newaxis]
