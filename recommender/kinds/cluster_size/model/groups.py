@@ -123,8 +123,6 @@ class NodeGroup:
     """The name of another autoscaler that manages this group; empty if there is none."""
     paused: str = ""
     """Why the size must not be written, such as the annotation that pauses it; empty if it may be written."""
-    is_pause_suspected: bool = False
-    """Whether `paused` only says that it could not be read who writes the size."""
     gpu_label: str = ""
     """A further label of nodes with GPUs, which its provider states; empty if there is none."""
     deleting: tuple[str, ...] = ()

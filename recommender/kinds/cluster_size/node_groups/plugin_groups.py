@@ -71,7 +71,7 @@ def _with_writer(
     karpenter = karpenter_of(group.nodes, world.nodes)
     if isinstance(seen, Unknown):
         unknown = f"it is not known whether a Cluster Autoscaler manages it: {seen.reason}" if written else ""
-        return replace(group, provider=written, autoscaler=karpenter, paused=unknown, is_pause_suspected=bool(unknown))
+        return replace(group, provider=written, autoscaler=karpenter, paused=unknown)
     other = seen.name if seen is not None and seen.has(group.name) else ""
     return replace(group, provider=written, autoscaler=karpenter or other)
 

@@ -63,7 +63,10 @@ class Options:
         self._differences: dict[tuple[str, str], str] = {}
 
     def of_round(self, state: SizingState, pods: Sequence[PodGroup]) -> list[ExpansionOption]:
-        """Return what each group that may grow could do for the pods, in the order of their names."""
+        """Return what each group that may grow could do for the pods, in the order of their names.
+
+        Groups whose sizes are not written are left out while another one can hold any of the pods.
+        """
         schedulable: dict[str, tuple[PodGroup, ...]] = {}
         for name, group in state.groups.items():
             if state.obstacle(group) is None:
@@ -77,7 +80,7 @@ class Options:
                 option = self._option(state, state.groups[name], its_pods, similar)
                 if option.estimate.pods:
                     found.append(option)
-        return found
+        return [option for option in found if option.group.name not in state.unwritten] or found
 
     def differences(self, group: str) -> dict[str, str]:
         """Return how this group differs from each group that it was compared with and is not similar to, by name."""
@@ -133,6 +136,7 @@ class Options:
             name
             for name in schedulable
             if name != group.name
+            and (name in state.unwritten) == (group.name in state.unwritten)
             and not state.groups[name].options.zero_or_max
             and not self._difference(group, state.groups[name])
         ]

@@ -43,6 +43,8 @@ class SizingState:
     quotas: tuple[Quota, ...]
     obstacles: dict[str, str]
     """Why a group is left out, by group; such a group stays left out within a decision."""
+    unwritten: frozenset[str] = frozenset()
+    """Groups whose sizes would be written but for a pause; they grow only for pods that no other group can hold."""
     most_nodes_per_scale_up: int = 1000
     increases: Counter[str] = field(default_factory=Counter)
     steps: list[SizeStep] = field(default_factory=list)

@@ -80,6 +80,7 @@ def sizing_state(situation: ClusterSituation, settings: ClusterSizeSettings, hea
         quotas=(quota_of(settings.limits, counted),),
         most_nodes_per_scale_up=settings.max_nodes_per_scale_up,
         obstacles=_obstacles(situation, settings, groups.values(), health),
+        unwritten=frozenset(name for name, group in groups.items() if group.paused and situation.writes_sizes),
     )
     for name, group in groups.items():
         _put_right(state, group, health.requests[name])
@@ -110,9 +111,6 @@ def _obstacles(
             found[group.name] = f"it is not healthy: {unhealthy}"
         elif group.held:
             found[group.name] = group.held
-        elif group.paused and situation.writes_sizes and not group.is_pause_suspected:
-            # Nobody would act on the recommendation, and the pods would wait although another group can hold them.
-            found[group.name] = f"its size is not written: {group.paused}"
     return found
 
 

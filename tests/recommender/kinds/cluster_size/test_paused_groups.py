@@ -24,25 +24,24 @@ def asked(*groups: NodeGroup, pods: tuple[ClusterPod, ...] = (POD,), writes: boo
     return decided(its, expanders=("price",))
 
 
-def paused(name: str, price: float, minimum: int = 0) -> NodeGroup:
-    return replace(group(name, price=price), paused=PAUSED, min_size=minimum)
+def paused(name: str, price: float) -> NodeGroup:
+    return replace(group(name, price=price), paused=PAUSED)
 
 
 def test_another_group_grows_in_place_of_a_paused_one_that_would_be_better() -> None:
-    found = asked(paused("cheap", 0.1), group("other", price=0.4))
-    assert found.increases == {"other": 1}
-    assert found.reasons["cheap"] == f"its size is not written: {PAUSED}"
+    assert asked(paused("cheap", 0.1), group("other", price=0.4)).increases == {"other": 1}
 
 
-def test_pods_that_only_a_paused_group_could_hold_say_so() -> None:
-    found = asked(paused("cheap", 0.1))
-    assert found.increases == {}
-    (pods,) = found.unschedulable
-    assert pods.groups == {"cheap": f"its size is not written: {PAUSED}"}
+def test_pods_that_only_a_paused_group_can_hold_are_recommended_nodes_of_it() -> None:
+    assert asked(paused("cheap", 0.1)).increases == {"cheap": 1}
 
 
-def test_a_paused_group_below_its_minimum_is_left_alone() -> None:
-    assert asked(paused("cheap", 0.1, minimum=2), pods=()).increases == {}
+def test_a_paused_group_holds_what_is_left_when_the_other_has_reached_its_maximum() -> None:
+    pods = tuple(pod(name, "3") for name in ("p", "q"))
+    assert asked(paused("cheap", 0.1), replace(group("other", price=0.4), max_size=1), pods=pods).increases == {
+        "cheap": 1,
+        "other": 1,
+    }
 
 
 def test_where_nothing_is_written_a_paused_group_is_recommended_like_the_others() -> None:

@@ -245,5 +245,5 @@ def _with_autoscaler(group: NodeGroup, seen: SeenAutoscaler | Unknown | None, wo
         return replace(group, autoscaler=karpenter)
     if isinstance(seen, Unknown):
         unknown = f"it is not known whether a Cluster Autoscaler manages it: {seen.reason}"
-        return group if group.paused else replace(group, paused=unknown, is_pause_suspected=True)
+        return replace(group, paused=group.paused or unknown)
     return replace(group, autoscaler=seen.name) if seen is not None and seen.has(group.name) else group
