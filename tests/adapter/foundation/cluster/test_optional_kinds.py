@@ -94,3 +94,23 @@ def test_an_optional_kind_whose_group_does_not_answer_is_not_absent(
     assert not found.is_absent
     assert "keda.sh/v1alpha1" in found.reason
     assert waits.recorded == [30.0]
+
+
+def test_a_kind_is_looked_up_soon_after_the_return_of_a_server_that_was_away_at_the_start(
+    server: FakeApiServer, client: KubernetesClient, tasks: Tasks
+) -> None:
+    waits: list[float] = []
+
+    def wait(stop: threading.Event, seconds: float) -> bool:
+        waits.append(seconds)
+        return stop.wait(0.01)
+
+    server.stop()
+    watch = ClusterWatch(client, ClusterNeeds(objects=frozenset({OPTIONAL})), tasks.start, settings(wait=wait))
+    until(lambda: len(waits) >= 5)
+    found = watch.state().objects[OPTIONAL]
+    assert isinstance(found, Unknown)
+    assert not found.is_absent
+    assert max(waits) <= 10.0
+    server.start()
+    until(lambda: isinstance(now := watch.state().objects[OPTIONAL], Unknown) and now.is_absent)

@@ -49,6 +49,11 @@ class ServedKinds:
         self._lock = threading.Lock()
         self._has_asked = False
 
+    @property
+    def has_asked(self) -> bool:
+        """Whether the server has said which kinds it has, and none of them has turned out to be gone since."""
+        return self._has_asked
+
     def resource(self, kind: ObjectKind) -> Resource:
         """Return the kind in its preferred version.
 
@@ -158,6 +163,8 @@ class ServedReflector:
             self._settings.wait(stop, self._retry_seconds())
 
     def _retry_seconds(self) -> float:
+        if isinstance(self._failure, UnreachableError) and not self._kinds.has_asked:
+            return self._settings.uniform(*self._settings.away_seconds)
         is_absent = isinstance(self._failure, NotFoundError)
         return _OPTIONAL_RETRY_SECONDS if self._kind.is_optional and is_absent else RETRY_SECONDS
 

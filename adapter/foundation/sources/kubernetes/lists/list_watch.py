@@ -131,6 +131,9 @@ class WatchSettings:
     is how long changes go unseen. A watch that is reopened too early costs one request."""
     healthy_seconds: float = 30.0
     """Time for which a watch must be open to reset the back-off."""
+    away_seconds: tuple[float, float] = (5.0, 10.0)
+    """The longest wait for a server that cannot be reached, at random between these. Other errors cost the server work,
+    and may be waited for longer; an attempt that does not reach it costs nothing."""
     refused_seconds: float = 10.0
     """How long cached objects are still served while a server, which may just be starting, refuses the kind."""
     refused_wait_seconds: float = 0.0

@@ -53,9 +53,6 @@ logger = logging.getLogger(__name__)
 
 _WINDOW_GRACE_SECONDS = 30.0
 _TOO_SHORT_SECONDS = 1.0
-_AWAY_SECONDS = (5.0, 10.0)
-"""The longest wait for a server that cannot be reached, at random between these: other errors cost a server work, and
-may be waited for longer, but an attempt that does not reach it costs nothing."""
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -193,8 +190,8 @@ class Reflector(Generic[T]):
         logger.log(level, "watch of %s failed, will retry: %s", self.resource.qualified, error)
         least = self._settings.refused_wait_seconds if isinstance(error, (ForbiddenError, NotFoundError)) else 0.0
         delay = backoff.delay(max(least, error.retry_after_seconds if isinstance(error, StatusError) else 0.0))
-        if isinstance(error, UnreachableError) and delay > _AWAY_SECONDS[1]:
-            return self._settings.uniform(*_AWAY_SECONDS)
+        if isinstance(error, UnreachableError) and delay > max(self._settings.away_seconds):
+            return self._settings.uniform(*self._settings.away_seconds)
         return delay
 
     def _watch(self, version: str) -> bool:
