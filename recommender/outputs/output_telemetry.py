@@ -85,6 +85,10 @@ class RecommenderTelemetry:
             "Failed writes and reads of the history of the page.",
             registry=registry,
         )
+        self._start_at_zero()
+
+    def _start_at_zero(self) -> None:
+        """Export all results before the first one, so that a rate shows it."""
         for counter, results in (
             (self._polls, _POLLS),
             (self._events, _EVENTS),

@@ -40,7 +40,7 @@ class Runs:
 
 @dataclass
 class Host:
-    """A process that runs tasks, and calls its callbacks where a real one is told to end."""
+    """A process that runs tasks, and calls its callbacks where a real one is asked to end."""
 
     tasks: Tasks
     callbacks: list[Callable[[], None]] = field(default_factory=list)

@@ -52,7 +52,7 @@ def test_each_feature_is_the_same_for_any_range_of_origins() -> None:
 
 
 def test_an_outlier_is_the_same_for_any_range_of_origins() -> None:
-    # The days before the outlier, by which it is told, lie before the week of the last origin.
+    # The days before the outlier, with which it is compared, lie before the week of the last origin.
     history = bursts_every_day(18)
     values = history.values.copy()
     values[:, 11 * DAY_STEPS + 20] *= 40_000
