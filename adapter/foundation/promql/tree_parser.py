@@ -58,8 +58,8 @@ _BEFORE_1970: Final = "@ -"
 _NUMBER: Final = r"(?:\. [0-9]+|[0-9]+(?:\.[0-9]*)?)(?:e(?: [+-] )?[0-9]+)?"
 _DURATION: Final = re.compile(rf"\boffset (?:[+-] )?({_NUMBER}|inf|nan)\b|(?:\[| :) ?({_NUMBER})\b", re.IGNORECASE)
 """A number of seconds as a duration, in tokens with one space between them."""
-_LONGEST_SECONDS: Final = 2.0**64
-"""The duration from which on the parser panics; it refuses most shorter ones that are too long, too."""
+_PANIC_SECONDS: Final = 2.0**64
+"""The shortest duration at which the parser panics. It refuses most of the shorter ones that are too long by itself."""
 
 
 class UnreadableQueryError(ValueError):
@@ -119,7 +119,7 @@ def _panics(query: str) -> bool:
     bare = " ".join(token.text for token in tokens_of(query) if token.kind is not TokenKind.TEXT)
     # Written so that NaN is not within the range.
     return _BEFORE_1970 in bare or not all(
-        float((found[1] or found[2]).replace(" ", "")) < _LONGEST_SECONDS for found in _DURATION.finditer(bare)
+        float((found[1] or found[2]).replace(" ", "")) < _PANIC_SECONDS for found in _DURATION.finditer(bare)
     )
 
 
