@@ -8,9 +8,9 @@ from adapter.foundation.cluster.values.state import Autoscaler, Observed
 from adapter.foundation.objects.resources import ResolveResource, UnknownResourceError
 from adapter.foundation.reports.lines import SEE_APISERVER, Line, error, ok, unknown, warning
 from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError
-from recommender.decisions.constraints.tolerance import DEFAULT_TOLERANCE_RATIO, METRIC_NAME
+from recommender.decisions.constraints.tolerance import DEFAULT_TOLERANCE_RATIO, follows
 from recommender.decisions.policy_settings import Output, RecommendationPolicy
-from recommender.decisions.targets.owners import is_target_of, refusal_of
+from recommender.decisions.targets.owners import refusal_of
 from recommender.outputs.scale_documents import ScaleDocumentError, replicas_of
 from recommender.outputs.target_paths import target_path
 
@@ -100,7 +100,7 @@ def judge_tolerances(policy: RecommendationPolicy, inputs: Inputs) -> Iterator[L
         if not isinstance(state, Observed) or state.value is None or not isinstance(autoscalers, Observed):
             continue
         for autoscaler in autoscalers.value:
-            if is_target_of(autoscaler, target) and any(METRIC_NAME in each for each in autoscaler.metric_names):
+            if follows(autoscaler, policy.name, target):
                 yield _tolerance(autoscaler, state.value.replicas)
 
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.cluster.facts.counted_nodes import CountedNodeForm, counted_node_of
-from adapter.foundation.cluster.forms.objects import AutoscalerForm
+from adapter.foundation.cluster.forms.autoscalers import AutoscalerForm
 from adapter.foundation.cluster.stores.value_stores import autoscaler_store, node_store
 from adapter.foundation.cluster.values.state import ClusterState
 from adapter.foundation.cluster.watch.doubted_lists import when_empty, when_one_is_missing

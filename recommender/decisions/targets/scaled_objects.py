@@ -64,7 +64,7 @@ def _autoscaler_of(document: Mapping[str, Any]) -> Autoscaler:
         max_replicas=0,
         scale_up_tolerance_ratio=None,
         scale_down_tolerance_ratio=None,
-        metric_names=(),
+        metrics=(),
     )
 
 

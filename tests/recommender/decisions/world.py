@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from adapter.foundation.cluster.facts.scale_targets import ReplicasManager
-from adapter.foundation.cluster.values.state import Autoscaler, ClusterState, Observed
+from adapter.foundation.cluster.values.state import Autoscaler, AutoscalerMetric, ClusterState, Observed
 from recommender.decisions.calculation import Calculation
 from recommender.decisions.inputs import Inputs, TargetState
 from recommender.decisions.memory import LastValue, Memory
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 NOW = 1_800_000_000.0
 DNS = TargetReference("apps/v1", "Deployment", "kube-system", "coredns")
 WEB = TargetReference("apps/v1", "Deployment", "shop", "web")
+FOLLOWED = AutoscalerMetric("recommended_replicas", average_milli=1000)
 BOTH_OUTPUTS = frozenset({Output.METRIC, Output.SCALE})
 
 
@@ -79,9 +80,8 @@ def remembers(replicas: int, *changes: float, decided: float = NOW - 10, confirm
 
 
 def autoscaler(**changes: Any) -> Autoscaler:  # noqa: ANN401 - the fields of a dataclass
-    default = Autoscaler(
-        "kube-system", "dns", {}, "apps/v1", "Deployment", "coredns", 1, 50, None, None, ("recommended_replicas",)
-    )
+    metrics = (FOLLOWED,)
+    default = Autoscaler("kube-system", "dns", {}, "apps/v1", "Deployment", "coredns", 1, 50, None, None, metrics)
     return replace(default, **changes)
 
 

@@ -9,10 +9,10 @@ import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.cluster.values.state import Autoscaler, ClusterNode, NodeAddress, Taint
+from adapter.foundation.cluster.values.state import ClusterNode, NodeAddress, Taint
 from adapter.foundation.documents.tree import shortened
 from adapter.foundation.objects.bounded_cache import MEBIBYTE, bounded_cache
-from adapter.foundation.objects.integers import INT32_MAX, INT64_MAX
+from adapter.foundation.objects.integers import INT64_MAX
 from adapter.foundation.objects.quantities import Quantity, QuantityError, parse_quantity
 from adapter.foundation.objects.shared_texts import shared_text
 
@@ -20,13 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from adapter.foundation.cluster.forms.objects import (
-        AutoscalerForm,
-        AutoscalerSpec,
         ConditionForm,
-        MetricForm,
         NodeForm,
         QuantityText,
-        ScalingRulesForm,
         SliceForm,
         TaintForm,
     )
@@ -34,8 +30,6 @@ if TYPE_CHECKING:
 SERVICE_LABEL = "kubernetes.io/service-name"
 """The label by which an EndpointSlice names its Service."""
 _MOST_NANOS: Final = INT64_MAX * 10**9
-_MOST_TOLERANCE_NANOS: Final = INT32_MAX * 10**9
-"""No number of replicas is so many times larger than another one, so a larger tolerance ignores no further change."""
 
 
 class FactError(ValueError):
@@ -50,7 +44,7 @@ def node_of(form: NodeForm) -> ClusterNode:
     name, spec, status = form.metadata.name, form.spec, form.status
     return ClusterNode(
         name=name,
-        labels=_shared_texts(form.metadata.labels or {}),
+        labels=shared_texts(form.metadata.labels or {}),
         taints=tuple(map(taint_of, (spec.taints or ()) if spec else ())),
         unschedulable=bool(spec and spec.unschedulable),
         conditions=condition_statuses((status.conditions or []) if status else []),
@@ -61,32 +55,6 @@ def node_of(form: NodeForm) -> ClusterNode:
             NodeAddress(sys.intern(one.type), one.address) for one in ((status.addresses or ()) if status else ())
         ),
         uid=form.metadata.uid,
-    )
-
-
-def autoscaler_of(form: AutoscalerForm) -> Autoscaler:
-    """Return the HPA. Raises FactError if it does not state what it scales or how far."""
-    metadata, spec = form.metadata, form.spec
-    namespace = metadata.namespace or "default"
-    where = f"HorizontalPodAutoscaler {namespace}/{metadata.name}"
-    if not spec.target.kind or not spec.target.name:
-        raise FactError(f"{where}: spec.scaleTargetRef has no kind or no name: name the object to scale")
-    if spec.max_replicas is None:
-        raise FactError(f"{where}: spec.maxReplicas is missing: it is required")
-    behavior = spec.behavior
-    return Autoscaler(
-        namespace=namespace,
-        name=metadata.name,
-        labels=_shared_texts(metadata.labels or {}),
-        target_api_version=spec.target.api_version,
-        target_kind=spec.target.kind,
-        target_name=spec.target.name,
-        min_replicas=1 if spec.min_replicas is None else spec.min_replicas,
-        max_replicas=spec.max_replicas,
-        scale_up_tolerance_ratio=_tolerance(where, "scaleUp", behavior.scale_up if behavior else None),
-        scale_down_tolerance_ratio=_tolerance(where, "scaleDown", behavior.scale_down if behavior else None),
-        metric_names=tuple(name for metric in spec.metrics or () if (name := _metric_name(metric))),
-        resource_names=_resource_names(spec),
     )
 
 
@@ -125,7 +93,7 @@ def taint_of(form: TaintForm) -> Taint:
     return Taint(form.key, form.value or "", form.effect)
 
 
-def _shared_texts(labels: Mapping[str, str]) -> dict[str, str]:
+def shared_texts(labels: Mapping[str, str]) -> dict[str, str]:
     return {shared_text(key): shared_text(value) for key, value in labels.items()}
 
 
@@ -179,25 +147,3 @@ def _node_quantity(text: str) -> Quantity:
 @bounded_cache(16 * MEBIBYTE)
 def _quantity(text: str) -> Quantity:
     return parse_quantity(text)
-
-
-def _tolerance(where: str, direction: str, rules: ScalingRulesForm | None) -> float | None:
-    if rules is None or rules.tolerance is None:
-        return None
-    try:
-        nanos = parse_quantity(str(rules.tolerance)).nanos
-    except QuantityError as error:
-        raise FactError(f"{where}: spec.behavior.{direction}.tolerance: {error}") from error
-    # The API server also accepts amounts that no float can hold, such as 1e400.
-    return max(-_MOST_TOLERANCE_NANOS, min(nanos, _MOST_TOLERANCE_NANOS)) / 10**9
-
-
-def _resource_names(spec: AutoscalerSpec) -> tuple[str, ...]:
-    sources = [source for each in spec.metrics or () for source in (each.resource, each.container_resource) if source]
-    names = {source.name for source in sources if source.name}
-    return tuple(sorted(names | ({"cpu"} if spec.cpu_percentage is not None else set())))
-
-
-def _metric_name(metric: MetricForm) -> str:
-    source = metric.pods or metric.object or metric.external
-    return source.metric.name if source and source.metric else ""

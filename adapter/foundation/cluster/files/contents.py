@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from adapter.foundation.cluster.facts.objects import FactError, autoscaler_of, node_of, ready_addresses, service_of
+from adapter.foundation.cluster.facts.autoscalers import autoscaler_of
+from adapter.foundation.cluster.facts.objects import FactError, node_of, ready_addresses, service_of
 from adapter.foundation.cluster.facts.pod_selectors import SELECTING_KINDS, pod_selector_of
 from adapter.foundation.cluster.facts.pods import pod_of
 from adapter.foundation.cluster.facts.scale_targets import ScaledForm, group_of, scaled_object
@@ -25,7 +26,8 @@ from adapter.foundation.cluster.files.scheduling_contents import (
     scheduling_forms,
     version_problem,
 )
-from adapter.foundation.cluster.forms.objects import AutoscalerForm, NodeForm, SliceForm
+from adapter.foundation.cluster.forms.autoscalers import AutoscalerForm
+from adapter.foundation.cluster.forms.objects import NodeForm, SliceForm
 from adapter.foundation.cluster.forms.pods import PodForm, SelectingForm, SelectingMeta, SelectingSpec
 from adapter.foundation.cluster.forms.scheduling_objects import SizedNodeForm
 from adapter.foundation.cluster.forms.scheduling_pods import SchedulingPodForm

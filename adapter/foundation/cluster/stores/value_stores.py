@@ -10,14 +10,16 @@ import threading
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from adapter.foundation.cluster.facts.objects import FactError, autoscaler_of, node_of
+from adapter.foundation.cluster.facts.autoscalers import autoscaler_of
+from adapter.foundation.cluster.facts.objects import FactError, node_of
 from adapter.foundation.cluster.facts.pod_selectors import pod_selector_of, selector_place
 from adapter.foundation.sources.stores import KubernetesObject, object_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from adapter.foundation.cluster.forms.objects import AutoscalerForm, NodeForm
+    from adapter.foundation.cluster.forms.autoscalers import AutoscalerForm
+    from adapter.foundation.cluster.forms.objects import NodeForm
     from adapter.foundation.cluster.forms.pods import SelectingForm
     from adapter.foundation.cluster.values.state import Autoscaler, ClusterNode, PodSelector
 

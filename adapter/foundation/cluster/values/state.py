@@ -18,10 +18,12 @@ if TYPE_CHECKING:
     from adapter.foundation.cluster.values.storage import Storage
     from adapter.foundation.cluster.values.workloads import DisruptionBudget, WorkloadFacts
     from adapter.foundation.objects.quantities import Quantity
+    from adapter.foundation.objects.selectors import Selector
 
 __all__ = [
     "ENDED_PHASES",
     "Autoscaler",
+    "AutoscalerMetric",
     "ClusterNeeds",
     "ClusterNode",
     "ClusterPod",
@@ -106,6 +108,20 @@ class PodSelector:
 
 
 @dataclass(frozen=True, slots=True)
+class AutoscalerMetric:
+    """A Pods, Object or External metric of a HorizontalPodAutoscaler."""
+
+    name: str
+    average_milli: int | None = None
+    """`averageValue` of an Object or External metric in thousandths: the HPA wants the metric divided by it. None for
+    any other target, and for a Pods metric, which has one value for each pod."""
+    selector: Selector | None = None
+    """Which series count; None for all, and for a selector that cannot be read."""
+    described: tuple[str, str, str] | None = None
+    """API version, kind and name of the object that an Object metric is about."""
+
+
+@dataclass(frozen=True, slots=True)
 class Autoscaler:
     """The part of a HorizontalPodAutoscaler that shows what it owns and which changes it ignores."""
 
@@ -120,8 +136,8 @@ class Autoscaler:
     scale_up_tolerance_ratio: float | None
     """`behavior.scaleUp.tolerance`; None if the HPA does not state it."""
     scale_down_tolerance_ratio: float | None
-    metric_names: tuple[str, ...]
-    """Names of its Pods, Object and External metrics."""
+    metrics: tuple[AutoscalerMetric, ...]
+    """Its Pods, Object and External metrics."""
     resource_names: tuple[str, ...] = ()
     """The resources of its Resource and ContainerResource metrics, such as `cpu`, sorted."""
 

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Iterable, Mapping
 
-    from adapter.foundation.cluster.forms.objects import AutoscalerForm, NodeForm
+    from adapter.foundation.cluster.forms.autoscalers import AutoscalerForm
+    from adapter.foundation.cluster.forms.objects import NodeForm
     from adapter.foundation.cluster.forms.pods import SelectingForm
     from adapter.foundation.cluster.stores.object_counts import AddressStore, NameStore
     from adapter.foundation.cluster.stores.pods import PodStore

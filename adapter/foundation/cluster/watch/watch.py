@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, TypeVar
 from adapter.foundation.cluster.facts.pods import pod_of
 from adapter.foundation.cluster.facts.scheduling_pods import scheduled_pod_of
 from adapter.foundation.cluster.facts.sized_nodes import sized_node_of
-from adapter.foundation.cluster.forms.objects import AutoscalerForm, NameForm, NodeForm, SliceForm
+from adapter.foundation.cluster.forms.autoscalers import AutoscalerForm
+from adapter.foundation.cluster.forms.objects import NameForm, NodeForm, SliceForm
 from adapter.foundation.cluster.forms.pods import PodForm, SelectingForm
 from adapter.foundation.cluster.forms.scheduling_objects import SizedNodeForm
 from adapter.foundation.cluster.forms.scheduling_pods import SchedulingPodForm

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from adapter.foundation.cluster.forms.objects import AutoscalerForm
+from adapter.foundation.cluster.forms.autoscalers import AutoscalerForm
 from adapter.foundation.cluster.stores.value_stores import autoscaler_store
 from adapter.foundation.cluster.values.state import ClusterNeeds, CountQuery, Observed, Unknown
 from adapter.foundation.cluster.watch.doubted_lists import when_one_is_missing

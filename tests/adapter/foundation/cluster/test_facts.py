@@ -7,10 +7,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from adapter.foundation.cluster.facts.objects import FactError, autoscaler_of, node_of, ready_addresses, service_of
-from adapter.foundation.cluster.forms.objects import AutoscalerForm, NodeForm, SliceForm
-from adapter.foundation.cluster.values.state import Autoscaler, ClusterNode, Taint
+from adapter.foundation.cluster.facts.autoscalers import autoscaler_of
+from adapter.foundation.cluster.facts.objects import FactError, node_of, ready_addresses, service_of
+from adapter.foundation.cluster.forms.autoscalers import AutoscalerForm
+from adapter.foundation.cluster.forms.objects import NodeForm, SliceForm
+from adapter.foundation.cluster.values.state import Autoscaler, AutoscalerMetric, ClusterNode, Taint
 from adapter.foundation.objects.quantities import parse_quantity
+from adapter.foundation.objects.selectors import parse_selector
 from tests.support.cluster_objects import autoscaler_object, endpoint, node_object, slice_object
 
 WEB = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
@@ -50,8 +53,28 @@ def test_an_hpa_keeps_its_target_limits_tolerances_and_metrics() -> None:
         behavior={"scaleUp": {"tolerance": "50m"}, "scaleDown": {"tolerance": 0}},
         metrics=[
             {"type": "Resource", "resource": {"name": "cpu"}},
-            {"type": "Pods", "pods": {"metric": {"name": "connections"}}},
-            {"type": "External", "external": {"metric": {"name": "recommended_replicas"}}},
+            {
+                "type": "Pods",
+                "pods": {
+                    "metric": {"name": "connections"},
+                    "target": {"type": "AverageValue", "averageValue": "1"},
+                },
+            },
+            {
+                "type": "External",
+                "external": {
+                    "metric": {"name": "recommended_replicas", "selector": {"matchLabels": {"target_name": "web"}}},
+                    "target": {"type": "AverageValue", "averageValue": "1500m"},
+                },
+            },
+            {
+                "type": "Object",
+                "object": {
+                    "metric": {"name": "requests"},
+                    "describedObject": WEB,
+                    "target": {"type": "Value", "value": "5"},
+                },
+            },
         ],
     )
     assert autoscaler_of(msgspec.convert(content, AutoscalerForm)) == Autoscaler(
@@ -65,7 +88,11 @@ def test_an_hpa_keeps_its_target_limits_tolerances_and_metrics() -> None:
         max_replicas=10,
         scale_up_tolerance_ratio=0.05,
         scale_down_tolerance_ratio=0.0,
-        metric_names=("connections", "recommended_replicas"),
+        metrics=(
+            AutoscalerMetric("connections"),
+            AutoscalerMetric("recommended_replicas", 1500, parse_selector("target_name=web")),
+            AutoscalerMetric("requests", described=("apps/v1", "Deployment", "web")),
+        ),
         resource_names=("cpu",),
     )
 
@@ -98,6 +125,18 @@ def test_a_tolerance_beyond_the_range_of_a_float_is_capped() -> None:
     behavior = {"scaleUp": {"tolerance": "1e400"}, "scaleDown": {"tolerance": "1e400"}}
     found = autoscaler_of(msgspec.convert(autoscaler_object("web", "shop", WEB, behavior=behavior), AutoscalerForm))
     assert (found.scale_up_tolerance_ratio, found.scale_down_tolerance_ratio) == (2.0**31 - 1, 2.0**31 - 1)
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        {"metric": {"name": "m", "selector": {"matchExpressions": [{"key": "a", "operator": "Near"}]}}},
+        {"metric": {"name": "m"}, "target": {"averageValue": "ten"}},
+    ],
+)
+def test_an_hpa_owns_its_target_whatever_its_metrics_state(metric: dict[str, Any]) -> None:
+    content = autoscaler_object("web", "shop", WEB, metrics=[{"type": "External", "external": metric}])
+    assert autoscaler_of(msgspec.convert(content, AutoscalerForm)).metrics == (AutoscalerMetric("m"),)
 
 
 def fact_of(content: dict[str, Any]) -> ClusterNode | Autoscaler:

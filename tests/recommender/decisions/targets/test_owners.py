@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from adapter.foundation.cluster.values.state import ClusterState, Observed, Unknown
+from adapter.foundation.cluster.values.state import AutoscalerMetric, ClusterState, Observed, Unknown
+from adapter.foundation.objects.selectors import parse_selector
 from recommender.decisions.inputs import TargetState
 from recommender.decisions.loop import decide
 from recommender.decisions.memory import Memory
@@ -15,6 +16,7 @@ from recommender.decisions.policy_settings import Owners
 from recommender.decisions.record import Status, TargetAction
 from tests.recommender.decisions.world import (
     DNS,
+    FOLLOWED,
     NOW,
     WEB,
     asks_for,
@@ -242,9 +244,11 @@ def test_a_target_that_does_not_exist_is_named() -> None:
         (20, 19, autoscaler(scale_up_tolerance_ratio=0.0), True),
         (20, 19, autoscaler(scale_down_tolerance_ratio=0.0), False),
         (20, 24, autoscaler(scale_up_tolerance_ratio=0.25), True),
-        (20, 21, autoscaler(metric_names=("cpu",)), False),
-        (20, 21, autoscaler(metric_names=("tidewatch_recommended_replicas",)), True),
+        (20, 21, autoscaler(metrics=(replace(FOLLOWED, name="cpu"),)), False),
+        (20, 21, autoscaler(metrics=(replace(FOLLOWED, name="tidewatch_recommended_replicas"),)), True),
         (20, 21, autoscaler(target_name="other"), False),
+        (20, 21, autoscaler(max_replicas=15), False),
+        (3, 4, autoscaler(min_replicas=5, scale_up_tolerance_ratio=0.5), False),
     ],
 )
 def test_a_change_within_the_tolerance_of_the_hpa_is_reported(
@@ -254,6 +258,33 @@ def test_a_change_within_the_tolerance_of_the_hpa_is_reported(
     assert record.replicas == value
     assert (record.binding == "hpa-tolerance") is ignored
     assert [step.step for step in record.steps][1:] == (["hpa-tolerance"] if ignored else [])
+
+
+@pytest.mark.parametrize(
+    ("change", "ignored"),
+    [
+        ({"average_milli": 2000}, False),
+        ({"average_milli": None}, False),
+        ({"selector": parse_selector("target_name=coredns,target_kind in (Deployment),job=any")}, True),
+        ({"selector": parse_selector("target_name=other")}, False),
+        ({"selector": parse_selector("recommendation!=coredns")}, False),
+        ({"described": ("apps/v1", "Deployment", "coredns")}, True),
+        ({"described": ("apps/v1", "Deployment", "other")}, False),
+        ({"described": ("networking.k8s.io/v1", "Ingress", "coredns")}, False),
+    ],
+    ids=["another average", "a Value", "its labels", "another target", "another entry", "itself", "another", "Ingress"],
+)
+def test_only_an_hpa_that_follows_the_recommendation_of_its_target_ignores_a_change(
+    change: dict[str, Any], *, ignored: bool
+) -> None:
+    record = decided(inputs(20, autoscalers=(autoscaler(metrics=(replace(FOLLOWED, **change),)),)), 21)
+    assert (record.binding == "hpa-tolerance") is ignored
+
+
+@pytest.mark.parametrize("more", [{"resource_names": ("cpu",)}, {"metrics": (AutoscalerMetric("queue"), FOLLOWED)}])
+def test_another_metric_of_the_hpa_may_ask_for_more(more: dict[str, Any]) -> None:
+    record = decided(inputs(20, autoscalers=(autoscaler(**more),)), 21)
+    assert "keeps 20 unless another of its metrics asks for more: 21 / 20" in record.steps[-1].detail
 
 
 def test_the_tolerance_names_the_hpa() -> None:
