@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NoReturn, TypeAlias
+from typing import Final, NoReturn, TypeAlias
 
 from adapter.foundation.documents.tree import nearest, problem_lines
 from adapter.foundation.service.flags.help import help_text
@@ -59,6 +59,9 @@ __all__ = [
     "one_of",
     "parse_flags",
 ]
+
+
+_VERSION: Final = "version"
 
 
 class HelpRequested(Exception):  # noqa: N818 - no error: somebody asked
@@ -126,12 +129,25 @@ def _from_arguments(command: CommandFlags, arguments: Sequence[str], rest: list[
             raise HelpRequested(help_text(command, all_flags=True))
         elif argument.startswith("--"):
             name, equals, text = argument[2:].partition("=")
+            if name == _VERSION:
+                _show_version(command, text if equals else "true")
+                continue
             flag = _find(command, name)
             yield flag, f"--{flag.name}", text if equals else _text_behind(flag, argument, waiting)
         elif argument.startswith("-") and len(argument) > 1:
             yield _short(command, argument, waiting)
         else:
             rest.append(argument)
+
+
+def _show_version(command: CommandFlags, text: str) -> None:
+    """Raise HelpRequested with the version, unless `--version=false` declines it."""
+    try:
+        is_wanted = BOOLEAN.parse(text)
+    except ValueError as e:
+        raise UsageError(f"--{_VERSION}: {e}") from e
+    if is_wanted:
+        raise HelpRequested(f"{command.program.split(' ', maxsplit=1)[0]} {command.version}")
 
 
 def _short(command: CommandFlags, argument: str, waiting: Iterator[str]) -> _Given:
@@ -157,8 +173,6 @@ def _find(command: CommandFlags, name: str) -> Flag:
     spelled = name.replace("_", "-")
     if spelled == "help":
         raise HelpRequested(help_text(command))
-    if spelled == "version":
-        raise HelpRequested(f"{command.program.split(' ', maxsplit=1)[0]} {command.version}")
     flag = command.by_name.get(spelled)
     if flag is None:
         raise UsageError(f"unknown flag --{name}: {_meant(command, spelled)}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from enum import Enum, auto
@@ -19,6 +20,8 @@ ENVIRONMENT_PREFIX = "TIDEWATCH_FLAG_"
 OBJECT = "OBJECT"
 """Name of the argument that is KIND/NAME."""
 
+_INTEGER = re.compile(r"[+-]?(?:0[xX](?:_?[0-9a-fA-F])+|0[bB](?:_?[01])+|0[oO]?(?:_?[0-7])+|[1-9](?:_?[0-9])*|0)")
+_OLD_OCTAL = re.compile(r"^([+-]?)0(?=_?[0-7])")
 _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 _FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 
@@ -209,10 +212,15 @@ def _boolean(text: str) -> bool:
 
 
 def _integer(text: str) -> int:
+    """Return the number as Go's flags read it: `0x10` and `0b11` are other bases, and so is `010`, which is 8."""
+    stated = text.strip()
     try:
-        return int(text)
+        if _INTEGER.fullmatch(stated):
+            return int(_OLD_OCTAL.sub(r"\g<1>0o", stated), 0)
     except ValueError:
-        raise ValueError(f"{text!r} is not a whole number") from None
+        # Python reads no more than some thousand digits.
+        pass
+    raise ValueError(f"{text!r} is not a whole number")
 
 
 def _number(text: str) -> float:

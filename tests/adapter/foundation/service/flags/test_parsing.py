@@ -81,6 +81,14 @@ def parse(*arguments: str, **environment: str) -> FlagValues:
         (["--prometheus-header=a=b,c", "--prometheus-header=d=e"], "prometheus-header", ("a=b,c", "d=e")),
         (["--allowed-names=a, b", "--allowed-names=c"], "allowed-names", ("a", "b", "c")),
         (["--allowed-names="], "allowed-names", ()),
+        (["--max-demand=0x1F"], "max-demand", 31),
+        (["--max-demand=010"], "max-demand", 8),
+        (["--max-demand=-0o1_0"], "max-demand", -8),
+        (["--max-demand=0b11"], "max-demand", 3),
+        (["--max-demand=+1_000"], "max-demand", 1000),
+        (["--max-demand=0"], "max-demand", 0),
+        (["--max-demand= 7 "], "max-demand", 7),
+        (["--version=false", "--pin-cpu"], "pin-cpu", True),
         (["-v=4"], "v", 4),
         (["-v", "4"], "v", 4),
         (["-v4"], "v", 4),
@@ -108,6 +116,11 @@ def test_flags_are_read_as_go_reads_them(arguments: list[str], name: str, value:
         (["--prometheus-verb=PUT"], "--prometheus-verb: 'PUT' is not one of GET, POST"),
         (["--pin-cpu=yes"], "--pin-cpu: 'yes' is not a boolean: write true or false"),
         (["--max-demand=many"], "--max-demand: 'many' is not a whole number"),
+        (["--max-demand=08"], "--max-demand: '08' is not a whole number"),
+        (["--max-demand=1__0"], "is not a whole number"),
+        (["--max-demand=٣"], "is not a whole number"),
+        (["--max-demand=" + 5000 * "9"], "is not a whole number"),
+        (["--version=perhaps"], "--version: 'perhaps' is not a boolean: write true or false"),
         (["--plain-bind-address=9180"], "--plain-bind-address: '9180' has no port: write HOST:PORT or :PORT"),
         (["--plain-bind-address=::1:80"], "write an IPv6 address in brackets, [::1]:80"),
         (["--audit-log-path=-"], "--audit-log-path is not supported: the API server writes the audit log"),
@@ -212,9 +225,10 @@ def test_help_lists_the_flags_by_group_with_their_defaults() -> None:
     assert "Not supported: the API server writes the audit log" in text
 
 
-def test_version_is_printed_with_status_0(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("flag", ["--version", "--version=true"])
+def test_version_is_printed_with_status_0(capsys: pytest.CaptureFixture[str], flag: str) -> None:
     with pytest.raises(SystemExit) as caught:
-        flags_or_exit(COMMAND, ["--version"], {})
+        flags_or_exit(COMMAND, [flag], {})
     assert caught.value.code == 0
     assert capsys.readouterr().out == "tidewatch-adapter 1.2.3\n"
 
