@@ -10,6 +10,7 @@ from recommender.decisions.calculation import Calculation, InputMissingError
 from recommender.decisions.replicas import Replicas
 from recommender.decisions.texts.times import check_age, oldest
 from recommender.kinds.predictive.policy.bounds import active_override, scheduled_bound
+from recommender.kinds.predictive.policy.free_slots import with_full_ones
 from recommender.kinds.predictive.policy.load_situation import LoadForecast, LoadSituation
 from recommender.kinds.predictive.policy.memory import remembered
 from recommender.kinds.predictive.policy.sizing import size_of
@@ -17,7 +18,7 @@ from recommender.kinds.predictive.policy.sizing import size_of
 if TYPE_CHECKING:
     from recommender.decisions.calculation import Calculate
     from recommender.decisions.inputs import Inputs
-    from recommender.decisions.loads.load_inputs import LoadInput
+    from recommender.decisions.loads.load_inputs import LoadInput, PodConnections
     from recommender.decisions.memory import Memory
     from recommender.decisions.record import TargetReference
     from recommender.kinds.predictive.policy.sizing import Sized
@@ -119,13 +120,19 @@ class _Predicting:
         return LoadSituation(
             load=load.prediction.load.now,
             forecast=_forecast(load),
-            pods=load.pods,
+            pods=self._pods(load, memory),
             gate=self._gate(inputs),
             current_replicas=self._current(inputs),
             last_replicas=_last(memory),
             delays=load.delays,
             interval_seconds=_INTERVAL_SECONDS if load.delays is None else load.delays.refresh.seconds,
         )
+
+    def _pods(self, load: LoadInput, memory: Memory) -> tuple[PodConnections, ...] | None:
+        if load.pods is None or self.settings.connections is None:
+            return load.pods
+        closed = {name for name, _ in remembered(memory.own).sessions.closed_pods}
+        return with_full_ones(load.pods, closed, self.settings.connections.limit)
 
     def _gate(self, inputs: Inputs) -> float | None:
         """Return the value of `freezeUnless`; None if there is none."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from recommender.kinds.predictive.policy.arithmetic import known
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from recommender.decisions.loads.load_inputs import PodConnections
 
@@ -32,6 +32,22 @@ class Slots:
     """Pods that were seen at their limit."""
     without_sample: int
     """Ready pods whose connections are unknown; they count as full."""
+
+
+def with_full_ones(
+    pods: Iterable[PodConnections], were_closed: Collection[str], limit: int
+) -> tuple[PodConnections, ...]:
+    """Return the pods, of which those that were closed stay so as long as their readiness probe keeps them out.
+
+    `were_closed` has the names of the pods that took no new connections before. A query shows only how many a pod has,
+    and its probe lets new ones in only below `RESUME_RATIO` of the limit.
+    """
+    return tuple(
+        replace(pod, is_ready=False)
+        if pod.name in were_closed and pod.connections is not None and pod.connections >= RESUME_RATIO * limit
+        else pod
+        for pod in pods
+    )
 
 
 def count_slots(pods: Iterable[PodConnections], limit: int, startup_seconds: float) -> Slots:

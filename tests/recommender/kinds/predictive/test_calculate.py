@@ -15,6 +15,7 @@ from recommender.decisions.memory import LastValue, Memory
 from recommender.decisions.policy_settings import RecommendationPolicy
 from recommender.decisions.record import Status, TargetReference
 from recommender.kinds.predictive.calculate import calculate_predictive
+from recommender.kinds.predictive.policy.memory import SessionMemory, remembered
 from recommender.kinds.predictive.predictive_settings import (
     Connections,
     Override,
@@ -206,3 +207,27 @@ def test_full_pods_need_another_pod_although_the_total_would_fit() -> None:
     connections = settings(connections=Connections(100), headroom_ratio=0.0)
     found = calculate_predictive(connections, "chat")(inputs(load(200.0, pods=pods)), Memory(), NOW)
     assert (found.replicas, found.binding) == (3, "connections")
+
+
+def test_a_pod_that_was_full_has_no_room_until_its_readiness_probe_lets_clients_in_again() -> None:
+    policy = RecommendationPolicy("chat", "predictive")
+    calculate = calculate_predictive(settings(connections=Connections(100), headroom_ratio=0.0), "chat")
+    memory, found = Memory(), []
+    for poll, held in enumerate((100.0, 97.0, 95.0, 94.0, 97.0)):
+        pods = tuple(PodConnections(held, is_ready=held < 100.0, name=name) for name in ("a", "b"))
+        given = inputs(replace(load(2 * held, pods=pods), time=NOW + 10 * poll))
+        decision = decide(policy, calculate, given, memory, NOW + 10 * poll)
+        memory = decision.memory
+        found.append(next((each.detail for each in decision.record.steps if each.step == "connections"), ""))
+    assert ["2 full" in each for each in found] == [True, True, True, False, False]
+
+
+def test_sessions_are_measured_on_a_pod_that_was_full_until_it_takes_new_ones() -> None:
+    policy = RecommendationPolicy("chat", "predictive")
+    calculate = calculate_predictive(settings(connections=Connections(100), scale_down=ScaleDown(None, 0.0)), "chat")
+    memory = Memory()
+    for poll, held in enumerate((100.0, 99.0, 97.0, 90.0)):
+        pods = (PodConnections(held, is_ready=held < 100.0, name="a"),)
+        given = inputs(replace(load(held, pods=pods), time=NOW + 10 * poll))
+        memory = decide(policy, calculate, given, memory, NOW + 10 * poll).memory
+    assert remembered(memory.own).sessions == SessionMemory((), 10 * 99.5 + 10 * 98.0, 3.0)
