@@ -211,9 +211,12 @@ def _rolls_out(kind: str, metadata: _ScaledMeta, spec: _ScaledSpec, status: _Sca
         return True
     if _keeps_old_pods(spec.update_strategy):
         return False
-    if isinstance(status.current_revision, str) and isinstance(status.update_revision, str):
-        return status.current_revision != status.update_revision
     updated = _count(status.updated_replicas)
+    if isinstance(status.current_revision, str) and isinstance(status.update_revision, str):
+        # The revisions stay apart until every pod is ready, which one that crashes or is full may never be.
+        return status.current_revision != status.update_revision and (updated or 0) < max(
+            _count(status.replicas) or 0, _count(spec.replicas) or 0
+        )
     if updated is None and kind in _COUNTS_UPDATED:
         updated = 0
     return updated is not None and updated < (_count(status.replicas) or 0)

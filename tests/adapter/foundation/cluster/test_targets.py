@@ -65,6 +65,7 @@ def test_size_pause_and_managers_are_read() -> None:
 
 
 OLD_PODS = {"replicas": 4, "updatedReplicas": 1}
+REVISIONS = {"currentRevision": "a", "updateRevision": "b"}
 
 
 @pytest.mark.parametrize(
@@ -84,6 +85,9 @@ OLD_PODS = {"replicas": 4, "updatedReplicas": 1}
         ("StatefulSet", OLD_PODS, {}, True),
         ("StatefulSet", {"replicas": 3, "currentRevision": "a", "updateRevision": "a"}, {}, False),
         ("StatefulSet", {**OLD_PODS, "currentRevision": "a", "updateRevision": "b"}, {}, True),
+        ("StatefulSet", {**REVISIONS, "replicas": 5, "readyReplicas": 4, "updatedReplicas": 5}, {}, False),
+        ("StatefulSet", {**REVISIONS, "replicas": 4, "updatedReplicas": 4}, {}, True),
+        ("StatefulSet", {**REVISIONS, "replicas": 6, "updatedReplicas": 5}, {}, True),
         ("StatefulSet", {**OLD_PODS, "currentRevision": "a", "updateRevision": "b"}, {"type": "OnDelete"}, False),
         ("StatefulSet", OLD_PODS, {"type": "RollingUpdate", "rollingUpdate": {"partition": 3}}, False),
         ("StatefulSet", OLD_PODS, {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}, True),
