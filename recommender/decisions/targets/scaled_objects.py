@@ -41,14 +41,15 @@ def known_scaled_objects(cluster: ClusterState) -> Mapping[str, Observed[tuple[A
         if (kind.group, kind.resource) != (GROUP, PLURAL):
             continue
         if isinstance(fact, Observed):
-            objects = tuple(_autoscaler_of(each) for each in fact.value)
+            objects = tuple(as_autoscaler(each) for each in fact.value)
             found[kind.namespace] = Observed(objects, fact.time, fact.began_empty)
         elif not fact.is_absent:
             found[kind.namespace] = fact
     return AutoscalersByNamespace(found)
 
 
-def _autoscaler_of(document: Mapping[str, Any]) -> Autoscaler:
+def as_autoscaler(document: Mapping[str, Any]) -> Autoscaler:
+    """Return a ScaledObject in the form of an HPA without metrics."""
     metadata, spec = _mapping(document.get("metadata")), _mapping(document.get("spec"))
     stated = _mapping(spec.get("scaleTargetRef"))
     reference = _DEFAULT_TARGET | {key: value for key, value in stated.items() if value}

@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 from adapter.foundation.reports.counts import count_of
 from adapter.foundation.sources.kubernetes.access_rights import AccessRight
 from adapter.foundation.time.timestamps import seconds_of
-from recommender.decisions.record import TargetAction
+from recommender.decisions.record import TargetAction, TargetReference
+from recommender.decisions.targets.owners import is_target_of
+from recommender.decisions.targets.scaled_objects import GROUP as KEDA_GROUP
+from recommender.decisions.targets.scaled_objects import PLURAL as KEDA_PLURAL
+from recommender.decisions.targets.scaled_objects import as_autoscaler
 from recommender.decisions.texts.record_texts import ACTION_TEXTS, refusal_text, size_change_text
 from recommender.kubectl.reader import NotRead, Reader, namespaced
 from recommender.kubectl.recommendations import Recommendations, unread_of
@@ -22,6 +26,7 @@ if TYPE_CHECKING:
     from adapter.foundation.objects.resources import Resource
 
 _REPLICAS: Final = ("f:spec", "f:replicas")
+_KEDA_VERSION: Final = "v1alpha1"
 _MANAGER: Final = "tidewatch"
 """Field manager of the recommender's writes, which is its User-Agent."""
 
@@ -33,14 +38,18 @@ def why_workload(
     right = AccessRight("get", kind.plural, kind.group, namespace, name)
     found = reader.required(namespaced(kind.api_version, namespace, kind.plural, name), right)
     scalers = _autoscalers(reader, namespace, kind.kind, name)
+    scaled_objects = _scaled_objects(reader, TargetReference(kind.api_version, kind.kind, namespace, name))
     items = [] if isinstance(decided, NotRead) else decided.about(namespace, kind.kind, name)
     writers = _writers(found)
     events = events_of(reader, namespace, kind.kind, name)
-    missing = (*unread_of(decided), *(one.reason for one in (scalers, events) if isinstance(one, NotRead)))
+    missing = (
+        *unread_of(decided),
+        *(one.reason for one in (scalers, scaled_objects, events) if isinstance(one, NotRead)),
+    )
     replicas = (found.get("spec") or {}).get("replicas")
     status = found.get("status") or {}
     pods, ready = status.get("replicas", 0), status.get("readyReplicas", 0)
-    owners = [*_owners([] if isinstance(scalers, NotRead) else scalers), *_recommending(items, writers)]
+    owners = [*_owners(scalers, scaled_objects), *_recommending(items, writers)]
     sections = [
         ReportSection("Size", (f"{_text_or_unknown(replicas)} wanted, {pods} pods, {ready} ready.",)),
         ReportSection("Who sets it", tuple(_owner_sentences(owners, writers, now))),
@@ -77,14 +86,34 @@ def _autoscalers(reader: Reader, namespace: str, kind: str, name: str) -> list[d
     return [hpa for hpa, reference in references if (reference["kind"], reference["name"]) == wanted]
 
 
-def _owners(scalers: list[dict[str, Any]]) -> Iterator[str]:
-    for hpa in scalers:
+def _scaled_objects(reader: Reader, target: TargetReference) -> list[str] | NotRead:
+    """Return the names of the ScaledObjects of KEDA that have the object as their target."""
+    group = f"/apis/{KEDA_GROUP}"
+    found = reader.object(group, AccessRight("get", group))
+    if not isinstance(found, NotRead):
+        path = namespaced(f"{KEDA_GROUP}/{_KEDA_VERSION}", target.namespace, KEDA_PLURAL)
+        items = reader.items(path, AccessRight("list", KEDA_PLURAL, KEDA_GROUP, target.namespace))
+        if not isinstance(items, NotRead):
+            return [scaled.name for scaled in map(as_autoscaler, items) if is_target_of(scaled, target)]
+        found = items
+    # Without the group, KEDA is not installed.
+    return [] if found.is_absent else NotRead(f"ScaledObjects: {found.reason}")
+
+
+def _owners(scalers: list[dict[str, Any]] | NotRead, scaled_objects: list[str] | NotRead) -> Iterator[str]:
+    by_hpa = set()
+    for hpa in [] if isinstance(scalers, NotRead) else scalers:
         made_by = [
-            f"ScaledObject {owner['name']} by "
+            owner["name"]
             for owner in hpa["metadata"].get("ownerReferences") or ()
             if owner.get("kind") == "ScaledObject"
         ]
-        yield f"{''.join(made_by[:1])}hpa/{hpa['metadata']['name']}"
+        by_hpa.update(made_by)
+        yield "".join(f"ScaledObject {each} by " for each in made_by[:1]) + f"hpa/{hpa['metadata']['name']}"
+    how = "" if isinstance(scalers, NotRead) else " (without an HPA, as while it is paused)"
+    for name in [] if isinstance(scaled_objects, NotRead) else scaled_objects:
+        if name not in by_hpa:
+            yield f"ScaledObject {name}{how}"
 
 
 def _recommending(

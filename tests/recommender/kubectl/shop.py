@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 HPA = "/apis/autoscaling/v2/namespaces/shop/horizontalpodautoscalers/web"
 HPAS = "/apis/autoscaling/v2/namespaces/shop/horizontalpodautoscalers"
 DEPLOYMENT = "/apis/apps/v1/namespaces/shop/deployments/web"
+KEDA = "/apis/keda.sh"
+SCALED_OBJECTS = f"{KEDA}/v1alpha1/namespaces/shop/scaledobjects"
 SCALE = f"{DEPLOYMENT}/scale"
 PODS = "/api/v1/namespaces/shop/pods"
 EVENTS = "/api/v1/namespaces/shop/events"

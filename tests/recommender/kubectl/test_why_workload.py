@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -34,6 +34,39 @@ def test_an_hpa_is_the_owner(web: Plugin) -> None:
     document = web.why("deploy/web", "-o", "json").document
     assert document["owners"] == ["hpa/web"]
     assert document["recommendations"][0]["targets"][0]["owner"] == "HorizontalPodAutoscaler shop/web"
+
+
+def scaled_object(name: str = "web", **target: str) -> dict[str, Any]:
+    spec = {"scaleTargetRef": {"name": "web", **target}}
+    return {"metadata": {"name": name, "namespace": "shop"}, "spec": spec}
+
+
+def test_a_paused_scaled_object_is_the_owner_although_it_has_no_hpa(web: Plugin) -> None:
+    shop.put_recommender(web)
+    web.answer(shop.KEDA, {"kind": "APIGroup"})
+    web.answer(shop.SCALED_OBJECTS, {"items": [scaled_object(), scaled_object("batch", kind="StatefulSet")]})
+    answered = web.why("deployment/web")
+    assert answered.status == 0
+    assert "ScaledObject web (without an HPA, as while it is paused) sets its size." in " ".join(answered.out.split())
+
+
+def test_a_scaled_object_with_an_hpa_is_named_once(web: Plugin) -> None:
+    shop.put_recommender(web)
+    shop.put_hpa(web, shop.pods_metric())
+    (hpa,) = web.server.answers[shop.HPAS][1]["items"]
+    hpa["metadata"]["ownerReferences"] = [{"kind": "ScaledObject", "name": "web"}]
+    web.answer(shop.KEDA, {"kind": "APIGroup"})
+    web.answer(shop.SCALED_OBJECTS, {"items": [scaled_object()]})
+    assert web.why("deployment/web", "-o", "json").document["owners"] == ["ScaledObject web by hpa/web"]
+
+
+def test_scaled_objects_that_may_not_be_listed_are_named(web: Plugin) -> None:
+    shop.put_recommender(web)
+    web.answer(shop.KEDA, {"kind": "APIGroup"})
+    web.forbid(shop.SCALED_OBJECTS)
+    answered = web.why("deployment/web")
+    assert answered.status == 1
+    assert "list scaledobjects.keda.sh in shop" in " ".join(answered.out.split())
 
 
 def test_a_value_that_is_only_published_sets_no_size(web: Plugin) -> None:
