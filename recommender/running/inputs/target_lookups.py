@@ -18,7 +18,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from adapter.foundation.cluster.facts.objects import FactError
-from adapter.foundation.cluster.facts.scale_targets import NoReplicasError, scaled_object_of
+from adapter.foundation.cluster.facts.scale_targets import ONE_BY_DEFAULT, NoReplicasError, group_of, scaled_object_of
 from adapter.foundation.cluster.values.state import Observed, Unknown
 from adapter.foundation.objects.resources import ResolveResource, UnknownResourceError
 from adapter.foundation.service.runtime.logs import StateLog
@@ -58,7 +58,8 @@ up."""
 _KEPT_SECONDS = 600.0
 """How long an answer about a target that is no longer requested is kept; decisions do not use older ones."""
 _SCALE_ONLY_SECONDS = 600.0
-"""Time after which reading the object is tried again."""
+"""Time after which reading the object, or the scale of a custom kind, is tried again."""
+_BUILT_IN_GROUPS = frozenset({"", "apps"})
 
 
 class TargetLookups:
@@ -91,6 +92,7 @@ class TargetLookups:
         self._slow: frozenset[TargetReference] = frozenset()
         self._uids: dict[TargetReference, str] = {}
         self._scale_only_until: dict[TargetReference, float] = {}
+        self._object_only_until: dict[TargetReference, float] = {}
         self._known: dict[TargetReference, Observed[TargetState | None]] = {}
         self._silent_since: dict[TargetReference, float] = {}
 
@@ -142,9 +144,9 @@ class TargetLookups:
     def _forget_scale_only(self, wanted: Collection[TargetReference]) -> None:
         """Forget targets that are gone. The lock is held, since look-ups that are late may still add targets."""
         now = self._clock.monotonic()
-        self._scale_only_until = {
-            target: until for target, until in self._scale_only_until.items() if target in wanted or now < until
-        }
+        for untils in (self._scale_only_until, self._object_only_until):
+            for target in [target for target, until in untils.items() if target not in wanted and now >= until]:
+                del untils[target]
 
     def uid(self, target: TargetReference) -> str:
         """Return the UID that a target had when it was last looked up; empty if it is not known."""
@@ -195,10 +197,28 @@ class TargetLookups:
             self._uids[target] = uid_of(document)
         self._states.recovered(str(target), f"{target} may be read now")
         try:
-            return target_state_of(scaled_object_of(document))
+            found = scaled_object_of(document, self._size_of_custom_kind(target, path))
         except NoReplicasError:
             # Only the scale knows where its kind has the size; pauses and rollouts are those of the object.
-            return target_state_of(scaled_object_of(document, self._of_scale(target, path).replicas))
+            found = scaled_object_of(document, self._of_scale(target, path).replicas)
+        return target_state_of(found)
+
+    def _size_of_custom_kind(self, target: TargetReference, path: str) -> int | None:
+        """Return the size that the scale of a custom kind states; None for other kinds, and without a readable scale.
+
+        A custom kind may have its size anywhere and `spec.replicas` besides: a Prometheus is scaled by its shards.
+        """
+        is_built_in = target.kind in ONE_BY_DEFAULT and group_of(target.api_version) in _BUILT_IN_GROUPS
+        if is_built_in or self._clock.monotonic() < self._object_only_until.get(target, 0.0):
+            return None
+        try:
+            return self._of_scale(target, path).replicas
+        except FactError:
+            return None
+        except ForbiddenError:
+            with self._ended:
+                self._object_only_until[target] = self._clock.monotonic() + _SCALE_ONLY_SECONDS
+            return None
 
     def _of_scale(self, target: TargetReference, path: str) -> TargetState:
         try:

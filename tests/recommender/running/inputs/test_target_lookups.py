@@ -185,6 +185,57 @@ def test_a_kind_whose_size_is_in_scale_can_be_paused_and_rolled_out() -> None:
     assert lookups.look([orders])[orders] == Observed(TargetState(3, 0, True, "down", ()), 1000.0)  # noqa: FBT003
 
 
+PROMETHEUSES = Resource("monitoring.coreos.com", "v1", "prometheuses", "prometheus", "Prometheus", True)  # noqa: FBT003
+PROMETHEUS = TargetReference("monitoring.coreos.com/v1", "Prometheus", "shop", "k8s")
+
+
+class Prometheuses:
+    """An API server with an object whose scale is `spec.shards`, and whose `spec.replicas` mean something else."""
+
+    def __init__(self, scale: Reply | KubernetesError) -> None:
+        self.scale = scale
+        self.paths: list[str] = []
+
+    def get(self, path: str, *, seconds: float) -> Reply:  # noqa: ARG002 - as the protocol has it
+        self.paths.append(path)
+        if not path.endswith("/scale"):
+            return Reply({"kind": "Prometheus", "metadata": {"name": "k8s"}, "spec": {"replicas": 2, "shards": 5}})
+        if isinstance(self.scale, KubernetesError):
+            raise self.scale
+        return self.scale
+
+
+@pytest.mark.parametrize(
+    ("scale", "replicas", "times"),
+    [
+        (Reply({"kind": "Scale", "metadata": {}, "spec": {"replicas": 5}}), 5, 3),
+        (ForbiddenError("403", 403), 2, 1),
+        (NotFoundError("not found", 404), 2, 3),
+    ],
+)
+def test_the_size_of_a_custom_kind_is_that_of_its_scale_if_it_can_be_read(
+    scale: Reply | KubernetesError, replicas: int, times: int
+) -> None:
+    server = Prometheuses(scale)
+    clock = Clock(lambda: 0.0, lambda: 1000.0)
+    lookups = TargetLookups(server, lambda _group, _name: PROMETHEUSES, clock=clock)
+    for _ in range(3):
+        found = lookups.look([PROMETHEUS])[PROMETHEUS]
+        assert isinstance(found, Observed)
+        assert found.value is not None
+        assert found.value.replicas == replicas
+    # What may not be read is not asked for in each poll.
+    assert len([path for path in server.paths if path.endswith("/scale")]) == times
+
+
+def test_the_size_of_a_custom_kind_is_unknown_while_its_scale_does_not_answer() -> None:
+    clock = Clock(lambda: 0.0, lambda: 1000.0)
+    server = Prometheuses(ServerError("503", 503))
+    found = TargetLookups(server, lambda _group, _name: PROMETHEUSES, clock=clock).look([PROMETHEUS])[PROMETHEUS]
+    assert isinstance(found, Unknown)
+    assert found.is_awaited
+
+
 @pytest.mark.parametrize("target", [replace(WEB, kind="Gateway"), replace(WEB, api_version="v1")])
 def test_a_target_of_a_kind_that_is_not_served_is_unknown(target: TargetReference) -> None:
     found = World().of(target)
