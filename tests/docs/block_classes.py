@@ -197,6 +197,24 @@ def served_by_the_shipped_rules(block: Block) -> None:
         assert re.search(rf"\b{name}\b", rules), name
 
 
+def is_scaled_object(block: Block) -> bool:
+    return kind_of(block) == "ScaledObject"
+
+
+def asks_for_published_series(block: Block) -> None:
+    """Check that KEDA's triggers ask for series and labels of the recommender, and do not take their end for 0."""
+    reference = (CHECKOUT / "docs" / "reference" / "metrics.md").read_text()
+    for trigger in yaml.safe_load(block.text)["spec"]["triggers"]:
+        stated = trigger["metadata"]
+        assert stated["ignoreNullValues"] == "false"
+        series = re.search(r"tidewatch_\w+", stated["query"])
+        assert series is not None
+        row = re.search(rf"\| `{series[0]}` \| gauge \| (.*?) \|", reference)
+        assert row is not None
+        labels = set(re.findall(r"(\w+)=", stated["query"])) - {"namespace"}
+        assert labels <= set(re.findall(r"`(\w+)`", row[1]))
+
+
 def is_workload(block: Block) -> bool:
     return kind_of(block) in {"Deployment", "PodDisruptionBudget"} or keys_of(block) in (
         {"volumeMounts", "volumes"},
@@ -310,6 +328,7 @@ CLASSES: Final = (
     Class("health check", is_health_check, lambda _: None),
     Class("role", is_role, has_rules_of_rbac),
     Class("hpa", is_hpa, served_by_the_shipped_rules),
+    Class("scaled object", is_scaled_object, asks_for_published_series),
     Class("workload", is_workload, has_containers_that_start),
     Class("plugins", is_plugins, has_an_address_without_a_path),
     Class("watcher", is_watcher_answer, read_by_trimaran),

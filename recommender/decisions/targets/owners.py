@@ -134,7 +134,7 @@ def _owned_by(autoscaler: Autoscaler) -> TargetRefusal:
     scaled_object = autoscaler.labels.get(KEDA_LABEL)
     if scaled_object:
         owner = f"ScaledObject {autoscaler.namespace}/{scaled_object}"
-        fix = "remove the output scale, or let KEDA follow the metric"
+        fix = "remove the output scale, or let KEDA follow the metric with ignoreNullValues set to false"
     else:
         owner = f"HorizontalPodAutoscaler {autoscaler.namespace}/{autoscaler.name}"
         fix = "remove the output scale, or let the HPA follow the metric recommended_replicas"

@@ -53,7 +53,7 @@ def outcome(given: Inputs, with_policy: RecommendationPolicy | None = None, valu
         (
             inputs(autoscalers=(autoscaler(name="keda-hpa-dns", labels=KEDA),)),
             "ScaledObject kube-system/dns",
-            "remove the output scale, or let KEDA follow the metric",
+            "remove the output scale, or let KEDA follow the metric with ignoreNullValues set to false",
         ),
         (
             inputs(replicas_managers=(manager("helm"), manager("argocd-controller", "Apply"))),
