@@ -43,8 +43,8 @@ def test_a_recent_pod_counts_once_from_its_binding_on__scheduler_plugins_115() -
     store = PodStore(pod_of, lambda: None, lambda: END)
     store.put(form("web"))
     builder = ColumnsBuilder(SchedulingSettings(), predicted)
-    for age in range(0, 300, 15):
-        measured_milli = 600 * age / 900
+    for age in range(0, 1200, 15):
+        measured_milli = 600 * min(age / 900, 1.0)
         load = loads({"a": measured_milli / 4000}, end=END + age)
         found = builder.build(NODES, store.view, load, END + age)
         counted = found.mean_ratio[LoadResource.CPU][0] * 4000 + found.recent_requests[LoadResource.CPU][0]

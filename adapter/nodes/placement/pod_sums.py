@@ -20,9 +20,8 @@ if TYPE_CHECKING:
 
 PODS: Final = "pods"
 LATELY_SECONDS: Final = 1800.0
-"""Pods that were bound less than this long ago are listed, since they may be recent. A pod is recent if it was bound
-less than five minutes before the end of the metrics, or later. Once the metrics are older than this, nodes are
-estimated and no pod is recent."""
+"""Pods that were bound less than this long ago are listed, since they may be recent: bound less than 15 minutes before
+the end of the metrics, or later. Metrics that are older than 15 minutes are not served."""
 
 
 BOUND_AT, CPU_PREDICTION, CPU_REQUEST, CPU_LIMIT, MEMORY_REQUEST, MEMORY_LIMIT, GPU_REQUEST = range(7)

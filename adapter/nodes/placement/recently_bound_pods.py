@@ -1,7 +1,7 @@
 """Calculates the load that recently bound pods add to the measured load of their nodes.
 
-A pod is recent if it was bound less than five minutes before the end of the metrics, or after it. The time of binding
-is that of the condition PodScheduled, so that after a restart no running pod counts as new.
+A pod is recent while the average of its node cannot contain all of its load. The time of binding is that of the
+condition PodScheduled, so that after a restart no running pod counts as new.
 
 TargetLoadPacking adds the whole prediction of a pod that was bound after the end of the metrics or less than 60 seconds
 before it, and nothing for any other pod, as scheduler-plugins does.
@@ -10,6 +10,8 @@ All other policies add the part of a pod's requests that the average cannot cont
 at most `age / W` of the load of a pod that has been on the node for `age` of these seconds, so `1 - age / W` of its
 requests is added: the measured and the added load together never exceed the pod's requests, unless it uses more. W is
 15 minutes, or five where averages of five minutes count (`usage_ratio`), or the length of the window in their place.
+Nothing ends before the window does: if pods stopped counting earlier, a node that they had just filled would look free
+for the rest of the window.
 
 If samples of the window are missing, the average may contain up to a quarter more of the pod's load: at most a fifth of
 the samples may be missing, or else a shorter window takes its place. Koordinator instead subtracts the usage that it
@@ -45,7 +47,8 @@ if TYPE_CHECKING:
 
     from adapter.nodes.model.arrays import Floats
 
-RECENT_SECONDS: Final = 300.0
+UNMEASURED_SECONDS: Final = 300.0
+"""Where no average is served, pods count in full for this long before the end of the metrics."""
 REPORTING_SECONDS: Final = 60.0
 """`metricsAgentReportingIntervalSeconds` of scheduler-plugins."""
 
@@ -104,7 +107,7 @@ def additions(bound: LatelyBound, loads: LoadSnapshot | None, rows: NDArray[np.i
     end = min(now, loads.window_end) if loads else now
     # A clock that is ahead must not make a pod older or younger than the present.
     at = np.minimum(bound.values[:, BOUND_AT], now)
-    recent = at > end - RECENT_SECONDS
+    unmeasured_left = (at > end - UNMEASURED_SECONDS).astype(np.float64)
 
     def unmeasured(window: int) -> tuple[dict[LoadResource, Floats], dict[LoadResource, Floats]]:
         """Return the parts of requests and limits that the averages over this window cannot contain."""
@@ -115,9 +118,10 @@ def additions(bound: LatelyBound, loads: LoadSnapshot | None, rows: NDArray[np.i
             if request is None or limit is None:
                 requests[resource] = limits[resource] = np.zeros(nodes)
                 continue
-            left = recent.astype(np.float64)
+            left = unmeasured_left
             if loads and (load := loads.resources.get(resource)) is not None:
-                left *= 1.0 - _measured_shares(load, of_pods, window, end - at)
+                shares = _measured_shares(load, of_pods, window, end - at)
+                left = np.where(np.isnan(shares), unmeasured_left, 1.0 - shares)
                 left[_in_estimate(load, loads, of_pods, at)] = 0.0
             requests[resource] = _sum_by_node(bound.node, bound.values[:, request] * left, nodes)
             limits[resource] = _sum_by_node(bound.node, bound.values[:, limit] * left, nodes)
@@ -131,10 +135,10 @@ def additions(bound: LatelyBound, loads: LoadSnapshot | None, rows: NDArray[np.i
 
 
 def _measured_shares(load: ResourceLoad, rows: NDArray[np.int64], window: int, ages: Floats) -> Floats:
-    """Return the largest part of each pod's load that the average of its node can contain."""
-    # The average over the window, or over the one that stands in for it; without one, nothing is measured.
+    """Return the largest part of each pod's load that the average of its node can contain; NaN without an average."""
+    # The average over the window, or over the one that stands in for it.
     taken_from = np.where(rows >= 0, load.taken_from[window][rows], -1)
-    seconds = np.asarray((*WINDOWS_SECONDS, np.inf))[taken_from]
+    seconds = np.asarray((*WINDOWS_SECONDS, np.nan))[taken_from]
     return np.asarray(np.clip(ages / seconds, 0.0, 1.0))
 
 

@@ -69,6 +69,17 @@ def test_an_average_of_five_minutes_contains_more_of_a_recent_pod_than_one_of_fi
     }
 
 
+@pytest.mark.parametrize("age", [0.0, 299.0, 301.0, 600.0, 899.0, 901.0])
+def test_a_node_that_a_pod_fills_to_its_limit_is_rejected_however_long_ago_that_was(age: float) -> None:
+    # Three of four cores are requested and used; the average over 15 minutes shows the part since the pod came.
+    measured = loads({"a": 0.75 * min(age / 900, 1.0)})
+    there = placed([a_pod("one", asks=resources("3"), bound_at=END - age)])
+    columns = ColumnsBuilder(SchedulingSettings(), predicted).build((a_node("a"),), there, measured, END)
+    busy = Board(columns, measured, "metrics")
+    assert failed_nodes(busy, pending(400), ["a"], CPU_80).keys() == {"a"}
+    assert failed_nodes(busy, pending(200), ["a"], CPU_80) == {}
+
+
 def test_recently_bound_pods_count_before_the_metrics_show_them() -> None:
     busy = board({"cpu": [0.6, 0.6]}, recent_requests={CPU: [800.0, 0.0]})
     assert failed_nodes(busy, pending(200), ["node-1", "node-2"], CPU_80) == {
