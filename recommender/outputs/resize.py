@@ -30,16 +30,15 @@ from recommender.decisions.targets.vertical_autoscalers import (
     active_autoscalers,
     autoscaler_of,
 )
+from recommender.outputs.pod_resizes import resized_pods, unfinished_resize
 from recommender.outputs.resize_documents import (
     changes_quality_of_service,
     controlled,
-    infeasible_resize,
     is_rolling_out,
     is_running,
     labels_of_selector,
     manager_of_resources,
     resized,
-    resized_pods,
 )
 from recommender.outputs.resize_quotas import limit_range_refusal, needs_room_first, quota_refusal, with_defaults
 from recommender.outputs.scale_documents import uid_of
@@ -119,9 +118,9 @@ class ResizeAttempt:
             return documents, _ROLLED_OUT
         documents = self._resized_pods(wish.target.namespace, able, resizing)
         # The API server takes what a node can never do, such as other CPUs for a pod that has some for itself.
-        infeasible = "" if documents else infeasible_resize(able)
-        if infeasible:
-            raise _RefusedError(f"{infeasible}: change max, or set inPlace to false")
+        unfinished = "" if documents else unfinished_resize(able)
+        if unfinished:
+            raise _RefusedError(unfinished)
         return documents, "pods resized in place"
 
     def _changed_template(

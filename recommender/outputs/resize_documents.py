@@ -16,10 +16,8 @@ if TYPE_CHECKING:
     from recommender.outputs.wishes import RequestedSize, Resizing
 
 _CPU: Final = "cpu"
-_MEMORY: Final = "memory"
+MEMORY: Final = "memory"
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
-_TURN_PODS: Final = 50
-"""The number of pods by which each turn begins later than the one before it."""
 
 
 def is_worth_a_write(present: int | None, wanted: int, resizing: Resizing) -> bool:
@@ -56,8 +54,8 @@ def _resized_container(
     resources = container.get("resources") or {}
     requests, limits = dict(resources.get("requests") or {}), dict(resources.get("limits") or {})
     for resource in dict.fromkeys((*wanted, *limited)):
-        limit = _amount(resource, limits.get(resource))
-        present = _amount(resource, requests.get(resource))
+        limit = amount_of(resource, limits.get(resource))
+        present = amount_of(resource, requests.get(resource))
         # A pod whose template states only a limit requests as much: the API server fills it in.
         present = limit if present is None else present
         sizes = {"requests": (present, wanted.get(resource)), "limits": (limit, limited.get(resource))}
@@ -83,18 +81,18 @@ def _allowed_amount(present: int | None, wanted: int, resizing: Resizing) -> int
     return None if (grows and not resizing.up) or (shrinks and not resizing.down) else wanted
 
 
-def _amount(resource: str, quantity: object) -> int | None:
+def amount_of(resource: str, quantity: object) -> int | None:
     """Return a quantity of CPU in millicores, or of memory in bytes (rounded up); None if it is missing."""
     if quantity is None:
         return None
     milli = parse_quantity(str(quantity)).milli_value()
-    return -(-milli // 1000) if resource == _MEMORY else milli
+    return -(-milli // 1000) if resource == MEMORY else milli
 
 
 def _quantity(resource: str, amount: int) -> str:
     return (
         quantity_text(amount * 1000, Format.BINARY_SI)
-        if resource == _MEMORY
+        if resource == MEMORY
         else quantity_text(amount, Format.DECIMAL_SI)
     )
 
@@ -148,35 +146,6 @@ def is_rolling_out(workload: Mapping[str, Any]) -> bool:
     return bool(strategy != "OnDelete" and updated < wanted)
 
 
-def resized_pods(pods: Sequence[Mapping[str, Any]], resizing: Resizing, turn: int) -> list[dict[str, Any]]:
-    """Return the running pods of a workload that change, with their new containers. Raises QuantityError.
-
-    Resizing may restart a container (`resizePolicy`). If it does so in any pod, only changed pods that are not ready
-    are returned; if all are ready, a single pod is returned, and only while all pods of the workload are ready and none
-    is being resized. Each turn begins with a different pod, so that every pod comes first at some time.
-    """
-    after = [(pod, resized(pod["spec"]["containers"], resizing)) for pod in pods]
-    changed = [(pod, containers) for pod, containers in after if containers != pod["spec"]["containers"]]
-    if any(_restarts(pod["spec"]["containers"], containers) for pod, containers in changed):
-        broken = [each for each in changed if not _has_condition(each[0], "Ready")]
-        place = turn % max(len(changed), 1)
-        changed = broken or (changed[place : place + 1] if all(map(_is_settled, pods)) else [])
-    begin = turn * _TURN_PODS % max(len(changed), 1)
-    changed = [*changed[begin:], *changed[:begin]]
-    return [{**pod, "spec": {**pod["spec"], "containers": containers}} for pod, containers in changed]
-
-
-def infeasible_resize(pods: Iterable[Mapping[str, Any]]) -> str:
-    """Return why a node never carries out the resize that one of the pods waits for; empty if there is no such pod."""
-    for pod in pods:
-        for each in (pod.get("status") or {}).get("conditions") or ():
-            facts = (each.get("type"), each.get("status"), each.get("reason"))
-            if facts == ("PodResizePending", "True", "Infeasible") and _is_seen(pod):
-                reason = each.get("message") or "its node cannot do the resize"
-                return f"pod {pod['metadata']['name']} keeps its former size: {reason}"
-    return ""
-
-
 def changes_quality_of_service(pod: Mapping[str, Any], resizing: Resizing) -> bool:
     """Return whether the resizing would change the quality-of-service class of a pod.
 
@@ -192,45 +161,15 @@ def _quality_of_service(containers: Iterable[Mapping[str, Any]]) -> str:
     """Return the quality-of-service class of a pod with these containers, as Kubernetes defines it."""
     found = [each.get("resources") or {} for each in containers]
     amounts = [
-        tuple(_amount(resource, (each.get(part) or {}).get(resource)) for part in ("requests", "limits"))
+        tuple(amount_of(resource, (each.get(part) or {}).get(resource)) for part in ("requests", "limits"))
         for each in found
-        for resource in (_CPU, _MEMORY)
+        for resource in (_CPU, MEMORY)
     ]
     if not any(request or limit for request, limit in amounts):
         return "BestEffort"
     # A request that is not stated equals the limit.
     is_exact = all(limit and request in {None, limit} for request, limit in amounts)
     return "Guaranteed" if is_exact else "Burstable"
-
-
-def _restarts(before: Iterable[Mapping[str, Any]], after: Iterable[Mapping[str, Any]]) -> bool:
-    """Return whether a container restarts because of this change of its resources."""
-    return any(
-        policy.get("restartPolicy") == "RestartContainer"
-        and any(
-            (old.get("resources") or {}).get(part, {}).get(policy.get("resourceName"))
-            != (new.get("resources") or {}).get(part, {}).get(policy.get("resourceName"))
-            for part in ("requests", "limits")
-        )
-        for old, new in zip(before, after, strict=True)
-        for policy in old.get("resizePolicy") or ()
-    )
-
-
-def _is_settled(pod: Mapping[str, Any]) -> bool:
-    """Return whether a pod is ready and the kubelet has finished the last change of the pod."""
-    return _is_seen(pod) and _has_condition(pod, "Ready") and not _has_condition(pod, "PodResizeInProgress")
-
-
-def _is_seen(pod: Mapping[str, Any]) -> bool:
-    """Return whether the kubelet has seen the last change of the pod, as far as the pod states that."""
-    generation = (pod.get("metadata") or {}).get("generation") or 0
-    return bool((pod.get("status") or {}).get("observedGeneration", generation) >= generation)
-
-
-def _has_condition(pod: Mapping[str, Any], name: str) -> bool:
-    found = (pod.get("status") or {}).get("conditions") or ()
-    return any(each.get("type") == name and each.get("status") == "True" for each in found)
 
 
 def labels_of_selector(workload: Mapping[str, Any]) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from adapter.foundation.objects.quantities import parse_quantity
 from adapter.foundation.objects.resources import BUILT_IN, find_resource
 from adapter.foundation.sources.kubernetes.errors import (
     ConflictError,
@@ -52,6 +53,12 @@ class Server:
             raise self.refusals[path]
         self.written[path] = dict(document)
         return dict(document)
+
+    def carry_out(self) -> None:
+        """Show what was written as the pods that run."""
+        pods = self.objects[PODS]["items"]
+        pods = [self.written.get(f"{PODS}/{each['metadata']['name']}/resize", each) for each in pods]
+        self.objects[PODS] = listed("Pod", *pods)
 
 
 def pod(name: str, **changes: Any) -> dict[str, Any]:  # noqa: ANN401 - fields of a container
@@ -217,6 +224,111 @@ def test_refused_pods_do_not_block_others_forever(refused: int, good: int, chang
         pods = at.objects[PODS]["items"]
         at.objects[PODS]["items"] = [at.written.get(f"{PODS}/{each['metadata']['name']}/resize", each) for each in pods]
     assert resize(at).result is ScaleResult.REFUSED
+
+
+GIB = {"resources": {part: {"cpu": "1", "memory": "1Gi"} for part in ("requests", "limits")}}
+GROWS_AND_SHRINKS = (RequestedSize("app", "cpu", 1500), RequestedSize("app", "memory", 2**29))
+
+
+@dataclass
+class OldServer(Server):
+    """A server of Kubernetes 1.33, which lowers no limit of memory unless the container restarts for it."""
+
+    def replace(self, path: str, document: Mapping[str, Any], fence: Fence) -> dict[str, Any]:
+        [before] = [each for each in self.objects[PODS]["items"] if f"/{each['metadata']['name']}/" in path]
+        for old, new in zip(before["spec"]["containers"], document["spec"]["containers"], strict=True):
+            limits = [parse_quantity(each["resources"]["limits"]["memory"]) for each in (old, new)]
+            restarts = {"resourceName": "memory", "restartPolicy": "RestartContainer"} in old.get("resizePolicy", ())
+            if limits[1] < limits[0] and not restarts:
+                raise StatusError("memory limits cannot be decreased unless resizePolicy is RestartContainer", 422)
+        return super().replace(path, document, fence)
+
+
+def stated(at: Server, name: str) -> list[dict[str, str]]:
+    document = at.written[f"{PODS}/{name}/resize"]
+    return [each["resources"]["limits"] for each in document["spec"]["containers"]]
+
+
+def test_cpu_grows_where_the_limit_of_memory_cannot_shrink() -> None:
+    at = OldServer(server("StatefulSet", pod("a", **GIB)).objects)
+    outcome = resize(at, "StatefulSet", *GROWS_AND_SHRINKS)
+    assert outcome.result is ScaleResult.OK, outcome.message
+    assert stated(at, "a") == [{"cpu": "1500m", "memory": "1Gi"}]
+    at.carry_out()
+    outcome = resize(at, "StatefulSet", *GROWS_AND_SHRINKS)
+    assert (outcome.result, "memory limits cannot be decreased" in outcome.message) == (ScaleResult.REFUSED, True)
+    assert stated(at, "a") == [{"cpu": "1500m", "memory": "1Gi"}]
+
+
+def test_memory_of_one_container_grows_where_the_limit_of_another_one_cannot_shrink() -> None:
+    both = pod("a", **GIB)
+    both["spec"]["containers"].append({"name": "proxy"} | GIB)
+    at = OldServer(server("StatefulSet", both).objects)
+    sizes = (RequestedSize("app", "memory", 2**29), RequestedSize("proxy", "memory", 2**31))
+    outcome = resize(at, "StatefulSet", *sizes)
+    assert outcome.result is ScaleResult.OK, outcome.message
+    assert stated(at, "a") == [{"cpu": "1", "memory": "1Gi"}, {"cpu": "1", "memory": "2Gi"}]
+
+
+def test_a_limit_of_memory_shrinks_after_everything_else() -> None:
+    at = server("StatefulSet", pod("a", **GIB))
+    for memory in ("1Gi", "512Mi"):
+        outcome = resize(at, "StatefulSet", *GROWS_AND_SHRINKS)
+        assert outcome.result is ScaleResult.OK, outcome.message
+        assert stated(at, "a") == [{"cpu": "1500m", "memory": memory}]
+        at.carry_out()
+    assert resize(at, "StatefulSet", *GROWS_AND_SHRINKS).result is ScaleResult.UNCHANGED
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("PodResizeInProgress", ScaleResult.UNCHANGED),
+        ("PodResizePending", ScaleResult.UNCHANGED),
+        ("Ready", ScaleResult.OK),
+    ],
+)
+def test_a_limit_of_memory_waits_until_the_kubelet_has_done_the_rest(condition: str, expected: ScaleResult) -> None:
+    at = server("StatefulSet", with_conditions(pod("a", **GIB), condition))
+    assert resize(at, "StatefulSet", RequestedSize("app", "memory", 2**29)).result is expected
+
+
+def test_a_container_that_restarts_for_its_memory_is_resized_at_once() -> None:
+    restarts = {"resizePolicy": [{"resourceName": "memory", "restartPolicy": "RestartContainer"}]}
+    at = OldServer(server("StatefulSet", pod("a", **GIB, **restarts)).objects)
+    assert resize(at, "StatefulSet", *GROWS_AND_SHRINKS).result is ScaleResult.OK
+    assert stated(at, "a") == [{"cpu": "1500m", "memory": "512Mi"}]
+
+
+BELOW_USE = "attempting to set container memory limit (536870912) below current usage (900000000)"
+
+
+def below_use(document: dict[str, Any]) -> dict[str, Any]:
+    """Return a pod whose kubelet cannot lower the memory from 1Gi: the container uses more than the new limit."""
+    condition = {"type": "PodResizeInProgress", "status": "True", "reason": "Error", "message": BELOW_USE}
+    document["status"] |= {
+        "conditions": [{"type": "Ready", "status": "True"}, condition],
+        "containerStatuses": [{"name": "app", **copy.deepcopy(GIB)}],
+    }
+    return document
+
+
+HALF_A_GIB = {"resources": {part: {"cpu": "1", "memory": "512Mi"} for part in ("requests", "limits")}}
+
+
+def test_a_resize_that_the_kubelet_fails_to_carry_out_is_refused() -> None:
+    at = server("StatefulSet", below_use(pod("a", **HALF_A_GIB)))
+    outcome = resize(at, "StatefulSet", RequestedSize("app", "memory", 2**29))
+    assert (outcome.result, BELOW_USE in outcome.message) == (ScaleResult.REFUSED, True), outcome.message
+    assert not at.written
+
+
+def test_memory_that_the_kubelet_cannot_lower_does_not_keep_cpu_from_growing() -> None:
+    # The kubelet carries out nothing of a pod while one of its limits of memory is below its use.
+    at = server("StatefulSet", below_use(pod("a", **HALF_A_GIB)))
+    outcome = resize(at, "StatefulSet", *GROWS_AND_SHRINKS)
+    assert outcome.result is ScaleResult.OK, outcome.message
+    assert stated(at, "a") == [{"cpu": "1500m", "memory": "1Gi"}]
 
 
 BARE: dict[str, Any] = {"resources": {}}
