@@ -121,8 +121,9 @@ def _careful_target(record: SizeRecord, resource: str, size: ResourceSize) -> in
 
 
 def _has_long_history(record: SizeRecord, resource: str) -> bool:
-    seconds = record.history_seconds if resource == CPU else min(record.history_seconds, record.memory_history_seconds)
-    return seconds >= SURE_HISTORY_SECONDS
+    # A gap is not part of what is known: the busy hours may have been in it.
+    seconds = min(record.history_seconds, record.measured_seconds)
+    return (seconds if resource == CPU else min(seconds, record.memory_history_seconds)) >= SURE_HISTORY_SECONDS
 
 
 def _sizes_by_resource(record: SizeRecord) -> Iterator[tuple[str, ResourceSize]]:

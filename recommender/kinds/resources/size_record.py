@@ -61,3 +61,5 @@ class SizeRecord:
     memory_history_seconds: float = math.inf
     """For how long memory has certainly been measured, if that is less than a day; otherwise `history_seconds`, or
     more."""
+    measured_seconds: float = math.inf
+    """For how much of the history there are samples of CPU; infinite if that is unknown."""

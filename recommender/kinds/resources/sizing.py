@@ -101,6 +101,7 @@ def size_records(
     counts = np.array([containers[name.workload] for name in rows.names], dtype=np.int64)
     lifespans = np.maximum(cpu.last - cpu.first + options.rate_seconds, 0.0)
     samples = cpu.samples.astype(np.float64)
+    measured = cpu.measured.sum(axis=0)
     of_memory = memory_lifespans(cpu, memory, lifespans)
     confidence, memory_confidence = (
         np.maximum(confidences(each, samples, options.step_seconds), 1e-9) for each in (lifespans, of_memory)
@@ -119,7 +120,7 @@ def size_records(
     return [
         _record(
             name, pods[row], facts, options, {resource: (found, row) for resource, found in bounds.items()},
-            (float(lifespans[row]), float(of_memory[row]), int(cpu.samples[row])),
+            (float(lifespans[row]), float(of_memory[row]), float(measured[row]), int(cpu.samples[row])),
         )
         for row, name in enumerate(rows.names)
     ]  # fmt: skip
@@ -145,9 +146,9 @@ def _record(
     facts: ClusterFacts,
     options: SizingOptions,
     bounds: Mapping[str, tuple[RequestBounds, int]],
-    history: tuple[float, float, int],
+    history: tuple[float, float, float, int],
 ) -> SizeRecord:
-    seconds, memory_seconds, samples = history
+    seconds, memory_seconds, measured_seconds, samples = history
     problem = _problem(bounds, seconds, samples)
     held = "" if options.also_with_hpa else _reason_to_hold(facts, name.workload)
     sizes = {} if problem else {
@@ -166,6 +167,7 @@ def _record(
         cpu=sizes.get(CPU),
         memory=sizes.get(MEMORY),
         memory_history_seconds=memory_seconds,
+        measured_seconds=measured_seconds,
     )
 
 

@@ -19,6 +19,9 @@ MOST_CORES: Final = CPU_SCALE.maximum
 """More cores than any machine has; a larger rate comes from a counter that jumped."""
 MOST_BYTES: Final = 1e15
 """More memory than any machine has."""
+_STEP_SECONDS: Final = 300.0
+_TIME_BITS: Final = 34
+"""Unix seconds have fewer bits than this."""
 _SWING_SHARE: Final = 0.75
 _FEWEST_DIFFERENCES: Final = 2
 _ASSUMED_SWING_RATIO: Final = 0.07
@@ -63,9 +66,13 @@ class CollectedCpu:
     end: float
     """Unix seconds of the moment at which the history ends."""
     rows: ContainerRows = field(repr=False)
+    measured: FloatArray
+    """For how many seconds there are samples of any pod, by day and row."""
+    step_seconds: float = _STEP_SECONDS
+    """The time that a sample stands for."""
 
     @classmethod
-    def empty(cls, rows: ContainerRows, days: int, end: float) -> CollectedCpu:
+    def empty(cls, rows: ContainerRows, days: int, end: float, step_seconds: float = _STEP_SECONDS) -> CollectedCpu:
         """Return the collection before the first sample."""
         count = len(rows.names)
         return cls(
@@ -75,6 +82,8 @@ class CollectedCpu:
             np.full(count, -np.inf),
             end,
             rows,
+            np.zeros((days, count)),
+            step_seconds,
         )
 
     def add(self, day: int, found: Sequence[UsageSamples]) -> None:
@@ -92,6 +101,35 @@ class CollectedCpu:
         self.samples += np.bincount(rows, minlength=len(self.samples))
         np.minimum.at(self.first, rows, times)
         np.maximum.at(self.last, rows, times)
+        # Pods of one row that are measured at the same time count once.
+        steps = np.unique((rows.astype(np.int64) << _TIME_BITS) + times.astype(np.int64)) >> _TIME_BITS
+        self.measured[day] += np.bincount(steps, minlength=len(self.samples)) * self.step_seconds
+
+    def begin_days(self, passed: int, end: float) -> None:
+        """Make room for the days up to `end`, of which `passed` have begun since; the oldest ones are forgotten."""
+        days = self.measured.shape[0]
+        kept = max(days - passed, 0)
+        for by_day in (self.histograms.weights, self.measured):
+            by_day[days - kept :] = by_day[:kept].copy()
+            by_day[: days - kept] = 0.0
+        self.end = end
+
+    def keep(self, rows: IntArray, of: ContainerRows) -> None:
+        """Keep only these rows, which are called `of` from now on."""
+        self.rows = of
+        self.histograms.weights, self.measured = self.histograms.weights[:, rows], self.measured[:, rows]
+        self.samples, self.first, self.last = self.samples[rows], self.first[rows], self.last[rows]
+
+    def extend(self, rows: ContainerRows) -> None:
+        """Add rows without samples for the names in `rows` that follow the present ones."""
+        new = CollectedCpu.empty(
+            ContainerRows(rows.names[len(self.rows.names) :], {}), self.measured.shape[0], self.end
+        )
+        self.rows = rows
+        self.histograms.weights = np.concatenate([self.histograms.weights, new.histograms.weights], axis=1)
+        self.measured = np.concatenate([self.measured, new.measured], axis=1)
+        self.samples = np.concatenate([self.samples, new.samples])
+        self.first, self.last = np.concatenate([self.first, new.first]), np.concatenate([self.last, new.last])
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ def workload_containers(history: ClusterHistory) -> dict[PodContainer, WorkloadC
 def read_cpu(reader: ClusterReader, rows: ContainerRows, query: str, step_seconds: int) -> CollectedCpu:
     """Return the CPU usage of the rows in the window of the reader. Raises PrometheusError."""
     window = reader.window
-    collected = CollectedCpu.empty(rows, window.days, window.end)
+    collected = CollectedCpu.empty(rows, window.days, window.end, step_seconds)
     ask = partial(ask_slice, reader, query, step_seconds)
     for day, samples in in_turn(ask, window.slices(len(rows.places), step_seconds)):
         collected.add(day, samples)

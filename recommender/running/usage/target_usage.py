@@ -157,8 +157,9 @@ class KnownUsage:
         histograms.weights = self.cpu.histograms.weights[:, chosen]
         picked = self.cpu
         cpu = CollectedCpu(
-            histograms, picked.samples[chosen], picked.first[chosen], picked.last[chosen], picked.end, rows
-        )
+            histograms, picked.samples[chosen], picked.first[chosen], picked.last[chosen], picked.end, rows,
+            picked.measured[:, chosen],
+        )  # fmt: skip
         pods = tuple(pod for pod in places if pod in self.peaks)
         peaks = np.array([self.peaks[pod] for pod in pods]).reshape(len(pods), self.days).T
         column = {pod: number for number, pod in enumerate(pods)}
@@ -182,25 +183,20 @@ class KnownUsage:
         if passed <= 0:
             return
         kept = max(self.days - passed, 0)
-        weights = self.cpu.histograms.weights
-        weights[self.days - kept :] = weights[:kept].copy()
-        weights[: self.days - kept] = 0.0
+        self.cpu.begin_days(passed, end)
         self.kills = [*({} for _ in range(self.days - kept)), *self.kills[:kept]]
         for pod, peaks in self.peaks.items():
             self.peaks[pod] = np.concatenate([np.full(self.days - kept, np.nan), peaks[:kept]])
         killed = {pod for day in self.kills for pod in day}
         self.peaks = {pod: peaks for pod, peaks in self.peaks.items() if pod in killed or np.isfinite(peaks).any()}
-        self.cpu.end = end
-        self._keep_rows(np.flatnonzero(weights.any(axis=(0, 2))))
+        self._keep_rows(np.flatnonzero(self.cpu.histograms.weights.any(axis=(0, 2))))
 
     def _keep_rows(self, rows: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
         """Keep only `rows`, and of their pods only those that still have a peak."""
         place = {int(row): number for number, row in enumerate(rows)}
         cpu = self.cpu
         places = {pod: place[row] for pod, row in cpu.rows.places.items() if row in place and pod in self.peaks}
-        cpu.rows = ContainerRows(tuple(cpu.rows.names[int(row)] for row in rows), places)
-        cpu.histograms.weights = cpu.histograms.weights[:, rows]
-        cpu.samples, cpu.first, cpu.last = cpu.samples[rows], cpu.first[rows], cpu.last[rows]
+        cpu.keep(rows, ContainerRows(tuple(cpu.rows.names[int(row)] for row in rows), places))
         self.peaks = {pod: peaks for pod, peaks in self.peaks.items() if pod in places}
         self.kills = [{pod: kill for pod, kill in day.items() if pod in places} for day in self.kills]
 
@@ -224,20 +220,17 @@ class KnownUsage:
         new = [name for name in rows.names if name not in known]
         self.left_out = max(0, len(known) + len(new) - MOST_CONTAINERS)
         new = in_rounds(new, lambda name: name.workload.namespace)[: len(new) - self.left_out]
-        cpu, count = self.cpu, len(new)
+        cpu = self.cpu
         places = dict(cpu.rows.places)
         names = (*cpu.rows.names, *new)
         known |= {name: len(known) + number for number, name in enumerate(new)}
         for pod, row in rows.places.items():
             if (name := rows.names[row]) in known:
                 places[pod] = known[name]
-        cpu.rows = ContainerRows(names, places)
-        if count:
-            room = np.zeros((self.days, count, cpu.histograms.scale.count), dtype=np.float32)
-            cpu.histograms.weights = np.concatenate([cpu.histograms.weights, room], axis=1)
-            cpu.samples = np.concatenate([cpu.samples, np.zeros(count, dtype=np.int64)])
-            cpu.first = np.concatenate([cpu.first, np.full(count, np.inf)])
-            cpu.last = np.concatenate([cpu.last, np.full(count, -np.inf)])
+        if new:
+            cpu.extend(ContainerRows(names, places))
+        else:
+            cpu.rows = ContainerRows(names, places)
         return known
 
     def _add_cpu(self, part: UsagePart, known: Mapping[WorkloadContainer, int]) -> None:
@@ -247,6 +240,7 @@ class KnownUsage:
         # The part's samples weigh as if the day ended with the part.
         weight = np.float32(2.0 ** (-(cpu.end - part.end) / HALF_LIFE_SECONDS))
         cpu.histograms.weights[0, ours] += part.cpu.histograms.weights[0, theirs] * weight
+        cpu.measured[0, ours] += part.cpu.measured[0, theirs]
         cpu.samples[ours] += part.cpu.samples[theirs]
         cpu.first[ours] = np.minimum(cpu.first[ours], part.cpu.first[theirs])
         cpu.last[ours] = np.maximum(cpu.last[ours], part.cpu.last[theirs])

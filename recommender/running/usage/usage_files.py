@@ -136,6 +136,7 @@ def _content(need: UsageNeed, usage: KnownUsage) -> bytes:
         samples=cpu.samples,
         first=cpu.first,
         last=cpu.last,
+        measured=cpu.measured,
         peaks=np.array([usage.peaks[PodContainer(*pod[:3])] for pod in pods]).reshape(len(pods), usage.days),
     )
     return content.getvalue()
@@ -150,6 +151,8 @@ def _restored_usage(file: BinaryIO, need: UsageNeed, days: int) -> KnownUsage:
         with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
             head = _HEAD.decode(arrays["head"].tobytes())
             found = {name: np.array(arrays[name]) for name in ("weights", "samples", "first", "last", "peaks")}
+            if "measured" in arrays:
+                found["measured"] = np.array(arrays["measured"])
     except (ValueError, KeyError, EOFError, zipfile.BadZipFile, msgspec.DecodeError) as error:
         raise UsageFileError(f"it is not one of this program: {error}") from error
     if head.version != VERSION:
@@ -159,6 +162,9 @@ def _restored_usage(file: BinaryIO, need: UsageNeed, days: int) -> KnownUsage:
     rows, pods = len(head.names), len(head.pods)
     shapes = {"weights": (days, rows, CPU_SCALE.count), "peaks": (pods, days)}
     shapes |= dict.fromkeys(("samples", "first", "last"), (rows,))
+    # A file of an earlier version does not have it: its days count as a whole then.
+    found.setdefault("measured", np.where(found["weights"].any(axis=-1), DAY_SECONDS, 0.0))
+    shapes["measured"] = (days, rows)
     if any(found[name].shape != shape for name, shape in shapes.items()):
         raise UsageFileError("it is of another length of history")
     if rows > MOST_CONTAINERS or pods > MOST_PODS:
@@ -169,6 +175,7 @@ def _restored_usage(file: BinaryIO, need: UsageNeed, days: int) -> KnownUsage:
     cpu = usage.cpu
     cpu.rows, cpu.end, cpu.histograms.weights = ContainerRows(names, places), head.end, found["weights"]
     cpu.samples, cpu.first, cpu.last = found["samples"], found["first"], found["last"]
+    cpu.measured = found["measured"]
     usage.covered = head.covered
     usage.peaks = dict(zip(places, found["peaks"], strict=True))
     for kill in head.kills:

@@ -221,6 +221,12 @@ def test_requests_with_little_history_are_lowered_only_to_the_upper_bound(
     assert ("less than a day" in record.message) is (history_seconds < 86_400)
 
 
+def test_requests_with_a_gap_in_their_history_are_lowered_only_to_the_upper_bound() -> None:
+    [record] = decided(plan(), inputs({WEB: usage(history_seconds=200_000.0, measured_seconds=7200.0)}))
+    assert requests(record) == {"cpu": "600m", "memory": "800Mi"}
+    assert "less than a day" in record.message
+
+
 def test_memory_with_less_history_than_cpu_is_lowered_only_to_the_upper_bound() -> None:
     [record] = decided(plan(), inputs({WEB: usage(memory_history_seconds=3600.0)}))
     assert requests(record) == {"cpu": "300m", "memory": "800Mi"}

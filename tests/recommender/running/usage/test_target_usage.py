@@ -114,6 +114,38 @@ def usage_of_days(peaks: tuple[float | None, ...], *, last: float = DAY) -> Size
     return record
 
 
+def usage_between(*spans: tuple[float, float], pods: int = 1) -> KnownUsage:
+    """Return the usage of pods that were measured from the start to the end of each span, which lies in one day."""
+    usage = KnownUsage.empty(9)
+    places = {POD._replace(pod=f"web-{number}"): 0 for number in range(pods)}
+    for start, end in spans:
+        cpu = CollectedCpu.empty(ContainerRows((WEB,), places), 1, end)
+        times = np.arange(start + 300.0, end + 1.0, 300.0)
+        cpu.add(0, [UsageSamples(pod, times, np.full(len(times), 0.1)) for pod in places])
+        peaks = dict.fromkeys(places, GIBIBYTE)
+        usage.add(UsagePart(start, end, cpu, peaks, frozenset(), frozenset(places), ClusterFacts()))
+    return usage
+
+
+@pytest.mark.parametrize("pods", [1, 20])
+def test_a_gap_in_the_history_does_not_count_as_measured(pods: int) -> None:
+    usage = usage_between((0.0, PART), (DAY + PART, DAY + 2 * PART), pods=pods)
+    (record,) = usage.sizes(SizingOptions(SizeSettings(has_interval=False)))
+    assert (record.history_seconds, record.measured_seconds) == (DAY + 2 * PART, 2 * PART)
+
+
+def test_without_a_gap_all_of_the_history_counts_as_measured() -> None:
+    usage = usage_between((0.0, DAY), (DAY, DAY + PART), pods=2)
+    (record,) = usage.sizes(SizingOptions(SizeSettings(has_interval=False)))
+    assert record.history_seconds == record.measured_seconds == DAY + PART
+
+
+def test_days_that_are_no_longer_kept_do_not_count_as_measured() -> None:
+    usage = usage_between((0.0, DAY), (DAY, DAY + PART), *((day * DAY, day * DAY + PART) for day in range(4, 11)))
+    (record,) = usage.sizes(SizingOptions(SizeSettings(has_interval=False)))
+    assert record.measured_seconds == 7 * PART
+
+
 @pytest.mark.parametrize(
     ("peaks", "last", "is_short"),
     [

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import hashlib
+import io
 import math
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 from adapter.foundation.cluster.values.state import Observed, Unknown
@@ -155,6 +158,24 @@ def test_a_restart_continues_with_the_stored_usage(client: PrometheusClient, kep
     assert not any(again.inputs())
     again.read(EACH)
     assert sizes(again) == sizes(kept)
+
+
+def test_days_in_a_file_of_an_earlier_version_count_as_measured_whole(
+    client: PrometheusClient, kept: UsageKeeper, tmp_path: Path
+) -> None:
+    kept.save()
+    (path,) = tmp_path.iterdir()
+    with np.load(io.BytesIO(path.read_bytes()[32:])) as arrays:
+        former = {name: arrays[name] for name in arrays if name != "measured"}
+    content = io.BytesIO()
+    np.savez_compressed(content, **former)
+    path.write_bytes(hashlib.blake2b(content.getvalue(), digest_size=32).digest() + content.getvalue())
+    again = keeper(client, tmp_path)
+    again.read(EACH)
+    assert sizes(kept)[API].measured_seconds == 2 * DAY
+    assert sizes(again)[API].measured_seconds >= 2 * DAY
+    unchanged = {target: replace(size, measured_seconds=0.0) for target, size in sizes(kept).items()}
+    assert {target: replace(size, measured_seconds=0.0) for target, size in sizes(again).items()} == unchanged
 
 
 @pytest.mark.parametrize(
