@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.cluster.facts.scale_targets import scaled_object_of
@@ -38,18 +39,28 @@ def resized(containers: Sequence[Mapping[str, Any]], resizing: Resizing) -> list
     resources of a container cannot be read.
     """
     return [
-        _resized_container(each, _amounts_of(each, resizing.sizes), _amounts_of(each, resizing.limits), resizing)
+        _resized_container(each, _sizes_of(each, resizing.sizes), _sizes_of(each, resizing.limits), resizing)
         for each in containers
     ]
 
 
-def _amounts_of(container: Mapping[str, Any], sizes: Iterable[RequestedSize]) -> dict[str, int]:
-    """Return the amounts of one container by resource."""
-    return {size.resource: size.amount for size in sizes if size.container == container.get("name")}
+def within_ratio(wanted: int, base: int, ratio: float) -> int:
+    """Return the wanted amount, limited to the largest single change from `base`."""
+    # The decimal digits of the ratio are used, so that 29% of 100 are 29.
+    most = max(1, int(Fraction(repr(ratio)) * base))
+    return min(max(wanted, base - most), base + most)
+
+
+def _sizes_of(container: Mapping[str, Any], sizes: Iterable[RequestedSize]) -> dict[str, RequestedSize]:
+    """Return the sizes of one container by resource."""
+    return {size.resource: size for size in sizes if size.container == container.get("name")}
 
 
 def _resized_container(
-    container: Mapping[str, Any], wanted: Mapping[str, int], limited: Mapping[str, int], resizing: Resizing
+    container: Mapping[str, Any],
+    wanted: Mapping[str, RequestedSize],
+    limited: Mapping[str, RequestedSize],
+    resizing: Resizing,
 ) -> dict[str, Any]:
     resources = container.get("resources") or {}
     requests, limits = dict(resources.get("requests") or {}), dict(resources.get("limits") or {})
@@ -60,7 +71,7 @@ def _resized_container(
         present = limit if present is None else present
         sizes = {"requests": (present, wanted.get(resource)), "limits": (limit, limited.get(resource))}
         # Both are changed or neither: a request that grows beyond an unchanged limit would be refused.
-        if not any(size is not None and is_worth_a_write(now, size, resizing) for now, size in sizes.values()):
+        if not any(size is not None and is_worth_a_write(now, size.amount, resizing) for now, size in sizes.values()):
             continue
         request, most = (None if size is None else _allowed_amount(now, size, resizing) for now, size in sizes.values())
         if request is not None:
@@ -74,8 +85,12 @@ def _resized_container(
     return {**container, "resources": changed} if requests or limits else dict(container)
 
 
-def _allowed_amount(present: int | None, wanted: int, resizing: Resizing) -> int | None:
-    """Return the wanted amount; None if the amount may not change in this direction."""
+def _allowed_amount(present: int | None, size: RequestedSize, resizing: Resizing) -> int | None:
+    """Return the amount to write; None if the amount may not change in this direction."""
+    wanted, step = size.amount, size.step
+    if step is not None and present is not None:
+        wanted = max(within_ratio(wanted, present, step.ratio), step.least)
+        wanted = wanted if step.most is None else min(wanted, step.most)
     grows = present is None or wanted > present
     shrinks = present is not None and wanted < present
     return None if (grows and not resizing.up) or (shrinks and not resizing.down) else wanted

@@ -50,12 +50,24 @@ class MachineToDelete:
 
 
 @dataclass(frozen=True, slots=True)
+class StepLimit:
+    """How far an amount may change at once from the one that is found when it is written."""
+
+    ratio: float
+    least: int = 0
+    most: int | None = None
+    """The least and the largest amount, which hold after any step; None if there is no largest one."""
+
+
+@dataclass(frozen=True, slots=True)
 class RequestedSize:
     """The amount of a resource that a container should have, in millicores or in bytes."""
 
     container: str
     resource: str
     amount: int
+    step: StepLimit | None = None
+    """None if the amount may be written as it is."""
 
 
 @dataclass(frozen=True, slots=True)

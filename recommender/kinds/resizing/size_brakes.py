@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from recommender.decisions.constraints.brakes import MAX_CHANGES, PAUSED, ChangeStop
+from recommender.outputs.resize_documents import within_ratio
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,11 +46,7 @@ class BrakedSizes:
 
 def amount_within_step(wanted: int | None, base: int | None, step: MaxStep) -> int | None:
     """Return the amount, limited to the largest single change from `base`; unchanged if either is unknown."""
-    if wanted is None or base is None:
-        return wanted
-    # The decimal digits of the ratio are used, so that 29% of 100 are 29.
-    most = max(1, int(Fraction(repr(step.ratio or 0.0)) * base))
-    return min(max(wanted, base - most), base + most)
+    return wanted if wanted is None or base is None else within_ratio(wanted, base, step.ratio or 0.0)
 
 
 def amount_when_stopped(wanted: int | None, base: int | None, stop: ChangeStop) -> int | None:

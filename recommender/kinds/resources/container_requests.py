@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.objects.quantities import Format, quantity_text
 from recommender.decisions.calculation import DecisionContext, SettledValue
 from recommender.decisions.constraints.brakes import MAX_STEP, ChangeStop
+from recommender.decisions.policy_settings import Output
 from recommender.decisions.record import Step
 from recommender.decisions.targets.vertical_autoscalers import notes_on_sizes
 from recommender.kinds.resizing.request_writes import WantedSizes, resize_outcomes, writes_of
@@ -15,12 +16,12 @@ from recommender.kinds.resizing.size_brakes import BrakedSizes, amount_when_stop
 from recommender.kinds.resources.resources_memory import ResourcesMemory
 from recommender.kinds.resources.workloads import CPU, MEMORY
 from recommender.outputs.resize_documents import is_worth_a_write
-from recommender.outputs.wishes import RequestedSize, Resizing
+from recommender.outputs.wishes import RequestedSize, Resizing, StepLimit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from recommender.decisions.policy_settings import MaxStep
+    from recommender.decisions.policy_settings import MaxStep, RecommendationPolicy
     from recommender.decisions.targets.target_situation import Situation
     from recommender.kinds.resources.resources_settings import ResourcesSettings
 
@@ -97,13 +98,20 @@ class ContainerRequests(BrakedSizes):
         found = self._with_targets(self._at_least, "min", "resources.min")
         found = found._with_targets(self._at_most, "max", "resources.max")  # noqa: SLF001 - of the same class
         found = found._left_to_autoscalers()  # noqa: SLF001 - likewise
+        wanted = _wanted_sizes(found, policy)
+        # A size that is reached in steps from what the writer finds is no base of later steps.
+        stepped = {(size.container, size.resource) for size in wanted.requests if size.step is not None}
         sizes = {
-            container: {resource: size.target for resource, size in by_resource.items() if size.target is not None}
+            container: {
+                resource: size.target
+                for resource, size in by_resource.items()
+                if size.target is not None and (container, resource) not in stepped
+            }
             for container, by_resource in found.requests.items()
         }
         details = RequestSizes(found.requests)
         changed = tuple(step for step in found.steps if step not in calculation.steps)
-        writes = writes_of(_wanted_sizes(found), found.settings.resize, policy, calculation.confirmed)
+        writes = writes_of(wanted, found.settings.resize, policy, calculation.confirmed)
         is_written = writes is not None and any(_is_written(size, writes.resizing) for size in _all_sizes(found))
         reasons = tuple(filter(None, (*found.holds, *found.held.values(), calculation.note, policy.note)))
         return SettledValue(
@@ -121,6 +129,16 @@ class ContainerRequests(BrakedSizes):
             writes=writes,
             outcomes=resize_outcomes(context, has_value=details.has_value, is_written=is_written),
         )
+
+    def step_of(
+        self, policy: RecommendationPolicy, container: str, resource: str, size: RequestSize
+    ) -> StepLimit | None:
+        """Return the limit that is left to the writer, which alone knows the present request; None if there is none."""
+        step = policy.brakes.max_step
+        if step is None or Output.RESIZE not in policy.outputs or self._base(container, resource, size) is not None:
+            return None
+        least, most = self.settings.least.get(resource, 0), self.settings.most.get(resource)
+        return StepLimit(step.ratio or 0.0, least, most)
 
     def _left_to_autoscalers(self) -> ContainerRequests:
         def stays(container: str, resource: str, size: RequestSize) -> RequestSize:  # noqa: ARG001 - as all changes
@@ -170,10 +188,10 @@ class ContainerRequests(BrakedSizes):
         return self if requests == self.requests else replace(self, requests=requests, steps=(*self.steps, *steps))
 
 
-def _wanted_sizes(found: ContainerRequests) -> WantedSizes:
+def _wanted_sizes(found: ContainerRequests, policy: RecommendationPolicy) -> WantedSizes:
     """Return the requests that may be written."""
     sizes = tuple(
-        RequestedSize(container, resource, size.target)
+        RequestedSize(container, resource, size.target, found.step_of(policy, container, resource, size))
         for container, by_resource in found.requests.items()
         for resource, size in by_resource.items()
         if size.target is not None and not size.held

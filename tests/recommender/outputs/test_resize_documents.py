@@ -14,7 +14,7 @@ from recommender.outputs.resize_documents import (
     manager_of_resources,
     resized,
 )
-from recommender.outputs.wishes import RequestedSize, Resizing
+from recommender.outputs.wishes import RequestedSize, Resizing, StepLimit
 
 MIB = 2**20
 AMOUNTS = st.integers(1, 100_000)
@@ -87,6 +87,39 @@ def test_limits_can_have_a_separate_size(
     [found] = resized([before], replace(resizing(*sizes), limits=(RequestedSize("app", "cpu", limited),)))
     assert found["resources"].get("requests") == requests
     assert found["resources"].get("limits") == limits
+
+
+@pytest.mark.parametrize(
+    ("before", "wanted", "requests", "limits"),
+    [
+        (container({"cpu": "100m"}), 300, {"cpu": "250m"}, None),
+        (container({"cpu": "9"}), 4000, {"cpu": "5"}, None),
+        (container({"cpu": "1"}, {"cpu": "2"}), 300, {"cpu": "900m"}, {"cpu": "1800m"}),
+        (container({"cpu": "1"}), 4000, {"cpu": "1100m"}, None),
+        (container({"cpu": "1"}), 950, {"cpu": "1"}, None),
+        (container({"cpu": "310m"}), 300, {"cpu": "310m"}, None),
+        (container({"cpu": "335m"}), 300, {"cpu": "302m"}, None),
+        (container(), 300, {"cpu": "300m"}, None),
+        (container(None, {"cpu": "1"}), 300, {"cpu": "900m"}, {"cpu": "900m"}),
+    ],
+    ids=[
+        "below min",
+        "above max",
+        "lower",
+        "higher",
+        "too small a change",
+        "almost there",
+        "a step from there",
+        "no request",
+        "a limit alone",
+    ],
+)  # fmt: skip
+def test_a_size_can_be_reached_in_steps_from_the_present_request(
+    before: dict[str, Any], wanted: int, requests: dict[str, str], limits: dict[str, str] | None
+) -> None:
+    size = RequestedSize("app", "cpu", wanted, StepLimit(0.1, least=250, most=5000))
+    [found] = resized([before], resizing(size))
+    assert (found["resources"].get("requests"), found["resources"].get("limits")) == (requests, limits)
 
 
 def test_a_pause_of_one_direction_stops_limits_too() -> None:

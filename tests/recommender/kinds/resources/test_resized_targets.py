@@ -11,10 +11,13 @@ from adapter.foundation.cluster.values.state import ClusterState, Observed
 from adapter.foundation.time.clock import Clock
 from recommender.configuration.reading import read_configuration
 from recommender.decisions.inputs import Inputs, WriteRefusal
+from recommender.decisions.memory import Memory
 from recommender.decisions.record import TargetAction
 from recommender.decisions.targets.vertical_autoscalers import vertical_autoscaler_kinds
 from recommender.kinds.resizing.request_writes import RequestWrites
+from recommender.kinds.resources.resources_memory import ResourcesMemory
 from recommender.kinds.resources.workload_usage import WorkloadUsage
+from recommender.outputs.wishes import StepLimit
 from recommender.running.inputs.poll_plan import plan_of
 from recommender.running.memory.memories import Memories
 from recommender.running.memory.store_protocol import ProcessMemoryStore
@@ -110,6 +113,40 @@ def test_an_unknown_request_is_not_lowered_while_little_is_known(
     assert isinstance(decision.writes, RequestWrites)
     assert (decision.writes.resizing.up, decision.writes.resizing.down) == (True, may_shrink)
     assert ("kube-state-metrics" in decision.record.message) is not may_shrink
+
+
+@pytest.mark.parametrize(
+    ("lines", "current", "memory", "step", "is_remembered"),
+    [
+        (("maxStep: 10%",), None, None, StepLimit(0.1, 25, 4000), False),
+        (("maxStep: 10%",), 1000, None, None, True),
+        (("maxStep: 10%",), None, last(320), None, True),
+        ((), None, None, None, True),
+    ],
+    ids=["unknown", "known", "remembered", "without maxStep"],
+)
+def test_max_step_is_left_to_the_writer_where_the_present_request_is_not_known(
+    lines: tuple[str, ...],
+    current: int | None,
+    memory: Memory | None,
+    step: StepLimit | None,
+    is_remembered: bool,  # noqa: FBT001 - a table
+) -> None:
+    memories = Memories(ProcessMemoryStore())
+    kind = "fromUsage: {}, forEach: {namespaces: [shop]}, min: {cpu: 25m}, max: {cpu: 4}"
+    followed = plan("outputs: [metric, resize]", *lines, kind=kind)
+    if memory is not None:
+        for name in memories.begin(("sizes",), 1.0, {name: each.shards for name, each in followed.for_each.items()}):
+            memories.load(name)
+        memories.remember("sizes", Memory(by_target={WEB: memory}))
+    given = inputs({WEB: usage(cpu=300) if current else WorkloadUsage((replace(usage().sizes[0], cpu=size(300)),))})
+    [found] = PollDecisions(memories, Unmeasured(), Clock()).decided(followed, given, NOW)
+    [decision] = found.decisions
+    assert isinstance(decision.writes, RequestWrites)
+    steps = {each.resource: each.step for each in decision.writes.resizing.sizes}
+    assert steps == {"cpu": step, "memory": None}
+    assert isinstance(decision.memory.own, ResourcesMemory)
+    assert ("cpu" in decision.memory.own.sizes["app"]) is is_remembered
 
 
 def with_vertical(mode: str, namespace: str = "shop") -> ClusterState:
