@@ -24,6 +24,7 @@ from recommender.kinds.cluster_size.node_groups.fields import text
 from recommender.outputs.event_rules import TargetEvent
 from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.write_attempt import READ_SECONDS, ScaleOutcome, SendingTerms, failed, sent
+from recommender.running.sizes.deletion_delays import DeletionDelays
 from recommender.running.sizes.evictable_pods import (
     LONGEST_GRACE_SECONDS,
     EvictedPod,
@@ -106,6 +107,7 @@ class NodeRemovals:
         self._states = StateLog(_log)
         self._evicts_at: dict[str, float] = {}
         """When refused evictions of a node are tried again, by the monotonic clock."""
+        self._delays = DeletionDelays()
         self._marks: Mapping[str, RemovalMark] = {}
         """The marks of all nodes in the last state of the cluster, by node."""
         self._deleted: set[str] = set()
@@ -147,6 +149,7 @@ class NodeRemovals:
         nodes = known.value if isinstance(known, Observed) else ()
         names = [node.name for node in nodes if REMOVAL in node.annotations]
         self._evicts_at = {name: at for name, at in self._evicts_at.items() if name in names}
+        self._delays.keep(names)
         self._deleted.intersection_update(names)
         self._marks = {
             node.name: mark
@@ -187,7 +190,7 @@ class NodeRemovals:
         elif left:
             if self._parts.clock.monotonic() >= self._evicts_at.get(name, 0.0):
                 self._evict(node, left, waited)
-        elif waited >= SETTLE_SECONDS:
+        elif waited >= SETTLE_SECONDS and not self._delays.is_delayed(node, self._parts.clock.monotonic()):
             self._delete(node, mark)
 
     def _may_write(self) -> bool:

@@ -108,7 +108,10 @@ def _own_waits(
     for pod in candidate.plan.awaited[:1]:
         text = f"{pod.namespace}/{pod.name} must complete before the node is removed"
         yield Waiting(WaitReason.BLOCKED_BY_ON_COMPLETION_POD, text)
-    for key in sorted(node.annotations):
+    provider = candidate.group.provider
+    # A removal through a provider waits for these after the node is drained: many are taken off only then.
+    waits_later = provider is not None and provider.deletes_nodes
+    for key in () if waits_later else sorted(node.annotations):
         if key.startswith(DELAY_DELETION):
             yield Waiting(WaitReason.DELETION_DELAYED, f"the node has the annotation {key}")
             break

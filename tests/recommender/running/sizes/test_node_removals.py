@@ -39,6 +39,35 @@ def test_a_node_is_cordoned_drained_and_then_deleted() -> None:
     assert world.is_usable("n1")
 
 
+DELAY: Final = "delay-deletion.cluster-autoscaler.kubernetes.io/storage"
+
+
+def test_a_drained_node_waits_for_programs_that_delay_its_deletion() -> None:
+    world = ProviderWorld()
+    world.api.add_pod("web", "n2")
+    world.api.nodes["n2"]["metadata"]["annotations"][DELAY] = "yes"
+    world.resize(1, "n2")
+    world.later(100)
+    assert (world.is_cordoned("n2"), world.api.evicted, world.group.changes) == (True, ["web"], [])
+    del world.api.nodes["n2"]["metadata"]["annotations"][DELAY]
+    world.later(2)
+    assert world.group.changes == [("delete", ["n2"])]
+
+
+def test_an_annotation_delays_a_deletion_for_two_minutes_after_the_last_pod() -> None:
+    world = ProviderWorld()
+    world.api.lingers = True
+    world.api.add_pod("web", "n2")
+    world.api.nodes["n2"]["metadata"]["annotations"][DELAY] = "yes"
+    world.resize(1, "n2")
+    world.later(60)
+    world.api.pods.clear()
+    world.later(115)
+    assert world.group.changes == []
+    world.later(10)
+    assert world.group.changes == [("delete", ["n2"])]
+
+
 def test_a_group_above_its_maximum_loses_nodes() -> None:
     world = ProviderWorld()
     world.group.machines.append("x:///3")

@@ -9,7 +9,7 @@ from msgspec import structs
 
 from recommender.kinds.cluster_size.calculate import decide_size
 from recommender.kinds.cluster_size.model.answer import ScaleUp
-from recommender.kinds.cluster_size.model.groups import GroupOptions, NodeTemplate
+from recommender.kinds.cluster_size.model.groups import GroupOptions, NodeTemplate, ProviderReference
 from recommender.kinds.cluster_size.model.memory import Absence, ClusterSizeMemory, RequestedNodes
 from recommender.kinds.cluster_size.model.pod_places import PodName
 from recommender.kinds.cluster_size.model.size_settings import ScaleDownSettings, SizeLimits
@@ -254,6 +254,15 @@ def test_annotations_of_nodes_prevent_or_delay_their_removal() -> None:
     decision = world.decide()
     assert kept(decision) == {"a": "ScaleDownDisabledAnnotation"}
     assert waits(decision) == {"b": "DeletionDelayed"}
+
+
+def test_an_annotation_that_delays_a_deletion_does_not_delay_the_drain_of_a_node() -> None:
+    delayed = {"delay-deletion.cluster-autoscaler.kubernetes.io/storage": "yes"}
+    world = World((node("b", annotations=delayed),), waits=False)
+    deleted = replace(group("g", ["b"]), provider=ProviderReference("plugin/cloud", deletes_nodes=True))
+    assert due(replace(world, groups=(deleted,)).decide()) == ["b"]
+    sized = replace(deleted, provider=ProviderReference("plugin/cloud"))
+    assert waits(replace(world, groups=(sized,)).decide()) == {"b": "DeletionDelayed"}
 
 
 def test_savings_are_stated_if_all_groups_have_a_price() -> None:
