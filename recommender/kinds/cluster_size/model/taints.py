@@ -30,7 +30,9 @@ _AGENT_SUFFIX: Final = "/agent-not-ready"
 _STATE_TAINTS: Final = frozenset(
     {
         "DeletionCandidateOfClusterAutoscaler",
+        "NodeWithImpairedVolumes",
         TO_BE_DELETED_TAINT,
+        "cloud.google.com/impending-node-termination",
         "karpenter.sh/disrupted",
         "node.cloudprovider.kubernetes.io/shutdown",
         "node.cluster.x-k8s.io/outdated-revision",

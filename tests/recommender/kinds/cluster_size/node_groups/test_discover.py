@@ -137,6 +137,8 @@ def test_without_a_template_the_newest_ready_node_is_the_template() -> None:
 @pytest.mark.parametrize(
     "taint",
     [
+        "cloud.google.com/impending-node-termination",
+        "NodeWithImpairedVolumes",
         "node.kubernetes.io/disk-pressure",
         "ToBeDeletedByClusterAutoscaler",
         "node.cloudprovider.kubernetes.io/uninitialized",
@@ -146,6 +148,17 @@ def test_a_temporary_state_of_the_example_node_is_not_part_of_the_template(taint
     group = group_of(static(), nodes=(node("n1", labels=POOL_A, taints=(f"{taint}:NoSchedule", "kept:NoSchedule")),))
     assert group.template is not None
     assert [one.key for one in group.template.node.taints] == ["kept"]
+
+
+@pytest.mark.parametrize("taint", ["cloud.google.com/impending-node-termination", "NodeWithImpairedVolumes"])
+def test_a_node_in_a_passing_state_of_its_cloud_is_the_example_only_if_there_is_no_other(taint: str) -> None:
+    nodes = (
+        node("new", "8", labels=POOL_A, created=600.0, taints=(f"{taint}:NoSchedule",)),
+        node("old", labels=POOL_A),
+    )
+    group = group_of(static(), nodes=nodes)
+    assert group.template is not None
+    assert group.template.source == "node old"
 
 
 @pytest.mark.parametrize(
