@@ -38,6 +38,8 @@ class NodeRemoval:
     """A node that is drained and then deleted through the provider of its group."""
 
     node: str
+    whole: int = 0
+    """How many nodes go together, if the group has either no node or all of them; 0 for any other group."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,7 +109,8 @@ def plan_node_removals(group: NodeGroup, nodes: Iterable[str]) -> RemovalPlan:
         return RemovalPlan(kept=dict.fromkeys(wanted, reason))
     most = max(0, group.sure_size - group.min_size)
     kept = dict.fromkeys(wanted[most:], f"the group has a minimum of {group.min_size}")
-    return RemovalPlan(kept=kept, nodes=tuple(NodeRemoval(each) for each in wanted[:most]))
+    whole = len(wanted) if group.options.zero_or_max else 0
+    return RemovalPlan(kept=kept, nodes=tuple(NodeRemoval(each, whole) for each in wanted[:most]))
 
 
 def plan_machine_deletions(machines: Iterable[FailedMachine]) -> dict[str, tuple[MachineToDelete, ...]]:

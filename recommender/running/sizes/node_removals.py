@@ -19,7 +19,6 @@ from adapter.foundation.service.runtime.logs import StateLog
 from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError
 from adapter.foundation.sources.kubernetes.lists.small_list import items_of_list
 from recommender.decisions.record import TargetReference
-from recommender.kinds.cluster_size.model.taints import TO_BE_DELETED_TAINT
 from recommender.kinds.cluster_size.node_groups.fields import text
 from recommender.outputs.event_rules import TargetEvent
 from recommender.outputs.scale_results import ScaleResult
@@ -41,9 +40,11 @@ from recommender.running.sizes.removal_marks import (
     mark_of,
     marked,
     reason_to_stay,
+    remedy_of,
     unmarked,
     without_future,
 )
+from recommender.running.sizes.whole_removals import WholeRemovals
 
 if TYPE_CHECKING:
     import threading
@@ -108,6 +109,7 @@ class NodeRemovals:
         self._evicts_at: dict[str, float] = {}
         """When refused evictions of a node are tried again, by the monotonic clock."""
         self._delays = DeletionDelays()
+        self._whole = WholeRemovals()
         self._marks: Mapping[str, RemovalMark] = {}
         """The marks of all nodes in the last state of the cluster, by node."""
         self._deleted: set[str] = set()
@@ -132,6 +134,7 @@ class NodeRemovals:
             group=wish.target.name,
             since=self._parts.clock.wall(),
             cordoned=not is_cordoned(node),
+            whole=removal.whole,
         )
         return sent(found, terms, lambda fence: self._parts.writes.replace(path, marked(node, mark), fence))
 
@@ -156,6 +159,7 @@ class NodeRemovals:
             for node in nodes
             if (mark := mark_of({"metadata": {"annotations": node.annotations}})) is not None
         }
+        self._whole.see(self._marks)
         for name in names:
             if not self._may_write():
                 return
@@ -164,7 +168,7 @@ class NodeRemovals:
             except NotFoundError:
                 self._states.recovered(name, "the node is gone", node=name)
             except KubernetesError as error:
-                remedy = f"; {_remedy(name)}" if isinstance(error, ForbiddenError) else ""
+                remedy = f"; {remedy_of(name)}" if isinstance(error, ForbiddenError) else ""
                 self._states.failed(name, f"the removal of the node waits: {error}{remedy}", node=name)
 
     def _advance(self, name: str) -> None:
@@ -185,12 +189,17 @@ class NodeRemovals:
         obstacle = self._parts.stopped(mark) or obstacle_to(pods, self._parts.rules(mark))
         left = pods_to_evict(pods)
         waited = now - mark.since
+        is_ready = (
+            not left and waited >= SETTLE_SECONDS and not self._delays.is_delayed(node, self._parts.clock.monotonic())
+        )
+        self._whole.note(name, is_drained=is_ready and not obstacle)
+        obstacle = obstacle or self._whole.obstacle(mark, now)
         if obstacle:
             self._roll_back(node, obstacle)
         elif left:
             if self._parts.clock.monotonic() >= self._evicts_at.get(name, 0.0):
                 self._evict(node, left, waited)
-        elif waited >= SETTLE_SECONDS and not self._delays.is_delayed(node, self._parts.clock.monotonic()):
+        elif is_ready and not self._whole.waits(mark):
             self._delete(node, mark)
 
     def _may_write(self) -> bool:
@@ -283,14 +292,6 @@ class NodeRemovals:
 def _event(node: Mapping[str, Any], reason: str, message: str) -> TargetEvent:
     target = TargetReference("v1", "Node", "", text(node, "metadata", "name"))
     return TargetEvent(target, reason, message, uid=text(node, "metadata", "uid"))
-
-
-def _remedy(node: str) -> str:
-    return (
-        "grant get and update on nodes, as the chart does with `deleteNodes`, or make the node usable yourself: "
-        f"`kubectl annotate node {node} {REMOVAL}-`, `kubectl taint node {node} {TO_BE_DELETED_TAINT}-`, "
-        f"`kubectl uncordon {node}`"
-    )
 
 
 def _path(node: str) -> str:

@@ -35,6 +35,8 @@ class RemovalMark(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tru
     """When the provider was asked to delete the machine; stored before the request. None without a request."""
     accepted: bool = False
     """Whether the provider has accepted the request."""
+    whole: int = 0
+    """How many nodes of the group are removed together, if it has either no node or all of them; 0 otherwise."""
 
 
 _MARKS: Final = decoder_of(RemovalMark)
@@ -111,3 +113,12 @@ def _other_taints(node: Mapping[str, Any]) -> list[object]:
     found = section(node, "spec").get("taints")
     taints = found if isinstance(found, list) else []
     return [each for each in taints if not (isinstance(each, dict) and each.get("key") == TO_BE_DELETED_TAINT)]
+
+
+def remedy_of(node: str) -> str:
+    """Return what to do if the rights are missing to continue the removal of a node."""
+    return (
+        "grant get and update on nodes, as the chart does with `deleteNodes`, or make the node usable yourself: "
+        f"`kubectl annotate node {node} {REMOVAL}-`, `kubectl taint node {node} {TO_BE_DELETED_TAINT}-`, "
+        f"`kubectl uncordon {node}`"
+    )

@@ -5,10 +5,16 @@ from typing import Any
 
 import pytest
 
-from recommender.kinds.cluster_size.group_wishes import GroupWishes, group_wishes
-from recommender.kinds.cluster_size.model.groups import NodeGroup, NodeGroups, ScalableReference
+from recommender.kinds.cluster_size.group_wishes import GroupWishes, group_wishes, plan_node_removals
+from recommender.kinds.cluster_size.model.groups import (
+    GroupOptions,
+    NodeGroup,
+    NodeGroups,
+    ProviderReference,
+    ScalableReference,
+)
 from recommender.kinds.cluster_size.node_groups.cluster_api.removals import RemovalPlan
-from recommender.outputs.wishes import MachineRemoval, Wish
+from recommender.outputs.wishes import MachineRemoval, NodeRemoval, Wish
 from tests.recommender.running.sizes.size_world import GROUP
 
 WORKERS = NodeGroup(
@@ -64,3 +70,12 @@ def test_a_group_that_must_not_be_written_is_refused_with_a_reason(changed: dict
     assert found.wishes == ()
     assert found.refusals["workers"].startswith(reason)
     assert wishes(4, **changed) == GroupWishes(), "nothing is refused where nothing should change"
+
+
+@pytest.mark.parametrize(("zero_or_max", "whole"), [(True, 2), (False, 0)])
+def test_the_nodes_of_an_all_or_nothing_group_are_removed_together(*, zero_or_max: bool, whole: int) -> None:
+    group = NodeGroup(
+        "a", 0, 2, 2, nodes=("n1", "n2"), options=GroupOptions(zero_or_max=zero_or_max),
+        provider=ProviderReference("plugin/cloud", deletes_nodes=True),
+    )  # fmt: skip
+    assert plan_node_removals(group, ["n1", "n2"]).nodes == (NodeRemoval("n1", whole), NodeRemoval("n2", whole))

@@ -188,9 +188,11 @@ class ProviderWorld:
             effects=ScaleEffects(clock, lambda work: work()),
         )
 
-    def resize(self, replicas: int, *nodes: str, known: int | None = None, waits_until: float = 0.0) -> ScaleOutcome:
+    def resize(
+        self, replicas: int, *nodes: str, known: int | None = None, waits_until: float = 0.0, whole: int = 0
+    ) -> ScaleOutcome:
         """Carry out a decision; return the outcome of the first attempt."""
-        removals = tuple(map(NodeRemoval, nodes))
+        removals = tuple(NodeRemoval(name, whole) for name in nodes)
         wish = Wish(
             "nodes", GROUP, replicas, self.now + self.wall_ahead + 60.0, "", known or len(self.group.machines), (),
             removals, waits_until=waits_until,

@@ -68,6 +68,51 @@ def test_an_annotation_delays_a_deletion_for_two_minutes_after_the_last_pod() ->
     assert world.group.changes == [("delete", ["n2"])]
 
 
+def test_no_node_of_a_group_that_goes_as_a_whole_is_deleted_before_all_are_drained() -> None:
+    world = ProviderWorld()
+    world.api.lingers = True
+    world.api.add_pod("web", "n1")
+    assert world.resize(0, "n1", "n2", whole=2).result is ScaleResult.OK
+    world.later(300)
+    assert (world.is_cordoned("n2"), world.group.changes) == (True, [])
+    world.api.pods.clear()
+    world.later(3)
+    assert world.group.changes == [("delete", ["n1"]), ("delete", ["n2"])]
+
+
+def test_if_one_node_of_a_group_that_goes_as_a_whole_stays_all_do() -> None:
+    world = ProviderWorld()
+    world.api.add_pod("web", "n1")
+    world.api.budget = {"web"}
+    world.resize(0, "n1", "n2", whole=2)
+    world.later(140)
+    assert (world.is_usable("n1"), world.is_usable("n2"), world.group.changes) == (True, True, [])
+    assert "the group small goes as a whole" in world.events[-1].message
+
+
+def test_a_group_that_goes_as_a_whole_stays_if_not_all_of_its_nodes_could_be_marked() -> None:
+    world = ProviderWorld()
+    world.resize(0, "n2", whole=2)
+    world.later(50)
+    assert (world.is_cordoned("n2"), world.group.changes) == (True, [])
+    world.later(20)
+    assert (world.is_usable("n2"), world.group.changes) == (True, [])
+
+
+def test_another_process_continues_the_removal_of_a_group_as_a_whole() -> None:
+    world = ProviderWorld()
+    world.api.lingers = True
+    world.api.add_pod("web", "n1")
+    world.resize(0, "n1", "n2", whole=2)
+    world.later(30)
+    world.begin()
+    world.later(10)
+    assert world.group.changes == []
+    world.api.pods.clear()
+    world.later(5)
+    assert sorted(world.group.changes) == [("delete", ["n1"]), ("delete", ["n2"])]
+
+
 def test_a_group_above_its_maximum_loses_nodes() -> None:
     world = ProviderWorld()
     world.group.machines.append("x:///3")
