@@ -159,6 +159,18 @@ def test_pods_are_resized_in_place_and_limits_follow_in_proportion(scene: Scene)
     assert scene.resize().result is ScaleResult.UNCHANGED
 
 
+def test_a_limit_of_memory_shrinks_after_cpu_has_grown(scene: Scene) -> None:
+    scene.create(workload())
+    sizes = (RequestedSize("app", "cpu", 1500), RequestedSize("app", "memory", 128 * MIB))
+    grown = {"requests": {"cpu": "1500m", "memory": "256Mi"}, "limits": {"cpu": "3", "memory": "512Mi"}}
+    small = {"requests": {"cpu": "1500m", "memory": "128Mi"}, "limits": {"cpu": "3", "memory": "256Mi"}}
+    for expected in (grown, small):
+        outcome = scene.resize(sizes=sizes)
+        assert outcome.result is ScaleResult.OK, outcome.message
+        assert [stated(pod["spec"])["app"] for pod in scene.pods()] == [expected] * 2
+    assert scene.resize(sizes=sizes).result is ScaleResult.UNCHANGED
+
+
 def test_without_in_place_the_template_is_changed_once(scene: Scene) -> None:
     scene.create(workload())
     settled = scene.cluster.wait_for("the end of the first rollout", lambda: _rolled_out(scene))
