@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -13,7 +14,7 @@ import msgspec
 from adapter.commands.backend_clients import BackendClient
 from adapter.commands.check.output import as_json, as_text
 from adapter.commands.program import PROGRAM
-from adapter.commands.rule_files import load_each, rule_files_of
+from adapter.commands.rule_files import load_configuration, load_each, rule_files_of
 from adapter.commands.trials.served import served_by
 from adapter.commands.trials.usage import usage_served_by
 from adapter.foundation.documents.load import Document, DocumentError
@@ -41,7 +42,7 @@ from adapter.metrics.rulebook.parsing.parse import parse_rulebook
 from adapter.metrics.rulebook.report import RulebookReport, ServedMetrics, rulebook_report
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from adapter.foundation.objects.resources import ResolveResource
     from adapter.foundation.service.flags.table import FlagValues
@@ -164,7 +165,7 @@ def _mend(checked: _Checked) -> int:
     mended = 0
     for content in checked.contents:
         own = [finding for finding in checked.rulebook.findings if finding.file == str(content.path)]
-        text, done = repaired(content.text, own)
+        text, done = repaired(content.text, own, partial(_documents_of, content.path))
         if done:
             try:
                 replace_file(content.path.resolve(), text.encode(), mode=None)
@@ -173,6 +174,10 @@ def _mend(checked: _Checked) -> int:
                 raise FilesError(f"{content.path}: cannot be fixed: {error.strerror}: {fix}") from error
             mended += len(done)
     return mended
+
+
+def _documents_of(path: Path, text: str) -> Iterable[Document]:
+    return load_configuration([FileContent(path, text)])
 
 
 def _served_metrics(values: FlagValues, checked: _Checked, resolve: ResolveResource) -> dict[str, ServedMetrics] | None:

@@ -46,6 +46,15 @@ def test_a_manifest_of_a_configmap_is_fixed_in_place(tmp_path: Path) -> None:
     assert (tmp_path / "rules.yaml").read_text() == manifest_of(mended)
 
 
+def test_a_key_in_a_manifest_is_not_fixed_to_one_that_is_there(tmp_path: Path) -> None:
+    text = manifest_of(GOOD + "  metricQuery: up\n")
+    ended = check(tmp_path, text, "--fix")
+
+    assert ended.out.startswith("fixed 0 findings\n")
+    assert "error[unknown-key]: the key 'metricQuery' is not known" in ended.out
+    assert (tmp_path / "rules.yaml").read_text() == text
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

@@ -2,49 +2,86 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.documents.load import DocumentError, load_documents, problems_within
+from adapter.foundation.documents.load import DocumentError, problems_within
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
+    from adapter.foundation.documents.load import Document
     from adapter.metrics.rulebook.findings import Finding
 
 _BEFORE: Final = frozenset({"", "'", '"', "\ufeff"})
 """What may precede the text at the place of a finding: a quotation mark, or the byte order mark of the file."""
 
 
-def repaired(text: str, findings: Iterable[Finding]) -> tuple[str, tuple[Finding, ...]]:
+def repaired(
+    text: str, findings: Iterable[Finding], load: Callable[[str], Iterable[Document]]
+) -> tuple[str, tuple[Finding, ...]]:
     """Return the text of one file after all known repairs, and the findings that were repaired.
 
     A finding is not repaired if the text at its place is unexpected (another style of quotes, other text on a line that
-    should be deleted), or if the result would not be valid YAML or have another problem, such as a key twice.
+    should be deleted), or if the result would not be valid YAML or have another problem, such as a key twice. `load`
+    returns the documents in a text with the lines of the text, and raises DocumentError.
     """
-    lines = text.splitlines(keepends=True)
-    mended: list[Finding] = []
-    most = _problems(text)
+    with_repair = [finding for finding in findings if finding.repair is not None]
+    if not with_repair:
+        return text, ()
     # Starting at the end, so that no repair changes the position of another.
-    for finding in sorted(findings, key=lambda finding: (finding.line, finding.column), reverse=True):
-        line = _mend_line(lines[finding.line - 1], finding) if 0 < finding.line <= len(lines) else None
-        if line is None:
-            continue
-        tried = [*lines[: finding.line - 1], line, *lines[finding.line :]]
-        left = _problems("".join(tried))
-        if left <= most and left < math.inf:
-            lines, most = tried, left
-            mended.append(finding)
-    return "".join(lines), tuple(reversed(mended))
+    ordered = sorted(with_repair, key=lambda finding: (finding.line, finding.column), reverse=True)
+    mending = _Mending(text.splitlines(keepends=True), load)
+    mending.mend(ordered)
+    return mending.text(), tuple(reversed(mending.mended))
 
 
-def _problems(text: str) -> float:
-    """Return how many problems the YAML of a text has, without those of its meaning; infinity if it cannot be read."""
-    try:
-        root = load_documents(text, "").root
-    except DocumentError:
-        return math.inf
-    return 0 if root is None else sum(1 for _ in problems_within(root))
+class _Mending:
+    """One file while it is repaired."""
+
+    def __init__(self, lines: list[str], load: Callable[[str], Iterable[Document]]) -> None:
+        self.mended: list[Finding] = []
+        self._lines = lines
+        self._deleted: frozenset[int] = frozenset()
+        """Deleted lines, which stay as empty ones until the end, so that problems keep their places."""
+        self._load = load
+        self._problems = self._problems_of(lines)
+
+    def text(self) -> str:
+        """Return the text as it is now."""
+        return "".join(line for number, line in enumerate(self._lines) if number not in self._deleted)
+
+    def mend(self, findings: Sequence[Finding]) -> None:
+        """Repair what can be repaired: all at once, since reading a large file takes seconds, and else each half."""
+        lines, deleted = list(self._lines), set(self._deleted)
+        done: list[Finding] = []
+        for finding in findings:
+            number = finding.line - 1
+            line = _mend_line(lines[number], finding) if 0 <= number < len(lines) else None
+            if line is None:
+                continue
+            if not line:
+                deleted.add(number)
+                line = lines[number][len(lines[number].rstrip("\r\n")) :]
+            lines[number] = line
+            done.append(finding)
+        if not done:
+            return
+        problems = self._problems_of(lines)
+        if problems is not None and problems <= (self._problems or frozenset()):
+            self._lines, self._deleted, self._problems = lines, frozenset(deleted), problems
+            self.mended += done
+        elif len(done) > 1:
+            half = len(done) // 2
+            self.mend(done[:half])
+            self.mend(done[half:])
+
+    def _problems_of(self, lines: Sequence[str]) -> frozenset[tuple[int, str]] | None:
+        """Return the problems of the YAML by line, without those of its meaning; None if it cannot be read."""
+        try:
+            roots = [document.root for document in self._load("".join(lines)) if document.root is not None]
+        except DocumentError:
+            return None
+        return frozenset((problem.line, problem.message) for root in roots for problem in problems_within(root))
 
 
 def _mend_line(line: str, finding: Finding) -> str | None:

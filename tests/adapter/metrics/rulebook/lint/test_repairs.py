@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapter.foundation.documents.load import Document, load_documents
 from adapter.metrics.rulebook.findings import Finding, Repair, Severity
-from adapter.metrics.rulebook.lint.repairs import repaired
+from adapter.metrics.rulebook.lint.repairs import repaired as repaired_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def repaired(text: str, findings: Iterable[Finding]) -> tuple[str, tuple[Finding, ...]]:
+    return repaired_of(text, findings, lambda text: [load_documents(text, "f")])
 
 
 def finding(line: int, column: int, repair: Repair | None) -> Finding:
@@ -76,6 +86,50 @@ def test_a_key_is_not_repaired_to_an_existing_one() -> None:
     text = "rules:\n- metricsQuery: x\n  metricQuery: y\n"
 
     assert repaired(text, [finding(3, 3, Repair("metricQuery", "metricsQuery"))]) == (text, ())
+
+
+def test_a_repair_beside_one_that_is_not_made_is_made() -> None:
+    text = "a: {x: 1, y: 2}\nb: {nam: 1}\nc: {x: 1, y: 2}\ngone: no\nd: {nam: 1}\n"
+    found = [
+        finding(1, 11, Repair("y:", "x:")),
+        finding(2, 5, Repair("nam:", "name:")),
+        finding(3, 11, Repair("y:", "x:")),
+        finding(4, 1, Repair("gone: no")),
+        finding(5, 5, Repair("nam:", "name:")),
+    ]
+
+    mended, done = repaired(text, found)
+
+    assert mended == "a: {x: 1, y: 2}\nb: {name: 1}\nc: {x: 1, y: 2}\nd: {name: 1}\n"
+    assert done == (found[1], found[3], found[4])
+
+
+def test_a_repair_that_adds_a_problem_is_not_made_beside_one_that_removes_one() -> None:
+    text = "a: {nam: 1, name: 2}\nb: {nam: 1, nam: 2}\n"
+    found = [finding(1, 5, Repair("nam:", "name:")), finding(2, 13, Repair("nam:", "name:"))]
+
+    mended, done = repaired(text, found)
+
+    assert mended == "a: {nam: 1, name: 2}\nb: {nam: 1, name: 2}\n"
+    assert done == (found[1],)
+
+
+def test_many_repairs_are_tried_together() -> None:
+    read: list[str] = []
+
+    def load(text: str) -> list[Document]:
+        read.append(text)
+        return [load_documents(text, "f")]
+
+    text = "".join(f"a{number}: {{nam: 1}}\n" for number in range(1000))
+    mended, done = repaired_of(
+        text,
+        [finding(n + 1, text.splitlines()[n].index("nam") + 1, Repair("nam:", "name:")) for n in range(1000)],
+        load,
+    )
+
+    assert (mended, len(done)) == (text.replace("nam:", "name:"), 1000)
+    assert len(read) == 2
 
 
 @given(st.text(max_size=200), st.integers(-1, 9), st.integers(1, 30), st.text(max_size=4), st.text(max_size=4))
