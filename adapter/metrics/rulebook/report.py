@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.documents.load import Document
     from adapter.foundation.objects.resources import ResolveResource
-    from adapter.metrics.rulebook.model import Api, Plan, RefusedRule, ResourceRule, Rule, Rulebook
+    from adapter.metrics.rulebook.model import Api, Metric, Plan, RefusedRule, ResourceRule, Rule, Rulebook
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +93,15 @@ def rulebook_report(
 ) -> RulebookReport:
     """Return the report on a rulebook. `served` has metrics by rule; None if Prometheus was not asked."""
     by_rule: defaultdict[str | None, list[Finding]] = defaultdict(list)
-    for finding in (*rulebook.findings, *lint(documents, rulebook, resolve)):
+    planned = _Plans()
+    for finding in (*rulebook.findings, *lint(documents, rulebook, resolve, planned.of)):
         by_rule[finding.rule].append(finding)
     for rule_id, metrics in (served or {}).items():
         by_rule[rule_id].extend(metrics.findings)
     usage = rulebook.resource.rules
     rules: list[Rule | RefusedRule | ResourceRule] = [*rulebook.rules, *rulebook.refused, *usage]
-    plans = {rule.id: _plan(rule, resolve) for rule in rulebook.rules} | {rule.id: _usage_plan(rule) for rule in usage}
+    plans = {rule.id: _plan(rule, resolve, planned) for rule in rulebook.rules}
+    plans |= {rule.id: _usage_plan(rule, planned) for rule in usage}
     policies = {rule.id: rule.policy for rule in rulebook.rules} | {rule.id: Policy() for rule in usage}
     backends = {rule.id: rule.backend.name for rule in all_rules(rulebook) if rule.backend is not None}
     position = {file: number for number, file in enumerate(rulebook.files)}
@@ -131,14 +133,28 @@ def worst(findings: Iterable[Finding]) -> str:
     return "ok" if found is None else found.value
 
 
-def _plan(rule: Rule, resolve: ResolveResource) -> Plan | None:
+class _Plans:
+    """The plan of each rule's query. A proof takes milliseconds, and the lint findings need the same plans."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], Plan] = {}
+
+    def of(self, metric: Metric) -> Plan:
+        """Return the plan of a metric; one of each query is asked for, the example of its rule."""
+        key = (metric.rule.id, metric.query_key)
+        if key not in self._known:
+            self._known[key] = plan_of(metric)
+        return self._known[key]
+
+
+def _plan(rule: Rule, resolve: ResolveResource, planned: _Plans) -> Plan | None:
     example = example_of(rule, resolve)
-    return None if example is None else plan_of(example)
+    return None if example is None else planned.of(example)
 
 
-def _usage_plan(rule: ResourceRule) -> Plan:
+def _usage_plan(rule: ResourceRule, planned: _Plans) -> Plan:
     """Return the narrower plan of the rule's two queries; its reasons name the query."""
-    plans = [(metric.query_key, plan_of(metric)) for metric in rule.metrics]
+    plans = [(metric.query_key, planned.of(metric)) for metric in rule.metrics]
     key, plan = max(plans, key=lambda named: tuple(PlanKind).index(named[1].kind))
     return replace(plan, reasons={kind: f"`{key}`: {reason}" for kind, reason in plan.reasons.items()})
 

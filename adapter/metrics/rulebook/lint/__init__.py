@@ -13,29 +13,37 @@ from adapter.metrics.rulebook.lint.queries import query_findings
 from adapter.metrics.rulebook.lint.rule_checks import collisions, long_refresh, rows_of_all_namespaces
 from adapter.metrics.rulebook.lint.rule_positions import Place, rule_nodes
 from adapter.metrics.rulebook.lint.selection import open_patterns, selects_everything, unquoted_series
+from adapter.metrics.rulebook.plans import plan_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from adapter.foundation.documents.load import Document
     from adapter.foundation.objects.resources import ResolveResource
     from adapter.metrics.rulebook.findings import Finding
-    from adapter.metrics.rulebook.model import Rulebook
+    from adapter.metrics.rulebook.model import Metric, Plan, Rulebook
 
 __all__ = ["example_of", "lint"]
 
 
-def lint(documents: Sequence[Document], rulebook: Rulebook, resolve: ResolveResource) -> tuple[Finding, ...]:
+def lint(
+    documents: Sequence[Document],
+    rulebook: Rulebook,
+    resolve: ResolveResource,
+    plan: Callable[[Metric], Plan] = plan_of,
+) -> tuple[Finding, ...]:
     """Return what is doubtful about the rules of a rulebook, in the order of the files.
 
-    `documents` are the files from which the rulebook was parsed.
+    `documents` are the files from which the rulebook was parsed. `plan` returns the plan of a rule's metric.
     """
     order = {file: position for position, file in enumerate(rulebook.files)}
-    found = _findings(documents, rulebook, resolve)
+    found = _findings(documents, rulebook, resolve, plan)
     return tuple(sorted(found, key=lambda finding: (order.get(finding.file, 0), finding.line, finding.code)))
 
 
-def _findings(documents: Sequence[Document], rulebook: Rulebook, resolve: ResolveResource) -> Iterator[Finding]:
+def _findings(
+    documents: Sequence[Document], rulebook: Rulebook, resolve: ResolveResource, plan: Callable[[Metric], Plan]
+) -> Iterator[Finding]:
     nodes = rule_nodes(documents)
     places = {rule.id: Place(rule.id, nodes[rule.id]) for rule in rulebook.rules}
     for rule in rulebook.rules:
@@ -48,8 +56,8 @@ def _findings(documents: Sequence[Document], rulebook: Rulebook, resolve: Resolv
         example = example_of(rule, resolve)
         yield from takes_anybodys_series(rule, example, place)
         if example is not None:
-            yield from query_findings(example, place)
+            yield from query_findings(example, place, plan)
     for usage in rulebook.resource.rules:
         for metric in usage.metrics:
-            yield from query_findings(metric, Place(usage.id, nodes[usage.id]))
+            yield from query_findings(metric, Place(usage.id, nodes[usage.id]), plan)
     yield from collisions(rulebook.rules, places, resolve)

@@ -11,8 +11,7 @@ from adapter.metrics.rulebook.findings import Code, Finding
 from adapter.metrics.rulebook.lint.labels import keeps_label
 from adapter.metrics.rulebook.lint.rule_checks import value_for_several
 from adapter.metrics.rulebook.lint.selection import spelled_out_name
-from adapter.metrics.rulebook.model import Api, Metric, PlanKind, Rule
-from adapter.metrics.rulebook.plans import plan_of
+from adapter.metrics.rulebook.model import Api, Metric, Plan, PlanKind, Rule
 from adapter.metrics.rulebook.query_rendering import RenderError, exact_query
 from adapter.metrics.rulebook.requests import Asked
 
@@ -27,7 +26,7 @@ _FOR_COUNTERS = frozenset({"rate", "irate", "increase", "resets", "changes", "ab
 _ASKED_NAMES = ("some-object", "some-other-object")
 
 
-def query_findings(metric: Metric, place: Place) -> Iterator[Finding]:
+def query_findings(metric: Metric, place: Place, plan_of: Callable[[Metric], Plan]) -> Iterator[Finding]:
     """Yield the warnings about the query of a rule; `metric` is one that the rule provides."""
     try:
         tree = parse_query(example_query(metric))
