@@ -44,6 +44,7 @@ class Code(StrEnum):
     NO_SERIES = "no-series"
     NOT_ASKED = "not-asked"
     NOT_CONFINED = "not-confined"
+    OPERATOR_IGNORED = "operator-ignored"
     QUERY_NOT_READ = "query-not-read"
     QUERY_REFUSED = "query-refused"
     REPEATED_BACKEND = "repeated-backend"

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from adapter.metrics.rulebook.lint.examples import example_of
+from adapter.metrics.rulebook.lint.label_values import operators_ignored
 from adapter.metrics.rulebook.lint.own_series_sources import takes_anybodys_series
 from adapter.metrics.rulebook.lint.queries import query_findings
 from adapter.metrics.rulebook.lint.rule_checks import collisions, long_refresh, rows_of_all_namespaces
@@ -57,7 +58,9 @@ def _findings(
         yield from takes_anybodys_series(rule, example, place)
         if example is not None:
             yield from query_findings(example, place, plan)
+            yield from operators_ignored(example, place)
     for usage in rulebook.resource.rules:
         for metric in usage.metrics:
             yield from query_findings(metric, Place(usage.id, nodes[usage.id]), plan)
+            yield from operators_ignored(metric, Place(usage.id, nodes[usage.id]))
     yield from collisions(rulebook.rules, places, resolve)

@@ -259,6 +259,58 @@ def test_a_rule_with_only_an_exact_plan_is_found_with_the_reason() -> None:
     assert "topk" in found.message
 
 
+VALUE = 'queue{}"<<index .LabelValuesByName "queue">>"'
+EXCLUDED = "compares 'queue' by an operator of its own: queue!=a gets the values of a"
+OF_NAMESPACE = 'namespace="<<.LabelValuesByName.namespace>>"'
+
+
+@pytest.mark.parametrize(
+    ("matchers", "words"),
+    [
+        pytest.param(
+            f"{OF_NAMESPACE},{VALUE.format('=')}",
+            f"{EXCLUDED}, and queue in (a,b) gets no value",
+            id="equal",
+        ),
+        pytest.param(
+            f"{OF_NAMESPACE},{VALUE.format('=~')}",
+            EXCLUDED,
+            id="pattern",
+        ),
+        pytest.param(
+            f'{OF_NAMESPACE},topic="<<.LabelValuesByName.queue>>"',
+            f"{EXCLUDED}, and queue in (a,b) gets no value",
+            id="a label with another name",
+        ),
+        pytest.param(
+            '<<range $k, $v := .LabelValuesByName>><<$k>>="<<$v>>",<<end>>',
+            "compares labels by an operator of its own: x!=a gets the values of a, and x in (a,b) gets no value",
+            id="all labels",
+        ),
+        pytest.param(OF_NAMESPACE, None, id="only the namespace"),
+        pytest.param(f"<<.LabelMatchers>>,{VALUE.format('=')}", None, id="also as requested"),
+        pytest.param('<<.LabelMatchers>>,__name__="<<.LabelValuesByName.series>>"', None, id="the name of the series"),
+        pytest.param(f'{OF_NAMESPACE},_x_="<<.LabelValuesByName._x_>>"', None, id="no label of a selector"),
+        pytest.param("<<.LabelMatchers>>", None, id="matchers"),
+    ],
+)
+def test_values_behind_an_operator_of_the_template_are_found(matchers: str, words: str | None) -> None:
+    resources = "overrides: {namespace: {resource: namespace}}"
+    found = findings(f"externalRules:\n{rule(f'sum(q{{{matchers}}})', series='q', resources=resources)}")
+
+    message = None if words is None else f"`metricsQuery` {words}"
+    assert [each.message for each in found if each.code == "operator-ignored"] == ([message] if message else [])
+
+
+@pytest.mark.parametrize(("operator", "found"), [("=", True), ("=~", False)])
+def test_several_objects_compared_by_equality_are_found(operator: str, *, found: bool) -> None:
+    query = f'sum by (pod) (q{{{OF_NAMESPACE},pod{operator}"<<.LabelValuesByName.pod>>"}})'
+    words = "`metricsQuery` compares 'pod' by =, so a request for several objects has no value"
+    given = findings(f"rules:\n{rule(query, series='q')}")
+
+    assert [each.message for each in given if each.code == "operator-ignored"] == ([words] if found else [])
+
+
 def test_external_rules_are_checked_too() -> None:
     namespace = "overrides: {namespace: {resource: namespace}}"
     assert codes(rule("sum(rate(<<.Series>>{<<.LabelMatchers>>}[2m]))", resources=namespace), external=True) == []
