@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -64,6 +65,8 @@ PROMETHEUS_FLAGS: tuple[Flag, ...] = in_group(
     Flag("prometheus-username", TEXT, "User name for basic auth."),
     Flag("prometheus-password-file", PATH, "File with the password for basic auth."),
 )
+
+_WORD: Final = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
 NAMED_PROMETHEUS_FLAGS: Final = tuple(
     replace(flag, default=None) if flag.name == "prometheus-url" else flag for flag in PROMETHEUS_FLAGS
@@ -131,6 +134,10 @@ def _access(values: FlagValues) -> Access | AccessFiles:
 def _headers(texts: Iterable[str]) -> Iterable[tuple[str, str]]:
     for text in texts:
         name, equals, value = text.partition("=")
+        before, colon, _ = name.partition(":")
+        if colon and _WORD.fullmatch(before):
+            # As curl and HTTP write it. What follows may be a secret.
+            raise UsageError(f"--prometheus-header: {before} is followed by a colon: write {before}=VALUE")
         if not equals or not name:
             raise UsageError("--prometheus-header: expected NAME=VALUE")
         yield name, value

@@ -193,6 +193,14 @@ WRONG = [
     (["--prometheus-verb=PUT"], "--prometheus-verb: 'PUT' is not one of GET, POST"),
     (["--prometheus-url=localhost:9090"], "Prometheus URL has no http:// or https://"),
     (["--prometheus-header=nonsense"], "--prometheus-header: expected NAME=VALUE"),
+    (
+        ["--prometheus-header=Authorization: Bearer abc="],
+        "--prometheus-header: Authorization is followed by a colon: write Authorization=VALUE",
+    ),
+    (
+        ["--prometheus-header=X-Scope-OrgID: team"],
+        "--prometheus-header: X-Scope-OrgID is followed by a colon: write X-Scope-OrgID=VALUE",
+    ),
     (["--prometheus-auth-incluster", "--prometheus-auth-config=a"], "cannot be combined"),
     (["--tls-private-key-file="], "belong together"),
     (["--tls-cert-file=/nowhere.crt"], "/nowhere.crt: cannot be read"),
