@@ -36,6 +36,12 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         "/rules/custom/0/name/as': got boolean, want string",
     ),
     "an unknown key of a rule": ({"rules": {"custom": [RULE | {"metricQuery": ""}]}}, "'metricQuery' not allowed"),
+    "a blank in the tag of an image": ({"image": {"tag": "0.2.0 "}}, "/image/tag': '0.2.0 ' does not match pattern"),
+    "a blank in the name of an image": ({"image": {"repository": " a"}}, "/image/repository': ' a' does not match"),
+    "a digest as the tag of the scheduler's image": (
+        nodes(scheduler={"image": {"tag": "sha256:0"}}),
+        "/nodes/scheduler/image/tag': 'sha256:0' does not match pattern",
+    ),
     "an argument that is no flag": ({"extraArguments": ["v=4"]}, "/extraArguments/0'"),
     "a port that the Service does not know": (
         {"extraArguments": ["--secure-port=1"]},
