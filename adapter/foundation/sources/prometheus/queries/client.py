@@ -208,11 +208,13 @@ class PrometheusClient:
 
     @contextmanager
     def _stream_answer(self, question: SentQuery) -> Iterator[Iterable[bytes]]:
-        with self._sender.counted(question), self._sender.success(question) as answer:
-            # Its own time need not be asked: a server that is ahead names all series, and more, and one that is behind
-            # too few, which makes no value wrong.
-            refuse_other_time(question.asked, answer.headers, self._clock())
-            yield answer
+        with self._sender.counted(question):
+            with self._sender.success(question) as answer:
+                refuse_other_time(question.asked, answer.headers, self._clock())
+                yield answer
+            # A server that is behind names too few series. They would count as missing until the next look-up, also
+            # after its clock is right. It is asked when the connection is free again: there may be no other one.
+            self._server_time.refuse_if_wrong(question.asked, question.deadline)
 
     def _ask_current(self, question: SentQuery) -> HttpAnswer:
         """Return the answer if it is a success, and if the server's clock agrees with ours."""

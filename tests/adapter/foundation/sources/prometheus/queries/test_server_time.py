@@ -260,10 +260,14 @@ def read_range(client: PrometheusClient) -> None:
     client.range("vector(1)", start=1e9, end=1e9 + 60, step_seconds=60, timeout_seconds=SECONDS)
 
 
+def read_series(client: PrometheusClient) -> None:
+    list(client.series("up", start=1e9, timeout_seconds=SECONDS).batches(UNPACED))
+
+
 class TestClient:
     """A client of a real Prometheus behind a gateway that writes a `Date` of its own, which is right."""
 
-    @pytest.mark.parametrize("read", [read_instant, read_range])
+    @pytest.mark.parametrize("read", [read_instant, read_range, read_series])
     @pytest.mark.parametrize(("ahead", "words"), [(3600.0, "3600 s behind"), (-200.0, "200 s ahead of")])
     def test_no_answer_of_a_server_whose_clock_is_wrong_is_believed(
         self, prometheus: ScrapedPrometheus, read: Callable[[PrometheusClient], None], ahead: float, words: str
@@ -276,10 +280,10 @@ class TestClient:
         self, prometheus: ScrapedPrometheus, ahead: float
     ) -> None:
         with asking(prometheus.url, ahead) as (client, proxy):
-            for read in (read_instant, read_range, read_instant):
+            for read in (read_series, read_instant, read_range, read_series):
                 read(client)
         assert [request.all("query") for request in proxy.requests if request.is_of_present] == [["vector(time())"]]
-        assert len(proxy.requests) == 4
+        assert len(proxy.requests) == 5
 
     def test_nothing_is_refused_if_the_server_does_not_state_its_time(self, prometheus: ScrapedPrometheus) -> None:
         with asking(prometheus.url, 0.0) as (client, proxy):
