@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from adapter.foundation.objects.selectors import EVERYTHING
+from adapter.foundation.objects.selectors import EVERYTHING, Operator, Requirement, Selector
 from adapter.foundation.sources.prometheus.backends.backend import Backend, attributed
 from adapter.foundation.sources.prometheus.errors import (
     AuthenticationRefusedError,
@@ -18,6 +19,7 @@ from adapter.foundation.sources.prometheus.errors import (
 from adapter.foundation.time.pace import UNPACED
 from adapter.metrics.readings.catalogue.series_look_ups import LookUpKey, look_up_key, what_is_missing
 from adapter.metrics.rulebook.findings import Code, Finding, Severity
+from adapter.metrics.rulebook.lint.label_values import possible_labels, uses_values
 from adapter.metrics.rulebook.plans import plan_of, planned_query
 from adapter.metrics.rulebook.plans.sample_age import times_of
 from adapter.metrics.rulebook.provided_metrics import SeriesShapes, metrics_by_name, static_metrics
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
     from adapter.metrics.rulebook.model import Metric, Rule
 
 _NOBODY = ("some-namespace", ("some-object",))
+_REQUESTED = ("5", "5m")
+"""Values of a request, one of which is usually allowed where a template puts one outside quotes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,17 +153,41 @@ def trial(rule: Rule, metric: Metric, client: Prometheus, timeout_seconds: float
     Such a query costs Prometheus almost nothing.
     """
     try:
-        for each in filter(None, (metric, times_of(metric))):
-            client.instant(exact_query(each, asked_of_nobody(each)), timeout_seconds=timeout_seconds)
+        _try(metric, EVERYTHING, client, timeout_seconds)
     except RenderError as error:
         message = f"no query can be rendered for {metric.qualified}: {error}"
         yield _finding(rule, Severity.ERROR, Code.QUERY_REFUSED, message, f"correct `{metric.query_key}`")
     except (QueryRefusedError, NotAVectorError) as error:
         problem = "refuses the query of" if isinstance(error, QueryRefusedError) else "has no values for"
+        if _works_with_a_selector(metric, client, timeout_seconds):
+            message = f"Prometheus {problem} {metric.qualified} without a selector: {error}"
+            fix = "always request it with a selector, or write a default, as in <<or .LabelValuesByName.q `0.9`>>"
+            yield _finding(rule, Severity.WARNING, Code.QUERY_REFUSED, message, fix)
+            return
         message = f"Prometheus {problem} {metric.qualified}: {error}"
         yield _finding(rule, Severity.ERROR, Code.QUERY_REFUSED, message, f"correct `{metric.query_key}`")
     except PrometheusError as error:
         yield _failure_finding(rule, error)
+
+
+def _works_with_a_selector(metric: Metric, client: Prometheus, timeout_seconds: float) -> bool:
+    """Return whether Prometheus accepts the query of a request that selects a value for each label of the template."""
+    if not uses_values(metric):
+        return False
+    labels = tuple(possible_labels(metric))
+    for value in _REQUESTED:
+        selector = Selector(tuple(Requirement(label, Operator.EQUALS, (value,)) for label in labels))
+        with suppress(RenderError, PrometheusError):
+            _try(metric, selector, client, timeout_seconds)
+            return True
+    return False
+
+
+def _try(metric: Metric, selector: Selector, client: Prometheus, timeout_seconds: float) -> None:
+    """Send the queries of a metric for an object that does not exist. Raises RenderError and PrometheusError."""
+    for each in filter(None, (metric, times_of(metric))):
+        asked = replace(asked_of_nobody(each), selector=selector)
+        client.instant(exact_query(each, asked), timeout_seconds=timeout_seconds)
 
 
 def asked_of_nobody(metric: Metric) -> Asked:

@@ -238,6 +238,25 @@ def test_a_query_that_prometheus_refuses_is_an_error_of_its_rule(tmp_path: Path,
     assert "no_such_function" in ended.out
 
 
+@pytest.mark.parametrize(
+    ("query", "severity"),
+    [
+        pytest.param("quantile(<<.LabelValuesByName.q>>, <<.Series>>{<<.LabelMatchers>>})", "warning", id="number"),
+        pytest.param('rate(<<.Series>>[<<index .LabelValuesByName "window">>])', "warning", id="duration"),
+        pytest.param("quantile(<<.LabelValuesByName.q>>, no_such_function(<<.Series>>))", "error", id="wrong for all"),
+        pytest.param("sum(<<.Series>>{<<.LabelMatchers>>}[5m])", "error", id="without a value of the selector"),
+    ],
+)
+def test_a_query_that_needs_a_selector_is_tried_with_one(
+    tmp_path: Path, prometheus: PrometheusProcess, query: str, severity: str
+) -> None:
+    rules = GOOD.replace("sum by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>})", query)
+    ended = check(tmp_path, rules, f"--prometheus-url={prometheus.url}", "--metrics-max-age=10m")
+
+    assert f"{severity}[query-refused]: Prometheus refuses the query of" in ended.out
+    assert ended.code == (severity == "error")
+
+
 def test_a_prometheus_that_cannot_be_reached_is_an_error_and_lints_are_still_reported(tmp_path: Path) -> None:
     ended = check(tmp_path, GOOD.replace("sum by (<<.GroupBy>>)", "sum"), "--prometheus-url=http://127.0.0.1:9")
 

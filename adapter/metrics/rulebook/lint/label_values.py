@@ -34,7 +34,7 @@ _FIX: Final = "write <<.LabelMatchers>> instead, which has the operators of the 
 
 def operators_ignored(metric: Metric, place: Place) -> Iterator[Finding]:
     """Yield a finding for each label whose values the template compares in another way than the request."""
-    if _VALUES not in metric.rule.metrics_query.fields:
+    if not uses_values(metric):
         return
     key = metric.query_key
     if metric.object_label is not None and _is_compared("|".join(_NAMES), {"="}, _selectors_for(metric, EVERYTHING)):
@@ -45,12 +45,22 @@ def operators_ignored(metric: Metric, place: Place) -> Iterator[Finding]:
         yield place.warning(Code.OPERATOR_IGNORED, (key,), message, _FIX)
 
 
+def uses_values(metric: Metric) -> bool:
+    """Return whether the template of a metric's query uses the values of the request by name."""
+    return _VALUES in metric.rule.metrics_query.fields
+
+
+def possible_labels(metric: Metric) -> Iterator[str]:
+    """Yield what may be the name of a label of a selector in the template of a metric's query, each once."""
+    own = {metric.namespace_label, metric.object_label}
+    words = dict.fromkeys(match[1] for match in _WORD.finditer(metric.rule.metrics_query.text))
+    return islice((word for word in words if word not in own and label_key_problem(word) is None), _MOST_LABELS)
+
+
 def _wrong_labels(metric: Metric) -> Iterator[str]:
     """Yield what is wrong with the comparison of each label of the metric's selector that is compared wrongly."""
-    words = chain((_ANY_LABEL,), (match[1] for match in _WORD.finditer(metric.rule.metrics_query.text)))
-    own = {metric.namespace_label, metric.object_label}
-    labels = (word for word in dict.fromkeys(words) if word not in own and label_key_problem(word) is None)
-    values = {label: str(_FIRST_VALUE + number) for number, label in enumerate(islice(labels, _MOST_LABELS))}
+    labels = chain((_ANY_LABEL,), possible_labels(metric))
+    values = {label: str(_FIRST_VALUE + number) for number, label in enumerate(labels)}
     # One query for all labels: a template may take half a second.
     excluding = _selectors_for(metric, _selector(Operator.NOT_EQUALS, {each: (values[each],) for each in values}))
     several = _selectors_for(
