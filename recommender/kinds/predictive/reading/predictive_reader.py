@@ -149,6 +149,8 @@ PREDICTIVE: Final = Section(
         Key("freezeUnless", QUERY, "PromQL: while it has no value other than 0, the last value is held."),
     ),
     _check,
+    # Those of proportional entries. `max` is also a key of `forEach`, with another meaning.
+    hints={"min": "the fewest replicas are `minReplicas`", "max": "the most replicas are `maxReplicas`"},
     defaults=PredictiveSettings,
 )
 FOR_BACKTESTS: Final = replace(PREDICTIVE, keys=tuple(replace(each, example="") for each in PREDICTIVE.keys))

@@ -24,6 +24,13 @@ BAD: Final = {
             "5: the key 'x' is not known: remove it; the keys here are load, loadPerReplica, horizon",
         ],
     ),
+    "limits of another kind": (
+        "min: 1\nmax: 9",
+        [
+            "1: the key 'min' has no effect here: remove it: the fewest replicas are `minReplicas`",
+            "2: the key 'max' has no effect here: remove it: the most replicas are `maxReplicas`",
+        ],
+    ),
     "queries": (
         "load: ''\nfreezeUnless: []\nconnections: {limit: 1, metric: ' '}",
         [
