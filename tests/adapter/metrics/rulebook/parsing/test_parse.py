@@ -370,6 +370,7 @@ def test_every_finding_code_is_covered() -> None:
         Code.NO_SERIES,
         Code.NOT_ASKED,
         Code.NOT_CONFINED,
+        Code.OPERATOR_IGNORED,
         Code.QUERY_REFUSED,
         Code.ROWS_OF_ALL_NAMESPACES,
         Code.SERIES_OF_ANYBODY,
