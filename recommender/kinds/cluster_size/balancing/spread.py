@@ -6,7 +6,7 @@ import heapq
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from recommender.kinds.cluster_size.limits.quotas import check_quotas, consume_quotas
+from recommender.kinds.cluster_size.limits.quotas import check_quota, consumed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -44,19 +44,16 @@ def balanced(groups: Sequence[GroupRoom], new_nodes: int) -> dict[str, int]:
     return {group.name: size - group.size for group, size in zip(growing, sizes, strict=True) if size > group.size}
 
 
-def within_quotas(
-    shares: Mapping[str, int], nodes: Mapping[str, Mapping[str, int]], quotas: Sequence[Quota]
-) -> tuple[dict[str, int], tuple[Quota, ...]]:
-    """Return the shares that the quotas allow, and the remaining quotas.
+def within_quota(shares: Mapping[str, int], nodes: Mapping[str, Mapping[str, int]], quota: Quota) -> dict[str, int]:
+    """Return the shares that the quota allows; groups that get no node are absent.
 
     The shares are cut one after the other; the nodes that are cut are not given to another group. `nodes` has, by
-    group, the amounts of one node that count towards the quotas.
+    group, the amounts of one node that count towards the quota.
     """
     allowed: dict[str, int] = {}
-    left = tuple(quotas)
     for group, share in shares.items():
-        count = check_quotas(left, group, nodes[group], share).allowed
-        _, left = consume_quotas(left, group, nodes[group], count)
+        count = check_quota(quota, nodes[group], share).allowed
+        quota = consumed(quota, nodes[group], count)
         if count:
             allowed[group] = count
-    return allowed, left
+    return allowed

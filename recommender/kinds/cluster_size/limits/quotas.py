@@ -1,4 +1,4 @@
-"""Quotas: how many nodes the limits allow.
+"""The limits of the settings as a quota: what all nodes leave of them, and how many further nodes that allows.
 
 The rules are those of Cluster Autoscaler's `resourcequotas`: for each limited resource that a node has, the remainder
 is divided by the amount of one node, and the smallest number counts.
@@ -6,26 +6,21 @@ is divided by the amount of one node, and the smallest number counts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from recommender.kinds.cluster_size.limits.amounts import NODES, counted_amounts
+from recommender.kinds.cluster_size.model.size_settings import CORES, MEMORY
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
+    from adapter.foundation.cluster.values.state import ClusterNode
+    from recommender.kinds.cluster_size.model.size_settings import SizeLimits
 
-@dataclass(frozen=True, slots=True)
-class Quota:
-    """The remainder of a limit."""
-
-    name: str
-    left: Mapping[str, int]
-    """The remainder by resource; a resource that is absent is not limited."""
-    groups: frozenset[str] | None = None
-    """The groups to which it applies; None for all."""
-
-    def applies_to(self, group: str) -> bool:
-        """Return whether nodes of the group count towards the quota."""
-        return self.groups is None or group in self.groups
+Quota: TypeAlias = "Mapping[str, int]"
+"""The remainder of each limit, by resource; a resource that is absent is not limited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,44 +28,43 @@ class QuotaVerdict:
     """How many of the wanted nodes are allowed, and why the others are not."""
 
     allowed: int
-    exceeded: Mapping[str, tuple[str, ...]]
-    """By quota, the resources of which too little is left for all wanted nodes."""
+    exceeded: tuple[str, ...]
+    """The resources of which too little is left for all wanted nodes."""
 
 
-def check_quotas(quotas: Sequence[Quota], group: str, node: Mapping[str, int], wanted: int) -> QuotaVerdict:
-    """Return how many nodes of a group the quotas allow. `node` has the amounts of one node.
+def quota_of(limits: SizeLimits, nodes: Iterable[ClusterNode]) -> Quota:
+    """Return the remainder of the limits with these nodes, including those outside groups; never less than 0."""
+    largest = {NODES: limits.max_nodes, CORES: limits.max_cores, MEMORY: limits.max_memory_bytes, **limits.gpus}
+    limited = {resource: limit for resource, limit in largest.items() if limit is not None}
+    used = _totals(nodes) if limited else Counter()
+    return {resource: max(0, limit - used[resource]) for resource, limit in limited.items()}
+
+
+def _totals(nodes: Iterable[ClusterNode]) -> Counter[str]:
+    """Return the sums of the amounts of all nodes, in the units of `counted_amounts`.
+
+    Nodes with equal amounts are grouped, and their amounts multiplied.
+    """
+    kinds = Counter(tuple(counted_amounts(node).items()) for node in nodes)
+    total: Counter[str] = Counter()
+    for amounts, count in kinds.items():
+        for resource, amount in amounts:
+            total[resource] += amount * count
+    return total
+
+
+def check_quota(quota: Quota, node: Mapping[str, int], wanted: int) -> QuotaVerdict:
+    """Return how many nodes the quota allows. `node` has the amounts of one node.
 
     Raises ValueError if the wanted number is negative.
     """
     if wanted < 0:
         raise ValueError(f"a quota is checked for {wanted} nodes: ask for 0 or more")
-    allowed = wanted
-    exceeded: dict[str, tuple[str, ...]] = {}
-    for quota in quotas:
-        if not quota.applies_to(group):
-            continue
-        counts = {
-            resource: max(0, left) // node[resource]
-            for resource, left in quota.left.items()
-            if node.get(resource, 0) > 0
-        }
-        allowed = min([allowed, *counts.values()])
-        short = tuple(resource for resource, count in counts.items() if count < wanted)
-        if short:
-            exceeded[quota.name] = short
-    return QuotaVerdict(allowed, exceeded)
+    counts = {resource: max(0, left) // node[resource] for resource, left in quota.items() if node.get(resource, 0) > 0}
+    short = tuple(resource for resource, count in counts.items() if count < wanted)
+    return QuotaVerdict(min([wanted, *counts.values()]), short)
 
 
-def consume_quotas(
-    quotas: Sequence[Quota], group: str, node: Mapping[str, int], wanted: int
-) -> tuple[QuotaVerdict, tuple[Quota, ...]]:
-    """Return the verdict, and the remaining quotas; nothing is consumed unless all wanted nodes are allowed."""
-    verdict = check_quotas(quotas, group, node, wanted)
-    if verdict.allowed < wanted:
-        return verdict, tuple(quotas)
-    return verdict, tuple(_consume(quota, node, wanted) if quota.applies_to(group) else quota for quota in quotas)
-
-
-def _consume(quota: Quota, node: Mapping[str, int], count: int) -> Quota:
-    left = {resource: amount - count * node.get(resource, 0) for resource, amount in quota.left.items()}
-    return replace(quota, left=left)
+def consumed(quota: Quota, node: Mapping[str, int], count: int) -> Quota:
+    """Return what nodes that are added leave of the quota. `node` has the amounts of one of them."""
+    return {resource: left - count * node.get(resource, 0) for resource, left in quota.items()}

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.reports.counts import count_of
 from recommender.kinds.cluster_size.estimator.equivalence import pod_groups
 from recommender.kinds.cluster_size.estimator.least_nodes import lower_bound, lower_cost_bound
-from recommender.kinds.cluster_size.limits.quotas import consume_quotas
 from recommender.kinds.cluster_size.model.answer import LowerBound, ScaleUp, SizeStep, UnschedulablePods
 from recommender.kinds.cluster_size.model.pod_places import pod_names
 from recommender.kinds.cluster_size.scale_down.pod_kinds import is_daemon_set_pod
@@ -134,10 +133,8 @@ def _enforce_min_sizes(state: SizingState, snapshot: Snapshot) -> None:
         verdict = state.checked(group, wanted)
         beyond = state.beyond_one_scale_up(group, wanted)
         count = 0 if beyond or (group.options.zero_or_max and verdict.allowed < wanted) else verdict.allowed
-        _, state.quotas = consume_quotas(state.quotas, name, state.node_counts(group), count)
+        state.grow(group, count)
         state.new_nodes |= {info.node.name: name for info in add_new_nodes(snapshot, group, count)}
-        state.sizes[name] += count
-        state.increases[name] += count
         added = count_of(count, "node") if count == wanted else f"{count} of {count_of(wanted, 'node')}"
         detail = f"{added}, to reach the minimum of {group.min_size}{f': {beyond}' if beyond else ''}"
         limits = (MAX_PER_SCALE_UP,) if beyond else exceeded_limits(verdict)

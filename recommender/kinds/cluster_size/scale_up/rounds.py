@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from recommender.kinds.cluster_size.balancing.spread import GroupRoom, balanced, within_quotas
+from recommender.kinds.cluster_size.balancing.spread import GroupRoom, balanced, within_quota
 from recommender.kinds.cluster_size.estimator.equivalence import pod_groups
 from recommender.kinds.cluster_size.estimator.estimate_model import PodGroup
 from recommender.kinds.cluster_size.expanders.chain import choose
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import ClusterPod
     from recommender.kinds.cluster_size.estimator.estimate_model import Estimate, ExpansionOption
     from recommender.kinds.cluster_size.expanders.expander_context import Choice
-    from recommender.kinds.cluster_size.limits.quotas import Quota
     from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
     from recommender.kinds.cluster_size.model.size_situation import ClusterSituation
     from recommender.kinds.cluster_size.predicates.snapshot import NodeInfo, Snapshot
@@ -129,11 +128,9 @@ class Rounds:
 
     def _record(self, number: int, choice: Choice, option: ExpansionOption, shares: _Shares, placed: int) -> None:
         state, chosen = self._state, option.group.name
-        state.quotas = shares.quotas
         pods = "1 pod" if placed == 1 else f"{placed} pods"
         for name, count in shares.nodes.items():
-            state.sizes[name] += count
-            state.increases[name] += count
+            state.grow(state.groups[name], count)
             self.used[name] += count
             nodes = "1 node" if count == 1 else f"{count} nodes"
             why = choice.reason if name == chosen else f"balanced with {chosen}, because they are similar"
@@ -164,11 +161,10 @@ def _remaining_groups(groups: Sequence[PodGroup], left: Iterable[ClusterPod]) ->
 
 @dataclass(frozen=True, slots=True)
 class _Shares:
-    """How many nodes each group gets, and the remaining limits."""
+    """How many nodes each group gets."""
 
     nodes: Mapping[str, int]
-    quotas: tuple[Quota, ...]
-    steps: tuple[SizeStep, ...] = ()
+    steps: tuple[SizeStep, ...]
     """The limits that have reduced the number of nodes."""
 
 
@@ -184,16 +180,15 @@ def _shares_of(state: SizingState, option: ExpansionOption, wanted: int) -> _Sha
     members = [state.groups[name] for name in (chosen.name, *option.similar)]
     wishes = balanced([GroupRoom(each.name, sizes[each.name], each.largest_size) for each in members], verdict.allowed)
     counts = {each.name: state.node_counts(each) for each in members}
-    nodes, quotas = within_quotas(wishes, counts, state.quotas)
+    nodes = within_quota(wishes, counts, state.quota)
     if not nodes:
         # The smallest group has no room under its limits, but the chosen one has.
-        nodes, quotas = within_quotas({chosen.name: min(verdict.allowed, state.room(chosen))}, counts, state.quotas)
+        nodes = within_quota({chosen.name: min(verdict.allowed, state.room(chosen))}, counts, state.quota)
     total = sum(nodes.values())
     detail = f"{total} of {wanted} nodes are allowed"
     limits = exceeded_limits(verdict) if total < wanted else ()
     return _Shares(
         nodes,
-        quotas,
         tuple(SizeStep(limit, chosen.name, sizes[chosen.name] + nodes.get(chosen.name, 0), detail) for limit in limits),
     )
 

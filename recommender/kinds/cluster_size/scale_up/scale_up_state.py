@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.reports.counts import count_of
 from recommender.kinds.cluster_size.limits.amounts import NODES, counted_amounts
-from recommender.kinds.cluster_size.limits.quotas import check_quotas
+from recommender.kinds.cluster_size.limits.quotas import check_quota, consumed
 from recommender.kinds.cluster_size.model.size_settings import CORES, MEMORY
 
 if TYPE_CHECKING:
@@ -40,7 +40,8 @@ class SizingState:
     """The groups by name; each has a template or a problem."""
     sizes: dict[str, int]
     """Target sizes with the nodes added so far."""
-    quotas: tuple[Quota, ...]
+    quota: Quota
+    """What is left of the limits with the nodes added so far."""
     obstacles: dict[str, str]
     """Why a group is left out, by group; such a group stays left out within a decision."""
     unwritten: frozenset[str] = frozenset()
@@ -71,7 +72,13 @@ class SizingState:
 
     def checked(self, group: NodeGroup, wanted: int) -> QuotaVerdict:
         """Return how many nodes of a group the limits allow."""
-        return check_quotas(self.quotas, group.name, self.node_counts(group), wanted)
+        return check_quota(self.quota, self.node_counts(group), wanted)
+
+    def grow(self, group: NodeGroup, count: int) -> None:
+        """Count nodes that are added to a group."""
+        self.quota = consumed(self.quota, self.node_counts(group), count)
+        self.sizes[group.name] += count
+        self.increases[group.name] += count
 
     def beyond_one_scale_up(self, group: NodeGroup, wanted: int) -> str:
         """Return why an all-or-nothing group cannot get this many nodes at once; empty if it can."""
@@ -100,13 +107,9 @@ class SizingState:
 
     def nodes_left(self) -> int:
         """Return how many nodes the limit of all nodes leaves; 0 without such a limit."""
-        return min((quota.left[NODES] for quota in self.quotas if NODES in quota.left), default=0)
+        return self.quota.get(NODES, 0)
 
 
 def exceeded_limits(verdict: QuotaVerdict) -> tuple[str, ...]:
     """Return the keys of the configuration that allow fewer nodes than are wanted."""
-    return tuple(
-        _LIMIT_KEYS.get(resource, f"limits.gpus[{resource}]")
-        for resources in verdict.exceeded.values()
-        for resource in resources
-    )
+    return tuple(_LIMIT_KEYS.get(resource, f"limits.gpus[{resource}]") for resource in verdict.exceeded)

@@ -9,7 +9,7 @@ from recommender.decisions.texts.times import rfc3339
 from recommender.kinds.cluster_size.health.readiness import NodeReadiness, health_problem, readiness_of
 from recommender.kinds.cluster_size.health.requested_nodes import GroupRequest, requests_of
 from recommender.kinds.cluster_size.health.starting_nodes import starting_nodes
-from recommender.kinds.cluster_size.limits.totals import quota_of
+from recommender.kinds.cluster_size.limits.quotas import quota_of
 from recommender.kinds.cluster_size.model.answer import SizeStep
 from recommender.kinds.cluster_size.scale_down.eligibility import is_being_deleted
 from recommender.kinds.cluster_size.scale_up.new_nodes import add_new_nodes, make_ready
@@ -77,7 +77,7 @@ def sizing_state(situation: ClusterSituation, settings: ClusterSizeSettings, hea
     state = SizingState(
         groups=groups,
         sizes={name: health.requests[name].size for name in groups},
-        quotas=(quota_of(settings.limits, counted),),
+        quota=quota_of(settings.limits, counted),
         most_nodes_per_scale_up=settings.max_nodes_per_scale_up,
         obstacles=_obstacles(situation, settings, groups.values(), health),
         unwritten=frozenset(name for name, group in groups.items() if group.paused and situation.writes_sizes),

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recommender.kinds.cluster_size.balancing.similar import difference, similar_groups
-from recommender.kinds.cluster_size.balancing.spread import GroupRoom, balanced, within_quotas
-from recommender.kinds.cluster_size.limits.quotas import Quota
+from recommender.kinds.cluster_size.balancing.spread import GroupRoom, balanced, within_quota
 from tests.recommender.kinds.cluster_size.builders import pod
 from tests.recommender.kinds.cluster_size.cases import Case, cases
 from tests.recommender.kinds.cluster_size.options import template
@@ -117,20 +116,16 @@ def test_nodes_go_to_the_smallest_groups(case: Case) -> None:
 
 @pytest.mark.parametrize("case", cases("balance_with_quota"))
 def test_a_share_cut_by_a_quota_is_not_given_to_another_group(case: Case) -> None:
+    """The quota of the peer is of some of the groups; the other ones get their whole shares."""
     sizes: dict[str, int] = case.input["sizes"]
-    quotas = [
-        Quota(
-            "quota",
-            {row["resource"]: row["limit"] - sum(sizes[name] for name in row["groups"])},
-            frozenset(row["groups"]),
-        )
-        for row in case.input["quotas"]
-    ]
+    (row,) = case.input["quotas"]
+    quota = {row["resource"]: row["limit"] - sum(sizes[name] for name in row["groups"])}
     shares = balanced(
         [GroupRoom(name, size, case.input["max"]) for name, size in sizes.items()], case.input["new_nodes"]
     )
     node = {"nodes": 1, "cpu": case.input["node_cores_counted"]}
-    allowed, _ = within_quotas(shares, dict.fromkeys(sizes, node), quotas)
+    limited = {name: share for name, share in shares.items() if name in row["groups"]}
+    allowed = shares | dict.fromkeys(limited, 0) | within_quota(limited, dict.fromkeys(sizes, node), quota)
     assert {name: size + allowed.get(name, 0) for name, size in sizes.items()} == case.expected["sizes"]
 
 

@@ -2,56 +2,48 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from recommender.kinds.cluster_size.limits.amounts import counted_amounts
-from recommender.kinds.cluster_size.limits.quotas import Quota, check_quotas, consume_quotas
-from recommender.kinds.cluster_size.limits.totals import quota_of
+from recommender.kinds.cluster_size.limits.quotas import check_quota, consumed, quota_of
 from recommender.kinds.cluster_size.model.size_settings import SizeLimits
 from tests.recommender.kinds.cluster_size.builders import node
 from tests.recommender.kinds.cluster_size.cases import Case, cases
 
-GROUP = "ng1"
 RESOURCES = ("cpu", "memory", "nodes", "gpu")
 AMOUNTS = st.dictionaries(st.sampled_from(RESOURCES), st.integers(0, 50))
 
 
-def _quotas(rows: list[dict[str, Any]]) -> list[Quota]:
-    return [Quota(row["id"], row["left"], None if row["applies"] else frozenset({"other"})) for row in rows]
-
-
 @pytest.mark.parametrize("case", cases("quota_check"))
 def test_the_scarcest_resource_decides_how_many_nodes_a_quota_allows(case: Case) -> None:
-    quotas, wanted = _quotas(case.input["quotas"]), case.input["delta"]
+    """The peer has several quotas, of which some do not apply to a group; here, there is one for all groups."""
+    quotas, node, wanted = case.input["quotas"], case.input["node"], case.input["delta"]
     if case.expected.get("error"):
         with pytest.raises(ValueError, match="ask for 0 or more"):
-            check_quotas(quotas, GROUP, case.input["node"], wanted)
+            check_quota({}, node, wanted)
         return
-    verdict = check_quotas(quotas, GROUP, case.input["node"], wanted)
-    assert verdict.allowed == case.expected["allowed"]
-    assert {name: list(short) for name, short in verdict.exceeded.items()} == case.expected["exceeded"]
+    verdicts = {row["id"]: check_quota(row["left"], node, wanted) for row in quotas if row["applies"]}
+    assert min((each.allowed for each in verdicts.values()), default=wanted) == case.expected["allowed"]
+    assert {name: list(each.exceeded) for name, each in verdicts.items() if each.exceeded} == case.expected["exceeded"]
 
 
 @pytest.mark.parametrize("case", cases("quota_consume"))
-def test_nothing_is_consumed_unless_all_wanted_nodes_are_allowed(case: Case) -> None:
-    quotas = _quotas(case.input["quotas"])
-    verdict, left = consume_quotas(quotas, GROUP, case.input["node"], case.input["delta"])
-    assert verdict.allowed == case.expected["allowed"]
-    assert left[0].left == case.expected["left"]
+def test_the_nodes_that_are_added_use_a_quota_up(case: Case) -> None:
+    """The peer adds no node unless all wanted ones are allowed; here, the caller decides how many are added."""
+    ((quota, node, wanted),) = ((row["left"], case.input["node"], case.input["delta"]) for row in case.input["quotas"])
+    allowed = check_quota(quota, node, wanted).allowed
+    assert allowed == case.expected["allowed"]
+    assert consumed(quota, node, wanted if allowed == wanted else 0) == case.expected["left"]
 
 
 @given(left=AMOUNTS, per_node=AMOUNTS, wanted=st.integers(0, 30))
 def test_the_allowed_number_of_nodes_fits_and_one_more_does_not(
     left: dict[str, int], per_node: dict[str, int], wanted: int
 ) -> None:
-    quotas = [Quota("q", left)]
-    allowed = check_quotas(quotas, GROUP, per_node, wanted).allowed
-    _, (after,) = consume_quotas(quotas, GROUP, per_node, allowed)
-    assert min(after.left.values(), default=0) >= 0
+    allowed = check_quota(left, per_node, wanted).allowed
+    assert min(consumed(left, per_node, allowed).values(), default=0) >= 0
     one_more = [left[resource] - (allowed + 1) * per_node.get(resource, 0) for resource in left]
     assert allowed == wanted or min(one_more) < 0
 
@@ -69,8 +61,8 @@ def test_a_node_counts_whole_cores_and_extended_resources() -> None:
 def test_all_nodes_count_against_limits_and_the_rest_is_never_negative() -> None:
     nodes = [node("a", "2500m", "1Gi"), node("b", "4", "1Gi", extended={"nvidia.com/gpu": "4"})]
     limits = SizeLimits(max_nodes=3, max_cores=9, max_memory_bytes=1 << 30, gpus={"nvidia.com/gpu": 16})
-    assert quota_of(limits, nodes).left == {"nodes": 1, "cpu": 2, "memory": 0, "nvidia.com/gpu": 12}
+    assert quota_of(limits, nodes) == {"nodes": 1, "cpu": 2, "memory": 0, "nvidia.com/gpu": 12}
 
 
 def test_without_limits_nothing_is_limited() -> None:
-    assert check_quotas([quota_of(SizeLimits(), [node("a")])], GROUP, {"nodes": 1, "cpu": 1}, 10_000).allowed == 10_000
+    assert check_quota(quota_of(SizeLimits(), [node("a")]), {"nodes": 1, "cpu": 1}, 10_000).allowed == 10_000
