@@ -114,7 +114,7 @@ def _estimated(sizes: Sequence[tuple[int, int, int]]) -> tuple[int, int]:
     ]
     groups = pod_groups(pods, snapshot)
     template = NodeTemplate(_node("template", 4000, 16 * 1024 * _MIB, 110))
-    found = estimate(snapshot, groups, template, name_prefix="new", max_nodes=0)
+    found = estimate(snapshot, groups, template, name_prefix="new", max_nodes=len(pods))
     return found.node_count, lower_bound(groups, [NodeGroup("group", 0, 100, 0, template=template)], snapshot)
 
 

@@ -1,1 +1,1 @@
-"""Estimates how many nodes of one group a set of pods needs: equivalence groups, binpacking, limits, a lower bound."""
+"""Estimates how many nodes of one group a set of pods needs: equivalence groups, binpacking, a lower bound."""

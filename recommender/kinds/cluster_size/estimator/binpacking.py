@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.cluster.values.constraints import HOSTNAME_LABEL
 from adapter.foundation.objects.pod_requests import CPU, MEMORY, units_of
 from recommender.kinds.cluster_size.estimator.candidates import Candidates
-from recommender.kinds.cluster_size.estimator.estimate_limits import EstimateLimit
 from recommender.kinds.cluster_size.estimator.estimate_model import Estimate, NewNode
 from recommender.kinds.cluster_size.estimator.template_nodes import new_node
 from recommender.kinds.cluster_size.predicates.filters import PodFilter
@@ -56,10 +55,10 @@ def estimate(
 ) -> Estimate:
     """Return which pods new nodes made by the template can take, and how many nodes that needs.
 
-    Opened nodes are called `NAME_PREFIX-0` and so on, skipping names that are taken. At most `max_nodes` are opened: 0
-    means no limit, and a negative number allows none. The snapshot is unchanged afterwards.
+    Opened nodes are called `NAME_PREFIX-0` and so on, skipping names that are taken. At most `max_nodes` are opened.
+    The snapshot is unchanged afterwards.
     """
-    packing = _Packing(snapshot, groups, template, name_prefix, EstimateLimit(nodes=max_nodes))
+    packing = _Packing(snapshot, groups, template, name_prefix, max_nodes)
     mark = snapshot.checkpoint()
     try:
         for group in ordered(groups, template.node):
@@ -96,11 +95,11 @@ class _Packing:
         groups: Sequence[PodGroup],
         template: NodeTemplate,
         name_prefix: str,
-        limit: EstimateLimit,
+        max_nodes: int,
     ) -> None:
         self._snapshot, self._groups, self._template = snapshot, groups, template
         self._name_prefix, self._next_number = name_prefix, 0
-        self._limit = limit
+        self._max_nodes = max_nodes
         self._is_at_limit = False
         self._opened: list[NodeInfo] = []
         self._existing_count = len(snapshot.nodes)
@@ -138,7 +137,7 @@ class _Packing:
             placed_on_existing=tuple(
                 (pod, name) for name, pods in self._on_node.items() if name not in names for pod in pods
             ),
-            limit=f"at most {max(0, self._limit.nodes)} nodes may be added" if self._is_at_limit else "",
+            limit=f"at most {self._max_nodes} nodes may be added" if self._is_at_limit else "",
         )
 
     def _progress_of(self, shape: PodShape) -> _ShapeProgress:
@@ -182,7 +181,7 @@ class _Packing:
                     continue
                 if self._opened[-1].node.name not in self._on_node:
                     return
-            if not self._limit.allows(len(self._opened)):
+            if len(self._opened) >= self._max_nodes:
                 self._is_at_limit = True
                 return
             on_new = self._fill(progress, self._open(), pods, taken)

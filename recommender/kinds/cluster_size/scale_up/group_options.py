@@ -8,13 +8,6 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from recommender.kinds.cluster_size.balancing.similar import difference, similar_groups
 from recommender.kinds.cluster_size.estimator.binpacking import estimate
-from recommender.kinds.cluster_size.estimator.estimate_limits import (
-    NO_LIMIT,
-    EstimateLimit,
-    cluster_capacity_limit,
-    group_capacity_limit,
-    merged_limit,
-)
 from recommender.kinds.cluster_size.estimator.estimate_model import ExpansionOption
 from recommender.kinds.cluster_size.limits.amounts import amounts_of
 
@@ -47,7 +40,7 @@ class _Estimated:
         """Return whether the estimate is the same with this limit."""
         if max_nodes == self.max_nodes:
             return True
-        return not self.result.limit and (max_nodes == NO_LIMIT or max_nodes >= self.result.node_count)
+        return not self.result.limit and max_nodes >= self.result.node_count
 
 
 class Options:
@@ -93,16 +86,8 @@ class Options:
             needed = state.room(group)
             result = self._estimate(group, pods, needed)
             return ExpansionOption(group, replace(result, node_count=needed) if result.pods else result)
-        sizes = [(state.groups[name].largest_size, state.sizes[name]) for name in (group.name, *similar)]
-        most, left = self._settings.limits.max_nodes, state.nodes_left()
-        limit = merged_limit(
-            (
-                EstimateLimit(nodes=self._settings.max_nodes_per_scale_up),
-                EstimateLimit(nodes=group_capacity_limit(sizes)),
-                EstimateLimit(nodes=NO_LIMIT if most is None else cluster_capacity_limit(most, most - left)),
-            )
-        )
-        return ExpansionOption(group, self._estimate(group, pods, limit.nodes), similar)
+        most = state.most_new_nodes((group, *(state.groups[name] for name in similar)))
+        return ExpansionOption(group, self._estimate(group, pods, most), similar)
 
     def _estimate(self, group: NodeGroup, pods: tuple[PodGroup, ...], max_nodes: int) -> Estimate:
         """Return the estimate; equal nodes share an estimate if no pod depends on another."""

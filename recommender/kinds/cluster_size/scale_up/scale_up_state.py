@@ -12,7 +12,7 @@ from recommender.kinds.cluster_size.limits.quotas import check_quota, consumed
 from recommender.kinds.cluster_size.model.size_settings import CORES, MEMORY
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from recommender.kinds.cluster_size.limits.quotas import Quota, QuotaVerdict
     from recommender.kinds.cluster_size.model.answer import SizeStep
@@ -105,9 +105,10 @@ class SizingState:
         nodes = "another node" if needed == 1 else f"all of its {needed} nodes"
         return Obstacle(limits[0], f"{nodes} would exceed {', '.join(limits)}")
 
-    def nodes_left(self) -> int:
-        """Return how many nodes the limit of all nodes leaves; 0 without such a limit."""
-        return self.quota.get(NODES, 0)
+    def most_new_nodes(self, groups: Iterable[NodeGroup]) -> int:
+        """Return how many nodes these groups may add together at once."""
+        room = sum(map(self.room, groups))
+        return min(self.most_nodes_per_scale_up, room, self.quota.get(NODES, room))
 
 
 def exceeded_limits(verdict: QuotaVerdict) -> tuple[str, ...]:

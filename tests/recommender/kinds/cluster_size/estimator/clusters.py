@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.estimator.estimate_model import Estimate
 
 MIB: Final = 2**20
+MANY: Final = 1_000_000
+"""More nodes than any of these estimates opens."""
 TEMPLATE: Final = {"cpu_milli": 1000, "mem_bytes": 5000 * MIB, "pods": 10, "zone": "zone-mars"}
 OLD: Final = {"name": "oldnode", "cpu_milli": 100, "mem_bytes": 100 * MIB, "pods": 10, "zone": "zone-jupiter"}
 ZONE: Final = "topology.kubernetes.io/zone"
@@ -49,7 +51,7 @@ def groups_of(numbers: Iterable[Mapping[str, Any]], snapshot: Snapshot) -> list[
     return [_group(f"group-{index}", each, snapshot) for index, each in enumerate(numbers)]
 
 
-def estimated(template: Mapping[str, Any], groups: list[Mapping[str, Any]], max_nodes: int = 0) -> Estimate:
+def estimated(template: Mapping[str, Any], groups: list[Mapping[str, Any]], max_nodes: int = MANY) -> Estimate:
     """Return the estimate for a cluster that has one small old node in another zone."""
     snapshot = snapshot_of([OLD])
     return estimate(

@@ -57,7 +57,7 @@ class PodByPod:
                         continue
                 if self.opened[-1] not in self.places.values():
                     return True
-            if self.max_nodes < 0 or 0 < self.max_nodes <= len(self.opened):
+            if self.max_nodes <= len(self.opened):
                 return False
             opened = self._open()
             if not self._filter(pod).fits(opened):

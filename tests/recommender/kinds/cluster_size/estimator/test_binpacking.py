@@ -12,6 +12,7 @@ from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
 from tests.recommender.kinds.cluster_size.builders import node, pod
 from tests.recommender.kinds.cluster_size.cases import cases
 from tests.recommender.kinds.cluster_size.estimator.clusters import (
+    MANY,
     MIB,
     TEMPLATE,
     estimated,
@@ -37,7 +38,7 @@ def test_the_estimate_equals_that_of_the_peer(case: Case) -> None:
         groups,
         template_of(case.input["template"]),
         name_prefix="new",
-        max_nodes=case.input["max_nodes"],
+        max_nodes=case.input["max_nodes"] or MANY,
     )
     assert (found.node_count, len(found.pods)) == (case.expected["nodes"], case.expected["pods"])
     for index in case.expected.get("processed_groups", []):
@@ -72,7 +73,7 @@ def test_new_nodes_have_unique_names_and_hostnames(monkeypatch: pytest.MonkeyPat
         return add_node(added, pods)
 
     monkeypatch.setattr(snapshot, "add_node", seen_node)
-    found = estimate(snapshot, groups, template, name_prefix="new", max_nodes=0)
+    found = estimate(snapshot, groups, template, name_prefix="new", max_nodes=MANY)
     assert [each.name for each in found.new_nodes] == seen == ["new-0", "new-2"]
 
 
@@ -83,19 +84,38 @@ def test_the_estimate_leaves_the_snapshot_unchanged() -> None:
         groups_of([{"count": 3, "cpu_milli": 600, "mem_bytes": 100}], snapshot),
         NodeTemplate(node("template", cpu="1"), (pod("agent"),)),
         name_prefix="new",
-        max_nodes=0,
+        max_nodes=MANY,
     )
     assert list(snapshot.nodes) == ["n"]
     assert [key for info in snapshot.nodes.values() for key in info.pods] == [("default", "there")]
 
 
 @pytest.mark.parametrize(
-    ("max_nodes", "nodes", "is_limited"), [(0, 3, False), (3, 3, False), (2, 2, True), (-1, 0, True)]
+    ("max_nodes", "nodes", "is_limited"), [(MANY, 3, False), (3, 3, False), (2, 2, True), (0, 0, True)]
 )
 def test_the_estimate_states_the_limit_that_ended_it(max_nodes: int, nodes: int, is_limited: bool) -> None:  # noqa: FBT001 - a column of the table
     found = estimated(TEMPLATE, [{"count": 3, "cpu_milli": 600, "mem_bytes": 100}], max_nodes)
     assert found.node_count == nodes
-    assert found.limit == (f"at most {max(0, max_nodes)} nodes may be added" if is_limited else "")
+    assert found.limit == (f"at most {max_nodes} nodes may be added" if is_limited else "")
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        each
+        for each in cases("estimation_limiter")
+        if not any(row["duration_s"] for row in each.values[0].input["thresholds"])
+    ],
+)
+def test_an_estimate_opens_as_many_nodes_as_the_limiter_of_the_peer_allows(case: Case) -> None:
+    """A decision has no clock, so cases with a limit of time have no counterpart. Each `R` begins another estimate."""
+    most = min((row["node_limit"] for row in case.input["thresholds"]), default=MANY)
+    opened = [
+        estimated(TEMPLATE, [{"count": len(steps), "cpu_milli": 600, "mem_bytes": 100}], most).node_count
+        for steps in case.input["ops"].split("R")
+    ]
+    assert opened == [steps.count("A") for steps in case.input["ops"].split("R")]
+    assert opened[-1] == case.expected["nodes"]
 
 
 def test_small_pods_of_a_later_group_fill_nodes_after_the_limit() -> None:
@@ -116,4 +136,4 @@ def test_pods_of_daemon_sets_take_resources_of_each_new_node() -> None:
     busy = replace(template, pods=(pod("agent", cpu="500m"), pod("logs", cpu="100m", namespace="kube-system")))
     snapshot = snapshot_of([])
     groups = groups_of([{"count": 4, "cpu_milli": 200, "mem_bytes": 0}], snapshot)
-    assert estimate(snapshot, groups, busy, name_prefix="new", max_nodes=0).node_count == 2
+    assert estimate(snapshot, groups, busy, name_prefix="new", max_nodes=MANY).node_count == 2

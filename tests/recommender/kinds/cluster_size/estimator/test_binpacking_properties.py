@@ -19,7 +19,7 @@ from recommender.kinds.cluster_size.estimator.equivalence import pod_groups
 from recommender.kinds.cluster_size.model.groups import NodeTemplate
 from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
 from tests.recommender.kinds.cluster_size.builders import node, pod
-from tests.recommender.kinds.cluster_size.estimator.clusters import ZONE
+from tests.recommender.kinds.cluster_size.estimator.clusters import MANY, ZONE
 from tests.recommender.kinds.cluster_size.estimator.pod_by_pod import PodByPod
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def clusters(draw: st.DrawFn) -> tuple[Snapshot, list[ClusterPod], NodeTemplate,
     pending = [one for index in range(draw(st.integers(1, 4))) for one in draw(alike_pods(f"group-{index}"))]
     template = node("template", "1", "10Gi", pods=draw(st.integers(2, 6)), labels={ZONE: "x"})
     agents = (pod("agent", labels={"app": draw(st.sampled_from(APPS))}),)[: draw(st.integers(0, 1))]
-    return Snapshot(nodes, bound), pending, NodeTemplate(template, agents), draw(st.integers(-1, 6))
+    return Snapshot(nodes, bound), pending, NodeTemplate(template, agents), draw(st.integers(0, 6) | st.just(MANY))
 
 
 @settings(max_examples=150, deadline=None)

@@ -15,7 +15,7 @@ from recommender.kinds.cluster_size.estimator.least_nodes import lower_bound, lo
 from recommender.kinds.cluster_size.model.groups import NodeGroup, NodeTemplate
 from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
 from tests.recommender.kinds.cluster_size.builders import node, pod
-from tests.recommender.kinds.cluster_size.estimator.clusters import MIB, SELECTOR, ZONE, groups_of, snapshot_of
+from tests.recommender.kinds.cluster_size.estimator.clusters import MANY, MIB, SELECTOR, ZONE, groups_of, snapshot_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -123,7 +123,7 @@ def test_the_estimate_is_between_the_optimum_and_its_guarantee(has_memory: bool)
         assert kind.template is not None
         snapshot = Snapshot([], [])
         groups = pod_groups(pods, snapshot)
-        found = estimate(snapshot, groups, kind.template, name_prefix="new", max_nodes=0)
+        found = estimate(snapshot, groups, kind.template, name_prefix="new", max_nodes=MANY)
         assert len(found.pods) == len(pods), seed
         best = exactly(pods, [kind], [1.0], found.node_count)
         assert lower_bound(groups, [kind], snapshot) <= best <= found.node_count, seed
