@@ -9,8 +9,8 @@ from math import comb
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.reports.counts import count_of
-from recommender.kinds.cluster_size.estimator.template_nodes import add_new_node
 from recommender.kinds.cluster_size.predicates.filters import PodFilter
+from recommender.kinds.cluster_size.predicates.template_nodes import add_new_node
 from recommender.shapes.packing import PackingDemand, demand_of, packed
 
 if TYPE_CHECKING:

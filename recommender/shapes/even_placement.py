@@ -10,8 +10,8 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from recommender.kinds.cluster_size.estimator.template_nodes import add_new_node
 from recommender.kinds.cluster_size.predicates.filters import PodFilter
+from recommender.kinds.cluster_size.predicates.template_nodes import add_new_node
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

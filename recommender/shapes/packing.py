@@ -16,9 +16,9 @@ from adapter.foundation.objects.grouping import grouped
 from recommender.kinds.cluster_size.estimator.estimate_model import PodGroup
 from recommender.kinds.cluster_size.estimator.least_nodes import packing_demands, surely_below
 from recommender.kinds.cluster_size.estimator.packing_program import ShapeDemand, solved
-from recommender.kinds.cluster_size.estimator.template_nodes import add_new_node
 from recommender.kinds.cluster_size.predicates.filters import PodFilter
 from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
+from recommender.kinds.cluster_size.predicates.template_nodes import add_new_node
 from recommender.shapes.even_placement import placed_among_all, without_spread
 
 if TYPE_CHECKING:

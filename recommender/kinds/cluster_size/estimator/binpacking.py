@@ -14,9 +14,9 @@ from adapter.foundation.cluster.values.constraints import HOSTNAME_LABEL
 from adapter.foundation.objects.pod_requests import CPU, MEMORY, units_of
 from recommender.kinds.cluster_size.estimator.candidates import Candidates
 from recommender.kinds.cluster_size.estimator.estimate_model import Estimate, NewNode
-from recommender.kinds.cluster_size.estimator.template_nodes import new_node
 from recommender.kinds.cluster_size.predicates.filters import PodFilter
 from recommender.kinds.cluster_size.predicates.node_resources_fit import has_resources
+from recommender.kinds.cluster_size.predicates.template_nodes import free_names, new_node
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -98,7 +98,7 @@ class _Packing:
         max_nodes: int,
     ) -> None:
         self._snapshot, self._groups, self._template = snapshot, groups, template
-        self._name_prefix, self._next_number = name_prefix, 0
+        self._names = free_names(snapshot, name_prefix)
         self._max_nodes = max_nodes
         self._is_at_limit = False
         self._opened: list[NodeInfo] = []
@@ -233,19 +233,12 @@ class _Packing:
         self._on_node.setdefault(info.node.name, []).extend(pods)
 
     def _open(self) -> NodeInfo:
-        info = self._snapshot.add_node(new_node(self._template, self._new_name()))
+        info = self._snapshot.add_node(new_node(self._template, next(self._names)))
         for shape in self._own_shapes:  # No filter asks for their names.
             self._snapshot.try_pods(shape, info, 1)
             self._trials.append((shape, info, 1))
         self._opened.append(info)
         return info
-
-    def _new_name(self) -> str:
-        while True:
-            name = f"{self._name_prefix}-{self._next_number}"
-            self._next_number += 1
-            if name not in self._snapshot.nodes:
-                return name
 
 
 def is_passing(shape: PodShape) -> bool:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 from recommender.kinds.cluster_size.estimator.binpacking import is_passing
 from recommender.kinds.cluster_size.estimator.candidates import PASSING_PLUGINS
 from recommender.kinds.cluster_size.estimator.packing_program import POD_COUNT, ShapeDemand, least_cost
-from recommender.kinds.cluster_size.estimator.template_nodes import add_new_node
 from recommender.kinds.cluster_size.predicates.filters import PodFilter
+from recommender.kinds.cluster_size.predicates.template_nodes import add_new_node, free_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -64,7 +64,8 @@ def packing_demands(
         counts[id(group.shape)] += len(group.pods)
     mark = snapshot.checkpoint()
     try:
-        infos = [_empty_node(template, index, snapshot) for index, template in enumerate(templates)]
+        names = free_names(snapshot, "bound")
+        infos = [add_new_node(snapshot, template, next(names)) for template in templates]
         free = [_free(info) for info in infos]
         demands = []
         for key, shape in shapes.items():
@@ -77,13 +78,6 @@ def packing_demands(
         return demands, free
     finally:
         snapshot.revert(mark)
-
-
-def _empty_node(template: NodeTemplate, index: int, snapshot: Snapshot) -> NodeInfo:
-    name = f"bound-{index}"
-    while name in snapshot.nodes:
-        name += "-"
-    return add_new_node(snapshot, template, name)
 
 
 def _free(info: NodeInfo) -> dict[str, int]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.cluster.values.constraints import HOSTNAME_LABEL
 from adapter.foundation.objects.pod_requests import CPU, MEMORY, units_of
 from recommender.kinds.cluster_size.predicates.filters import PodFilter
+from recommender.kinds.cluster_size.predicates.template_nodes import add_new_node
 from recommender.kinds.cluster_size.scale_down.block_free_resources import asked
 from recommender.kinds.cluster_size.scale_down.pod_places import PodPlaces
 
@@ -157,7 +157,7 @@ class Replacer:
         self._checks_left -= len(opened) + 1
         target = judge.first_fit(opened)
         if target is None and len(opened) < most and self._checks_left > 0:
-            opened.append(_add(self._snapshot, template, len(opened)))
+            opened.append(add_new_node(self._snapshot, template, f"{template.node.name}-advice-{len(opened)}"))
             target = judge.first_fit(opened[-1:])
         if target is None:
             return False
@@ -171,14 +171,6 @@ def _affordable(paid: float, price: float, most: int) -> int:
         return most if paid > 0 else 0
     # Sums of prices are not exact: 0.1 + 0.2 is more than 0.3.
     return math.ceil(round(paid / price, _PRICE_DIGITS)) - 1
-
-
-def _add(snapshot: Snapshot, template: NodeTemplate, number: int) -> NodeInfo:
-    """Add a node of the template with its own name and its pods."""
-    name = f"{template.node.name}-advice-{number}"
-    labels = {**template.node.labels, HOSTNAME_LABEL: name}
-    pods = (replace(pod, name=f"{pod.name}-{name}", node=name) for pod in template.pods)
-    return snapshot.add_node(replace(template.node, name=name, labels=labels), pods)
 
 
 def _capacity(group: NodeGroup) -> tuple[int, int]:

@@ -10,10 +10,10 @@ from recommender.kinds.cluster_size.estimator.equivalence import pod_groups
 from recommender.kinds.cluster_size.estimator.least_nodes import lower_bound, lower_cost_bound
 from recommender.kinds.cluster_size.model.answer import LowerBound, ScaleUp, SizeStep, UnschedulablePods
 from recommender.kinds.cluster_size.model.pod_places import pod_names
+from recommender.kinds.cluster_size.predicates.template_nodes import add_new_nodes
 from recommender.kinds.cluster_size.scale_down.pod_kinds import is_daemon_set_pod
 from recommender.kinds.cluster_size.scale_up.existing_node_placement import Placer, place_nominated
 from recommender.kinds.cluster_size.scale_up.found_places import found_places
-from recommender.kinds.cluster_size.scale_up.new_nodes import add_new_nodes
 from recommender.kinds.cluster_size.scale_up.no_fitting_group import MissingRequirements
 from recommender.kinds.cluster_size.scale_up.pending_pods import (
     deleting_nodes,

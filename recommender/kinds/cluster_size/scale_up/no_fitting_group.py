@@ -14,10 +14,10 @@ from adapter.foundation.objects.amount_texts import amount_text
 from adapter.foundation.objects.grouping import grouped
 from adapter.foundation.objects.requirements import Operator
 from adapter.foundation.reports.counts import listed
-from recommender.kinds.cluster_size.estimator.template_nodes import own_pods
 from recommender.kinds.cluster_size.predicates.node_affinity import matches_a_term
 from recommender.kinds.cluster_size.predicates.node_info import new_node_info, take
 from recommender.kinds.cluster_size.predicates.taint_toleration import untolerated_taint
+from recommender.kinds.cluster_size.predicates.template_nodes import own_pods
 from recommender.kinds.cluster_size.predicates.volumes.volume_filter import VolumeFilter
 
 if TYPE_CHECKING:

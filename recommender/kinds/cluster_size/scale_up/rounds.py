@@ -13,8 +13,8 @@ from recommender.kinds.cluster_size.expanders.chain import choose
 from recommender.kinds.cluster_size.expanders.expander_context import ExpanderContext
 from recommender.kinds.cluster_size.expanders.priorities import PrioritiesError, compile_priorities
 from recommender.kinds.cluster_size.model.answer import SizeStep
+from recommender.kinds.cluster_size.predicates.template_nodes import add_new_nodes
 from recommender.kinds.cluster_size.scale_up.group_options import Options
-from recommender.kinds.cluster_size.scale_up.new_nodes import add_new_nodes
 from recommender.kinds.cluster_size.scale_up.scale_up_state import exceeded_limits
 
 if TYPE_CHECKING:

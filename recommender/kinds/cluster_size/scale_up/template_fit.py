@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from recommender.kinds.cluster_size.scale_up.new_nodes import add_new_nodes
+from recommender.kinds.cluster_size.predicates.template_nodes import add_new_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

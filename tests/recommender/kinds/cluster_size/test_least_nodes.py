@@ -23,7 +23,7 @@ from adapter.foundation.objects.selectors import parse_selector
 from recommender.kinds.cluster_size.calculate import decide_size
 from recommender.kinds.cluster_size.model.size_settings import ScaleDownSettings
 from recommender.kinds.cluster_size.predicates.filters import PodFilter
-from recommender.kinds.cluster_size.scale_up.new_nodes import add_new_nodes
+from recommender.kinds.cluster_size.predicates.template_nodes import add_new_nodes
 from tests.recommender.kinds.cluster_size.builders import node, pod
 from tests.recommender.kinds.cluster_size.options import group, template
 from tests.recommender.kinds.cluster_size.scale_up.worlds import settings as sizes
