@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -30,17 +30,17 @@ def with_readiness_taint(node: ClusterNode) -> ClusterNode:
 
 @dataclass(frozen=True, slots=True)
 class NodeReadiness:
-    """Nodes by their state. Nodes that are being deleted are in none of them."""
+    """How many nodes are in each state. Nodes that are being deleted are in none of them."""
 
-    ready: tuple[str, ...] = ()
-    starting: tuple[str, ...] = ()
+    ready: int = 0
+    starting: int = 0
     """Nodes that cannot hold pods yet, but are so new that they are about to."""
-    unready: tuple[str, ...] = ()
+    unready: int = 0
 
     @property
     def total(self) -> int:
         """How many nodes are in any of the states."""
-        return len(self.ready) + len(self.starting) + len(self.unready)
+        return self.ready + self.starting + self.unready
 
 
 def readiness_of(
@@ -50,18 +50,12 @@ def readiness_of(
 
     `starting` has the names of the nodes that are on their way, whether or not the API reports them as ready.
     """
-    states: defaultdict[str, tuple[list[str], list[str], list[str]]] = defaultdict(lambda: ([], [], []))
+    states: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for node in nodes:
-        if node.name in deleting or node.is_terminating:
-            continue
-        ready, its_starting, unready = states[group_of.get(node.name, "")]
-        if node.name in starting:
-            its_starting.append(node.name)
-        elif node.ready:
-            ready.append(node.name)
-        else:
-            unready.append(node.name)
-    return {group: NodeReadiness(*map(tuple, lists)) for group, lists in states.items()}
+        if node.name not in deleting and not node.is_terminating:
+            state = "starting" if node.name in starting else "ready" if node.ready else "unready"
+            states[group_of.get(node.name, "")][state] += 1
+    return {group: NodeReadiness(**counts) for group, counts in states.items()}
 
 
 def health_problem(unready: int, total: int, allowed: Unready) -> str:

@@ -58,7 +58,7 @@ def group_request(
         failed = min(missing, len(group.failures))
         return GroupRequest(group.target_size, missing - failed, failed=failed)
     size = min(group.target_size, max(present, group.min_size)) if missing else group.target_size
-    return GroupRequest(size, late=max(0, wanted - len(readiness.ready) - len(readiness.unready)))
+    return GroupRequest(size, late=max(0, wanted - readiness.ready - readiness.unready))
 
 
 def requests_of(
@@ -131,7 +131,7 @@ def _kept_request(
     group: NodeGroup, readiness: NodeReadiness, request: RequestedNodes, *, is_over: bool
 ) -> RequestedNodes | None:
     """Return what is remembered of a request after a decision; None if nothing is."""
-    if len(readiness.ready) + len(readiness.unready) >= request.size:
+    if readiness.ready + readiness.unready >= request.size:
         return None
     if not is_over:
         return request

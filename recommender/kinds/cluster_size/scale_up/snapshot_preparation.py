@@ -47,7 +47,7 @@ def health_of(situation: ClusterSituation, settings: ClusterSizeSettings) -> Clu
     """Return the health of the cluster, and the nodes on their way."""
     starting = starting_nodes(situation, settings)
     readiness = readiness_of(situation.nodes, situation.groups.group_of, deleting_nodes(situation), starting)
-    unready = sum(len(state.unready) for state in readiness.values())
+    unready = sum(state.unready for state in readiness.values())
     total = sum(state.total for state in readiness.values())
     requests, memory = requests_of(situation, settings, readiness)
     return ClusterHealth(health_problem(unready, total, settings.unready), readiness, starting, requests, memory)
@@ -104,7 +104,7 @@ def _obstacles(
     for group in groups:
         back_off = back_offs.get(group.name)
         state = health.readiness.get(group.name, NodeReadiness())
-        unhealthy = health_problem(len(state.unready), state.total, settings.unready)
+        unhealthy = health_problem(state.unready, state.total, settings.unready)
         if back_off is not None and situation.now < back_off.until:
             found[group.name] = f"it is backing off until {rfc3339(back_off.until)}: {back_off.reason}"
         elif unhealthy:

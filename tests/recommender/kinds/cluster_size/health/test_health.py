@@ -39,9 +39,9 @@ def test_nodes_are_counted_as_ready_starting_or_unready_except_those_being_delet
     its = ClusterSituation(NOW, tuple(nodes), (), NodeGroups((group("a"), patient), group_of))
     found = readiness_of(nodes, group_of, frozenset({"going"}), starting_nodes(its, SETTINGS))
     assert found == {
-        "a": NodeReadiness(("ready",), ("new",), ("old", "ageless")),
-        "": NodeReadiness(("outside",)),
-        "b": NodeReadiness(starting=("patient",)),
+        "a": NodeReadiness(ready=1, starting=1, unready=2),
+        "": NodeReadiness(ready=1),
+        "b": NodeReadiness(starting=1),
     }
 
 
@@ -99,7 +99,7 @@ def test_requested_nodes_are_missing_until_they_are_late(
     present: int, starting: int, age: float, minimum: int, found: GroupRequest
 ) -> None:
     names = tuple(f"n{number}" for number in range(present + starting))
-    readiness = NodeReadiness(names[:present], names[present:])
+    readiness = NodeReadiness(present, starting)
     its = group("a", size=5, min_size=minimum, nodes=names)
     assert group_request(its, readiness, RequestedNodes(5, NOW - age), age, 900.0) == found
 
@@ -115,7 +115,7 @@ def _situation(memory: ClusterSizeMemory, *, writes_sizes: bool = True, size: in
 
 def test_a_group_whose_nodes_are_late_backs_off_and_its_request_is_dropped() -> None:
     memory = ClusterSizeMemory(requested={"a": RequestedNodes(2, NOW - 901)}, last_delete=7.0)
-    found, changed = requests_of(_situation(memory), SETTINGS, {"a": NodeReadiness(("n0",))})
+    found, changed = requests_of(_situation(memory), SETTINGS, {"a": NodeReadiness(1)})
     assert found == {"a": GroupRequest(1, late=1)}
     back_off = BackOff(NOW + 300, 300.0, NOW, "1 requested node was not ready within 900 s")
     assert changed == structs.replace(memory, requested={}, back_offs={"a": back_off})
@@ -124,20 +124,20 @@ def test_a_group_whose_nodes_are_late_backs_off_and_its_request_is_dropped() -> 
 def test_fulfilled_requests_and_old_back_offs_are_dropped() -> None:
     old = BackOff(1.0, 1.0, 1.0, "long ago")
     memory = ClusterSizeMemory(requested={"a": RequestedNodes(1, NOW - 10)}, back_offs={"b": old})
-    _, changed = requests_of(_situation(memory, size=1), SETTINGS, {"a": NodeReadiness(("n0",))})
+    _, changed = requests_of(_situation(memory, size=1), SETTINGS, {"a": NodeReadiness(1)})
     assert changed == ClusterSizeMemory()
 
 
 def test_a_written_size_that_is_not_read_yet_stays_requested() -> None:
     memory = ClusterSizeMemory(requested={"a": RequestedNodes(2, NOW - 1)})
-    found, changed = requests_of(_situation(memory, size=1), SETTINGS, {"a": NodeReadiness(("n0",))})
+    found, changed = requests_of(_situation(memory, size=1), SETTINGS, {"a": NodeReadiness(1)})
     assert found == {"a": GroupRequest(1)}
     assert changed is None
 
 
 def test_no_node_is_late_if_sizes_are_not_written() -> None:
     memory = ClusterSizeMemory(requested={"a": RequestedNodes(2, NOW - 901)})
-    found, changed = requests_of(_situation(memory, writes_sizes=False), SETTINGS, {"a": NodeReadiness(("n0",))})
+    found, changed = requests_of(_situation(memory, writes_sizes=False), SETTINGS, {"a": NodeReadiness(1)})
     assert found == {"a": GroupRequest(2)}
     assert changed is None
 
@@ -167,7 +167,7 @@ def test_nodes_requested_before_the_memory_was_lost_are_still_expected(
     groups = NodeGroups((its,), {"n0": "a"})
     situation = ClusterSituation(NOW, (node("n0"),), (), groups, writes_sizes=writes_sizes)
 
-    found, changed = requests_of(situation, SETTINGS, {"a": NodeReadiness(("n0",))})
+    found, changed = requests_of(situation, SETTINGS, {"a": NodeReadiness(1)})
 
     assert found["a"].missing == missing
     assert (changed.requested if changed else {}) == ({"a": RequestedNodes(3, NOW)} if missing else {})
