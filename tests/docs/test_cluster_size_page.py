@@ -10,10 +10,11 @@ import pytest
 from recommender.commands.main import main
 from recommender.configuration.reading import read_configuration
 from recommender.kinds.cluster_size.expanders.chain import expander_problems
+from recommender.kinds.cluster_size.model.answer import ClusterSizeAnswer
 from recommender.kinds.cluster_size.reading import cluster_size_reader as settings
 from recommender.kinds.cluster_size.reading import node_groups, options
 from recommender.kinds.cluster_size.scale_down.reasons import BlockingPodReason, KeepReason, WaitReason
-from recommender.kinds.cluster_size.shown import document as size_document
+from recommender.kinds.cluster_size.shown.document import size_keys
 from tests.support.checkout import CHECKOUT
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def test_the_section_on_node_groups_has_every_key(keys_of: Section[object]) -> N
 
 
 def test_every_key_of_the_json_has_a_row() -> None:
-    assert unnamed((*size_document._NULLS, "steps"), first_cells("## Reading the answer")) == []
+    assert unnamed(size_keys(ClusterSizeAnswer()), first_cells("## Reading the answer")) == []
 
 
 def test_every_reason_to_keep_a_node_or_to_wait_is_explained() -> None:

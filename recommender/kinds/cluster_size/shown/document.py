@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from recommender.decisions.texts.record_texts import money, plain
+from recommender.kinds.cluster_size.model.answer import ClusterSizeAnswer
 from recommender.kinds.cluster_size.model.pod_places import PlaceKind, PodOrigin
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
     from recommender.kinds.cluster_size.model.answer import (
         Advice,
-        ClusterSizeAnswer,
         LowerBound,
         Removal,
         UnschedulablePods,
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 def size_keys(answer: ClusterSizeAnswer | None) -> dict[str, object]:
     """Return the keys of an item; all of them are null without an answer."""
     if answer is None:
-        return dict.fromkeys(_NULLS)
+        # The item itself has steps without an answer, too.
+        return {key: None for key in size_keys(ClusterSizeAnswer()) if key != "steps"}
     return {
         "node_groups": [
             {
@@ -78,24 +79,6 @@ def size_keys(answer: ClusterSizeAnswer | None) -> dict[str, object]:
         "waiting": [str(pod) for pod in answer.waiting],
         "left_out": list(answer.notes),
     }
-
-
-_NULLS = (
-    "node_groups",
-    "removals",
-    "kept",
-    "failed_machines",
-    "unschedulable",
-    "fits_existing",
-    "places",
-    "unavailable_nodes",
-    "bound",
-    "advice",
-    "saved_per_hour",
-    "pending_pods",
-    "waiting",
-    "left_out",
-)
 
 
 def _removal(removal: Removal) -> dict[str, object]:

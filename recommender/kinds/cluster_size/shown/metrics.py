@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from adapter.foundation.web.metric_text import label
 from recommender.outputs.metric_text import of_recommendation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from recommender.decisions.record import Record
     from recommender.kinds.cluster_size.model.answer import ClusterSizeAnswer, GroupSize
     from recommender.outputs.metric_text import Samples
+
+    T = TypeVar("T")
 
 SIZE_FAMILIES: Final = {
     "tidewatch_recommended_nodes": "Recommended nodes of a node group for all pending pods, before removals.",
@@ -33,46 +35,36 @@ SIZE_FAMILIES: Final = {
 """The help texts of the metrics, in the order in which they are served."""
 
 
+_OF_GROUPS: Final[Mapping[str, Callable[[GroupSize], int | None]]] = {
+    "tidewatch_recommended_nodes": lambda group: group.recommended,
+    "tidewatch_recommended_nodes_after_removals": lambda group: group.after_removals,
+    "tidewatch_node_group_nodes": lambda group: group.current,
+    "tidewatch_node_group_registered_nodes": lambda group: group.registered,
+    "tidewatch_node_group_min_nodes": lambda group: group.min_size,
+    "tidewatch_node_group_max_nodes": lambda group: group.max_size,
+}
+_OF_ANSWERS: Final[Mapping[str, Callable[[ClusterSizeAnswer], float | None]]] = {
+    "tidewatch_removable_nodes": lambda answer: len(answer.removals),
+    "tidewatch_failed_machines": lambda answer: len(answer.failed_machines),
+    "tidewatch_unschedulable_pods": lambda answer: answer.unheld_pods,
+    "tidewatch_pending_pods": lambda answer: answer.pending_pods,
+    "tidewatch_removals_saved_per_hour": lambda answer: answer.saved_per_hour,
+}
+
+
 def size_samples(sized: Sequence[tuple[Record, ClusterSizeAnswer]]) -> dict[str, Samples]:
     """Return the samples of each family; a group that is left out has none, since it is not sized."""
-    return {
-        "tidewatch_recommended_nodes": {labels: float(group.recommended) for labels, group in _groups(sized)},
-        "tidewatch_recommended_nodes_after_removals": {
-            labels: float(group.after_removals) for labels, group in _groups(sized)
-        },
-        "tidewatch_node_group_nodes": {
-            labels: float(group.current) for labels, group in _groups(sized) if group.current is not None
-        },
-        "tidewatch_node_group_registered_nodes": {
-            labels: float(group.registered) for labels, group in _groups(sized) if group.registered is not None
-        },
-        "tidewatch_node_group_min_nodes": {
-            labels: float(group.min_size) for labels, group in _groups(sized) if group.min_size is not None
-        },
-        "tidewatch_node_group_max_nodes": {
-            labels: float(group.max_size) for labels, group in _groups(sized) if group.max_size is not None
-        },
-        # An answer that is held has no groups of a snapshot, so it knows of no pods either.
-        "tidewatch_removable_nodes": {
-            of_recommendation(record): float(len(answer.removals)) for record, answer in sized if not answer.is_held
-        },
-        "tidewatch_failed_machines": {
-            of_recommendation(record): float(len(answer.failed_machines))
-            for record, answer in sized
-            if not answer.is_held
-        },
-        "tidewatch_unschedulable_pods": {
-            of_recommendation(record): float(answer.unheld_pods) for record, answer in sized if not answer.is_held
-        },
-        "tidewatch_pending_pods": {
-            of_recommendation(record): float(answer.pending_pods) for record, answer in sized if not answer.is_held
-        },
-        "tidewatch_removals_saved_per_hour": {
-            of_recommendation(record): answer.saved_per_hour
-            for record, answer in sized
-            if answer.saved_per_hour is not None
-        },
-    }
+    groups = list(_groups(sized))
+    # An answer that is held has no groups of a snapshot, so it knows of no pods either.
+    answers = [(of_recommendation(record), answer) for record, answer in sized if not answer.is_held]
+    of_groups = {family: _samples(groups, number_of) for family, number_of in _OF_GROUPS.items()}
+    return of_groups | {family: _samples(answers, number_of) for family, number_of in _OF_ANSWERS.items()}
+
+
+def _samples(labelled: Iterable[tuple[str, T]], number_of: Callable[[T], float | None]) -> Samples:
+    """Return the known numbers by labels."""
+    numbers = ((labels, number_of(one)) for labels, one in labelled)
+    return {labels: float(number) for labels, number in numbers if number is not None}
 
 
 def _groups(sized: Iterable[tuple[Record, ClusterSizeAnswer]]) -> Iterator[tuple[str, GroupSize]]:
