@@ -9,7 +9,7 @@ from adapter.foundation.objects.grouping import grouped
 from adapter.foundation.reports.counts import count_of
 from recommender.kinds.cluster_size.scale_down.pod_kinds import DELAY_DELETION, is_daemon_set_pod, is_mirror_pod
 from recommender.kinds.cluster_size.scale_down.reasons import WaitReason
-from recommender.kinds.cluster_size.scale_down.removal_budgets import GroupRemoval, RemovalBudgets, within_budgets
+from recommender.kinds.cluster_size.scale_down.removal_budgets import GroupRemoval, within_budgets
 from recommender.kinds.cluster_size.scale_down.removal_candidates import nodes_being_deleted
 from recommender.kinds.cluster_size.scale_down.unneeded_times import (
     Waiting,
@@ -19,7 +19,7 @@ from recommender.kinds.cluster_size.scale_down.unneeded_times import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Container, Iterable, Mapping, Sequence
 
     from recommender.kinds.cluster_size.model.answer import ScaleUp
     from recommender.kinds.cluster_size.model.size_settings import ScaleDownSettings
@@ -144,12 +144,9 @@ def _hold_beyond_budgets(
     ready = [one for removal in removed for one in removal.unit if not waits[one.node.name]]
     empty = _by_group(one for one in ready if not one.plan.own)
     drained = _by_group(one for one in ready if one.plan.own)
-    going = frozenset(
-        name
-        for part in within_budgets(empty, drained, _budgets(situation, settings))
-        for one in part
-        for name in one.nodes
-    )
+    deleting = nodes_being_deleted(situation)
+    most_drained = settings.max_drain_parallelism - _with_pods_to_move(situation, deleting)
+    going = set(within_budgets(empty, drained, settings.max_parallelism - len(deleting), most_drained))
     text = (
         f"at most {settings.max_parallelism} nodes are removed at a time, "
         f"and at most {settings.max_drain_parallelism} of them with pods to move"
@@ -173,16 +170,11 @@ def _by_group(candidates: Iterable[RemovalCandidate]) -> list[GroupRemoval]:
     ]
 
 
-def _budgets(situation: ClusterSituation, settings: ScaleDownSettings) -> RemovalBudgets:
-    deleting = nodes_being_deleted(situation)
-    drained = {
+def _with_pods_to_move(situation: ClusterSituation, deleting: Container[str]) -> int:
+    """Return how many of the nodes that are being deleted still have pods that move."""
+    moving = (
         pod.node
         for pod in situation.pods
         if pod.node in deleting and not pod.has_ended and not is_daemon_set_pod(pod) and not is_mirror_pod(pod)
-    }
-    return RemovalBudgets(
-        parallelism=settings.max_parallelism,
-        drain_parallelism=settings.max_drain_parallelism,
-        empty_in_progress=len(deleting) - len(drained),
-        drain_in_progress=len(drained),
     )
+    return len(set(moving))

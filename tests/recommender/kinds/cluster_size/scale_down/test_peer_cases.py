@@ -17,7 +17,7 @@ from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
 from recommender.kinds.cluster_size.scale_down.disruptions import RemainingDisruptions
 from recommender.kinds.cluster_size.scale_down.drainability import DrainOutcome, DrainRules, ignores_budgets
 from recommender.kinds.cluster_size.scale_down.pod_kinds import SCALE_DOWN_DISABLED
-from recommender.kinds.cluster_size.scale_down.removal_budgets import GroupRemoval, RemovalBudgets, within_budgets
+from recommender.kinds.cluster_size.scale_down.removal_budgets import GroupRemoval, within_budgets
 from recommender.kinds.cluster_size.scale_down.unneeded_times import unneeded_limit
 from recommender.kinds.cluster_size.scale_down.utilization import UtilizationError, UtilizationOptions, node_utilization
 from tests.recommender.kinds.cluster_size.builders import READY, controller, node, pod
@@ -153,17 +153,16 @@ def test_the_search_for_unneeded_nodes_has_the_limit_of_the_peer(case: Case) -> 
 @pytest.mark.parametrize("case", cases("scale_down_crop"))
 def test_removals_are_cropped_to_the_parallelism(case: Case) -> None:
     stated = case.input
-    budgets = RemovalBudgets(
-        stated["max_parallelism"],
-        stated["max_drain_parallelism"],
-        stated["empty_in_progress"],
-        stated["drain_in_progress"],
+    wanted = {kind: [removal(one, kind) for one in stated[kind]] for kind in ("empty", "drain")}
+    going = within_budgets(
+        wanted["empty"],
+        wanted["drain"],
+        stated["max_parallelism"] - stated["empty_in_progress"] - stated["drain_in_progress"],
+        stated["max_drain_parallelism"] - stated["drain_in_progress"],
     )
-    empty, drained = within_budgets(
-        [removal(one, "empty") for one in stated["empty"]], [removal(one, "drain") for one in stated["drain"]], budgets
-    )
-    found = {"empty": {one.group: one.size for one in empty}, "drain": {one.group: one.size for one in drained}}
-    assert found == case.expected
+    found = {kind: {one.group: len({*one.nodes} & {*going}) for one in groups} for kind, groups in wanted.items()}
+    assert {kind: {name: count for name, count in its.items() if count} for kind, its in found.items()} == case.expected
+    assert len(going) == len(set(going))
 
 
 @pytest.mark.parametrize("kind", ["empty", "drained"])
@@ -175,9 +174,9 @@ def test_a_whole_group_exceeds_the_budgets_only_while_some_of_them_is_left(
     whole = GroupRemoval(
         "whole", tuple(f"n{number}" for number in range(5)), is_whole=True, target_size=5, registered=5
     )
-    budgets = RemovalBudgets(4, 4, 0, in_progress)
-    empty, drained = within_budgets([whole] if kind == "empty" else [], [whole] if kind == "drained" else [], budgets)
-    assert sum(one.size for one in (*empty, *drained)) == chosen
+    left = 4 - in_progress
+    going = within_budgets([whole] if kind == "empty" else [], [whole] if kind == "drained" else [], left, left)
+    assert len(going) == chosen
 
 
 def removal(stated: Mapping[str, Any], prefix: str) -> GroupRemoval:
