@@ -11,10 +11,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from recommender.decisions.constraints.brakes import MAX_STEP, step_limit
-from recommender.kinds.cluster_size.model.answer import SCALE_DOWN, SizeStep
+from recommender.kinds.cluster_size.model.answer import SCALE_DOWN, SizeStep, savings_per_hour
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from recommender.decisions.constraints.brakes import ChangeStop
     from recommender.decisions.policy_settings import MaxStep
@@ -47,14 +47,8 @@ def within_step(answer: ClusterSizeAnswer, step: MaxStep, all_or_nothing: frozen
         if group.recommended > group.current + limit:
             sizes[group.name] = group.current if group.name in all_or_nothing else group.current + limit
         allowed[group.name] = 0 if _is_split(group, limit, all_or_nothing) else limit
-    answer, allowed = _postpone_machines(answer, allowed, f"{MAX_STEP}: more machines are deleted later")
-    return _changed_answer(
-        answer,
-        sizes,
-        _postpone_removals(answer.removals, allowed, f"{MAX_STEP}: more nodes are removed later"),
-        MAX_STEP,
-        MAX_STEP,
-    )
+    later = (f"{MAX_STEP}: more machines are deleted later", f"{MAX_STEP}: more nodes are removed later")
+    return _changed_answer(answer, _postponed(answer, allowed, *later), sizes, MAX_STEP, MAX_STEP)
 
 
 def _is_split(group: GroupSize, limit: int, all_or_nothing: frozenset[str]) -> bool:
@@ -72,59 +66,49 @@ def stopped(answer: ClusterSizeAnswer, stop: ChangeStop, sizes: Mapping[str, int
         value = max(value, min(last, group.current)) if stop.down and not group.is_left_out else value
         if value != group.recommended:
             kept[group.name] = value
-    removals = _postpone_removals(answer.removals, {}, stop.sentence) if stop.down else answer.removals
-    if stop.down:
-        answer, _ = _postpone_machines(answer, {}, stop.sentence)
-    return _changed_answer(answer, kept, removals, stop.name, stop.sentence)
+    postponed = _postponed(answer, {}, stop.sentence, stop.sentence) if stop.down else answer
+    return _changed_answer(answer, postponed, kept, stop.name, stop.sentence)
 
 
-def _postpone_machines(
-    answer: ClusterSizeAnswer, allowed: Mapping[str, int], reason: str
-) -> tuple[ClusterSizeAnswer, dict[str, int]]:
-    """Return the answer, in which each group loses no more failed machines than `allowed` states, and what is left."""
+def _postponed(
+    answer: ClusterSizeAnswer, allowed: Mapping[str, int], of_machines: str, of_removals: str
+) -> ClusterSizeAnswer:
+    """Return the answer, in which each group loses no more failed machines and nodes together than `allowed` states.
+
+    Machines come first. The answer is the same object if nothing is postponed.
+    """
     left = Counter(allowed)
-    found: list[FailedMachine] = []
-    for one in answer.failed_machines:
-        is_late = one.is_due and left[one.group] <= 0
-        found.append(one.waiting(reason) if is_late else one)
-        left[one.group] -= one.is_due and not is_late
-    machines = tuple(found)
-    return answer if machines == answer.failed_machines else replace(answer, failed_machines=machines), dict(left)
 
+    def is_late(one: Removal | FailedMachine) -> bool:
+        left[one.group] -= one.is_due
+        return one.is_due and left[one.group] < 0
 
-def _postpone_removals(removals: Iterable[Removal], allowed: Mapping[str, int], reason: str) -> tuple[Removal, ...]:
-    """Return the removals; in each group, only as many as `allowed` states remain due."""
-    left = Counter(allowed)
-    found: list[Removal] = []
-    for removal in removals:
-        is_late = removal.is_due and left[removal.group] <= 0
-        found.append(replace(removal, is_due=False, reason=reason) if is_late else removal)
-        if removal.is_due and not is_late:
-            left[removal.group] -= 1
-    return tuple(found)
+    machines = tuple(one.waiting(of_machines) if is_late(one) else one for one in answer.failed_machines)
+    removals = tuple(replace(one, is_due=False, reason=of_removals) if is_late(one) else one for one in answer.removals)
+    if machines == answer.failed_machines and removals == answer.removals:
+        return answer
+    return replace(answer, failed_machines=machines, removals=removals)
 
 
 def _changed_answer(
-    answer: ClusterSizeAnswer, sizes: Mapping[str, int], removals: tuple[Removal, ...], step: str, sentence: str
+    before: ClusterSizeAnswer, postponed: ClusterSizeAnswer, sizes: Mapping[str, int], step: str, sentence: str
 ) -> ClusterSizeAnswer:
-    if not sizes and removals == answer.removals:
-        return answer
-    due = Counter(removal.group for removal in removals if removal.is_due)
-    groups = tuple(_resized_group(group, sizes.get(group.name), due[group.name], sentence) for group in answer.groups)
+    """Return the answer with these sizes, and with groups that keep the nodes whose removal is postponed."""
+    if not sizes and postponed.removals == before.removals:
+        return postponed
+    due = Counter(removal.group for removal in postponed.removals if removal.is_due)
+    groups = tuple(_resized_group(group, sizes.get(group.name), due[group.name], sentence) for group in before.groups)
     steps = tuple(
         SizeStep(step, group.name, sizes[group.name], f"{sizes[group.name]} instead of {group.recommended}: {sentence}")
-        for group in answer.groups
+        for group in before.groups
         if group.name in sizes
     )
-    prices = [removal.saved_per_hour for removal in removals if removal.is_due]
-    known = [price for price in prices if price is not None]
     return replace(
-        answer,
+        postponed,
         groups=groups,
-        removals=removals,
-        steps=(*answer.steps, *steps),
-        binding=step if steps or answer.binding == SCALE_DOWN else answer.binding,
-        saved_per_hour=sum(known) if known and len(known) == len(prices) else None,
+        steps=(*before.steps, *steps),
+        binding=step if steps or before.binding == SCALE_DOWN else before.binding,
+        saved_per_hour=savings_per_hour(postponed.removals),
     )
 
 

@@ -13,7 +13,7 @@ from recommender.kinds.cluster_size.anti_affinity_work_limit import within_term_
 from recommender.kinds.cluster_size.health.failed_machines import failed_machines, with_machines_seen
 from recommender.kinds.cluster_size.health.readiness import with_readiness_taint
 from recommender.kinds.cluster_size.health.unavailable_nodes import unavailable_nodes
-from recommender.kinds.cluster_size.model.answer import SCALE_DOWN, ClusterSizeAnswer, GroupSize
+from recommender.kinds.cluster_size.model.answer import SCALE_DOWN, ClusterSizeAnswer, GroupSize, savings_per_hour
 from recommender.kinds.cluster_size.model.pod_places import PlaceKind
 from recommender.kinds.cluster_size.predicates.snapshot import snapshot_of
 from recommender.kinds.cluster_size.scale_down.decide import scale_down
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from adapter.foundation.cluster.values.state import ClusterNode
-    from recommender.kinds.cluster_size.model.answer import Removal, ScaleDownAnswer, ScaleUp
+    from recommender.kinds.cluster_size.model.answer import ScaleDownAnswer, ScaleUp
     from recommender.kinds.cluster_size.model.groups import NodeGroup
     from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory
     from recommender.kinds.cluster_size.model.pod_places import PodName, PodPlace
@@ -57,7 +57,7 @@ def decide_size(situation: ClusterSituation, settings: ClusterSizeSettings) -> C
         binding=scaled.binding or (SCALE_DOWN if due else None),
         bound=scaled.bound,
         advice=lowered.advice,
-        saved_per_hour=_savings_per_hour(lowered.removals),
+        saved_per_hour=savings_per_hour(lowered.removals),
         pending_pods=_pending(scaled),
         notes=(*situation.groups.problems, *bound.notes),
         hold=scaled.hold,
@@ -138,13 +138,6 @@ def _pending(scaled: ScaleUp) -> int:
         + len(scaled.waiting)
         + sum(len(alike.pods) for alike in scaled.unschedulable)
     )
-
-
-def _savings_per_hour(removals: Iterable[Removal]) -> float | None:
-    """Return the hourly savings of the removals that are due; None if a price is missing, or nothing is due."""
-    prices = [removal.saved_per_hour for removal in removals if removal.is_due]
-    known = [price for price in prices if price is not None]
-    return sum(known) if known and len(known) == len(prices) else None
 
 
 def _memory(situation: ClusterSituation, scaled: ScaleUp, lowered: ScaleDownAnswer) -> ClusterSizeMemory:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from adapter.foundation.reports.counts import count_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from recommender.decisions.record import Record
     from recommender.kinds.cluster_size.model.groups import ScalableReference
@@ -252,6 +252,13 @@ class ClusterSizeAnswer:
 def answer_of(record: Record | None) -> ClusterSizeAnswer | None:
     """Return the answer of a record; None if it has none."""
     return record.details if record is not None and isinstance(record.details, ClusterSizeAnswer) else None
+
+
+def savings_per_hour(removals: Iterable[Removal]) -> float | None:
+    """Return the hourly savings of the removals that are due; None if a price is missing, or nothing is due."""
+    prices = [removal.saved_per_hour for removal in removals if removal.is_due]
+    known = [price for price in prices if price is not None]
+    return sum(known) if known and len(known) == len(prices) else None
 
 
 def nodes_of(answer: ClusterSizeAnswer) -> tuple[int | None, int | None]:
