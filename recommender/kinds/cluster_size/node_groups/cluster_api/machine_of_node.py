@@ -7,7 +7,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping, Sequence
 
     from adapter.foundation.cluster.values.state import JsonObject
 
@@ -49,21 +49,14 @@ class Settled:
     """The other claims."""
 
 
-def settled(claims: Mapping[str, Iterable[Claim]]) -> dict[str, Settled]:
+def settled(claims: Mapping[str, Sequence[Claim]]) -> dict[str, Settled]:
     """Return the owner of each node: the one with the best proof, or nobody if two have the same proof."""
     found = {}
     for node, stated in claims.items():
-        each = tuple(stated)
-        best = max(claim.proof for claim in each)
-        owners = {claim.by for claim in each if claim.proof is best}
-        if len({claim.by for claim in each}) == 1:
-            found[node] = Settled(each, ())
-        elif len(owners) == 1:
-            (owner,) = owners
-            found[node] = Settled(
-                tuple(claim for claim in each if claim.by == owner),
-                tuple(claim for claim in each if claim.by != owner),
-            )
-        else:
-            found[node] = Settled((), each)
+        best = max(claim.proof for claim in stated)
+        owners = {claim.by for claim in stated if claim.proof is best}
+        owner = owners.pop() if len(owners) == 1 else None
+        found[node] = Settled(
+            tuple(claim for claim in stated if claim.by == owner), tuple(claim for claim in stated if claim.by != owner)
+        )
     return found

@@ -112,7 +112,7 @@ def _proof(machine: JsonObject, owner: Owned, listed: Mapping[Owned, str]) -> Cl
     return ClaimProof.OWNED if exists else ClaimProof.STATED if owner[0] in SCALABLE_RESOURCES else ClaimProof.NAMED
 
 
-def _settle(found: dict[Owned, Members], claims: Mapping[str, Iterable[Claim]]) -> None:
+def _settle(found: dict[Owned, Members], claims: Mapping[str, Sequence[Claim]]) -> None:
     """Assign each node to the members that it belongs to, and record the other claims."""
     for node, result in settled(claims).items():
         for claim in result.claims:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.objects.durations import DurationError, parse_go_duration
 from recommender.kinds.cluster_size.model.groups import GroupOptions
@@ -11,27 +11,16 @@ from recommender.kinds.cluster_size.node_groups.fields import named, texts
 from recommender.kinds.cluster_size.node_groups.watched_kinds import CLUSTER_API_GROUP
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from adapter.foundation.cluster.values.state import JsonObject
 
 _PREFIX: Final = f"{CLUSTER_API_GROUP}/autoscaling-options-"
-_RATIOS: Final = {
-    "scaledownutilizationthreshold": "utilization_threshold_ratio",
-    "scaledowngpuutilizationthreshold": "gpu_utilization_threshold_ratio",
-}
-_DURATIONS: Final = {
-    "scaledownunneededtime": "unneeded_seconds",
-    "scaledownunreadytime": "unready_seconds",
-    "maxnodeprovisiontime": "max_node_provision_seconds",
-}
-_SWITCHES: Final = {
-    "zeroormaxnodescaling": "zero_or_max",
-    "ignoredaemonsetsutilization": "ignore_daemon_sets_utilization",
-}
 
 
 def options_of(one: JsonObject) -> tuple[GroupOptions, tuple[str, ...]]:
     """Return the options of a group, and the problems of unreadable ones, for which the settings apply instead."""
-    found: dict[str, float | bool] = {}
+    found: dict[str, Any] = {}
     problems = []
     for key, written in texts(one, "metadata", "annotations").items():
         if not key.startswith(_PREFIX):
@@ -43,21 +32,14 @@ def options_of(one: JsonObject) -> tuple[GroupOptions, tuple[str, ...]]:
             problems.append(f"{named(one)}: the annotation {key} is not used: {error}")
         else:
             found[field] = value
-    return _options(found), tuple(problems)
+    return GroupOptions(**found), tuple(problems)
 
 
 def _read(option: str, written: str) -> tuple[str, float | bool]:
-    if option in _RATIOS:
-        return _RATIOS[option], _ratio(written)
-    if option in _DURATIONS:
-        return _DURATIONS[option], _seconds(written)
-    if option in _SWITCHES:
-        if written not in {"true", "false"}:
-            raise ValueError(f"{written!r} is neither true nor false")
-        return _SWITCHES[option], written == "true"
-    raise ValueError(
-        f"the option {option!r} is not known: use one of {', '.join(sorted({*_RATIOS, *_DURATIONS, *_SWITCHES}))}"
-    )
+    if option not in _OPTIONS:
+        raise ValueError(f"the option {option!r} is not known: use one of {', '.join(sorted(_OPTIONS))}")
+    field, read = _OPTIONS[option]
+    return field, read(written)
 
 
 def _ratio(written: str) -> float:
@@ -80,14 +62,19 @@ def _seconds(written: str) -> float:
     return value
 
 
-def _options(found: dict[str, float | bool]) -> GroupOptions:
-    switch = found.get("ignore_daemon_sets_utilization")
-    return GroupOptions(
-        utilization_threshold_ratio=found.get("utilization_threshold_ratio"),
-        gpu_utilization_threshold_ratio=found.get("gpu_utilization_threshold_ratio"),
-        unneeded_seconds=found.get("unneeded_seconds"),
-        unready_seconds=found.get("unready_seconds"),
-        max_node_provision_seconds=found.get("max_node_provision_seconds"),
-        zero_or_max=found.get("zero_or_max") is True,
-        ignore_daemon_sets_utilization=None if switch is None else bool(switch),
-    )
+def _switch(written: str) -> bool:
+    if written not in {"true", "false"}:
+        raise ValueError(f"{written!r} is neither true nor false")
+    return written == "true"
+
+
+_OPTIONS: Final[Mapping[str, tuple[str, Callable[[str], float | bool]]]] = {
+    "scaledownutilizationthreshold": ("utilization_threshold_ratio", _ratio),
+    "scaledowngpuutilizationthreshold": ("gpu_utilization_threshold_ratio", _ratio),
+    "scaledownunneededtime": ("unneeded_seconds", _seconds),
+    "scaledownunreadytime": ("unready_seconds", _seconds),
+    "maxnodeprovisiontime": ("max_node_provision_seconds", _seconds),
+    "zeroormaxnodescaling": ("zero_or_max", _switch),
+    "ignoredaemonsetsutilization": ("ignore_daemon_sets_utilization", _switch),
+}
+"""The field of each option, and how its value is read."""

@@ -120,12 +120,10 @@ def node_of(machine: JsonObject) -> str:
 def _reason_against(group: NodeGroup, stated: ClusterApiGroups, cluster: ClusterState) -> str:
     if not stated.marks_machines:
         return "clusterAPI.markMachines is off, so removals are only recommended"
-    if group.scalable is None or group.scalable.kind == "MachinePool":
-        return (
-            ("the machines of a MachinePool cannot be chosen")
-            if group.scalable
-            else "it is not a node group of Cluster API"
-        )
+    if group.scalable is None:
+        return "it is not a node group of Cluster API"
+    if group.scalable.kind == "MachinePool":
+        return "the machines of a MachinePool cannot be chosen"
     if group.problem or group.paused or group.autoscaler:
         return group.problem or group.paused or f"{group.autoscaler} manages the group"
     return "the group is rolling out a new version" if _is_rolling_out(group, stated, cluster) else ""
