@@ -70,17 +70,13 @@ class DiscoveryFacts:
         example = best_example(present, self.now, self.passing, offered)
         if example is not None:
             made = template_of_node(group, example, self.companions.get(example.name, ()), self.passing)
-            return self._shared_template(replace(made, pods=would_run(made.node, made.pods, self.daemons)))
+            return _shared_out(replace(made, pods=would_run(made.node, made.pods, self.daemons)), self.trusted)
         return None if stated is None else self.stated(stated, source)
 
     def stated(self, node: ClusterNode, source: str) -> NodeTemplate:
         """Return a template of the node that `source` states, with the pods of the DaemonSets that would run on it."""
-        meant = self._shared_template(NodeTemplate(node, would_run(node, self.daemons, self.daemons), source))
+        meant = _shared_out(NodeTemplate(node, would_run(node, self.daemons, self.daemons), source), self.trusted)
         return replace(meant, pods=pods_on(node, meant.pods))
-
-    def _shared_template(self, template: NodeTemplate) -> NodeTemplate:
-        shared = _shared_out(template.node, template.pods, self.trusted)
-        return replace(template, pods=shared.pods, left_out=shared.left_out)
 
 
 def discovery_facts_of(
@@ -100,16 +96,13 @@ def discovery_facts_of(
         if pod.node and comes_with_the_node(pod, daemon_sets, uids.get(pod.node, ""))
     )
     problems: tuple[str, ...] = ()
-    daemons: tuple[ClusterPod, ...] = ()
     if isinstance(cluster.workloads, Unknown):
         consequence = "nodes made from a template seem to have more room than they will have"
         problems = (f"DaemonSets are not known, so {consequence}: {cluster.workloads.reason}",)
-    else:
-        daemons = daemon_pods(cluster.workloads.value)
     return DiscoveryFacts(
         now=now,
         nodes={node.name: node for node in cluster.nodes.value},
-        daemons=daemons,
+        daemons=daemon_pods(workloads),
         companions={node: tuple(pods) for node, pods in companions.items()},
         trusted=trusted,
         objects=cluster.objects,
@@ -124,28 +117,18 @@ def _nodes_problem(cluster: ClusterState) -> str:
     return next((f"not all nodes are known: {reason}" for reason in (*left_out, *cluster.problems)), "")
 
 
-@dataclass(frozen=True, slots=True)
-class _SharedOut:
-    """The pods that come with a new node."""
-
-    pods: tuple[ClusterPod, ...]
-    """The pods that count."""
-    left_out: Mapping[str, str]
-    """The requests of pods that do not count, by controller, such as `DaemonSet shop/hog`."""
-
-
-def _shared_out(node: ClusterNode, pods: Iterable[ClusterPod], trusted: TrustedDaemonSets) -> _SharedOut:
-    """Return the pods of a new node within the shares of their namespaces, in their order.
+def _shared_out(template: NodeTemplate, trusted: TrustedDaemonSets) -> NodeTemplate:
+    """Return a template with those of its pods that are within the shares of their namespaces, in their order.
 
     The DaemonSets of one namespace together may use the configured share of each resource that the node offers,
     including the number of pods. Anyone who can create a DaemonSet could otherwise make every new node seem full, so
     that no group grows for anybody. Namespaces that are trusted have no limit.
     """
-    offered = {resource: units_of(resource, amount) for resource, amount in node.allocatable.items()}
+    offered = {resource: units_of(resource, amount) for resource, amount in template.node.allocatable.items()}
     taken: defaultdict[str, defaultdict[str, int]] = defaultdict(lambda: defaultdict(int))
     counted = []
     left_out: dict[str, str] = {}
-    for pod in pods:
+    for pod in template.pods:
         asked = {**pod.resources.requests, PODS: 1}
         if pod.namespace not in trusted.namespaces:
             before = taken[pod.namespace]
@@ -156,7 +139,7 @@ def _shared_out(node: ClusterNode, pods: Iterable[ClusterPod], trusted: TrustedD
             for resource, amount in asked.items():
                 before[resource] += amount
         counted.append(pod)
-    return _SharedOut(tuple(counted), left_out)
+    return replace(template, pods=tuple(counted), left_out=left_out)
 
 
 def _most(
