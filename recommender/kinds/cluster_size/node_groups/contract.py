@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginError, PluginGroup, group_id, read_group
+from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginGroup, group_id, read_alone, read_group
 from recommender.kinds.cluster_size.node_groups.protocol import InstanceState, ProviderNode, WritableNodeGroup
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def _failures(provider: CloudProvider) -> Iterator[str]:
         yield from _raised_problem(
             "node_groups()", lambda: ids.append([group_id(each) for each in provider.node_groups()])
         )
-    yield from _raised_problem("node_groups()", lambda: groups.extend(_groups(provider)))
+    yield from _raised_problem("node_groups()", lambda: groups.extend(map(read_alone, provider.node_groups())))
     if len(ids) == 2 and sorted(ids[0]) != sorted(ids[1]):
         yield f"node_groups(): the ids change from {sorted(ids[0])} to {sorted(ids[1])} without a change of the cloud"
     if ids and len(set(ids[-1])) < len(ids[-1]):
@@ -154,16 +154,6 @@ def _failures(provider: CloudProvider) -> Iterator[str]:
     yield from (f"group {each.name}: {each.problem}" for each in groups if each.problem)
     yield from _machine_failures(provider, groups)
     yield from _raised_problem("close()", provider.close)
-
-
-def _groups(provider: CloudProvider) -> Iterator[PluginGroup]:
-    for each in provider.node_groups():
-        name = group_id(each)
-        try:
-            yield read_group(each)
-        except Exception as error:  # noqa: BLE001 - what a provider raises is what the test is about
-            problem = str(error) if isinstance(error, PluginError) else f"{type(error).__name__}: {error}"
-            yield PluginGroup(name, problem=problem)
 
 
 def _machine_failures(provider: CloudProvider, groups: list[PluginGroup]) -> Iterator[str]:

@@ -95,7 +95,7 @@ def read_provider(name: str, provider: CloudProvider, nodes: Iterable[ProviderNo
     check_count(len(listed))
     for each in listed:
         group = group_id(each)
-        groups[group] = PluginGroup(group, problem="two groups have this id") if group in groups else _read_alone(each)
+        groups[group] = PluginGroup(group, problem="two groups have this id") if group in groups else read_alone(each)
     group_of = {}
     for node in nodes:
         owner = provider.node_group_for_node(node)
@@ -110,7 +110,7 @@ def read_provider(name: str, provider: CloudProvider, nodes: Iterable[ProviderNo
     return PluginReading(name, tuple(groups.values()), group_of)
 
 
-def _read_alone(group: ProviderNodeGroup) -> PluginGroup:
+def read_alone(group: ProviderNodeGroup) -> PluginGroup:
     """Return a group as its plugin describes it, or with the problem of its description."""
     try:
         return read_group(group)
