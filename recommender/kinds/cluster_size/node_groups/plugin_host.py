@@ -8,16 +8,15 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from dataclasses import dataclass, field
+from concurrent.futures import Future, wait
 from functools import partial
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from recommender.kinds.cluster_size.model.size_settings import ExternalGrpcGroups, provider_name
 from recommender.kinds.cluster_size.node_groups.last_answers import KEPT_SECONDS, LastAnswers
 from recommender.kinds.cluster_size.node_groups.plugin_reading import (
     PluginError,
-    PluginReading,
     group_id,
     read_group,
     read_provider,
@@ -34,8 +33,10 @@ if TYPE_CHECKING:
 
     from adapter.foundation.cluster.values.state import ClusterNode
     from recommender.kinds.cluster_size.model.size_settings import PluginGroups, ProviderSettings
-    from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginGroup
+    from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginGroup, PluginReading
     from recommender.kinds.cluster_size.node_groups.protocol import CloudProvider
+
+T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
@@ -87,17 +88,6 @@ def _loaded_plugin(settings: PluginGroups) -> CloudProvider:
     return factory(settings.options)
 
 
-@dataclass(slots=True)
-class _Call:
-    """A call that runs in a thread of its own."""
-
-    since: float
-    ended: threading.Event = field(default_factory=threading.Event)
-    reading: PluginReading | None = None
-    group: PluginGroup | None = None
-    error: Exception | None = None
-
-
 class _ThreadEndedError(Exception):
     """A plugin has called `sys.exit`, or raised something else that is not an error."""
 
@@ -121,7 +111,8 @@ class PluginHost:
         self._provider: CloudProvider | None = None
         self._turn = threading.Lock()
         """The running call holds the lock until it ends, even if nobody waits for it any more."""
-        self._running: _Call | None = None
+        self._began = clock()
+        """When the last call began."""
         self._is_suspect = False
         self._is_closed = False
         self._last = LastAnswers(self._name)
@@ -140,38 +131,37 @@ class PluginHost:
         seconds = _SUSPECT_SECONDS if self._is_suspect else self._seconds
         call = self._begin_call(partial(self._read, known), 0.0 if self._is_suspect else _TURN_SECONDS)
         if call is None:
-            running = self._running
-            since = 0.0 if running is None else self._clock() - running.since
-            return lacks(f"its call that began {since:.0f} s ago has not ended")
-        if not call.ended.wait(seconds):
+            return lacks(f"its call that began {self._clock() - self._began:.0f} s ago has not ended")
+        if wait((call,), seconds).not_done:
             self._is_suspect = True
             return lacks(f"it has not answered within {seconds:g} s")
-        if call.reading is not None and not call.reading.problem:
-            return self._last.completed(call.reading, self._clock(), kept_seconds)
-        return lacks(call.reading.problem if call.reading is not None else _text(call.error))
+        if (error := call.exception()) is not None:
+            return lacks(_text(error))
+        return self._last.completed(call.result(), self._clock(), kept_seconds)
 
     def look(self, group: str) -> PluginGroup:
         """Return the provider's current statement about a group. Raises ProviderUnreachableError."""
         call = self._begin_call(partial(self._look, group), self._seconds)
-        if call is None or not call.ended.wait(self._seconds):
+        if call is None or wait((call,), self._seconds).not_done:
             raise ProviderUnreachableError(f"{self._name} has not answered within {self._seconds:g} s")
-        if call.group is None:
-            raise ProviderUnreachableError(f"{self._name}: {_text(call.error)}")
-        return call.group
+        if (error := call.exception()) is not None:
+            raise ProviderUnreachableError(f"{self._name}: {_text(error)}")
+        return call.result()
 
     def change(self, group: str, change: Callable[[WritableNodeGroup], None]) -> None:
         """Make one change. Raises OutcomeUnknownError, PluginError, and ProviderUnreachableError before any change."""
         call = self._begin_call(partial(self._change, group, change), self._seconds)
         if call is None:
             raise ProviderUnreachableError(f"{self._name}: a former call has not ended")
-        if not call.ended.wait(self._seconds + _CHANGE_SECONDS):
+        if wait((call,), self._seconds + _CHANGE_SECONDS).not_done:
             raise OutcomeUnknownError(f"{self._name} has not answered within {self._seconds + _CHANGE_SECONDS:g} s")
-        if isinstance(call.error, _ThreadEndedError):
-            raise OutcomeUnknownError(f"{self._name}: {call.error}")
-        if call.error is not None:
-            if isinstance(call.error, OutcomeUnknownError | PluginError | ProviderUnreachableError):
-                raise call.error
-            raise PluginError(_text(call.error)) from call.error
+        error = call.exception()
+        if isinstance(error, _ThreadEndedError):
+            raise OutcomeUnknownError(f"{self._name}: {error}")
+        if isinstance(error, OutcomeUnknownError | PluginError | ProviderUnreachableError):
+            raise error
+        if error is not None:
+            raise PluginError(_text(error)) from error
 
     def close(self) -> None:
         """Let the provider release its resources, now or when its present call ends."""
@@ -187,12 +177,12 @@ class PluginHost:
         finally:
             self._turn.release()
 
-    def _begin_call(self, work: Callable[[_Call], None], wait_seconds: float) -> _Call | None:
+    def _begin_call(self, work: Callable[[], T], wait_seconds: float) -> Future[T] | None:
         """Begin a call and return it; None if an earlier call has not ended within `wait_seconds`."""
-        is_free = self._turn.acquire(timeout=wait_seconds) if wait_seconds > 0 else self._turn.acquire(blocking=False)
-        if not is_free:
+        if not self._turn.acquire(timeout=wait_seconds):
             return None
-        call = self._running = _Call(self._clock())
+        call = Future[T]()
+        self._began = self._clock()
         try:
             threading.Thread(target=self._run, args=(work, call), name="node group plugin", daemon=True).start()
         except RuntimeError:
@@ -200,21 +190,22 @@ class PluginHost:
             raise
         return call
 
-    def _run(self, work: Callable[[_Call], None], call: _Call) -> None:
-        call.error = _ThreadEndedError("the plugin has ended its thread")
+    def _run(self, work: Callable[[], T], call: Future[T]) -> None:
+        outcome: T | Exception = _ThreadEndedError("the plugin has ended its thread")
         try:
-            work(call)
-            call.error = None
+            outcome = work()
         except SystemExit:
             _log.warning("%s called sys.exit, which ended its own thread", self._name)
         except Exception as error:  # noqa: BLE001 - code of others may raise anything, and must not end the loop
-            call.error = error
+            outcome = error
         finally:
-            has_failed = call.error is not None or (call.reading is not None and bool(call.reading.problem))
-            longest = _SLOW_SECONDS if has_failed else self._seconds
-            self._is_suspect = self._clock() - call.since > longest
+            longest = _SLOW_SECONDS if isinstance(outcome, Exception) else self._seconds
+            self._is_suspect = self._clock() - self._began > longest
             self._turn.release()
-            call.ended.set()
+            if isinstance(outcome, Exception):
+                call.set_exception(outcome)
+            else:
+                call.set_result(outcome)
             if self._is_closed:
                 self.close()
 
@@ -223,20 +214,17 @@ class PluginHost:
             self._provider = self._load(self._settings)
         return self._provider
 
-    def _read(self, nodes: tuple[ProviderNode, ...], call: _Call) -> None:
-        try:
-            call.reading = read_provider(self._name, self._loaded_provider(), nodes)
-        except PluginMissingError as error:
-            call.reading = PluginReading(self._name, problem=str(error))
-        else:
-            self._last.note(call.reading, call.since)
+    def _read(self, nodes: tuple[ProviderNode, ...]) -> PluginReading:
+        reading = read_provider(self._name, self._loaded_provider(), nodes)
+        self._last.note(reading, self._began)
+        return reading
 
-    def _look(self, name: str, call: _Call) -> None:
+    def _look(self, name: str) -> PluginGroup:
         provider = self._loaded_provider()
         provider.refresh()
-        call.group = read_group(self._group(provider, name))
+        return read_group(self._group(provider, name))
 
-    def _change(self, name: str, change: Callable[[WritableNodeGroup], None], _call: _Call) -> None:
+    def _change(self, name: str, change: Callable[[WritableNodeGroup], None]) -> None:
         change(self._group(self._loaded_provider(), name))
 
     @staticmethod
@@ -249,7 +237,6 @@ class PluginHost:
         return found
 
 
-def _text(error: Exception | None) -> str:
-    if error is None:
-        return "it has no answer"
-    return str(error) if isinstance(error, PluginError | _ThreadEndedError) else f"{type(error).__name__}: {error}"
+def _text(error: BaseException) -> str:
+    known = isinstance(error, PluginError | PluginMissingError | _ThreadEndedError)
+    return str(error) if known else f"{type(error).__name__}: {error}"
