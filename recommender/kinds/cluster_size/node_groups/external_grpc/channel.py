@@ -138,8 +138,8 @@ class ProviderChannel:
             free.acquire()
             one = call.future(each, timeout=max(seconds(), _LEAST_SECONDS))
             one.add_done_callback(lambda _: free.release())
-            running.append(one)
-        return [_answer_of(method, one, self._settings.address) for one in running]
+            running.append(BegunCall(method, one, self._settings.address))
+        return [one.answer() for one in running]
 
     def begin(self, method: str, request: WireMessage, answer: type[A], seconds: float) -> BegunCall[A]:
         """Send a request, and do not wait for its answer."""
@@ -186,16 +186,12 @@ class BegunCall(Generic[A]):
 
     def answer(self) -> A | CallError:
         """Return the answer, or how the call failed; waits for its end."""
-        return _answer_of(self._method, self._running, self._address)
-
-
-def _answer_of(method: str, running: _Running[A], address: str) -> A | CallError:
-    try:
-        return running.result()
-    except grpc.FutureCancelledError:
-        return CallError(method, grpc.StatusCode.CANCELLED, "the connection was closed", address)
-    except grpc.RpcError:
-        return CallError(method, running.code(), running.details() or "", address)
+        try:
+            return self._running.result()
+        except grpc.FutureCancelledError:
+            return CallError(self._method, grpc.StatusCode.CANCELLED, "the connection was closed", self._address)
+        except grpc.RpcError:
+            return CallError(self._method, self._running.code(), self._running.details() or "", self._address)
 
 
 def _content(path: Path | None) -> bytes | None:

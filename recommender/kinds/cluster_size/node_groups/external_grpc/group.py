@@ -41,6 +41,12 @@ class GroupFacts:
     age_seconds: float = 0.0
     """How long before the refresh the size and the machines were requested."""
 
+    @property
+    def silence(self) -> CallError | None:
+        """Return the error of a call without an answer; None if both calls had one."""
+        ends = (one for one in (self.size, self.machines) if isinstance(one, CallError) and one.is_unanswered)
+        return next(ends, None)
+
 
 class ExternalGroup:
     """A group whose facts are read from memory, and whose changes are calls."""

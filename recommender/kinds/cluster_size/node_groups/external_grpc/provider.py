@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeGuard
 
 from adapter.foundation.service.runtime.logs import StateLog
@@ -38,22 +38,6 @@ _USABLE_SECONDS: Final = 20.0
 
 
 @dataclass(frozen=True, slots=True)
-class _LateAnswer:
-    """The size and the machines of a group, which the provider stated in the background."""
-
-    size: NodeGroupTargetSizeResponse | CallError
-    machines: NodeGroupNodesResponse | CallError
-    age_seconds: float = 0.0
-    """How long before the present refresh the answer was requested."""
-
-    @property
-    def silence(self) -> CallError | None:
-        """Return the error of a call without an answer; None if both calls had one."""
-        ends = (one for one in (self.size, self.machines) if isinstance(one, CallError) and one.is_unanswered)
-        return next(ends, None)
-
-
-@dataclass(frozen=True, slots=True)
 class _Asked:
     since: float
     failed: CallError
@@ -61,11 +45,11 @@ class _Asked:
     size: BegunCall[NodeGroupTargetSizeResponse]
     machines: BegunCall[NodeGroupNodesResponse]
 
-    def answer(self, now: float) -> _LateAnswer | None:
+    def answer(self, now: float) -> GroupFacts | None:
         """Return the answer; None while one of the calls is running."""
         if not (self.size.is_done and self.machines.is_done):
             return None
-        return _LateAnswer(self.size.answer(), self.machines.answer(), now - self.since)
+        return GroupFacts(self.size.answer(), self.machines.answer(), age_seconds=now - self.since)
 
 
 class _LateGroups:
@@ -96,7 +80,7 @@ class _LateGroups:
             self._channel.begin("NodeGroupNodes", request, NodeGroupNodesResponse, seconds),
         )
 
-    def answer(self, group: str) -> _LateAnswer | None:
+    def answer(self, group: str) -> GroupFacts | None:
         """Return the answer of a group and stop querying it in the background; without an answer, it stays late.
 
         Return None if the answer is too old: the provider answers again, so the group is queried like the others. If it
@@ -105,12 +89,12 @@ class _LateGroups:
         asked = self._asked[group]
         found = asked.answer(self._clock())
         if found is None:
-            return _LateAnswer(asked.failed, asked.failed)
+            return GroupFacts(asked.failed, asked.failed)
         if found.silence is None:
             del self._asked[group]
             return found if found.age_seconds <= _USABLE_SECONDS else None
         self.ask(group, found.silence)
-        return _LateAnswer(found.silence, found.silence)
+        return GroupFacts(found.silence, found.silence)
 
 
 _log = logging.getLogger(__name__)
@@ -168,16 +152,13 @@ class ExternalGrpcProvider:
         stated = self._sizes_and_machines(groups)
         self._slow.retain(groups)
         label = self._gpu_label_of_nodes()
-        facts = {
-            name: GroupFacts(each.size, each.machines, label, is_twice=times[name] > 1, age_seconds=each.age_seconds)
-            for name, each in stated.items()
-        }
+        facts = {name: replace(each, gpu_label=label, is_twice=times[name] > 1) for name, each in stated.items()}
         # The others come first, or they would have no time left again.
         ordered = sorted(groups, key=lambda name: (_is_silent(facts[name].size), self._slow.has_failed(name)))
         self._groups = {name: self._group(groups[name], facts[name]) for name in ordered}
         self._machines = {each: name for name, group in self._groups.items() for each in group.provider_ids()}
 
-    def _sizes_and_machines(self, groups: Iterable[str]) -> dict[str, _LateAnswer]:
+    def _sizes_and_machines(self, groups: Iterable[str]) -> dict[str, GroupFacts]:
         """Return the size and the machines of each group. A group that was silent the last time is not waited for."""
         names = list(groups)
         self._late.retain(names)
@@ -191,7 +172,7 @@ class ExternalGrpcProvider:
         answers = self._channel.ask_each("NodeGroupNodes", asked, NodeGroupNodesResponse, self._seconds)
         machines = dict(zip((request.id for request in asked), answers, strict=True))
         for request, size in pairs:
-            found[request.id] = _LateAnswer(size, size if _is_silent(size) else machines[request.id])
+            found[request.id] = GroupFacts(size, size if _is_silent(size) else machines[request.id])
             if (silence := found[request.id].silence) is not None:
                 self._late.ask(request.id, silence)
         return {name: found[name] for name in names}
