@@ -38,7 +38,7 @@ from recommender.kinds.predictive.suggested_limit import suggested_max_replicas
 from recommender.kinds.predictive.tasks import down_window_seconds, task_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from recommender.backtest.options import BacktestOptions
     from recommender.backtest.recorded.trace_file import RecordedLoad
@@ -134,7 +134,7 @@ def run_backtest(
         rival=act(_headroom(load, given.comparison.cost_as_headroom_ratio, fleet)),
         history=history,
         judged=judged,
-        notes=_notes(trace, history, options, fleet) + runs.notes,
+        notes=(*_notes(trace, history, options, fleet), *runs.notes),
     )
 
 
@@ -151,42 +151,25 @@ def _trace_facts(trace: RecordedLoad, history: LoadHistory, judged: BoolArray, s
     )
 
 
-def _notes(
-    trace: RecordedLoad, history: LoadHistory, options: BacktestOptions, fleet: FleetSettings
-) -> tuple[str, ...]:
-    """Return what the user should know about the trace and the options."""
-    return (
-        *_reading_notes(trace),
-        *_history_notes(history, options),
-        *_limit_notes(history.values[0], options, fleet),
-    )
-
-
-def _reading_notes(trace: RecordedLoad) -> tuple[str, ...]:
-    return (f"{trace.repeated:,} rows share their time with another row: their mean is used",) if trace.repeated else ()
-
-
-def _history_notes(history: LoadHistory, options: BacktestOptions) -> tuple[str, ...]:
-    """Return a note on how much of the trace a forecast uses, if that is not all of it."""
-    kept = options.settings.history_seconds
-    if history.span_seconds - history.step_seconds <= kept:
-        # `--last 14d` has a step at both ends.
-        return ()
-    return (f"Each forecast uses the {format_duration(kept)} before it, as in `run`: `history` changes it.",)
-
-
-def _limit_notes(load: FloatArray, options: BacktestOptions, fleet: FleetSettings) -> tuple[str, ...]:
-    """Return a note on the `maxReplicas` that the load suggests, since the output `scale` needs it."""
-    settings, largest = options.settings, float(np.nanmax(load))
-    if settings.max_replicas is not None:
-        return ()
-    most, needed = (
-        suggested_max_replicas(largest, fleet.load_per_replica, ratio, fleet.min_replicas)
-        for ratio in (settings.max_over_history, 1.0)
-    )
-    needs = f"The largest load, {largest:.6g}, needs {needed} replicas"
-    times = f"the largest forecast, {settings.max_over_history:g} times as much, needs {most}"
-    return (f"{needs}, and {times}, which suits as `maxReplicas` for the output scale.",)
+def _notes(trace: RecordedLoad, history: LoadHistory, options: BacktestOptions, fleet: FleetSettings) -> Iterator[str]:
+    """Yield what the user should know about the trace and the options."""
+    settings = options.settings
+    if trace.repeated:
+        yield f"{trace.repeated:,} rows share their time with another row: their mean is used"
+    kept = settings.history_seconds
+    # `--last 14d` has a step at both ends.
+    if history.span_seconds - history.step_seconds > kept:
+        yield f"Each forecast uses the {format_duration(kept)} before it, as in `run`: `history` changes it."
+    if settings.max_replicas is None:
+        # The output `scale` needs it.
+        largest = float(np.nanmax(history.values[0]))
+        most, needed = (
+            suggested_max_replicas(largest, fleet.load_per_replica, ratio, fleet.min_replicas)
+            for ratio in (settings.max_over_history, 1.0)
+        )
+        needs = f"The largest load, {largest:.6g}, needs {needed} replicas"
+        times = f"the largest forecast, {settings.max_over_history:g} times as much, needs {most}"
+        yield f"{needs}, and {times}, which suits as `maxReplicas` for the output scale."
 
 
 def fleet_settings(history: LoadHistory, options: BacktestOptions) -> FleetSettings:

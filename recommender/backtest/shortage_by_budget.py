@@ -13,7 +13,7 @@ from recommender.kinds.predictive.simulation.measures import Measures, measure
 from recommender.kinds.predictive.simulation.serving import FleetSettings, desired_replicas
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from recommender.kinds.predictive.arrays import BoolArray, FloatArray
     from recommender.kinds.predictive.choice.records import AutoRun
@@ -61,32 +61,23 @@ def shortage_by_budget(
     act: Act,
 ) -> tuple[BudgetPoint, ...]:
     """Return a point for each budget; no points if there is no load. `fleet` and `act` are those of the simulation."""
-    return tuple(_points(choosing, load, judged, fleet, points, act))
-
-
-def _points(
-    choosing: Choosing,
-    load: FloatArray,
-    judged: BoolArray,
-    fleet: FleetSettings,
-    points: Sequence[FrontierPoint],
-    act: Act,
-) -> Iterator[BudgetPoint]:
     # If several ratios cost the same, they are the same fleet, and the smallest ratio names it.
     hours, first = np.unique([point.measures.replica_hours for point in points], return_index=True)
     kept = [points[place] for place in first]
+    found: list[BudgetPoint] = []
     for ratio in BUDGET_RATIOS:
         capacity = choosing.run(ratio).capacity
-        found = measure(load, act(desired_replicas(capacity, fleet.load_per_replica)), judged, fleet)
-        above = above_load_ratio(load, judged, found.replica_hours, fleet)
+        measures = measure(load, act(desired_replicas(capacity, fleet.load_per_replica)), judged, fleet)
+        above = above_load_ratio(load, judged, measures.replica_hours, fleet)
         if above is None:
-            return
+            break
         headroom = (
-            float(np.interp(found.replica_hours, hours, values))
+            float(np.interp(measures.replica_hours, hours, values))
             for values in (
                 [point.headroom_ratio for point in kept],
                 [point.measures.tau_under_percent for point in kept],
                 [point.measures.theta_under_percent for point in kept],
             )
         )
-        yield BudgetPoint(ratio, above, found, *headroom)
+        found.append(BudgetPoint(ratio, above, measures, *headroom))
+    return tuple(found)

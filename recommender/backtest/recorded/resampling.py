@@ -7,7 +7,6 @@ the step is over. Nothing is interpolated: a step without a sample is unknown, o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
@@ -35,13 +34,6 @@ class Missing(StrEnum):
     """There was no load."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Grid:
-    start: float
-    step: float
-    values: FloatArray
-
-
 def resampled(trace: RecordedLoad, step_seconds: float | None, missing: Missing) -> LoadHistory:
     """Return the load on a grid of this step; None means the median step of the samples.
 
@@ -67,7 +59,7 @@ def resampled(trace: RecordedLoad, step_seconds: float | None, missing: Missing)
     grid = _fine_grid(trace, fine, missing)
     if step > fine * (1 + _ALMOST):
         grid = _coarse(grid, step)
-    return _without_unknown_ends(of_one_series(grid.start, grid.step, grid.values))
+    return _without_unknown_ends(grid)
 
 
 def _without_unknown_ends(history: LoadHistory) -> LoadHistory:
@@ -92,7 +84,7 @@ def median_step(trace: RecordedLoad) -> float | None:
     return float(np.quantile(np.diff(trace.times), 0.5, method="lower"))
 
 
-def _fine_grid(trace: RecordedLoad, step: float, missing: Missing) -> _Grid:
+def _fine_grid(trace: RecordedLoad, step: float, missing: Missing) -> LoadHistory:
     places = np.floor((trace.times - trace.times[0]) / step + 0.5)
     count = float(places[-1]) + 1
     if count > _MOST_FINE_STEPS:
@@ -106,17 +98,17 @@ def _fine_grid(trace: RecordedLoad, step: float, missing: Missing) -> _Grid:
         # A sample whose value is unknown does not say that there was no load.
         sampled = places if trace.is_sample is None else places[trace.is_sample]
         values[np.bincount(sampled, minlength=int(count)) == 0] = 0.0
-    return _Grid(float(trace.times[0]), step, values)
+    return of_one_series(float(trace.times[0]), step, values)
 
 
-def _coarse(fine: _Grid, step: float) -> _Grid:
+def _coarse(fine: LoadHistory, step: float) -> LoadHistory:
     """Return the means over the steps of a coarser grid, without the last step if it is not over."""
-    times = fine.start + fine.step * np.arange(len(fine.values))
+    times = fine.times()
     numbers = np.floor(times / step + _ALMOST).astype(np.int64)
     first, last = int(numbers[0]), int(numbers[-1])
-    is_over = times[-1] + fine.step >= (last + 1) * step - _ALMOST * step
+    is_over = times[-1] + fine.step_seconds >= (last + 1) * step - _ALMOST * step
     count = last - first + (1 if is_over or last == first else 0)
-    return _Grid(first * step, step, _means(numbers - first, fine.values, last - first + 1)[:count])
+    return of_one_series(first * step, step, _means(numbers - first, fine.values[0], last - first + 1)[:count])
 
 
 def _means(places: IntArray, values: FloatArray, count: int) -> FloatArray:
