@@ -16,7 +16,7 @@ from recommender.kinds.cluster_size.group_wishes import GroupWishes
 from recommender.kinds.cluster_size.health.failed_machines import failed_machine_notes
 from recommender.kinds.cluster_size.known_cluster import notes_about
 from recommender.kinds.cluster_size.model.answer import summary_text
-from recommender.kinds.cluster_size.outcome import SizeQuestion, SizeWrites, buffer_size, marks_left, wished_sizes
+from recommender.kinds.cluster_size.outcome import SizeWrites, buffer_size, marks_left, wished_sizes
 from recommender.kinds.cluster_size.requested_sizes import with_asked_sizes
 
 if TYPE_CHECKING:
@@ -88,9 +88,10 @@ class GroupSizes:
         policy, own, before = context.policy, self.context, self.context.before
         situation, cluster, settings = own.situation, own.known.cluster, own.settings
         until = own.known.confirmed + policy.stale_after_seconds
-        asked = SizeQuestion(policy.name, situation, settings, until)
-        wishes = wished_sizes(asked, self.answer, cluster) if situation.writes_sizes else GroupWishes()
-        marks = () if Output.SCALE in policy.outputs else marks_left(asked, cluster)
+        wishes = GroupWishes()
+        if situation.writes_sizes:
+            wishes = wished_sizes(policy.name, situation, settings, self.answer, cluster, until)
+        marks = () if Output.SCALE in policy.outputs else marks_left(situation.groups, settings, cluster)
         writes = SizeWrites(wishes, buffer_size(settings, own.future.pods, cluster), until)
         answer = replace(self.answer, notes=(*self._notes(writes), *marks))
         holds = (*self.holds, *((answer.hold,) if answer.hold else ()))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.grouping import grouped
-from recommender.kinds.cluster_size.future.capacity_buffers import ChunkError, buffer_chunks
+from recommender.kinds.cluster_size.future.capacity_buffers import BufferSize, ChunkError, buffer_chunks
 from recommender.kinds.cluster_size.group_wishes import (
     GroupWishes,
     group_wishes,
@@ -27,20 +27,9 @@ if TYPE_CHECKING:
 
     from adapter.foundation.cluster.values.state import ClusterPod, ClusterState
     from recommender.kinds.cluster_size.model.answer import ClusterSizeAnswer
-    from recommender.kinds.cluster_size.model.size_settings import BufferSettings, ClusterSizeSettings
+    from recommender.kinds.cluster_size.model.groups import NodeGroups
+    from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
     from recommender.kinds.cluster_size.model.size_situation import ClusterSituation
-
-
-@dataclass(frozen=True, slots=True)
-class BufferSize:
-    """The size that a CapacityBuffer should have."""
-
-    buffer: BufferSettings
-    replicas: int | None
-    """The number of chunks; None if it is not known, so nothing is written."""
-    problem: str = ""
-    detail: str = ""
-    """The calculation, in one sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,22 +42,18 @@ class SizeWrites:
     """Nothing is written after this time, in seconds since the Unix epoch."""
 
 
-@dataclass(frozen=True, slots=True)
-class SizeQuestion:
-    """The inputs and the time limit of the writes of a decision."""
-
-    recommendation: str
-    situation: ClusterSituation
-    settings: ClusterSizeSettings
-    valid_until: float
-    """Nothing is written after this time, in seconds since the Unix epoch."""
-
-
-def wished_sizes(question: SizeQuestion, answer: ClusterSizeAnswer, cluster: ClusterState) -> GroupWishes:
+def wished_sizes(
+    recommendation: str,
+    situation: ClusterSituation,
+    settings: ClusterSizeSettings,
+    answer: ClusterSizeAnswer,
+    cluster: ClusterState,
+    valid_until: float,
+) -> GroupWishes:
     """Return the writes by which groups get the recommended sizes, and why others may not be written."""
-    situation, groups = question.situation, question.situation.groups
+    groups = situation.groups
     due = grouped((removal.group, removal.node) for removal in answer.removals if removal.is_due)
-    stated = question.settings.node_groups.cluster_api
+    stated = settings.node_groups.cluster_api
     plans: dict[str, RemovalPlan] = {}
     for group in groups.groups:
         if group.name in due and group.provider is not None:
@@ -81,23 +66,23 @@ def wished_sizes(question: SizeQuestion, answer: ClusterSizeAnswer, cluster: Clu
         plans[name] = replace(plans.get(name, RemovalPlan()), failed=failed)
     sizes = {group.name: group.recommended for group in answer.groups if not group.is_left_out}
     return group_wishes(
-        question.recommendation,
+        recommendation,
         groups,
         sizes,
         plans,
-        valid_until=question.valid_until,
+        valid_until=valid_until,
         reason=answer.binding or "",
         waits=inherited_waits(situation),
     )
 
 
-def marks_left(question: SizeQuestion, cluster: ClusterState) -> tuple[str, ...]:
+def marks_left(groups: NodeGroups, settings: ClusterSizeSettings, cluster: ClusterState) -> tuple[str, ...]:
     """Return a note for the marks of earlier removals that remain because this program does not write sizes.
 
     It is for recommendations without the output `scale`.
     """
-    stated = question.settings.node_groups.cluster_api
-    marks = {} if stated is None else stale_marks(question.situation.groups.groups, stated, cluster)
+    stated = settings.node_groups.cluster_api
+    marks = {} if stated is None else stale_marks(groups.groups, stated, cluster)
     return tuple(
         f"an earlier removal has left {DELETE_MARK} on Machines of {name}, so any smaller size deletes these first: "
         f"{', '.join(machine.name for machine in machines)}; run {unmarking_command(machines)}"
@@ -110,7 +95,6 @@ def buffer_size(settings: ClusterSizeSettings, pods: Sequence[ClusterPod], clust
     if settings.buffer is None:
         return None
     try:
-        chunks = buffer_chunks(settings.buffer, cluster, pods)
-        return BufferSize(settings.buffer, chunks.replicas, detail=chunks.detail)
+        return buffer_chunks(settings.buffer, cluster, pods)
     except ChunkError as error:
         return BufferSize(settings.buffer, None, str(error))

@@ -76,16 +76,18 @@ def buffer_kinds(stated: BufferSettings) -> frozenset[ObjectKind]:
 
 
 @dataclass(frozen=True, slots=True)
-class BufferChunks:
-    """The size of a CapacityBuffer."""
+class BufferSize:
+    """The size that a CapacityBuffer should have."""
 
-    replicas: int
-    """The number of chunks to write."""
-    detail: str
+    buffer: BufferSettings
+    replicas: int | None
+    """The number of chunks; None if it is not known, so nothing is written."""
+    problem: str = ""
+    detail: str = ""
     """The calculation, in one sentence."""
 
 
-def buffer_chunks(stated: BufferSettings, cluster: ClusterState, pods: Sequence[ClusterPod]) -> BufferChunks:
+def buffer_chunks(stated: BufferSettings, cluster: ClusterState, pods: Sequence[ClusterPod]) -> BufferSize:
     """Return the size with which a buffer holds the future pods. Raises ChunkError if that cannot be known."""
     chunk = chunk_of(stated, cluster)
     replicas = chunks_for(pods, chunk)
@@ -99,7 +101,7 @@ def buffer_chunks(stated: BufferSettings, cluster: ClusterState, pods: Sequence[
     detail = f"{replicas} chunks request as much as {len(pods)} future pods"
     if granted < replicas:
         detail += f"; the limits of CapacityBuffer {stated.namespace}/{stated.name} allow {granted}"
-    return BufferChunks(replicas, detail)
+    return BufferSize(stated, replicas, detail=detail)
 
 
 def _limits(buffer: JsonObject) -> Mapping[str, int]:

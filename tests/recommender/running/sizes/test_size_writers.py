@@ -13,6 +13,7 @@ from recommender.decisions.loop import Decision
 from recommender.decisions.memory import Memory
 from recommender.decisions.policy_settings import Output, RecommendationPolicy
 from recommender.decisions.record import Record, Status
+from recommender.kinds.cluster_size.future.capacity_buffers import BufferSize
 from recommender.kinds.cluster_size.group_wishes import GroupWishes
 from recommender.kinds.cluster_size.model.size_settings import (
     BufferSettings,
@@ -20,7 +21,7 @@ from recommender.kinds.cluster_size.model.size_settings import (
     NodeGroupSources,
     SizeLimits,
 )
-from recommender.kinds.cluster_size.outcome import BufferSize, SizeWrites
+from recommender.kinds.cluster_size.outcome import SizeWrites
 from recommender.kinds.kind import Recommendation
 from recommender.outputs.event_rules import event_of_scale_call
 from recommender.outputs.scale_results import ScaleResult
