@@ -49,11 +49,11 @@ def eligibility(
 
     `options` are those of the group; None without a group.
     """
-    if group is None or options is None:
-        return _outright(node, None) or _no_group()
     outright = _outright(node, group)
     if outright:
         return outright
+    if group is None or options is None:
+        return Eligibility(None, KeepReason.NOT_AUTOSCALED, "the node does not belong to a node group")
     try:
         utilization = node_utilization(info, options)
     except UtilizationError as error:
@@ -92,10 +92,6 @@ def _outright(node: ClusterNode, group: NodeGroup | None) -> Eligibility | None:
         detail = f"the node group {group.name} is left out: {group.problem}"
         return Eligibility(None, KeepReason.NOT_AUTOSCALED, detail)
     return None
-
-
-def _no_group() -> Eligibility:
-    return Eligibility(None, KeepReason.NOT_AUTOSCALED, "the node does not belong to a node group")
 
 
 def utilization_options(group: NodeGroup, settings: ScaleDownSettings, now: float) -> UtilizationOptions:

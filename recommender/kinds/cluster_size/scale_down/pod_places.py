@@ -34,21 +34,6 @@ _CLOSED: Final = 1
 class _Search:
     """The state of the search for one shape, or for all independent shapes with equal requests and static filters."""
 
-    __slots__ = (
-        "across",
-        "closed",
-        "cpu",
-        "filter",
-        "fits",
-        "is_independent",
-        "memory",
-        "refusal",
-        "refused",
-        "requests",
-        "starts",
-        "static",
-    )
-
     def __init__(self, pod_filter: PodFilter, shape: PodShape, static: StaticFilter, refused: bytearray) -> None:
         """Begin a search; `refused` are the destinations whose labels or taints have refused equivalent shapes."""
         count = len(refused)

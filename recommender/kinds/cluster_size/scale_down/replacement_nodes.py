@@ -76,7 +76,7 @@ class Replacer:
         """Return a cheaper replacement that can take the pods of the nodes; None if there is none, or too much work."""
         if not self._may_go(nodes):
             return None
-        pods = [(pod, self._snapshot.shape(pod)) for one in nodes for pod in self._pods(one)]
+        pods = [(pod, self._snapshot.shape(pod)) for one in nodes for pod in one.plan.leaving(self._snapshot)]
         pods.sort(key=lambda one: asked(one[1]), reverse=True)
         for _, shape in pods:
             self._places.prepare(shape)
@@ -94,11 +94,6 @@ class Replacer:
         """Return whether the groups stay at or above their smallest sizes without these nodes."""
         going = Counter(one.group.name for one in nodes)
         return all(self._sizes[one.group.name] - going[one.group.name] >= one.group.min_size for one in nodes)
-
-    def _pods(self, one: StayingNode) -> list[ClusterPod]:
-        """Return the pods that need another place, including those that removals have moved to the node."""
-        here = self._snapshot.nodes[one.node.name].pods.values()
-        return [*one.plan.own, *(pod for pod in here if pod.node != one.node.name)]
 
     def _cheapest(
         self, nodes: Sequence[StayingNode], left: Sequence[tuple[ClusterPod, PodShape]], fitting: int

@@ -58,6 +58,11 @@ class DrainPlan:
         """Whether no pod must move."""
         return not self.own and not self.guests
 
+    def leaving(self, snapshot: Snapshot) -> list[ClusterPod]:
+        """Return all pods that need another place, including those that earlier removals have moved to the node."""
+        here = snapshot.nodes[self.node].pods.values()
+        return [*self.own, *(pod for pod in here if pod.node != self.node)]
+
 
 @dataclass(frozen=True, slots=True)
 class Move:
@@ -149,10 +154,8 @@ class RemovalSimulator:
         return None
 
     def _pods(self, plan: DrainPlan) -> list[_PodOfShape]:
-        """Return all pods that need a place, including those that earlier removals moved here, the largest first."""
-        here = self._snapshot.nodes[plan.node].pods
-        moved = [pod for pod in here.values() if pod.node != plan.node]
-        found = [(pod, self._snapshot.shape(pod)) for pod in (*plan.own, *moved)]
+        """Return all pods that need a place with their shapes, the largest first."""
+        found = [(pod, self._snapshot.shape(pod)) for pod in plan.leaving(self._snapshot)]
         return sorted(found, key=_size, reverse=True)
 
     def _empty(self, plan: DrainPlan, pods: Sequence[_PodOfShape], moves: list[Move]) -> Unremovable | None:
