@@ -77,13 +77,8 @@ def _without_stale(cluster: ClusterState, stale_after_seconds: float, now: float
     """Return the facts; outdated storage and whole objects become unknown, and only decisions that need them stop."""
     storage = cluster.storage
     if storage is not None:
-        storage = replace(
-            storage,
-            claims=_recent(storage.claims, stale_after_seconds, now),
-            volumes=_recent(storage.volumes, stale_after_seconds, now),
-            classes=_recent(storage.classes, stale_after_seconds, now),
-            csi_nodes=_recent(storage.csi_nodes, stale_after_seconds, now),
-        )
+        parts = {part: _recent(getattr(storage, part), stale_after_seconds, now) for part in _STORAGE_PARTS}
+        storage = replace(storage, **parts)
     objects = {kind: _recent(fact, stale_after_seconds, now) for kind, fact in cluster.objects.items()}
     return replace(cluster, storage=storage, objects=objects)
 
