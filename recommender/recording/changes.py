@@ -92,10 +92,8 @@ class Changes:
         self._pods[uid] = number, pod.node if node != NO_NODE else ""
         kind, text = self._kind(pod)
         created = time if pod.facts is None or pod.facts.created is None else pod.facts.created
-        came = PodCame(number, kind, uid[-_UID_CHARACTERS:], round(created, 1))
-        if node != NO_NODE:
-            came = PodCame(number, kind, uid[-_UID_CHARACTERS:], round(created, 1), node, bound)
-        return text + line_of(came)
+        bound = 0.0 if node == NO_NODE else bound
+        return text + line_of(PodCame(number, kind, uid[-_UID_CHARACTERS:], round(created, 1), node, bound))
 
     def _kind(self, pod: ClusterPod) -> tuple[int, bytes]:
         """Return the number of a pod's kind, and its line if it is new."""
