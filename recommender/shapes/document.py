@@ -8,12 +8,12 @@ from adapter.foundation.documents.files import API_VERSION
 from adapter.foundation.reports.counts import count_of
 from adapter.foundation.reports.documents import four_digits
 from adapter.foundation.reports.terminal_escaping import printable
-from recommender.decisions.texts.columns import wrapped
+from recommender.decisions.texts.columns import aligned, wrapped
 from recommender.decisions.texts.times import rfc3339
 from recommender.shapes.choice import NoChoice
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from recommender.shapes.report import ShapeReport
 
@@ -96,7 +96,7 @@ def _lines(report: ShapeReport) -> Iterator[str]:
         rows += [(one.shape, str(one.count), f"{one.cost:,.2f}") for one in report.shapes]
         rows += [("together", str(sum(one.count for one in report.shapes)), f"{choice.cost:,.2f}")]
         rows += [("lower bound", "-", f"{choice.bound:,.2f}"), ("present nodes", str(report.present_nodes), cost)]
-        yield from _table(rows)
+        yield from aligned(rows)
     if report.consolidations:
         yield ""
         replaced: list[tuple[str, ...]] = [("REPLACE", "BY", "EVICTIONS", "SAVED/HOUR", "SAVED/EVICTION")]
@@ -110,7 +110,7 @@ def _lines(report: ShapeReport) -> Iterator[str]:
             )
             for one in report.consolidations
         ]
-        yield from _table(replaced)
+        yield from aligned(replaced)
     if report.notes:
         yield ""
         for note in report.notes:
@@ -119,11 +119,3 @@ def _lines(report: ShapeReport) -> Iterator[str]:
 
 def _sentence(text: str, indent: str = "") -> Iterator[str]:
     yield from wrapped(printable(text), _WIDTH, indent)
-
-
-def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for row in rows:
-        cells = [row[0].ljust(widths[0])]
-        cells += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
-        yield printable("  ".join(cells).rstrip())

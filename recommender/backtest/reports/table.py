@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
 from adapter.foundation.reports.terminal_escaping import printable
 from recommender.backtest.replayed_policies import AUTO, HEADROOM
 from recommender.backtest.report import Actuator, BacktestReport, PolicyResult
+from recommender.decisions.texts.columns import aligned
 from recommender.decisions.texts.times import rfc3339
 from recommender.kinds.predictive.current_forecast import duration_text
 from recommender.kinds.predictive.simulation.frontier import ONLY_THE_POLICY
@@ -25,7 +26,6 @@ _HEADER: Final = (
 _AS_FACTOR: Final = 2.0
 """The ratio from which a multiple is easier to read than a percentage."""
 _LEAST_SEASONS: Final = 2
-_GAP: Final = "  "
 _BOLD: Final = "\x1b[1m{}\x1b[0m"
 
 
@@ -34,13 +34,7 @@ def report_text(report: BacktestReport, *, colour: bool = False) -> str:
     bold = _BOLD if colour else "{}"
     lines = [bold.format(sentence(report)), *_shortness(report), "", *_facts(report), ""]
     rows = [_HEADER, *(_row(policy, report) for policy in report.policies)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADER))]
-    for row in rows:
-        cells = [
-            cell.ljust(width) if not place else cell.rjust(width)
-            for place, (cell, width) in _cells_with_widths(row, widths)
-        ]
-        line = _GAP.join(cells).rstrip()
+    for row, line in zip(rows, aligned(rows), strict=True):
         lines.append(bold.format(line) if row[0] in {report.verdict.best, AUTO} else line)
     lines += ["", *_regret(report), *_budgets(report), *_legend(report)]
     return "\n".join(line.rstrip() for line in lines)
@@ -139,10 +133,6 @@ def _row(policy: PolicyResult, report: BacktestReport) -> tuple[str, ...]:
         f"{100 * measures.lost_load_ratio:.3g}%",
         f"{measures.changes:,}",
     )
-
-
-def _cells_with_widths(row: Sequence[str], widths: Sequence[int]) -> Iterator[tuple[int, tuple[str, int]]]:
-    return enumerate(zip(row, widths, strict=True))
 
 
 def _legend(report: BacktestReport) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Rows with aligned columns; the last column is wrapped."""
+"""Rows with aligned columns: of texts, of which the last column is wrapped, or of numbers."""
 
 from __future__ import annotations
 
@@ -31,6 +31,14 @@ def columns(
         first, *rest = wrapped(row[-1], width if width is None else max(width - start, _NARROWEST), "") or [""]
         yield indent + GAP.join([*cells, first])
         yield from (" " * start + line for line in rest)
+
+
+def aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    """Yield the lines of rows that have a name and then numbers, which are aligned at the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for name, *numbers in rows:
+        cells = [name.ljust(widths[0]), *map(str.rjust, numbers, widths[1:])]
+        yield printable(GAP.join(cells).rstrip())
 
 
 def wrapped(text: str, width: int | None, indent: str) -> list[str]:
