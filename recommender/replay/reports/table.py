@@ -6,6 +6,7 @@ import textwrap
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.reports.terminal_escaping import printable
+from recommender.decisions.texts.columns import aligned
 from recommender.decisions.texts.times import rfc3339
 from recommender.replay.reports.document import pending_quantiles
 
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from recommender.replay.reports.report import ReplayReport
 
 _HEADER: Final = ("POLICY", "NODE-HOURS", "COST", "PENDING p50", "p99", "LONGEST", "TOTAL", "EVICTIONS", "CHANGES")
-_GAP: Final = "  "
 _WIDTH: Final = 80
 """Width of wrapped sentences; the table may be wider."""
 _BOLD: Final = "\x1b[1m{}\x1b[0m"
@@ -26,16 +26,13 @@ def replay_text(report: ReplayReport, *, colour: bool = False) -> str:
     days = (report.end - report.start) / 86_400
     recorded = (*_row(report.recorded)[:-2], "-", str(report.recorded.changes or "-"))
     rows = [_HEADER, recorded, *(_row(one) for one in report.policies)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADER))]
     lines = [
         *map(bold.format, _wrapped(report.verdict.reason)),
         "",
         *_wrapped(f"{report.source}: {days:.1f} days from {rfc3339(report.start)}"),
         "",
     ]
-    for row in rows:
-        cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
-        line = _GAP.join(cells).rstrip()
+    for row, line in zip(rows, aligned(rows), strict=True):
         lines.append(bold.format(line) if row[0] == report.verdict.use else line)
     lines.append("")
     keys = "PENDING: minutes that a pod waited for its node; TOTAL: of all pods. COST: hours of nodes by their price."

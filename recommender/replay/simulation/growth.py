@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from adapter.foundation.cluster.values.pods import ClusterPod
     from recommender.kinds.cluster_size.model.groups import NodeGroup
     from recommender.kinds.cluster_size.model.size_situation import ClusterSituation
+    from recommender.replay.cluster.reserve import Reserve
+    from recommender.replay.forecasts.expected_pods import ExpectedPods
     from recommender.replay.policies import ReplayPolicy
     from recommender.replay.simulation.policy_run import PolicyRun
 
@@ -56,16 +58,12 @@ class Growth:
         self._ask(now + REACTION_SECONDS)
         self.is_covered = False
 
-    def keep_reserve(self, now: float) -> None:
-        """Request a decision if the nodes lack room for the reserve, unless one is due or it is too early."""
-        run = self._run
-        if self._asked is None and self._again <= now and run.reserve.is_short(now):
-            self.need(now)
+    def need_for(self, part: Reserve | ExpectedPods, now: float) -> None:
+        """Request a decision if the nodes lack room for the reserve or for expected pods.
 
-    def keep_expected(self, now: float) -> None:
-        """Request a decision if the nodes lack room for expected pods, unless one is due or it is too early."""
-        run = self._run
-        if self._asked is None and self._again <= now and run.expected.is_short(now):
+        None is requested while one is due, nor if it is too early.
+        """
+        if self._asked is None and self._again <= now and part.is_short(now):
             self.need(now)
 
     def begin(self, now: float) -> None:

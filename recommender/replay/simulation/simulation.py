@@ -195,9 +195,9 @@ class _Simulation:
     def _decide(self, asked: Collection[int], now: float, *, has_come: bool) -> None:
         """Make the decisions that are due."""
         if has_come or Happening.LOOK in asked:
-            self._growth.keep_reserve(now)
+            self._growth.need_for(self._run.reserve, now)
         if Happening.FORECAST in asked:
-            self._growth.keep_expected(now)
+            self._growth.need_for(self._run.expected, now)
         if Happening.GROW in asked:
             self._growth.decide(now)
         if Happening.LOOK in asked:
