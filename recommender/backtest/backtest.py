@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -111,7 +110,8 @@ def run_backtest(
     ratios = HEADROOM_RATIOS if is_scale else _HPA_RATIOS
     limits = scale_down_limits(options.settings, load, fleet)
     steps = len(ratios) + len(policies) + len(BUDGET_RATIOS)
-    act = _Shown(_act(options.actuator, fleet, limits), steps, partial(_rest, show, share))
+    rest = 1 - share
+    act = _Shown(_act(options.actuator, fleet, limits), steps, lambda done, what: show(share + rest * done, what))
     results, points = _simulate(load, judged, fleet, policies, ratios, act, _act(options.actuator, fleet, None))
     budgets = shortage_by_budget(choosing, load, judged, fleet, points, act) if is_scale else ()
     if options.connections:
@@ -218,10 +218,6 @@ class _Shown:
 
 def _headroom(load: FloatArray, ratio: float, fleet: FleetSettings) -> FloatArray:
     return desired_replicas(load * (1 + ratio), fleet.load_per_replica)
-
-
-def _rest(show: Callable[[float, str], None], before: float, done: float, what: str) -> None:
-    show(before + (1 - before) * done, what)
 
 
 def _hpa(load: FloatArray, fleet: FleetSettings, actuator: Actuator) -> ReplayedPolicy:
