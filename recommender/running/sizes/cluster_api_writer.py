@@ -204,12 +204,12 @@ def _marks_stay(wish: Wish, reason: str) -> str:
 def _refusal(wish: Wish, group: _Group) -> str:
     """Return why the size must not be written now; empty if it may be."""
     try:
-        bounds = bounds_of(group.document)
+        low, high = bounds_of(group.document)
     except ScalableError as error:
         return str(error)
     return (
         write_problem(group.document, group.cluster)
-        or limits_problem(wish.replicas, group.size, bounds.min_size, bounds.max_size)
+        or limits_problem(wish.replicas, group.size, low, high)
         or _removal_refusal(wish, group)
     )
 

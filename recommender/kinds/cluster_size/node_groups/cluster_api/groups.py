@@ -167,12 +167,12 @@ def _group(one: JsonObject, read: _Read, stated: ClusterApiGroups, world: Discov
         paused=_pause_reason(one, read),
     )
     try:
-        bounds = bounds_of(one)
-        size = target_size(one, bounds)
+        low, high = bounds_of(one)
+        size = target_size(one, low, high)
         group = replace(
             group,
-            min_size=bounds.min_size,
-            max_size=bounds.max_size,
+            min_size=low,
+            max_size=high,
             target_size=size,
             deleting=tuple(sorted(members.deleting | _leaving(members, size))),
         )

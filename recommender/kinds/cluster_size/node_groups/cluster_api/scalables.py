@@ -6,7 +6,6 @@ provider `clusterapi` and of Cluster API's own controllers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from recommender.kinds.cluster_size.model.groups import ScalableReference
@@ -34,14 +33,6 @@ class ScalableError(ValueError):
     """The annotations or the size of an object cannot be used; the message says which and what to write."""
 
 
-@dataclass(frozen=True, slots=True)
-class SizeBounds:
-    """The limits that the annotations state."""
-
-    min_size: int
-    max_size: int
-
-
 def group_name(one: JsonObject) -> str:
     """Return the name of the group, which is the one that Cluster Autoscaler gives it: `KIND/NAMESPACE/NAME`."""
     return f"{text(one, 'kind')}/{text(one, 'metadata', 'namespace')}/{text(one, 'metadata', 'name')}"
@@ -64,10 +55,11 @@ def is_opted_in(one: JsonObject) -> bool:
     return MIN_SIZE in annotations or MAX_SIZE in annotations
 
 
-def bounds_of(one: JsonObject) -> SizeBounds:
-    """Return the limits of a group. Raises ScalableError unless both annotations are numbers in ascending order.
+def bounds_of(one: JsonObject) -> tuple[int, int]:
+    """Return the least and the largest size of a group.
 
-    A maximum of 0 says that the object is no node group, as in Cluster Autoscaler, and not that all nodes may go.
+    Raises ScalableError unless both annotations are numbers in ascending order. A maximum of 0 says that the
+    object is no node group, as in Cluster Autoscaler, and not that all nodes may go.
     """
     annotations = texts(one, "metadata", "annotations")
     low, high = (_bound_annotation(annotations, key) for key in (MIN_SIZE, MAX_SIZE))
@@ -77,7 +69,7 @@ def bounds_of(one: JsonObject) -> SizeBounds:
         )
     if high == 0:
         raise ScalableError(f"the annotation {MAX_SIZE} is 0, so its size is left alone: write the largest size")
-    return SizeBounds(low, high)
+    return low, high
 
 
 def _bound_annotation(annotations: Mapping[str, str], key: str) -> int:
@@ -89,7 +81,7 @@ def _bound_annotation(annotations: Mapping[str, str], key: str) -> int:
     return int(written)
 
 
-def target_size(one: JsonObject, bounds: SizeBounds) -> int:
+def target_size(one: JsonObject, low: int, high: int) -> int:
     """Return `spec.replicas`; without it, the default of Cluster API's webhook.
 
     That is the present size within the limits (`calculateMachineDeploymentReplicas`). Raises ScalableError for a value
@@ -97,7 +89,7 @@ def target_size(one: JsonObject, bounds: SizeBounds) -> int:
     """
     spec = section(one, "spec")
     if "replicas" not in spec or spec["replicas"] is None:
-        return min(max(whole(one, "status", "replicas") or 0, bounds.min_size), bounds.max_size)
+        return min(max(whole(one, "status", "replicas") or 0, low), high)
     replicas = whole(one, "spec", "replicas")
     if replicas is None or replicas < 0:
         raise ScalableError(f"spec.replicas is {spec['replicas']!r}: it must be a whole number of at least 0")
