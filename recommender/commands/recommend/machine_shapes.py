@@ -16,10 +16,10 @@ from recommender.backtest.progress import ProgressLine
 from recommender.commands.recommend.shape_flags import has_past
 from recommender.commands.replay.chosen_settings import chosen_settings
 from recommender.commands.replay.past import read_past
+from recommender.kinds.cluster_size.known_cluster import CONTROLLERS
 from recommender.kinds.cluster_size.node_groups.discover import node_groups
 from recommender.kinds.cluster_size.scale_down.disruptions import RemainingDisruptions
 from recommender.kinds.cluster_size.scale_down.drainability import DrainRules
-from recommender.replay.cluster.situations import CONTROLLERS
 from recommender.shapes.catalogue import ShapeCatalogue, read_catalogue
 from recommender.shapes.choice import NoChoice
 from recommender.shapes.document import shapes_document, shapes_text

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 V = TypeVar("V")
 
-_CONTROLLERS: Final = frozenset({"DaemonSet", "ReplicaSet", "StatefulSet", "ReplicationController", "Job"})
+CONTROLLERS: Final = frozenset({"DaemonSet", "ReplicaSet", "StatefulSet", "ReplicationController", "Job"})
 _NOT_READ: Final = Unknown("it has not been read")
 _SHOWN: Final = 3
 """The number of names in a note."""
@@ -139,7 +139,7 @@ def _assumed_controllers(cluster: ClusterState) -> frozenset[str]:
     """
     if isinstance(cluster.workloads, Unknown):
         return frozenset()
-    return _CONTROLLERS - {workload.kind for workload in cluster.workloads.value}
+    return CONTROLLERS - {workload.kind for workload in cluster.workloads.value}
 
 
 def _priorities(settings: ClusterSizeSettings, inputs: Inputs) -> tuple[Mapping[int, tuple[str, ...]] | None, str]:

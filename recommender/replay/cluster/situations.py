@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from adapter.foundation.cluster.values.constraints import HOSTNAME_LABEL
 from adapter.foundation.cluster.values.pods import ClusterPod, SchedulingFacts
 from adapter.foundation.objects.grouping import grouped
+from recommender.kinds.cluster_size.known_cluster import CONTROLLERS
 from recommender.kinds.cluster_size.model.groups import NodeGroups
 from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings, SizeLimits
 from recommender.kinds.cluster_size.model.size_situation import ClusterSituation, UnlistedPods
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import ClusterNode
     from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory
     from recommender.replay.cluster.replay_facts import Scene
-
-CONTROLLERS: Final = frozenset({"DaemonSet", "ReplicaSet", "StatefulSet", "ReplicationController", "Job"})
-"""Kinds of controllers whose objects are not recorded; they are assumed to exist."""
 
 
 def removals_need_whole_cluster(settings: ClusterSizeSettings) -> bool:
@@ -152,6 +150,7 @@ class Situations:
             nodes=nodes,
             pods=tuple(pods),
             groups=self._groups(slots),
+            # Their objects are not recorded.
             assumed_controllers=CONTROLLERS,
             namespace_labels={},
             memory=memory,

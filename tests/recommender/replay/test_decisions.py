@@ -13,6 +13,7 @@ from benchmarks.made_past import START, PastPlan, made_past
 from benchmarks.replay import GROUPS as UNEVEN_GROUPS
 from recommender.kinds.cluster_size.calculate import decide_size
 from recommender.kinds.cluster_size.future.headroom import headroom_pods
+from recommender.kinds.cluster_size.known_cluster import CONTROLLERS
 from recommender.kinds.cluster_size.model.groups import NodeGroups
 from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory
 from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings, NodeGroupSources, SizeLimits
@@ -22,7 +23,7 @@ from recommender.replay.cluster.fleet import NodeFleet
 from recommender.replay.cluster.replay_facts import scene_of
 from recommender.replay.cluster.reserve import Reserve
 from recommender.replay.cluster.scheduler import Scheduler
-from recommender.replay.cluster.situations import CONTROLLERS, Situations
+from recommender.replay.cluster.situations import Situations
 from recommender.replay.policies import ReplayPolicy
 from recommender.replay.policy_outcome import Account
 from recommender.replay.simulation.decisions import growth_of, removals_of

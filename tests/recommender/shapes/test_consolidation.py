@@ -20,10 +20,10 @@ from adapter.foundation.cluster.values.constraints import (
 )
 from adapter.foundation.objects.selectors import parse_selector
 from benchmarks.made_past import START
+from recommender.kinds.cluster_size.known_cluster import CONTROLLERS
 from recommender.kinds.cluster_size.model.size_settings import ScaleDownSettings
 from recommender.kinds.cluster_size.scale_down.disruptions import RemainingDisruptions
 from recommender.kinds.cluster_size.scale_down.drainability import DrainRules
-from recommender.replay.cluster.situations import CONTROLLERS
 from recommender.shapes import consolidation
 from recommender.shapes.choice import MachineChoice, chosen
 from recommender.shapes.consolidation import Consolidation, consolidations
