@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from recommender.kinds.cluster_size.balancing.spread import GroupRoom, balanced, within_quota
@@ -98,9 +97,9 @@ class Rounds:
         nodes: list[NodeInfo],
     ) -> tuple[PodGroup, ...] | None:
         """Add the option's nodes and place pods; None, with everything unchanged, if no pod was placed."""
-        shares = _shares_of(self._state, option, self._wanted_nodes(option))
+        shares, limits = _shares_of(self._state, option, self._wanted_nodes(option))
         mark = self._snapshot.checkpoint()
-        groups_of_added = _added_nodes(self._snapshot, self._state, option.group.name, shares.nodes)
+        groups_of_added = _added_nodes(self._snapshot, self._state, option.group.name, shares)
         added = [info for infos in groups_of_added.values() for info in infos]
         tried = _place_estimated(self._snapshot, self._placer, added, option.estimate)
         estimated = set(map(id, option.estimate.pods)).difference(map(id, tried))
@@ -114,7 +113,8 @@ class Rounds:
         nodes += added
         self.added += added
         self._state.new_nodes |= {info.node.name: name for name, infos in groups_of_added.items() for info in infos}
-        self._record(number, choice, option, shares, count - len(left))
+        self._record(number, choice, option.group.name, shares, count - len(left))
+        self._state.steps += limits
         return _remaining_groups(groups, left)
 
     def _wanted_nodes(self, option: ExpansionOption) -> int:
@@ -126,10 +126,10 @@ class Rounds:
             return option.estimate.node_count
         return len(option.estimate.new_nodes)
 
-    def _record(self, number: int, choice: Choice, option: ExpansionOption, shares: _Shares, placed: int) -> None:
-        state, chosen = self._state, option.group.name
+    def _record(self, number: int, choice: Choice, chosen: str, shares: Mapping[str, int], placed: int) -> None:
+        state = self._state
         pods = "1 pod" if placed == 1 else f"{placed} pods"
-        for name, count in shares.nodes.items():
+        for name, count in shares.items():
             state.grow(state.groups[name], count)
             self.used[name] += count
             nodes = "1 node" if count == 1 else f"{count} nodes"
@@ -139,7 +139,6 @@ class Rounds:
                 detail += _unlike(self._options.differences(chosen))
             state.steps.append(SizeStep(f"round/{number}", name, state.sizes[name], detail))
             state.reasons.setdefault(name, []).append(f"round {number}: {detail}")
-        state.steps += shares.steps
 
 
 def _unlike(differences: dict[str, str]) -> str:
@@ -159,17 +158,8 @@ def _remaining_groups(groups: Sequence[PodGroup], left: Iterable[ClusterPod]) ->
     return tuple(reduced)
 
 
-@dataclass(frozen=True, slots=True)
-class _Shares:
-    """How many nodes each group gets."""
-
-    nodes: Mapping[str, int]
-    steps: tuple[SizeStep, ...]
-    """The limits that have reduced the number of nodes."""
-
-
-def _shares_of(state: SizingState, option: ExpansionOption, wanted: int) -> _Shares:
-    """Return how the nodes of an option are spread over its group and similar ones, as limits allow.
+def _shares_of(state: SizingState, option: ExpansionOption, wanted: int) -> tuple[dict[str, int], list[SizeStep]]:
+    """Return how the nodes of an option are spread over its group and similar ones, and the limits that reduce them.
 
     Without similar groups, the chosen group gets all nodes. Nodes that a limit refuses to a group are not given to
     another group.
@@ -187,10 +177,8 @@ def _shares_of(state: SizingState, option: ExpansionOption, wanted: int) -> _Sha
     total = sum(nodes.values())
     detail = f"{total} of {wanted} nodes are allowed"
     limits = exceeded_limits(verdict) if total < wanted else ()
-    return _Shares(
-        nodes,
-        tuple(SizeStep(limit, chosen.name, sizes[chosen.name] + nodes.get(chosen.name, 0), detail) for limit in limits),
-    )
+    size = sizes[chosen.name] + nodes.get(chosen.name, 0)
+    return nodes, [SizeStep(limit, chosen.name, size, detail) for limit in limits]
 
 
 def _added_nodes(
