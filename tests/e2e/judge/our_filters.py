@@ -34,7 +34,7 @@ def our_verdict(cluster: Objects) -> ClusterVerdict:
     pending = pods.pop(PENDING)
     snapshot = Snapshot(state.nodes.value, pods.values(), state.storage, state.namespace_labels.value)
     judged = PodFilter(snapshot, snapshot.shape(pending))
-    if refused := judged.unschedulable():
+    if refused := judged.problem:
         return ClusterVerdict(frozenset({refused.reason}))
     found: dict[str, frozenset[str]] = {}
     for name, info in snapshot.nodes.items():

@@ -115,7 +115,7 @@ class _Packing:
     def add(self, group: PodGroup) -> None:
         """Place as many pods of a group as possible: on opened nodes, then on further ones."""
         progress = self._progress_of(group.shape)
-        if progress.filter.unschedulable() is not None:
+        if progress.filter.problem is not None:
             return
         taken = self._fill_opened(progress, group.pods)
         if taken < len(group.pods) and not self._is_at_limit:

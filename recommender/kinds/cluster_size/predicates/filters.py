@@ -40,22 +40,19 @@ class PodFilter:
         self._others = InterPodFilter(snapshot.census, shape)
         has_volumes = bool(scheduling.claims or scheduling.inline_volumes)
         self._volumes = VolumeFilter(snapshot.storage, snapshot.census.claim_uses, shape) if has_volumes else None
-        self._problem = self._first_problem()
+        self.problem = self._first_problem()
+        """Why no node at all can take the pod, such as a missing claim; None otherwise."""
         # Affinity does not keep further pods from a node on which one of them fits.
         self._hinders_itself = bool(self._ports or scheduling.spread or scheduling.anti_affinity or has_volumes)
-        self._is_plain = not (self._hinders_itself or scheduling.affinity or self._problem)
-
-    def unschedulable(self) -> Refusal | None:
-        """Return why no node at all can take the pod, such as a missing claim; None otherwise."""
-        return self._problem
+        self._is_plain = not (self._hinders_itself or scheduling.affinity or self.problem)
 
     def refusals(self, info: NodeInfo) -> tuple[Refusal, ...]:
         """Return why the node cannot take a pod, as the scheduler states it; empty if it can.
 
         The reasons are those of the first plugin that refuses; NodeResourcesFit gives one for each resource.
         """
-        if self._problem is not None:
-            return (self._problem,)
+        if self.problem is not None:
+            return (self.problem,)
         return self._static.refusals(info) or self._refusals_by_use(info) or self._later_refusals(info)
 
     def fits(self, info: NodeInfo) -> bool:
@@ -119,7 +116,7 @@ class PodFilter:
         return () if has_resources(info, self._shape) else resource_refusals(info, self._shape)
 
     def _fits_among_others(self, info: NodeInfo) -> bool:
-        if self._problem is not None or (self._ports and not has_ports(info, self._ports)):
+        if self.problem is not None or (self._ports and not has_ports(info, self._ports)):
             return False
         return not self._later_refusals(info)
 

@@ -40,7 +40,7 @@ class _Search:
         self.filter = pod_filter
         self.is_independent = pod_filter.is_independent
         self.fits = pod_filter.fits
-        self.refusal = pod_filter.unschedulable()
+        self.refusal = pod_filter.problem
         self.requests = tuple(shape.requests.items())
         self.cpu, self.memory = asked(shape)
         self.static = static

@@ -208,7 +208,7 @@ def _left_pending(
     limits: dict[str, None] = {}
     sought: list[PodShape] = []
     for key, shape in shapes.items():
-        never = placer.filter_of(shape).unschedulable()
+        never = placer.filter_of(shape).problem
         if never is None:
             sought.append(shape)
         else:

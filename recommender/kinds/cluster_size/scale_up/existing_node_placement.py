@@ -92,7 +92,7 @@ class Placer:
         placed = 0
         for shape, batch in batches.values():
             judge = self.filter_of(shape)
-            if judge.unschedulable() is not None:
+            if judge.problem is not None:
                 left += batch
             elif is_passing(shape):
                 turns = self._turns_of(shape, nodes, roomy, is_first=changed is None)

@@ -39,9 +39,7 @@ class Exemplars:
         (info,) = add_new_nodes(self._snapshot, group, 1)
         for shape in shapes:
             judge = self._placer.filter_of(shape)
-            never = judge.unschedulable()
-            refusals = judge.refusals(info) if never is None else (never,)
-            found[id(shape)] = refusals
+            found[id(shape)] = refusals = judge.refusals(info)
             if judge.is_independent:
                 self._known[group.name, id(shape)] = refusals
         self._snapshot.revert(mark)

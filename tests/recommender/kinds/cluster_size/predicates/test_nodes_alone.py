@@ -103,8 +103,8 @@ def test_conflicting_terms_refuse_every_node() -> None:
     snapshot = Snapshot([node("n")], [])
     conflicting = PodScheduling(node_terms=(NodeSelectorTerm(name_in=()),))
     judge = PodFilter(snapshot, snapshot.shape(pod("p", scheduling=conflicting)))
-    assert judge.unschedulable() == Refusal("NodeAffinity", "pod affinity terms conflict")
-    assert PodFilter(snapshot, snapshot.shape(pod("q"))).unschedulable() is None
+    assert judge.problem == Refusal("NodeAffinity", "pod affinity terms conflict")
+    assert PodFilter(snapshot, snapshot.shape(pod("q"))).problem is None
 
 
 @pytest.mark.parametrize(

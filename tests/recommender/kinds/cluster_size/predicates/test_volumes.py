@@ -72,7 +72,7 @@ def judged(pending: ClusterPod, known: Storage | None, *placed: ClusterPod) -> t
     judge = PodFilter(snapshot, snapshot.shape(pending))
     found = {name: judge.refusals(info) for name, info in snapshot.nodes.items()}
     assert [judge.fits(info) for info in snapshot.nodes.values()] == [not refusals for refusals in found.values()]
-    return judge.unschedulable(), {name: "; ".join(one.reason for one in why) for name, why in found.items() if why}
+    return judge.problem, {name: "; ".join(one.reason for one in why) for name, why in found.items() if why}
 
 
 @pytest.mark.parametrize(
