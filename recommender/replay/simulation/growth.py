@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import structs
 
-from recommender.kinds.cluster_size.health.provision_time import provision_seconds_of
 from recommender.replay.cluster.events import Happening
 from recommender.replay.simulation.decisions import growth_of
 from recommender.replay.simulation.known_growth import GroupGrowth, KnownGrowth, growth_in, growth_key
@@ -142,7 +141,7 @@ class Growth:
             run.account.fell_back(slot)
         back = run.spot.absent_until(name)
         if back > now:
-            deadline = now + provision_seconds_of(group, run.settings)
+            deadline = now + run.settings.provision_seconds_of(group)
             run.spot.wait(slot, deadline)
             run.agenda.add(min(back, deadline), Happening.SPOT_DUE, slot)
         else:

@@ -12,7 +12,6 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from recommender.kinds.cluster_size.expanders.price import preferred_cores
-from recommender.kinds.cluster_size.health.provision_time import provision_seconds_of
 from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings, ScaleDownSettings
 from recommender.kinds.cluster_size.predicates.pod_shapes import ShapeTable
 from recommender.kinds.cluster_size.scale_up.pending_pods import DELAY_ANNOTATION, SETTLING_SECONDS
@@ -143,7 +142,7 @@ def _is_comparable(scene: Scene, settings: ClusterSizeSettings) -> bool:
     return not (
         needs_whole_cluster(settings)
         or any(group.options.zero_or_max for group in groups)
-        or any(provision_seconds_of(group, settings) <= scene.startup_seconds for group in groups)
+        or any(settings.provision_seconds_of(group) <= scene.startup_seconds for group in groups)
         or any(
             kind.facts is not None and DELAY_ANNOTATION in kind.facts.annotations for kind in scene.recording.pod_kinds
         )

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from adapter.foundation.objects.grouping import grouped
-from recommender.kinds.cluster_size.health.provision_time import provision_seconds_of
 from recommender.kinds.cluster_size.health.readiness import health_problem
 from recommender.kinds.cluster_size.model.answer import FailedMachine
 from recommender.kinds.cluster_size.requested_sizes import INHERITED_SECONDS
@@ -87,7 +86,7 @@ def failed_machine_notes(machines: Iterable[FailedMachine]) -> Iterator[str]:
 
 def _failed(group: NodeGroup, situation: ClusterSituation, settings: ClusterSizeSettings) -> Iterator[FailedMachine]:
     since: Mapping[str, float] = situation.memory.unregistered_since.get(group.name, {})
-    longest = provision_seconds_of(group, settings) or settings.max_node_provision_seconds
+    longest = settings.provision_seconds_of(group) or settings.max_node_provision_seconds
     for one in group.unregistered:
         if one.error:
             failure = f"it cannot be created: {one.error}"

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from recommender.kinds.cluster_size.health.group_back_off import after_failure, is_forgotten
-from recommender.kinds.cluster_size.health.provision_time import provision_seconds_of
 from recommender.kinds.cluster_size.health.readiness import NodeReadiness
 from recommender.kinds.cluster_size.model.memory import LATE, RequestedNodes
 
@@ -76,7 +75,7 @@ def requests_of(
     requested = _of_other_groups(situation, settings, back_offs)
     found: dict[str, GroupRequest] = {}
     for group in situation.groups.groups:
-        seconds = provision_seconds_of(group, settings)
+        seconds = settings.provision_seconds_of(group)
         state = readiness.get(group.name, NodeReadiness())
         request = _counting_request(group, state, situation)
         found[group.name] = GroupRequest(group.target_size)

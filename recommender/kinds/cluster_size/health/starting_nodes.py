@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from recommender.kinds.cluster_size.health.provision_time import provision_seconds_of
 from recommender.kinds.cluster_size.model.resources import (
     extended_resources,
     has_gpu_label,
@@ -34,7 +33,7 @@ def starting_nodes(situation: ClusterSituation, settings: ClusterSizeSettings) -
     A node that takes longer than `maxNodeProvisionTime` counts as it is, as does a cordoned node.
     """
     groups = {group.name: group for group in situation.groups.groups}
-    longest_of = {name: provision_seconds_of(group, settings) for name, group in groups.items()}
+    longest_of = {name: settings.provision_seconds_of(group) for name, group in groups.items()}
     offered: dict[str, frozenset[str]] = {}
     found: dict[str, str] = {}
     for node in situation.nodes:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from adapter.foundation.objects.selectors import Selector
-    from recommender.kinds.cluster_size.model.groups import GroupOptions
+    from recommender.kinds.cluster_size.model.groups import GroupOptions, NodeGroup
     from recommender.kinds.kind import Recommendation
 
 CORES = "cpu"
@@ -265,6 +265,11 @@ class ClusterSizeSettings:
     schedules: tuple[HeadroomSchedule, ...] = ()
     forecasts: tuple[WorkloadForecast, ...] = ()
     buffer: BufferSettings | None = None
+
+    def provision_seconds_of(self, group: NodeGroup) -> float:
+        """Return how long nodes of the group may take from the request until they can hold pods."""
+        own = group.options.max_node_provision_seconds
+        return self.max_node_provision_seconds if own is None else own
 
 
 def cluster_size_settings(recommendations: Iterable[Recommendation]) -> dict[str, ClusterSizeSettings]:
