@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.constraints import HOSTNAME_LABEL
 from adapter.foundation.objects.amount_texts import amount_text
-from recommender.kinds.cluster_size.limits.amounts import amounts_of
+from recommender.kinds.cluster_size.model.resources import amounts_of
 from recommender.kinds.cluster_size.model.size_settings import MEMORY
 
 if TYPE_CHECKING:

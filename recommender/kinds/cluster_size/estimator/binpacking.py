@@ -11,15 +11,16 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.constraints import HOSTNAME_LABEL
-from adapter.foundation.objects.pod_requests import CPU, MEMORY, units_of
+from adapter.foundation.objects.pod_requests import CPU, MEMORY
 from recommender.kinds.cluster_size.estimator.candidates import Candidates
 from recommender.kinds.cluster_size.estimator.estimate_model import Estimate, NewNode
+from recommender.kinds.cluster_size.model.resources import amounts_of
 from recommender.kinds.cluster_size.predicates.filters import PodFilter
 from recommender.kinds.cluster_size.predicates.node_resources_fit import has_resources
 from recommender.kinds.cluster_size.predicates.template_nodes import free_names, new_node
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from adapter.foundation.cluster.values.state import ClusterNode, ClusterPod
     from recommender.kinds.cluster_size.estimator.estimate_model import PodGroup
@@ -30,21 +31,17 @@ if TYPE_CHECKING:
 
 def ordered(groups: Iterable[PodGroup], node: ClusterNode) -> tuple[PodGroup, ...]:
     """Return the groups sorted by the score of one of their pods on the node, highest first; ties keep their order."""
-    allocatable = {
-        resource: units_of(resource, node.allocatable[resource])
-        for resource in (CPU, MEMORY)
-        if resource in node.allocatable
-    }
-    return tuple(sorted(groups, key=lambda group: -_score(group, allocatable)))
+    offered = amounts_of(node.allocatable)
+    return tuple(sorted(groups, key=lambda group: -_score(group, offered)))
 
 
-def _score(group: PodGroup, allocatable: dict[str, int]) -> float:
+def _score(group: PodGroup, offered: Mapping[str, int]) -> float:
     """Return `cpu / allocatable cpu + memory / allocatable memory` of one pod.
 
     The sum is that of Cluster Autoscaler's decreasing order; a resource that the node does not have adds nothing.
     """
     requests = group.shape.requests
-    return sum(requests.get(resource, 0) / amount for resource, amount in allocatable.items() if amount > 0)
+    return sum(requests.get(name, 0) / offered[name] for name in (CPU, MEMORY) if offered.get(name, 0) > 0)
 
 
 SPREAD_REFUSAL: Final = "node(s) didn't match pod topology spread constraints"

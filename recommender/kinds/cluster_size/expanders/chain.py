@@ -10,7 +10,7 @@ from adapter.foundation.documents.tree import nearest
 from recommender.kinds.cluster_size.expanders.expander_context import Choice, Kept, names
 from recommender.kinds.cluster_size.expanders.price import cheapest
 from recommender.kinds.cluster_size.expanders.priorities import highest_priority
-from recommender.kinds.cluster_size.limits.amounts import capacity_of
+from recommender.kinds.cluster_size.model.resources import capacity_of
 from recommender.kinds.cluster_size.model.size_settings import CORES, MEMORY
 
 if TYPE_CHECKING:

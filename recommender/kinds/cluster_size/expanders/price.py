@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from recommender.kinds.cluster_size.expanders.expander_context import Kept, names
-from recommender.kinds.cluster_size.limits.amounts import capacity_of
-from recommender.kinds.cluster_size.model.resources import is_gpu
+from recommender.kinds.cluster_size.model.resources import capacity_of, is_gpu
 from recommender.kinds.cluster_size.model.size_settings import CORES, MEMORY
 
 if TYPE_CHECKING:

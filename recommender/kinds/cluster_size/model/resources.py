@@ -1,13 +1,16 @@
-"""Extended resources, such as GPUs, which a node offers some time after it is ready."""
+"""Resources of nodes: amounts as whole numbers, and extended ones, such as GPUs, which a ready node may offer later."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from adapter.foundation.objects.pod_requests import units_of
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from adapter.foundation.cluster.values.state import ClusterNode
+    from adapter.foundation.objects.quantities import Quantity
 
 _GPU_LABELS: Final = frozenset(
     {
@@ -24,6 +27,16 @@ _FALSE: Final = frozenset({"", "false", "none"})
 _GPU_SUFFIX: Final = "/gpu"
 _OTHER_GPUS: Final = frozenset({"habana.ai/gaudi", "microsoft.com/directx"})
 _GPU_PREFIXES: Final = ("nvidia.com/mig-", "gpu.intel.com/")
+
+
+def amounts_of(quantities: Mapping[str, Quantity]) -> dict[str, int]:
+    """Return amounts as whole numbers: CPU in millicores, memory and storage in bytes, others as counts."""
+    return {resource: units_of(resource, quantity) for resource, quantity in quantities.items()}
+
+
+def capacity_of(node: ClusterNode) -> dict[str, int]:
+    """Return the capacity of a node; resources that it does not state are taken from the allocatable ones."""
+    return amounts_of({**node.allocatable, **node.capacity})
 
 
 def is_gpu(resource: str) -> bool:

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.cluster.values.state import Observed, Unknown
 from adapter.foundation.objects.grouping import grouped
-from adapter.foundation.objects.pod_requests import units_of
 from recommender.kinds.cluster_size.model.groups import NodeTemplate
-from recommender.kinds.cluster_size.model.resources import extended_resources
+from recommender.kinds.cluster_size.model.resources import amounts_of, extended_resources
 from recommender.kinds.cluster_size.node_groups.daemon_sets import comes_with_the_node, daemon_pods, pods_on, would_run
 from recommender.kinds.cluster_size.node_groups.templates import NO_TAINTS, PODS, best_example, template_of_node
 
@@ -124,7 +123,7 @@ def _shared_out(template: NodeTemplate, trusted: TrustedDaemonSets) -> NodeTempl
     including the number of pods. Anyone who can create a DaemonSet could otherwise make every new node seem full, so
     that no group grows for anybody. Namespaces that are trusted have no limit.
     """
-    offered = {resource: units_of(resource, amount) for resource, amount in template.node.allocatable.items()}
+    offered = amounts_of(template.node.allocatable)
     taken: defaultdict[str, defaultdict[str, int]] = defaultdict(lambda: defaultdict(int))
     counted = []
     left_out: dict[str, str] = {}

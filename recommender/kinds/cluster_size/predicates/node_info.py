@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from adapter.foundation.objects.pod_requests import units_of
+from recommender.kinds.cluster_size.model.resources import amounts_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
@@ -46,12 +46,7 @@ class NodeInfo:
 
 def new_node_info(node: ClusterNode, *, is_added: bool) -> NodeInfo:
     """Return a node without pods."""
-    return NodeInfo(node, allocatable_units(node), is_added=is_added)
-
-
-def allocatable_units(node: ClusterNode) -> dict[str, int]:
-    """Return what a node offers: CPU in millicores, memory and storage in bytes, others as counts."""
-    return {name: units_of(name, amount) for name, amount in node.allocatable.items()}
+    return NodeInfo(node, amounts_of(node.allocatable), is_added=is_added)
 
 
 def take(info: NodeInfo, shape: PodShape, count: int) -> None:

@@ -9,8 +9,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from adapter.foundation.cluster.values.constraints import NO_CONSTRAINTS
+from recommender.kinds.cluster_size.model.resources import amounts_of
 from recommender.kinds.cluster_size.predicates.namespaces import Namespaces
-from recommender.kinds.cluster_size.predicates.node_info import NodeInfo, PodKey, allocatable_units, take
+from recommender.kinds.cluster_size.predicates.node_info import NodeInfo, PodKey, take
 from recommender.kinds.cluster_size.predicates.node_only_filters import StaticFilter
 from recommender.kinds.cluster_size.predicates.node_table import NodeTable
 from recommender.kinds.cluster_size.predicates.pod_shapes import ShapeTable
@@ -182,7 +183,7 @@ class Snapshot:
     def _new_info(self, node: ClusterNode, *, is_added: bool) -> NodeInfo:
         known = self._allocatable.get(id(node.allocatable))
         if known is None:
-            known = self._allocatable[id(node.allocatable)] = node.allocatable, allocatable_units(node)
+            known = self._allocatable[id(node.allocatable)] = node.allocatable, amounts_of(node.allocatable)
         info = NodeInfo(node, known[1], is_added=is_added)
         others = self._unlisted.get(node.name)
         if others is not None:

@@ -7,7 +7,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.objects.pod_requests import CPU, MEMORY, units_of
+from adapter.foundation.objects.pod_requests import CPU, MEMORY
+from recommender.kinds.cluster_size.model.resources import amounts_of
 from recommender.kinds.cluster_size.predicates.filters import PodFilter
 from recommender.kinds.cluster_size.predicates.template_nodes import add_new_node
 from recommender.kinds.cluster_size.scale_down.block_free_resources import asked
@@ -174,6 +175,5 @@ def _capacity(group: NodeGroup) -> tuple[int, int]:
 
 def _resources(node: ClusterNode) -> tuple[int, int]:
     """Return the CPU in millicores and the memory in bytes that a node offers."""
-    offered = node.allocatable
-    cpu = units_of(CPU, offered[CPU]) if CPU in offered else 0
-    return cpu, units_of(MEMORY, offered[MEMORY]) if MEMORY in offered else 0
+    offered = amounts_of(node.allocatable)
+    return offered.get(CPU, 0), offered.get(MEMORY, 0)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from recommender.kinds.cluster_size.balancing.similar import difference, similar_groups
 from recommender.kinds.cluster_size.estimator.binpacking import estimate
 from recommender.kinds.cluster_size.estimator.estimate_model import ExpansionOption
-from recommender.kinds.cluster_size.limits.amounts import amounts_of
+from recommender.kinds.cluster_size.model.resources import amounts_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

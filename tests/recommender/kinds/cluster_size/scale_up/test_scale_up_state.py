@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from recommender.kinds.cluster_size.limits.quotas import quota_of
 from recommender.kinds.cluster_size.model.groups import NodeGroup
 from recommender.kinds.cluster_size.model.size_settings import SizeLimits
+from recommender.kinds.cluster_size.quotas import quota_of
 from recommender.kinds.cluster_size.scale_up.scale_up_state import SizingState
 from tests.recommender.kinds.cluster_size.builders import node
 from tests.recommender.kinds.cluster_size.cases import Case, cases

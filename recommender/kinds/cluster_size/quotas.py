@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-from recommender.kinds.cluster_size.limits.amounts import NODES, counted_amounts
+from recommender.kinds.cluster_size.model.resources import capacity_of
 from recommender.kinds.cluster_size.model.size_settings import CORES, MEMORY
 
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from adapter.foundation.cluster.values.state import ClusterNode
     from recommender.kinds.cluster_size.model.size_settings import SizeLimits
+
+NODES: Final = "nodes"
 
 Quota: TypeAlias = "Mapping[str, int]"
 """The remainder of each limit, by resource; a resource that is absent is not limited."""
@@ -51,6 +53,12 @@ def _totals(nodes: Iterable[ClusterNode]) -> Counter[str]:
         for resource, amount in amounts:
             total[resource] += amount * count
     return total
+
+
+def counted_amounts(node: ClusterNode) -> dict[str, int]:
+    """Return what a node counts towards limits: cores, rounded up; bytes of memory; other resources; one node."""
+    capacity = capacity_of(node)
+    return capacity | {CORES: -(-capacity.get(CORES, 0) // 1000), MEMORY: capacity.get(MEMORY, 0), NODES: 1}
 
 
 def check_quota(quota: Quota, node: Mapping[str, int], wanted: int) -> QuotaVerdict:

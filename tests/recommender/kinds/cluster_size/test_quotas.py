@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recommender.kinds.cluster_size.limits.amounts import counted_amounts
-from recommender.kinds.cluster_size.limits.quotas import check_quota, consumed, quota_of
 from recommender.kinds.cluster_size.model.size_settings import SizeLimits
+from recommender.kinds.cluster_size.quotas import check_quota, consumed, counted_amounts, quota_of
 from tests.recommender.kinds.cluster_size.builders import node
 from tests.recommender.kinds.cluster_size.cases import Case, cases
 
