@@ -9,8 +9,8 @@ from adapter.foundation.reports.counts import count_of
 from adapter.foundation.reports.lines import Line, error, ok, warning
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, NotFoundError
 from recommender.kinds.proportional.config_map_parsing import ParametersError, mode_entry, parse_parameters
-from recommender.running.memory.config_map_documents import MANAGED_BY, content_of, decode_shard_text
-from recommender.running.memory.memory_document import MemoryDocumentError, decode_memory
+from recommender.running.memory.config_map_documents import MANAGED_BY, content_of, decode_content
+from recommender.running.memory.memory_document import MemoryDocumentError
 from recommender.running.memory.store_protocol import MemoryKey
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def look_at_memory(client: ObjectClient, recommendation: str, namespace: str, sh
             )
             return (error(name, what, "delete the ConfigMap, or rename the recommendation"),)
         try:
-            memories.append(_memory(key, content_of(key, document) or ""))
+            memories.append(decode_content(key, content_of(key, document) or "").memory)
         except MemoryDocumentError as e:
             what = f"the memory in the ConfigMap {where} cannot be used: {e}; cool-downs and holds are lost"
             return (warning(name, what, "delete the ConfigMap: the leader writes a new one"),)
@@ -78,13 +78,6 @@ def look_at_memory(client: ObjectClient, recommendation: str, namespace: str, sh
     targets = sum(len(memory.by_target) for memory in memories)
     held = f"the last values of {count_of(targets, 'target')}"
     return (ok(name, f"{count_of(len(memories), 'ConfigMap')} can be read, with {held}"),)
-
-
-def _memory(key: MemoryKey, content: str) -> Memory:
-    """Return the memory in the content of a ConfigMap. Raises MemoryDocumentError."""
-    if key.shard is None:
-        return decode_memory(key.recommendation, content).memory
-    return decode_shard_text(key.recommendation, content).memory
 
 
 def _last_value(memory: Memory) -> str:

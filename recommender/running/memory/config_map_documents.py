@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import base64
 import logging
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from adapter.foundation.service.runtime.logs import fields
-from recommender.running.memory.memory_document import MemoryDocumentError, decode_shard
+from recommender.running.memory.memory_document import MemoryDocumentError, decode_memory, decode_shard
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
-    from recommender.running.memory.store_protocol import MemoryKey, StoredShard
-
-T = TypeVar("T")
+    from recommender.running.memory.store_protocol import MemoryKey, StoredMemory
 
 _log = logging.getLogger(__name__)
 
@@ -38,19 +36,21 @@ def content_of(key: MemoryKey, document: Mapping[str, Any] | None) -> str | None
     return content if isinstance(content, str) else None
 
 
-def decode_shard_text(recommendation: str, content: str) -> StoredShard:
-    """Return the shard in a compressed and base64-encoded content. Raises MemoryDocumentError."""
+def decode_content(key: MemoryKey, content: str) -> StoredMemory:
+    """Return the memory in the content of a ConfigMap. Raises MemoryDocumentError."""
+    if key.shard is None:
+        return decode_memory(key.recommendation, content)
     try:
         compressed = base64.b64decode(content, validate=True)
     except ValueError as error:
         raise MemoryDocumentError(f"it is not base64: {error}") from error
-    return decode_shard(recommendation, compressed)
+    return decode_shard(key.recommendation, compressed)
 
 
-def decode_or_log(key: MemoryKey, config_map: str, content: str, decode: Callable[[str, str], T]) -> T | None:
+def decode_or_log(key: MemoryKey, config_map: str, content: str) -> StoredMemory | None:
     """Return the decoded content. Content that cannot be used is written to the log, and the result is None."""
     try:
-        return decode(key.recommendation, content)
+        return decode_content(key, content)
     except MemoryDocumentError as error:
         what = "the recommendation starts" if key.shard is None else "the targets in it start"
         _log.error(

@@ -29,17 +29,15 @@ from recommender.running.memory.config_map_documents import (
     MANAGED_BY,
     content_of,
     decode_or_log,
-    decode_shard_text,
     place_of,
 )
 from recommender.running.memory.config_map_state import ConfigMapState, ForeignConfigMapError
-from recommender.running.memory.memory_document import decode_memory, encode_memory, encode_shard
+from recommender.running.memory.memory_document import encode_memory, encode_shard
 from recommender.running.memory.store_protocol import (
     MemoryKey,
     MemoryUnavailableError,
     ShardTooLargeError,
     StoredMemory,
-    StoredShard,
     stored_name,
 )
 
@@ -87,36 +85,37 @@ class ConfigMapMemoryStore:
         self._failing: frozenset[MemoryKey] = frozenset()
         """Memories whose ConfigMap could not be read or written last time."""
 
-    def load(self, name: str) -> StoredMemory | None:
-        """Return the memory in the ConfigMap; unusable content is written to the log and then replaced."""
-        key = MemoryKey(name)
+    def load(self, name: str, shard: int | None = None) -> StoredMemory | None:
+        """Return the memory in its ConfigMap; unusable content is written to the log and then replaced."""
+        key = MemoryKey(name, shard)
         content = self._read_content(key)
-        return None if content is None else decode_or_log(key, self._where(key), content, decode_memory)
+        return None if content is None else decode_or_log(key, self._where(key), content)
 
-    def save(self, name: str, memory: Memory, *, urgent: bool) -> bool:
+    def save(self, name: str, memory: Memory, shard: int | None = None, shards: int = 0, *, urgent: bool) -> bool:
         """Store the memory at once if it is urgent, and otherwise as soon as the limits on writes allow."""
-        return self._save_text(MemoryKey(name), encode_memory(name, memory), urgent=urgent)
+        if shard is None:
+            text = encode_memory(name, memory)
+        else:
+            text = base64.b64encode(encode_shard(name, memory, shards)).decode()
+            if len(text) > MOST_SHARD_BYTES:
+                raise ShardTooLargeError(f"shard {shard} of {shards} takes {len(text)} bytes")
+        key = MemoryKey(name, shard)
+        stored = self._of(key)
+        if not urgent:
+            # This is done without the lock, which is held during requests, so that no decision waits for a write.
+            if stored.needs_load:
+                return False
+            stored.wanted = text
+            return not stored.is_foreign
+        with stored.lock:
+            if stored.needs_load:
+                return False
+            stored.wanted = text
+            return self._write(key, stored)
 
-    def needs_load(self, name: str) -> bool:
+    def needs_load(self, name: str, shard: int | None = None) -> bool:
         """Return whether the ConfigMap was changed by another client, or has never been loaded."""
-        return self._of(MemoryKey(name)).needs_load
-
-    def load_shard(self, name: str, number: int) -> StoredShard | None:
-        """Return the shard in its ConfigMap, as `load` does."""
-        key = MemoryKey(name, number)
-        content = self._read_content(key)
-        return None if content is None else decode_or_log(key, self._where(key), content, decode_shard_text)
-
-    def save_shard(self, name: str, number: int, shard: StoredShard, *, urgent: bool) -> bool:
-        """Store a shard, as `save` does; raises ShardTooLargeError."""
-        text = base64.b64encode(encode_shard(name, shard)).decode()
-        if len(text) > MOST_SHARD_BYTES:
-            raise ShardTooLargeError(f"shard {number} of {shard.count} takes {len(text)} bytes")
-        return self._save_text(MemoryKey(name, number), text, urgent=urgent)
-
-    def shard_needs_load(self, name: str, number: int) -> bool:
-        """Return whether the ConfigMap of a shard was changed by another client, or has never been loaded."""
-        return self._of(MemoryKey(name, number)).needs_load
+        return self._of(MemoryKey(name, shard)).needs_load
 
     def flush(self) -> None:
         """Write changed memories, as far as the limits allow, if this process may write."""
@@ -160,20 +159,6 @@ class ConfigMapMemoryStore:
         finally:
             stored.lock.release()
         return stored.ours
-
-    def _save_text(self, key: MemoryKey, text: str, *, urgent: bool) -> bool:
-        stored = self._of(key)
-        if not urgent:
-            # This is done without the lock, which is held during requests, so that no decision waits for a write.
-            if stored.needs_load:
-                return False
-            stored.wanted = text
-            return not stored.is_foreign
-        with stored.lock:
-            if stored.needs_load:
-                return False
-            stored.wanted = text
-            return self._write(key, stored)
 
     def _of(self, key: MemoryKey) -> ConfigMapState:
         with self._lock:

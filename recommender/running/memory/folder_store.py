@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from adapter.foundation.files.file_contents import read_regular
 from adapter.foundation.files.replaced_file import replace_file
@@ -20,15 +20,13 @@ from recommender.running.memory.memory_document import (
     encode_memory,
     encode_shard,
 )
-from recommender.running.memory.store_protocol import MemoryKey, MemoryUnavailableError, StoredMemory, StoredShard
+from recommender.running.memory.store_protocol import MemoryKey, MemoryUnavailableError, StoredMemory
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from recommender.decisions.memory import Memory
-
-T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
@@ -47,47 +45,31 @@ class FolderMemoryStore:
         self._lock = threading.Lock()
         self._stored: dict[MemoryKey, bytes] = {}
 
-    def load(self, name: str) -> StoredMemory | None:
+    def load(self, name: str, shard: int | None = None) -> StoredMemory | None:
         """Return the stored memory; an unusable file is renamed to `….broken`."""
-        return self._load_value(MemoryKey(name), lambda content: decode_memory(name, content.decode()))
-
-    def save(self, name: str, memory: Memory, *, urgent: bool) -> bool:  # noqa: ARG002 - a file is always written at once
-        """Write the file if its content changes; return whether it contains the memory now."""
-        return self._save_content(MemoryKey(name), encode_memory(name, memory).encode())
-
-    def needs_load(self, name: str) -> bool:  # noqa: ARG002 - nobody else writes
-        """Return False: no other process changes a memory."""
-        return False
-
-    def load_shard(self, name: str, number: int) -> StoredShard | None:
-        """Return the stored shard, as `load` does."""
-        return self._load_value(MemoryKey(name, number), lambda content: decode_shard(name, content))
-
-    def save_shard(self, name: str, number: int, shard: StoredShard, *, urgent: bool) -> bool:  # noqa: ARG002 - likewise
-        """Write the file of a shard, as `save` does. A file has no limit, so no shard is too large."""
-        return self._save_content(MemoryKey(name, number), encode_shard(name, shard))
-
-    def shard_needs_load(self, name: str, number: int) -> bool:  # noqa: ARG002 - nobody else writes
-        """Return False: no other process changes a shard."""
-        return False
-
-    def _load_value(self, key: MemoryKey, decode: Callable[[bytes], T]) -> T | None:
+        key = MemoryKey(name, shard)
         path = self._path(key)
         with self._lock:
             try:
                 content = read_regular(path, _LARGEST_BYTES)
-                found = decode(content)
+                found = decode_memory(name, content) if shard is None else decode_shard(name, content)
             except FileNotFoundError:
                 return None
             except OSError as error:
                 raise MemoryUnavailableError(f"{path} cannot be read: {error.strerror}: repair or remove it") from error
-            except (UnicodeDecodeError, MemoryDocumentError) as error:
+            except MemoryDocumentError as error:
                 self._move_aside(path, str(error))
                 return None
             self._stored[key] = content
             return found
 
-    def _save_content(self, key: MemoryKey, content: bytes) -> bool:
+    def save(self, name: str, memory: Memory, shard: int | None = None, shards: int = 0, *, urgent: bool) -> bool:  # noqa: ARG002 - a file is always written at once
+        """Write the file if its content changes; return whether it contains the memory now.
+
+        A file has no limit, so no shard is too large.
+        """
+        key = MemoryKey(name, shard)
+        content = encode_memory(name, memory).encode() if shard is None else encode_shard(name, memory, shards)
         with self._lock:
             if self._stored.get(key) == content:
                 return True
@@ -103,6 +85,10 @@ class FolderMemoryStore:
             self._count("ok")
             self._states.recovered("write", "memories are written again")
             return True
+
+    def needs_load(self, name: str, shard: int | None = None) -> bool:  # noqa: ARG002 - nobody else writes
+        """Return False: no other process changes a memory."""
+        return False
 
     def _path(self, key: MemoryKey) -> Path:
         return self._folder / f"{key.object_name}{'.json' if key.shard is None else '.json.gz'}"

@@ -6,28 +6,24 @@ import math
 import time
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from recommender.configuration.objects.object_settings import GROUP, KIND, OBJECTS_MEMORY, OBJECTS_SHARDS, VERSION
 from recommender.decisions.memory import Memory
 from recommender.decisions.object_names import object_namespace
 from recommender.decisions.record import TargetReference
 from recommender.running.memory.significant_changes import changed_enough_to_write
-from recommender.running.memory.store_protocol import MemoryStore, MemoryUnavailableError, ShardStore, StoredMemory
+from recommender.running.memory.store_protocol import MemoryStore, MemoryUnavailableError, StoredMemory
 from recommender.running.memory.target_memories import TargetMemories
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
 
-class AnyStore(MemoryStore, ShardStore, Protocol):
-    """A store of both kinds of memories."""
-
-
 class Memories:
     """The memories of all recommendations. `store_now` is for any thread, the other methods are for one."""
 
-    def __init__(self, store: AnyStore, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, store: MemoryStore, clock: Callable[[], float] = time.monotonic) -> None:
         self._store = store
         self._clock = clock
         self._targets = TargetMemories(store, clock)

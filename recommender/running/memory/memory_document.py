@@ -21,7 +21,7 @@ from recommender.decisions.memory import Count, KindMemory, LastValue, Memory, T
 from recommender.decisions.record import TargetReference
 from recommender.kinds.table import all_kinds
 from recommender.running.memory.former_memory_formats import FORMER_VERSIONS, decode_former
-from recommender.running.memory.store_protocol import StoredMemory, StoredShard
+from recommender.running.memory.store_protocol import StoredMemory
 
 API_VERSION = "tidewatch.io/v1alpha1"
 KIND = "RecommendationMemory"
@@ -90,9 +90,9 @@ def encode_memory(recommendation: str, memory: Memory) -> str:
     return _encode(recommendation, memory, shards=0).decode()
 
 
-def encode_shard(recommendation: str, shard: StoredShard) -> bytes:
-    """Return the document of a shard, compressed. Raises ValueError for a number that JSON cannot hold."""
-    return gzipped(_encode(recommendation, shard.memory, shards=shard.count), SMALL)
+def encode_shard(recommendation: str, memory: Memory, shards: int) -> bytes:
+    """Return the document of one of `shards` shards, compressed. Raises ValueError for a number JSON cannot hold."""
+    return gzipped(_encode(recommendation, memory, shards=shards), SMALL)
 
 
 def _encode(recommendation: str, memory: Memory, *, shards: int) -> bytes:
@@ -127,25 +127,20 @@ def _raise_unless_finite(recommendation: str, content: bytes) -> None:
         raise ValueError(f"recommendation {recommendation!r}: a number of its memory is not finite") from error
 
 
-def decode_memory(recommendation: str, text: str) -> StoredMemory:
-    """Return the memory in a document. Raises MemoryDocumentError, also for the schema version of a newer program."""
-    memory, _, is_current = _decode_document(recommendation, text)
-    return StoredMemory(memory, is_current)
-
-
-def decode_shard(recommendation: str, content: bytes) -> StoredShard:
+def decode_shard(recommendation: str, content: bytes) -> StoredMemory:
     """Return the shard in a compressed document. Raises the same errors as `decode_memory`."""
     try:
         text = gunzipped(content, _MOST_BYTES)
     except GzipError as error:
         raise MemoryDocumentError(str(error)) from error
-    memory, count, is_current = _decode_document(recommendation, text)
-    if not 1 <= count <= _MOST_SHARDS:
-        raise MemoryDocumentError(f"it says that there are {count} shards: there are 1 to {_MOST_SHARDS}")
-    return StoredShard(count, memory, is_current)
+    found = decode_memory(recommendation, text)
+    if not 1 <= found.shards <= _MOST_SHARDS:
+        raise MemoryDocumentError(f"it says that there are {found.shards} shards: there are 1 to {_MOST_SHARDS}")
+    return found
 
 
-def _decode_document(recommendation: str, text: str | bytes) -> tuple[Memory, int, bool]:
+def decode_memory(recommendation: str, text: str | bytes) -> StoredMemory:
+    """Return the memory in a document. Raises MemoryDocumentError, also for the schema version of a newer program."""
     try:
         version = _VERSION.decode(text)
         if (version.api_version, version.kind) != (API_VERSION, KIND):
@@ -160,8 +155,8 @@ def _decode_document(recommendation: str, text: str | bytes) -> tuple[Memory, in
         if document.checksum != _checksum(bytes(document.memory)):
             raise MemoryDocumentError("its checksum is wrong: it was cut off or edited")
         if document.schema_version in FORMER_VERSIONS:
-            return decode_former(document.memory), document.shards, False
-        return _memory_of(document.memory), document.shards, True
+            return StoredMemory(decode_former(document.memory), document.shards, is_current=False)
+        return StoredMemory(_memory_of(document.memory), document.shards)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise MemoryDocumentError(f"it is not a document of this program: {error}") from error
 

@@ -26,23 +26,14 @@ class ShardTooLargeError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class StoredMemory:
-    """The memory of a recommendation."""
+    """The memory of a recommendation, or one shard of the memories of its targets."""
 
     memory: Memory
+    """The memory; that of a shard only has `by_target`."""
+    shards: int = 0
+    """Number of shards in the layout to which a shard belongs; 0 for the memory of a recommendation."""
     is_current: bool = True
     """Whether the memory is stored in the form of this version; otherwise it is written again."""
-
-
-@dataclass(frozen=True, slots=True)
-class StoredShard:
-    """The memories of some targets of a recommendation with `forEach`."""
-
-    count: int
-    """Number of shards in the layout to which this shard belongs."""
-    memory: Memory
-    """The memory, which only has `by_target`."""
-    is_current: bool = True
-    """Whether the shard is stored in the form of this version; otherwise it is written again."""
 
 
 class MemoryKey(NamedTuple):
@@ -58,42 +49,29 @@ class MemoryKey(NamedTuple):
 
 
 class MemoryStore(Protocol):
-    """A store in which the memories of recommendations outlive the process. For any number of threads."""
+    """A store in which memories outlive the process. For any number of threads.
 
-    def load(self, name: str) -> StoredMemory | None:
-        """Return the stored memory of a recommendation; None if there is no usable one.
+    Each method is about the memory of a recommendation or, with the number of a `shard`, about some of its targets.
+    """
+
+    def load(self, name: str, shard: int | None = None) -> StoredMemory | None:
+        """Return the stored memory; None if there is no usable one.
 
         Raises MemoryUnavailableError if that is not known at present: a decision then waits, since cool-downs and holds
         would otherwise be forgotten.
         """
         ...
 
-    def save(self, name: str, memory: Memory, *, urgent: bool) -> bool:
-        """Store the memory of a recommendation.
+    def save(self, name: str, memory: Memory, shard: int | None = None, shards: int = 0, *, urgent: bool) -> bool:
+        """Store a memory, or one of `shards` shards. Raises ShardTooLargeError.
 
         If `urgent` is true, the memory is stored at once, and the result says whether that succeeded. Otherwise it may
         be stored later, and the result says whether it was accepted. It is not accepted while `needs_load` is true.
         """
         ...
 
-    def needs_load(self, name: str) -> bool:
+    def needs_load(self, name: str, shard: int | None = None) -> bool:
         """Return whether another client has changed the stored memory, so that it must be loaded before a save."""
-        ...
-
-
-class ShardStore(Protocol):
-    """A store in which the memories of targets outlive the process, like `MemoryStore` for those of recommendations."""
-
-    def load_shard(self, name: str, number: int) -> StoredShard | None:
-        """Return a shard; None if there is no usable one. Raises MemoryUnavailableError."""
-        ...
-
-    def save_shard(self, name: str, number: int, shard: StoredShard, *, urgent: bool) -> bool:
-        """Store a shard, as `MemoryStore.save` does; raises ShardTooLargeError."""
-        ...
-
-    def shard_needs_load(self, name: str, number: int) -> bool:
-        """Return whether another client has changed the shard, as `MemoryStore.needs_load` does."""
         ...
 
 
@@ -121,32 +99,17 @@ class ProcessMemoryStore:
     """A `MemoryStore` that keeps memories in this process only, as with cluster-proportional-autoscaler's rights."""
 
     def __init__(self) -> None:
-        self._memories: dict[str, Memory] = {}
-        self._shards: dict[tuple[str, int], StoredShard] = {}
+        self._stored: dict[MemoryKey, StoredMemory] = {}
 
-    def load(self, name: str) -> StoredMemory | None:
+    def load(self, name: str, shard: int | None = None) -> StoredMemory | None:
         """Return the memory that this process has saved."""
-        found = self._memories.get(name)
-        return None if found is None else StoredMemory(found)
+        return self._stored.get(MemoryKey(name, shard))
 
-    def save(self, name: str, memory: Memory, *, urgent: bool) -> bool:  # noqa: ARG002 - nothing is faster
+    def save(self, name: str, memory: Memory, shard: int | None = None, shards: int = 0, *, urgent: bool) -> bool:  # noqa: ARG002 - nothing is faster
         """Keep the memory; return True."""
-        self._memories[name] = memory
+        self._stored[MemoryKey(name, shard)] = StoredMemory(memory, shards)
         return True
 
-    def needs_load(self, name: str) -> bool:  # noqa: ARG002 - nobody else writes
+    def needs_load(self, name: str, shard: int | None = None) -> bool:  # noqa: ARG002 - nobody else writes
         """Return False: no other process can change a memory."""
-        return False
-
-    def load_shard(self, name: str, number: int) -> StoredShard | None:
-        """Return the shard that this process has saved."""
-        return self._shards.get((name, number))
-
-    def save_shard(self, name: str, number: int, shard: StoredShard, *, urgent: bool) -> bool:  # noqa: ARG002 - likewise
-        """Keep the shard; return True."""
-        self._shards[name, number] = shard
-        return True
-
-    def shard_needs_load(self, name: str, number: int) -> bool:  # noqa: ARG002 - nobody else writes
-        """Return False: no other process can change a shard."""
         return False

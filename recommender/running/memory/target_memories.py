@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.service.runtime.logs import StateLog
 from recommender.decisions.memory import Memory
 from recommender.running.memory.significant_changes import changed_enough_to_write, is_urgent
-from recommender.running.memory.store_protocol import MemoryUnavailableError, ShardTooLargeError, StoredShard
+from recommender.running.memory.store_protocol import MemoryUnavailableError, ShardTooLargeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from recommender.decisions.record import TargetReference
-    from recommender.running.memory.store_protocol import ShardStore
+    from recommender.running.memory.store_protocol import MemoryStore, StoredMemory
 
 _log = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ class _Shards:
     stale: set[int] = field(default_factory=set)
     """Shards to be written even if nothing has changed."""
     places: dict[TargetReference, int] = field(default_factory=dict)
-    urgently: deque[StoredShard] = field(default_factory=deque)
+    urgently: deque[Memory] = field(default_factory=deque)
     """The shards that other threads have given to the store since the last poll."""
 
     def number(self, target: TargetReference) -> int:
@@ -59,27 +59,28 @@ class _Shards:
             place = self.places[target] = _place(target)
         return place % self.count
 
-    def shard(self, number: int) -> StoredShard:
-        """Return the content that a shard should have."""
-        part = {target: each for target, each in self.by_target.items() if self.number(target) == number}
-        return StoredShard(self.count, Memory(by_target=part))
+    def shard(self, number: int) -> Memory:
+        """Return the memory that a shard should have."""
+        return Memory(
+            by_target={target: each for target, each in self.by_target.items() if self.number(target) == number}
+        )
 
 
 class TargetMemories:
     """Keeps and stores the memories of targets. `store_now` is for any thread, the other methods are for one."""
 
-    def __init__(self, store: ShardStore, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, store: MemoryStore, clock: Callable[[], float] = time.monotonic) -> None:
         self._store = store
         self._clock = clock
         self._known: dict[str, _Shards] = {}
-        self._read: dict[str, dict[int, StoredShard | None]] = {}
+        self._read: dict[str, dict[int, StoredMemory | None]] = {}
         """The shards that have been read so far, for recommendations whose other shards are still unread."""
         self._states = StateLog(_log)
 
     def needs_load(self, name: str) -> bool:
         """Return whether a shard has to be read before anything is saved."""
         known = self._known.get(name)
-        return known is None or any(self._store.shard_needs_load(name, number) for number in range(known.count))
+        return known is None or any(self._store.needs_load(name, number) for number in range(known.count))
 
     def load(self, name: str, count: int, read_until: float) -> Memory:
         """Return the memory of all targets, kept in `count` shards from now on.
@@ -93,7 +94,7 @@ class TargetMemories:
             self._read.pop(name, None)
             return Memory(by_target=known.by_target)
         for number in range(known.count):
-            if self._store.shard_needs_load(name, number):
+            if self._store.needs_load(name, number):
                 shard = self._load_shard(name, number, read_until)
                 known.stale.add(number)
                 if shard is not None:
@@ -110,19 +111,19 @@ class TargetMemories:
             # Most are places of targets that have ended; those of the others are found again.
             known.places.clear()
         while known.urgently:
-            known.handed |= known.urgently.popleft().memory.by_target
+            known.handed |= known.urgently.popleft().by_target
         now = self._clock()
         due = _due(known, now)
         for number in sorted(due, key=lambda number: known.handed_at.get(number, -math.inf))[:SHARDS_A_POLL]:
             shard = known.shard(number)
-            if self._save_shard(name, number, shard):
+            if self._save_shard(name, number, shard, known.count):
                 known.handed_at[number] = now
                 known.stale.discard(number)
                 gone = [each for each in known.handed if each not in known.by_target]
                 for target in gone:
                     if known.number(target) == number:
                         del known.handed[target]
-                known.handed |= shard.memory.by_target
+                known.handed |= shard.by_target
 
     def store_now(self, name: str, target: TargetReference) -> bool:
         """Store the shard of a target at once; return whether it is stored."""
@@ -132,11 +133,11 @@ class TargetMemories:
         number = known.number(target)
         shard = known.shard(number)
         try:
-            is_stored = self._store.save_shard(name, number, shard, urgent=True)
+            is_stored = self._store.save(name, shard, number, known.count, urgent=True)
             newest = known.shard(number)
             if newest != shard:
                 # The loop has decided again meanwhile, and the older memory must not replace the newer one.
-                self._store.save_shard(name, number, newest, urgent=False)
+                self._store.save(name, newest, number, known.count, urgent=False)
             known.urgently.append(newest)
         except ShardTooLargeError:
             # The next poll says why.
@@ -153,21 +154,21 @@ class TargetMemories:
         stored = count
         number = 0
         while number < stored:
-            if number not in read or self._store.shard_needs_load(name, number):
+            if number not in read or self._store.needs_load(name, number):
                 read[number] = self._load_shard(name, number, read_until)
             shard = read[number]
-            stored = max(stored, shard.count if shard else 0)
+            stored = max(stored, shard.shards if shard else 0)
             number += 1
         known = _Shards({}, count)
         for shard in read.values():
             if shard is not None:
                 known.by_target = _later(known.by_target, shard.memory.by_target)
-        if any(shard.count != count or not shard.is_current for shard in read.values() if shard is not None):
+        if any(shard.shards != count or not shard.is_current for shard in read.values() if shard is not None):
             self._rewrite(name, known, read)
         known.handed = dict(known.by_target)
         return known
 
-    def _rewrite(self, name: str, known: _Shards, read: Mapping[int, StoredShard | None]) -> None:
+    def _rewrite(self, name: str, known: _Shards, read: Mapping[int, StoredMemory | None]) -> None:
         """Store all shards again; raises MemoryUnavailableError if one is not stored.
 
         Shards that have not been stored before come first: if the process ends in between, each target is still in its
@@ -176,20 +177,20 @@ class TargetMemories:
         used = {known.number(target) for target in known.by_target} | {each for each in read if read[each] is not None}
         for number in sorted(used & set(range(known.count)), key=lambda number: (read[number] is not None, number)):
             try:
-                is_stored = self._store.save_shard(name, number, known.shard(number), urgent=True)
+                is_stored = self._store.save(name, known.shard(number), number, known.count, urgent=True)
             except ShardTooLargeError as error:
                 raise MemoryUnavailableError(self._too_large(name, error)) from error
             if not is_stored:
                 raise MemoryUnavailableError("its memory is being written in another number of shards")
 
-    def _load_shard(self, name: str, number: int, read_until: float) -> StoredShard | None:
+    def _load_shard(self, name: str, number: int, read_until: float) -> StoredMemory | None:
         if self._clock() >= read_until:
             raise MemoryUnavailableError("its memory has not been read yet: reading memories takes too long")
-        return self._store.load_shard(name, number)
+        return self._store.load(name, number)
 
-    def _save_shard(self, name: str, number: int, shard: StoredShard) -> bool:
+    def _save_shard(self, name: str, number: int, memory: Memory, count: int) -> bool:
         try:
-            is_saved = self._store.save_shard(name, number, shard, urgent=False)
+            is_saved = self._store.save(name, memory, number, count, urgent=False)
         except ShardTooLargeError as error:
             self._too_large(name, error)
             return False

@@ -13,7 +13,7 @@ from recommender.commands.main import main
 from recommender.decisions.memory import Memory
 from recommender.decisions.record import TargetReference
 from recommender.running.memory.memory_document import encode_memory, encode_shard
-from recommender.running.memory.store_protocol import StoredShard, memory_object_name, stored_name
+from recommender.running.memory.store_protocol import memory_object_name, stored_name
 from tests.recommender.commands.doctor.installation import (
     COREDNS,
     DRIVEN,
@@ -257,7 +257,7 @@ def test_a_memory_must_load(
     ("content", "status", "message"),
     [
         (None, OK, "nothing is stored yet"),
-        (encode_shard("web", StoredShard(1, Memory(by_target={WEB: MEMORY}))), OK, "the last values of 1 target"),
+        (encode_shard("web", Memory(by_target={WEB: MEMORY}), 1), OK, "the last values of 1 target"),
         (b"{}", WARNING, "cool-downs and holds are lost"),
     ],
     ids=["none", "one target", "damaged"],

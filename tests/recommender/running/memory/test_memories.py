@@ -36,21 +36,23 @@ class Store(ProcessMemoryStore):
     def __post_init__(self) -> None:
         super().__init__()
 
-    def load(self, name: str) -> StoredMemory | None:
+    def load(self, name: str, shard: int | None = None) -> StoredMemory | None:
+        assert shard is None
         self.read.append(name)
         if name in self.hanging:
             self.now += 5.0
             raise MemoryUnavailableError("no answer")
-        return StoredMemory(FIRST, self.is_current)
+        return StoredMemory(FIRST, is_current=self.is_current)
 
-    def save(self, name: str, memory: Memory, *, urgent: bool) -> bool:
-        del name
+    def save(self, name: str, memory: Memory, shard: int | None = None, shards: int = 0, *, urgent: bool) -> bool:
+        del name, shard, shards
         if urgent:
             self.on_urgent()
         self.saved.append(memory)
         return True
 
-    def needs_load(self, name: str) -> bool:
+    def needs_load(self, name: str, shard: int | None = None) -> bool:
+        del shard
         return name in self.hanging
 
 

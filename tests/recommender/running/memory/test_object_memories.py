@@ -10,7 +10,7 @@ from recommender.configuration.objects.object_settings import OBJECTS_MEMORY, OB
 from recommender.decisions.memory import LastValue, Memory
 from recommender.decisions.record import TargetReference
 from recommender.running.memory.memories import Memories
-from recommender.running.memory.store_protocol import MemoryUnavailableError, ProcessMemoryStore, StoredShard
+from recommender.running.memory.store_protocol import MemoryUnavailableError, ProcessMemoryStore, StoredMemory
 
 WEB: Final = TargetReference("apps/v1", "Deployment", "shop", "web")
 API: Final = TargetReference("apps/v1", "Deployment", "shop", "api")
@@ -41,7 +41,7 @@ class Clocked:
 
 def stored(store: ProcessMemoryStore) -> set[str]:
     """Return the objects and targets that are stored."""
-    shards = [store.load_shard(OBJECTS_MEMORY, number) for number in range(OBJECTS_SHARDS)]
+    shards = [store.load(OBJECTS_MEMORY, number) for number in range(OBJECTS_SHARDS)]
     return {f"{key.namespace}/{key.name}" for shard in shards if shard is not None for key in shard.memory.by_target}
 
 
@@ -84,9 +84,9 @@ def test_an_unreadable_shard_is_read_once_per_poll() -> None:
     class Unavailable(ProcessMemoryStore):
         reads = 0
 
-        def load_shard(self, name: str, number: int) -> StoredShard | None:
+        def load(self, name: str, shard: int | None = None) -> StoredMemory | None:
             self.reads += 1
-            raise MemoryUnavailableError(f"{name} {number}")
+            raise MemoryUnavailableError(f"{name} {shard}")
 
     store = Unavailable()
     memories = Memories(store)

@@ -19,7 +19,7 @@ from recommender.kinds.predictive.policy.memory import PolicyMemory, ReconnectMe
 from recommender.running.memory.config_map_store import MOST_SHARD_BYTES, ConfigMapMemoryStore
 from recommender.running.memory.folder_store import FolderMemoryStore
 from recommender.running.memory.memory_document import encode_shard
-from recommender.running.memory.store_protocol import MemoryUnavailableError, ProcessMemoryStore, StoredShard
+from recommender.running.memory.store_protocol import MemoryUnavailableError, ProcessMemoryStore
 from recommender.running.memory.target_memories import SHARDS_A_POLL, TargetMemories
 from tests.support.apiserver_kinds import CONFIG_MAPS
 from tests.support.apiserver_objects import Direct, ObjectStore
@@ -131,7 +131,7 @@ def test_a_crash_while_the_number_of_shards_changes_loses_nothing(before: int, a
     assert sum(document.count(b'"namespace"') for document in current) == len(memory.by_target)
 
 
-OF_MANY = base64.b64encode(encode_shard("chat", StoredShard(10**9, Memory()))).decode()
+OF_MANY = base64.b64encode(encode_shard("chat", Memory(), 10**9)).decode()
 """A shard that somebody has written, and that claims to be one of more shards than are possible."""
 
 
@@ -191,13 +191,13 @@ def test_shards_that_take_too_long_to_read_are_read_with_the_next_polls() -> Non
     for _ in range(5):
         world.poll(first, store, memories(1000))
     second = TargetMemories(store, lambda: world.now)
-    store_load = store.load_shard
+    store_load = store.load
 
-    def slow(name: str, number: int) -> object:
+    def slow(name: str, shard: int) -> object:
         world.now += 0.1
-        return store_load(name, number)
+        return store_load(name, shard)
 
-    store.load_shard = slow  # type: ignore[method-assign, assignment]
+    store.load = slow  # type: ignore[method-assign, assignment]
     with pytest.raises(MemoryUnavailableError):
         second.load("chat", SHARDS, world.now + 2.0)
     assert second.load("chat", SHARDS, world.now + 5.0) == memories(1000)

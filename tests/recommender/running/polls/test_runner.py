@@ -25,7 +25,7 @@ from recommender.kinds.proportional.parameters import ProportionalSettings
 from recommender.running.inputs.input_gathering import Gatherer, InputSources, LookUps, LookUpThreads
 from recommender.running.inputs.poll_plan import plan_of
 from recommender.running.memory.memories import Memories
-from recommender.running.memory.store_protocol import MemoryUnavailableError, StoredMemory, StoredShard
+from recommender.running.memory.store_protocol import MemoryUnavailableError, StoredMemory
 from recommender.running.polls.poll_decisions import PollDecisions
 from recommender.running.polls.runner import Latest, Runner, RunnerServices
 
@@ -117,32 +117,22 @@ class World:
 
     # As memory store
 
-    def load(self, name: str) -> StoredMemory | None:
+    def load(self, name: str, shard: int | None = None) -> StoredMemory | None:
         if name in self.unavailable:
             raise MemoryUnavailableError(f"the memory of {name} cannot be read")
         found = self.memories.get(name)
+        if shard is not None:
+            return StoredMemory(found or Memory(), shards=1)
         return None if found is None else StoredMemory(found)
 
-    def save(self, name: str, memory: Memory, *, urgent: bool) -> bool:
-        del urgent
+    def save(self, name: str, memory: Memory, shard: int | None = None, shards: int = 0, *, urgent: bool) -> bool:
+        del shard, shards, urgent
         self.saved.append((name, memory))
         return True
 
-    def needs_load(self, name: str) -> bool:
+    def needs_load(self, name: str, shard: int | None = None) -> bool:
+        del shard
         return name in self.unavailable
-
-    def load_shard(self, name: str, number: int) -> StoredShard | None:
-        del number
-        found = self.load(name)
-        return StoredShard(1, Memory() if found is None else found.memory)
-
-    def save_shard(self, name: str, number: int, shard: StoredShard, *, urgent: bool) -> bool:
-        del number
-        return self.save(name, shard.memory, urgent=urgent)
-
-    def shard_needs_load(self, name: str, number: int) -> bool:
-        del number
-        return self.needs_load(name)
 
     # As effects
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from recommender.decisions.record import Record, TargetReference
     from recommender.running.inputs.input_gathering import TargetInput
     from recommender.running.loads.load_needs import LoadNeed
-    from recommender.running.memory.store_protocol import StoredMemory, StoredShard
+    from recommender.running.memory.store_protocol import StoredMemory
 
 PROPORTIONAL, PREDICTIVE = "by-nodes", "by-load"
 GATE = "gate"
@@ -154,26 +154,20 @@ class Loop:
 
     # As memory store
 
-    def load(self, name: str) -> StoredMemory | None:
+    def load(self, name: str, shard: int | None = None) -> StoredMemory | None:
+        assert shard is None
         return decode_memory(name, self.stored[name]) if name in self.stored else None
 
-    def save(self, name: str, memory: Memory, *, urgent: bool) -> bool:
+    def save(self, name: str, memory: Memory, shard: int | None = None, shards: int = 0, *, urgent: bool) -> bool:
+        assert (shard, shards) == (None, 0)
         del urgent
         self.stored[name] = encode_memory(name, memory)
         return True
 
-    def needs_load(self, name: str) -> bool:
+    def needs_load(self, name: str, shard: int | None = None) -> bool:
+        assert shard is None
         del name
         return False
-
-    def load_shard(self, name: str, number: int) -> StoredShard | None:
-        raise AssertionError(f"{name} has no shard {number}")
-
-    def save_shard(self, name: str, number: int, shard: StoredShard, *, urgent: bool) -> bool:
-        raise AssertionError(f"{name} has no shard {number}: {shard} {urgent}")
-
-    def shard_needs_load(self, name: str, number: int) -> bool:
-        raise AssertionError(f"{name} has no shard {number}")
 
     # As effects
 
