@@ -38,8 +38,7 @@ def look_at_queries(configuration: Configuration, recommendation: Recommendation
     if needs.load and needs.for_each is None:
         queries.append(needs.load)
     backend = recommendation.policy.backend
-    values = QueryValues(PrometheusClient, UNPACED, QUERY_SECONDS, backend)
-    values.use(configuration.prometheus_of(backend))
+    values = QueryValues(PrometheusClient, configuration.prometheus_of(backend), UNPACED, QUERY_SECONDS, backend)
     lines = []
     try:
         for query in queries:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.sources.prometheus.backends.data_sources import source_of
@@ -92,21 +93,14 @@ class BackendQueries:
         if used is not None and used.source == source:
             return used.values
         lacking = _LACKING if used is None else _CHANGED
-        return QueryValues(self._refuse, self._pace, self._timeout_seconds, backend, lacking)
+        return QueryValues(partial(self._connect, backend), None, self._pace, self._timeout_seconds, backend, lacking)
 
     def close(self) -> None:
         """Close the connections."""
         self.use({})
 
     def _begun(self, connection: BackendConnection) -> _Used:
-        def connect(settings: PrometheusSettings) -> PrometheusClient:
-            return self._connect(connection.name, settings)
-
-        lacking = connection.problem or NO_PROMETHEUS
-        values = QueryValues(connect, self._pace, self._timeout_seconds, connection.name, lacking)
-        values.use(None if connection.problem else connection.settings)
+        connect, lacking = partial(self._connect, connection.name), connection.problem or NO_PROMETHEUS
+        settings = None if connection.problem else connection.settings
+        values = QueryValues(connect, settings, self._pace, self._timeout_seconds, connection.name, lacking)
         return _Used(connection, connection.source, values)
-
-    @staticmethod
-    def _refuse(_settings: PrometheusSettings) -> PrometheusClient:
-        raise AssertionError("it has no settings to connect with")

@@ -25,49 +25,41 @@ _MILLISECOND = 0.001
 
 
 class QueryValues:
-    """Queries the Prometheus of the configuration in force. `value` is for any number of threads."""
+    """Queries one Prometheus. `value` is for any number of threads."""
 
     def __init__(
         self,
         connect: Callable[[PrometheusSettings], PrometheusClient],
+        settings: PrometheusSettings | None,
         pace: Pace,
         timeout_seconds: float,
         backend: str = "",
         lacking: str = NO_PROMETHEUS,
     ) -> None:
-        """`connect` returns a client; it may raise SettingsError.
+        """`connect` returns a client; it may raise SettingsError. Without settings, there is no Prometheus to query.
 
         `backend` is the name of this Prometheus in messages, if there are several. `lacking` says why there is no
         Prometheus to query.
         """
-        self._connect = connect
         self._pace = pace
         self._timeout_seconds = timeout_seconds
-        self._settings: PrometheusSettings | None = None
         self._client: PrometheusClient | None = None
         self._called = f"Prometheus {backend}" if backend else "Prometheus"
         self._reason = f"{self._called}: {lacking}" if backend else lacking
-
-    def use(self, settings: PrometheusSettings | None) -> None:
-        """Query the Prometheus of these settings from now on; None for no Prometheus."""
-        if settings == self._settings:
-            return
-        before = self._client
-        self._settings, self._client = settings, None
         if settings is not None:
             try:
-                self._client = self._connect(settings)
+                self._client = connect(settings)
             except SettingsError as error:
                 self._reason = str(error)
-        if before is not None:
-            before.close()
 
     def close(self) -> None:
         """Close the connections."""
-        self.use(None)
+        client, self._client = self._client, None
+        if client is not None:
+            client.close()
 
     def client(self) -> PrometheusClient | None:
-        """Return the client of the present Prometheus; None if there is none."""
+        """Return the client of the Prometheus; None if there is none."""
         return self._client
 
     def value(self, query: str) -> Observed[float] | Unknown:

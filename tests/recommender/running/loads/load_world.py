@@ -69,8 +69,7 @@ class LoadWorld:
         self.clocks = clocks or Clocks()
         self.ranges: list[tuple[float, float]] = []
         self.registry = CollectorRegistry()
-        self.queries = QueryValues(self._counting_client, UNPACED, 5.0)
-        self.queries.use(PrometheusSettings(url))
+        self.ask(PrometheusSettings(url))
         telemetry = LoadTelemetry(self.registry)
         self.files = LoadFiles(state / "loads")
         self.keeper = HistoryKeeper(lambda _need: self.queries.client(), self.files, telemetry, self.clocks.clock())
@@ -81,6 +80,10 @@ class LoadWorld:
             Predictor(learned_models or LearnedModels()),
             telemetry,
         )
+
+    def ask(self, prometheus: PrometheusSettings) -> None:
+        """Ask this Prometheus from now on."""
+        self.queries = QueryValues(self._counting_client, prometheus, UNPACED, 5.0)
 
     def _counting_client(self, settings: PrometheusSettings) -> PrometheusClient:
         client = CountingClient(settings)

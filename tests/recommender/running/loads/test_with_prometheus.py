@@ -92,7 +92,7 @@ def test_the_loads_of_another_cluster_are_neither_seen_nor_downloaded(
 ) -> None:
     world = made(prometheus.url, Clocks(now))
     narrowed = PrometheusSettings(prometheus.url, matchers=Matchers.read('deployment="web"'))
-    world.queries.use(narrowed)
+    world.ask(narrowed)
     begun(world, for_each=FOR_EACH, history_seconds=SPAN_SECONDS)
 
     (history,) = world.keeper.all()

@@ -112,8 +112,7 @@ def ask() -> Iterator[Callable[..., QueryValues]]:
     made: list[QueryValues] = []
 
     def asking(url: str) -> QueryValues:
-        values = QueryValues(PrometheusClient, UNPACED, 5.0)
-        values.use(PrometheusSettings(url))
+        values = QueryValues(PrometheusClient, PrometheusSettings(url), UNPACED, 5.0)
         made.append(values)
         return values
 
