@@ -47,7 +47,7 @@ from recommender.running.inputs.target_lookups import TargetLookups
 from recommender.running.memory.memories import Memories
 from recommender.running.memory.store_protocol import ProcessMemoryStore
 from recommender.running.polls.leadership import Leadership, WithoutLease
-from recommender.running.polls.runner import Effects, Latest, Runner, RunnerServices
+from recommender.running.polls.runner import Effects, Latest, Runner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -165,19 +165,17 @@ def start(
     decisions = OneDecision(memories, config_map, parts.state, parts.telemetry, parts.clock)
     writes_nothing = HistoryAlone(history)
     runner = Runner(
-        RunnerServices(
-            plan=_fixed_plan(configuration, config_map, calculate_proportional(subject)),
-            gatherer=gatherer,
-            decisions=decisions,
-            leadership=leadership,
-            memories=memories,
-            effects=writes_nothing if options.dry_run else _effects(parts, leadership, history, entry.policy.name),
-            latest=latest,
-            telemetry=parts.telemetry,
-            clock=parts.clock,
-            wake=parts.wake,
-            report_poll=partial(_note_poll, parts.state, TargetNotes()),
-        )
+        plan=_fixed_plan(configuration, config_map, calculate_proportional(subject)),
+        gatherer=gatherer,
+        decisions=decisions,
+        leadership=leadership,
+        memories=memories,
+        effects=writes_nothing if options.dry_run else _effects(parts, leadership, history, entry.policy.name),
+        latest=latest,
+        telemetry=parts.telemetry,
+        clock=parts.clock,
+        wake=parts.wake,
+        report_poll=partial(_note_poll, parts.state, TargetNotes()),
     )
     process.health.add_first_lists(watches.has_tried_lists)
     process.on_stopping(parts.wake.set)

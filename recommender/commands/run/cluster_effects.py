@@ -16,9 +16,9 @@ from recommender.running.effects.resize_effects import RequestWriters
 from recommender.running.sizes.capacity_buffer_writer import CapacityBufferAttempt
 from recommender.running.sizes.cluster_api_writer import ClusterApiAttempt
 from recommender.running.sizes.configured_removals import are_configured, removal_rules, stopped_removal
-from recommender.running.sizes.former_buffers import FormerBufferParts, FormerBuffers
+from recommender.running.sizes.former_buffers import FormerBuffers
 from recommender.running.sizes.machine_deletion import MachineDeletion
-from recommender.running.sizes.node_removals import NodeRemovals, RemovalParts
+from recommender.running.sizes.node_removals import NodeRemovals
 from recommender.running.sizes.provider_group_writer import ProviderAttempt
 from recommender.running.sizes.size_writers import SizeWriters
 from recommender.running.sizes.withdrawn_buffers import Withdrawals, buffers_of
@@ -163,30 +163,26 @@ def _size_writers(start: _WriterStart, parts: SharedServices, announcer: _Announ
 
 def _former_buffers(parts: SharedServices, writing: Writing, withdrawals: Withdrawals) -> FormerBuffers:
     return FormerBuffers(
-        FormerBufferParts(
-            objects=writing.client,
-            resolve=writing.resolve,
-            fence=writing.fence,
-            owner=writing.owner,
-            found=withdrawals.found,
-            are_configured=lambda: bool(buffers_of(parts.plan().configuration)),
-            monotonic=parts.clock.monotonic,
-        )
+        objects=writing.client,
+        resolve=writing.resolve,
+        fence=writing.fence,
+        owner=writing.owner,
+        found=withdrawals.found,
+        are_configured=lambda: bool(buffers_of(parts.plan().configuration)),
+        monotonic=parts.clock.monotonic,
     )
 
 
 def _removals(parts: SharedServices, writing: Writing, events: EventWriter) -> NodeRemovals:
     return NodeRemovals(
-        RemovalParts(
-            objects=writing.client,
-            writes=writing.objects,
-            fence=writing.fence,
-            deletion=MachineDeletion(parts.providers, parts.clock.monotonic),
-            cluster=writing.cluster,
-            is_configured=lambda: are_configured(parts.plan().configuration),
-            stopped=lambda mark: stopped_removal(mark, parts.plan().configuration),
-            rules=lambda mark: removal_rules(mark, parts.plan().configuration),
-            announce=events.add,
-            clock=parts.clock,
-        )
+        objects=writing.client,
+        writes=writing.objects,
+        fence=writing.fence,
+        deletion=MachineDeletion(parts.providers, parts.clock.monotonic),
+        cluster=writing.cluster,
+        is_configured=lambda: are_configured(parts.plan().configuration),
+        stopped=lambda mark: stopped_removal(mark, parts.plan().configuration),
+        rules=lambda mark: removal_rules(mark, parts.plan().configuration),
+        announce=events.add,
+        clock=parts.clock,
     )

@@ -39,8 +39,8 @@ from recommender.running.inputs.input_gathering import Gatherer, InputSources, L
 from recommender.running.inputs.poll_plan import Plans
 from recommender.running.objects.object_configuration import ObjectConfigurations
 from recommender.running.polls.poll_decisions import PollDecisions
-from recommender.running.polls.runner import Latest, Runner, RunnerServices
-from recommender.running.sizes.background_decisions import SizesInBackground, SizingServices
+from recommender.running.polls.runner import Latest, Runner
+from recommender.running.sizes.background_decisions import SizesInBackground
 from recommender.running.sizes.followed_needs import FollowedNeeds
 from recommender.running.sizes.plugin_hosts import PluginHosts
 from recommender.running.sizes.reported_writes import WriteResults
@@ -150,18 +150,16 @@ def _runner(
     latest: Latest,
 ) -> Runner:
     return Runner(
-        RunnerServices(
-            plan=plans.current,
-            gatherer=gatherer,
-            leadership=environment.leadership,
-            decisions=decisions,
-            memories=environment.memories,
-            effects=environment.effects,
-            latest=latest,
-            telemetry=parts.telemetry,
-            clock=parts.clock,
-            wake=parts.wake,
-        )
+        plan=plans.current,
+        gatherer=gatherer,
+        leadership=environment.leadership,
+        decisions=decisions,
+        memories=environment.memories,
+        effects=environment.effects,
+        latest=latest,
+        telemetry=parts.telemetry,
+        clock=parts.clock,
+        wake=parts.wake,
     )
 
 
@@ -179,13 +177,11 @@ def _keep_recording(recorder: ClusterRecorder, plans: Plans, context: WorkerCont
 def _sizes(settings: RunSettings, context: WorkerContext, parts: SharedServices) -> SizesInBackground:
     context.on_stop(parts.providers.close)
     return SizesInBackground(
-        SizingServices(
-            submit=DaemonThreads("cluster size", SIZE_THREADS).submit,
-            plugins=parts.providers,
-            wake=parts.wake.set,
-            measure=parts.telemetry.decided,
-            results=parts.size_writes,
-        ),
+        submit=DaemonThreads("cluster size", SIZE_THREADS).submit,
+        plugins=parts.providers,
+        wake=parts.wake.set,
+        measure=parts.telemetry.decided,
+        results=parts.size_writes,
         writes=settings.writes,
     )
 

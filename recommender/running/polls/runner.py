@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
 from recommender.configuration.changes import unchanged_names
@@ -87,9 +87,9 @@ class Latest:
         self._published(publication)
 
 
-@dataclass(frozen=True, slots=True)
-class RunnerServices:
-    """The parts of the loop."""
+@dataclass(slots=True, kw_only=True)
+class Runner:
+    """Runs polls in one thread."""
 
     plan: Callable[[], PollPlan]
     gatherer: Gatherer
@@ -104,60 +104,52 @@ class RunnerServices:
     """Set when an input has changed: a poll follows soon."""
     report_poll: Callable[[Sequence[Record]], None] = lambda _: None
     """Called with the records of each poll, or with no records while another process leads."""
-
-
-class Runner:
-    """Runs polls in one thread."""
-
-    def __init__(self, parts: RunnerServices) -> None:
-        self._parts = parts
-        self._due_targets = DueTargets()
-        self._object_targets = DueTargets(MOST_OBJECT_LOOK_UPS)
-        self._log = RecommendationLog()
-        """The last log line of each recommendation."""
-        self._decided = -math.inf
-        """When decisions were last made, by the monotonic clock."""
-        self._again = math.inf
-        """When the next decision is requested, by the wall clock; infinite if none is requested."""
+    _due_targets: DueTargets = field(default_factory=DueTargets)
+    _object_targets: DueTargets = field(default_factory=lambda: DueTargets(MOST_OBJECT_LOOK_UPS))
+    _log: RecommendationLog = field(default_factory=RecommendationLog)
+    """The last log line of each recommendation."""
+    _decided: float = -math.inf
+    """When decisions were last made, by the monotonic clock."""
+    _again: float = math.inf
+    """When the next decision is requested, by the wall clock; infinite if none is requested."""
 
     def run(self, stop: threading.Event) -> None:
         """Poll until the process is asked to stop."""
         while not stop.is_set():
-            started = self._parts.clock.monotonic()
+            started = self.clock.monotonic()
             self.poll()
-            interval = self._parts.plan().configuration.poll_interval_seconds
+            interval = self.plan().configuration.poll_interval_seconds
             self._sleep(stop, self._next_poll(started + interval))
 
     def poll(self) -> None:
         """Decide everything once, if this process leads."""
-        parts = self._parts
         self._again = math.inf
-        if not parts.leadership.is_leader():
+        if not self.leadership.is_leader():
             self._follow()
             return
-        started = parts.clock.monotonic()
-        plan = parts.plan()
+        started = self.clock.monotonic()
+        plan = self.plan()
         seconds = min(GATHER_SECONDS, plan.configuration.poll_interval_seconds)
-        inputs = parts.gatherer.gather(self._look_ups(plan), seconds)
-        now = parts.clock.wall()
+        inputs = self.gatherer.gather(self._look_ups(plan), seconds)
+        now = self.clock.wall()
         inputs = self._with_last_states(plan, inputs, now)
-        self._decided = parts.clock.monotonic()
-        decided = parts.decisions.decided(plan, inputs, now)
-        unchanged = unchanged_names(plan.configuration, parts.plan().configuration)
+        self._decided = self.clock.monotonic()
+        decided = self.decisions.decided(plan, inputs, now)
+        unchanged = unchanged_names(plan.configuration, self.plan().configuration)
         if unchanged is None:
             # The next poll follows at once; a target that is no longer listed must not be scaled by this one.
             return
         decided = [each for each in decided if each.name in unchanged]
         # The leadership may have ended while inputs were gathered.
-        if not parts.leadership.is_leader():
+        if not self.leadership.is_leader():
             self._follow()
             return
         self._again = next_decision_at(decided)
         records = self._carried_out(plan.configuration, decided, now)
         self._log.changes(records)
         failures = sum(record.status is Status.ERROR for record in records)
-        parts.telemetry.polled(parts.clock.monotonic() - started, failures)
-        parts.report_poll(records)
+        self.telemetry.polled(self.clock.monotonic() - started, failures)
+        self.report_poll(records)
 
     def _with_last_states(self, plan: PollPlan, inputs: Inputs, now: float) -> Inputs:
         """Return the inputs together with the last state of targets that were not looked up in this poll."""
@@ -167,16 +159,15 @@ class Runner:
 
     def _carried_out(self, configuration: Configuration, decided: Sequence[Decided], now: float) -> Sequence[Record]:
         """Publish the decisions, store their memory and start their writes; return all records, including refusals."""
-        parts = self._parts
         decisions = [decision for each in decided for decision in each.decisions]
         records = (
             *(decision.record for decision in decisions),
             *(refused_record(refused, now) for refused in configuration.refused),
         )
-        parts.latest.publish(
+        self.latest.publish(
             Publication(
                 leads=True,
-                leader=parts.leadership.holder(),
+                leader=self.leadership.holder(),
                 time=now,
                 valid_until=now + _valid_seconds(configuration),
                 records=records,
@@ -184,19 +175,18 @@ class Runner:
         )
         for each in decided:
             if each.memory is not None:
-                parts.memories.remember(each.name, each.memory)
-        parts.memories.keep_objects(configuration.object_names)
+                self.memories.remember(each.name, each.memory)
+        self.memories.keep_objects(configuration.object_names)
         scaling = {each.policy.name for each in configuration.recommendations if _scales(each)}
         self._due_targets.decided(record for record in records if record.name in scaling)
         self._object_targets.sized(records)
-        parts.effects.act(configuration, decisions, now)
+        self.effects.act(configuration, decisions, now)
         return records
 
     def _next_poll(self, interval_ends: float) -> float:
         """Return the time of the next poll if nothing changes; like `interval_ends`, by the monotonic clock."""
-        clock = self._parts.clock
-        now = clock.monotonic()
-        return now + seconds_to_next_poll(interval_ends - now, self._again - clock.wall(), now - self._decided)
+        now = self.clock.monotonic()
+        return now + seconds_to_next_poll(interval_ends - now, self._again - self.clock.wall(), now - self._decided)
 
     def _look_ups(self, plan: PollPlan) -> LookUps:
         """Return the look-ups of this poll, which include only some targets if `forEach` or objects have many."""
@@ -206,24 +196,24 @@ class Runner:
 
     def _follow(self) -> None:
         """Publish that another process leads, and forget everything that the other process will change."""
-        self._parts.effects.stand_down()
-        self._parts.memories.forget()
-        self._parts.decisions.forget()
+        self.effects.stand_down()
+        self.memories.forget()
+        self.decisions.forget()
         self._log.forget()
-        self._parts.latest.publish(Publication(leader=self._parts.leadership.holder()))
+        self.latest.publish(Publication(leader=self.leadership.holder()))
         # Failures from the time when this process led are now the concern of the new leader.
-        self._parts.report_poll(())
+        self.report_poll(())
 
     def _sleep(self, stop: threading.Event, until: float) -> None:
         """Wait for the next poll: until its time, or for a second after a change."""
         while not stop.is_set():
-            left = until - self._parts.clock.monotonic()
+            left = until - self.clock.monotonic()
             if left <= 0:
                 return
             # Each wait takes only a part of the time, so that a stop is noticed as well.
-            if self._parts.wake.wait(min(left, _STOP_NOTICED_SECONDS)):
-                stop.wait(min(COLLECT_SECONDS, max(0.0, until - self._parts.clock.monotonic())))
-                self._parts.wake.clear()
+            if self.wake.wait(min(left, _STOP_NOTICED_SECONDS)):
+                stop.wait(min(COLLECT_SECONDS, max(0.0, until - self.clock.monotonic())))
+                self.wake.clear()
                 return
 
 

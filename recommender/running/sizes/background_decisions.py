@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -126,9 +126,9 @@ class _State:
     """The time for which the last decision requested its repetition, in seconds since the Unix epoch."""
 
 
-@dataclass(frozen=True, slots=True)
-class SizingServices:
-    """The parts that decisions in other threads use."""
+@dataclass(slots=True, kw_only=True)
+class SizesInBackground:
+    """Makes cluster size decisions in other threads."""
 
     submit: Submit
     """Runs work on another thread."""
@@ -139,31 +139,13 @@ class SizingServices:
     """Records how long the decision of a recommendation took, from any thread."""
     results: WriteResults
     """The results of writing sizes."""
-
-
-class SizesInBackground:
-    """Makes cluster size decisions in other threads."""
-
-    def __init__(
-        self,
-        parts: SizingServices,
-        *,
-        writes: bool,
-        wait_seconds: float = WAIT_SECONDS,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        """Start no work yet; `writes` says whether this process writes sizes."""
-        self._submit = parts.submit
-        self._plugins = parts.plugins
-        self._wake = parts.wake
-        self._measure = parts.measure
-        self._results = parts.results
-        self._writes = writes
-        self._wait_seconds = wait_seconds
-        self._clock = clock
-        self._states: dict[str, _State] = {}
-        self._began: float | None = None
-        """When this process made its first decision as the leader, in seconds since the Unix epoch."""
+    writes: bool
+    """Whether this process writes sizes."""
+    wait_seconds: float = WAIT_SECONDS
+    clock: Callable[[], float] = time.monotonic
+    _states: dict[str, _State] = field(default_factory=dict)
+    _began: float | None = None
+    """When this process made its first decision as the leader, in seconds since the Unix epoch."""
 
     def decided(
         self, recommendation: Recommendation, calculate: Calculate, inputs: Inputs, memory: Memory, now: float
@@ -174,9 +156,9 @@ class SizesInBackground:
         late = self._finished_decision(state, recommendation, memory, now)
         if late is not None:
             return late
-        if state.work is None and self._clock() >= state.rests_until:
+        if state.work is None and self.clock() >= state.rests_until:
             self._begin(state, recommendation, calculate, inputs, memory, now)
-        if state.work is not None and state.work.done.wait(self._wait_seconds):
+        if state.work is not None and state.work.done.wait(self.wait_seconds):
             found = self._finished_decision(state, recommendation, memory, now)
             if found is not None:
                 state.rests_until = 0.0
@@ -188,19 +170,19 @@ class SizesInBackground:
     def keep(self, recommendations: Collection[str]) -> None:
         """Drop what belongs to other recommendations; their decisions under way end without an effect."""
         self._states = {name: state for name, state in self._states.items() if name in recommendations}
-        self._plugins.keep(recommendations)
+        self.plugins.keep(recommendations)
 
     def forget(self) -> None:
         """Drop everything; decisions under way end without an effect."""
         self._states = {}
         self._began = None
-        self._results.clear()
+        self.results.clear()
 
     def _after_rest(self, state: _State, now: float) -> float | None:
         """Return when a requested repetition may begin; None during a decision, whose end wakes the loop."""
         if state.work is not None or state.again is None:
             return None
-        return max(state.again, now + state.rests_until - self._clock())
+        return max(state.again, now + state.rests_until - self.clock())
 
     def _begin(
         self,
@@ -211,14 +193,14 @@ class SizesInBackground:
         memory: Memory,
         now: float,
     ) -> None:
-        writes = self._results.of(recommendation.policy.name)
+        writes = self.results.of(recommendation.policy.name)
         work = _Work(recommendation, calculate, memory, threading.Event(), writes, now)
-        self._submit(partial(self._run, work, inputs, now, state.answer))
+        self.submit(partial(self._run, work, inputs, now, state.answer))
         # Only now: if no thread can be started, the next poll has to try again.
         state.work = work
 
     def _run(self, work: _Work, inputs: Inputs, now: float, answer: ClusterSizeAnswer | None) -> None:
-        started, policy = self._clock(), work.recommendation.policy
+        started, policy = self.clock(), work.recommendation.policy
         try:
             work.decision = supervised(
                 policy,
@@ -226,15 +208,15 @@ class SizesInBackground:
                 partial(failed_decision, policy, work.memory, now, Inputs()),
             )
         finally:
-            work.seconds = self._clock() - started
+            work.seconds = self.clock() - started
             work.done.set()
-        self._measure(policy.name, work.seconds)
-        if work.seconds > self._wait_seconds:
-            self._wake()
+        self.measure(policy.name, work.seconds)
+        if work.seconds > self.wait_seconds:
+            self.wake()
 
     def _decision(self, work: _Work, inputs: Inputs, now: float, answer: ClusterSizeAnswer | None) -> Decision:
-        providers = providers_of(self._plugins, work.recommendation, inputs.cluster)
-        writes_sizes = self._writes and Output.SCALE in work.recommendation.policy.outputs
+        providers = providers_of(self.plugins, work.recommendation, inputs.cluster)
+        writes_sizes = self.writes and Output.SCALE in work.recommendation.policy.outputs
         facts = SizeFacts(
             waits=True,
             writes_sizes=writes_sizes,
@@ -257,14 +239,14 @@ class SizesInBackground:
         if work is None or not work.done.is_set():
             return None
         state.work = None
-        state.rests_until = self._clock() + work.seconds
+        state.rests_until = self.clock() + work.seconds
         if work.decision is None or work.recommendation != recommendation or work.memory is not memory:
             return None
         if now - work.began - work.seconds > recommendation.policy.stale_after_seconds:
             return None
         record = work.decision.record
         if work.decision.writes is not None:
-            self._results.drop(recommendation.policy.name, work.writes)
+            self.results.drop(recommendation.policy.name, work.writes)
         state.last = record
         state.again = work.decision.decide_again
         if record.status is not Status.STALE and (found := answer_of(record)) is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.objects.resources import UnknownResourceError
@@ -35,9 +35,9 @@ _RETRY_SECONDS: Final = 30.0
 """How long a leader waits after a failure."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FormerBufferParts:
-    """The parts that the search for buffers uses."""
+@dataclass(slots=True, kw_only=True)
+class FormerBuffers:
+    """Looks for the buffers when this process begins to lead, and every ten minutes while it leads."""
 
     objects: Lists
     resolve: ResolveResource
@@ -49,16 +49,9 @@ class FormerBufferParts:
     are_configured: Callable[[], bool]
     """Returns whether the configuration in force sizes any buffer; a missing right is logged only then."""
     monotonic: Callable[[], float]
-
-
-class FormerBuffers:
-    """Looks for the buffers when this process begins to lead, and every ten minutes while it leads."""
-
-    def __init__(self, parts: FormerBufferParts) -> None:
-        self._parts = parts
-        self._states = StateLog(_log)
-        self._looks_at: float | None = None
-        """When the next look is due; infinite if lists are forbidden, and None while another process leads."""
+    _states: StateLog = field(default_factory=lambda: StateLog(_log))
+    _looks_at: float | None = None
+    """When the next look is due; infinite if lists are forbidden, and None while another process leads."""
 
     def run(self, stop: threading.Event) -> None:
         """Look until `stop` is set."""
@@ -67,20 +60,20 @@ class FormerBuffers:
 
     def step(self) -> None:
         """Look if this process leads and a look is due."""
-        parts, now = self._parts, self._parts.monotonic()
-        if not parts.fence.permit(parts.fence.seconds):
+        now = self.monotonic()
+        if not self.fence.permit(self.fence.seconds):
             self._looks_at = None
             return
         if self._looks_at is not None and now < self._looks_at:
             return
         self._looks_at = now + LOOK_SECONDS
         try:
-            parts.found(self._listed())
+            self.found(self._listed())
         except UnknownResourceError:
             return
         except ForbiddenError as error:
             self._looks_at = math.inf
-            if parts.are_configured():
+            if self.are_configured():
                 what = "CapacityBuffers that an earlier configuration sized are not looked for"
                 self._states.failed("list", f"{what}: {error}", level=logging.INFO)
         except KubernetesError as error:
@@ -90,13 +83,13 @@ class FormerBuffers:
             self._states.recovered("list", "CapacityBuffers are listed again")
 
     def _listed(self) -> dict[BufferSettings, str]:
-        served = self._parts.resolve("autoscaling.x-k8s.io", "CapacityBuffer")
+        served = self.resolve("autoscaling.x-k8s.io", "CapacityBuffer")
         path = f"/apis/{served.api_version}/{served.plural}"
         found = {}
-        document = self._parts.objects.get(path, seconds=READ_SECONDS).document
+        document = self.objects.get(path, seconds=READ_SECONDS).document
         for one in items_of_list(path, document, served.kind, served.api_version):
             annotations = texts(one, "metadata", "annotations")
-            name = recommendation_of(annotations.get(SIZED_BY, ""), self._parts.owner)
+            name = recommendation_of(annotations.get(SIZED_BY, ""), self.owner)
             if name and FORMER_REPLICAS in annotations:
                 found[BufferSettings(text(one, "metadata", "namespace"), text(one, "metadata", "name"))] = name
         return found

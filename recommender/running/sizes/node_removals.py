@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
@@ -79,9 +79,9 @@ class BeginsRemovals(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RemovalParts:
-    """The clients and limits of removals."""
+@dataclass(slots=True, kw_only=True)
+class NodeRemovals:
+    """Carries removals out. `begin` may be called from any thread."""
 
     objects: ListsAndCreates
     writes: Replaces
@@ -97,29 +97,21 @@ class RemovalParts:
     """Returns whether the configuration in force removes nodes at all."""
     announce: Callable[[TargetEvent], None]
     clock: Clock
-
-
-class NodeRemovals:
-    """Carries removals out. `begin` may be called from any thread."""
-
-    def __init__(self, parts: RemovalParts) -> None:
-        """Take the clients and limits, and begin no removal yet."""
-        self._parts = parts
-        self._states = StateLog(_log)
-        self._evicts_at: dict[str, float] = {}
-        """When refused evictions of a node are tried again, by the monotonic clock."""
-        self._delays = DeletionDelays()
-        self._whole = WholeRemovals()
-        self._marks: Mapping[str, RemovalMark] = {}
-        """The marks of all nodes in the last state of the cluster, by node."""
-        self._deleted: set[str] = set()
-        """The nodes whose deletion this process has requested."""
+    _states: StateLog = field(default_factory=lambda: StateLog(_log))
+    _evicts_at: dict[str, float] = field(default_factory=dict)
+    """When refused evictions of a node are tried again, by the monotonic clock."""
+    _delays: DeletionDelays = field(default_factory=DeletionDelays)
+    _whole: WholeRemovals = field(default_factory=WholeRemovals)
+    _marks: Mapping[str, RemovalMark] = field(default_factory=dict)
+    """The marks of all nodes in the last state of the cluster, by node."""
+    _deleted: set[str] = field(default_factory=set)
+    """The nodes whose deletion this process has requested."""
 
     def begin(self, found: ScaleOutcome, removal: NodeRemoval, terms: SendingTerms) -> ScaleOutcome:
         """Cordon, taint and mark a node, unless it is marked already."""
         wish, path = found.wish, _path(removal.node)
         try:
-            node = self._parts.objects.get(path, seconds=READ_SECONDS).document
+            node = self.objects.get(path, seconds=READ_SECONDS).document
         except KubernetesError as error:
             return failed(replace(found, result=ScaleResult.ERROR), error)
         refusal = reason_to_stay(node)
@@ -132,23 +124,23 @@ class NodeRemovals:
             recommendation=wish.recommendation,
             provider=wish.target.namespace,
             group=wish.target.name,
-            since=self._parts.clock.wall(),
+            since=self.clock.wall(),
             cordoned=not is_cordoned(node),
             whole=removal.whole,
         )
-        return sent(found, terms, lambda fence: self._parts.writes.replace(path, marked(node, mark), fence))
+        return sent(found, terms, lambda fence: self.writes.replace(path, marked(node, mark), fence))
 
     def run(self, stop: threading.Event) -> None:
         """Continue all removals until `stop` is set."""
         for number in itertools.count():
             if stop.wait(_STEP_SECONDS):
                 return
-            if self._parts.is_configured() or number % _LEFT_OVER_STEPS == 0:
+            if self.is_configured() or number % _LEFT_OVER_STEPS == 0:
                 self.step()
 
     def step(self) -> None:
         """Advance each removal by one step, if this process may write."""
-        known = self._parts.cluster().nodes
+        known = self.cluster().nodes
         nodes = known.value if isinstance(known, Observed) else ()
         names = [node.name for node in nodes if REMOVAL in node.annotations]
         self._evicts_at = {name: at for name, at in self._evicts_at.items() if name in names}
@@ -172,43 +164,43 @@ class NodeRemovals:
                 self._states.failed(name, f"the removal of the node waits: {error}{remedy}", node=name)
 
     def _advance(self, name: str) -> None:
-        node = self._parts.objects.get(_path(name), seconds=READ_SECONDS).document
+        node = self.objects.get(_path(name), seconds=READ_SECONDS).document
         mark = mark_of(node)
         if mark is None:
             if REMOVAL in (node["metadata"].get("annotations") or {}):
                 self._roll_back(node, f"its annotation {REMOVAL} cannot be read")
             return
-        now = self._parts.clock.wall()
+        now = self.clock.wall()
         stored, mark = mark, without_future(mark, now)
         if mark != stored:
-            node = self._parts.writes.replace(_path(name), marked(node, mark), self._parts.fence)
+            node = self.writes.replace(_path(name), marked(node, mark), self.fence)
         if mark.deleting_since is not None:
             self._follow(node, mark)
             return
         pods = self._pods(name)
-        obstacle = self._parts.stopped(mark) or obstacle_to(pods, self._parts.rules(mark))
+        obstacle = self.stopped(mark) or obstacle_to(pods, self.rules(mark))
         left = pods_to_evict(pods)
         waited = now - mark.since
         is_ready = (
-            not left and waited >= SETTLE_SECONDS and not self._delays.is_delayed(node, self._parts.clock.monotonic())
+            not left and waited >= SETTLE_SECONDS and not self._delays.is_delayed(node, self.clock.monotonic())
         )
         self._whole.note(name, is_drained=is_ready and not obstacle)
         obstacle = obstacle or self._whole.obstacle(mark, now)
         if obstacle:
             self._roll_back(node, obstacle)
         elif left:
-            if self._parts.clock.monotonic() >= self._evicts_at.get(name, 0.0):
+            if self.clock.monotonic() >= self._evicts_at.get(name, 0.0):
                 self._evict(node, left, waited)
         elif is_ready and not self._whole.waits(mark):
             self._delete(node, mark)
 
     def _may_write(self) -> bool:
-        return self._parts.fence.permit(self._parts.fence.seconds)
+        return self.fence.permit(self.fence.seconds)
 
     def _pods(self, node: str) -> tuple[Mapping[str, Any], ...]:
         """Return the pods of a node. Pods of other nodes are never evicted, whatever the server returns."""
         query = {"fieldSelector": f"spec.nodeName={node}"}
-        document = self._parts.objects.get(_PODS, query, seconds=READ_SECONDS).document
+        document = self.objects.get(_PODS, query, seconds=READ_SECONDS).document
         return tuple(pod for pod in items_of_list(_PODS, document, "Pod") if text(pod, "spec", "nodeName") == node)
 
     def _evict(self, node: dict[str, Any], pods: tuple[EvictedPod, ...], waited: float) -> None:
@@ -221,7 +213,7 @@ class NodeRemovals:
             if not pod.is_terminating and (why := self._refused_eviction(pod)):
                 refusals.append(why)
         if refusals:
-            self._evicts_at[text(node, "metadata", "name")] = self._parts.clock.monotonic() + _RETRY_SECONDS
+            self._evicts_at[text(node, "metadata", "name")] = self.clock.monotonic() + _RETRY_SECONDS
         if refusals and waited > EVICTION_SECONDS:
             self._roll_back(node, f"not all pods could be evicted within {EVICTION_SECONDS:.0f} s: {refusals[0]}")
         elif waited > _ENDING_SECONDS:
@@ -231,7 +223,7 @@ class NodeRemovals:
         """Evict a pod; return why the eviction was refused, or an empty string."""
         path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/eviction"
         try:
-            self._parts.objects.create(path, eviction_of(pod), seconds=READ_SECONDS)
+            self.objects.create(path, eviction_of(pod), seconds=READ_SECONDS)
         except NotFoundError:
             return ""
         except KubernetesError as error:
@@ -241,10 +233,10 @@ class NodeRemovals:
 
     def _delete(self, node: dict[str, Any], mark: RemovalMark) -> None:
         """Let the provider delete the machine. The mark records the request first, and the call is sent only once."""
-        name, now = text(node, "metadata", "name"), self._parts.clock.wall()
+        name, now = text(node, "metadata", "name"), self.clock.wall()
         others = {other: found for other, found in self._marks.items() if other not in {name, *self._deleted}}
         unseen = deletions_since(now - UNCERTAIN_SECONDS, mark, others.values())
-        problem = self._parts.deletion.problem_of(node, mark, unseen)
+        problem = self.deletion.problem_of(node, mark, unseen)
         if problem.waits:
             self._states.failed(name, f"the removal of the node waits: {problem.message}", node=name)
             if now - mark.since > _ENDING_SECONDS:
@@ -255,8 +247,8 @@ class NodeRemovals:
             return
         self._deleted.add(name)
         begun = msgspec.structs.replace(mark, deleting_since=now)
-        node = self._parts.writes.replace(_path(name), marked(node, begun), self._parts.fence)
-        problem = self._parts.deletion.delete(node, begun)
+        node = self.writes.replace(_path(name), marked(node, begun), self.fence)
+        problem = self.deletion.delete(node, begun)
         if problem.waits:
             self._states.failed(name, f"the end of the node's deletion is not known: {problem.message}", node=name)
         elif problem.message:
@@ -266,27 +258,27 @@ class NodeRemovals:
 
     def _follow(self, node: dict[str, Any], mark: RemovalMark) -> None:
         """Check the outcome of a deletion that the provider was asked for. The provider is never asked again."""
-        now = self._parts.clock.wall()
-        if not mark.accepted and self._parts.deletion.is_under_way(node, mark):
+        now = self.clock.wall()
+        if not mark.accepted and self.deletion.is_under_way(node, mark):
             self._accept(node, mark)
-        elif now - (mark.deleting_since or now) > self._parts.deletion.longest_seconds(mark):
+        elif now - (mark.deleting_since or now) > self.deletion.longest_seconds(mark):
             self._roll_back(node, "its machine was to be deleted, and is still there")
 
     def _accept(self, node: dict[str, Any], mark: RemovalMark) -> None:
         name = text(node, "metadata", "name")
         self._states.recovered(name, "the removal of the node goes on", node=name)
         message = f"recommendation {mark.recommendation}: node {name} of {mark.group} is deleted"
-        self._parts.announce(_event(node, "NodeRemoved", message))
+        self.announce(_event(node, "NodeRemoved", message))
         accepted = msgspec.structs.replace(mark, accepted=True)
-        self._parts.writes.replace(_path(name), marked(node, accepted), self._parts.fence)
+        self.writes.replace(_path(name), marked(node, accepted), self.fence)
 
     def _roll_back(self, node: dict[str, Any], reason: str) -> None:
         """Make the node usable again, and report the reason in the log and in an event."""
         name = text(node, "metadata", "name")
-        self._parts.writes.replace(_path(name), unmarked(node, self._parts.clock.wall()), self._parts.fence)
+        self.writes.replace(_path(name), unmarked(node, self.clock.wall()), self.fence)
         self._states.failed(name, f"the node is not removed, and takes pods again: {reason}", node=name)
         message = f"the node is not removed, and takes pods again: {reason}"
-        self._parts.announce(replace(_event(node, "RemovalFailed", message), is_warning=True))
+        self.announce(replace(_event(node, "RemovalFailed", message), is_warning=True))
 
 
 def _event(node: Mapping[str, Any], reason: str, message: str) -> TargetEvent:

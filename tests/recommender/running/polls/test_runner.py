@@ -27,7 +27,7 @@ from recommender.running.inputs.poll_plan import plan_of
 from recommender.running.memory.memories import Memories
 from recommender.running.memory.store_protocol import MemoryUnavailableError, StoredMemory
 from recommender.running.polls.poll_decisions import PollDecisions
-from recommender.running.polls.runner import Latest, Runner, RunnerServices
+from recommender.running.polls.runner import Latest, Runner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -180,7 +180,7 @@ class World:
         nothing = InputSources(cluster, lambda _: None, lambda *_: None, targets)  # type: ignore[arg-type, return-value]
         latest, at_once = Latest(), LookUpThreads(lambda work: work(), lambda work: work())
         memories, clock = Memories(self), Clock(wall=lambda: self.now)
-        parts = RunnerServices(
+        runner = Runner(
             plan=self.plan,
             gatherer=_WithLoads(Gatherer(nothing, at_once, at_once), self.loads),  # type: ignore[arg-type]
             leadership=self,
@@ -193,7 +193,7 @@ class World:
             wake=threading.Event(),
             report_poll=lambda records: self.reported.append(len(records)),
         )
-        return Runner(parts), latest
+        return runner, latest
 
 
 @dataclass
@@ -324,7 +324,7 @@ def test_a_change_of_the_cluster_triggers_a_poll_before_the_interval_is_over() -
     world = World({"good": always(3)})
     world.on_gather = polls.release
     runner, _ = world.runner()
-    wake, stop = runner._parts.wake, threading.Event()
+    wake, stop = runner.wake, threading.Event()
     thread = threading.Thread(target=runner.run, args=(stop,), daemon=True)
     thread.start()
     assert polls.acquire(timeout=5)

@@ -21,8 +21,8 @@ from recommender.running.inputs.input_gathering import Gatherer, InputSources, L
 from recommender.running.inputs.poll_plan import plan_of
 from recommender.running.memory.memories import Memories
 from recommender.running.polls.poll_decisions import PollDecisions
-from recommender.running.polls.runner import Latest, Runner, RunnerServices
-from recommender.running.sizes.background_decisions import SizesInBackground, SizingServices
+from recommender.running.polls.runner import Latest, Runner
+from recommender.running.sizes.background_decisions import SizesInBackground
 from recommender.running.sizes.reported_writes import WriteResults
 from tests.recommender.configuration.files import entry, whole
 from tests.recommender.kinds.cluster_size.builders import pod
@@ -137,21 +137,26 @@ def decisions_during(arrivals: Sequence[float], delay: float, poll_seconds: floa
 
     nothing = InputSources(seen, lambda _: None, lambda *_: None, lambda _: {})  # type: ignore[arg-type, return-value]
     at_once, memories = LookUpThreads(lambda work: work(), lambda work: work()), Memories(world, clock.monotonic)
-    parts = SizingServices(lambda work: work(), NoPlugins(), time.wake.set, lambda *_: None, WriteResults())
-    slow = SizesInBackground(parts, writes=False, clock=clock.monotonic)
+    slow = SizesInBackground(
+        submit=lambda work: work(),
+        plugins=NoPlugins(),
+        wake=time.wake.set,
+        measure=lambda *_: None,
+        results=WriteResults(),
+        writes=False,
+        clock=clock.monotonic,
+    )
     runner = Runner(
-        RunnerServices(
-            plan=lambda: plan,
-            gatherer=Gatherer(nothing, at_once, at_once, clock.monotonic),
-            decisions=PollDecisions(memories, world, clock, slow),
-            leadership=world,
-            memories=memories,
-            effects=world,
-            latest=Latest(),
-            telemetry=world,
-            clock=clock,
-            wake=time.wake,
-        )
+        plan=lambda: plan,
+        gatherer=Gatherer(nothing, at_once, at_once, clock.monotonic),
+        decisions=PollDecisions(memories, world, clock, slow),
+        leadership=world,
+        memories=memories,
+        effects=world,
+        latest=Latest(),
+        telemetry=world,
+        clock=clock,
+        wake=time.wake,
     )
     runner.run(time.stop)
     return world

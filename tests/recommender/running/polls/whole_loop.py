@@ -18,7 +18,7 @@ from recommender.running.inputs.poll_plan import plan_of
 from recommender.running.memory.memories import Memories
 from recommender.running.memory.memory_document import decode_memory, encode_memory
 from recommender.running.polls.poll_decisions import PollDecisions
-from recommender.running.polls.runner import Latest, Runner, RunnerServices
+from recommender.running.polls.runner import Latest, Runner
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -99,7 +99,7 @@ class Loop:
         sources = InputSources(
             self._cluster, self._query, lambda *_: Observed(None, self._now.now), self._look, self._load
         )
-        parts = RunnerServices(
+        runner = Runner(
             plan=lambda: plan,
             gatherer=Gatherer(sources, at_once, at_once, clock.monotonic),
             decisions=PollDecisions(memories, self, clock),
@@ -111,7 +111,7 @@ class Loop:
             clock=clock,
             wake=threading.Event(),
         )
-        return Runner(parts), latest
+        return runner, latest
 
     @property
     def _now(self) -> Poll:

@@ -29,7 +29,7 @@ from recommender.running.inputs.target_lookups import TargetLookups
 from recommender.running.memory.config_map_store import ConfigMapMemoryStore
 from recommender.running.memory.memories import Memories
 from recommender.running.polls.poll_decisions import PollDecisions
-from recommender.running.polls.runner import Latest, Runner, RunnerServices
+from recommender.running.polls.runner import Latest, Runner
 from tests.support.apiserver_kinds import DEPLOYMENTS
 from tests.support.apiserver_objects import Direct, ObjectStore, named
 
@@ -164,18 +164,16 @@ class WritingProcess:
         self.wall = clock.wall
         self.latest = Latest()
         self._runner = Runner(
-            RunnerServices(
-                plan=lambda: self.plan,
-                gatherer=Gatherer(sources, at_once, at_once, clock.monotonic),
-                decisions=PollDecisions(memories, self, clock),
-                leadership=self,
-                memories=memories,
-                effects=ClusterEffects(self.writer, events, self),
-                latest=self.latest,
-                telemetry=self,
-                clock=clock,
-                wake=threading.Event(),
-            )
+            plan=lambda: self.plan,
+            gatherer=Gatherer(sources, at_once, at_once, clock.monotonic),
+            decisions=PollDecisions(memories, self, clock),
+            leadership=self,
+            memories=memories,
+            effects=ClusterEffects(self.writer, events, self),
+            latest=self.latest,
+            telemetry=self,
+            clock=clock,
+            wake=threading.Event(),
         )
 
     def poll(self) -> dict[str, Record]:

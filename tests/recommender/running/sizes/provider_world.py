@@ -18,7 +18,7 @@ from recommender.kinds.cluster_size.node_groups.plugin_host import PluginHost
 from recommender.outputs.scale_writer import ScaleEffects, ScaleHooks, ScaleLimits, ScaleWriter
 from recommender.outputs.wishes import NodeRemoval, Wish
 from recommender.running.sizes.machine_deletion import MachineDeletion
-from recommender.running.sizes.node_removals import NodeRemovals, RemovalParts
+from recommender.running.sizes.node_removals import NodeRemovals
 from recommender.running.sizes.provider_group_writer import ProviderAttempt
 from recommender.running.sizes.removal_marks import REMOVAL
 from tests.recommender.kinds.cluster_size.builders import node as known_node
@@ -161,18 +161,16 @@ class ProviderWorld:
         clock = Clock(lambda: self.now, lambda: self.now + self.wall_ahead)
         fence = Fence(3.0, lambda _: self.permits)
         self.removals = NodeRemovals(
-            RemovalParts(
-                objects=self.api,
-                writes=self.api,
-                fence=fence,
-                deletion=MachineDeletion(groups, clock.monotonic),
-                cluster=self.api.seen,
-                is_configured=lambda: True,
-                stopped=lambda _: self.stopped,
-                rules=lambda _: self.rules,
-                announce=self.events.append,
-                clock=clock,
-            )
+            objects=self.api,
+            writes=self.api,
+            fence=fence,
+            deletion=MachineDeletion(groups, clock.monotonic),
+            cluster=self.api.seen,
+            is_configured=lambda: True,
+            stopped=lambda _: self.stopped,
+            rules=lambda _: self.rules,
+            announce=self.events.append,
+            clock=clock,
         )
         self.writer = ScaleWriter(
             self.api,

@@ -19,7 +19,7 @@ from recommender.kinds.kind import Recommendation
 from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.wishes import Wish
 from recommender.outputs.write_attempt import ScaleOutcome
-from recommender.running.sizes.background_decisions import SizesInBackground, SizingServices
+from recommender.running.sizes.background_decisions import SizesInBackground
 from recommender.running.sizes.reported_writes import WriteResults
 from tests.recommender.kinds.cluster_size.builders import pod
 from tests.recommender.kinds.cluster_size.test_decide import NOW, POLICY, SETTINGS, cluster
@@ -59,13 +59,11 @@ class World:
         self.plugins = NoPlugins()
         self.has_threads = True
         self.sizes = SizesInBackground(
-            SizingServices(
-                self.submit,
-                self.plugins,
-                self.wake,
-                lambda *duration: self.measured.append(duration),
-                self.results,
-            ),
+            submit=self.submit,
+            plugins=self.plugins,
+            wake=self.wake,
+            measure=lambda *duration: self.measured.append(duration),
+            results=self.results,
             writes=False,
             wait_seconds=0.0,
             clock=self.clock,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, ServerError, UnknownOutcomeError
 from adapter.foundation.sources.kubernetes.writing import Fence, Reply
 from recommender.outputs.write_attempt import LONGEST_EFFECT_RATIO
-from recommender.running.sizes.former_buffers import FormerBufferParts, FormerBuffers
+from recommender.running.sizes.former_buffers import FormerBuffers
 from recommender.running.sizes.size_writers import SizeWriters
 from recommender.running.sizes.withdrawn_buffers import Withdrawals
 from tests.recommender.running.sizes.size_world import OWNER, Recording, resolve
@@ -109,7 +109,7 @@ class Buffers:
         world.withdrawals = Withdrawals()
         world.writers = SizeWriters(world.groups, world.buffers, resolve, world.withdrawals)
         world.writers.reconfigured(self.configuration)
-        parts = FormerBufferParts(
+        self.former = FormerBuffers(
             objects=ListedBuffers(self.objects, world.store),
             resolve=resolve,
             fence=Fence(2.0, lambda _seconds: world.permits),
@@ -118,7 +118,6 @@ class Buffers:
             are_configured=lambda: False,
             monotonic=lambda: world.now,
         )
-        self.former = FormerBuffers(parts)
 
     @property
     def configuration(self) -> Configuration:

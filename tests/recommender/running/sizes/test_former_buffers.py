@@ -12,7 +12,7 @@ from adapter.foundation.objects.resources import Resource, UnknownResourceError
 from adapter.foundation.sources.kubernetes.errors import ForbiddenError, ServerError
 from adapter.foundation.sources.kubernetes.writing import Fence, Reply
 from recommender.kinds.cluster_size.model.size_settings import BufferSettings
-from recommender.running.sizes.former_buffers import LOOK_SECONDS, FormerBufferParts, FormerBuffers
+from recommender.running.sizes.former_buffers import LOOK_SECONDS, FormerBuffers
 from tests.recommender.running.sizes.size_world import OWNER, resolve
 
 if TYPE_CHECKING:
@@ -34,15 +34,13 @@ class Looking:
 
     def __post_init__(self) -> None:
         self.buffers = FormerBuffers(
-            FormerBufferParts(
-                objects=self,
-                resolve=self.resolve,
-                fence=Fence(2.0, lambda _seconds: self.leads),
-                owner=OWNER,
-                found=self.found.append,
-                are_configured=lambda: self.configured,
-                monotonic=lambda: self.now,
-            )
+            objects=self,
+            resolve=self.resolve,
+            fence=Fence(2.0, lambda _seconds: self.leads),
+            owner=OWNER,
+            found=self.found.append,
+            are_configured=lambda: self.configured,
+            monotonic=lambda: self.now,
         )
 
     def get(self, path: str, query: Mapping[str, str] | None = None, *, seconds: float | None = None) -> Reply:  # noqa: ARG002 - as the protocol has it
