@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adapter.foundation.cluster.values.state import ClusterNeeds, ClusterState
-from adapter.foundation.sources.prometheus.backends.data_sources import source_of
 from recommender.decisions.policy_settings import Output
 from recommender.decisions.targets.scaled_objects import scaled_object_kinds
 from recommender.kinds.table import kind_of
@@ -100,11 +99,10 @@ def payers_of(configuration: Configuration) -> dict[AskedQuery, str]:
     The namespace is empty for an entry of the file; such entries come first.
     """
     found: dict[AskedQuery, str] = {}
-    sources = {backend: source_of(configuration.prometheus_of(backend)) for backend in ("", *configuration.backends)}
     for each in configuration.recommendations:
         backend = configuration.backend_of(each.policy.backend)
         for query in needs_of_one(each).queries:
-            found.setdefault(AskedQuery(query, backend, sources.get(backend, "")), each.policy.namespace)
+            found.setdefault(AskedQuery(query, backend, configuration.source_of(backend)), each.policy.namespace)
     return found
 
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from adapter.foundation.sources.prometheus.backends.data_sources import source_of
 from recommender.configuration.objects.object_settings import RecommendationObjectSettings
-from recommender.decisions.policy_settings import Owners
+from recommender.decisions.policy_settings import Output, Owners
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -84,6 +85,14 @@ class Configuration:
     def prometheus_of(self, backend: str) -> PrometheusSettings | None:
         """Return the settings of a backend, or None if it does not exist; an empty name means the default backend."""
         return self.backends.get(backend) if self.backend_of(backend) else self.prometheus
+
+    def source_of(self, backend: str) -> str:
+        """Return what identifies the data of a backend; empty if the backend does not exist."""
+        return source_of(self.prometheus_of(backend))
+
+    def names_with(self, output: Output) -> frozenset[str]:
+        """Return the names of the recommendations that have this output."""
+        return frozenset(each.policy.name for each in self.recommendations if output in each.policy.outputs)
 
     @property
     def problems(self) -> tuple[DocumentProblem, ...]:

@@ -72,8 +72,7 @@ def targets_scaled_by_series(
     configuration: Configuration, loads: Mapping[str, LoadInputs | Unknown]
 ) -> frozenset[TargetReference]:
     """Return the targets that series name and that should be scaled, whose present sizes a decision needs."""
-    scaling = (each.policy.name for each in configuration.recommendations if Output.SCALE in each.policy.outputs)
-    found = (loads.get(name) for name in scaling)
+    found = (loads.get(name) for name in configuration.names_with(Output.SCALE))
     return frozenset(target for load in found if isinstance(load, Mapping) for target in load if target is not None)
 
 

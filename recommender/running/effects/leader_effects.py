@@ -72,7 +72,7 @@ class ClusterEffects:
         """Begin to carry out the decisions; return at once."""
         self._acted = configuration
         records = [decision.record for decision in decisions]
-        scaling = {each.policy.name for each in configuration.recommendations if Output.SCALE in each.policy.outputs}
+        scaling = configuration.names_with(Output.SCALE)
         self._writer.retain(scaling)
         due: dict[str, list[tuple[Record, float]]] = {}
         for decision in decisions:

@@ -65,7 +65,7 @@ class RequestWriters:
 
     def act(self, writer: ScaleWriter, configuration: Configuration, decisions: Sequence[Decision]) -> None:
         """Begin to carry out the decisions; return at once."""
-        names = names_that_resize(configuration)
+        names = configuration.names_with(Output.RESIZE)
         writer.retain(names)
         wanted: dict[str, list[Wish]] = {name: [] for name in names}
         places: set[_Place] = set()
@@ -94,8 +94,3 @@ class RequestWriters:
         with self._lock:
             self._settled = {place: each for place, each in self._settled.items() if place in places}
             self._refusals = {place: each for place, each in self._refusals.items() if place in places}
-
-
-def names_that_resize(configuration: Configuration) -> set[str]:
-    """Return the names of the recommendations with the output resize."""
-    return {each.policy.name for each in configuration.recommendations if Output.RESIZE in each.policy.outputs}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from adapter.foundation.sources.prometheus.backends.data_sources import source_of
 from recommender.decisions.policy_settings import Output
 from recommender.kinds.predictive.predictive_settings import PredictiveSettings, predictive_settings
 
@@ -62,7 +61,6 @@ class LoadNeed:
 def load_needs_of(configuration: Configuration) -> frozenset[LoadNeed]:
     """Return the loads that a configuration needs."""
     policies = {each.policy.name: each.policy for each in configuration.recommendations}
-    sources = {backend: source_of(configuration.prometheus_of(backend)) for backend in ("", *configuration.backends)}
 
     def need(name: str, settings: PredictiveSettings) -> LoadNeed:
         policy = policies[name]
@@ -74,7 +72,7 @@ def load_needs_of(configuration: Configuration) -> frozenset[LoadNeed]:
             Output.METRIC in policy.outputs,
             policy.namespace,
             backend,
-            sources.get(backend, ""),
+            configuration.source_of(backend),
             policy.stale_after_seconds,
         )
 

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.decisions.inputs import Inputs
     from recommender.decisions.loop import Decision
-    from recommender.kinds.kind import Recommendation
     from recommender.running.inputs.input_gathering import Gatherer, LookUps
     from recommender.running.inputs.poll_plan import PollPlan
     from recommender.running.memory.memories import Memories
@@ -177,7 +176,7 @@ class Runner:
             if each.memory is not None:
                 self.memories.remember(each.name, each.memory)
         self.memories.keep_objects(configuration.object_names)
-        scaling = {each.policy.name for each in configuration.recommendations if _scales(each)}
+        scaling = configuration.names_with(Output.SCALE)
         self._due_targets.decided(record for record in records if record.name in scaling)
         self._object_targets.sized(records)
         self.effects.act(configuration, decisions, now)
@@ -215,10 +214,6 @@ class Runner:
                 stop.wait(min(COLLECT_SECONDS, max(0.0, until - self.clock.monotonic())))
                 self.wake.clear()
                 return
-
-
-def _scales(recommendation: Recommendation) -> bool:
-    return Output.SCALE in recommendation.policy.outputs
 
 
 def _valid_seconds(configuration: Configuration) -> float:

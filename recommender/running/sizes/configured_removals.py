@@ -18,12 +18,8 @@ if TYPE_CHECKING:
 
 def are_configured(configuration: Configuration) -> bool:
     """Return whether a recommendation removes nodes through a provider."""
-    found = cluster_size_settings(configuration.recommendations)
-    return any(
-        found[each.policy.name].node_groups.delete_nodes and Output.SCALE in each.policy.outputs
-        for each in configuration.recommendations
-        if each.policy.name in found
-    )
+    scaling, found = configuration.names_with(Output.SCALE), cluster_size_settings(configuration.recommendations)
+    return any(settings.node_groups.delete_nodes for name, settings in found.items() if name in scaling)
 
 
 def removal_rules(mark: RemovalMark, configuration: Configuration) -> ScaleDownSettings:
@@ -34,9 +30,8 @@ def removal_rules(mark: RemovalMark, configuration: Configuration) -> ScaleDownS
 
 def stopped_removal(mark: RemovalMark, configuration: Configuration) -> str:
     """Return why the configuration in force stops a removal; empty if it does not."""
-    entry = next((each for each in configuration.recommendations if each.policy.name == mark.recommendation), None)
-    settings = cluster_size_settings(() if entry is None else (entry,)).get(mark.recommendation)
-    if entry is None or settings is None or Output.SCALE not in entry.policy.outputs:
+    settings = cluster_size_settings(configuration.recommendations).get(mark.recommendation)
+    if settings is None or mark.recommendation not in configuration.names_with(Output.SCALE):
         return f"no recommendation {mark.recommendation} with the output scale is configured"
     providers = {provider_name(each): each for each in settings.node_groups.providers}
     found = providers.get(mark.provider)

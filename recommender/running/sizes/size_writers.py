@@ -50,7 +50,7 @@ class SizeWriters:
         """Begin to carry out the decisions of `now`, in seconds since the Unix epoch; return at once."""
         self._withdrawals.follow(configuration)
         withdrawn, sized = self._withdrawals.due(), buffers_of(configuration)
-        scaled = _names_that_scale(configuration)
+        scaled = configuration.names_with(Output.SCALE)
         for writer in self._group_writers():
             writer.retain(scaled)
         self._buffers.retain({*sized, *withdrawn})
@@ -68,7 +68,7 @@ class SizeWriters:
         """Stop sending for recommendations that no longer have the output. May be called from any thread."""
         self._withdrawals.follow(configuration)
         for writer in self._group_writers():
-            writer.retain(_names_that_scale(configuration))
+            writer.retain(configuration.names_with(Output.SCALE))
         self._buffers.retain(buffers_of(configuration))
 
     def retain(self, names: Collection[str]) -> None:
@@ -107,7 +107,3 @@ class SizeWriters:
         except (UnknownResourceError, KubernetesError) as error:
             _log.warning("the CapacityBuffer is not written", extra=fields(reason=str(error)))
             return []
-
-
-def _names_that_scale(configuration: Configuration) -> set[str]:
-    return {each.policy.name for each in configuration.recommendations if Output.SCALE in each.policy.outputs}

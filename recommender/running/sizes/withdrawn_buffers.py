@@ -76,11 +76,9 @@ class Withdrawals:
 
 def buffers_of(configuration: Configuration) -> dict[str, BufferSettings]:
     """Return the buffer of each recommendation that sizes one, by the name of the recommendation."""
-    settings = cluster_size_settings(configuration.recommendations)
+    named = configuration.names_with(Output.CAPACITY_BUFFER)
     return {
-        each.policy.name: buffer
-        for each in configuration.recommendations
-        if each.policy.name in settings
-        and (buffer := settings[each.policy.name].buffer) is not None
-        and Output.CAPACITY_BUFFER in each.policy.outputs
+        name: settings.buffer
+        for name, settings in cluster_size_settings(configuration.recommendations).items()
+        if settings.buffer is not None and name in named
     }

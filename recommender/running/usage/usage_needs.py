@@ -6,7 +6,6 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from adapter.foundation.sources.prometheus.backends.data_sources import source_of
 from recommender.decisions.record import TargetReference
 from recommender.kinds.resizing.resize_settings import API_VERSION
 from recommender.kinds.resources.resources_settings import ResourcesSettings, resources_settings
@@ -59,10 +58,9 @@ def usage_needs_of(configuration: Configuration) -> tuple[UsageNeed, ...]:
     """Return the usage that each recommendation of a configuration needs; none without Prometheus."""
     if configuration.prometheus is None:
         return ()
-    sources = {backend: source_of(configuration.prometheus_of(backend)) for backend in ("", *configuration.backends)}
     policies = {each.policy.name: each.policy for each in configuration.recommendations}
     return tuple(
-        UsageNeed(name, settings, policies[name].targets, sources.get(backend, ""), backend)
+        UsageNeed(name, settings, policies[name].targets, configuration.source_of(backend), backend)
         for name, settings in resources_settings(configuration.recommendations).items()
         for backend in (configuration.backend_of(policies[name].backend),)
     )
