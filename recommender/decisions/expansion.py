@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from adapter.foundation.cluster.values.state import Unknown
 from adapter.foundation.objects.grouping import grouped
 from recommender.decisions.calculation import Calculate, Calculation, InputMissingError
-from recommender.decisions.loop import Decision, decide
+from recommender.decisions.loop import Decided, Decision, decide
 from recommender.decisions.memory import Memory
 from recommender.decisions.record import Record, Status, TargetReference
 from recommender.decisions.targets.fair_order import in_fair_order
@@ -56,14 +56,6 @@ class ListedTargets:
     """The problem of the recommendation as a whole; empty if there is none."""
     is_error: bool = False
     """Whether somebody must change the configuration because of the problem."""
-
-
-@dataclass(frozen=True, slots=True)
-class ExpandedDecision:
-    """The decisions of all targets, and the memory for the next poll."""
-
-    decisions: tuple[Decision, ...]
-    memory: Memory
 
 
 def listed_targets(
@@ -149,9 +141,7 @@ class Expansion:
     each: EachTarget
     _parts: dict[TargetReference, tuple[RecommendationPolicy, Calculate]] = field(default_factory=dict)
 
-    def decided(
-        self, listed: ListedTargets, inputs: Inputs, memory: Memory, now: float, rivals: Rivals
-    ) -> ExpandedDecision:
+    def decided(self, listed: ListedTargets, inputs: Inputs, memory: Memory, now: float, rivals: Rivals) -> Decided:
         """Return a decision for each target.
 
         A decision that fails becomes a record with an error, and does not affect the others.
@@ -178,7 +168,7 @@ class Expansion:
             status = Status.ERROR if listed.is_error else Status.STALE
             problem = Record(self.policy.name, self.policy.type, now, status, listed.problem)
             decisions = (Decision(problem, _NOTHING), *decisions)
-        return ExpandedDecision(decisions, whole)
+        return Decided(self.policy.name, decisions, whole)
 
     def _part(self, target: TargetReference) -> tuple[RecommendationPolicy, Calculate]:
         return replace(self.policy, targets=(target,), each=target), self.each.calculate(target)

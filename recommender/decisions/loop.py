@@ -54,6 +54,17 @@ class Decision:
     that is not before the next poll."""
 
 
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """The decisions of a poll for one recommendation."""
+
+    name: str
+    decisions: tuple[Decision, ...]
+    """One decision; with `forEach`, one for each target, and one more if there is a problem with all of them."""
+    memory: Memory | None
+    """The memory of the whole recommendation; None if it cannot be read."""
+
+
 def supervised(policy: RecommendationPolicy, work: Callable[[], T], failed: Callable[[str], T]) -> T:
     """Return the result of `work`; if it raises an exception, log it and return `failed(message)` instead."""
     try:

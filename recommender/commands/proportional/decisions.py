@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.cluster.values.state import Unknown
 from recommender.decisions.inputs import Inputs
-from recommender.decisions.loop import Decision, decide, failed_decision, supervised
+from recommender.decisions.loop import Decided, Decision, decide, failed_decision, supervised
 from recommender.kinds.proportional.last_parameters import why_former
 from recommender.kinds.proportional.memory import remembered
-from recommender.running.polls.poll_results import Decided
 
 if TYPE_CHECKING:
     from adapter.foundation.time.clock import Clock
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from recommender.kinds.proportional.parameters import ParametersConfigMap
     from recommender.running.inputs.poll_plan import PollPlan
     from recommender.running.memory.memories import Memories
-    from recommender.running.polls.runner import RunnerTelemetry
+    from recommender.running.polls.runner import DecisionTelemetry
 
 
 class OneDecision:
@@ -34,7 +33,7 @@ class OneDecision:
         memories: Memories,
         config_map: ParametersConfigMap,
         state: PollState,
-        telemetry: RunnerTelemetry,
+        telemetry: DecisionTelemetry,
         clock: Clock,
     ) -> None:
         """`state` learns whether former parameters are in use, and whether a list of nodes is under way."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.state import Unknown
 from adapter.foundation.objects.grouping import grouped
@@ -15,14 +15,13 @@ from recommender.configuration.configured_targets import identity_of
 from recommender.decisions.expansion import Expansion, ListedTargets, listed_targets
 from recommender.decisions.failed_records import failed_record
 from recommender.decisions.inputs import Inputs
-from recommender.decisions.loop import Decision, decide, failed_decision, supervised
+from recommender.decisions.loop import Decided, Decision, decide, failed_decision, supervised
 from recommender.decisions.memory import Memory
 from recommender.decisions.policy_settings import Output, RecommendationPolicy
 from recommender.decisions.targets.scaled_objects import with_scaled_objects
 from recommender.decisions.targets.vertical_autoscalers import known_autoscalers
 from recommender.kinds.table import kind_of
 from recommender.running.memory.store_protocol import MemoryUnavailableError
-from recommender.running.polls.poll_results import Decided
 from recommender.running.sizes.background_decisions import ImmediateSizing, SlowDecisions
 
 if TYPE_CHECKING:
@@ -34,18 +33,11 @@ if TYPE_CHECKING:
     from recommender.kinds.kind import Recommendation
     from recommender.running.inputs.poll_plan import PollPlan
     from recommender.running.memory.memories import Memories
+    from recommender.running.polls.runner import DecisionTelemetry
 
 MEMORY_SECONDS: Final = 3.0
 """Time after which a poll begins no further reads of memories; one read takes at most 5 s."""
 _NOT_ASKED: Final = Unknown("its load has not been queried yet")
-
-
-class DecisionTelemetry(Protocol):
-    """Measures decisions."""
-
-    def decided(self, recommendation: str, seconds: float) -> None:
-        """Record how long the decisions of a recommendation took."""
-        ...
 
 
 class PollDecisions:
@@ -135,8 +127,7 @@ class PollDecisions:
         started = self._clock.monotonic()
         try:
             if listed is not None:
-                expanded = self._expansions[policy.name].decided(listed, inputs, memory, now, rivals)
-                return Decided(policy.name, expanded.decisions, expanded.memory)
+                return self._expansions[policy.name].decided(listed, inputs, memory, now, rivals)
             policy = replace(policy, rivals={**policy.rivals, **rivals}) if rivals else policy
             decision = decide(policy, plan.calculations[policy.name](None), inputs, memory, now)
             return Decided(policy.name, (decision,), decision.memory)

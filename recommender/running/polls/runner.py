@@ -27,12 +27,11 @@ if TYPE_CHECKING:
     from adapter.foundation.time.clock import Clock
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.decisions.inputs import Inputs
-    from recommender.decisions.loop import Decision
+    from recommender.decisions.loop import Decided, Decision
     from recommender.running.inputs.input_gathering import Gatherer, LookUps
     from recommender.running.inputs.poll_plan import PollPlan
     from recommender.running.memory.memories import Memories
     from recommender.running.polls.leadership import Leadership
-    from recommender.running.polls.poll_results import Decided, Decisions
 
 _log = logging.getLogger(__name__)
 
@@ -42,6 +41,18 @@ _STOP_NOTICED_SECONDS = 1.0
 """The longest time until a stop is noticed. Each check costs processor time, even of an idle process."""
 GATHER_SECONDS = 8.0
 """The longest time that a poll waits for its lookups."""
+
+
+class Decisions(Protocol):
+    """Makes the decisions of polls. Not thread-safe."""
+
+    def decided(self, plan: PollPlan, inputs: Inputs, now: float) -> Sequence[Decided]:
+        """Return the decisions in the order of the configuration; never raises."""
+        ...
+
+    def forget(self) -> None:
+        """Drop everything that is under way: another process leads."""
+        ...
 
 
 class Effects(Protocol):
@@ -56,15 +67,19 @@ class Effects(Protocol):
         ...
 
 
+class DecisionTelemetry(Protocol):
+    """Measures decisions."""
+
+    def decided(self, recommendation: str, seconds: float) -> None:
+        """Record how long the decisions of a recommendation took."""
+        ...
+
+
 class RunnerTelemetry(Protocol):
-    """Counts the actions of the loop."""
+    """Counts the polls of the loop."""
 
     def polled(self, seconds: float, failures: int) -> None:
         """Count a poll: its duration, and how many recommendations have no value because of an error."""
-        ...
-
-    def decided(self, recommendation: str, seconds: float) -> None:
-        """Record how long the decision of a recommendation took."""
         ...
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from adapter.foundation.cluster.values.state import Observed, Unknown
 from recommender.decisions.calculation import Calculation, InputMissingError
-from recommender.decisions.expansion import EachTarget, ExpandedDecision, Expansion, listed_targets
+from recommender.decisions.expansion import EachTarget, Expansion, listed_targets
 from recommender.decisions.inputs import Inputs
 from recommender.decisions.loads.load_inputs import LoadInput
 from recommender.decisions.loads.prediction import PredictedLoad, Prediction
@@ -19,8 +19,11 @@ from recommender.decisions.record import Status, TargetReference
 from recommender.decisions.replicas import Replicas
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from recommender.decisions.calculation import Calculate
     from recommender.decisions.loads.load_inputs import LoadInputs
+    from recommender.decisions.loop import Decided
 
 NOW = 1_000_000.0
 POLICY = RecommendationPolicy("chat", "predictive")
@@ -57,14 +60,19 @@ def decided(
     *,
     max_targets: int = 10,
     policy: RecommendationPolicy = POLICY,
-) -> ExpandedDecision:
+) -> Decided:
     memory = Memory(by_target=by_target or {})
     expansion = Expansion(policy, EachTarget(one_replica_for_each_unit, max_targets))
     listed = listed_targets(loads, memory.by_target, max_targets, NOW)
     return expansion.decided(listed, Inputs(loads={"chat": loads}), memory, NOW, {})
 
 
-def shown(found: ExpandedDecision) -> dict[str, tuple[str, int | None]]:
+def kept_by(found: Decided) -> Mapping[TargetReference, Memory]:
+    assert found.memory is not None
+    return found.memory.by_target
+
+
+def shown(found: Decided) -> dict[str, tuple[str, int | None]]:
     records = [each.record for each in found.decisions]
     return {
         record.each.name if record.each else record.message: (record.status.value, record.replicas)
@@ -81,7 +89,7 @@ def test_each_series_becomes_a_record_of_its_target() -> None:
         ["Deployment shop/a"],
         ["Deployment shop/b"],
     ]
-    assert {each.name: memory.last.replicas for each, memory in found.memory.by_target.items() if memory.last} == {
+    assert {each.name: memory.last.replicas for each, memory in kept_by(found).items() if memory.last} == {
         "a": 3,
         "b": 4,
     }
@@ -111,7 +119,7 @@ def test_a_target_without_a_series_is_held_then_stale_then_forgotten(
 ) -> None:
     found = decided({target("a"): load(3.0)}, {target("gone"): remembered(7, age)})
     assert shown(found).get("gone") == status
-    assert (target("gone") in found.memory.by_target) == is_kept
+    assert (target("gone") in kept_by(found)) == is_kept
 
 
 def test_an_unknown_load_holds_recent_targets_and_makes_old_ones_stale() -> None:
@@ -122,7 +130,7 @@ def test_an_unknown_load_holds_recent_targets_and_makes_old_ones_stale() -> None
     }
     found = decided(Unknown("Prometheus does not answer"), memories)
     assert shown(found) == {"fresh": ("held", 3), "old": ("stale", None)}
-    assert found.memory.by_target == memories
+    assert kept_by(found) == memories
 
 
 @pytest.mark.parametrize(
@@ -150,7 +158,7 @@ def test_an_outage_of_more_than_an_hour_still_lists_the_targets_known_at_its_sta
     memories = {target("a"): remembered(3, 90_000.0), target("ended"): remembered(5, 99_000.0)}
     found = decided(Unknown("Prometheus does not answer"), memories)
     assert shown(found) == {"a": ("stale", None)}
-    assert found.memory.by_target == memories
+    assert kept_by(found) == memories
 
 
 @pytest.mark.parametrize(
@@ -201,21 +209,21 @@ def test_ended_targets_of_one_namespace_do_not_hide_those_of_another() -> None:
 def test_memories_of_one_namespace_take_no_room_from_those_of_another() -> None:
     web, hidden = target("web"), {each: remembered(1, 4000.0) for each in flood("aaa", 9)}
     found = decided({target("a"): load(1.0)}, {**hidden, web: remembered(7, 5000.0)}, max_targets=4)
-    assert web in found.memory.by_target
-    assert len(found.memory.by_target) == 5
+    assert web in kept_by(found)
+    assert len(kept_by(found)) == 5
 
 
 def test_changes_are_remembered_only_if_a_brake_reads_them() -> None:
     before = {target("a"): remembered(7, 10.0)}
-    (memory,) = decided({target("a"): load(3.0)}, before).memory.by_target.values()
+    (memory,) = kept_by(decided({target("a"): load(3.0)}, before)).values()
     assert memory.changes == ()
     braked = replace(POLICY, brakes=Brakes(max_changes_per_hour=5))
-    (memory,) = decided({target("a"): load(3.0)}, before, policy=braked).memory.by_target.values()
+    (memory,) = kept_by(decided({target("a"): load(3.0)}, before, policy=braked)).values()
     assert memory.changes == (NOW,)
 
 
 def test_ten_thousand_targets_are_decided_together() -> None:
     loads: LoadInputs = {target(f"web-{number}"): load(float(number % 7)) for number in range(10_000)}
     found = decided(loads, max_targets=10_000)
-    assert len(found.decisions) == len(found.memory.by_target) == 10_000
+    assert len(found.decisions) == len(kept_by(found)) == 10_000
     assert [each.record.replicas for each in found.decisions[:1]] == [0]

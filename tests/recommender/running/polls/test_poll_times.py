@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recommender.decisions.loop import Decision
+from recommender.decisions.loop import Decided, Decision
 from recommender.decisions.memory import Memory
 from recommender.decisions.record import Record, Status
-from recommender.running.polls.poll_results import Decided
 from recommender.running.polls.runner import (
     LATER_SECONDS,
     LEAST_SECONDS_APART,
