@@ -120,7 +120,7 @@ def _gatherer(
     prometheus: PrometheusInputs, plans: Plans, environment: RunEnvironment, *, has_objects: bool
 ) -> Gatherer:
     sources = InputSources(
-        FollowedNeeds(plans.current, environment).cluster,
+        FollowedNeeds(plans.current, environment.cluster, environment.change).cluster,
         prometheus.value,
         environment.config_map,
         environment.targets,

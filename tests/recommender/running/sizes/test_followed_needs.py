@@ -43,7 +43,7 @@ def plan(*, namespaces: str = "capi") -> PollPlan:
 
 def test_the_template_of_a_group_is_watched_once_the_group_is_seen_and_requested_only_once() -> None:
     cluster, current = Cluster(), plan()
-    followed = FollowedNeeds(lambda: current, cluster)
+    followed = FollowedNeeds(lambda: current, cluster.cluster, cluster.change)
 
     assert followed.cluster() is NOTHING_SEEN
     assert cluster.changes == []
@@ -58,7 +58,7 @@ def test_the_template_of_a_group_is_watched_once_the_group_is_seen_and_requested
 
 def test_a_template_that_no_group_needs_is_no_longer_watched() -> None:
     cluster, current = Cluster(NAMES_A_TEMPLATE), plan()
-    followed = FollowedNeeds(lambda: current, cluster)
+    followed = FollowedNeeds(lambda: current, cluster.cluster, cluster.change)
     followed.cluster()
 
     cluster.seen = STATES_ITS_CAPACITY
@@ -69,7 +69,7 @@ def test_a_template_that_no_group_needs_is_no_longer_watched() -> None:
 
 def test_needs_are_followed_again_after_a_configuration_change() -> None:
     cluster, plans = Cluster(NAMES_A_TEMPLATE), [plan()]
-    followed = FollowedNeeds(lambda: plans[-1], cluster)
+    followed = FollowedNeeds(lambda: plans[-1], cluster.cluster, cluster.change)
     followed.cluster()
     plans.append(plan())
     followed.cluster()
@@ -82,5 +82,5 @@ def test_needs_are_followed_again_after_a_configuration_change() -> None:
 
 def test_nothing_is_followed_without_cluster_sizes() -> None:
     cluster, current = Cluster(NAMES_A_TEMPLATE), plan_of(read_configuration(whole(entry("w")), "r.yaml"))
-    FollowedNeeds(lambda: current, cluster).cluster()
+    FollowedNeeds(lambda: current, cluster.cluster, cluster.change).cluster()
     assert cluster.changes == []
