@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from recommender.configuration.needs import AskedQuery
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.decisions.calculation import Calculate
+    from recommender.decisions.publication import Publication
     from recommender.kinds.proportional.parameters import ParametersConfigMap, ProportionalSettings
 
 _log = logging.getLogger(__name__)
@@ -92,15 +93,6 @@ class ProportionalOptions:
     """Consecutive polls that fail before the process ends; 0 if it never does."""
     pod: str
     """The beginning of this process's identity in the Lease."""
-
-
-@dataclass(frozen=True, slots=True)
-class Running:
-    """The parts of a running program that readers such as the page use."""
-
-    publication: Latest
-    leadership: Leadership
-    clock: Clock
 
 
 class NoHistory:
@@ -141,8 +133,8 @@ def start(
     configuration: Configuration,
     process: OneProcess,
     history: RecordHistory = _NO_HISTORY,
-) -> Running:
-    """Start all parts. Raises UsageError."""
+) -> Callable[[], Publication]:
+    """Start all parts, and return a function that returns the decisions in force. Raises UsageError."""
     parts = _SharedObjects(options, configuration.poll_interval_seconds, process)
     [entry] = configuration.recommendations
     subject: ProportionalSettings = entry.subject
@@ -182,7 +174,7 @@ def start(
     watches.start(process.tasks)
     process.tasks.running("recommendations", lambda stop: runner.run(stop.event))
     process.serve(parts.state.answer, metrics.text)
-    return Running(latest, leadership, parts.clock)
+    return lambda: latest.get().as_of(parts.clock.wall(), leads=leadership.is_leader())
 
 
 def _watches(
@@ -200,10 +192,13 @@ def _leadership(options: ProportionalOptions, configuration: Configuration, part
     if options.dry_run:
         _log.info("this is a dry run: nothing is written")
     elif election.enabled:
-        from recommender.commands.run.leading import Candidate, begin_election  # noqa: PLC0415 - seldom needed
+        from recommender.commands.run.leading import TIMING, begin_election  # noqa: PLC0415 - seldom needed
+        from recommender.leader_election.lease_settings import LeaseSettings, unique_identity  # noqa: PLC0415 - likewise
 
-        candidate = Candidate(election.namespace, election.name, options.pod)
-        leadership = begin_election(candidate, parts.process, (parts.objects, parts.writes), metrics, parts.wake)
+        lease = LeaseSettings(
+            namespace=election.namespace, name=election.name, identity=unique_identity(options.pod), timing=TIMING
+        )
+        leadership = begin_election(lease, parts.process, (parts.objects, parts.writes), metrics, parts.wake)
     else:
         # As in the original program.
         _log.info("leader election is disabled, so this process acts whatever other processes do: run only one replica")

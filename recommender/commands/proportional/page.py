@@ -16,11 +16,11 @@ from recommender.running.history.history_cache import HistoryCache
 
 if TYPE_CHECKING:
     import socket
+    from collections.abc import Callable
     from pathlib import Path
 
     from adapter.foundation.web.hosts import AllowedHosts
     from recommender.commands.one_process.process import OneProcess
-    from recommender.commands.proportional.assembly import Running
     from recommender.decisions.publication import Publication
 
 _log = logging.getLogger(__name__)
@@ -36,12 +36,8 @@ class Page:
         self._process = process
         self.history = HistoryCache(state / "history.sqlite", lambda: None)
 
-    def start(self, running: Running) -> None:
-        """Serve the page until the process ends."""
-
-        def latest() -> Publication:
-            return running.publication.get().as_of(running.clock.wall(), leads=running.leadership.is_leader())
-
+    def start(self, latest: Callable[[], Publication]) -> None:
+        """Serve the page, with the decisions in force that `latest` returns, until the process ends."""
         handler = PageHandler(latest, self.history, program_version())
         routes = {route.path: route for route in handler.routes()}
 

@@ -17,8 +17,9 @@ from adapter.foundation.sources.kubernetes.writing import Fence, ObjectClient
 from recommender.commands.run.cluster_effects import Writing, cluster_effects
 from recommender.commands.run.environment import RunEnvironment
 from recommender.commands.run.followed_objects import StatusAccess, follow_objects
-from recommender.commands.run.leading import TIMING, Candidate, begin_election
+from recommender.commands.run.leading import TIMING, begin_election
 from recommender.configuration.needs import needs_of_one
+from recommender.leader_election.lease_settings import LeaseSettings, unique_identity
 from recommender.outputs.write_attempt import longest_fenced_write_seconds
 from recommender.running.effects.leader_effects import HistoryAlone
 from recommender.running.effects.writes_at_shutdown import Writes
@@ -124,8 +125,10 @@ def _leadership(
             "leader election is disabled, so this process acts whatever other processes do: run only one replica"
         )
         return WithoutLease()
-    candidate = Candidate(settings.namespace, election.name, settings.pod)
-    return begin_election(candidate, context, (objects, writes), parts.lease_metrics, parts.wake)
+    lease = LeaseSettings(
+        namespace=settings.namespace, name=election.name, identity=unique_identity(settings.pod), timing=TIMING
+    )
+    return begin_election(lease, context, (objects, writes), parts.lease_metrics, parts.wake)
 
 
 def _memories(

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from recommender.leader_election.elector import LeaseElector
 from recommender.leader_election.lease_rules import LeaseTiming
-from recommender.leader_election.lease_settings import LeaseSettings, unique_identity
 from recommender.outputs.write_attempt import LONGEST_EFFECT_RATIO, longest_fenced_write_seconds
 from recommender.running.polls.leadership import WakingEvents
 
@@ -19,6 +17,7 @@ if TYPE_CHECKING:
     from adapter.foundation.service.runtime.tasks import Stop, Tasks
     from adapter.foundation.sources.kubernetes.writing import ObjectClient
     from recommender.leader_election.lease_events import LeaseMetrics
+    from recommender.leader_election.lease_settings import LeaseSettings
     from recommender.running.effects.writes_at_shutdown import Writes
 
 _log = logging.getLogger(__name__)
@@ -40,18 +39,8 @@ class ElectionHost(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """The pod that wants to lead, and the Lease by which it is elected."""
-
-    namespace: str
-    lease: str
-    pod: str
-    """The beginning of this process's identity in the Lease."""
-
-
 def begin_election(
-    candidate: Candidate,
+    settings: LeaseSettings,
     host: ElectionHost,
     clients: tuple[ObjectClient, Writes],
     metrics: LeaseMetrics,
@@ -59,9 +48,6 @@ def begin_election(
 ) -> LeaseElector:
     """Start the election, and arrange that it ends with the process."""
     objects, writes = clients
-    settings = LeaseSettings(
-        namespace=candidate.namespace, name=candidate.lease, identity=unique_identity(candidate.pod), timing=TIMING
-    )
     elector = LeaseElector(objects, settings, WakingEvents(metrics, wake))
 
     def run(stop: Stop) -> None:

@@ -12,8 +12,9 @@ from adapter.foundation.service.runtime.tasks import Tasks
 from adapter.foundation.sources.kubernetes.client import KubernetesClient, RequestDeadlines
 from adapter.foundation.sources.kubernetes.credentials.access import from_kubeconfig
 from adapter.foundation.sources.kubernetes.writing import ObjectClient
-from recommender.commands.run.leading import Candidate, begin_election
+from recommender.commands.run.leading import begin_election
 from recommender.leader_election.lease_events import LeaseMetrics
+from recommender.leader_election.lease_settings import LeaseSettings
 from recommender.running.effects.writes_at_shutdown import Writes
 from tests.support.object_apiserver import ObjectApiServer
 from tests.support.waiting import until
@@ -59,7 +60,8 @@ def test_an_election_that_ended_by_a_release_is_no_failed_task(
         host = Host(Tasks(runs))
         wake = threading.Event()
         metrics = LeaseMetrics(CollectorRegistry(), "test")
-        elector = begin_election(Candidate("shop", "leader", "pod"), host, (objects, Writes(objects)), metrics, wake)
+        lease = LeaseSettings(namespace="shop", name="leader", identity="pod")
+        elector = begin_election(lease, host, (objects, Writes(objects)), metrics, wake)
         until(elector.is_leader)
         wake.clear()
         for callback in host.callbacks:
