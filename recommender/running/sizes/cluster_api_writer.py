@@ -138,7 +138,7 @@ class ClusterApiAttempt:
         wish, scale, size = found.wish, group.scale, group.size
         done = wish.replicas + len(wish.removals) - size
         for removal in wish.removals[done:]:
-            marked = self._mark(found, removal, terms)
+            marked = self._annotate(found, removal, terms, mark=True)
             if marked.result is not ScaleResult.OK:
                 return marked
             outcome, scale = self._lower_replicas(
@@ -163,9 +163,6 @@ class ClusterApiAttempt:
             # A Machine that stays marked would be the first to be removed whenever somebody lowers the size.
             self._annotate(found, removal, terms, mark=False)
         return outcome, answers[-1]
-
-    def _mark(self, found: ScaleOutcome, removal: MachineRemoval, terms: SendingTerms) -> ScaleOutcome:
-        return self._annotate(found, removal, terms, mark=True)
 
     def _annotate(
         self, found: ScaleOutcome, removal: MachineRemoval, terms: SendingTerms, *, mark: bool

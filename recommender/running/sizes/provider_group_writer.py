@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.sources.kubernetes.errors import FencedError
@@ -23,12 +22,11 @@ from recommender.outputs.write_attempt import ScaleOutcome, SendingTerms, sent, 
 from recommender.running.sizes.failed_machine_deletion import deletion_refusal, nodes_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from adapter.foundation.cluster.values.state import ClusterState
     from adapter.foundation.sources.kubernetes.writing import Fence
     from recommender.decisions.record import TargetReference
-    from recommender.kinds.cluster_size.node_groups.protocol import ProviderNode
     from recommender.outputs.wishes import Wish
     from recommender.running.sizes.node_removals import BeginsRemovals
     from recommender.running.sizes.plugin_hosts import WritesGroups
@@ -114,9 +112,14 @@ class ProviderAttempt:
     def _change_size(self, found: ScaleOutcome, group: PluginGroup, terms: SendingTerms) -> ScaleOutcome:
         wish, target = found.wish, found.wish.target
         delta = wish.replicas - group.target_size
-        change = partial(_increase, delta) if delta > 0 else partial(_decrease, delta)
-        if wish.machines:
-            change = partial(_delete, nodes_of(wish.machines))
+
+        def change(group: WritableNodeGroup) -> None:
+            if wish.machines:
+                group.delete_nodes(nodes_of(wish.machines))
+            elif delta > 0:
+                group.increase_size(delta)
+            else:
+                group.decrease_target_size(delta)
 
         def send(fence: Fence) -> None:
             if not fence.permit(fence.seconds):
@@ -141,18 +144,6 @@ class ProviderAttempt:
             if begun.result is not ScaleResult.OK:
                 break
         return begun
-
-
-def _increase(delta: int, group: WritableNodeGroup) -> None:
-    group.increase_size(delta)
-
-
-def _decrease(delta: int, group: WritableNodeGroup) -> None:
-    group.decrease_target_size(delta)
-
-
-def _delete(machines: Sequence[ProviderNode], group: WritableNodeGroup) -> None:
-    group.delete_nodes(machines)
 
 
 def _refusal(wish: Wish, group: PluginGroup) -> str:
