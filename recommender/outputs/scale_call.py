@@ -9,7 +9,7 @@ from adapter.foundation.objects.resources import ResolveResource, UnknownResourc
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
 from recommender.outputs.scale_documents import ScaleDocumentError, replicas_of, rescaled, uid_of
 from recommender.outputs.scale_results import ScaleResult
-from recommender.outputs.target_paths import scale_path
+from recommender.outputs.target_paths import target_path
 from recommender.outputs.write_attempt import READ_SECONDS, ScaleOutcome, SendingTerms, failed, sent, stored_first
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class ScaleAttempt:
         The result is CONFLICT if the write would exceed the decision because the size has changed since then.
         """
         try:
-            path = scale_path(wish.target, self._resolve)
+            path = f"{target_path(wish.target, self._resolve)}/scale"
             scale = self._objects.get(path, seconds=READ_SECONDS).document
             before = replicas_of(scale)
         except (UnknownResourceError, ScaleDocumentError, KubernetesError) as error:

@@ -1,4 +1,4 @@
-"""The paths at which the API server serves a target and its scale."""
+"""The path at which the API server serves a target."""
 
 from __future__ import annotations
 
@@ -23,8 +23,3 @@ def target_path(target: TargetReference, resolve: ResolveResource) -> str:
     root = f"/apis/{group}/{version}" if group else f"/api/{version}"
     scope = f"/namespaces/{target.namespace}" if resource.namespaced else ""
     return f"{root}{scope}/{resource.plural}/{target.name}"
-
-
-def scale_path(target: TargetReference, resolve: ResolveResource) -> str:
-    """Return the path of a target's scale subresource. Raises UnknownResourceError."""
-    return f"{target_path(target, resolve)}/scale"

@@ -107,7 +107,7 @@ class Gatherer:
 
         Loads take the threads of queries unless they have their own.
         """
-        self._cluster = sources.cluster
+        self._sources = sources
         of_queries, of_loads = _threads_of(query_threads), _threads_of(load_threads or query_threads)
         self._queries: _Parallel[AskedQuery, float] = _Parallel(
             sources.query, lambda query: of_queries(query.backend), "the query has not been answered yet", clock
@@ -121,10 +121,6 @@ class Gatherer:
         self._loads: _Parallel[LoadNeed, LoadInputs] = _Parallel(
             sources.load, lambda need: of_loads(need.backend), "the load has not been answered yet", clock
         )
-        self._targets = sources.targets
-        self._usage = sources.usage
-        self._refusals = sources.refusals
-        self._settled = sources.settled
         self._clock = clock
 
     def gather(self, wanted: LookUps, seconds: float) -> Inputs:
@@ -135,7 +131,7 @@ class Gatherer:
         self._loads.start(wanted.loads, lambda need: need.namespace, are_apart=len(backends) > 1)
         self._queries.start(wanted.queries, lambda query: wanted.payers.get(query, ""), are_apart=len(backends) > 1)
         self._config_maps.start(wanted.config_maps)
-        targets = self._targets(wanted.targets)
+        targets = self._sources.targets(wanted.targets)
 
         def left() -> float:
             return max(0.0, until - self._clock())
@@ -148,14 +144,14 @@ class Gatherer:
         }
         # This comes last, so that it is as recent as the lookups.
         return Inputs(
-            self._cluster(),
+            self._sources.cluster(),
             queries.pop("", {}),
             config_maps,
             targets,
             loads,
-            self._usage(),
-            self._refusals(),
-            self._settled(),
+            self._sources.usage(),
+            self._sources.refusals(),
+            self._sources.settled(),
             queries_elsewhere=queries,
         )
 

@@ -15,7 +15,7 @@ from recommender.leader_election.lease_rules import LeaseTiming
 from recommender.outputs.scale_documents import ScaleDocumentError, replicas_of
 from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.scale_writer import ScaleEffects, ScaleHooks, ScaleLimits, ScaleWriter
-from recommender.outputs.target_paths import scale_path
+from recommender.outputs.target_paths import target_path
 from recommender.outputs.write_attempt import longest_fenced_write_seconds
 from tests.recommender.outputs.scale_world import DB, POOL, WEB, World, decision, fails_once, resolve
 from tests.support.apiserver_kinds import DEPLOYMENTS, MACHINE_DEPLOYMENTS, STATEFUL_SETS
@@ -328,18 +328,18 @@ def test_a_document_that_is_not_a_scale_is_refused(document: dict[str, Any]) -> 
         replicas_of(document)
 
 
-def test_the_path_of_a_scale_names_the_version_of_the_target() -> None:
+def test_the_path_of_a_target_names_its_version() -> None:
     controller = TargetReference("v1", "ReplicationController", "shop", "old")
-    assert scale_path(controller, resolve) == "/api/v1/namespaces/shop/replicationcontrollers/old/scale"
+    assert target_path(controller, resolve) == "/api/v1/namespaces/shop/replicationcontrollers/old"
     assert (
-        scale_path(replace(POOL, api_version="cluster.x-k8s.io/v1beta2"), resolve)
-        == "/apis/cluster.x-k8s.io/v1beta2/namespaces/shop/machinedeployments/pool/scale"
+        target_path(replace(POOL, api_version="cluster.x-k8s.io/v1beta2"), resolve)
+        == "/apis/cluster.x-k8s.io/v1beta2/namespaces/shop/machinedeployments/pool"
     )
     with pytest.raises(UnknownResourceError, match="check apiVersion"):
-        scale_path(replace(WEB, api_version="v1"), resolve)
+        target_path(replace(WEB, api_version="v1"), resolve)
 
 
 @pytest.mark.parametrize("kind", ["deployment", "deployments", "DEPLOYMENT"])
 def test_a_misspelled_kind_is_refused(kind: str) -> None:
     with pytest.raises(UnknownResourceError, match="write 'Deployment'"):
-        scale_path(replace(WEB, kind=kind), resolve)
+        target_path(replace(WEB, kind=kind), resolve)

@@ -33,10 +33,6 @@ class Learned:
     problems: Mapping[str, str] = field(default_factory=dict)
     """Why a model could not be fitted, by model."""
 
-    def verdict(self, target: Target) -> SeriesVerdict | None:
-        """Return the verdict on a target; None if nothing has been learned about it."""
-        return self.verdicts.get(target)
-
     def proofs(self, targets: Sequence[Target]) -> tuple[SeriesProof | None, ...]:
         """Return the proofs of targets, in the order of the targets; None for a target without a proof."""
         found = (self.verdicts.get(target) for target in targets)

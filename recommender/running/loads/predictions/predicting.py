@@ -175,7 +175,7 @@ def _due(
 def _in_use(need: LoadNeed, learned: Learned | None, target: Target) -> SeriesVerdict:
     """Return the choice for a target, whether it can act or not."""
     settings = need.settings
-    found = learned.verdict(target) if learned is not None else None
+    found = learned.verdicts.get(target) if learned is not None else None
     if found is not None:
         return found
     if settings.model is ModelName.AUTO:
