@@ -37,7 +37,7 @@ from recommender.kinds.kind import Recommendation, RecommendationKind
 from recommender.kinds.table import KINDS, all_kinds, kind_named, kind_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from recommender.decisions.record import TargetReference
 
@@ -105,7 +105,7 @@ def read_entry(node: Node, shared: Shared) -> Entry:
     problems += problems_within(node)
     key = _key(node)
     if not problems:
-        recommendation = _recommendation(values[0], key, shared, node)
+        recommendation = _recommendation(shared, node, **values[0])
         has_queries = kind_of(key).needs(recommendation, None).has_queries
         if has_queries and not (shared.has_prometheus or shared.for_backtest):
             fix = "write prometheus: {url: …} at the top of the file"
@@ -116,21 +116,9 @@ def read_entry(node: Node, shared: Shared) -> Entry:
     return recommendation
 
 
-@dataclass(frozen=True, slots=True)
-class _Written:
-    """The values of an entry as they are written in the file."""
-
-    name: str
-    subject: Any
-    targets: tuple[TargetReference, ...]
-    outputs: frozenset[Output]
-    backend: str
-    brakes: Brakes
-    beside: Mapping[str, Any]
-    """The values of further keys of the kind, which stand beside its main key."""
-
-
-def _entry_fields(
+def _recommendation(
+    shared: Shared,
+    node: Node,
     *,
     name: str,
     subject: Any,  # noqa: ANN401 - the settings of any kind
@@ -138,24 +126,21 @@ def _entry_fields(
     outputs: frozenset[Output] = frozenset({Output.METRIC}),
     backend: str = "",
     **others: Any,  # noqa: ANN401 - those of Brakes, and further keys of the kind
-) -> _Written:
-    brakes = {name: others.pop(name) for name in Brakes.__dataclass_fields__ if name in others}
-    return _Written(name, subject, targets, outputs, backend, Brakes(**brakes), others)
-
-
-def _recommendation(written: _Written, key: str, shared: Shared, node: Node) -> Recommendation:
-    kind = kind_of(key)
-    subject = kind.completed(written.subject, **written.beside)
+) -> Recommendation:
+    """Return the recommendation of an entry, whose values are given by the names of the fields that they belong to."""
+    kind = kind_of(_key(node))
+    brakes = Brakes(**{field: others.pop(field) for field in Brakes.__dataclass_fields__ if field in others})
+    subject = kind.completed(subject, **others)
     policy = RecommendationPolicy(
-        name=written.name,
-        type=key,
-        targets=written.targets,
-        outputs=written.outputs,
-        brakes=written.brakes,
+        name=name,
+        type=kind.key,
+        targets=targets,
+        outputs=outputs,
+        brakes=brakes,
         owners=shared.owners,
         stale_after_seconds=shared.stale_after_seconds,
         limits=kind.limits(subject),
-        backend=written.backend,
+        backend=backend,
     )
     return Recommendation(policy, subject, node.line, _lines_of_targets(node))
 
@@ -256,12 +241,12 @@ _OUTPUTS: Final = ListOf(
 
 
 @cache
-def entry_section(keys: tuple[str, ...], *, for_backtest: bool = False) -> Section[_Written]:
+def entry_section(keys: tuple[str, ...], *, for_backtest: bool = False) -> Section[dict[str, Any]]:
     """Return the section that reads an entry of one of the kinds with these keys."""
     kinds = [kind_of(key) for key in keys]
     return Section(
         "the recommendation",
-        _entry_fields,
+        dict,
         (
             Key("name", _NAME, "Name of the recommendation, which metrics carry.", "NAME"),
             *(Key(each.key, each.shape(for_backtest=for_backtest), each.doc, into="subject") for each in kinds),
