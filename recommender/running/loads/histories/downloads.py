@@ -100,13 +100,7 @@ class Downloads:
             history.is_downloaded = True
             progress.due = started + CHECK_SECONDS
             return False
-        first, last = progress.spans.pop()
-        begin = max(first, last - progress.points() + 1)
-        if begin > first:
-            progress.spans.append((first, begin - 1))
-        if problem := self._download_piece(client, history, (begin, last), progress):
-            message = f"the history of {history.need.name} is not complete: {problem}"
-            self._states.failed(history.need.name, message, level=logging.WARNING)
+        if not self._take_piece(client, progress):
             progress.spans = []
             progress.due = self._monotonic() + progress.backoff.delay()
             return False
@@ -123,21 +117,11 @@ class Downloads:
         `report` gets the share of the history that is still lacking.
         """
         progress, failures = _Progress(history), 0
-        spans = history.lacking(self._wall())
-        while spans and failures < _MOST_FAILURES and (client := self._client(history.need)) is not None:
-            lacking = sum(last - first + 1 for first, last in spans)
+        progress.spans = history.lacking(self._wall())
+        while progress.spans and failures < _MOST_FAILURES and (client := self._client(history.need)) is not None:
+            lacking = sum(last - first + 1 for first, last in progress.spans)
             report(lacking * history.step_seconds / history.need.settings.history_seconds)
-            first, last = spans.pop()
-            begin = max(first, last - progress.points() + 1)
-            if problem := self._download_piece(client, history, (begin, last), progress):
-                failures += 1
-                message = f"the history of {history.need.name} is not complete: {problem}"
-                self._states.failed(history.need.name, message, level=logging.WARNING)
-                spans.append((first, last))
-                continue
-            failures = 0
-            if begin > first:
-                spans.append((first, begin - 1))
+            failures = 0 if self._take_piece(client, progress) else failures + 1
 
     def _progress_of(self, history: TargetHistory) -> _Progress:
         """Return the progress of a history; drop the progress of a former history of the same recommendation."""
@@ -145,6 +129,18 @@ class Downloads:
         if progress is None or progress.history is not history:
             progress = self._progress[history.need.name] = _Progress(history)
         return progress
+
+    def _take_piece(self, client: PrometheusClient, progress: _Progress) -> bool:
+        """Ask for the newest piece of the spans; return whether it has been downloaded, and keep it there if not."""
+        name, (first, last) = progress.history.need.name, progress.spans.pop()
+        begin = max(first, last - progress.points() + 1)
+        if problem := self._download_piece(client, progress.history, (begin, last), progress):
+            progress.spans.append((first, last))
+            message = f"the history of {name} is not complete: {problem}"
+            self._states.failed(name, message, level=logging.WARNING)
+        elif begin > first:
+            progress.spans.append((first, begin - 1))
+        return not problem
 
     def _download_piece(self, client: PrometheusClient, history: TargetHistory, span: Span, progress: _Progress) -> str:
         """Return why the piece has not been downloaded; empty if it has."""
