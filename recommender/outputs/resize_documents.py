@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.cluster.facts.scale_targets import scaled_object_of
 from adapter.foundation.objects.quantities import Format, parse_quantity, quantity_text
+from recommender.decisions.targets.owners import matches
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -23,13 +23,8 @@ _ENDED: Final = frozenset({"Succeeded", "Failed"})
 
 def is_worth_a_write(present: int | None, wanted: int, resizing: Resizing) -> bool:
     """Return whether an amount should be written: it is missing or differs enough, and the direction is allowed."""
-    if present is None:
-        return resizing.up
-    if wanted > present and not resizing.up:
-        return False
-    if wanted < present and not resizing.down:
-        return False
-    return abs(wanted - present) > resizing.threshold_ratio * present
+    differs = present is None or abs(wanted - present) > resizing.threshold_ratio * present
+    return differs and _is_allowed(present, wanted, resizing)
 
 
 def resized(containers: Sequence[Mapping[str, Any]], resizing: Resizing) -> list[dict[str, Any]]:
@@ -91,9 +86,14 @@ def _allowed_amount(present: int | None, size: RequestedSize, resizing: Resizing
     if step is not None and present is not None:
         wanted = max(within_ratio(wanted, present, step.ratio), step.least)
         wanted = wanted if step.most is None else min(wanted, step.most)
-    grows = present is None or wanted > present
-    shrinks = present is not None and wanted < present
-    return None if (grows and not resizing.up) or (shrinks and not resizing.down) else wanted
+    return wanted if _is_allowed(present, wanted, resizing) else None
+
+
+def _is_allowed(present: int | None, wanted: int, resizing: Resizing) -> bool:
+    """Return whether the amount may change in this direction."""
+    if present is None or wanted > present:
+        return resizing.up
+    return wanted == present or resizing.down
 
 
 def amount_of(resource: str, quantity: object) -> int | None:
@@ -122,7 +122,7 @@ def manager_of_resources(workload: Mapping[str, Any], patterns: Iterable[str]) -
         owns = '"f:resources"' in json.dumps(
             ((entry.get("fieldsV1") or {}).get("f:spec") or {}).get("f:template") or {}
         )
-        if owns and any(re.fullmatch(".*".join(map(re.escape, each.split("*"))), name, re.DOTALL) for each in patterns):
+        if owns and matches(name, patterns):
             return name
     return ""
 

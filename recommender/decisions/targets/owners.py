@@ -16,6 +16,8 @@ from adapter.foundation.cluster.values.state import Autoscaler, Observed, Unknow
 from recommender.decisions.texts.times import is_fresh
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from recommender.decisions.inputs import Inputs, TargetState
     from recommender.decisions.policy_settings import Owners, RecommendationPolicy
     from recommender.decisions.record import TargetReference
@@ -75,8 +77,8 @@ def notes_about(policy: RecommendationPolicy, target: TargetReference, state: Ta
 
 def _upgrade_note(owners: Owners, state: TargetState) -> str:
     """Return a note if a manager that does not count as owner, such as Helm, will write replicas again; else empty."""
-    names = [manager.name for manager in state.replicas_managers or () if not _matches(manager.name, _SCALERS)]
-    others = list(dict.fromkeys(name for name in names if not _matches(name, owners.managers)))
+    names = [manager.name for manager in state.replicas_managers or () if not matches(manager.name, _SCALERS)]
+    others = list(dict.fromkeys(name for name in names if not matches(name, owners.managers)))
     if not others:
         return ""
     return (
@@ -150,7 +152,7 @@ def _refusal_for_state(
     if not is_fresh(observed.time, now, policy.stale_after_seconds):
         return TargetRefusal(None, f"{target} cannot be looked up: the last answer is too old")
     managers = observed.value.replicas_managers or () if observed.value else ()
-    return next((_managed_by(each) for each in managers if _matches(each.name, policy.owners.managers)), None)
+    return next((_managed_by(each) for each in managers if matches(each.name, policy.owners.managers)), None)
 
 
 def _managed_by(manager: ReplicasManager) -> TargetRefusal:
@@ -159,6 +161,6 @@ def _managed_by(manager: ReplicasManager) -> TargetRefusal:
     return TargetRefusal(owner, f"{owner} keeps writing spec.replicas: {fix}")
 
 
-def _matches(name: str, patterns: tuple[str, ...]) -> bool:
+def matches(name: str, patterns: Iterable[str]) -> bool:
     """Return whether a name matches one of the patterns, in which `*` matches any text and nothing else is special."""
     return any(re.fullmatch(".*".join(map(re.escape, each.split("*"))), name, re.DOTALL) for each in patterns)
