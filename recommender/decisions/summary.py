@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from adapter.foundation.objects.grouping import grouped
 from recommender.decisions.record import Record, Status, TargetAction
 
 WORST_FIRST: Final = (Status.ERROR, Status.STALE, Status.HELD, Status.OK)
@@ -45,12 +46,9 @@ class Summary:
         return {key: value for key, value in found.items() if value is not None}
 
 
-def grouped(records: Iterable[Record]) -> dict[str, list[Record]]:
+def by_name(records: Iterable[Record]) -> dict[str, list[Record]]:
     """Return the records grouped by name."""
-    found: dict[str, list[Record]] = {}
-    for record in records:
-        found.setdefault(record.name, []).append(record)
-    return found
+    return grouped((record.name, record) for record in records)
 
 
 def summary_of(records: Sequence[Record]) -> Summary:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.objects.integers import INT64_MAX
 from recommender.decisions.loads.prediction import forecast_of
-from recommender.decisions.summary import grouped, summary_of
+from recommender.decisions.summary import by_name, summary_of
 from recommender.kinds.table import kind_named
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class HistoryPoint:
 
 def points_of(now: float, records: Iterable[Record]) -> Iterator[tuple[str, HistoryPoint]]:
     """Yield the name and point of each recommendation; with `forEach`, the sums of all targets and the worst status."""
-    for name, group in grouped(records).items():
+    for name, group in by_name(records).items():
         if any(record.each is not None for record in group):
             summary = summary_of(group)
             yield name, HistoryPoint(now, summary.replicas, summary.worst.value, None, summary.current, _load_of(group))

@@ -33,7 +33,7 @@ from recommender.configuration.objects.admission import Admission, unread
 from recommender.configuration.objects.object_reading import ObjectRefusal, RecommendationObject
 from recommender.configuration.objects.object_settings import GROUP, KIND, VERSION, collection_path
 from recommender.decisions.publication import Publication
-from recommender.decisions.summary import grouped
+from recommender.decisions.summary import by_name
 from recommender.running.objects.object_status import decided_status, is_urgent, refused_status
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ class StatusWriter:
         """Return, by key, each object whose status must change, as it was when it was decided, with its new status."""
         admission, now = self._admission(), self._clock.wall()
         policies = {each.policy.name: each.policy for each in admission.configuration.recommendations}
-        records = grouped(each for each in publication.records if each.name in admission.objects)
+        records = by_name(each for each in publication.records if each.name in admission.objects)
         found = {}
         for key, about in admission.objects.items():
             present = known.get(key)

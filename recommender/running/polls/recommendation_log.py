@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.service.runtime.logs import fields
 from recommender.decisions.record import Record, Status, TargetAction
-from recommender.decisions.summary import grouped, summary_of
+from recommender.decisions.summary import by_name, summary_of
 from recommender.decisions.texts.notes import note_of
 from recommender.decisions.texts.record_texts import log_fields
 from recommender.kinds.table import kind_named
@@ -52,7 +52,7 @@ class RecommendationLog:
                 is_fault = logged is None and bool(note_of(record))
                 reason = "" if record.status is Status.OK else _NUMBER.sub("", record.message)
                 self._log_change(record.name, facts, record.status, about, is_fault=is_fault, reason=reason)
-        for name, group in grouped(record for record in records if record.each is not None).items():
+        for name, group in by_name(record for record in records if record.each is not None).items():
             # Nobody would read lines for thousands of targets, so there is one for all of them when their problems
             # change.
             summary = summary_of(group)
