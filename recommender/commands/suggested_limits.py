@@ -7,11 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.state import Unknown
-from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from recommender.commands.configuration_file import configuration_or_exit
 from recommender.kinds.predictive.predictive_settings import PredictiveSettings, predictive_settings
 from recommender.kinds.predictive.suggested_limit import FIND_LIMIT, UNLIMITED, largest_load_query, suggestion
-from recommender.running.queries.backend_queries import BackendQueries, connections_of
+from recommender.running.queries.backend_queries import connections_of, queries_to
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,16 +35,12 @@ def with_suggested_limits(configuration: Configuration, values: FlagValues) -> C
     _, accepted = configuration_or_exit(values, for_backtest=True)
     settings = predictive_settings(each for each in accepted.recommendations if each.policy.name in unlimited)
     backends = {each.policy.name: configuration.backend_of(each.policy.backend) for each in accepted.recommendations}
-    queries = BackendQueries(lambda _backend, settings: PrometheusClient(settings), QUERY_SECONDS)
     connections = connections_of(configuration)
-    queries.use(connections)
-    try:
+    with queries_to(connections, QUERY_SECONDS) as queries:
         fixes = {
             name: _fix(each, queries.of(backends[name], connections[backends[name]].source))
             for name, each in settings.items()
         }
-    finally:
-        queries.close()
     refused = (
         replace(each, problems=tuple(_with_fix(problem, each.name, fixes) for problem in each.problems))
         for each in configuration.refused

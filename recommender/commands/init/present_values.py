@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from recommender.commands.recommend.cluster_inputs import inputs_of_cluster
 from recommender.commands.recommend.deciding import records_of, with_query_values
 from recommender.commands.recommend.file_inputs import inputs_of_files
 from recommender.commands.recommend.history_inputs import QUERY_SECONDS
 from recommender.configuration.reading import read_configuration
-from recommender.running.queries.backend_queries import BackendQueries, connections_of
+from recommender.running.queries.backend_queries import connections_of, queries_to
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -64,13 +63,9 @@ def decided_now(text: str, settings: PrometheusSettings, read: ReadInputs) -> tu
     # It loads numpy, which other commands do not need.
     from recommender.running.loads.single_decision_loads import load_inputs_at_start  # noqa: PLC0415
 
-    queries = BackendQueries(lambda _backend, settings: PrometheusClient(settings), QUERY_SECONDS)
     connections = connections_of(configuration)
-    queries.use(connections)
-    try:
+    with queries_to(connections, QUERY_SECONDS) as queries:
         loads = load_inputs_at_start(configuration, queries)
-    finally:
-        queries.close()
     inputs = with_query_values(configuration, connections, replace(read(configuration), loads=loads))
     return configuration, records_of(configuration, inputs, time.time())
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from adapter.foundation.cluster.files.reading import ClusterFilesError
 from adapter.foundation.documents.tree import nearest
-from adapter.foundation.options.cluster import CLUSTER_FLAGS
+from adapter.foundation.options.clients import kubernetes_client
+from adapter.foundation.options.cluster import CLUSTER_FLAGS, cluster_settings
 from adapter.foundation.options.cluster_checks import unreached
 from adapter.foundation.options.logs import QUIET_LOG_FLAGS, configure_quiet_logs_by
 from adapter.foundation.options.prometheus import NAMED_PROMETHEUS_FLAGS
@@ -25,8 +26,6 @@ from adapter.foundation.reports.terminal_escaping import is_coloured, printable
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from adapter.foundation.service.flags.table import PATH, TEXT, CommandFlags, Flag, FlagValues, Repeat, switch
 from adapter.foundation.service.runtime.garbage_collector import no_collections, rare_collections
-from adapter.foundation.sources.kubernetes.client import KubernetesClient
-from adapter.foundation.sources.kubernetes.credentials.access import access
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, UnreachableError
 from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
@@ -203,17 +202,13 @@ def _read_inputs(
     if not configuration.recommendations:
         return Inputs()
     try:
-        return inputs_of_cluster(_client(values), configuration, further_targets)
-    except UnreachableError as error:
-        raise UsageError(f"{unreached(str(error))}; or give --cluster FILE") from error
-
-
-def _client(values: FlagValues) -> KubernetesClient:
-    kubeconfig = values.path("kubeconfig")
-    try:
-        return KubernetesClient(access(str(kubeconfig) if kubeconfig else None, values.text("context") or None))
+        client = kubernetes_client(cluster_settings(values))
     except KubernetesError as error:
         raise UsageError(f"{error}; or give --cluster FILE to do without a cluster") from error
+    try:
+        return inputs_of_cluster(client, configuration, further_targets)
+    except UnreachableError as error:
+        raise UsageError(f"{unreached(str(error))}; or give --cluster FILE") from error
 
 
 def _print(values: FlagValues, records: Iterable[Record], now: float) -> None:

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from adapter.foundation.cluster.values.state import Observed, Unknown
-from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from adapter.foundation.time.clock import Clock
 from recommender.commands.recommend.history_inputs import QUERY_SECONDS
 from recommender.configuration.needs import needs_of_one, queries_of
@@ -21,7 +20,7 @@ from recommender.running.inputs.poll_plan import plan_of
 from recommender.running.memory.memories import Memories
 from recommender.running.memory.store_protocol import ProcessMemoryStore
 from recommender.running.polls.poll_decisions import PollDecisions
-from recommender.running.queries.backend_queries import BackendConnection, BackendQueries
+from recommender.running.queries.backend_queries import BackendConnection, queries_to
 
 if TYPE_CHECKING:
     from recommender.configuration.recommender_configuration import Configuration
@@ -53,18 +52,13 @@ def with_query_values(
     wanted = sorted(queries_of(configuration), key=lambda each: (each.backend, each.text))
     if not wanted:
         return inputs
-    queries = BackendQueries(lambda _backend, settings: PrometheusClient(settings), QUERY_SECONDS)
-    queries.use(connections)
     backends = {each.backend for each in wanted}
-    try:
-        with ExitStack() as stack:
-            threads = {each: stack.enter_context(ThreadPoolExecutor(_QUERIES_AT_ONCE)) for each in backends}
-            asked = [
-                threads[each.backend].submit(queries.of(each.backend, each.source).value, each.text) for each in wanted
-            ]
-            found = by_backend({each: answer.result() for each, answer in zip(wanted, asked, strict=True)})
-    finally:
-        queries.close()
+    with queries_to(connections, QUERY_SECONDS) as queries, ExitStack() as stack:
+        threads = {each: stack.enter_context(ThreadPoolExecutor(_QUERIES_AT_ONCE)) for each in backends}
+        asked = [
+            threads[each.backend].submit(queries.of(each.backend, each.source).value, each.text) for each in wanted
+        ]
+        found = by_backend({each: answer.result() for each, answer in zip(wanted, asked, strict=True)})
     return replace(inputs, queries=found.pop("", {}), queries_elsewhere=found)
 
 

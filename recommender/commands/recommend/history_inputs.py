@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import sys
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry
 
-from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from adapter.foundation.time.clock import Clock
 from recommender.child_processes.parent import Children
 from recommender.commands.program import METRICS_PREFIX
 from recommender.running.loads.load_needs import load_needs_of
-from recommender.running.queries.backend_queries import BackendConnection, BackendQueries
+from recommender.running.queries.backend_queries import BackendConnection, queries_to
 from recommender.running.usage.usage_needs import usage_needs_of
 from recommender.running.usage.usage_service import LONGEST_QUERY_SECONDS, UsageService
 
@@ -38,15 +37,9 @@ def load_inputs(
     # It loads numpy, which other recommendations do not need.
     from recommender.running.loads.single_decision_loads import load_inputs_once  # noqa: PLC0415
 
-    queries = BackendQueries(lambda _backend, settings: PrometheusClient(settings), QUERY_SECONDS)
-    queries.use(connections)
     children = Children(CollectorRegistry(), METRICS_PREFIX, most=1)
-    try:
-        with _progress() as report:
-            return load_inputs_once(configuration, queries, children.run, report)
-    finally:
-        children.close()
-        queries.close()
+    with queries_to(connections, QUERY_SECONDS) as queries, closing(children), _progress() as report:
+        return load_inputs_once(configuration, queries, children.run, report)
 
 
 def usage_inputs(
@@ -59,14 +52,12 @@ def usage_inputs(
     """
     if not usage_needs_of(configuration):
         return {}
-    queries = BackendQueries(lambda _backend, settings: PrometheusClient(settings), LONGEST_QUERY_SECONDS)
-    service = UsageService(queries, configuration.state, Clock())
-    try:
+    # The service chooses its connections itself.
+    with queries_to({}, LONGEST_QUERY_SECONDS) as queries:
+        service = UsageService(queries, configuration.state, Clock())
         service.use(configuration, connections)
         service.read_once()
         return service.inputs()
-    finally:
-        queries.close()
 
 
 @contextmanager

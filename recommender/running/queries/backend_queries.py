@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.sources.prometheus.backends.data_sources import source_of
+from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from adapter.foundation.time.pace import UNPACED, Pace
 from recommender.running.queries.query_values import NO_PROMETHEUS, QueryValues
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
-    from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
     from recommender.configuration.recommender_configuration import Configuration
 
 _LACKING: Final = "it is not in `prometheus` any more: add it there, or correct `backend`"
@@ -104,3 +105,14 @@ class BackendQueries:
         settings = None if connection.problem else connection.settings
         values = QueryValues(connect, settings, self._pace, self._timeout_seconds, connection.name, lacking)
         return _Used(connection, connection.source, values)
+
+
+@contextmanager
+def queries_to(connections: Mapping[str, BackendConnection], timeout_seconds: float) -> Iterator[BackendQueries]:
+    """Yield the queries of a command, which asks these backends once, as fast as they answer."""
+    queries = BackendQueries(lambda _backend, settings: PrometheusClient(settings), timeout_seconds)
+    queries.use(connections)
+    try:
+        yield queries
+    finally:
+        queries.close()
