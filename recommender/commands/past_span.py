@@ -1,12 +1,17 @@
-"""The length of the past that a command reads, such as `--last 14d`."""
+"""The past that a command reads: its length, such as `--last 14d`, its ends and its step."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.objects.durations import format_duration, parse_duration
 from adapter.foundation.objects.integers import INT64_MAX
+from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.service.flags.table import Kind
+from recommender.backtest.recorded.command_line_times import parse_moment
+
+if TYPE_CHECKING:
+    from adapter.foundation.service.flags.table import FlagValues
 
 DEFAULT_LAST_SECONDS: Final = 14 * 86_400.0
 _LONGEST_SECONDS: Final = INT64_MAX / 10**9
@@ -30,3 +35,18 @@ def _span_text(seconds: object) -> str:
 
 
 SPAN: Final = Kind("DURATION", _span, _span_text)
+
+
+def moment_of(values: FlagValues, name: str, now: float) -> float:
+    """Return the Unix seconds that a flag names; raises UsageError."""
+    try:
+        return parse_moment(values.text(name), now)
+    except ValueError as error:
+        raise UsageError(f"--{name}: {error}") from error
+
+
+def whole_step(seconds: float) -> float:
+    """Return the step at which Prometheus is asked; raises UsageError."""
+    if seconds < 1 or seconds != int(seconds):
+        raise UsageError(f"--step of {seconds:g} s: Prometheus is queried in whole seconds, 1 s or more")
+    return seconds

@@ -7,15 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.service.flags.parsing import UsageError
-from adapter.foundation.sources.prometheus.errors import SettingsError
-from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
-from recommender.backtest.recorded.command_line_times import parse_moment
 from recommender.backtest.recorded.example_load import example_load
 from recommender.backtest.recorded.prometheus_range import LoadRange, read_range
 from recommender.backtest.recorded.range_cache import RangeCache
 from recommender.backtest.recorded.trace_file import RecordedLoad, read_trace
 from recommender.commands.chosen_backend import chosen_prometheus
-from recommender.commands.past_span import DEFAULT_LAST_SECONDS
+from recommender.commands.past_span import DEFAULT_LAST_SECONDS, moment_of, whole_step
 
 if TYPE_CHECKING:
     from adapter.foundation.service.flags.table import FlagValues
@@ -40,12 +37,12 @@ def read_load(
     if values.boolean("example"):
         return example_load()
     query = _query(values, settings)
-    step = values.seconds("step") if "step" in values.given else _PROMETHEUS_STEP_SECONDS
-    if step < 1 or step != int(step):
-        raise UsageError(f"--step of {step:g} s: Prometheus is queried in whole seconds, 1 s or more")
+    step = whole_step(values.seconds("step") if "step" in values.given else _PROMETHEUS_STEP_SECONDS)
     now = time.time()
     start, end = _range(values, now)
-    asked = LoadRange(_prometheus(values, chosen_prometheus(configuration, settings)), query, start, end, int(step))
+    unknown = ", and the configuration has no prometheus" if "config" in values.given else ""
+    lacking = f"--prometheus-url is missing{unknown}: write its address, such as http://prometheus:9090"
+    asked = LoadRange(chosen_prometheus(values, configuration, settings, lacking), query, start, end, int(step))
     state = _DEFAULT_STATE if configuration is None else configuration.state
     cache = RangeCache.of(state / "backtest", asked.settings, asked.query, asked.step_seconds)
     found = read_range(asked, cache, now, line.show)
@@ -84,23 +81,9 @@ def _query(values: FlagValues, settings: PredictiveSettings | None) -> str:
     return settings.load
 
 
-def _prometheus(values: FlagValues, known: PrometheusSettings | None) -> PrometheusSettings:
-    """Return the connection; configured credentials are used only for the configured address, and matchers for all."""
-    url = values.text("prometheus-url")
-    if known is not None and url in {"", known.url}:
-        return known
-    if not url:
-        lacking = ", and the configuration has no prometheus" if "config" in values.given else ""
-        raise UsageError(f"--prometheus-url is missing{lacking}: write its address, such as http://prometheus:9090")
-    try:
-        return PrometheusSettings(url, matchers=None if known is None else known.matchers)
-    except SettingsError as error:
-        raise UsageError(f"--prometheus-url: {error}") from error
-
-
 def _range(values: FlagValues, now: float) -> tuple[float, float]:
     """Return the start and the end of the load, in Unix seconds."""
-    end = _time(values, "end", now) if "end" in values.given else now
+    end = moment_of(values, "end", now) if "end" in values.given else now
     if "start" not in values.given:
         last = values.seconds("last") if "last" in values.given else DEFAULT_LAST_SECONDS
         if not last:
@@ -108,7 +91,7 @@ def _range(values: FlagValues, now: float) -> tuple[float, float]:
         return _checked_start(end - last), end
     if "last" in values.given:
         raise UsageError("--start and --last cannot be combined: each of them is the beginning of the load")
-    start = _time(values, "start", now)
+    start = moment_of(values, "start", now)
     if start > end:
         until = f"--end {values.text('end')}" if "end" in values.given else "now, which is the end without --end"
         raise UsageError(f"--start {values.text('start')} is after {until}: swap them, or correct one of them")
@@ -120,10 +103,3 @@ def _checked_start(start: float) -> float:
     if start < 0:
         raise UsageError("the load would begin before 1970: correct --last, --start or --end")
     return start
-
-
-def _time(values: FlagValues, name: str, now: float) -> float:
-    try:
-        return parse_moment(values.text(name), now)
-    except ValueError as error:
-        raise UsageError(f"--{name}: {error}") from error

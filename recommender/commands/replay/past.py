@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.service.flags.parsing import UsageError
-from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError, with_repair
-from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+from adapter.foundation.sources.prometheus.errors import PrometheusError, with_repair
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
-from recommender.backtest.recorded.command_line_times import parse_moment
 from recommender.commands.chosen_backend import chosen_prometheus
+from recommender.commands.past_span import moment_of, whole_step
 from recommender.commands.replay.kube_history import recording_of
 from recommender.commands.replay.kube_state import PastWindow, read_kube_state
 from recommender.recording.reading import read_recording
@@ -26,6 +25,8 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
     from recommender.recording.recording import Recording
 
+_UNNAMED: Final = "no past is named: write --prometheus-url, such as http://prometheus:9090, or --recording FILE"
+
 
 def read_past(
     values: FlagValues,
@@ -38,12 +39,10 @@ def read_past(
     if path is not None:
         if "prometheus-url" in values.given:
             raise UsageError("--recording and --prometheus-url cannot be combined: the past comes from one of them")
-        end = _end(values, now) if "end" in values.given else None
+        end = moment_of(values, "end", now) if "end" in values.given else None
         return read_recording(path, values.seconds("last") if "last" in values.given else None, end, now=now)
-    step = values.seconds("step")
-    if step < 1 or step != int(step):
-        raise UsageError(f"--step of {step:g} s: Prometheus is queried in whole seconds, 1 s or more")
-    given = _end(values, now)
+    step = whole_step(values.seconds("step"))
+    given = moment_of(values, "end", now) if "end" in values.given else now
     if given > now:
         raise UsageError(f"--end: {values.text('end')} is in the future: write a time that is past")
     end = math.floor(given / step) * step
@@ -52,7 +51,7 @@ def read_past(
         raise UsageError("--last must be longer than --step and begin after 1970: write a duration such as 14d")
     # Queries name their own time limit; a server sends nothing while it calculates.
     connection = replace(
-        _prometheus(values, chosen_prometheus(configuration, settings)), read_timeout_seconds=QUERY_SECONDS
+        chosen_prometheus(values, configuration, settings, _UNNAMED), read_timeout_seconds=QUERY_SECONDS
     )
     try:
         with PrometheusClient(connection) as client:
@@ -62,13 +61,6 @@ def read_past(
     return recording_of(state, connection.endpoint.shown, set(_label_keys(settings)))
 
 
-def _end(values: FlagValues, now: float) -> float:
-    try:
-        return parse_moment(values.text("end"), now) if "end" in values.given else now
-    except ValueError as error:
-        raise UsageError(f"--end: {error}") from error
-
-
 def _label_keys(settings: ClusterSizeSettings) -> Iterator[str]:
     """Yield the keys of the labels by which the configuration distinguishes node groups."""
     for group in settings.node_groups.static:
@@ -76,18 +68,3 @@ def _label_keys(settings: ClusterSizeSettings) -> Iterator[str]:
         yield from group.labels
     if settings.node_groups.by_label is not None:
         yield settings.node_groups.by_label.key
-
-
-def _prometheus(values: FlagValues, known: PrometheusSettings | None) -> PrometheusSettings:
-    """Return the connection; configured credentials are used only for the configured address, and matchers for all."""
-    url = values.text("prometheus-url") if "prometheus-url" in values.given else ""
-    if known is not None and url in {"", known.url}:
-        return known
-    if not url:
-        raise UsageError(
-            "no past is named: write --prometheus-url, such as http://prometheus:9090, or --recording FILE"
-        )
-    try:
-        return PrometheusSettings(url, matchers=None if known is None else known.matchers)
-    except SettingsError as error:
-        raise UsageError(f"--prometheus-url: {error}") from error
