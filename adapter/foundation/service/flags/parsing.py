@@ -14,51 +14,21 @@ from typing import Final, NoReturn, TypeAlias
 from adapter.foundation.documents.tree import nearest, problem_lines
 from adapter.foundation.service.flags.help import help_text
 from adapter.foundation.service.flags.table import (
-    ADDRESS,
     BOOLEAN,
-    DURATION,
     ENVIRONMENT_PREFIX,
-    INTEGER,
     OBJECT,
-    PATH,
-    PORT,
-    TEXT,
     CommandFlags,
     Flag,
     FlagValues,
     Ignored,
-    Kind,
     Refused,
     Repeat,
     Works,
-    one_of,
     variable_of,
 )
 from adapter.foundation.service.runtime.errors import UsageError
 
-__all__ = [
-    "ADDRESS",
-    "BOOLEAN",
-    "DURATION",
-    "INTEGER",
-    "PATH",
-    "PORT",
-    "TEXT",
-    "CommandFlags",
-    "Flag",
-    "FlagValues",
-    "HelpRequested",
-    "Ignored",
-    "Kind",
-    "Refused",
-    "Repeat",
-    "UsageError",
-    "Works",
-    "exit_for_usage",
-    "flags_or_exit",
-    "one_of",
-    "parse_flags",
-]
+__all__ = ["HelpRequested", "UsageError", "exit_for_usage", "flags_or_exit", "parse_flags"]
 
 
 _VERSION: Final = "version"

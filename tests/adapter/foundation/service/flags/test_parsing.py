@@ -6,26 +6,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapter.foundation.service.flags.parsing import (
+from adapter.foundation.service.flags.parsing import HelpRequested, UsageError, flags_or_exit, parse_flags
+from adapter.foundation.service.flags.table import (
     ADDRESS,
     DURATION,
     INTEGER,
+    OBJECT,
     PATH,
     PORT,
     TEXT,
     CommandFlags,
     Flag,
     FlagValues,
-    HelpRequested,
     Ignored,
     Refused,
     Repeat,
-    UsageError,
-    flags_or_exit,
+    in_group,
     one_of,
-    parse_flags,
+    switch,
 )
-from adapter.foundation.service.flags.table import OBJECT, in_group, switch
 from adapter.foundation.service.server.addresses import Address
 
 COMMAND = CommandFlags(
