@@ -20,7 +20,7 @@ from adapter.foundation.sources.prometheus.answers.envelopes import (
     decode_part,
     open_answer,
 )
-from adapter.foundation.sources.prometheus.answers.slicing import SERIES, VECTOR
+from adapter.foundation.sources.prometheus.answers.slicing import SERIES, VECTOR, cuts
 from adapter.foundation.sources.prometheus.answers.streaming import StreamCutter, TooLongToCutError
 from adapter.foundation.sources.prometheus.errors import (
     AnswerTooLargeError,
@@ -138,7 +138,7 @@ class SeriesAnswer:
                 for decoded in pace.timed(self._runs(cutter)):
                     yield from decoded
         rest = cutter.rest()
-        cut, envelope = open_answer(self._selector, rest, SERIES, SeriesEnvelope, pace)
+        cut, envelope = open_answer(self._selector, rest, cuts(rest, SERIES, pace), SeriesEnvelope, pace)
         elements = Elements(self._selector, rest, cut, bytes(envelope.data), envelope, self._limits)
         self.warnings, self.infos = elements.warnings, elements.infos
         yield from elements.batches(_read_label_sets, pace)
@@ -155,7 +155,7 @@ def read_instant(
     query: str, body: bytearray, *, evaluated_at: float, limits: AnswerLimits, pace: Pace
 ) -> InstantAnswer:
     """Read the body of a successful `/api/v1/query`; raises UnexpectedAnswerError and NotAVectorError."""
-    cut, envelope = open_answer(query, body, VECTOR, QueryEnvelope, pace)
+    cut, envelope = open_answer(query, body, cuts(body, VECTOR, pace), QueryEnvelope, pace)
     if envelope.data is None:
         raise UnexpectedAnswerError(query, "the answer has no data")
     kind = envelope.data.result_type

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import msgspec
 
 from adapter.foundation.objects.decoders import decoder_of
-from adapter.foundation.sources.prometheus.answers.slicing import Cut, Shape, cuts
 from adapter.foundation.sources.prometheus.errors import UnexpectedAnswerError, shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
+    from adapter.foundation.sources.prometheus.answers.slicing import Cut
     from adapter.foundation.time.pace import Pace
 
 
@@ -63,10 +63,13 @@ E = TypeVar("E", bound=Envelope)
 T = TypeVar("T")
 
 
-def open_answer(query: str, body: bytearray, shape: Shape, form: type[E], pace: Pace) -> tuple[Cut, E]:
-    """Cut the body between its elements and decode its envelope; raises UnexpectedAnswerError for a failed query."""
+def open_answer(query: str, body: bytearray, cuts: Iterable[Cut], form: type[E], pace: Pace) -> tuple[Cut, E]:
+    """Return the first of the cuts whose envelope is JSON, and the envelope.
+
+    Raises UnexpectedAnswerError for a failed query.
+    """
     problem: Exception | None = None
-    for cut in cuts(body, shape, pace):
+    for cut in cuts:
         try:
             with pace.slice():
                 envelope = decoder_of(form).decode(cut.envelope)

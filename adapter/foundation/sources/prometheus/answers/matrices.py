@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import msgspec
-
-from adapter.foundation.objects.decoders import decoder_of
 from adapter.foundation.sources.prometheus.answers.envelopes import QueryEnvelope, open_answer
-from adapter.foundation.sources.prometheus.answers.slicing import SLICE_BYTES, Cut, Shape, Span
+from adapter.foundation.sources.prometheus.answers.slicing import SLICE_BYTES, Cut, Shape, Span, cuts
 from adapter.foundation.sources.prometheus.errors import UnexpectedAnswerError, shortened
 
 if TYPE_CHECKING:
@@ -51,7 +47,7 @@ class OpenedMatrix:
 
 def open_matrix(query: str, body: bytearray, pace: Pace) -> OpenedMatrix:
     """Return the answer in pieces. Raises UnexpectedAnswerError."""
-    cut, envelope = _open_envelope(query, body, pace)
+    cut, envelope = open_answer(query, body, _cuts(body, pace), QueryEnvelope, pace)
     data = envelope.data
     if data is None or data.result_type != "matrix":
         kind = "nothing" if data is None else shortened(data.result_type)
@@ -59,12 +55,10 @@ def open_matrix(query: str, body: bytearray, pace: Pace) -> OpenedMatrix:
     return OpenedMatrix(envelope.all_warnings, tuple(envelope.infos or ()), body, cut, bytes(data.result))
 
 
-def _open_envelope(query: str, body: bytearray, pace: Pace) -> tuple[Cut, QueryEnvelope]:
-    cut = cut_matrix(body, pace)
-    if cut is not None:
-        with suppress(msgspec.DecodeError, ValueError, RecursionError), pace.slice():
-            return cut, decoder_of(QueryEnvelope).decode(cut.envelope)
-    return open_answer(query, body, MATRIX, QueryEnvelope, pace)
+def _cuts(body: bytearray, pace: Pace) -> Iterator[Cut]:
+    if (cut := cut_matrix(body, pace)) is not None:
+        yield cut
+    yield from cuts(body, MATRIX, pace)
 
 
 def cut_matrix(body: bytearray, pace: Pace) -> Cut | None:

@@ -231,6 +231,12 @@ def test_points_off_the_requested_steps_are_refused(points: list[tuple[float, st
         joined(body(one(*points)))
 
 
+def test_a_success_that_also_states_an_error_is_unexpected() -> None:
+    content = body(one((0, "1")), error="a store is away")
+    with pytest.raises(UnexpectedAnswerError, match="a store is away"):
+        joined(content)
+
+
 def test_a_repeated_label_set_is_refused() -> None:
     # Its points would be appended behind later ones.
     with pytest.raises(UnexpectedAnswerError, match="same label set twice"):
