@@ -103,9 +103,9 @@ class MatrixReader:
         """Add the answer, which has one part, since a piece never has more steps than Prometheus answers at once."""
         opened = open_matrix(self._query, body, self._pace)
         self._warnings |= dict.fromkeys(opened.warnings)
-        for elements in opened.elements():
+        for series in opened.pieces():
             with self._pace.slice():
-                self._add_series(part, decode_part(self._query, elements, _read_series))
+                self._add_series(part, decode_part(self._query, series, _read_series))
 
     def matrix(self) -> SeriesMatrix:
         """Return the matrix that was read."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from adapter.foundation.sources.prometheus.answers.envelopes import Envelope, decode_part
+from adapter.foundation.sources.prometheus.answers.envelopes import decode_part
 from adapter.foundation.sources.prometheus.errors import AnswerTooLargeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from adapter.foundation.sources.prometheus.answers.slicing import Cut, Shape, Span
+    from adapter.foundation.sources.prometheus.answers.slicing import Cut, Shape
     from adapter.foundation.time.pace import Pace
 
 _GUARD_BYTES = 256 * 1024
@@ -61,53 +61,39 @@ class ElementGuard:
 
 
 T = TypeVar("T")
-L = TypeVar("L")
 
 
 @dataclass(frozen=True, slots=True)
 class Elements:
-    """The body of an answer and the places of its elements."""
+    """The elements of an answer: its body, and their places in it."""
 
     query: str
     body: bytearray
     cut: Cut
-    envelope_elements: bytes
-    envelope: Envelope
-    limits: AnswerLimits
+    rest: bytes
+    """The elements that were not cut out of the envelope."""
+    warnings: tuple[str, ...]
+    """The warnings of Prometheus."""
 
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """The warnings of Prometheus."""
-        return self.envelope.all_warnings
+    def pieces(self) -> Iterator[bytes]:
+        """Yield JSON arrays of whole elements, in order; each is a slice of work to decode."""
+        for start, end in self.cut.spans:
+            yield b"".join((b"[", self.body[start:end], b"]"))
+        # Go writes a nil slice as `null`.
+        if self.rest not in {b"", b"null"}:
+            yield self.rest
 
-    @property
-    def infos(self) -> tuple[str, ...]:
-        """The info annotations of Prometheus."""
-        return tuple(self.envelope.infos or ())
-
-    def batches(self, read: Callable[[bytes], list[T]], pace: Pace) -> Iterator[list[T]]:
+    def batches(self, read: Callable[[bytes], list[T]], limits: AnswerLimits, pace: Pace) -> Iterator[list[T]]:
         """Yield the elements in lists. May raise AnswerTooLargeError and UnexpectedAnswerError after some lists."""
         count = 0
-        for span in (*self.cut.spans, None):
+        for piece in self.pieces():
             with pace.slice():
-                elements = self.decode(self._piece(span), read)
+                elements = decode_part(self.query, piece, read)
             count += len(elements)
-            if count > self.limits.max_samples:
-                raise too_many_elements(self.query, self.limits)
+            if count > limits.max_samples:
+                raise too_many_elements(self.query, limits)
             if elements:
                 yield elements
-
-    def decode(self, piece: bytes, read: Callable[[bytes], L]) -> L:
-        """Return the elements of a JSON array. Raises UnexpectedAnswerError."""
-        return decode_part(self.query, piece, read)
-
-    def _piece(self, span: Span | None) -> bytes:
-        """Return a run of elements as a JSON array; a `span` of None means the elements that remain in the envelope."""
-        if span is None:
-            # Go writes a nil slice as `null`.
-            return b"[]" if self.envelope_elements in {b"", b"null"} else self.envelope_elements
-        start, end = span
-        return b"".join((b"[", self.body[start:end], b"]"))
 
 
 def too_many_elements(query: str, limits: AnswerLimits) -> AnswerTooLargeError:

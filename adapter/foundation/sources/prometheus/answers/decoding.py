@@ -58,26 +58,28 @@ class InstantAnswer:
 
     __slots__ = (
         "_answer",
+        "_limits",
         "evaluated_at",
         "histograms",
         "histograms_skipped",
-        "infos",
         "kind",
         "warnings",
     )
 
-    def __init__(self, kind: Literal["vector", "scalar"], evaluated_at: float, answer: Elements) -> None:
+    def __init__(
+        self, kind: Literal["vector", "scalar"], evaluated_at: float, answer: Elements, limits: AnswerLimits
+    ) -> None:
         self.kind: Literal["vector", "scalar"] = kind
         self.evaluated_at = evaluated_at
         """Unix seconds of the query's evaluation time."""
         self.warnings = answer.warnings
         """Warnings of Prometheus; a partial answer also has one."""
-        self.infos = answer.infos
         self.histograms_skipped = 0
         """Native histograms left out of the batches so far, as they have no single value."""
         self.histograms: list[dict[str, str]] = []
         """Label sets of the native histograms left out of the last batch."""
         self._answer = answer
+        self._limits = limits
 
     def batches(self, pace: Pace) -> Iterator[list[Sample]]:
         """Yield the samples in lists of about 200, in Prometheus's order; each list is decoded when it is requested.
@@ -89,10 +91,10 @@ class InstantAnswer:
         self.histograms_skipped = 0
         if self.kind == "scalar":
             with pace.slice():
-                timestamp, value = self._answer.decode(self._answer.envelope_elements, _read_scalar)
+                timestamp, value = decode_part(self._answer.query, self._answer.rest, _read_scalar)
             yield [Sample({}, value, timestamp)]
             return
-        for wire in self._answer.batches(_read_samples, pace):
+        for wire in self._answer.batches(_read_samples, self._limits, pace):
             samples = [Sample(s.metric, s.value[1], s.value[0]) for s in wire if s.value is not None]
             self.histograms = [] if len(samples) == len(wire) else _histograms(self._answer.query, wire)
             self.histograms_skipped += len(self.histograms)
@@ -109,7 +111,6 @@ class SeriesAnswer:
         """Take the function that begins the answer; its bytes are read during the iteration over the label sets."""
         self.warnings: tuple[str, ...] = ()
         """Warnings of Prometheus, and one if the answer may have been cut off at the limit."""
-        self.infos: tuple[str, ...] = ()
         self._selector = selector
         self._opened = opened
         self._limits = limits
@@ -139,9 +140,9 @@ class SeriesAnswer:
                     yield from decoded
         rest = cutter.rest()
         cut, envelope = open_answer(self._selector, rest, cuts(rest, SERIES, pace), SeriesEnvelope, pace)
-        elements = Elements(self._selector, rest, cut, bytes(envelope.data), envelope, self._limits)
-        self.warnings, self.infos = elements.warnings, elements.infos
-        yield from elements.batches(_read_label_sets, pace)
+        self.warnings = envelope.all_warnings
+        elements = Elements(self._selector, rest, cut, bytes(envelope.data), self.warnings)
+        yield from elements.batches(_read_label_sets, self._limits, pace)
 
     def _runs(self, cutter: StreamCutter) -> Iterator[list[dict[str, str]]]:
         try:
@@ -163,8 +164,8 @@ def read_instant(
         raise NotAVectorError(
             query, f"the answer is a {shortened(kind)}: only expressions that give a vector or a scalar have values"
         )
-    elements = Elements(query, body, cut, bytes(envelope.data.result), envelope, limits)
-    return InstantAnswer("scalar" if kind == "scalar" else "vector", evaluated_at, elements)
+    elements = Elements(query, body, cut, bytes(envelope.data.result), envelope.all_warnings)
+    return InstantAnswer("scalar" if kind == "scalar" else "vector", evaluated_at, elements, limits)
 
 
 class _WireSample(msgspec.Struct, gc=False):

@@ -25,7 +25,6 @@ class Envelope(msgspec.Struct):
     status: str
     error: str = ""
     warnings: list[str] | None = None
-    infos: list[str] | None = None
     is_partial: bool = msgspec.field(name="isPartial", default=False)
     """Whether the answer is partial; VictoriaMetrics sets it if a storage node did not answer."""
 

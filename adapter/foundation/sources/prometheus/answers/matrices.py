@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from adapter.foundation.sources.prometheus.answers.answer_elements import Elements
 from adapter.foundation.sources.prometheus.answers.envelopes import QueryEnvelope, open_answer
-from adapter.foundation.sources.prometheus.answers.slicing import SLICE_BYTES, Cut, Shape, Span, cuts
+from adapter.foundation.sources.prometheus.answers.slicing import MATRIX, SLICE_BYTES, Cut, Span, cuts
 from adapter.foundation.sources.prometheus.errors import UnexpectedAnswerError, shortened
 
 if TYPE_CHECKING:
@@ -15,44 +14,15 @@ if TYPE_CHECKING:
 
     from adapter.foundation.time.pace import Pace
 
-MATRIX = Shape(
-    path=(b"data", b"result"),
-    head=re.compile(
-        rb'\{"status":"success",(?:"isPartial":(?:true|false),)?"data":'
-        rb'\{"resultType":"matrix","result":\[(?=\{"metric":)'
-    ),
-    boundary=b'},{"metric":',
-)
 
-
-@dataclass(frozen=True, slots=True)
-class OpenedMatrix:
-    """The answer to a range query before its series are decoded."""
-
-    warnings: tuple[str, ...]
-    """Warnings of Prometheus, as in RangeAnswer."""
-    infos: tuple[str, ...]
-    _body: bytearray
-    _cut: Cut
-    _rest: bytes
-
-    def elements(self) -> Iterator[bytes]:
-        """Yield JSON arrays of whole series, in order; each is a slice of work to decode."""
-        for start, end in self._cut.spans:
-            yield b"".join((b"[", self._body[start:end], b"]"))
-        # Go writes a nil slice as `null`.
-        if self._rest not in {b"", b"null"}:
-            yield self._rest
-
-
-def open_matrix(query: str, body: bytearray, pace: Pace) -> OpenedMatrix:
-    """Return the answer in pieces. Raises UnexpectedAnswerError."""
+def open_matrix(query: str, body: bytearray, pace: Pace) -> Elements:
+    """Return the series of a range query's answer, not decoded yet. Raises UnexpectedAnswerError."""
     cut, envelope = open_answer(query, body, _cuts(body, pace), QueryEnvelope, pace)
     data = envelope.data
     if data is None or data.result_type != "matrix":
         kind = "nothing" if data is None else shortened(data.result_type)
         raise UnexpectedAnswerError(query, f"the answer to a range query is {kind} and not a matrix")
-    return OpenedMatrix(envelope.all_warnings, tuple(envelope.infos or ()), body, cut, bytes(data.result))
+    return Elements(query, body, cut, bytes(data.result), envelope.all_warnings)
 
 
 def _cuts(body: bytearray, pace: Pace) -> Iterator[Cut]:

@@ -96,15 +96,11 @@ class RangeSeries:
 
 @dataclass(frozen=True, slots=True)
 class RangeAnswer:
-    """The answer to a range query."""
+    """The answer to a range query. Native histograms are left out, as they have no single value."""
 
     series: tuple[RangeSeries, ...]
     warnings: tuple[str, ...]
     """Warnings of Prometheus without duplicates; a partial answer also has one."""
-    infos: tuple[str, ...]
-    size_bytes: int
-    histograms_skipped: int
-    """Native histograms that were left out, as they have no single value."""
 
 
 class _WireSeries(msgspec.Struct, gc=False):
@@ -136,33 +132,22 @@ class RangeJoiner:
         self._pace = pace
         self._series: dict[frozenset[tuple[str, str]], RangeSeries] = {}
         self._warnings: dict[str, None] = {}
-        self._infos: dict[str, None] = {}
-        self._bytes = 0
         self._samples = 0
-        self._histograms = 0
 
     def add(self, part: RangePart, body: bytearray) -> None:
         """Add the body of a part's answer. Raises UnexpectedAnswerError and AnswerTooLargeError."""
         opened = open_matrix(self._query, body, self._pace)
         self._warnings |= dict.fromkeys(opened.warnings)
-        self._infos |= dict.fromkeys(opened.infos)
-        self._bytes += len(body)
-        for elements in opened.elements():
-            self._add_elements(part, elements)
+        for piece in opened.pieces():
+            self._add_elements(part, piece)
 
     def answer(self) -> RangeAnswer:
         """Return the joined series of all parts added so far."""
-        return RangeAnswer(
-            tuple(self._series.values()),
-            tuple(self._warnings),
-            tuple(self._infos),
-            self._bytes,
-            self._histograms,
-        )
+        return RangeAnswer(tuple(self._series.values()), tuple(self._warnings))
 
-    def _add_elements(self, part: RangePart, elements: bytes) -> None:
+    def _add_elements(self, part: RangePart, piece: bytes) -> None:
         with self._pace.slice():
-            found = decode_part(self._query, elements, _series.decode)
+            found = decode_part(self._query, piece, _series.decode)
         # Many series with a few points each share a slice.
         for _ in self._pace.timed(self._append_series(part, found)):
             pass
@@ -175,7 +160,7 @@ class RangeJoiner:
     def _add_series(self, part: RangePart, wire: _WireSeries) -> Iterator[None]:
         histograms, values = bytes(wire.histograms), bytes(wire.values)
         if histograms:
-            self._histograms += len(decode_part(self._query, histograms, _histograms.decode))
+            decode_part(self._query, histograms, _histograms.decode)
             yield
         if not values:
             if not histograms:

@@ -64,11 +64,14 @@ class Shape:
 
 _HEAD = rb'\{"status":"success",(?:"isPartial":(?:true|false),)?"data":'
 
-VECTOR = Shape(
-    path=(b"data", b"result"),
-    head=re.compile(_HEAD + rb'\{"resultType":"vector","result":\[(?=\{"metric":)'),
-    boundary=b'},{"metric":',
-)
+
+def _of_query(result_type: bytes) -> Shape:
+    head = _HEAD + rb'\{"resultType":"' + result_type + rb'","result":\[(?=\{"metric":)'
+    return Shape(path=(b"data", b"result"), head=re.compile(head), boundary=b'},{"metric":')
+
+
+VECTOR = _of_query(b"vector")
+MATRIX = _of_query(b"matrix")
 SERIES = Shape(path=(b"data",), head=re.compile(_HEAD + rb"\[(?=\{)"), boundary=b'},{"__name__":')
 
 Span = tuple[int, int]

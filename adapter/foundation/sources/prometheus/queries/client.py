@@ -21,7 +21,6 @@ from adapter.foundation.sources.prometheus.answers.answer_elements import (
     AnswerLimits,
 )
 from adapter.foundation.sources.prometheus.answers.decoding import InstantAnswer, SeriesAnswer, read_instant
-from adapter.foundation.sources.prometheus.answers.matrices import MATRIX
 from adapter.foundation.sources.prometheus.answers.ranges import (
     RANGE_LIMITS,
     RangeAnswer,
@@ -30,7 +29,7 @@ from adapter.foundation.sources.prometheus.answers.ranges import (
     RangeReader,
     range_parts,
 )
-from adapter.foundation.sources.prometheus.answers.slicing import SERIES, VECTOR
+from adapter.foundation.sources.prometheus.answers.slicing import MATRIX, SERIES, VECTOR
 from adapter.foundation.sources.prometheus.errors import PrometheusTimeoutError, UnexpectedAnswerError
 from adapter.foundation.sources.prometheus.queries.clocks import refuse_other_time
 from adapter.foundation.sources.prometheus.queries.runtime import Started, ask_started

@@ -108,7 +108,7 @@ class Server:
         return answer
 
 
-EMPTY = RangeAnswer((), (), (), 0, 0)
+EMPTY = RangeAnswer((), ())
 PARTIAL = replace(EMPTY, warnings=("a store was not reached",))
 
 

@@ -257,16 +257,14 @@ def test_parts_are_joined_by_label_set_and_may_lack_series() -> None:
 
 
 def test_warnings_of_all_parts_are_kept_once() -> None:
-    first = body(warnings=["a store is away"], infos=["not a counter"])
+    first = body(warnings=["a store is away"])
     found = joined(first, first, body(isPartial=True))
     assert found.warnings == ("a store is away", "the answer is partial (isPartial)")
-    assert found.infos == ("not a counter",)
 
 
-def test_native_histograms_are_counted_and_left_out() -> None:
+def test_native_histograms_are_left_out() -> None:
     histogram = {"metric": {"a": "b"}, "histograms": [[0, {"count": "1"}], [10, {"count": "2"}]]}
     found = joined(body(histogram, {**histogram, "metric": {"a": "c"}, "values": [[20, "1"]]}))
-    assert found.histograms_skipped == 4
     assert [(series.labels, list(series.values)) for series in found.series] == [({"a": "c"}, [1.0])]
 
 
