@@ -16,7 +16,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -70,39 +70,25 @@ class RequestDeadlines:
 
 
 @dataclass(frozen=True, slots=True)
-class _Call:
-    """One request, independent of the transport that sends it."""
-
-    method: str
-    path: str
-    query: Mapping[str, str]
-    headers: Mapping[str, str]
-    timeout: tuple[float, float] = (0.0, 0.0)
-    """For a call without `sending`: seconds to connect, and seconds between two pieces of the answer."""
-    body: Mapping[str, object] | None = None
-    sending: Sending | None = None
-    """The deadline of the whole call, and whether the request may be sent twice."""
-
-    @property
-    def what(self) -> str:
-        """Name of the call in errors, without its body, which may contain a credential."""
-        return f"{self.method} {self.path}"
-
-
-@dataclass(frozen=True, slots=True)
 class KubernetesRequest:
-    """A request whose answer is small and is read as a whole."""
+    """One request, independent of the transport that sends it."""
 
     method: str
     path: str
     query: Mapping[str, str] = field(default_factory=dict)
     body: Mapping[str, object] | None = None
     content_type: str = JSON
+    accept: str = JSON
 
     @property
     def what(self) -> str:
         """Name of the call in errors, without its body, which may contain a credential."""
         return f"{self.method} {self.path}"
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers that describe the body and the answer."""
+        return {"Accept": self.accept} | ({} if self.body is None else {"Content-Type": self.content_type})
 
 
 class KubernetesClient:
@@ -150,65 +136,59 @@ class KubernetesClient:
         DNS or a program that creates tokens may take longer; `Sending.in_time` limits these.
         Raises KubernetesError, which is UnknownOutcomeError if a request that is sent only once may have taken effect.
         """
-        headers = {"Accept": JSON} | ({} if request.body is None else {"Content-Type": request.content_type})
-        call = _Call(request.method, request.path, request.query, headers, body=request.body, sending=sending)
         try:
-            with sending.under_way():
-                return self._exchange(call, sending)
-        except ServerError as error:
+            with sending.under_way(), self._opened(request, sending) as answer:
+                return WholeAnswer(answer.headers, answer.whole(sending.left(), _LARGEST_BYTES))
+        except (ServerError, UnreachableError, UnexpectedResponseError) as error:
             # A failure after the change was stored, or in a proxy that had passed on the request, is 5xx, too.
             if sending.is_unknown:
                 raise UnknownOutcomeError(f"{error}: it may have taken effect") from error
             raise
-        except (UnreachableError, UnexpectedResponseError) as error:
-            if sending.is_unknown:
-                raise UnknownOutcomeError(f"{error}: it may have taken effect") from error
-            raise
 
-    def _exchange(self, call: _Call, sending: Sending) -> WholeAnswer:
-        response, secrets = self._request_answer(call)
-        try:
-            body = Answer(call.what, response, self._clock, secrets).whole(sending.left(), _LARGEST_BYTES)
-        finally:
-            response.close()
-        return WholeAnswer(response.headers, body)
-
-    @contextmanager
     def open(
         self, path: str, query: Mapping[str, str] | None = None, accept: str = JSON, silence: float | None = None
-    ) -> Iterator[Answer]:
-        """Send a request, and yield the answer while it arrives. Raises KubernetesError.
+    ) -> AbstractContextManager[Answer]:
+        """Send a request when the block begins, and yield the answer while it arrives. Raises KubernetesError.
 
         `silence` is the number of seconds without a byte of the body after which the connection counts as broken; by
         default, the client's deadlines determine it.
         """
-        timeout = (self._deadlines.connect, self._deadlines.silence)
-        call = _Call("GET", path, query or {}, {"Accept": accept}, timeout)
-        response, secrets = self._request_answer(call)
+        return self._opened(KubernetesRequest("GET", path, query or {}, accept=accept), silence=silence)
+
+    @contextmanager
+    def _opened(
+        self, request: KubernetesRequest, sending: Sending | None = None, silence: float | None = None
+    ) -> Iterator[Answer]:
+        response, secrets = self._request_answer(request, sending)
         # The headers arrive at once, even those of a watch; only the body may be silent for longer.
         connection = response.connection
         if silence and isinstance(sock := getattr(connection, "sock", None), socket.socket):
             sock.settimeout(silence)
         try:
-            yield Answer(call.what, response, self._clock, secrets)
+            yield Answer(request.what, response, self._clock, secrets)
         finally:
             # The rest of an unread answer would be mistaken for the next answer on this connection.
             response.close()
 
-    def _request_answer(self, call: _Call) -> tuple[urllib3.HTTPResponse, Secrets]:
-        """Return the answer, and the secrets that it must not show."""
-        sending = call.sending
+    def _request_answer(
+        self, request: KubernetesRequest, sending: Sending | None
+    ) -> tuple[urllib3.HTTPResponse, Secrets]:
+        """Return the answer, and the secrets that it must not show.
+
+        `sending` has the deadline of the whole call, and says whether the request may be sent twice; without it, the
+        client's deadlines apply.
+        """
         longest = self._deadlines.silence
         if not self._may_ask(longest if sending is None else sending.left(longest)):
-            raise UnreachableError(f"{call.what}: not sent: too many requests are waiting already (--client-qps)")
+            raise UnreachableError(f"{request.what}: not sent: too many requests are waiting already (--client-qps)")
         transport = self._current()
         try:
-            return self._send(transport, call)
+            return self._send(transport, request, sending)
         except (UnauthorizedError, CertificateError):
             renewed = self._renew(transport)
-            if not renewed or (sending is not None and not sending.may_repeat):
+            if not renewed or (sending is not None and sending.is_unknown):
                 raise
-        return self._send(self._transport, call)
+        return self._send(self._transport, request, sending)
 
     def _current(self) -> KubernetesTransport:
         """Return the transport. If its files have changed and can be used, create a new one first."""
@@ -258,12 +238,14 @@ class KubernetesClient:
         keep_to_deadlines(transport.pool_manager)
         return transport
 
-    def _send(self, transport: KubernetesTransport, call: _Call) -> tuple[urllib3.HTTPResponse, Secrets]:
-        url, headers = self._request(transport, call)
+    def _send(
+        self, transport: KubernetesTransport, request: KubernetesRequest, sending: Sending | None
+    ) -> tuple[urllib3.HTTPResponse, Secrets]:
+        url, headers = _addressed(transport, request)
         secrets = secrets_of({name: headers[name] for name in headers if name == _AUTHORIZATION})
-        timeout = call.timeout if call.sending is None else call.sending.left()
-        with transport_errors(call.what):
-            response = transport.send(call.method, url, headers, call.body, timeout)
+        timeout = (self._deadlines.connect, self._deadlines.silence) if sending is None else sending.left()
+        with transport_errors(request.what):
+            response = transport.send(request.method, url, headers, request.body, timeout)
         if 200 <= response.status <= 299:
             return response, secrets
         try:
@@ -275,14 +257,16 @@ class KubernetesClient:
             response.close()
         # A proxy may quote the request, with its credentials, in its answer.
         shown = secrets.hidden_in(refusal)
-        raise error_of_answer(call.what, response.status, shown, response.headers.get("Retry-After"))
+        raise error_of_answer(request.what, response.status, shown, response.headers.get("Retry-After"))
 
-    def _request(self, transport: KubernetesTransport, call: _Call) -> tuple[str, dict[str, str]]:
-        # Names may have these characters, which would end the path, so that it would lead to another object.
-        path = call.path.replace("?", "%3F").replace("#", "%23")
-        url, headers = transport.prepared(call.method, path, call.query, call.headers)
-        headers["User-Agent"] = _USER_AGENT
-        if _AUTHORIZATION in headers:
-            # A token file may end with a line feed, which is not allowed in a header.
-            headers[_AUTHORIZATION] = headers[_AUTHORIZATION].strip()
-        return url, headers
+
+def _addressed(transport: KubernetesTransport, request: KubernetesRequest) -> tuple[str, dict[str, str]]:
+    """Return the URL and the headers, with the transport's credentials."""
+    # Names may have these characters, which would end the path, so that it would lead to another object.
+    path = request.path.replace("?", "%3F").replace("#", "%23")
+    url, headers = transport.prepared(request.method, path, request.query, request.headers)
+    headers["User-Agent"] = _USER_AGENT
+    if _AUTHORIZATION in headers:
+        # A token file may end with a line feed, which is not allowed in a header.
+        headers[_AUTHORIZATION] = headers[_AUTHORIZATION].strip()
+    return url, headers

@@ -77,11 +77,6 @@ class Sending:
         self._given_up = False
 
     @property
-    def may_repeat(self) -> bool:
-        """Whether the request may be sent once more after a refusal."""
-        return not (self.once and self._sent)
-
-    @property
     def is_unknown(self) -> bool:
         """Whether a write that must not be sent twice was sent, so that only its answer shows the outcome."""
         return self.once and self._sent
@@ -97,7 +92,7 @@ class Sending:
     def begin(self) -> None:
         """Record that the request is about to be sent. Raises KubernetesError if it must not be."""
         with self._lock:
-            if self._given_up or not self.may_repeat:
+            if self._given_up or self.is_unknown:
                 raise self.overdue()
             seconds = self.left() + self._server_seconds
             if not self._permit(seconds):

@@ -117,7 +117,7 @@ class ObjectClient:
     def get(self, path: str, query: Mapping[str, str] | None = None, *, seconds: float | None = None) -> Reply:
         """Return the object at the path. Raises KubernetesError, also for an answer that is another object."""
         request = KubernetesRequest("GET", path, query or {})
-        answer = self._answer(request, self._sending(request, seconds))
+        answer = self._ask(request, seconds)
         document = _document(request.what, answer.body)
         name, metadata = _name_in(path), document.get("metadata")
         found = metadata.get("name") if isinstance(metadata, dict) else None
@@ -131,7 +131,7 @@ class ObjectClient:
         Raises KubernetesError, which is ConflictError if the name is taken.
         """
         request = KubernetesRequest("POST", collection, body=document)
-        return _document(request.what, self._answer(request, self._sending(request, seconds)).body)
+        return _document(request.what, self._ask(request, seconds).body)
 
     def merge(self, path: str, patch: Mapping[str, Any], *, seconds: float | None = None) -> dict[str, Any]:
         """Apply a JSON merge patch; return the changed object.
@@ -139,7 +139,7 @@ class ObjectClient:
         Raises KubernetesError, which is ConflictError if the patch names an old resourceVersion.
         """
         request = KubernetesRequest("PATCH", path, body=patch, content_type=MERGE_PATCH)
-        return _document(request.what, self._answer(request, self._sending(request, seconds)).body)
+        return _document(request.what, self._ask(request, seconds).body)
 
     def replace(self, path: str, document: Mapping[str, Any], fence: Fence | None = None) -> dict[str, Any]:
         """PUT an object, or a subresource such as `scale`, in place of the version that its resourceVersion names.
@@ -153,8 +153,7 @@ class ObjectClient:
             raise ValueError(
                 f"PUT {path}: metadata.resourceVersion is missing: read the object first, and replace that version"
             )
-        request, sending = self._request_with_time_limit("PUT", path, document, fence)
-        return self._write_object(request, sending)
+        return self._write("PUT", path, document, fence)
 
     def patch_strategically(self, path: str, patch: Mapping[str, Any], fence: Fence | None = None) -> dict[str, Any]:
         """Apply a strategic merge patch to an object of a built-in kind; return the changed object.
@@ -163,8 +162,7 @@ class ObjectClient:
         answers 409.
         Raises the errors of `replace`, and NotFoundError.
         """
-        request, sending = self._request_with_time_limit("PATCH", path, patch, fence, content_type=STRATEGIC_PATCH)
-        return self._write_object(request, sending)
+        return self._write("PATCH", path, patch, fence, content_type=STRATEGIC_PATCH)
 
     def apply(self, path: str, document: Mapping[str, Any], manager: str, fence: Fence | None = None) -> dict[str, Any]:
         """Apply the fields of a document, or of a subresource such as `status`, as a field manager (server-side apply).
@@ -174,8 +172,7 @@ class ObjectClient:
         the errors of `replace`, and ConflictError if the UID in the document is not that of the object.
         """
         query = {"fieldManager": manager, "force": "true"}
-        request, sending = self._request_with_time_limit("PATCH", path, document, fence, query, APPLY_PATCH)
-        return self._write_object(request, sending)
+        return self._write("PATCH", path, document, fence, query, APPLY_PATCH)
 
     def delete(
         self, path: str, *, uid: str = "", resource_version: str = "", fence: Fence | None = None
@@ -190,13 +187,12 @@ class ObjectClient:
         if not preconditions:
             raise ValueError(f"DELETE {path}: name the UID or the resourceVersion of the object")
         options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions}
-        request, sending = self._request_with_time_limit("DELETE", path, options, fence)
-        return self._write_object(request, sending)
+        return self._write("DELETE", path, options, fence)
 
-    def _sending(self, request: KubernetesRequest, seconds: float | None) -> Sending:
-        return Sending(request.what, Deadline(self._seconds if seconds is None else seconds))
+    def _ask(self, request: KubernetesRequest, seconds: float | None) -> WholeAnswer:
+        return self._answer(request, Sending(request.what, Deadline(self._seconds if seconds is None else seconds)))
 
-    def _request_with_time_limit(
+    def _write(
         self,
         method: str,
         path: str,
@@ -204,17 +200,14 @@ class ObjectClient:
         fence: Fence | None,
         query: Mapping[str, str] = MappingProxyType({}),
         content_type: str = JSON,
-    ) -> tuple[KubernetesRequest, Sending]:
-        """Return a request that states its time limit, so that the server does not process it later."""
+    ) -> dict[str, Any]:
+        """Send a write once, with its time limit, so that the server does not process it later; return the object."""
         limits = fence or Fence(self._seconds, lambda _: True)
         server_seconds = limits.seconds / 2
         limited = {**query, "timeout": f"{math.ceil(server_seconds * 1000)}ms"}
         request = KubernetesRequest(method, path, limited, document, content_type)
         deadline = Deadline(limits.seconds)
         sending = Sending(request.what, deadline, once=True, permit=limits.permit, server_seconds=server_seconds)
-        return request, sending
-
-    def _write_object(self, request: KubernetesRequest, sending: Sending) -> dict[str, Any]:
         answer = self._answer(request, sending)
         try:
             return _document(request.what, answer.body)

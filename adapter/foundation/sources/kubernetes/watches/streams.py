@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, UnexpectedResponseError
@@ -40,18 +40,24 @@ def in_rounds(
             settings.wait(stop, delay)
 
 
-class Interruptible:
-    """The answer that one thread is reading, which another thread can end for good."""
+class CollectionReader:
+    """Opens answers about one collection. One thread reads, and another one can end its reading for good."""
 
-    def __init__(self) -> None:
+    def __init__(self, client: KubernetesClient, list_watch: ListWatch, settings: WatchSettings) -> None:
+        self._client = client
+        self._list_watch = list_watch
+        self._settings = settings
         self._lock = threading.Lock()
         self._answer: Answer | None = None
         self._ended = False
 
     @contextmanager
-    def reading(self, opened: AbstractContextManager[Answer]) -> Iterator[Answer]:
-        """Open an answer, which `end` cancels during the block. If `end` was called before, cancel it at once."""
-        with opened as answer:
+    def open(self, query: Mapping[str, str], accept: str, silence: float | None = None) -> Iterator[Answer]:
+        """Open an answer, which `end` cancels during the block. If `end` was called before, cancel it at once.
+
+        `silence` is the time in seconds without a byte after which reading it fails.
+        """
+        with self._client.open(self._list_watch.path, query, accept, silence) as answer:
             with self._lock:
                 self._answer = answer
                 if self._ended:
@@ -69,33 +75,13 @@ class Interruptible:
             if self._answer is not None:
                 self._answer.cancel()
 
-
-class CollectionReader:
-    """Opens answers about one collection, which another thread can end for good."""
-
-    def __init__(self, client: KubernetesClient, list_watch: ListWatch, settings: WatchSettings) -> None:
-        self._client = client
-        self._list_watch = list_watch
-        self._settings = settings
-        self._reads = Interruptible()
-
-    def open(
-        self, query: Mapping[str, str], accept: str, silence: float | None = None
-    ) -> AbstractContextManager[Answer]:
-        """Open an answer; `silence` is the time in seconds without a byte after which reading it fails."""
-        return self._reads.reading(self._client.open(self._list_watch.path, query, accept, silence))
-
-    def end(self) -> None:
-        """Cancel the present answer, and all later ones."""
-        self._reads.end()
-
     def note_heard(self) -> None:
         """Note that the server has sent something."""
         resource = self._list_watch.resource.qualified
         self._settings.telemetry.heard(resource, self._settings.wall_clock())
 
 
-def lines_of(pieces: Iterator[bytes], longest_bytes: int = LONGEST_LINE_BYTES) -> Iterator[list[bytes]]:
+def lines_of(pieces: Iterator[bytes]) -> Iterator[list[bytes]]:
     """Yield the whole lines of each piece. An incomplete last line is dropped, since the next watch repeats it.
 
     Raises UnexpectedResponseError for a line that is longer than allowed.
@@ -106,8 +92,10 @@ def lines_of(pieces: Iterator[bytes], longest_bytes: int = LONGEST_LINE_BYTES) -
         first, *others = piece.split(b"\n")
         rest.append(first)
         held += len(first)
-        if held > longest_bytes:
-            message = f"one event of a watch has more than {longest_bytes:,} bytes: check that this is the API server"
+        if held > LONGEST_LINE_BYTES:
+            message = (
+                f"one event of a watch has more than {LONGEST_LINE_BYTES:,} bytes: check that this is the API server"
+            )
             raise UnexpectedResponseError(message)
         if others:
             lines = [b"".join(rest), *others[:-1]]

@@ -240,18 +240,17 @@ def test_a_write_that_times_out_before_it_is_sent_is_never_sent(
 ) -> None:
     # A program that makes the token, as clouds have them: nothing of the network limits it.
     go_on, gone_on = threading.Event(), threading.Event()
-    connect = from_kubeconfig(str(server.kubeconfig(tmp_path / "config")))
-    client = KubernetesClient(connect)
-    objects = ObjectClient(client, LONG)
+    transport = from_kubeconfig(str(server.kubeconfig(tmp_path / "config")))()
+    objects = ObjectClient(KubernetesClient(lambda: transport), LONG)
     found = objects.get(LEASE).document
-    requested = client._request
+    prepared = transport.prepared
 
     def slow(*arguments: Any) -> Any:  # noqa: ANN401 - handed through
         go_on.wait(LONG)
         gone_on.set()
-        return requested(*arguments)
+        return prepared(*arguments)
 
-    monkeypatch.setattr(client, "_request", slow)
+    monkeypatch.setattr(transport, "prepared", slow)
     with pytest.raises(DeadlineError, match=r"could not be sent within 2 s"):
         objects.replace(LEASE, held_by(found, "b"), Fence(SOON, lambda _: True))
     go_on.set()
