@@ -43,9 +43,15 @@ def access(kubeconfig: str | None, context: str | None) -> Callable[[], Kubernet
     The credentials come from `kubeconfig` if it is given; otherwise, in a pod, from its service account; otherwise, as
     with kubectl, from `$KUBECONFIG` or `~/.kube/config`.
     """
+    path = kubeconfig_path(kubeconfig, context)
+    return in_cluster() if path is None else from_kubeconfig(path, context)
+
+
+def kubeconfig_path(kubeconfig: str | None, context: str | None) -> str | None:
+    """Return the kubeconfig to read, or several (`A:B`); None for the service account of the pod."""
     if kubeconfig is None and context is None and "KUBERNETES_SERVICE_HOST" in os.environ:
-        return in_cluster()
-    return from_kubeconfig(kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config", context)
+        return None
+    return kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config"
 
 
 def from_kubeconfig(path: str, context: str | None = None) -> Callable[[], KubernetesTransport]:
@@ -137,7 +143,8 @@ def proxy_target(kubeconfig: str | None, context: str | None) -> ProxyTarget:
 
     The API server's certificate is always verified, for the server's own name, and no HTTP proxy is used.
     """
-    if kubeconfig is None and context is None and "KUBERNETES_SERVICE_HOST" in os.environ:
+    path = kubeconfig_path(kubeconfig, context)
+    if path is None:
         host, port = os.environ["KUBERNETES_SERVICE_HOST"], os.environ.get("KUBERNETES_SERVICE_PORT", "443")
         try:
             token = Path(SERVICE_ACCOUNT, "token").read_text(encoding="utf-8").strip()
@@ -145,7 +152,7 @@ def proxy_target(kubeconfig: str | None, context: str | None) -> ProxyTarget:
             raise ConfigurationError(f"the token of the service account: {trimmed(str(error))}") from None
         shown = f"[{host}]" if ":" in host else host
         return ProxyTarget(f"https://{shown}:{port}", Path(SERVICE_ACCOUNT, "ca.crt"), None, None, f"Bearer {token}")
-    found = packaged(kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config", context).configuration
+    found = packaged(path, context).configuration
     if not found.verify_ssl or found.tls_server_name or found.proxy:
         raise ConfigurationError(
             "the kubeconfig skips the verification of the API server's certificate, or sets tls-server-name or "

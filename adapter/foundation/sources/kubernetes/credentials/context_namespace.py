@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.files.home_paths import home_path
-from adapter.foundation.sources.kubernetes.credentials.access import pod_namespace
+from adapter.foundation.sources.kubernetes.credentials.access import kubeconfig_path, pod_namespace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,9 +21,10 @@ def context_namespace(kubeconfig: str | None, context: str | None) -> str:
     first that has the context, or that names the current context, decides. A kubeconfig that cannot be read names no
     namespace; the first request says what is wrong with it.
     """
-    if kubeconfig is None and context is None and "KUBERNETES_SERVICE_HOST" in os.environ:
+    path = kubeconfig_path(kubeconfig, context)
+    if path is None:
         return pod_namespace() or _USUAL
-    files = [*_contents(kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config")]
+    files = [*_contents(path)]
     wanted = context or next((one["current-context"] for one in files if one.get("current-context")), None)
     for content in files:
         for entry in _list(content.get("contexts")):
