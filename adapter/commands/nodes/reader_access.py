@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from adapter.foundation.files.credential_files import CredentialFiles, token_of
+from adapter.foundation.files.credential_files import followed_credentials, token_of
 from adapter.foundation.service.server.connections.bodies import BodyPlan
 from adapter.foundation.web.http import Request, Response
 from adapter.nodes.model.answers import API_VERSION
@@ -39,7 +39,7 @@ class BearerToken:
 
     def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
         """Read the file. Raises OSError or ValueError, whose message states the reason but never the content."""
-        self._followed = CredentialFiles("token file", [path], lambda: _digest(token_of(path).encode()), clock)
+        self._followed = followed_credentials("token file", [path], lambda: _digest(token_of(path).encode()), clock)
 
     def is_in(self, head: Head) -> bool:
         """Return whether the head of a request carries the token."""

@@ -11,7 +11,7 @@ import logging
 import threading
 import time
 from collections import defaultdict
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 from weakref import WeakSet
 
 from adapter.foundation.files.file_contents import LARGEST_BYTES, read_regular
@@ -72,38 +72,31 @@ def refused_credentials() -> Mapping[str, bool]:
     return found
 
 
-class CredentialFiles(Generic[T]):
-    """The last good credentials of some files. Safe to use from many threads."""
+def followed_credentials(
+    what: str,
+    paths: Sequence[Path],
+    load: Callable[[], T],
+    clock: Callable[[], float] = time.monotonic,
+    unusable: tuple[type[Exception], ...] = UNUSABLE,
+) -> FollowedFiles[None, T]:
+    """Load credentials once, and follow their files; `current` returns the last good ones, the same until they change.
 
-    def __init__(
-        self,
-        what: str,
-        paths: Sequence[Path],
-        load: Callable[[], T],
-        clock: Callable[[], float] = time.monotonic,
-        unusable: tuple[type[Exception], ...] = UNUSABLE,
-    ) -> None:
-        """Load once; raises the errors of `load`. `what` names the credentials, and `clock` returns seconds.
-
-        `unusable` are the errors that mean that the files cannot be used. Their messages are logged, so they must not
-        contain a secret; the message of a UnicodeError is replaced.
-        """
-        # The functions below refer to the state alone: without a cycle, it is forgotten together with this object.
-        state = CredentialState(f"{what} ({', '.join(map(str, paths))})", can_change=bool(paths))
-        self._followed = FollowedFiles(
-            by_stamp(paths),
-            lambda _: load(),
-            unusable=unusable,
-            on_success=lambda _: state.taken_in(),
-            on_failure=state.refuse,
-            loads_refused_again=True,
-            look_every_seconds=LOOK_SECONDS,
-            clock=clock,
-        )
-
-    def current(self) -> T:
-        """Return the credentials in use: the same object until they change."""
-        return self._followed.current()
+    Raises the errors of `load`. `what` names the credentials, and `clock` returns seconds. `unusable` are the errors
+    that mean that the files cannot be used. Their messages are logged, so they must not contain a secret; the message
+    of a UnicodeError is replaced.
+    """
+    # The functions below refer to the state alone: without a cycle, it is forgotten together with what is returned.
+    state = CredentialState(f"{what} ({', '.join(map(str, paths))})", can_change=bool(paths))
+    return FollowedFiles(
+        by_stamp(paths),
+        lambda _: load(),
+        unusable=unusable,
+        on_success=lambda _: state.taken_in(),
+        on_failure=state.refuse,
+        loads_refused_again=True,
+        look_every_seconds=LOOK_SECONDS,
+        clock=clock,
+    )
 
 
 def token_of(path: Path) -> str:

@@ -15,7 +15,7 @@ from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from adapter.foundation.files.credential_files import CredentialFiles
+from adapter.foundation.files.credential_files import followed_credentials
 from adapter.foundation.files.file_contents import read_regular
 from adapter.metrics.identity.callers import IdentitySettingsError
 
@@ -48,7 +48,7 @@ class AuthorityFile:
     def __init__(self, file: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self.file = file
         try:
-            self._followed = CredentialFiles(
+            self._followed = followed_credentials(
                 "CA bundle", [file], lambda: read_bundle(file), clock, (OSError, IdentitySettingsError)
             )
         except OSError as e:

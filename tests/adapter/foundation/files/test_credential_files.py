@@ -9,8 +9,8 @@ import pytest
 
 from adapter.foundation.files.credential_files import (
     LOOK_SECONDS,
-    CredentialFiles,
     CredentialState,
+    followed_credentials,
     refused_credentials,
     token_of,
 )
@@ -43,7 +43,7 @@ def test_refused_credentials_are_loaded_again_although_the_file_is_unchanged(
             raise PermissionError(13, "Permission denied")
         return token_of(path)
 
-    files = CredentialFiles("token", [path], load, Clock())
+    files = followed_credentials("token", [path], load, Clock())
     is_forbidden[0] = True
     path.write_text("second")
     assert [files.current() for _ in range(3)] == ["first"] * 3
@@ -98,7 +98,7 @@ def test_a_token_that_does_not_fit_into_a_header_is_refused_and_not_shown(tmp_pa
 def test_a_metric_shows_whether_the_newest_version_is_refused(tmp_path: Path) -> None:
     registry, path = new_registry("1"), tmp_path / "token"
     path.write_text("first")
-    files = CredentialFiles("token", [path], lambda: token_of(path), Clock())
+    files = followed_credentials("token", [path], lambda: token_of(path), Clock())
 
     def refused() -> float | None:
         files.current()
@@ -116,7 +116,7 @@ def test_credentials_that_are_no_longer_in_use_are_not_in_the_metric(tmp_path: P
     path.write_text("first")
     gc.disable()
     try:
-        files = CredentialFiles("token", [path], lambda: token_of(path), Clock())
+        files = followed_credentials("token", [path], lambda: token_of(path), Clock())
         assert name in refused_credentials()
         del files
         assert name not in refused_credentials()
@@ -137,7 +137,7 @@ def test_one_refusal_among_several_credentials_of_one_name_is_shown(caplog: pyte
 
 
 def test_credentials_without_a_file_never_change() -> None:
-    assert CredentialFiles("password", [], lambda: "a", Clock()).current() == "a"
+    assert followed_credentials("password", [], lambda: "a", Clock()).current() == "a"
     assert not any(name.startswith("password") for name in refused_credentials())
 
 
@@ -145,7 +145,7 @@ def test_a_refusal_ends_when_the_former_files_return(tmp_path: Path) -> None:
     """A file that was moved away and back, or on a volume that was away, has the time and inode that it had."""
     path = tmp_path / "token"
     path.write_text("first")
-    files = CredentialFiles("moved token", [path], lambda: token_of(path), Clock())
+    files = followed_credentials("moved token", [path], lambda: token_of(path), Clock())
     away = path.rename(tmp_path / "away")
     name = f"moved token ({path})"
     assert (files.current(), refused_credentials()[name]) == ("first", True)

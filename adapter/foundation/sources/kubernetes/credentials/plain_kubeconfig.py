@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from adapter.foundation.files.credential_files import CredentialFiles, token_of
+from adapter.foundation.files.credential_files import followed_credentials, token_of
 from adapter.foundation.files.followed_files import stamps_of
 from adapter.foundation.files.home_paths import home_path
 from adapter.foundation.sources.kubernetes.errors import ConfigurationError
@@ -24,7 +24,7 @@ from adapter.foundation.sources.kubernetes.transport import PlainAccess
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from adapter.foundation.files.followed_files import Stamp
+    from adapter.foundation.files.followed_files import FollowedFiles, Stamp
 
 _CLUSTER_KEYS: Final = frozenset(
     {
@@ -207,6 +207,6 @@ def service_account_access(folder: str | Path, environ: Mapping[str, str]) -> Pl
     )
 
 
-def service_account_token(path: Path, clock: Callable[[], float] = time.monotonic) -> CredentialFiles[str]:
+def service_account_token(path: Path, clock: Callable[[], float] = time.monotonic) -> FollowedFiles[None, str]:
     """Return the Authorization header for a token that the kubelet renews; raises OSError, ValueError."""
-    return CredentialFiles("token of the service account", [path], lambda: f"bearer {token_of(path)}", clock)
+    return followed_credentials("token of the service account", [path], lambda: f"bearer {token_of(path)}", clock)

@@ -7,7 +7,7 @@ import ssl
 import time
 from typing import TYPE_CHECKING, TypeVar
 
-from adapter.foundation.files.credential_files import UNUSABLE, CredentialFiles, reason_of, secret_of, token_of
+from adapter.foundation.files.credential_files import UNUSABLE, followed_credentials, reason_of, secret_of, token_of
 from adapter.foundation.files.file_contents import require_regular
 from adapter.foundation.sources.prometheus.errors import SettingsError
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from adapter.foundation.files.followed_files import FollowedFiles
     from adapter.foundation.sources.prometheus.prometheus_settings import AccessFiles, PrometheusSettings
 
 T = TypeVar("T")
@@ -48,10 +49,10 @@ class Credentials:
 
 def followed(
     what: str, paths: tuple[Path, ...], load: Callable[[], T], clock: Callable[[], float]
-) -> CredentialFiles[T]:
+) -> FollowedFiles[None, T]:
     """Return credentials that are loaded from files and follow their changes; raises SettingsError."""
     try:
-        return CredentialFiles(what, paths, load, clock)
+        return followed_credentials(what, paths, load, clock)
     except UNUSABLE as e:
         files = f"{what} ({', '.join(map(str, paths))})"
         raise SettingsError(f"{files}: {reason_of(e)}: correct the file, or name another one") from e
@@ -59,14 +60,16 @@ def followed(
 
 def _followed_access(
     settings: PrometheusSettings, files: AccessFiles, clock: Callable[[], float]
-) -> CredentialFiles[Credentials]:
+) -> FollowedFiles[None, Credentials]:
     """Return the credentials that the files describe; the files that these name in turn are followed, too."""
     return followed(
         "Prometheus kubeconfig", files.paths, lambda: Credentials(settings.with_access(files.read()), clock), clock
     )
 
 
-def _followed_authorization(settings: PrometheusSettings, clock: Callable[[], float]) -> CredentialFiles[str] | None:
+def _followed_authorization(
+    settings: PrometheusSettings, clock: Callable[[], float]
+) -> FollowedFiles[None, str] | None:
     token_file, basic, password_file = settings.token_file, settings.basic_credentials, settings.password_file
     if token_file is not None:
         return followed("Prometheus token file", (token_file,), lambda: f"Bearer {token_of(token_file)}", clock)
@@ -80,15 +83,14 @@ def _followed_authorization(settings: PrometheusSettings, clock: Callable[[], fl
     return followed("Prometheus user and password", (), lambda: _basic(user, password or ""), clock)
 
 
-def _followed_tls(settings: PrometheusSettings, clock: Callable[[], float]) -> CredentialFiles[ssl.SSLContext]:
+def _followed_tls(settings: PrometheusSettings, clock: Callable[[], float]) -> FollowedFiles[None, ssl.SSLContext]:
     named = (settings.ca_file, settings.client_cert_file, settings.client_key_file)
     paths = tuple(path for path in named if path is not None)
-    return followed("Prometheus TLS files", paths, lambda: _tls_context(settings), clock)
+    return followed("Prometheus TLS files", paths, lambda: _tls_context(settings, paths), clock)
 
 
-def _tls_context(settings: PrometheusSettings) -> ssl.SSLContext:
-    named = (settings.ca_file, settings.client_cert_file, settings.client_key_file)
-    require_regular(path for path in named if path is not None)
+def _tls_context(settings: PrometheusSettings, paths: tuple[Path, ...]) -> ssl.SSLContext:
+    require_regular(paths)
     context = ssl.create_default_context(cafile=settings.ca_file)
     if settings.client_cert_file is not None:
         context.load_cert_chain(settings.client_cert_file, settings.client_key_file, password=_no_passphrase)
