@@ -15,7 +15,7 @@ from adapter.foundation.documents.shapes import Anything, ListOf, Schema
 from adapter.foundation.documents.tree import DocumentError, DocumentProblem, SequenceNode, problems_within, shortened
 from adapter.foundation.objects.durations import format_duration
 from adapter.foundation.service.server.addresses import parse_address
-from adapter.foundation.sources.prometheus.backends.backend_settings import BACKENDS, ReadBackends
+from adapter.foundation.sources.prometheus.backends.backend_settings import BACKENDS
 from recommender.configuration.conflicts import conflicts_of, leaves_alone
 from recommender.configuration.entry import ENTRY, Entry, Shared, read_entry
 from recommender.configuration.merging import with_rivals
@@ -153,7 +153,7 @@ def _unknown_backends_of_objects(given: Given) -> Iterator[DocumentProblem]:
     objects, prometheus = given.get("recommendationObjects"), given.get("prometheus")
     if objects is None or (given.has("prometheus") and prometheus is None):
         return
-    known = prometheus.by_name if isinstance(prometheus, ReadBackends) else {}
+    known = prometheus if isinstance(prometheus, dict) else {}
     for name in objects.backends:
         if name not in known:
             message = f"there is no backend {shortened(name)!r} in `prometheus`"
@@ -204,13 +204,13 @@ _OWNERS: Final = Section(
 
 
 def _configuration(
-    prometheus: PrometheusSettings | ReadBackends | None = None,
+    prometheus: PrometheusSettings | dict[str, PrometheusSettings] | None = None,
     **others: Any,  # noqa: ANN401 - those of Configuration
 ) -> Configuration:
-    if not isinstance(prometheus, ReadBackends):
+    if not isinstance(prometheus, dict):
         return Configuration(prometheus=prometheus, **others)
-    by_name = prometheus.by_name
-    return Configuration(prometheus=next(iter(by_name.values())), backends=by_name, **others)
+    # The first backend of the list is the default.
+    return Configuration(prometheus=next(iter(prometheus.values())), backends=prometheus, **others)
 
 
 CONFIGURATION: Final = Section(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.documents.scalars import BOOLEAN, PATH, TEXT, TEXTS_MAY_BE_EMPTY, checked, duration
@@ -87,20 +86,8 @@ _KEYS: Final = (
 PROMETHEUS: Final = Section("prometheus", _settings, _KEYS)
 
 
-@dataclass(frozen=True, slots=True)
-class ReadBackends:
-    """A list of named connections, as read from the file."""
-
-    by_name: Mapping[str, PrometheusSettings]
-    """The connections in the order of the list: the first is the default."""
-
-
 def _named_settings(name: str, **others: Any) -> tuple[str, PrometheusSettings]:  # noqa: ANN401 - those of `_settings`
     return name, _settings(**others)
-
-
-def _backends(named: list[tuple[str, PrometheusSettings]]) -> ReadBackends:
-    return ReadBackends(dict(named))
 
 
 _NAME: Final = checked(
@@ -126,7 +113,7 @@ BACKENDS: Final = OneOf(
         MappingNode: PROMETHEUS,
         SequenceNode: ListOf(
             BACKEND,
-            _backends,
+            dict,
             (
                 "prometheus is an empty list",
                 "list at least one backend, such as {name: eu, url: http://prometheus:9090}",
