@@ -7,13 +7,14 @@ kinds are the built-in ones, and those that a CustomResourceDefinition in the fo
 
 from __future__ import annotations
 
+import errno
 import os
-import stat
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
+from adapter.foundation.files.file_contents import opened_regular
 from adapter.foundation.objects.metadata import ObjectMeta, PartialObjectMetadata
 from adapter.foundation.objects.resources import BUILT_IN, Resource, find_resource
 from adapter.foundation.sources.manifest_forms import GroupKind, ManifestError, defined_kind, group_kind
@@ -31,6 +32,11 @@ _SUFFIXES = frozenset({".json", ".yaml"})
 _ENTRIES_A_SLICE = 100
 _LARGEST_BYTES = 512 << 20
 """Limit of a file's size; 50,000 whole pods in JSON have half of that."""
+_REASONS: Final[dict[int | None, str]] = {
+    errno.EINVAL: "not a regular file: put one here, or remove it",
+    errno.EFBIG: f"the file is larger than {_LARGEST_BYTES >> 20} MiB: split it",
+}
+"""What is said of files that `opened_regular` refuses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +57,8 @@ class _Entry(NamedTuple):
     labels: dict[str, str]
 
 
-class _Signature(NamedTuple):
-    """The attributes that change when a file is replaced or written."""
-
-    inode: int
-    size: int
-    modified_ns: int
-    changed_ns: int
+_Signature: TypeAlias = tuple[int, int, int, int]
+"""Inode, size, and the times of the last write and change of a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,16 +150,16 @@ class FileObjects:
         """Return the present state of the file; None if it was deleted."""
         known, seen = known or _File(), None
         try:
-            with os.fdopen(_open_regular_file(path), "rb") as stream:
+            with opened_regular(path, _LARGEST_BYTES) as stream:
                 seen = _signature(os.fstat(stream.fileno()))
                 if known.seen == seen:
                     return known
-                body = _content(stream, seen.size)
+                body = stream.read()
             return self._read(path, body, seen)
         except FileNotFoundError:
             return None
         except OSError as error:
-            seen, problem = None, FileProblem(path, None, f"{error.strerror}")
+            seen, problem = None, FileProblem(path, None, _REASONS.get(error.errno, f"{error.strerror}"))
         except ManifestError as error:
             problem = FileProblem(path, error.line, str(error))
         if seen is None and problem == known.problem:
@@ -244,25 +245,6 @@ class FileObjects:
         self._reported = frozenset(now)
 
 
-def _open_regular_file(path: Path) -> int:
-    """Return the descriptor of a regular file; refuse any other, without waiting for the writer of a named pipe.
-
-    Raises OSError and ManifestError.
-    """
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise ManifestError("not a regular file: put one here, or remove it")
-    return descriptor
-
-
-def _content(stream: BinaryIO, size: int) -> bytes:
-    """Return the content of an open file. Raises ManifestError."""
-    if size > _LARGEST_BYTES:
-        raise ManifestError(f"the file is larger than {_LARGEST_BYTES >> 20} MiB: split it")
-    return stream.read()
-
-
 def _ignore(_problem: FileProblem) -> None:
     return
 
@@ -276,7 +258,7 @@ def _paths(directory: Path) -> list[Path]:
 
 
 def _signature(status: os.stat_result) -> _Signature:
-    return _Signature(status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def _home(resource: Resource, entry: _Entry) -> str | None:
