@@ -29,7 +29,6 @@ from adapter.commands.serve.rule_object_store import (
 from adapter.commands.serve.rule_objects import RuleObjectLoader
 from adapter.foundation.cluster.watch.whole_objects.watching import AnyMeta, AnyObjectForm
 from adapter.foundation.objects.resources import BUILT_IN, Resource, find_resource
-from adapter.foundation.service.runtime.tasks import Stop
 from adapter.foundation.time.pace import Pace
 from benchmarks.adapter_load import between
 from benchmarks.report import report
@@ -137,7 +136,9 @@ class Rules:
         resolve = partial(find_resource, BUILT_IN)
         readings = cast("Readings", self._readings)
         loader = RuleObjectLoader(self._store, changes, resolve, readings, "namespace", Pace())
-        threading.Thread(target=loader.run, args=(Stop(), lambda _seconds: True, lambda: False), daemon=True).start()
+        threading.Thread(
+            target=loader.run, args=(threading.Event(), lambda _seconds: True, lambda: False), daemon=True
+        ).start()
 
     def put(self, namespace: str, name: str, generation: int, text: str = "") -> None:
         """Report an object as its watch does."""

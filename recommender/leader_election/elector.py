@@ -1,7 +1,7 @@
 """Leader election by a Lease: at most one process leads at any moment, and knows how long it may lead.
 
     elector = LeaseElector(objects, LeaseSettings(namespace="monitoring", name="recommender", identity=…))
-    tasks.running("leader", lambda stop: elector.run(stop.event))
+    tasks.running("leader", elector.run)
     …
     if elector.is_leader():
         objects.replace(path, scale, Fence(5.0, elector.may_write))

@@ -1,7 +1,7 @@
 """Kubernetes events on targets: written in the background, without repetitions, at a limited rate.
 
     events = EventWriter(objects, lookups.uid, count)
-    tasks.running("events", lambda stop: events.run(stop.event))
+    tasks.running("events", events.run)
     …
     events.add(event)
 

@@ -1,7 +1,7 @@
 """Writes the recommended size to the scale subresource of each target, and retries until the target has that size.
 
     writer = ScaleWriter(objects, resolve, Fence(seconds, elector.may_write), hooks)
-    tasks.running("scale calls", lambda stop: writer.run(stop.event))
+    tasks.running("scale calls", writer.run)
     …
     writer.decided(record.name, [(record, valid_until)])
 

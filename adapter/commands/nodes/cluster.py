@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from adapter.foundation.service.runtime.tasks import Stop
     from adapter.foundation.service.server.context import WorkerContext
     from adapter.foundation.sources.kubernetes.kubernetes_telemetry import WatchTelemetry
     from adapter.foundation.time.pace import Pace
@@ -79,9 +78,9 @@ def node_source(
     )
 
 
-def _after(begin: threading.Event, run: Callable[[threading.Event], None], stop: Stop) -> None:
+def _after(begin: threading.Event, run: Callable[[threading.Event], None], stop: threading.Event) -> None:
     begin.wait(LONGEST_WAIT_SECONDS)
-    run(stop.event)
+    run(stop)
 
 
 def _folder(

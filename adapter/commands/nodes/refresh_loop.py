@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Callable
 
-    from adapter.foundation.service.runtime.tasks import Stop
     from adapter.foundation.time.pace import Pace
     from adapter.nodes.board.board_keeper import BoardKeeper
 
@@ -45,7 +44,7 @@ class NodeRefreshLoop:
         self._interval_seconds = interval_seconds
         self._file_is_read, self._lists_are_done = beginning
 
-    def run(self, stop: Stop) -> None:
+    def run(self, stop: threading.Event) -> None:
         """Read the state file, and then refresh until the stop is requested."""
         if not self._file_is_read.is_set():
             try:
@@ -55,7 +54,7 @@ class NodeRefreshLoop:
                 self._file_is_read.set()
         while not self._lists_are_done() and not stop.wait(0.02):
             pass
-        while not stop.requested:
+        while not stop.is_set():
             began = time.monotonic()
             is_first = not self._keeper.has_tried
             self._keeper.refresh()
@@ -68,9 +67,9 @@ class NodeRefreshLoop:
             stop.wait(began + self._interval_seconds - time.monotonic())
 
 
-def follow_changes(keeper: BoardKeeper, wake: threading.Event, stop: Stop) -> None:
+def follow_changes(keeper: BoardKeeper, wake: threading.Event, stop: threading.Event) -> None:
     """Rebuild the board after changes: immediately after the first, then at a rate that does not delay requests."""
-    while not stop.requested:
+    while not stop.is_set():
         if not wake.wait(_STOP_NOTICED_SECONDS):
             continue
         wake.clear()

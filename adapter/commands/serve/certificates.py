@@ -34,8 +34,8 @@ from adapter.metrics.identity.certificates.self_signed import ServingCertificate
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
+    from threading import Event
 
-    from adapter.foundation.service.runtime.tasks import Stop
     from adapter.foundation.service.server.context import WorkerContext
     from adapter.metrics.identity.certificates.generations import Generation
 
@@ -188,9 +188,9 @@ def keep_certificate(kept: KeptCertificate, context: WorkerContext) -> None:
         raise UsageError(f"the serving certificate cannot be kept: {e}") from e
     pause_seconds = Times(kept.life).pause_seconds
 
-    def keep(stop: Stop) -> None:
+    def keep(stop: Event) -> None:
         troubles, backoff = _Troubles(), Backoff(first_seconds=pause_seconds, longest_seconds=60.0)
-        while not stop.requested:
+        while not stop.is_set():
             problems = keeper.look().problems
             troubles.report(problems)
             if not problems:

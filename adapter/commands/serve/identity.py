@@ -104,7 +104,7 @@ def _know_front_proxy(
             authentication_config_map.NAME, lookup.take
         )
         reflector = Reflector(client, which, authentication_config_map.ConfigMap, store, settings, lookup.failed)
-        context.tasks.running("watch configmaps", lambda stop: reflector.run(stop.event), reads_only=True)
+        context.tasks.running("watch configmaps", reflector.run, reads_only=True)
 
     def probe() -> str | None:
         material: AuthenticationMaterial = materials.current()

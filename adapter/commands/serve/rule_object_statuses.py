@@ -30,10 +30,10 @@ from adapter.metrics.rulebook.objects.rule_object_verdict import KnownObject, ve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from threading import Event
 
     from adapter.commands.serve.rule_object_store import RuleObjectChanges, RuleObjectStore
     from adapter.foundation.cluster.stores.oldest_objects import Key, ObjectIdentity
-    from adapter.foundation.service.runtime.tasks import Stop
     from adapter.foundation.sources.kubernetes.writing import ObjectClient
     from adapter.foundation.time.pace import Pace
     from adapter.metrics.readings.catalogue.catalogue import Catalogue
@@ -88,7 +88,7 @@ class RuleObjectStatuses:
         self._refused: dict[Key, float] = {}
         """The time at which each refused status of an object beyond the quota is tried again."""
 
-    def run(self, stop: Stop) -> None:
+    def run(self, stop: Event) -> None:
         """Write statuses until the stop is requested."""
         while not stop.wait(_ROUND_SECONDS):
             self.look()

@@ -35,10 +35,10 @@ from adapter.metrics.rulebook.objects.rule_object_status import collection_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from threading import Event
 
     from adapter.commands.serve.rule_object_store import RuleObjectStore
     from adapter.foundation.objects.resources import ResolveResource, Resource
-    from adapter.foundation.service.runtime.tasks import Stop
     from adapter.foundation.service.server.context import WorkerContext
     from adapter.foundation.sources.kubernetes.kubernetes_telemetry import WatchTelemetry
     from adapter.foundation.time.pace import Pace
@@ -137,17 +137,17 @@ class RuleObjectLoader:
         forgotten."""
         self._resolved_at = clock()
 
-    def run(self, stop: Stop, first_list: Callable[[float], bool], is_removed: Callable[[], bool]) -> None:
+    def run(self, stop: Event, first_list: Callable[[float], bool], is_removed: Callable[[], bool]) -> None:
         """Load objects until the stop is requested.
 
         `first_list` waits at most the given seconds for the first list, and returns whether it has arrived or failed.
         `is_removed` returns whether the API server has answered that the kind is not installed.
         """
         until = self._clock() + _FIRST_LIST_SECONDS
-        while not first_list(_LOOK_SECONDS) and self._clock() < until and not stop.requested:
+        while not first_list(_LOOK_SECONDS) and self._clock() < until and not stop.is_set():
             pass
         has_more = self.load()
-        while not stop.requested:
+        while not stop.is_set():
             if is_removed() and len(self._store):
                 # The definition was deleted together with its objects while no watch was open.
                 self._store.replacement().commit()
@@ -227,11 +227,11 @@ def serve_rule_objects(
     statuses = RuleObjectStatuses(writing, store, changes, readings, pace)
     readings.expect_rule_objects(lambda: store.number_beyond)
     run = context.tasks.running
-    run("watch MetricRules", lambda stop: watch.run(stop.event), reads_only=True)
+    run("watch MetricRules", watch.run, reads_only=True)
     is_removed = partial(_is_removed, watch)
     run("MetricRules", lambda stop: loader.run(stop, watch.tried.wait, is_removed), reads_only=True)
     fetch = partial(fetch_absent, partial(list_one, client, collection_path), RuleObjectForm, store)
-    run("MetricRules within quotas", lambda stop: fetch(stop.event), reads_only=True)
+    run("MetricRules within quotas", fetch, reads_only=True)
     # A status that is still unwritten when a process ends is written by the next process.
     run("statuses of MetricRules", statuses.run, reads_only=True)
 

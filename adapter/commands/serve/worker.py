@@ -39,8 +39,8 @@ from adapter.metrics.rulebook.model import Rulebook, all_rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from threading import Event
 
-    from adapter.foundation.service.runtime.tasks import Stop
     from adapter.foundation.service.server.context import WorkerContext
     from adapter.foundation.service.server.process import WsgiApp
     from adapter.foundation.sources.objects import ObjectSource
@@ -170,8 +170,8 @@ def _configuration(settings: ServeSettings, context: WorkerContext, objects: Obj
 def _start_tasks(
     settings: ServeSettings, context: WorkerContext, configuration: RuleReloader, readings: Readings
 ) -> None:
-    def refresh(stop: Stop) -> None:
-        while not stop.requested:
+    def refresh(stop: Event) -> None:
+        while not stop.is_set():
             stop.wait(min(readings.run_due(), LONGEST_REFRESH_PAUSE_SECONDS))
 
     context.tasks.running("refresh", refresh, reads_only=True)
@@ -196,12 +196,12 @@ def _be_ready_when_pods_are_known(context: WorkerContext, objects: ObjectSource)
             return None
         return f"pods are not listed yet, after {waited:.1f} s"
 
-    def settle(stop: Stop) -> None:
+    def settle(stop: Event) -> None:
         """Exempt the metadata of pods from garbage collection once it is listed, so that it is not scanned again."""
         while not objects.synced(PODS) and not stop.wait(0.5):
             pass
         gc.freeze()
-        stop.event.wait()
+        stop.wait()
 
     context.health.add_ready("pods", probe)
     context.tasks.running("settle", settle, reads_only=True)

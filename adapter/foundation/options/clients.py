@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
     from adapter.foundation.options.cluster import ClusterSettings
     from adapter.foundation.service.flags.table import FlagValues
-    from adapter.foundation.service.runtime.tasks import Stop
     from adapter.foundation.service.server.context import WorkerContext
     from adapter.foundation.sources.kubernetes.kubernetes_telemetry import WatchTelemetry
     from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
@@ -105,9 +104,7 @@ def object_source(
     if settings.files is not None:
         return _file_objects(settings.files, context, pace)
 
-    def start(name: str, run: Callable[[threading.Event], None]) -> None:
-        context.tasks.running(name, lambda stop: run(stop.event), reads_only=True)
-
+    start = functools.partial(context.tasks.running, reads_only=True)
     try:
         return _cluster_objects(settings, start, WatchSettings(pace=pace, telemetry=telemetry))
     except KubernetesError as error:
@@ -157,10 +154,10 @@ def _file_objects(files: Path, context: WorkerContext, pace: Pace) -> FileObject
     return objects
 
 
-def _log_connection(settings: PrometheusSettings, address: str, stop: Stop) -> None:
+def _log_connection(settings: PrometheusSettings, address: str, stop: threading.Event) -> None:
     """Log if Prometheus does not answer, and log once when it does; it is not checked any more after that."""
     state = StateLog(_log)
-    while not stop.requested:
+    while not stop.is_set():
         try:
             found = check_connection(settings, timeout_seconds=5.0)
         except (PrometheusError, SettingsError) as error:
@@ -168,4 +165,4 @@ def _log_connection(settings: PrometheusSettings, address: str, stop: Stop) -> N
             stop.wait(CONNECTION_CHECK_SECONDS)
         else:
             _log.info("Prometheus answers", extra=fields(address=address, version=found))
-            stop.event.wait()
+            stop.wait()

@@ -69,7 +69,7 @@ class OneProcess:
 
     def _stop(self) -> None:
         end = time.monotonic() + STOP_SECONDS
-        self.tasks.stopping.request()
+        self.tasks.stopping.set()
         stopping = threading.Thread(target=self._call_stopping, name="stopping", daemon=True)
         stopping.start()
         stopping.join(STOP_SECONDS)

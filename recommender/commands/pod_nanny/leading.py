@@ -25,5 +25,5 @@ def fence_of_leader(process: OneProcess, objects: ObjectClient, namespace: str, 
     """
     settings = LeaseSettings(namespace=namespace, name=LEASE, identity=unique_identity(pod), timing=timing)
     elector = LeaseElector(objects, settings, LeaseMetrics(process.registry, METRICS_PREFIX))
-    process.tasks.running("leader election", lambda stop: elector.run(stop.event))
+    process.tasks.running("leader election", elector.run)
     return Fence(longest_fenced_write_seconds(timing), elector.may_write)

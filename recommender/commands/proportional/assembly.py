@@ -172,7 +172,7 @@ def start(
     process.health.add_first_lists(watches.has_tried_lists)
     process.on_stopping(parts.wake.set)
     watches.start(process.tasks)
-    process.tasks.running("recommendations", lambda stop: runner.run(stop.event))
+    process.tasks.running("recommendations", runner.run)
     process.serve(parts.state.answer, metrics.text)
     return lambda: latest.get().as_of(parts.clock.wall(), leads=leadership.is_leader())
 
@@ -221,8 +221,8 @@ def _effects(parts: _SharedObjects, leadership: Leadership, history: RecordHisto
     writer = ScaleWriter(parts.writes, parts.resolve, fence, hooks)
     parts.telemetry.scale_output_added(recommendation)
     tasks = parts.process.tasks
-    tasks.running("events", lambda stop: events.run(stop.event))
-    tasks.running("scale calls", lambda stop: writer.run(stop.event))
+    tasks.running("events", events.run)
+    tasks.running("scale calls", writer.run)
     # The last callback runs first: no write may begin once the Lease is being released.
     parts.process.on_stopping(writer.clear)
     return ClusterEffects(writer, events, history)

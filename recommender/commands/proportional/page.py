@@ -51,7 +51,7 @@ class Page:
             return PlainAnswer(response.status, response.body, response.content_type, headers)
 
         server = PlainServer(self._listener, answer, paths=lambda: tuple(routes), allows_host=self._hosts.allows)
-        self._process.tasks.running("history", lambda stop: self.history.run(stop.event), reads_only=True)
+        self._process.tasks.running("history", self.history.run, reads_only=True)
         self._process.on_stopping(server.stop)
         server.start()
         _log.info("serving", extra=fields(address=f"http://{address_of(self._listener)}"))

@@ -22,7 +22,7 @@ from adapter.foundation.time.backoff import Backoff
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from adapter.foundation.service.runtime.tasks import Stop, Tasks
+    from adapter.foundation.service.runtime.tasks import Tasks
     from adapter.foundation.sources.kubernetes.client import KubernetesClient
     from adapter.foundation.sources.kubernetes.kubernetes_telemetry import WatchTelemetry
     from adapter.foundation.sources.kubernetes.lists.list_checks import Doubt
@@ -41,10 +41,6 @@ _REFUSED_WAIT_SECONDS: Final = 25.0
 """The wait after a refused list: HPAs usually may not be read, which is no reason to retry every other second."""
 _NODES: Final = find_resource(BUILT_IN, "", "nodes")
 _AUTOSCALERS: Final = find_resource(BUILT_IN, "autoscaling", "horizontalpodautoscalers")
-
-
-def _until_stopped(work: Work, stop: Stop) -> None:
-    work.run(stop.event)
 
 
 class ProportionalWatches:
@@ -73,7 +69,7 @@ class ProportionalWatches:
     def start(self, tasks: Tasks) -> None:
         """Start both watches."""
         for number, watch in enumerate(self._running, 1):
-            tasks.running(f"watch cluster {number}", partial(_until_stopped, watch.work), reads_only=True)
+            tasks.running(f"watch cluster {number}", watch.work.run, reads_only=True)
 
     def state(self) -> ClusterState:
         """Return the facts as they are known now."""

@@ -96,7 +96,7 @@ class _WriterStart:
         hooks = replace(self.hooks, on_result=on_result, before_write=before_write or self.hooks.before_write)
         writing = self.writing
         writer = ScaleWriter(writing.objects, writing.resolve, writing.fence, hooks, attempt=attempt)
-        self.context.tasks.running(task, lambda stop: writer.run(stop.event))
+        self.context.tasks.running(task, writer.run)
         return writer
 
 
@@ -104,7 +104,7 @@ def cluster_effects(context: WorkerContext, parts: SharedServices, writing: Writ
     """Start the tasks that carry decisions out in a cluster, and return the object that passes decisions to them."""
     objects, resolve, clock = writing.objects, writing.resolve, parts.clock
     events = EventWriter(objects, writing.lookups.uid, parts.telemetry.event, clock=clock)
-    context.tasks.running("events", lambda stop: events.run(stop.event))
+    context.tasks.running("events", events.run)
     announcer = _Announcer(events, EventLimits(parts.telemetry.event, clock))
     hooks = ScaleHooks(
         before_write=lambda wish: writing.memories.store_now(wish.recommendation, wish.target),
@@ -147,9 +147,9 @@ def _size_writers(start: _WriterStart, parts: SharedServices, announcer: _Announ
         before_buffer,
     )
     former = _former_buffers(parts, start.writing, withdrawals)
-    start.context.tasks.running("former CapacityBuffers", lambda stop: former.run(stop.event))
+    start.context.tasks.running("former CapacityBuffers", former.run)
     removals = _removals(parts, start.writing, announcer.events)
-    start.context.tasks.running("removals of nodes", lambda stop: removals.run(stop.event))
+    start.context.tasks.running("removals of nodes", removals.run)
     provided = start.started(
         "node groups of providers",
         ProviderAttempt(parts.providers, removals, start.writing.cluster),

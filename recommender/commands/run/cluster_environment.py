@@ -96,7 +96,7 @@ def _watch(
     return ClusterWatch(
         client,
         parts.plan().needs,
-        lambda name, run: context.tasks.running(name, lambda stop: run(stop.event), reads_only=True),
+        partial(context.tasks.running, reads_only=True),
         watching,
         changed=parts.wake.set,
     )
@@ -140,7 +140,7 @@ def _memories(
     store = ConfigMapMemoryStore(
         objects, settings.namespace, fence, count=parts.telemetry.memory_write, clock=parts.clock
     )
-    context.tasks.running("memory", lambda stop: store.run(stop.event))
+    context.tasks.running("memory", store.run)
     return Memories(store)
 
 

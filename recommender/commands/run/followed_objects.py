@@ -64,10 +64,10 @@ def follow_objects(
         source.on_admission(writer.reconfigured)
 
     def start() -> None:
-        tasks.running("watch recommendations", lambda stop: watch.run(stop.event), reads_only=True)
-        tasks.running("recommendations within quotas", lambda stop: fetch(stop.event), reads_only=True)
-        tasks.running("recommendation objects", lambda stop: source.run(stop.event))
+        tasks.running("watch recommendations", watch.run, reads_only=True)
+        tasks.running("recommendations within quotas", fetch, reads_only=True)
+        tasks.running("recommendation objects", source.run)
         if writer is not None:
-            tasks.running("statuses of objects", lambda stop: writer.run(stop.event))
+            tasks.running("statuses of objects", writer.run)
 
     return FollowedObjects((lambda _publication: None) if writer is None else writer.publish, start)

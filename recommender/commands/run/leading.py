@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Callable
 
-    from adapter.foundation.service.runtime.tasks import Stop, Tasks
+    from adapter.foundation.service.runtime.tasks import Tasks
     from adapter.foundation.sources.kubernetes.writing import ObjectClient
     from recommender.leader_election.lease_events import LeaseMetrics
     from recommender.leader_election.lease_settings import LeaseSettings
@@ -50,10 +50,10 @@ def begin_election(
     objects, writes = clients
     elector = LeaseElector(objects, settings, WakingEvents(metrics, wake))
 
-    def run(stop: Stop) -> None:
-        elector.run(stop.event)
+    def run(stop: threading.Event) -> None:
+        elector.run(stop)
         # After a release, the process may serve for a while. A task that ended then would count as failed.
-        stop.event.wait()
+        stop.wait()
 
     host.tasks.running("leader election", run)
     host.on_stopping(lambda: release_after_writes(writes, elector))

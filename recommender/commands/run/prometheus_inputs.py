@@ -48,9 +48,9 @@ class PrometheusInputs:
 
     def keep_learning(self, context: WorkerContext) -> None:
         """Start the tasks that read the history of loads and of container usage, and learn from it."""
-        context.tasks.running("loads", lambda stop: self.loads.keep_histories(stop.event))
-        context.tasks.running("usage", lambda stop: self.usage.keep(stop.event))
-        context.tasks.running("models", lambda stop: self.loads.learn(stop.event))
+        context.tasks.running("loads", self.loads.keep_histories)
+        context.tasks.running("usage", self.usage.keep)
+        context.tasks.running("models", self.loads.learn)
 
 
 def prometheus_inputs(context: WorkerContext, parts: SharedServices, configuration: Configuration) -> PrometheusInputs:

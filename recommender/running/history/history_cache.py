@@ -1,7 +1,7 @@
 """One day of decisions for the chart of the page, in a SQLite file with versioned tables that may be lost at any time.
 
     history = HistoryCache(folder / "history.sqlite", telemetry.history_failed)
-    tasks.running("history", lambda stop: history.run(stop.event))
+    tasks.running("history", history.run)
     …
     history.add(now, records)
     history.read("coredns", since)

@@ -1,7 +1,7 @@
 """Memories as ConfigMaps, one for each recommendation or shard, written by the leader and read by the next one.
 
     store = ConfigMapMemoryStore(objects, namespace, Fence(seconds, elector.may_write))
-    tasks.running("memory", lambda stop: store.run(stop.event))
+    tasks.running("memory", store.run)
 
 Each write replaces the version that this process knows. If another client has changed the content meanwhile, nothing is
 overwritten: `needs_load` becomes true, and the runner loads the memory before it continues.

@@ -2,7 +2,7 @@
 
     source = ObjectConfigurations(file, clock)
     source.connect(lambda: known_objects)
-    tasks.running("recommendation objects", lambda stop: source.run(stop.event))
+    tasks.running("recommendation objects", source.run)
 
 Each pass reads the objects that have changed. The rate of changes that are read is limited for each namespace, since
 each change causes all decisions to be made again; deletions count at once.

@@ -1,7 +1,7 @@
 """Writes the status of objects of the kind Recommendation: only by the leader, after changes, and at a limited rate.
 
     writer = StatusWriter(objects, fence, lambda: source.admission, watch.known, store)
-    tasks.running("statuses", lambda stop: writer.run(stop.event))
+    tasks.running("statuses", writer.run)
     latest = Latest(writer.publish)
 
 A status is applied by server-side apply with a field manager of this program, and names the UID of the object: it never

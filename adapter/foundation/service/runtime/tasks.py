@@ -31,33 +31,8 @@ class TaskEvents(Protocol):
         ...
 
 
-class Stop:
-    """Shows whether the process is shutting down, and interrupts sleeps when it is."""
-
-    def __init__(self) -> None:
-        self._event = threading.Event()
-
-    @property
-    def requested(self) -> bool:
-        """Whether to stop now."""
-        return self._event.is_set()
-
-    @property
-    def event(self) -> threading.Event:
-        """The stop as an event, for code that does not use tasks; such code may wait for it, but must not set it."""
-        return self._event
-
-    def wait(self, seconds: float) -> bool:
-        """Sleep. If the stop is requested, return True at once."""
-        return self._event.wait(max(0.0, seconds))
-
-    def request(self) -> None:
-        """Request the stop, which wakes all sleepers."""
-        self._event.set()
-
-
 class Tasks:
-    """The tasks of a process, all of which end when `stopping` is requested."""
+    """The tasks of a process, all of which end when `stopping` is set."""
 
     def __init__(
         self,
@@ -66,7 +41,8 @@ class Tasks:
         backoff: Callable[[], Backoff] = lambda: Backoff(jitter_ratio=0.5),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.stopping = Stop()
+        self.stopping = threading.Event()
+        """Set when the process ends, which wakes all that wait for it. Tasks wait for it, and must not set it."""
         self._events = events
         self._backoff = backoff
         self._clock = clock
@@ -97,7 +73,7 @@ class Tasks:
 
         self._start(name, passes, reads_only=reads_only)
 
-    def running(self, name: str, run: Callable[[Stop], None], *, reads_only: bool = False) -> None:
+    def running(self, name: str, run: Callable[[threading.Event], None], *, reads_only: bool = False) -> None:
         """Let `run` work until the stop is requested; if it returns or fails earlier, it is called again later.
 
         A task that `reads_only` may be abandoned when the process ends, since it may be waiting for a server that does
@@ -107,7 +83,7 @@ class Tasks:
         def passes(task: _Task) -> None:
             with task.running(None):
                 run(self.stopping)
-            if not self.stopping.requested:
+            if not self.stopping.is_set():
                 raise TaskEndedError(f"task {name} ended by itself")
 
         self._start(name, passes, reads_only=reads_only)
@@ -121,7 +97,7 @@ class Tasks:
 
         Tasks that only read are neither waited for nor named.
         """
-        self.stopping.request()
+        self.stopping.set()
         until = self._clock() + seconds
         awaited = [task for task in self._tasks if not task.reads_only]
         for task in awaited:
@@ -142,7 +118,7 @@ class Tasks:
         self._tasks = [*self._tasks, task]
 
     def _supervise(self, task: _Task, passes: Callable[[_Task], None]) -> None:
-        while not self.stopping.requested:
+        while not self.stopping.is_set():
             try:
                 passes(task)
             except Exception as e:  # noqa: BLE001 - the supervisor: whatever a task raises, the others go on

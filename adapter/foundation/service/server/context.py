@@ -146,7 +146,7 @@ class WorkerContext:
     def stop(self) -> None:
         """Stop the tasks, call the callbacks, then stop serving metrics and health checks."""
         end = time.monotonic() + self.options.stop_seconds
-        self.tasks.stopping.request()
+        self.tasks.stopping.set()
         if self._stopping:
             self._stopping.join(self.options.stop_seconds)
             if self._stopping.is_alive():

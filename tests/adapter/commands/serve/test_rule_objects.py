@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,7 +13,6 @@ from adapter.foundation.objects.resources import BUILT_IN, find_resource
 from adapter.foundation.options.clients import ObjectSettings
 from adapter.foundation.options.cluster import cluster_settings
 from adapter.foundation.service.flags.parsing import UsageError, parse_flags
-from adapter.foundation.service.runtime.tasks import Stop
 from adapter.foundation.sources.kubernetes.errors import (
     ForbiddenError,
     KubernetesError,
@@ -94,12 +94,12 @@ def test_a_deleted_object_is_withdrawn_and_its_status_is_not_written() -> None:
 def test_objects_are_withdrawn_if_their_definition_was_removed(is_removed: bool, served: int) -> None:  # noqa: FBT001
     replica = Replica(Server())
     replica.store.put(form("shop/queue"))
-    stop = Stop()
+    stop = threading.Event()
     looks = iter(range(3))
 
     def look() -> bool:
         if next(looks, None) is None:
-            stop.request()
+            stop.set()
         return is_removed
 
     replica.loader.run(stop, lambda _: True, look)

@@ -38,8 +38,8 @@ from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from threading import Event
 
-    from adapter.foundation.service.runtime.tasks import Stop
     from adapter.foundation.service.server.connections.bodies import Head
     from adapter.foundation.service.server.context import WorkerContext
     from adapter.foundation.web.http import Request
@@ -157,7 +157,7 @@ def make_worker(settings: dict[str, Any], context: WorkerContext) -> WsgiApp:
         with journal.open("a") as file:
             file.write(f"{line}\n")
 
-    def until_stopped(stop: Stop) -> None:
+    def until_stopped(stop: Event) -> None:
         note("task started")
         while not stop.wait(10):
             pass

@@ -1,6 +1,6 @@
 """Fetches objects that were beyond a quota when the watch reported them, once they are within it.
 
-tasks.running("objects within quotas", lambda stop: fetch_absent(client, resource, Form, store, stop.event))
+tasks.running("objects within quotas", lambda stop: fetch_absent(client, resource, Form, store, stop))
 """
 
 from __future__ import annotations

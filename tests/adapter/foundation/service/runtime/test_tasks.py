@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.foundation.service.runtime.tasks import Stop, Tasks
+from adapter.foundation.service.runtime.tasks import Tasks
 from adapter.foundation.time.backoff import Backoff
 from tests.support.waiting import until
 
@@ -52,7 +52,7 @@ def clock() -> Clock:
 def tasks(events: Recorded, clock: Clock) -> Iterator[Tasks]:
     made = Tasks(events, backoff=lambda: Backoff(0.001, 0.002), clock=clock)
     yield made
-    made.stopping.request()
+    made.stopping.set()
 
 
 def test_a_periodic_task_runs_repeatedly(tasks: Tasks, events: Recorded) -> None:
@@ -66,9 +66,9 @@ def test_the_period_counts_from_start_to_start(events: Recorded, clock: Clock) -
     tasks = Tasks(events, clock=clock)
     wait = tasks.stopping.wait
 
-    def noted(seconds: float) -> bool:
-        waits.append(seconds)
-        tasks.stopping.request()
+    def noted(timeout: float | None = None) -> bool:
+        waits.append(timeout or 0.0)
+        tasks.stopping.set()
         return wait(0)
 
     tasks.stopping.wait = noted  # type: ignore[method-assign] # what the task sleeps on is what is looked at
@@ -138,10 +138,10 @@ def test_a_run_beyond_its_deadline_is_overdue_while_it_runs_and_counted_as_late(
 def test_a_running_task_works_until_the_stop(tasks: Tasks) -> None:
     ended = []
 
-    def watch(stop: Stop) -> None:
+    def watch(stop: threading.Event) -> None:
         while not stop.wait(20):
             pass
-        ended.append(stop.requested)
+        ended.append(stop.is_set())
 
     tasks.running("watch", watch)
     assert tasks.stop(20) == ()
@@ -149,7 +149,7 @@ def test_a_running_task_works_until_the_stop(tasks: Tasks) -> None:
 
 
 def test_a_running_task_that_returns_is_started_again(tasks: Tasks, events: Recorded) -> None:
-    runs: list[Stop] = []
+    runs: list[threading.Event] = []
     tasks.running("watch", runs.append)
     until(lambda: len(runs) >= 3)
     assert set(events.results) == {("watch", "error")}
