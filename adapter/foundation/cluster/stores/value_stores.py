@@ -7,6 +7,7 @@ its snapshot changes: a heartbeat of a node is not a change.
 from __future__ import annotations
 
 import threading
+from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -187,8 +188,4 @@ def autoscaler_store(changed: Callable[[], None]) -> ValueStore[AutoscalerForm, 
 
 def selector_store(kind: str, changed: Callable[[], None]) -> ValueStore[SelectingForm, PodSelector]:
     """Return a store of the objects of a kind that selects pods, ordered by namespace and name."""
-
-    def convert(form: SelectingForm) -> PodSelector | None:
-        return pod_selector_of(kind, form)
-
-    return ValueStore(convert, selector_place, changed)
+    return ValueStore(partial(pod_selector_of, kind), selector_place, changed)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
 from adapter.foundation.cluster.values.state import Autoscaler, Observed, Unknown
+from adapter.foundation.objects.grouping import grouped
 
 Autoscalers: TypeAlias = "Observed[tuple[Autoscaler, ...]] | Unknown"
 
@@ -29,7 +29,8 @@ class AutoscalersByNamespace(Mapping[str, "Autoscalers"]):
         if isinstance(everywhere, Unknown):
             return everywhere
         if self._grouped is None:
-            self._grouped = _group_by_namespace(everywhere.value)
+            found = grouped((one.namespace, one) for one in everywhere.value)
+            self._grouped = {each: tuple(autoscalers) for each, autoscalers in found.items()}
         return Observed(self._grouped.get(namespace, ()), everywhere.time, everywhere.began_empty)
 
     def __iter__(self) -> Iterator[str]:
@@ -52,10 +53,3 @@ def owners_by_namespace(watched: str, found: Autoscalers, unusable: Mapping[str,
     if EVERYWHERE in unusable:
         return {watched: Unknown(unusable[EVERYWHERE])}
     return {watched: found, **{namespace: Unknown(reason) for namespace, reason in unusable.items()}}
-
-
-def _group_by_namespace(autoscalers: tuple[Autoscaler, ...]) -> dict[str, tuple[Autoscaler, ...]]:
-    found: dict[str, list[Autoscaler]] = defaultdict(list)
-    for autoscaler in autoscalers:
-        found[autoscaler.namespace].append(autoscaler)
-    return {namespace: tuple(each) for namespace, each in found.items()}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from adapter.foundation.objects.grouping import grouped
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -39,27 +40,22 @@ class PlacedPods:
 
 def placed(pods: Iterable[ClusterPod]) -> PlacedPods:
     """Return the pods of a list by place. For pods that have ended, only the time at which they ended is kept."""
-    by_node: dict[str, list[ClusterPod]] = defaultdict(list)
-    by_namespace: dict[str, list[ClusterPod]] = defaultdict(list)
+    pods = tuple(pods)
     ended: dict[str, float] = {}
-    pending = []
     for pod in pods:
-        if not pod.node:
-            if not pod.has_ended:
-                pending.append(pod)
-            continue
-        if pod.has_ended:
-            if pod.ended_at is not None:
-                ended[pod.node] = max(ended.get(pod.node, pod.ended_at), pod.ended_at)
-            continue
-        by_node[pod.node].append(pod)
-        by_namespace[pod.namespace].append(pod)
+        if pod.node and pod.has_ended and pod.ended_at is not None:
+            ended[pod.node] = max(ended.get(pod.node, pod.ended_at), pod.ended_at)
+    active = [pod for pod in pods if not pod.has_ended]
     return PlacedPods(
-        {node: tuple(found) for node, found in by_node.items()},
-        {namespace: tuple(found) for namespace, found in by_namespace.items()},
+        _tuples((pod.node, pod) for pod in active if pod.node),
+        _tuples((pod.namespace, pod) for pod in active if pod.node),
         ended,
-        tuple(pending),
+        tuple(pod for pod in active if not pod.node),
     )
+
+
+def _tuples(pods: Iterable[tuple[str, ClusterPod]]) -> dict[str, tuple[ClusterPod, ...]]:
+    return {place: tuple(found) for place, found in grouped(pods).items()}
 
 
 def _reuse_equal(
