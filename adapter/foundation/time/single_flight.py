@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Hashable
+from concurrent.futures import Future
+from contextlib import suppress
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
-
-
-class _Flight(Generic[T]):
-    """One piece of work in progress, and its result once it has ended."""
-
-    def __init__(self) -> None:
-        self.ended = threading.Event()
-        self.result: T | None = None
 
 
 class SingleFlight(Generic[T]):
@@ -22,22 +16,22 @@ class SingleFlight(Generic[T]):
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._under_way: dict[Hashable, _Flight[T]] = {}
+        self._under_way: dict[Hashable, Future[T | None]] = {}
 
     def join(self, key: Hashable, work: Callable[[], T], wait_seconds: float) -> T | None:
         """Return the result of the work for this key; None if another thread does it and fails or takes too long."""
+        mine: Future[T | None] = Future()
         with self._lock:
-            flight = self._under_way.get(key)
-            leads = flight is None
-            if flight is None:
-                flight = self._under_way[key] = _Flight()
-        if not leads:
-            flight.ended.wait(wait_seconds)
-            return flight.result
+            flight = self._under_way.setdefault(key, mine)
+        if flight is not mine:
+            with suppress(TimeoutError):
+                return flight.result(wait_seconds)
+            return None
+        result: T | None = None
         try:
-            flight.result = work()
-            return flight.result
+            result = work()
+            return result
         finally:
             with self._lock:
                 del self._under_way[key]
-            flight.ended.set()
+            mine.set_result(result)
