@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Protocol
 
+from adapter.foundation.sources.deadlines import Deadline, DeadlinePassedError
 from adapter.foundation.sources.prometheus.errors import PrometheusTimeoutError
 
 if TYPE_CHECKING:
@@ -30,9 +31,7 @@ class Budgeted:
 
     def __init__(self, prometheus: Prometheus, seconds: float, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._prometheus = prometheus
-        self._seconds = seconds
-        self._monotonic = monotonic
-        self._end = monotonic() + seconds
+        self._deadline = Deadline(seconds, monotonic)
 
     def instant(self, query: str, *, timeout_seconds: float, at: float | None = None) -> InstantAnswer:
         """Evaluate an expression within the remaining time. Raises PrometheusError."""
@@ -45,7 +44,8 @@ class Budgeted:
         )
 
     def _seconds_left(self, query: str, timeout_seconds: float) -> float:
-        left = self._end - self._monotonic()
-        if left <= 0:
-            raise PrometheusTimeoutError(query, f"not sent: the queries before it took {self._seconds:g} s")
-        return min(left, timeout_seconds)
+        try:
+            return min(self._deadline.remaining(), timeout_seconds)
+        except DeadlinePassedError as error:
+            taken = f"the queries before it took {self._deadline.seconds:g} s"
+            raise PrometheusTimeoutError(query, f"not sent: {taken}") from error
