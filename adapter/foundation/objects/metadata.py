@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Protocol, TypeGuard
+from functools import cache
+from typing import Annotated, Protocol
 
 import msgspec
 
@@ -30,7 +31,8 @@ class KindObject(Protocol):
     api_version: str
 
 
-def states_kind(form: type[msgspec.Struct]) -> TypeGuard[type[KindObject]]:
+@cache
+def states_kind(form: type[msgspec.Struct]) -> bool:
     """Return whether a Struct has the fields `kind` and `apiVersion` of its object, and metadata."""
     types = {field.name: field.type for field in msgspec.structs.fields(form)}
     metadata = types.get("metadata")

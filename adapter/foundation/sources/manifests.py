@@ -147,7 +147,6 @@ class _ObjectReader:
     def __init__(self, forms: ObjectForms, leave_out: LeaveOut | None) -> None:
         self._forms = forms
         self._leave_out = leave_out
-        self._decoders: dict[type[msgspec.Struct], msgspec.json.Decoder[Any] | None] = {}
         self._expected: tuple[GroupKind, msgspec.json.Decoder[Any]] | None = None
 
     def read(self, content: bytes | msgspec.Raw, around: ListHead) -> FileObject | None:
@@ -163,7 +162,7 @@ class _ObjectReader:
             return None
         _complete(manifest, around.kind, around.api_version)
         form = self._forms.get(kind := group_kind(manifest))
-        self._expected = (kind, decoder) if form and (decoder := self._decoder(form)) else None
+        self._expected = (kind, decoder_of(form)) if form and states_kind(form) else None
         try:
             return _whole(content, manifest, form)
         except ManifestError as error:
@@ -171,11 +170,6 @@ class _ObjectReader:
                 raise
             self._leave_out(UnreadableObject(manifest, content, str(error)))
             return None
-
-    def _decoder(self, form: type[msgspec.Struct]) -> msgspec.json.Decoder[Any] | None:
-        if form not in self._decoders:
-            self._decoders[form] = decoder_of(form) if states_kind(form) else None
-        return self._decoders[form]
 
     def _as_expected(self, content: bytes | msgspec.Raw) -> FileObject | None:
         """Decode an object as the kind of the previous one; return None if it is of another kind, or cannot be read."""
