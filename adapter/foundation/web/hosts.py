@@ -26,7 +26,7 @@ class AllowedHosts:
         """Take names and addresses without a port; raises ValueError for anything else."""
         self._listed = frozenset(_normal(host) for host in listed)
         for host in self._listed:
-            if not host or set(host) & set("/@:?# *") - ({":"} if _is_address(host) else set()):
+            if not host or set(host) & set("/@:?# *") - ({":"} if _address(host) else set()):
                 raise ValueError(f"{host!r} is not a host: write a name or an address, without scheme and port")
 
     def allows(self, authority: str) -> bool:
@@ -35,7 +35,8 @@ class AllowedHosts:
             host = _normal(urlsplit(f"//{authority}").hostname or "")
         except ValueError:
             return False
-        return host in self._listed or host == _LOOPBACK_NAME or _is_loopback(host)
+        address = _address(host)
+        return host in self._listed or host == _LOOPBACK_NAME or (address is not None and address.is_loopback)
 
 
 def only_hosts(application: WSGIApplication, hosts: AllowedHosts, repair: str) -> WSGIApplication:
@@ -76,19 +77,11 @@ def _misdirected_answer(
 
 def _normal(host: str) -> str:
     lower = host.strip("[]").rstrip(".").lower()
+    return str(_address(lower) or lower)
+
+
+def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
-        return str(ipaddress.ip_address(lower))
+        return ipaddress.ip_address(host)
     except ValueError:
-        return lower
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
-
-
-def _is_loopback(host: str) -> bool:
-    return _is_address(host) and ipaddress.ip_address(host).is_loopback
+        return None
