@@ -56,12 +56,8 @@ class PreparedBodies(Generic[A]):
         self._flights: SingleFlight[Body] = SingleFlight()
         self._kept: OrderedDict[Hashable, _Kept[A]] = OrderedDict()
         """The kept answers by question; the question that was asked least recently comes first."""
-        self._held_bytes = 0
-
-    @property
-    def held_bytes(self) -> int:
+        self.held_bytes = 0
         """The approximate memory of everything that is kept, in bytes."""
-        return self._held_bytes
 
     def body(self, question: Hashable, answer: A, items: int, make: Callable[[], bytes]) -> Body:
         """Return the bytes of an answer, which has `items` items.
@@ -88,14 +84,14 @@ class PreparedBodies(Generic[A]):
             if size > self._most_bytes:
                 return
             self._kept[question] = _Kept(answer, body, size)
-            self._held_bytes += size
-            while self._held_bytes > self._most_bytes:
+            self.held_bytes += size
+            while self.held_bytes > self._most_bytes:
                 self._drop(next(iter(self._kept)))
 
     def _drop(self, question: Hashable) -> None:
         gone = self._kept.pop(question, None)
         if gone is not None:
-            self._held_bytes -= gone.size_bytes
+            self.held_bytes -= gone.size_bytes
 
 
 def _make_body(make: Callable[[], bytes]) -> Body:

@@ -47,12 +47,8 @@ class ServedKinds:
     def __init__(self, client: KubernetesClient, pace: Pace) -> None:
         self._discovery = KindDiscovery(client, pace=pace, retry_seconds=RETRY_SECONDS)
         self._lock = threading.Lock()
-        self._has_asked = False
-
-    @property
-    def has_asked(self) -> bool:
+        self.has_asked = False
         """Whether the server has said which kinds it has, and none of them has turned out to be gone since."""
-        return self._has_asked
 
     def resource(self, kind: ObjectKind) -> Resource:
         """Return the kind in its preferred version.
@@ -60,9 +56,9 @@ class ServedKinds:
         Raises UnknownResourceError if the server does not have the kind, and KubernetesError if that is not known.
         """
         with self._lock:
-            if not self._has_asked:
+            if not self.has_asked:
                 self._refresh()
-                self._has_asked = True
+                self.has_asked = True
         try:
             found = self._discovery.resource(kind.group, kind.resource)
         except UnknownResourceError as error:
@@ -88,7 +84,7 @@ class ServedKinds:
     def forget(self) -> None:
         """Ask the server again at the next look-up, since a version may have been removed."""
         with self._lock:
-            self._has_asked = False
+            self.has_asked = False
 
 
 class ServedReflector:

@@ -65,7 +65,8 @@ class Outbox:
         """Bytes sent over the connection's life; the next two fields count from the same start."""
         self._sent_before = 0
         self._read = 0
-        self._since = 0.0
+        self.since = 0.0
+        """Monotonic time at which the answer started."""
 
     # What gunicorn calls
 
@@ -101,15 +102,10 @@ class Outbox:
         """Unsent pieces in order. A piece of a shared body is a view of it, not a copy."""
         return self._pieces
 
-    @property
-    def since(self) -> float:
-        """Monotonic time at which the answer started."""
-        return self._since
-
     def begin(self, sock: socket.socket) -> None:
         """Start an answer on this socket; if the connection uses TLS, the socket has been wrapped by now."""
         self.sock = sock
-        self._since = time.monotonic()
+        self.since = time.monotonic()
         self._sent_before = self._sent
 
     def replace(self, data: bytes) -> None:
@@ -160,7 +156,7 @@ class Outbox:
 
     def pace(self, now: float) -> float:
         """Return the average bytes per second of this answer so far, over at least one second."""
-        return (self._sent - self._sent_before) / max(1.0, now - self._since)
+        return (self._sent - self._sent_before) / max(1.0, now - self.since)
 
 
 class HeldAnswers:
@@ -170,12 +166,8 @@ class HeldAnswers:
         self._lock = threading.Lock()
         self._holders: dict[int, int] = {}
         """Number of connections that hold each body, by the body's identity."""
-        self._total = 0
-
-    @property
-    def total(self) -> int:
+        self.total = 0
         """Total number of bytes."""
-        return self._total
 
     def hold(self, outbox: Outbox) -> None:
         """Count an outbox's bytes in full until they are released, since a view of any part keeps all bytes alive."""
@@ -184,7 +176,7 @@ class HeldAnswers:
             for body in outbox.bodies:
                 holders = self._holders.get(id(body), 0)
                 self._holders[id(body)] = holders + 1
-                self._total += 0 if holders else len(body)  # type: ignore[arg-type] # bytes, as they were put in
+                self.total += 0 if holders else len(body)  # type: ignore[arg-type] # bytes, as they were put in
 
     def release(self, outbox: Outbox) -> None:
         """Stop counting the bytes of an outbox; do nothing if it holds none."""
@@ -197,4 +189,4 @@ class HeldAnswers:
                 if holders:
                     self._holders[id(body)] = holders
                 else:
-                    self._total -= len(body)  # type: ignore[arg-type] # likewise
+                    self.total -= len(body)  # type: ignore[arg-type] # likewise

@@ -58,17 +58,13 @@ class CollectionList(Generic[T]):
         self._settings = settings
         self._confirmation = Confirmation(doubt, settings.clock)
         self._streams = list_watch.is_large
-        self._began_empty = False
+        self.began_empty = False
+        """Whether the first list was empty, and no second list has confirmed or contradicted that yet."""
 
     @property
     def unconfirmed(self) -> int:
         """How many known objects are kept although the last list lacks them, until a second list confirms it."""
         return self._confirmation.kept
-
-    @property
-    def began_empty(self) -> bool:
-        """Whether the first list was empty, and no second list has confirmed or contradicted that yet."""
-        return self._began_empty
 
     @property
     def due_seconds(self) -> float | None:
@@ -164,7 +160,7 @@ class CollectionList(Generic[T]):
             message = "%s: %d known objects are not in the list and are kept until a second list agrees"
             logger.warning(message, self._resource.qualified, self._confirmation.kept)
         # This follows the commit, so that nobody sees the former content of the store without the doubt.
-        self._began_empty = self._confirmation.began_empty
+        self.began_empty = self._confirmation.began_empty
         left_out.commit_list()
 
     def _items_of(self, page: JsonList[T]) -> Iterator[T]:

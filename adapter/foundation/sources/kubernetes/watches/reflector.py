@@ -87,23 +87,15 @@ class Reflector(Generic[T]):
         self._version: str | None = None
         self._was_away = False
         """Whether the server failed, was silent or was not reached, and its present version has not been read since."""
-        self._synced = False
+        self.synced = False
+        """Whether a whole list has been stored. Stays true while the objects are listed again."""
         self._stood_since: float | None = None
-        self._failure: KubernetesError | None = None
+        self.failure: KubernetesError | None = None
+        """Why the last list or watch failed; None if it succeeded."""
         self._refused: tuple[ForbiddenError | NotFoundError, float] | None = None
         self.tried = threading.Event()
         """Set once the first list is in the store, or has failed."""
         settings.telemetry.synced(self.resource.qualified, synced=False)
-
-    @property
-    def synced(self) -> bool:
-        """Whether a whole list has been stored. Stays true while the objects are listed again."""
-        return self._synced
-
-    @property
-    def failure(self) -> KubernetesError | None:
-        """Why the last list or watch failed; None if it succeeded."""
-        return self._failure
 
     @property
     def refusal(self) -> ForbiddenError | NotFoundError | None:
@@ -115,7 +107,7 @@ class Reflector(Generic[T]):
             return None
         refusal, since = self._refused
         lasts = self._settings.clock() - since >= self._settings.refused_seconds
-        return refusal if lasts or not self._synced else None
+        return refusal if lasts or not self.synced else None
 
     @property
     def unconfirmed(self) -> int:
@@ -179,11 +171,11 @@ class Reflector(Generic[T]):
         self._was_away = True
         self._settings.telemetry.failed(self.resource.qualified, type(error).__name__)
         level = (
-            logging.DEBUG if type(error) is type(self._failure) or isinstance(error, ExpiredError) else logging.WARNING
+            logging.DEBUG if type(error) is type(self.failure) or isinstance(error, ExpiredError) else logging.WARNING
         )
         if isinstance(error, (ForbiddenError, NotFoundError)):
             self._refused = (error, self._refused[1] if self._refused else self._settings.clock())
-        self._failure = error
+        self.failure = error
         self.tried.set()
         if self._on_failure is not None and not isinstance(error, ExpiredError):
             self._on_failure(error)
@@ -217,7 +209,7 @@ class Reflector(Generic[T]):
         return changed
 
     def _now_synced(self) -> None:
-        self._synced = True
+        self.synced = True
         self.tried.set()
         self._settings.telemetry.synced(self.resource.qualified, synced=True)
         logger.info("%s: %d objects listed", self.resource.qualified, len(self._objects))
@@ -230,9 +222,9 @@ class Reflector(Generic[T]):
         self._stood_since = self._settings.clock()
         self._reader.note_heard()
         self._refused = None
-        if self._failure is not None:
+        if self.failure is not None:
             logger.info("watch of %s is open again", self.resource.qualified)
-            self._failure = None
+            self.failure = None
 
 
 def _resumable(error: KubernetesError, failures: int) -> bool:
