@@ -120,7 +120,13 @@ class LiveReadings:
         """Return an explanation that says that nothing is remembered here."""
         cause = "the reference server keeps no snapshot: it asks Prometheus for each request"
         return Explanation(
-            question.name, question.namespace, question.object, ExplanationVerdict.ERROR, cause, "", steps=tuple(notes)
+            metric=question.name,
+            namespace=question.namespace,
+            object=question.object,
+            verdict=ExplanationVerdict.ERROR,
+            cause=cause,
+            fix=None,
+            steps=tuple(notes),
         )
 
     def look_ups(self) -> tuple[LookUp, ...]:

@@ -95,7 +95,7 @@ class Explainer:
             object=None if question.object is None else f"{_kind(question)}/{question.object}",
             verdict=verdict,
             cause=cause,
-            fix=fix,
+            fix=fix or None,
             rule=progress.rule,
             query=progress.query,
             steps=tuple(progress.steps),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from adapter.foundation.promql.quoting import is_metric_name
@@ -74,7 +75,9 @@ class SampleAges:
     def of(self, shown: str, name: str | None, value: float) -> ExplainedValue:
         """Return a value with the age of its newest sample."""
         newest = self.newest.get(name or "")
-        return ExplainedValue(shown, value, newest, None if newest is None else max(0.0, self.asked_at - newest))
+        if newest is None:
+            return ExplainedValue(shown, value, None, None)
+        return ExplainedValue(shown, value, datetime.fromtimestamp(newest, UTC), max(0.0, self.asked_at - newest))
 
 
 def timestamps_query(metric: Metric, names: Sequence[str] | None, question: Question) -> str:

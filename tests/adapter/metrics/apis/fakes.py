@@ -120,7 +120,9 @@ class FakeReadings:
     refused_now: tuple[RefusedRule, ...] = ()
     explained: list[tuple[Question, tuple[ExplanationStep, ...]]] = field(default_factory=list)
     explanation: Explanation = field(
-        default_factory=lambda: Explanation("m", None, None, ExplanationVerdict.VALUE, "told", "")
+        default_factory=lambda: Explanation(
+            metric="m", namespace=None, object=None, verdict=ExplanationVerdict.VALUE, cause="told", fix=None
+        )
     )
 
     of_objects: dict[str, Catalogue] = field(default_factory=dict)

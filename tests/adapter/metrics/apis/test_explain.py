@@ -17,7 +17,6 @@ from adapter.metrics.identity.attributes import attributes_of
 from adapter.metrics.identity.callers import Caller, DeniedError, Via
 from adapter.metrics.readings.catalogue.catalogue import Catalogue
 from adapter.metrics.readings.errors import FirstAnswerPendingError
-from adapter.metrics.readings.explain.explanation import Explanation, ExplanationVerdict, Question
 from adapter.metrics.readings.explain.questions import Texts, question_of
 from adapter.metrics.rulebook.model import Api, ResourceRule, ResourceRules
 from tests.adapter.metrics.apis.fakes import (
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
 
     from adapter.metrics.identity.attributes import Attributes
     from adapter.metrics.identity.callers import Peer, RequestedAccess
-    from adapter.metrics.readings.explain.explanation import ExplanationStep
+    from adapter.metrics.readings.explain.explanation import Explanation, ExplanationStep, Question
 
 CATALOGUE = Catalogue(
     [
@@ -208,7 +207,7 @@ def test_a_concurrent_explanation_is_429_and_a_later_one_is_answered() -> None:
             assert tuple(notes)
             inside.set()
             assert go_on.wait(10)
-            return Explanation("rps", "shop", None, ExplanationVerdict.VALUE, "told", "")
+            return super().explain(question, notes)
 
     made, _ = explanations(FakeAuthorizer({"get custom pods/rps"}), Slow(CATALOGUE))
     request = Request("GET", "/debug/explain", "metric=rps&namespace=shop")

@@ -281,6 +281,7 @@ def test_a_timeout_suggests_checking_prometheus_before_the_query() -> None:
     found = explained_by(RULES, Question("depth", resource=resolve("", "pods"), namespace="shop"), answer=late)
 
     assert found.verdict is ExplanationVerdict.ERROR
+    assert found.fix is not None
     assert found.fix.startswith("check whether Prometheus answers other queries; if it does, make this one cheaper")
 
 
@@ -300,6 +301,7 @@ def test_a_missing_object_is_the_cause_and_targets_are_not_suggested() -> None:
     found = explained_by(RULES, question, objects=MadeUpObjects({"shop": ["web-0"]}))
 
     assert (found.verdict, found.cause) == (ExplanationVerdict.NO_VALUE, "there is no pods/nosuch in shop")
+    assert found.fix is not None
     assert "targets" not in found.fix
 
 
