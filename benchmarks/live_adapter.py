@@ -31,8 +31,9 @@ from adapter.foundation.sources.prometheus.queries.client import PrometheusClien
 from adapter.foundation.time.pace import UNPACED
 from adapter.foundation.web.wsgi import wsgi_application
 from adapter.metrics.apis.apis_telemetry import Telemetry
-from adapter.metrics.apis.handler import Handler, HandlerServices
+from adapter.metrics.apis.handler import Handler
 from adapter.metrics.apis.routing import is_frequent
+from adapter.metrics.apis.services import ApiServices
 from adapter.metrics.identity.gate import Gate
 from adapter.metrics.readings.answers import ByName, ExternalAnswer, ObjectsAnswer, UsageAnswer, UsageItem
 from adapter.metrics.readings.catalogue.catalogue import Catalogue
@@ -158,7 +159,7 @@ def make_worker(settings: ServeSettings, context: WorkerContext) -> WsgiApp:
     prometheus = PrometheusClient(settings.prometheus)
     context.on_stop(prometheus.close)
     handler = Handler(
-        HandlerServices(
+        ApiServices(
             authorizer=Gate(settings.identity.materials),
             provider=LiveReadings(catalogue, objects, prometheus),
             resolve=objects.resource,

@@ -31,8 +31,9 @@ from adapter.foundation.sources.prometheus.prometheus_telemetry import Prometheu
 from adapter.foundation.time.pace import Pace
 from adapter.foundation.web.wsgi import wsgi_application
 from adapter.metrics.apis.apis_telemetry import Telemetry
-from adapter.metrics.apis.handler import Handler, HandlerServices
+from adapter.metrics.apis.handler import Handler
 from adapter.metrics.apis.routing import is_frequent
+from adapter.metrics.apis.services import ApiServices
 from adapter.metrics.readings.readings import Readings
 from adapter.metrics.readings.readings_telemetry import ReadingsTelemetry
 from adapter.metrics.rulebook.model import Rulebook, all_rules
@@ -78,7 +79,7 @@ def make_worker(settings: ServeSettings, context: WorkerContext) -> WsgiApp:
     _start_tasks(settings, context, configuration, readings)
     _be_ready_when_pods_are_known(context, objects)
     handler = Handler(
-        HandlerServices(
+        ApiServices(
             authorizer=gate,
             provider=readings,
             resolve=objects.resource,

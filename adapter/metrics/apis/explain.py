@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from adapter.foundation.objects.percent import EncodingError, decoded
-from adapter.foundation.objects.resources import ResolveResource, Resource, UnknownResourceError
+from adapter.foundation.objects.resources import Resource, UnknownResourceError
 from adapter.foundation.time.thread_limit import ThreadLimit, ThreadLimitError
 from adapter.foundation.web.http import Request, Response
 from adapter.metrics.apis.askers import Askers, steps_of
@@ -27,11 +27,10 @@ from adapter.metrics.readings.explain.rules import unnamed_usage
 from adapter.metrics.rulebook.model import Api
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from adapter.metrics.apis.authorizer import RequestAuthorizer
     from adapter.metrics.apis.hints.hints import Hints
-    from adapter.metrics.apis.provider import MetricsProvider
+    from adapter.metrics.apis.services import ApiServices
     from adapter.metrics.readings.explain.explanation import ExplanationStep, Question
 
 MOST_AT_ONCE = 1
@@ -44,21 +43,13 @@ _PASSED_OVER = frozenset({"pretty"})
 class Explanations:
     """Answers questions about metrics; safe to call from many threads."""
 
-    def __init__(
-        self,
-        authorizer: RequestAuthorizer,
-        provider: MetricsProvider,
-        resolve: ResolveResource,
-        hints: Hints,
-        askers: Askers,
-        wall: Callable[[], float],
-    ) -> None:
-        self._authorizer = authorizer
-        self._provider = provider
-        self._resolve = resolve
+    def __init__(self, services: ApiServices, hints: Hints, askers: Askers) -> None:
+        self._authorizer = services.authorizer
+        self._provider = services.provider
+        self._resolve = services.resolve
+        self._wall = services.wall
         self._hints = hints
         self._askers = askers
-        self._wall = wall
         self._limit = ThreadLimit(MOST_AT_ONCE, _busy)
         self._waiting = ThreadLimit(MOST_AT_ONCE)
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 import functools
 import logging
 import secrets
-import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from adapter.foundation.promql.quoting import go_quoted
 from adapter.foundation.web.http import JSON, TEXT, YAML, RefusedRequestError, Request, Response, json_line
 from adapter.foundation.web.metric_text import METRICS_TYPE
 from adapter.foundation.web.negotiation import accepts_objects, served_type
@@ -19,7 +18,6 @@ from adapter.foundation.web.rendering import rendered
 from adapter.foundation.web.routes import Route
 from adapter.metrics.apis import routing
 from adapter.metrics.apis.askers import Askers, RequestLog
-from adapter.metrics.apis.compatibility import OURS, Compatibility
 from adapter.metrics.apis.discovery.groups import api_group, groups_response
 from adapter.metrics.apis.discovery.lists import ResourceLists
 from adapter.metrics.apis.explain import Explanations
@@ -34,10 +32,7 @@ from adapter.metrics.identity.callers import Caller, DeniedError, IdentityError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from adapter.foundation.objects.resources import ResolveResource
-    from adapter.metrics.apis.apis_telemetry import Telemetry
-    from adapter.metrics.apis.authorizer import RequestAuthorizer
-    from adapter.metrics.apis.provider import MetricsProvider
+    from adapter.metrics.apis.services import ApiServices
     from adapter.metrics.apis.slices import Slices
     from adapter.metrics.apis.values.answered import AnswerValues
 
@@ -61,7 +56,7 @@ def warning_headers(warnings: Iterable[str], user_agent: str) -> tuple[tuple[str
     if len(texts) > MOST_WARNINGS:
         left_out = len(texts) - MOST_WARNINGS + 1
         texts[MOST_WARNINGS - 1 :] = [f"{left_out} further warnings are left out"]
-    return tuple(("Warning", f"299 - {_quote_text(text)}") for text in texts)
+    return tuple(("Warning", f"299 - {go_quoted(text)}") for text in texts)
 
 
 def _text(warning: str) -> str:
@@ -69,11 +64,6 @@ def _text(warning: str) -> str:
     line = " ".join(warning.translate(_ASCII).split())
     plain = "".join(char if " " <= char <= "~" else "?" for char in line)
     return plain if len(plain) <= LONGEST_WARNING else f"{plain[: LONGEST_WARNING - 3]}..."
-
-
-def _quote_text(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
 
 
 NOT_HERE = "the server could not find the requested resource"
@@ -87,66 +77,24 @@ GET_OR_HEAD = ("GET", "HEAD")
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HandlerServices:
-    """The services of a handler."""
-
-    authorizer: RequestAuthorizer
-    provider: MetricsProvider
-    resolve: ResolveResource
-    """Returns a kind of objects by its group and name."""
-    health: Callable[[str, str], tuple[int, str] | None]
-    """Returns the HTTP status and text for the path and raw query of a health check; None if there is no such check."""
-    metrics: Callable[[], bytes]
-    """Returns the metrics of this process in Prometheus's text format."""
-    telemetry: Telemetry
-    version: str
-    explain_command: str
-    """The command that explains a metric, to be completed with its arguments in error messages."""
-    empty_is_error: bool = False
-    """Whether an answer without values is a 404 (`--on-no-data=error`)."""
-    compatibility: Compatibility = OURS
-    """The form of answers where that of prometheus-adapter is as safe as ours (`--compatibility`)."""
-    wall: Callable[[], float] = time.time
-    """Returns Unix seconds, from which the age of answers is computed."""
-    timer: Callable[[], float] = time.perf_counter
-    """Returns seconds since an arbitrary moment, to measure the duration of requests."""
-
-
 class Handler:
     """Answers requests; safe to call from many threads at once."""
 
-    def __init__(self, services: HandlerServices) -> None:
-        self._parts = services
+    def __init__(self, services: ApiServices) -> None:
+        self._services = services
         provider = services.provider
         catalogue = provider.catalogue
         self._hints = Hints(catalogue, provider.look_ups, services.wall, provider.refused)
         self._askers = Askers(wall=services.wall)
-        self._explanations = Explanations(
-            services.authorizer, provider, services.resolve, self._hints, self._askers, services.wall
-        )
+        self._explanations = Explanations(services, self._hints, self._askers)
         self._documents: dict[routing.Document, bytes] = {
             routing.Index(): json_line({"paths": routing.PATHS}),
             routing.Version(): json_line({"gitVersion": services.version}),
         }
         self._documents |= {routing.GroupPath(group): api_group(group) for group in routing.VERSIONS}
         self._lists = ResourceLists(catalogue)
-        self._custom = CustomMetrics(
-            provider,
-            services.resolve,
-            self._hints,
-            explain_command=services.explain_command,
-            empty_is_error=services.empty_is_error,
-            compatibility=services.compatibility,
-            wall=services.wall,
-        )
-        self._external = ExternalMetrics(
-            provider,
-            self._hints,
-            explain_command=services.explain_command,
-            empty_is_error=services.empty_is_error,
-            compatibility=services.compatibility,
-        )
+        self._custom = CustomMetrics(services, self._hints)
+        self._external = ExternalMetrics(services, self._hints)
         self._resource = ResourceMetrics(provider, services.wall)
 
     def prepare(self, slices: Slices) -> None:
@@ -154,13 +102,13 @@ class Handler:
 
         Until then, lists and hints come from the previous catalogue. Values always come from the current one.
         """
-        catalogue = self._parts.provider.catalogue
+        catalogue = self._services.provider.catalogue
         self._hints.prepare(catalogue, slices)
         self._lists.prepare(catalogue, slices)
 
     def is_prepared(self) -> bool:
         """Return whether lists and hints are those of the current catalogue."""
-        return self._lists.catalogue is self._parts.provider.catalogue
+        return self._lists.catalogue is self._services.provider.catalogue
 
     def handle(self, request: Request) -> Response:
         """Return the response to a request for an API, or for a path that does not exist; never raises."""
@@ -182,17 +130,17 @@ class Handler:
         return self._respond(refused, request)
 
     def _respond(self, answer: Callable[[Request], Response], request: Request) -> Response:
-        started = self._parts.timer()
+        started = self._services.timer()
         response = rendered(self._response(answer, request), request)
-        seconds = self._parts.timer() - started
-        self._parts.telemetry.answered(routing.group_of(request.path), request.method, response.status, seconds)
+        seconds = self._services.timer() - started
+        self._services.telemetry.answered(routing.group_of(request.path), request.method, response.status, seconds)
         return response
 
     def _response(self, answer: Callable[[Request], Response], request: Request) -> Response:
         try:
             return answer(request)
         except ApiError as e:
-            return status_response(self._parts.compatibility.error(e))
+            return status_response(self._services.compatibility.error(e))
         except IdentityError as e:
             # The refusal of an access review is worded as Kubernetes words it, and clients and people search for that.
             message = e.message if isinstance(e, DeniedError) else f"{REASONS[e.code]}: {e.message}"
@@ -201,7 +149,7 @@ class Handler:
             return _internal_error(request)
 
     def _answer(self, request: Request) -> Response:
-        caller = self._parts.authorizer.check(request)
+        caller = self._services.authorizer.check(request)
         try:
             asked = routing.route(request.path)
         except routing.PathError as e:
@@ -231,7 +179,7 @@ class Handler:
             case routing.OpenApi2() | routing.OpenApi3():
                 response = schemas_response(asked, request.header("If-None-Match"))
             case routing.OwnMetrics():
-                response = Response(200, self._parts.metrics(), METRICS_TYPE)
+                response = Response(200, self._services.metrics(), METRICS_TYPE)
             case routing.Index() | routing.Version() | routing.GroupPath():
                 response = Response(200, self._documents[asked])
         return response
@@ -241,7 +189,7 @@ class Handler:
         self._askers.note(RequestLog(group, resource, namespace, metric, caller.name))
 
     def _health(self, request: Request) -> Response:
-        answer = self._parts.health(request.path, request.query)
+        answer = self._services.health(request.path, request.query)
         if answer is None:
             raise ApiError(404, NOT_HERE)
         code, text = answer
@@ -249,7 +197,7 @@ class Handler:
 
     def _values(self, group: str, answered: AnswerValues, request: Request) -> Response:
         # The answer is from the future if the clock was set back since; a negative age would lower a sum.
-        self._parts.telemetry.served(group, max(0.0, self._parts.wall() - answered.evaluated_at))
+        self._services.telemetry.served(group, max(0.0, self._services.wall() - answered.evaluated_at))
         if not answered.warnings:
             return Response(200, answered.body, gzipped=answered.gzipped)
         headers = warning_headers(answered.warnings, request.header("User-Agent"))

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.names import is_namespace_name, is_object_name
-from adapter.foundation.objects.resources import ResolveResource, Resource, UnknownResourceError
+from adapter.foundation.objects.resources import Resource, UnknownResourceError
 from adapter.foundation.objects.selectors import Selector, SelectorError
 from adapter.foundation.promql.quoting import go_quoted
 from adapter.foundation.web.prepared import Body, PreparedBodies
-from adapter.metrics.apis.compatibility import OURS, Compatibility
 from adapter.metrics.apis.error_messages import NOT_LISTED, empty_is_error, fetching, no_data, not_found, not_known
 from adapter.metrics.apis.routing import ALL_OBJECTS, CustomValues
 from adapter.metrics.apis.status import ApiError
@@ -22,39 +20,20 @@ from adapter.metrics.readings.answers import ByName, BySelector, ObjectsAnswer
 from adapter.metrics.rulebook.model import Api, Metric
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from adapter.metrics.apis.hints.hints import Hints
-    from adapter.metrics.apis.provider import MetricsProvider
+    from adapter.metrics.apis.services import ApiServices
     from adapter.metrics.readings.catalogue.catalogue import Catalogue
 
 
 class CustomMetrics:
-    """Values of custom metrics.
+    """Values of custom metrics."""
 
-    `resolve` finds a kind of objects by every name that a path may use. `explain_command` begins the command that error
-    messages name. With `empty_is_error` an answer without any value is a 404. `wall` returns Unix seconds, for answers
-    that state when they were given.
-    """
-
-    def __init__(
-        self,
-        provider: MetricsProvider,
-        resolve: ResolveResource,
-        hints: Hints,
-        *,
-        explain_command: str,
-        empty_is_error: bool,
-        compatibility: Compatibility = OURS,
-        wall: Callable[[], float] = time.time,
-    ) -> None:
-        self._provider = provider
-        self._resolve = resolve
+    def __init__(self, services: ApiServices, hints: Hints) -> None:
+        self._services = services
+        self._provider = services.provider
         self._hints = hints
-        self._explain_command = explain_command
-        self._empty_is_error = empty_is_error
-        self._compatibility = compatibility
-        self._wall = wall
         self._bodies: PreparedBodies[ObjectsAnswer] = PreparedBodies()
 
     def get(self, asked: CustomValues, query: str) -> AnswerValues:
@@ -71,7 +50,7 @@ class CustomMetrics:
             command = ""
         with fetching(what, command, beside=_narrowing(metric, asked)):
             answer = self._provider.objects(metric, asked.namespace, which, metric_selector)
-        if not answer.values and empty_is_error(metric, otherwise=self._empty_is_error):
+        if not answer.values and empty_is_error(metric, otherwise=self._services.empty_is_error):
             raise no_data(what, command)
         body = self._body(asked, metric, resource, which, metric_selector, answer)
         return AnswerValues(body.plain, answer.evaluated_at, answer.warnings, body.gzipped)
@@ -85,9 +64,9 @@ class CustomMetrics:
         metric_selector: Selector,
         answer: ObjectsAnswer,
     ) -> Body:
-        compatibility, name, namespace = self._compatibility, metric.name, asked.namespace
+        compatibility, name, namespace = self._services.compatibility, metric.name, asked.namespace
         # Answers state whole seconds.
-        moment = float(int(compatibility.moment(answer.evaluated_at, self._wall())))
+        moment = float(int(compatibility.moment(answer.evaluated_at, self._services.wall())))
         stated = replace(answer, evaluated_at=moment)
         question = (asked.version, resource, namespace, name, which, metric_selector)
 
@@ -138,12 +117,12 @@ class CustomMetrics:
             return ""
         where = "" if asked.namespace is None else f" -n {asked.namespace}"
         named = "" if asked.name == ALL_OBJECTS else f" --object {asked.resource}/{asked.name}"
-        return f"{self._explain_command} {asked.resource}/{asked.metric}{where}{named}"
+        return f"{self._services.explain_command} {asked.resource}/{asked.metric}{where}{named}"
 
     def _qualified_kind(self, asked: CustomValues) -> str:
         name, _, group = asked.resource.partition(".")
         try:
-            return self._resolve(group, name).qualified
+            return self._services.resolve(group, name).qualified
         except UnknownResourceError as e:
             # prometheus-adapter lists the objects first if none is named.
             former = NOT_LISTED if asked.name == ALL_OBJECTS else None

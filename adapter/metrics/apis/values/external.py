@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.objects.names import is_namespace_name
 from adapter.foundation.web.prepared import Body, PreparedBodies
-from adapter.metrics.apis.compatibility import OURS, Compatibility
 from adapter.metrics.apis.error_messages import empty_is_error, fetching, no_data, not_found, not_known
 from adapter.metrics.apis.status import ApiError
 from adapter.metrics.apis.values.answered import AnswerValues
@@ -20,8 +19,8 @@ if TYPE_CHECKING:
 
     from adapter.foundation.objects.selectors import Selector
     from adapter.metrics.apis.hints.hints import Hints
-    from adapter.metrics.apis.provider import MetricsProvider
     from adapter.metrics.apis.routing import ExternalValues
+    from adapter.metrics.apis.services import ApiServices
     from adapter.metrics.readings.answers import ExternalAnswer
     from adapter.metrics.readings.catalogue.catalogue import Catalogue
 
@@ -31,26 +30,12 @@ _ROW_BYTES: Final = 1024
 
 
 class ExternalMetrics:
-    """Values of external metrics.
+    """Values of external metrics."""
 
-    `explain_command` begins the command that error messages name. With `empty_is_error` an answer without a value is a
-    404.
-    """
-
-    def __init__(
-        self,
-        provider: MetricsProvider,
-        hints: Hints,
-        *,
-        explain_command: str,
-        empty_is_error: bool,
-        compatibility: Compatibility = OURS,
-    ) -> None:
-        self._provider = provider
+    def __init__(self, services: ApiServices, hints: Hints) -> None:
+        self._services = services
+        self._provider = services.provider
         self._hints = hints
-        self._explain_command = explain_command
-        self._empty_is_error = empty_is_error
-        self._compatibility = compatibility
         self._bodies: PreparedBodies[ExternalAnswer] = PreparedBodies(item_bytes=_ROW_BYTES)
 
     def get(self, asked: ExternalValues, query: str) -> AnswerValues:
@@ -76,7 +61,7 @@ class ExternalMetrics:
         _require_namespace(metric, asked.namespace)
         with fetching(what, command):
             answer = self._provider.external(metric, asked.namespace, metric_selector)
-        if not answer.rows and empty_is_error(metric, otherwise=self._empty_is_error):
+        if not answer.rows and empty_is_error(metric, otherwise=self._services.empty_is_error):
             raise no_data(what, command)
         body = self._body(asked, metric, metric_selector, answer)
         return AnswerValues(body.plain, answer.evaluated_at, answer.warnings, body.gzipped)
@@ -103,13 +88,13 @@ class ExternalMetrics:
             question,
             stated,
             len(answer.rows),
-            lambda: external_metric_value_list(asked.version, metric.name, stated, self._compatibility),
+            lambda: external_metric_value_list(asked.version, metric.name, stated, self._services.compatibility),
         )
 
     def _command(self, asked: ExternalValues) -> str:
         """Return the command that explains the metric."""
         where = "" if asked.namespace == ANY_NAMESPACE else f" -n {asked.namespace}"
-        return f"{self._explain_command} {asked.metric} --api external{where}"
+        return f"{self._services.explain_command} {asked.metric} --api external{where}"
 
 
 def _formerly(asked: ExternalValues) -> str:

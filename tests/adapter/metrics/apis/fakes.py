@@ -14,8 +14,9 @@ from adapter.foundation.web.http import Request, Response
 from adapter.foundation.web.wsgi import wsgi_application
 from adapter.metrics.apis.apis_telemetry import Telemetry
 from adapter.metrics.apis.compatibility import OURS
-from adapter.metrics.apis.handler import Handler, HandlerServices
+from adapter.metrics.apis.handler import Handler
 from adapter.metrics.apis.routing import is_frequent
+from adapter.metrics.apis.services import ApiServices
 from adapter.metrics.identity.callers import AccessForbiddenError, Caller, Peer, UnauthenticatedError, Via
 from adapter.metrics.readings.answers import (
     ByName,
@@ -211,23 +212,21 @@ class Server:
     ticks: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.handler = Handler(
-            HandlerServices(
-                authorizer=OneChain(),
-                provider=self.readings,
-                resolve=resolve,
-                health=self._health,
-                metrics=lambda: generate_latest(self.registry),
-                telemetry=Telemetry(self.registry),
-                version="1.2.3",
-                explain_command="tidewatch-adapter explain",
-                empty_is_error=self.empty_is_error,
-                compatibility=self.compatibility,
-                wall=lambda: NOW,
-                timer=self._tick,
-            )
+        self.services = ApiServices(
+            authorizer=OneChain(),
+            provider=self.readings,
+            resolve=resolve,
+            health=self._health,
+            metrics=lambda: generate_latest(self.registry),
+            telemetry=Telemetry(self.registry),
+            version="1.2.3",
+            explain_command="tidewatch-adapter explain",
+            empty_is_error=self.empty_is_error,
+            compatibility=self.compatibility,
+            wall=lambda: NOW,
+            timer=self._tick,
         )
-
+        self.handler = Handler(self.services)
         self.application = wsgi_application(
             self.handler.handle, routes=self.handler.routes(), refuse=self.handler.refuse, is_frequent=is_frequent
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -25,6 +25,7 @@ from tests.adapter.metrics.apis.fakes import (
     NODES,
     PODS,
     FakeReadings,
+    Server,
     custom_metric,
     external_metric,
     resolve,
@@ -85,8 +86,8 @@ class FakeAuthorizer:
 
 def explanations(authorizer: FakeAuthorizer, readings: FakeReadings | None = None) -> tuple[Explanations, FakeReadings]:
     served = readings or FakeReadings(CATALOGUE)
-    hints = Hints(served.catalogue)
-    return Explanations(authorizer, served, resolve, hints, Askers(), lambda: 0.0), served
+    services = replace(Server(served).services, authorizer=authorizer)
+    return Explanations(services, Hints(served.catalogue), Askers()), served
 
 
 def explained(query: str, *allowed: str) -> Question:
