@@ -94,7 +94,7 @@ def make_worker(settings: ServeSettings, context: WorkerContext) -> WsgiApp:
     )
     are_listed = functools.partial(_are_listed, readings, handler)
     context.health.add_ready("metrics", metrics_probe(are_listed))
-    prepare = functools.partial(handler.prepare, pace.slices)
+    prepare = functools.partial(handler.prepare, pace)
     context.tasks.periodic(
         "lists of metrics", prepare, every_seconds=PREPARE_SECONDS, deadline_seconds=60.0, reads_only=True
     )

@@ -18,7 +18,7 @@ from adapter.foundation.web.rendering import rendered
 from adapter.foundation.web.routes import Route
 from adapter.metrics.apis import routing
 from adapter.metrics.apis.askers import Askers, RequestLog
-from adapter.metrics.apis.discovery.groups import api_group, groups_response
+from adapter.metrics.apis.discovery.groups import API_GROUPS, groups_response
 from adapter.metrics.apis.discovery.lists import ResourceLists
 from adapter.metrics.apis.explain import Explanations
 from adapter.metrics.apis.hints.hints import Hints
@@ -32,8 +32,8 @@ from adapter.metrics.identity.callers import Caller, DeniedError, IdentityError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from adapter.foundation.time.pace import Pace
     from adapter.metrics.apis.services import ApiServices
-    from adapter.metrics.apis.slices import Slices
     from adapter.metrics.apis.values.answered import AnswerValues
 
 
@@ -91,20 +91,20 @@ class Handler:
             routing.Index(): json_line({"paths": routing.PATHS}),
             routing.Version(): json_line({"gitVersion": services.version}),
         }
-        self._documents |= {routing.GroupPath(group): api_group(group) for group in routing.VERSIONS}
+        self._documents |= {routing.GroupPath(group): document for group, document in API_GROUPS.items()}
         self._lists = ResourceLists(catalogue)
         self._custom = CustomMetrics(services, self._hints)
         self._external = ExternalMetrics(services, self._hints)
         self._resource = ResourceMetrics(provider, services.wall)
 
-    def prepare(self, slices: Slices) -> None:
+    def prepare(self, pace: Pace) -> None:
         """Rebuild the lists and hints if the catalogue has changed; call it often, in the background.
 
         Until then, lists and hints come from the previous catalogue. Values always come from the current one.
         """
         catalogue = self._services.provider.catalogue
-        self._hints.prepare(catalogue, slices)
-        self._lists.prepare(catalogue, slices)
+        self._hints.prepare(catalogue, pace)
+        self._lists.prepare(catalogue, pace)
 
     def is_prepared(self) -> bool:
         """Return whether lists and hints are those of the current catalogue."""

@@ -21,26 +21,11 @@ from adapter.metrics.apis.routing import RESOURCE, VERSIONS
 _VARY = ("Vary", "Accept")
 
 
-def api_group(group: str) -> bytes:
-    """Return the `APIGroup` document: the group's versions, the preferred one first."""
-    return _API_GROUPS[group]
-
-
-def api_group_list() -> bytes:
-    """Return the `APIGroupList` document."""
-    return _API_GROUP_LIST
-
-
-def usage_resources() -> bytes:
-    """Return the `APIResourceList` of metrics.k8s.io: pods and nodes, which can be listed."""
-    return _USAGE_RESOURCES
-
-
 def groups_response(accept: str, if_none_match: str) -> Response:
     """Return `/apis` in the form that the `Accept` header prefers, or 304 if the client already has it."""
     version = aggregated_version(accept)
     if version is None:
-        return Response(200, api_group_list(), headers=(_VARY,))
+        return Response(200, API_GROUP_LIST, headers=(_VARY,))
     return unless_current(_AGGREGATED[version], if_none_match)
 
 
@@ -95,9 +80,11 @@ _USAGE = (("nodes", False, "NodeMetrics"), ("pods", True, "PodMetrics"))
 """The plural of each kind, whether it is namespaced, and the kind."""
 _SINGULAR = ""
 """Singular name as in metrics-server: kubectl then derives `podmetrics` from the kind, and `pod` still means a Pod."""
-_USAGE_RESOURCES = _usage_list()
-_API_GROUPS: Mapping[str, bytes] = {
+USAGE_RESOURCES = _usage_list()
+"""The `APIResourceList` of metrics.k8s.io: pods and nodes, which can be listed."""
+API_GROUPS: Mapping[str, bytes] = {
     group: json_line({"kind": "APIGroup", "apiVersion": "v1", **_group(group)}) for group in VERSIONS
 }
-_API_GROUP_LIST = json_line({"kind": "APIGroupList", "apiVersion": "v1", "groups": list(map(_group, VERSIONS))})
+"""The `APIGroup` document of each group: its versions, the preferred one first."""
+API_GROUP_LIST = json_line({"kind": "APIGroupList", "apiVersion": "v1", "groups": list(map(_group, VERSIONS))})
 _AGGREGATED: Mapping[str, Response] = {version: _aggregated_discovery(version) for version in AGGREGATED_VERSIONS}

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from adapter.foundation.files.gzip_format import GzipWriter
+from adapter.foundation.time.pace import UNPACED, Pace
 from adapter.foundation.web.http import Response
 from adapter.foundation.web.rendering import GZIP_FROM_BYTES
-from adapter.metrics.apis.discovery.groups import usage_resources
+from adapter.metrics.apis.discovery.groups import USAGE_RESOURCES
 from adapter.metrics.apis.routing import CUSTOM, EXTERNAL, METRIC_GROUPS, RESOURCE, VERSIONS
-from adapter.metrics.apis.slices import Slices, in_one_piece
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -38,7 +38,7 @@ class ResourceLists:
     """`APIResourceList` documents of one catalogue; `prepare` replaces them by those of another."""
 
     def __init__(self, catalogue: Catalogue) -> None:
-        self._lists = _Lists(catalogue, _responses(catalogue, in_one_piece))
+        self._lists = _Lists(catalogue, _responses(catalogue, UNPACED))
 
     @property
     def catalogue(self) -> Catalogue:
@@ -49,18 +49,18 @@ class ResourceLists:
         """Return the list of one group and version."""
         return self._lists.responses[group, version]
 
-    def prepare(self, catalogue: Catalogue, slices: Slices) -> None:
+    def prepare(self, catalogue: Catalogue, pace: Pace) -> None:
         """Build the lists of this catalogue, unless it is the current one."""
         if self._lists.catalogue is not catalogue:
-            self._lists = _Lists(catalogue, _responses(catalogue, slices))
+            self._lists = _Lists(catalogue, _responses(catalogue, pace))
 
 
-def _responses(catalogue: Catalogue, slices: Slices) -> Mapping[tuple[str, str], Response]:
+def _responses(catalogue: Catalogue, pace: Pace) -> Mapping[tuple[str, str], Response]:
     entries = {CUSTOM: _custom_entries(catalogue.custom), EXTERNAL: _external_entries(catalogue.external)}
-    responses = {(RESOURCE, version): Response(200, usage_resources()) for version in VERSIONS[RESOURCE]}
+    responses = {(RESOURCE, version): Response(200, USAGE_RESOURCES) for version in VERSIONS[RESOURCE]}
     for group in METRIC_GROUPS:
         writers = [_Writer(group, version) for version in VERSIONS[group]]
-        for part in slices(entries[group]):
+        for part in pace.slices(entries[group]):
             joined = b",".join(part)
             for writer in writers:
                 writer.add(joined)

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from adapter.foundation.time.pace import UNPACED, Pace
 from adapter.metrics.apis.hints.served_names import nearest, served_names
-from adapter.metrics.apis.slices import Slices, in_one_piece
 from adapter.metrics.rulebook.near_misses import (
     LONGEST_NAME,
     MOST_RULES,
@@ -78,15 +78,15 @@ class Hints:
         self._look_ups = look_ups
         self._wall = wall
         self._refused = refused
-        self._names = served_names(catalogue, in_one_piece)
+        self._names = served_names(catalogue, UNPACED)
         self._rules = _Rules()
-        self._prepare_rules(in_one_piece)
+        self._prepare_rules(UNPACED)
 
-    def prepare(self, catalogue: Catalogue, slices: Slices) -> None:
+    def prepare(self, catalogue: Catalogue, pace: Pace) -> None:
         """Index this catalogue and the rules, unless they are indexed already."""
         if self._names.catalogue is not catalogue:
-            self._names = served_names(catalogue, slices)
-        self._prepare_rules(slices)
+            self._names = served_names(catalogue, pace)
+        self._prepare_rules(pace)
 
     def for_missing(self, name: str, command: str = "") -> str:
         """Return one clause that says where a metric of this name is served, or why there may be none.
@@ -195,15 +195,15 @@ class Hints:
     def _ago(self, look_up: LookUp) -> str:
         return f"{max(0.0, self._wall() - (look_up.succeeded_at or 0.0)):.0f} s ago"
 
-    def _prepare_rules(self, slices: Slices) -> None:
+    def _prepare_rules(self, pace: Pace) -> None:
         rules = tuple(look_up.rule for look_up in self._look_ups())
         refused = refused_of_names(self._refused())
         known = self._rules
         if _are(rules, known.rules) and _are(refused, known.refused):
             return
         # One rule per slice: reading its query takes a tenth of a millisecond.
-        read = [selecting(rule) for one in rules for part in slices((one,)) for rule in part]
-        refusals = [refusal(rule) for one in refused for part in slices((one,)) for rule in part]
+        read = [selecting(rule) for part in pace.slices(rules, 1) for rule in part]
+        refusals = [refusal(rule) for part in pace.slices(refused, 1) for rule in part]
         self._rules = _Rules(rules, tuple(read), refused, tuple(refusals))
 
 

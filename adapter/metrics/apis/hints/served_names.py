@@ -13,7 +13,7 @@ from adapter.metrics.rulebook.lint.examples import distance_from_pods
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from adapter.metrics.apis.slices import Slices
+    from adapter.foundation.time.pace import Pace
     from adapter.metrics.readings.catalogue.catalogue import Catalogue
     from adapter.metrics.rulebook.model import Metric
 
@@ -43,11 +43,11 @@ class ServedNames:
     """Maps a requested unknown name to the most similar name of a metric; None if no name is similar."""
 
 
-def served_names(catalogue: Catalogue, slices: Slices) -> ServedNames:
+def served_names(catalogue: Catalogue, pace: Pace) -> ServedNames:
     """Return the names of a catalogue, indexed in slices."""
     index = ServedNames(catalogue)
     shared: dict[tuple[str, ...], tuple[str, ...]] = {}
-    for part in slices(_all(catalogue)):
+    for part in pace.slices(_all(catalogue)):
         for metric in part:
             places = (*index.places.get(metric.name, ()), _place(metric))
             # Most metrics are served for the same kinds, so they share one tuple.

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from adapter.foundation.objects.selectors import EVERYTHING, parse_selector
-from adapter.metrics.apis.slices import in_one_piece
+from adapter.foundation.time.pace import UNPACED
 from adapter.metrics.readings import errors
 from adapter.metrics.readings.answers import ByName, BySelector
 from adapter.metrics.readings.catalogue.catalogue import Catalogue
@@ -174,7 +174,7 @@ class TestCustomValues:
     def test_the_hint_follows_the_newest_catalogue(self, server: Server) -> None:
         assert "no rule provides" in failure(server.get(f"{C2}/namespaces/shop/pods/*/new"))[2]
         server.readings.catalogue = Catalogue([external_metric("new")], generation=2)
-        server.handler.prepare(in_one_piece)
+        server.handler.prepare(UNPACED)
         assert "as external metric" in failure(server.get(f"{C2}/namespaces/shop/pods/*/new"))[2]
 
     @pytest.mark.parametrize(

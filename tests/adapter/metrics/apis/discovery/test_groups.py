@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from adapter.metrics.apis.discovery.groups import api_group, api_group_list, groups_response, usage_resources
+from adapter.metrics.apis.discovery.groups import API_GROUP_LIST, API_GROUPS, USAGE_RESOURCES, groups_response
 
 CUSTOM = "custom.metrics.k8s.io"
 EXTERNAL = "external.metrics.k8s.io"
@@ -19,7 +19,7 @@ AGGREGATED = "application/json;g=apidiscovery.k8s.io;v={};as=APIGroupDiscoveryLi
 
 
 def test_a_group_prefers_its_newest_version() -> None:
-    assert json.loads(api_group(CUSTOM)) == {
+    assert json.loads(API_GROUPS[CUSTOM]) == {
         "kind": "APIGroup",
         "apiVersion": "v1",
         "name": CUSTOM,
@@ -32,7 +32,7 @@ def test_a_group_prefers_its_newest_version() -> None:
 
 
 def test_the_group_list_holds_all_groups_even_without_rules() -> None:
-    listed = json.loads(api_group_list())
+    listed = json.loads(API_GROUP_LIST)
     assert (listed["kind"], listed["apiVersion"]) == ("APIGroupList", "v1")
     assert [group["name"] for group in listed["groups"]] == [CUSTOM, EXTERNAL, RESOURCE]
 
@@ -55,7 +55,7 @@ def test_aggregated_discovery_is_served_in_the_requested_version(accept: str, ve
 @pytest.mark.parametrize("accept", ["", "*/*", "application/json"])
 def test_clients_that_do_not_accept_aggregated_discovery_get_the_group_list(accept: str) -> None:
     response = groups_response(accept, "")
-    assert (response.content_type, response.body) == ("application/json", api_group_list())
+    assert (response.content_type, response.body) == ("application/json", API_GROUP_LIST)
 
 
 @pytest.mark.parametrize("wrapped", ["{}", "W/{}", '"other", {}', 'W/"other" ,W/{} , "more"', "*", " * "])
@@ -81,7 +81,7 @@ def test_each_version_has_its_own_etag_and_the_plain_list_has_none() -> None:
 
 
 def test_the_group_of_resource_metrics_has_one_version() -> None:
-    assert json.loads(api_group(RESOURCE))["preferredVersion"] == {
+    assert json.loads(API_GROUPS[RESOURCE])["preferredVersion"] == {
         "groupVersion": f"{RESOURCE}/v1beta1",
         "version": "v1beta1",
     }
@@ -101,7 +101,7 @@ def test_aggregated_discovery_lists_pods_and_nodes_in_every_version(accept: str)
 
 
 def test_the_resource_list_of_metrics_k8s_io_has_nodes_and_pods() -> None:
-    document = json.loads(usage_resources())
+    document = json.loads(USAGE_RESOURCES)
     assert (document["kind"], document["groupVersion"]) == ("APIResourceList", f"{RESOURCE}/v1beta1")
     assert {one["name"]: (one["namespaced"], one["kind"]) for one in document["resources"]} == {
         "nodes": (False, "NodeMetrics"),

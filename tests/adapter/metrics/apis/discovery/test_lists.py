@@ -3,14 +3,13 @@ from __future__ import annotations
 import gzip
 import json
 from dataclasses import replace
-from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 
+from adapter.foundation.time.pace import UNPACED, Pace
 from adapter.foundation.web.rendering import GZIP_FROM_BYTES
 from adapter.metrics.apis.discovery.lists import ResourceLists
-from adapter.metrics.apis.slices import in_one_piece
 from adapter.metrics.readings.catalogue.catalogue import Catalogue
 from tests.adapter.metrics.apis.fakes import BRANDS, DEPLOYMENTS, KINDS, NAMESPACES, custom_metric, external_metric
 
@@ -25,10 +24,12 @@ EMPTY = Catalogue()
 T = TypeVar("T")
 
 
-def by_three(items: Iterable[T]) -> Iterator[list[T]]:
-    source = iter(items)
-    while part := list(islice(source, 3)):
-        yield part
+class ByThree(Pace):
+    def slices(self, items: Iterable[T], size: int = 3) -> Iterator[list[T]]:
+        return super().slices(items, size)
+
+
+BY_THREE = ByThree(pause_seconds=0.0)
 
 
 def listed(lists: ResourceLists, group: str = CUSTOM, version: str = "v1beta2") -> list[dict[str, Any]]:
@@ -79,7 +80,7 @@ def test_external_metrics_are_listed_byte_for_byte(catalogue: Catalogue) -> None
 def test_without_metrics_the_list_is_empty_and_not_null(group: str, version: str) -> None:
     lists = ResourceLists(EMPTY)
     assert listed(lists, group, version) == []
-    lists.prepare(Catalogue(), by_three)
+    lists.prepare(Catalogue(), BY_THREE)
     assert listed(lists, group, version) == []
 
 
@@ -87,9 +88,9 @@ def test_a_prepared_list_is_served_until_the_next_one_is_prepared(catalogue: Cat
     lists = ResourceLists(catalogue)
     first = lists.get(CUSTOM, "v1beta1")
     assert lists.get(CUSTOM, "v1beta1") is first
-    lists.prepare(catalogue, by_three)
+    lists.prepare(catalogue, BY_THREE)
     assert lists.get(CUSTOM, "v1beta1") is first
-    lists.prepare(Catalogue([external_metric("new")], 2), by_three)
+    lists.prepare(Catalogue([external_metric("new")], 2), BY_THREE)
     assert (len(listed(lists)), len(listed(lists, EXTERNAL, "v1beta1"))) == (0, 1)
 
 
@@ -98,14 +99,15 @@ def test_former_lists_are_served_whole_while_new_ones_are_prepared(catalogue: Ca
     before = {key: lists.get(*key) for key in GROUP_VERSIONS}
     pauses = 0
 
-    def looking(items: Iterable[T]) -> Iterator[list[T]]:
-        nonlocal pauses
-        for part in by_three(items):
-            pauses += 1
-            assert all(lists.get(*key) is response for key, response in before.items())
-            yield part
+    class Looking(ByThree):
+        def slices(self, items: Iterable[T], size: int = 3) -> Iterator[list[T]]:
+            nonlocal pauses
+            for part in super().slices(items, size):
+                pauses += 1
+                assert all(lists.get(*key) is response for key, response in before.items())
+                yield part
 
-    lists.prepare(many, looking)
+    lists.prepare(many, Looking(pause_seconds=0.0))
     assert pauses >= (300 * len(KINDS) + 2000) / 3
     assert len(listed(lists)) == 300 * len(KINDS)
 
@@ -113,7 +115,7 @@ def test_former_lists_are_served_whole_while_new_ones_are_prepared(catalogue: Ca
 @pytest.mark.parametrize(("group", "version"), GROUP_VERSIONS)
 def test_a_list_prepared_in_slices_has_the_same_bytes(many: Catalogue, group: str, version: str) -> None:
     cut = ResourceLists(EMPTY)
-    cut.prepare(many, by_three)
+    cut.prepare(many, BY_THREE)
     assert cut.get(group, version).body == ResourceLists(many).get(group, version).body
 
 
@@ -136,12 +138,12 @@ def test_all_entries_of_a_kind_agree_on_their_scope(many: Catalogue) -> None:
     assert scopes == {kind.qualified: {kind.namespaced} for kind in KINDS}
 
 
-@pytest.mark.parametrize("slices", [in_one_piece, by_three])
-def test_a_kind_known_in_two_scopes_is_listed_in_one_scope(slices: Any) -> None:  # noqa: ANN401 - generic functions
+@pytest.mark.parametrize("pace", [UNPACED, BY_THREE])
+def test_a_kind_known_in_two_scopes_is_listed_in_one_scope(pace: Pace) -> None:
     elsewhere = replace(BRANDS, namespaced=not BRANDS.namespaced)
     metrics = [custom_metric(name, kind) for name in "abcd" for kind in (BRANDS, elsewhere)]
     lists = ResourceLists(EMPTY)
-    lists.prepare(Catalogue([*metrics, custom_metric("a")], 1), slices)
+    lists.prepare(Catalogue([*metrics, custom_metric("a")], 1), pace)
     entries = listed(lists)
     brands = [entry for entry in entries if entry["name"].startswith("brands.cheese.io/")]
     assert [entry["name"][-1] for entry in brands] == list("abcd")

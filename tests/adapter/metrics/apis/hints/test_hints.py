@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from adapter.foundation.time.pace import UNPACED
 from adapter.metrics.apis.hints.hints import LONGEST_CHARACTERS, MOST_REMEMBERED, Hints, more
 from adapter.metrics.apis.hints.served_names import MOST_COMPARED, nearest
-from adapter.metrics.apis.slices import in_one_piece
 from adapter.metrics.readings.catalogue.catalogue import Catalogue
 from adapter.metrics.readings.catalogue.last_look_up import LookUp
 from adapter.metrics.rulebook.model import Api, RefusedRule
@@ -57,9 +57,9 @@ def test_without_a_catalogue_the_hint_says_that_no_rule_is_in_force() -> None:
 
 def test_hints_follow_the_last_prepared_catalogue() -> None:
     hints = Hints(Catalogue())
-    hints.prepare(CATALOGUE, in_one_piece)
+    hints.prepare(CATALOGUE, UNPACED)
     assert "as external metric" in hints.for_missing("load")
-    hints.prepare(Catalogue(generation=2), in_one_piece)
+    hints.prepare(Catalogue(generation=2), UNPACED)
     assert hints.for_missing("load") == NO_RULE
 
 
@@ -179,7 +179,7 @@ def test_hints_follow_the_rules_in_force() -> None:
     hints = Hints(Catalogue(), lambda: in_force[0], lambda: NOW)
     assert "no metric is known yet" in hints.for_missing("http_total")
     in_force[0] = WORKS
-    hints.prepare(Catalogue(generation=1), in_one_piece)
+    hints.prepare(Catalogue(generation=1), UNPACED)
     assert hints.for_missing("http_total").startswith("rules[0] does not serve it")
 
 
@@ -273,7 +273,7 @@ def test_hints_follow_the_refused_rules() -> None:
     hints = Hints(Catalogue(), lambda: WORKS, lambda: NOW, lambda: refused)
     assert "refused" not in hints.for_missing("rps")
     refused.append(REFUSED_RULES[0])
-    hints.prepare(Catalogue(generation=1), in_one_piece)
+    hints.prepare(Catalogue(generation=1), UNPACED)
     assert hints.for_missing("rps") == WOULD_MAKE
 
 
