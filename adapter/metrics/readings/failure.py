@@ -29,6 +29,11 @@ class Failure:
     lasting: bool = False
     """Whether retrying alone does not help: the query cannot be parsed, or its answer is too large."""
 
+    @classmethod
+    def of(cls, error: ReadingError) -> Failure:
+        """Return an error as a value."""
+        return cls(type(error), error.message, public_message=error.public_message)
+
     def raised(self) -> ReadingError:
         """Return an error to raise."""
         return self.error(self.message, public_message=self.public_message)

@@ -121,14 +121,9 @@ class Refresher:
             return failure_of(error)
         except _LeftOutError as error:
             # A fault in one namespace's series must not make the query of all namespaces fail permanently.
-            return Failure(
-                PartialAnswerError,
-                error.message,
-                narrows=query.kind is PlanKind.WIDE,
-                public_message=error.public_message,
-            )
+            return replace(Failure.of(error), error=PartialAnswerError, narrows=query.kind is PlanKind.WIDE)
         except ReadingError as error:
-            return Failure(type(error), error.message, public_message=error.public_message)
+            return Failure.of(error)
         except ObjectsError as error:
             return Failure(ObjectsNotKnownError, str(error))
         except RenderError as error:
@@ -179,7 +174,7 @@ class Refresher:
         except PrometheusError as error:
             failure = failure_of(error)
         except ReadingError as error:
-            failure = Failure(type(error), error.message, public_message=error.public_message)
+            failure = Failure.of(error)
         unknown = "the age of its samples (maxSampleAge) is not known: "
         public_message = None if failure.public_message is None else f"{unknown}{failure.public_message}"
         return replace(failure, message=f"{unknown}{failure.message}", public_message=public_message)

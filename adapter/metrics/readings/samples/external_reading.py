@@ -8,12 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.quantities import fits_milli_units
-from adapter.metrics.readings.errors import (
-    AmbiguousSamplesError,
-    PartialAnswerError,
-    ReadingError,
-    UnanswerableSelectorError,
-)
+from adapter.metrics.readings.errors import AmbiguousSamplesError, PartialAnswerError, UnanswerableSelectorError
+from adapter.metrics.readings.failure import Failure
 from adapter.metrics.readings.samples.object_reading import FOREIGN_REPAIR, Dropped, Evaluation
 from adapter.metrics.readings.samples.object_reading_builder import (
     BEYOND_MILLI_UNITS,
@@ -80,7 +76,7 @@ class ExternalReading:
         self._flawed = flawed or Flawed()
         self._namespace_label = namespace_label
         self._long_characters = long_characters
-        self._made: dict[tuple[str | None, Selector], tuple[Row, ...] | _Refused] = {}
+        self._made: dict[tuple[str | None, Selector], tuple[Row, ...] | Failure] = {}
         self._foreign: dict[tuple[str | None, Selector], str] = {}
         self._aged: set[tuple[str | None, Selector]] = set()
         self.times: ExternalReading | None = None
@@ -104,8 +100,8 @@ class ExternalReading:
         made = self._made.get((namespace, selector))
         if made is None:
             made = self._made[namespace, selector] = self._make(namespace, selector, count)
-        if isinstance(made, _Refused):
-            raise made.error(made.message)
+        if isinstance(made, Failure):
+            raise made.raised()
         return made
 
     def foreign(self, namespace: str | None, selector: Selector, count: Callable[[Counter[Dropped]], None]) -> str:
@@ -178,7 +174,7 @@ class ExternalReading:
 
     def _make(
         self, namespace: str | None, selector: Selector, count: Callable[[Counter[Dropped]], None]
-    ) -> tuple[Row, ...] | _Refused:
+    ) -> tuple[Row, ...] | Failure:
         came = self._selected_rows(namespace, selector) if self._flawed else ()
         refused = self._flaw(came)
         if refused is not None:
@@ -194,7 +190,7 @@ class ExternalReading:
         count(Counter(flaw_of_number(row.value) for row in rows))
         return ()
 
-    def _flaw(self, rows: Sequence[Row]) -> _Refused | None:
+    def _flaw(self, rows: Sequence[Row]) -> Failure | None:
         """Return why these rows, as received, cannot be summed although each of them may be right."""
         flawed = self._flawed
         twins = [row for row in rows if id(row) in flawed.twins]
@@ -203,7 +199,7 @@ class ExternalReading:
                 f"{len(twins)} series have the same labels as another ({_first_series(twins)}): a sum would count "
                 "them twice"
             )
-            return _Refused(
+            return Failure(
                 AmbiguousSamplesError, f"{reason}; query a server that merges its replicas, or aggregate them"
             )
         histograms = [row for row in rows if id(row) in flawed.histograms]
@@ -211,11 +207,11 @@ class ExternalReading:
             reason = (
                 f"{len(histograms)} of {len(rows)} series have no value ({_first_series(histograms)}), and {LEFT_OUT}"
             )
-            return _Refused(PartialAnswerError, f"{reason}: {HISTOGRAMS}")
+            return Failure(PartialAnswerError, f"{reason}: {HISTOGRAMS}")
         late = [row for row in rows if id(row) in flawed.late]
         if late and len(late) < len(rows):
             reason = f"{len(late)} of {len(rows)} series are left out, and {LEFT_OUT}: {OF_ANOTHER_TIME}"
-            return _Refused(PartialAnswerError, reason)
+            return Failure(PartialAnswerError, reason)
         return None
 
     def _select(self, namespace: str | None, selector: Selector) -> Sequence[Row]:
@@ -236,14 +232,6 @@ class ExternalReading:
             raise UnanswerableSelectorError(str(error)) from error
 
 
-@dataclass(frozen=True, slots=True)
-class _Refused:
-    """Why an asker's rows cannot be summed."""
-
-    error: type[ReadingError]
-    message: str
-
-
 def _of_others(label: str, namespace: str, others: Sequence[Row]) -> str:
     return (
         f"{len(others)} series carry another namespace, {label}={others[0].labels[label]!r} instead of {namespace!r}: "
@@ -251,17 +239,17 @@ def _of_others(label: str, namespace: str, others: Sequence[Row]) -> str:
     )
 
 
-def _unusable(rows: Sequence[Row]) -> _Refused:
+def _unusable(rows: Sequence[Row]) -> Failure:
     """Return why rows cannot be summed if some, but not all, have finite values that autoscalers can read."""
     large = [row for row in rows if math.isfinite(row.value) and not fits_milli_units(row.value)]
     if large:
         shown = "; ".join(f"{as_series(row.labels)} is {row.value}" for row in large[:_SHOWN_ROWS])
         reason = f"{len(large)} of {len(rows)} series are too large ({shown}): {BEYOND_MILLI_UNITS}"
-        return _Refused(PartialAnswerError, f"{reason}; divide them in the rule's metricsQuery")
+        return Failure(PartialAnswerError, f"{reason}; divide them in the rule's metricsQuery")
     bad = [row for row in rows if not math.isfinite(row.value)]
     shown = "; ".join(f"{as_series(row.labels)} is {row.value}" for row in bad[:_SHOWN_ROWS])
     reason = f"{len(bad)} of {len(rows)} series have no finite value ({shown}): {LEFT_OUT}"
-    return _Refused(PartialAnswerError, f"{reason}; aggregate or filter them in the rule's metricsQuery")
+    return Failure(PartialAnswerError, f"{reason}; aggregate or filter them in the rule's metricsQuery")
 
 
 def _first_series(rows: Sequence[Row]) -> str:
