@@ -106,7 +106,7 @@ class Planner:
 
     def trial(self, group: QueryGroup, request: DemandedRequest, kind: PlanKind) -> Query:
         """Return the query of a wider plan, which does not answer requests yet. Raises RenderError."""
-        query = Query(self._key(kind, group, request), group.metric, request.selector, 0.0)
+        query = Query(query_key(kind, group.metric, request), group.metric, request.selector, 0.0)
         query.index_by(request.selector)
         return query
 
@@ -259,24 +259,9 @@ class Planner:
         """
         return 0 if group.metric.rule.api is Api.RESOURCE else self._settings.namespace_plan_limit
 
-    def _key(self, kind: PlanKind, group: QueryGroup, request: DemandedRequest) -> QueryKey:
-        """Return the key of the query that a plan sends for a request. Raises RenderError."""
-        metric, namespace, which = group.metric, request.namespace, request.which
-        names = () if metric.resource is None else (which.name,) if isinstance(which, ByName) else (_ANY_NAME,)
-        planned, times = planned_with_times(metric, Asked(namespace, names, request.selector), kind)
-        by_selector = which if kind is PlanKind.EXACT and isinstance(which, BySelector) else None
-        return QueryKey(
-            planned,
-            namespace if kind is not PlanKind.WIDE and metric.namespace_label else None,
-            metric.namespace_label,
-            by_selector,
-            metric.resource if by_selector else None,
-            times,
-            metric.rule.backend,
-        )
-
     def _query(self, kind: PlanKind, group: QueryGroup, request: DemandedRequest, now: float) -> Query:
-        metric, key = group.metric, self._key(kind, group, request)
+        metric = group.metric
+        key = query_key(kind, metric, request)
         query = self.queries.get(key)
         if query is None:
             query = self.queries[key] = Query(key, metric, request.selector, longest_period(metric, self._settings))
@@ -290,3 +275,26 @@ class Planner:
             query.payers.add(request.namespace)
         query.bound_at = now
         return query
+
+
+def query_key(
+    kind: PlanKind, metric: Metric, request: DemandedRequest, names: tuple[str, ...] | None = None
+) -> QueryKey:
+    """Return the key of the query that a plan sends for a request. Raises RenderError.
+
+    `names` are the objects to ask for; without them, those that a selector picks are filled in with each refresh.
+    """
+    which = request.which
+    picked = which if names is None and kind is PlanKind.EXACT and isinstance(which, BySelector) else None
+    if names is None:
+        names = () if metric.resource is None else (which.name,) if isinstance(which, ByName) else (_ANY_NAME,)
+    planned, times = planned_with_times(metric, Asked(request.namespace, names, request.selector), kind)
+    return QueryKey(
+        planned,
+        request.namespace if kind is not PlanKind.WIDE and metric.namespace_label else None,
+        metric.namespace_label,
+        picked,
+        metric.resource if picked else None,
+        times,
+        metric.rule.backend,
+    )

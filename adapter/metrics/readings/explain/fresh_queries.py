@@ -11,17 +11,10 @@ from typing import TYPE_CHECKING, cast
 
 from adapter.foundation.promql.tree_parser import UnreadableQueryError
 from adapter.foundation.sources.objects import ObjectsError
-from adapter.metrics.readings.answers import ByName, BySelector
+from adapter.metrics.readings.answers import BySelector
 from adapter.metrics.readings.asking.demand import DemandedRequest, DemandEntry
-from adapter.metrics.readings.asking.queries import (
-    Query,
-    QueryGroup,
-    QueryKey,
-    QueryScope,
-    Reading,
-    planned_with_times,
-    render,
-)
+from adapter.metrics.readings.asking.queries import Query, QueryGroup, QueryScope, Reading, render
+from adapter.metrics.readings.asking.query_choice import query_key
 from adapter.metrics.readings.errors import SourceSlowError, UnanswerableSelectorError
 from adapter.metrics.readings.explain.explanation import Outcome
 from adapter.metrics.readings.failure import Failure
@@ -31,7 +24,6 @@ from adapter.metrics.readings.samples.shared_names import SharedNames
 from adapter.metrics.rulebook.model import Metric, PlanKind, Rule
 from adapter.metrics.rulebook.plans import plan_of
 from adapter.metrics.rulebook.query_rendering import RenderError
-from adapter.metrics.rulebook.requests import Asked
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Mapping, Sequence
@@ -191,15 +183,8 @@ class SeenObjects:
 
 
 def _query(metric: Metric, request: DemandedRequest, kind: PlanKind) -> Query:
-    """Return the query that answers a request by this plan. Raises UnanswerableSelectorError."""
-    which = request.which
-    names = (which.name,) if isinstance(which, ByName) else () if which is None else ("any",)
+    """Return a query without demand. Raises UnanswerableSelectorError."""
     try:
-        planned, times = planned_with_times(metric, Asked(request.namespace, names, request.selector), kind)
+        return Query(query_key(kind, metric, request), metric, request.selector, 0.0)
     except RenderError as error:
         raise UnanswerableSelectorError(f"{metric.qualified}: {error}") from error
-    filled_in = which if kind is PlanKind.EXACT and isinstance(which, BySelector) else None
-    namespace = request.namespace if metric.namespace_label else None
-    resource = metric.resource if filled_in else None
-    key = QueryKey(planned, namespace, metric.namespace_label, filled_in, resource, times, metric.rule.backend)
-    return Query(key, metric, request.selector, 0.0)

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from adapter.foundation.sources.objects import ObjectsError
 from adapter.metrics.readings.answers import ByName, BySelector
-from adapter.metrics.readings.asking.queries import Query, QueryKey, Reading, planned_with_times
+from adapter.metrics.readings.asking.queries import Query, Reading
+from adapter.metrics.readings.asking.query_choice import query_key
 from adapter.metrics.readings.errors import ObjectsNotKnownError, UnanswerableSelectorError
 from adapter.metrics.readings.failure import Failure
 from adapter.metrics.readings.samples.external_reading import ExternalReading
 from adapter.metrics.readings.samples.object_reading import ROOT, ObjectReading
 from adapter.metrics.rulebook.model import PlanKind
-from adapter.metrics.rulebook.requests import Asked, Row
 from adapter.metrics.rulebook.templates.matchers import RenderError
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from adapter.metrics.readings.reading_sources import ReadingSources
     from adapter.metrics.readings.readings_telemetry import ReadingsTelemetry
     from adapter.metrics.readings.refreshing.refreshers import Refreshers
+    from adapter.metrics.rulebook.requests import Row
 
 _log = logging.getLogger(__name__)
 
@@ -160,11 +161,12 @@ class CrossCheck:
             names = self._names(entry)
             if entry.metric.resource is not None and not names:
                 return Failure(ObjectsNotKnownError, "none of the objects exists")
-            exact = self._exact(entry, names)
+            key = query_key(PlanKind.EXACT, entry.metric, entry.request, names)
         except ObjectsError as error:
             return Failure(ObjectsNotKnownError, str(error))
         except RenderError as error:
             return Failure(UnanswerableSelectorError, str(error))
+        exact = Query(key, entry.metric, entry.request.selector, 0.0)
         values: dict[Query, Values] = {}
         for query in (wider, exact) if wider_first else (exact, wider):
             reading = self._refresher.ask(query, second)
@@ -180,14 +182,6 @@ class CrossCheck:
         if isinstance(which, BySelector) and resource is not None:
             return tuple(self._objects.names(resource, entry.request.namespace, which.selector))
         return (which.name,) if isinstance(which, ByName) else ()
-
-    @staticmethod
-    def _exact(entry: DemandEntry, names: tuple[str, ...]) -> Query:
-        metric, request = entry.metric, entry.request
-        planned, times = planned_with_times(metric, Asked(request.namespace, names, request.selector), PlanKind.EXACT)
-        namespace = request.namespace if metric.namespace_label else None
-        key = QueryKey(planned, namespace, metric.namespace_label, None, None, times, metric.rule.backend)
-        return Query(key, metric, request.selector, 0.0)
 
 
 def values_for(entry: DemandEntry, names: Iterable[str], reading: Reading) -> Values:
