@@ -34,7 +34,7 @@ from adapter.metrics.readings.explain.served_memory import ServedMemory, refused
 from adapter.metrics.readings.prometheus_uptime import PrometheusUptime
 from adapter.metrics.readings.reading_sources import ReadingSources
 from adapter.metrics.readings.readings_settings import ReadingSettings
-from adapter.metrics.readings.refreshing.refresh_assembly import new_refresh_loop
+from adapter.metrics.readings.refreshing.refresh_loop import RefreshLoop
 from adapter.metrics.readings.rules_overview import overview
 from adapter.metrics.readings.samples.rule_policies import unknown_age_warnings
 from adapter.metrics.readings.samples.silent_series import SilentSeries
@@ -105,7 +105,7 @@ class Readings:
         of_owners = replace(self._sources, backends=only(prometheus, PrometheusUptime(self._clock)))
         self._rule_objects = ObjectCataloguer(of_owners)
         self._number_of_unread_objects: Callable[[], int] = lambda: 0
-        self._loop = new_refresh_loop(self._sources, self._cataloguer, self._rule_objects, telemetry, self._states)
+        self._loop = RefreshLoop(self._sources, self._cataloguer, self._rule_objects, telemetry, self._states)
         self._scheduler = self._loop.scheduler
         self._current_readings = CurrentReadings(self._sources, self._scheduler)
         self._answering = MetricAnswers(self._sources, telemetry.dropped, self._current_readings)

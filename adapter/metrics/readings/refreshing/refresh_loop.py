@@ -6,16 +6,21 @@ of plans, and the sweep, which forgets what is no longer requested and logs whic
 
 from __future__ import annotations
 
-import functools
 import logging
+from functools import partial
 from typing import TYPE_CHECKING
 
+from adapter.metrics.readings.asking.asking_state import AskingState
+from adapter.metrics.readings.asking.query_scheduler import QueryScheduler
 from adapter.metrics.readings.asking.query_upkeep import rule_troubles, sweep
 from adapter.metrics.readings.catalogue.rule_health import RuleHealthLog, look_up_troubles, unreachable
 from adapter.metrics.readings.errors import ReadingError
 from adapter.metrics.readings.failure import Failure
+from adapter.metrics.readings.refreshing.cross_check import CrossCheck
+from adapter.metrics.readings.refreshing.refreshers import Refreshers
 from adapter.metrics.readings.refreshing.shared_answers import SharedAnswers
 from adapter.metrics.readings.rules_overview import by_backend, last_answer, rules_in_force
+from adapter.metrics.readings.samples.shared_names import SharedNames
 
 if TYPE_CHECKING:
     from collections.abc import Sized
@@ -23,13 +28,11 @@ if TYPE_CHECKING:
     from adapter.foundation.time.pace import Pace
     from adapter.metrics.readings.asking.effects import Trial
     from adapter.metrics.readings.asking.queries import Query
-    from adapter.metrics.readings.asking.query_scheduler import QueryScheduler
     from adapter.metrics.readings.catalogue.cataloguer import Cataloguer
     from adapter.metrics.readings.catalogue.object_cataloguer import ObjectCataloguer
     from adapter.metrics.readings.catalogue.series_look_ups import LookUpKey
     from adapter.metrics.readings.reading_sources import ReadingSources
-    from adapter.metrics.readings.refreshing.cross_check import CrossCheck
-    from adapter.metrics.readings.refreshing.refreshers import Refreshers
+    from adapter.metrics.readings.readings_telemetry import ReadingsTelemetry
 
 _log = logging.getLogger(__name__)
 
@@ -43,20 +46,25 @@ class RefreshLoop:
     def __init__(
         self,
         sources: ReadingSources,
-        *,
-        scheduler: QueryScheduler,
-        refresher: Refreshers,
         cataloguer: Cataloguer,
         objects: ObjectCataloguer,
-        cross_check: CrossCheck,
+        telemetry: ReadingsTelemetry,
         states: RuleHealthLog,
     ) -> None:
         """Work for a Prometheus runs on its own threads; all other work runs on those of the flags' Prometheus."""
-        self.scheduler = scheduler
-        self._refresher = refresher
+        asked = AskingState(
+            settings=sources.settings,
+            clock=sources.clock,
+            telemetry=telemetry,
+            states=states,
+            launch=self._launch,
+            launch_trial=self._launch_trial,
+        )
+        self.scheduler = QueryScheduler(asked)
+        self._refreshers = Refreshers(sources, SharedNames(sources.clock.monotonic), telemetry, states)
+        self._cross_check = CrossCheck(sources, self.scheduler, self._refreshers, telemetry)
         self._cataloguer = cataloguer
         self._objects = objects
-        self._cross_check = cross_check
         self._states = states
         self._backends = sources.backends
         self._submit = sources.backends.of(None).submit
@@ -84,7 +92,7 @@ class RefreshLoop:
     def refresh(self, query: Query) -> None:
         """Send a query to Prometheus once, and record how it ended."""
         try:
-            outcome = self._refresher.ask(query)
+            outcome = self._refreshers.ask(query)
             if not isinstance(outcome, Failure):
                 outcome = self._shared.share(query, outcome)
         except Exception as error:  # noqa: BLE001 - the one place that keeps a fault in one query from all others
@@ -100,15 +108,17 @@ class RefreshLoop:
             parts = gone.pop().pieces()
             let_go(parts, self._pace)
 
-    def try_wider(self, trial: Trial) -> None:
-        """Compare a wider plan with the exact query, and record whether it may be used again."""
-        self._cross_check.try_wider(trial)
+    def _launch(self, query: Query) -> None:
+        self._backends.of(query.key.backend).submit(partial(self.refresh, query))
+
+    def _launch_trial(self, trial: Trial) -> None:
+        self._backends.of(trial.wider.key.backend).submit(partial(self._cross_check.try_wider, trial))
 
     def _start_look_ups(self) -> None:
         for key in self._cataloguer.take_due():
-            self._backends.of(key.backend).submit(functools.partial(self._look_up, key))
+            self._backends.of(key.backend).submit(partial(self._look_up, key))
         for of_object in self._objects.take_due():
-            self._submit(functools.partial(self._look_up_object, of_object))
+            self._submit(partial(self._look_up_object, of_object))
 
     def _look_up(self, key: LookUpKey) -> None:
         self._cataloguer.look_up(key)
