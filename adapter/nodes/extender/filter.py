@@ -14,7 +14,7 @@ from adapter.foundation.cluster.facts.pods import controller_of
 from adapter.foundation.cluster.forms.pods import OwnerForm  # noqa: TC001 - msgspec reads the annotations when it runs
 from adapter.foundation.cluster.values.pod_owners import is_of_daemon_set
 from adapter.foundation.objects.decoders import decoder_of
-from adapter.nodes.extender.rows import rows_in
+from adapter.nodes.model.arrays import rows_in
 from adapter.nodes.model.loads import WINDOW_NAMES, LoadResource
 from adapter.nodes.model.usage import USAGE_KINDS, UsageName
 from adapter.nodes.scores.policy_scores import load_taken, usage_source

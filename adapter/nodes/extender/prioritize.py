@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.service.runtime.logs import StateLog
-from adapter.nodes.extender.rows import rows_in
+from adapter.nodes.model.arrays import rows_in
 from adapter.nodes.model.scheduling_settings import DEFAULT_ARGS, PolicyName, PolicySettings, SchedulingSettings
 from adapter.nodes.scores.table import score_request
 

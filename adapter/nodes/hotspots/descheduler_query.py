@@ -23,6 +23,7 @@ import numpy as np
 from adapter.foundation.reports.counts import listed
 from adapter.foundation.web.http import Request, Response, json_line
 from adapter.foundation.web.routes import Route
+from adapter.nodes.model.arrays import rows_in, taken
 from adapter.nodes.model.loads import STATS, WINDOW_NAMES, LoadResource, LoadSnapshot
 
 if TYPE_CHECKING:
@@ -180,9 +181,7 @@ def _ratios(loads: LoadSnapshot, nodes: Sequence[str], resource: LoadResource, s
     load = loads.resources.get(resource)
     if load is None:
         return np.full(len(nodes), np.nan)
-    by_row = load.measured(selector.window, selector.stat)
-    rows = np.fromiter((loads.index.get(name, -1) for name in nodes), np.intp, len(nodes))
-    return np.where(rows >= 0, by_row[rows], np.nan) if len(by_row) else np.full(len(nodes), np.nan)
+    return taken(load.measured(selector.window, selector.stat), rows_in(loads.index, nodes))
 
 
 def _missing_text(missing: Sequence[str], selector: UtilizationSelector) -> str:

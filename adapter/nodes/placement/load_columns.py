@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from adapter.nodes.model.arrays import rows_in, rows_of, taken
 from adapter.nodes.model.loads import LoadResource, LoadSnapshot
 from adapter.nodes.model.usage import USAGE_KINDS, UsageKind, UsageName
 from adapter.nodes.model.week import FORECAST_VERDICTS, ForecastVerdict, HourForecast
@@ -16,18 +17,17 @@ if TYPE_CHECKING:
     from adapter.nodes.model.arrays import Floats
 
 
-def rows_in_loads(names: tuple[str, ...], loads: LoadSnapshot | None) -> NDArray[np.int64]:
+def rows_in_loads(names: tuple[str, ...], loads: LoadSnapshot | None) -> NDArray[np.intp]:
     """Return the index of each node in `loads.nodes`; -1 for a node that is not there."""
     if loads is None:
-        return np.full(len(names), -1, dtype=np.int64)
+        return np.full(len(names), -1, dtype=np.intp)
     if loads.nodes == names:
         return np.arange(len(names))
-    index = loads.index or {name: place for place, name in enumerate(loads.nodes)}
-    return np.fromiter((index.get(name, -1) for name in names), dtype=np.int64, count=len(names))
+    return rows_in(loads.index, names) if loads.index else rows_of(names, loads.nodes)
 
 
 def statistics(
-    loads: LoadSnapshot | None, places: NDArray[np.int64], stat: int, *, are_measured: bool = False
+    loads: LoadSnapshot | None, places: NDArray[np.intp], stat: int, *, are_measured: bool = False
 ) -> dict[LoadResource, Floats]:
     """Return one statistic of the first window for each resource; see `_column`."""
     return {
@@ -37,7 +37,7 @@ def statistics(
 
 
 def usage_ratios(
-    loads: LoadSnapshot | None, places: NDArray[np.int64], *, are_measured: bool = False
+    loads: LoadSnapshot | None, places: NDArray[np.intp], *, are_measured: bool = False
 ) -> dict[UsageName, Floats]:
     """Return the usage of all nodes by usage name; the usage of a window is at least that of each shorter window."""
     found: dict[UsageName, Floats] = {}
@@ -48,7 +48,7 @@ def usage_ratios(
     return found
 
 
-def usage_sources(loads: LoadSnapshot | None, places: NDArray[np.int64]) -> dict[UsageName, NDArray[np.int8]]:
+def usage_sources(loads: LoadSnapshot | None, places: NDArray[np.intp]) -> dict[UsageName, NDArray[np.int8]]:
     """Return which usage each number of `usage_ratios` shows: its own if known, else that of the next shorter one."""
     found: dict[UsageName, NDArray[np.int8]] = {}
     longest: dict[LoadResource, NDArray[np.int8]] = {}
@@ -59,24 +59,24 @@ def usage_sources(loads: LoadSnapshot | None, places: NDArray[np.int64]) -> dict
     return found
 
 
-def forecast_column(loads: LoadSnapshot | None, places: NDArray[np.int64]) -> HourForecast | None:
+def forecast_column(loads: LoadSnapshot | None, places: NDArray[np.intp]) -> HourForecast | None:
     """Return the forecast in the order of the columns; a node that is not in the loads has the verdict NO_LOAD."""
     forecast = loads.forecast if loads else None
     if forecast is None or not len(forecast.ratio):
         return None
     nothing = np.int8(FORECAST_VERDICTS.index(ForecastVerdict.NO_LOAD))
     return HourForecast(
-        np.where(places >= 0, forecast.ratio[places], np.nan),
+        taken(forecast.ratio, places),
         np.where(places >= 0, forecast.verdicts[places], nothing),
     )
 
 
 def _column(
-    loads: LoadSnapshot | None, places: NDArray[np.int64], kind: UsageKind, *, are_measured: bool = False
+    loads: LoadSnapshot | None, places: NDArray[np.intp], kind: UsageKind, *, are_measured: bool = False
 ) -> Floats:
     """Return a statistic of each node; NaN where it is not served or, with `are_measured`, where it is an estimate."""
     load = loads.resources.get(kind.resource) if loads else None
-    if load is None or not load.stats.shape[-1] or kind.window >= len(load.stats):
+    if load is None or kind.window >= len(load.stats):
         return np.full(len(places), np.nan)
     numbers = load.measured(kind.window, kind.stat) if are_measured else load.stats[kind.window, kind.stat]
-    return np.where(places >= 0, numbers[places], np.nan)
+    return taken(numbers, places)

@@ -95,7 +95,7 @@ def lately_bound(by_node: Sequence[Floats]) -> LatelyBound:
     )
 
 
-def additions(bound: LatelyBound, loads: LoadSnapshot | None, rows: NDArray[np.int64], now: float) -> RecentAdditions:
+def additions(bound: LatelyBound, loads: LoadSnapshot | None, rows: NDArray[np.intp], now: float) -> RecentAdditions:
     """Return the load that recently bound pods add.
 
     `rows` has the index of each node in `loads.nodes`, -1 for a node that is not there. Without loads, the metrics are
@@ -134,7 +134,7 @@ def additions(bound: LatelyBound, loads: LoadSnapshot | None, rows: NDArray[np.i
     return RecentAdditions(predictions, *unmeasured(_FIFTEEN_MINUTES), *unmeasured(_FIVE_MINUTES))
 
 
-def _measured_shares(load: ResourceLoad, rows: NDArray[np.int64], window: int, ages: Floats) -> Floats:
+def _measured_shares(load: ResourceLoad, rows: NDArray[np.intp], window: int, ages: Floats) -> Floats:
     """Return the largest part of each pod's load that the average of its node can contain; NaN without an average."""
     # The average over the window, or over the one that stands in for it.
     taken_from = np.where(rows >= 0, load.taken_from[window][rows], -1)
@@ -142,7 +142,7 @@ def _measured_shares(load: ResourceLoad, rows: NDArray[np.int64], window: int, a
     return np.asarray(np.clip(ages / seconds, 0.0, 1.0))
 
 
-def _in_estimate(load: ResourceLoad, loads: LoadSnapshot, rows: NDArray[np.int64], at: Floats) -> NDArray[np.bool_]:
+def _in_estimate(load: ResourceLoad, loads: LoadSnapshot, rows: NDArray[np.intp], at: Floats) -> NDArray[np.bool_]:
     return (rows >= 0) & load.is_estimated[rows] & (at <= loads.assembled_at)
 
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from adapter.nodes.model.arrays import rows_of
 from adapter.nodes.queries.expressions import STEP_SECONDS
-from adapter.nodes.windows.grid import column_times, join, not_after, regrid, rows_of
+from adapter.nodes.windows.grid import column_times, join, not_after, regrid
 from adapter.nodes.windows.node_rows import SeriesRows, grid_of_series
 
 if TYPE_CHECKING:
@@ -88,15 +89,8 @@ def joined(
 
 def without_nodes(grid: SampleGrid, moved: Container[str]) -> SampleGrid:
     """Return the grid without any sample of these nodes."""
-    keeps = np.array([name not in moved for name in grid.nodes], dtype=np.bool_)
-    return replace(
-        grid,
-        values=np.where(keeps[:, None], grid.values, np.nan),
-        newest=np.where(keeps, grid.newest, np.nan),
-        scrape_seconds=np.where(keeps, grid.scrape_seconds, np.nan),
-        advancing=np.where(keeps, grid.advancing, np.nan),
-        reset_at=np.where(keeps, grid.reset_at, np.nan),
-    )
+    others = tuple(name for name in grid.nodes if name not in moved)
+    return regrid(regrid(grid, others), grid.nodes)
 
 
 def _without_vanished(grid: SampleGrid) -> SampleGrid:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 
+from adapter.nodes.model.arrays import rows_of, taken
 from adapter.nodes.model.day import DAY_RESOURCES, SLOT_SECONDS, SLOTS, LoadDay
 from adapter.nodes.model.loads import AVG, SAMPLE_WINDOWS_SECONDS, SLOT_WINDOWS_SECONDS, STATS, WINDOWS_SECONDS
 from adapter.nodes.model.samples import SampleGrid, SampleSet
@@ -20,9 +21,7 @@ from adapter.nodes.windows.grid import (
     column_times,
     kept_columns,
     regrid,
-    rows_of,
     span,
-    taken,
     without_repeats,
 )
 from adapter.nodes.windows.slots import SlotAxes, shifted

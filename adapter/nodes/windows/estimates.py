@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from adapter.nodes.model.arrays import rows_of, taken
 from adapter.nodes.model.loads import AVG, MAX, P95, SAMPLE_WINDOWS_SECONDS, STATS
-from adapter.nodes.windows.grid import rows_of, taken
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

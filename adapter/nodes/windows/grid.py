@@ -7,14 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from adapter.nodes.model.arrays import Floats, rows_of, taken
 from adapter.nodes.model.loads import SAMPLE_WINDOWS_SECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from adapter.nodes.model.arrays import Floats
     from adapter.nodes.model.samples import SampleGrid
 
 MARGIN_SECONDS: Final = 120
@@ -68,19 +64,6 @@ def not_after(grid: SampleGrid, now: float) -> SampleGrid:
         return grid
     steps = -((aligned(now, grid.step_seconds) - grid.end) // grid.step_seconds)
     return span(grid, grid.end - steps * grid.step_seconds, grid.values.shape[1])
-
-
-def rows_of(nodes: Sequence[str], among: Sequence[str]) -> NDArray[np.intp]:
-    """Return the position of each of `nodes` in `among`, -1 for one that is not there."""
-    index = {name: row for row, name in enumerate(among)}
-    return np.fromiter((index.get(name, -1) for name in nodes), dtype=np.intp, count=len(nodes))
-
-
-def taken(values: Floats, rows: NDArray[np.intp]) -> Floats:
-    """Return `values` with the last axis rearranged to these rows; NaN where the row is -1."""
-    if not values.shape[-1]:
-        return np.full((*values.shape[:-1], len(rows)), np.nan)
-    return np.where(rows >= 0, values[..., rows], np.nan)
 
 
 def regrid(grid: SampleGrid, nodes: tuple[str, ...]) -> SampleGrid:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from adapter.nodes.model.arrays import rows_of, taken
 from adapter.nodes.model.loads import AVG, SAMPLE_WINDOWS_SECONDS, LoadResource, LoadSnapshot
 from adapter.nodes.model.week import (
     FORECAST_VERDICTS,
@@ -29,7 +30,6 @@ from adapter.nodes.model.week import (
     HourForecast,
     LoadWeek,
 )
-from adapter.nodes.windows.grid import rows_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -90,9 +90,9 @@ def forecast(snapshot: LoadSnapshot, week: LoadWeek, judged: Backtest, now: floa
     cpu = snapshot.resources.get(LoadResource.CPU)
     level = nothing if cpu is None else cpu.measured(0, AVG)
     latest = nothing if cpu is None else cpu.measured(_FIVE_MINUTES, AVG)
-    rise = _values_of_rows(_rise_now(week, now), rows_of(snapshot.nodes, week.nodes))
+    rise = taken(_rise_now(week, now).astype(np.float64), rows_of(snapshot.nodes, week.nodes))
     rows = rows_of(snapshot.nodes, judged.nodes)
-    loss_ratio, highest = _values_of_rows(judged.loss_ratio, rows), _values_of_rows(judged.highest, rows)
+    loss_ratio, highest = taken(judged.loss_ratio, rows), taken(judged.highest, rows)
     ratio = np.fmax(_bounded_forecast(level, rise, np.fmax(highest, level)), np.where(np.isnan(latest), level, latest))
     verdicts = np.where(loss_ratio <= BETTER_RATIO, _PREDICTED, _NOT_BETTER)
     for is_unknown, verdict in ((np.isnan(rise) | np.isnan(loss_ratio), _SHORT_HISTORY), (np.isnan(level), _NO_LOAD)):
@@ -196,9 +196,3 @@ def _rise_now(week: LoadWeek, now: float) -> Singles:
         part = week.means[:, np.where(is_there, wanted, 0)].astype(np.float32)
         found.append(_rises(np.where(is_there, part, np.float32(np.nan)))[:, :3])
     return upper_quantile(np.concatenate(found, axis=1))
-
-
-def _values_of_rows(values: Floats | Singles, rows: NDArray[np.intp]) -> Floats:
-    if not len(values):
-        return np.full(len(rows), np.nan)
-    return np.where(rows >= 0, values[rows].astype(np.float64), np.nan)

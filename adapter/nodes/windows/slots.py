@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from adapter.nodes.windows.grid import rows_of
+from adapter.nodes.model.arrays import rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection

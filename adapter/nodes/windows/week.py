@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from adapter.nodes.model.arrays import rows_of
 from adapter.nodes.model.day import SLOT_SECONDS, SLOTS, LoadDay
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.week import QUARTER_SECONDS, QUARTERS, LoadWeek
-from adapter.nodes.windows.grid import aligned, rows_of
+from adapter.nodes.windows.grid import aligned
 from adapter.nodes.windows.slots import SlotAxes, shifted
 
 if TYPE_CHECKING:

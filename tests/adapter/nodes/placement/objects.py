@@ -94,7 +94,7 @@ def loads(
             taken_from=np.full((3, len(nodes)), taken_from, dtype=np.int8),
             verdicts=np.zeros(len(nodes), dtype=np.int8),
             sampled_at=np.full(len(nodes), end),
-            is_estimated=np.array([name in estimated for name in nodes]),
+            is_estimated=np.array([name in estimated for name in nodes], dtype=np.bool_),
             resolution_seconds=np.full(len(nodes), 15.0),
         )
     index = {name: row for row, name in enumerate(nodes)}
