@@ -45,8 +45,8 @@ def test_a_restarted_exporter_does_not_change_the_average__load_watcher_71() -> 
     values = np.full((2, COLUMNS), NAN)
     values[0, : COLUMNS - 40], values[1, COLUMNS - 40 :] = 0.2, 0.8
     unknown = column(2, NAN)
-    rows = SeriesRows(values, np.array([0, 0]), np.array([END - 600.0, END]), column(2, STEP), unknown, unknown)
-    load = load_of(grid_of_series(rows, CPU, STEP, END, ("node-1",)))
+    rows = SeriesRows(values, np.array([END - 600.0, END]), column(2, STEP), unknown, unknown)
+    load = load_of(grid_of_series(rows, np.array([0, 0]), CPU, STEP, END, ("node-1",)))
     assert load.stats[0, AVG, 0] == pytest.approx((20 * 0.2 + 40 * 0.8) / 60)
 
 

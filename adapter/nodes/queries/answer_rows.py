@@ -12,6 +12,7 @@ from adapter.nodes.exporters.claims import exporter_text
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.queries.expressions import ADVANCE, BUSY, IDLE, NEWEST, PART_LABEL, RATIO, RESETS
 from adapter.nodes.queries.scrape_intervals import from_times
+from adapter.nodes.windows.node_rows import SeriesRows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,18 +33,11 @@ Labels: TypeAlias = "frozenset[tuple[str, str]]"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AnswerRows:
-    """Series that are to be mapped to nodes; arrays of shape (series, columns) or (series,)."""
+class AnswerRows(SeriesRows):
+    """Series that are to be mapped to nodes."""
 
     labels: tuple[Mapping[str, str], ...]
     """Labels of each series, without the metric's name and our own label."""
-    values: Floats
-    newest: Floats
-    """Unix seconds of the newest scraped sample; NaN if unknown."""
-    scrape_seconds: Floats
-    """Scrape interval as the times of the samples show it; NaN if unknown."""
-    advancing: Floats
-    reset_at: Floats
     first_known: Floats
     """Unix seconds of the first step at which a counter was seen, advancing or not; NaN for none."""
 

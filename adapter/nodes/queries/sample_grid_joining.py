@@ -10,7 +10,7 @@ import numpy as np
 from adapter.nodes.model.arrays import rows_of
 from adapter.nodes.queries.expressions import STEP_SECONDS
 from adapter.nodes.windows.grid import column_times, join, not_after, regrid
-from adapter.nodes.windows.node_rows import SeriesRows, grid_of_series
+from adapter.nodes.windows.node_rows import grid_of_series
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
@@ -79,8 +79,7 @@ def joined(
     With Node objects, the grid has exactly those nodes; without them, the nodes that have samples within the kept time.
     """
     known = mapped.nodes
-    series = SeriesRows(rows.values, mapped.node_of, rows.newest, rows.scrape_seconds, rows.advancing, rows.reset_at)
-    found = grid_of_series(series, resource, piece.step_seconds, piece.last, known)
+    found = grid_of_series(rows, mapped.node_of, resource, piece.step_seconds, piece.last, known)
     if older is not None:
         found = join(older, found) if piece.last >= older.end else join(found, older)
     found = regrid(found, known) if mapped.are_nodes_known else _without_vanished(found)

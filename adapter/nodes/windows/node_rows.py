@@ -23,8 +23,6 @@ class SeriesRows:
 
     values: Floats
     """The samples, of shape (series, columns); NaN where there is none."""
-    node_of: NDArray[np.intp]
-    """Row of each series' node; -1 for a series whose node is not known, which is left out."""
     newest: Floats
     """The facts about each series, like those of `SampleGrid` about each node."""
     scrape_seconds: Floats
@@ -67,9 +65,14 @@ def _by_node(facts: Floats, node_of: NDArray[np.intp], nodes: int, pick: np.ufun
 
 
 def grid_of_series(
-    rows: SeriesRows, resource: LoadResource, step_seconds: int, end: int, nodes: tuple[str, ...]
+    rows: SeriesRows,
+    node_of: NDArray[np.intp],
+    resource: LoadResource,
+    step_seconds: int,
+    end: int,
+    nodes: tuple[str, ...],
 ) -> SampleGrid:
-    """Return the grid by node.
+    """Return the grid by node. `node_of` is the row of each series' node; -1 for an unknown one, which is left out.
 
     A series that has ended does not count where Prometheus only repeats its last sample. Of a node's series, the latest
     sample, counter advance and reset count, and the shortest scrape interval.
@@ -82,9 +85,9 @@ def grid_of_series(
         step_seconds=step_seconds,
         end=end,
         nodes=nodes,
-        values=mean_by_node(values, rows.node_of, len(nodes)),
-        newest=_by_node(rows.newest, rows.node_of, len(nodes), np.fmax),
-        scrape_seconds=_by_node(rows.scrape_seconds, rows.node_of, len(nodes), np.fmin),
-        advancing=_by_node(rows.advancing, rows.node_of, len(nodes), np.fmax),
-        reset_at=_by_node(rows.reset_at, rows.node_of, len(nodes), np.fmax),
+        values=mean_by_node(values, node_of, len(nodes)),
+        newest=_by_node(rows.newest, node_of, len(nodes), np.fmax),
+        scrape_seconds=_by_node(rows.scrape_seconds, node_of, len(nodes), np.fmin),
+        advancing=_by_node(rows.advancing, node_of, len(nodes), np.fmax),
+        reset_at=_by_node(rows.reset_at, node_of, len(nodes), np.fmax),
     )

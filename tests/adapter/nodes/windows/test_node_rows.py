@@ -17,12 +17,11 @@ if TYPE_CHECKING:
 
 
 def rows_of(
-    values: ArrayLike, node_of: list[int], newest: ArrayLike = NAN, scrape: ArrayLike = STEP, reset_at: ArrayLike = NAN
+    values: list[list[float]], newest: ArrayLike = NAN, scrape: ArrayLike = STEP, reset_at: ArrayLike = NAN
 ) -> SeriesRows:
-    count = len(node_of)
+    count = len(values)
     return SeriesRows(
         np.asarray(values, dtype=np.float64),
-        np.array(node_of, dtype=np.intp),
         column(count, newest),
         column(count, scrape),
         column(count, NAN),
@@ -59,20 +58,19 @@ def test_a_series_that_has_ended_is_not_averaged_with_its_successor() -> None:
     """Prometheus repeats the last sample of a lost target for five minutes."""
     rows = rows_of(
         [[0.2, 0.2, 0.2, 0.2], [NAN, NAN, 0.8, 0.8]],
-        [0, 0],
         newest=[END - 45, END],
         scrape=[15, 15],
         reset_at=[END - 60, NAN],
     )
-    found = grid_of_series(rows, LoadResource.CPU, STEP, END, ("a", "b"))
+    found = grid_of_series(rows, np.array([0, 0]), LoadResource.CPU, STEP, END, ("a", "b"))
     assert np.array_equal(found.values, [[0.2, 0.2, 0.8, 0.8], [NAN] * 4], equal_nan=True)
     assert np.array_equal(found.newest, [END, NAN], equal_nan=True)
     assert np.array_equal(found.reset_at, [END - 60, NAN], equal_nan=True)
 
 
 def test_a_node_has_the_shortest_scrape_interval_of_its_series() -> None:
-    rows = rows_of([[0.2], [0.4], [0.6]], [0, 0, 1], newest=END, scrape=[30, 15, NAN])
-    found = grid_of_series(rows, LoadResource.CPU, STEP, END, ("a", "b"))
+    rows = rows_of([[0.2], [0.4], [0.6]], newest=END, scrape=[30, 15, NAN])
+    found = grid_of_series(rows, np.array([0, 0, 1]), LoadResource.CPU, STEP, END, ("a", "b"))
     assert np.array_equal(found.scrape_seconds, [15, NAN], equal_nan=True)
 
 
