@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from adapter.nodes.model.arrays import Floats
     from adapter.nodes.model.columns import NodeColumns
-    from adapter.nodes.model.loads import LoadResource
 
     Rows: TypeAlias = NDArray[np.intp]
 
@@ -47,12 +46,6 @@ def load_taken(loads: Mapping[T, Floats], name: T, rows: Rows) -> Floats:
     """Return the ratios of a resource or use for the rows; NaN if `loads` does not have this name."""
     column = loads.get(name)
     return np.full(len(rows), np.nan) if column is None else column.take(rows)
-
-
-def recent_taken(columns: NodeColumns, resource: LoadResource, rows: Rows) -> Floats:
-    """Return the requests of recently bound pods that the metrics do not contain yet; zeros if they are unknown."""
-    column = columns.recent_requests.get(resource)
-    return np.zeros(len(rows)) if column is None else column.take(rows)
 
 
 def usage_source(columns: NodeColumns, name: UsageName, row: int) -> UsageName:

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 from adapter.nodes.scores.gpus.levels import level_scores
-from adapter.nodes.scores.policy_scores import PolicyScores, clamped, share
-from adapter.nodes.scores.requests.allocation import allocation
+from adapter.nodes.scores.policy_scores import PolicyScores
+from adapter.nodes.scores.requests.allocation import requested_shares
 
 if TYPE_CHECKING:
-    from adapter.nodes.model.arrays import Floats
     from adapter.nodes.model.columns import NodeColumns, PendingPod
     from adapter.nodes.model.scheduling_settings import GpuPackingArgs
     from adapter.nodes.scores.policy_scores import Rows
@@ -49,7 +48,8 @@ def score(pod: PendingPod, columns: NodeColumns, rows: Rows, _args: GpuPackingAr
             f" {still_free} free"
         )
 
-    return PolicyScores(level_scores(levels, len(order), _requested_shares(pod, columns, rows)), reason)
+    used = requested_shares(pod, columns, rows, ("cpu", "memory"))
+    return PolicyScores(level_scores(levels, len(order), used), reason)
 
 
 def waste(left_milli: tuple[int, ...], count: int, milli: int) -> Waste | None:
@@ -62,12 +62,3 @@ def waste(left_milli: tuple[int, ...], count: int, milli: int) -> Waste | None:
         return None
     opened = chosen.count(_WHOLE_MILLI)
     return opened, sum(chosen) - count * milli, left_milli.count(_WHOLE_MILLI) - opened
-
-
-def _requested_shares(pod: PendingPod, columns: NodeColumns, rows: Rows) -> Floats:
-    """Return how much of CPU and memory is requested with the pod, as the sum of both shares."""
-    used = np.zeros(len(rows))
-    for resource in ("cpu", "memory"):
-        requested, allocatable = allocation(pod, columns, rows, resource)
-        used += clamped(share(requested.astype(np.float64), allocatable.astype(np.float64)), 1.0)
-    return used

@@ -19,7 +19,6 @@ from adapter.nodes.scores.policy_scores import (
     clamped,
     load_taken,
     percent_text,
-    recent_taken,
     rounded,
     taken,
 )
@@ -70,10 +69,10 @@ def resource_stats(pod: PendingPod, columns: NodeColumns, rows: Rows, resource: 
     """Return the load of a resource and what this pod and recent ones add to it."""
     requested: Floats | float = 0.0
     if resource in _REQUESTED:
-        requested = recent_taken(columns, resource, rows) + max(0, pod.resources.requests.get(resource, 0))
+        requested = taken(columns.recent_requests, resource, rows) + max(0, pod.resources.requests.get(resource, 0))
         capacity = taken(columns.allocatable, resource, rows)
     elif resource is LoadResource.GPU:
-        requested = recent_taken(columns, resource, rows) + pod.gpu_count * pod.gpu_milli / 1000.0
+        requested = taken(columns.recent_requests, resource, rows) + pod.gpu_count * pod.gpu_milli / 1000.0
         capacity = np.array([len(columns.gpu_left_milli[row]) for row in rows.tolist()], dtype=np.float64)
         if not pod.gpu_count:
             # A node without GPUs lacks nothing that the pod needs.

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from adapter.nodes.scores.policy_scores import taken
+from adapter.nodes.scores.policy_scores import clamped, share, taken
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import NDArray
 
+    from adapter.nodes.model.arrays import Floats
     from adapter.nodes.model.columns import NodeColumns, PendingPod
     from adapter.nodes.model.scheduling_settings import ResourceWeight
     from adapter.nodes.scores.policy_scores import Rows
@@ -45,6 +46,15 @@ def allocation(pod: PendingPod, columns: NodeColumns, rows: Rows, resource: str)
     counts = allocatable > 0.0
     total, available = (np.where(counts, amount, 0.0) for amount in (requested + wanted, allocatable))
     return np.minimum(total, _MOST).astype(np.int64), np.minimum(available, _MOST).astype(np.int64)
+
+
+def requested_shares(pod: PendingPod, columns: NodeColumns, rows: Rows, resources: Iterable[str]) -> Floats:
+    """Return how much of these resources is requested with the pod, as the sum of their shares."""
+    used = np.zeros(len(rows))
+    for resource in resources:
+        requested, allocatable = allocation(pod, columns, rows, resource)
+        used += clamped(share(requested.astype(np.float64), allocatable.astype(np.float64)), 1.0)
+    return used
 
 
 class ResourceUse(NamedTuple):

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adapter.nodes.scores.policy_scores import MAX_SCORE, PolicyScores, clamped, rounded, share, taken
-from adapter.nodes.scores.requests.allocation import allocation
+from adapter.nodes.scores.policy_scores import MAX_SCORE, PolicyScores, rounded, taken
+from adapter.nodes.scores.requests.allocation import requested_shares
 
 if TYPE_CHECKING:
     from adapter.nodes.model.columns import NodeColumns, PendingPod
@@ -20,11 +20,9 @@ def score(pod: PendingPod, columns: NodeColumns, rows: Rows) -> PolicyScores:
     A node on which the requests do not fit gets 0.
     """
     resources = sorted({"cpu", "memory", *(name for name, amount in pod.resources.requests.items() if amount)})
-    used = np.zeros(len(rows))
+    used = requested_shares(pod, columns, rows, resources)
     fits = np.ones(len(rows), dtype=np.bool_)
     for resource in resources:
-        requested, allocatable = allocation(pod, columns, rows, resource)
-        used += clamped(share(requested.astype(np.float64), allocatable.astype(np.float64)), 1.0)
         wanted = pod.resources.requests.get(resource, 0)
         if wanted:
             fits &= taken(columns.requested, resource, rows) + wanted <= taken(columns.allocatable, resource, rows)
