@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.forms.pods import PodForm
@@ -22,7 +23,7 @@ from adapter.nodes.placement.pending_pod import pending_pod
 from adapter.nodes.watcher.handlers import watcher_routes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
 
     from adapter.foundation.service.runtime.health import Health
     from adapter.foundation.service.server.plain_port.paced_text import PacedText
@@ -47,29 +48,19 @@ class Answers:
         self._keeper = keeper
         self._clock = clock
         self._decoder = decoder_of(PodForm)
-        self._first = self._make_routes(settings)
-        self._handles = _by_place(self._first)
+        self._routes = self._make_routes(settings)
 
     def use(self, settings: SchedulingSettings) -> None:
         """Replace the handlers with those of another configuration."""
-        self._handles = _by_place(self._make_routes(settings))
+        self._routes = self._make_routes(settings)
 
     def routes(self) -> tuple[Route, ...]:
         """Return the routes. They stay the same, and call the handlers of the configuration in force."""
-        return tuple(
-            Route(
-                route.path,
-                self._current(place),
-                route.methods,
-                route.largest_body_bytes,
-                is_frequent=route.is_frequent,
-            )
-            for place, route in enumerate(self._first)
-        )
+        return tuple(replace(route, handle=self._current(place)) for place, route in enumerate(self._routes))
 
     def _current(self, place: int) -> Handle:
         def handle(request: Request) -> Response:
-            return self._handles[place](request)
+            return self._routes[place].handle(request)
 
         return handle
 
@@ -86,10 +77,6 @@ class Answers:
             *hotspots_routes(lambda: keeper.published.board, lambda: keeper.published.heat, settings.hotspots),
             *query_routes(lambda: keeper.published.board, self._clock.wall, settings.hotspots),
         )
-
-
-def _by_place(routes: tuple[Route, ...]) -> Mapping[int, Handle]:
-    return {place: route.handle for place, route in enumerate(routes)}
 
 
 def own_routes(
