@@ -18,7 +18,8 @@ from adapter.foundation.sources.kubernetes.errors import ForbiddenError, Kuberne
 from adapter.metrics.identity.authorities import Authorities, parse_bundle
 from adapter.metrics.identity.caller_authorities import CallerCAs, LookedUp
 from adapter.metrics.identity.callers import IdentitySettingsError
-from adapter.metrics.identity.front_proxy import FrontProxyMaterial, HeaderNames
+from adapter.metrics.identity.front_proxy import FrontProxyMaterial
+from adapter.metrics.identity.headers import HeaderNames
 
 NAMESPACE = "kube-system"
 NAME = "extension-apiserver-authentication"

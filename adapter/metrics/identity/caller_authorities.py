@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 
 from adapter.metrics.identity.authorities import Authorities, AuthorityFile
 from adapter.metrics.identity.callers import IdentitySettingsError
-from adapter.metrics.identity.front_proxy import FrontProxyMaterial, HeaderNames
+from adapter.metrics.identity.front_proxy import FrontProxyMaterial
+from adapter.metrics.identity.headers import HeaderNames
 
 if TYPE_CHECKING:
     from collections.abc import Callable

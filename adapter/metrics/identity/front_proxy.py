@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING
 from adapter.metrics.identity.callers import (
     AccessForbiddenError,
     Caller,
-    IdentitySettingsError,
     Peer,
     UnauthenticatedError,
     Via,
     with_authenticated,
 )
 from adapter.metrics.identity.chains import Anchored, BadChainError, Verdicts, anchored, utc_now
-from adapter.metrics.identity.headers import IdentityHeaders
+from adapter.metrics.identity.headers import HeaderNames, IdentityHeaders
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,29 +35,11 @@ MOST_HEADER_NAMES = 1024
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class HeaderNames:
-    """The headers that carry the identity behind the front proxy; their names are case-insensitive."""
-
-    users: tuple[str, ...] = ("X-Remote-User",)
-    groups: tuple[str, ...] = ("X-Remote-Group",)
-    extra_prefixes: tuple[str, ...] = ("X-Remote-Extra-",)
-    uids: tuple[str, ...] = ("X-Remote-Uid",)
-
-    def __post_init__(self) -> None:
-        """Raise IdentitySettingsError for names that a header cannot have."""
-        if not self.users:
-            raise IdentitySettingsError("no header is named that carries the user (requestheader-username-headers)")
-        listed = (self.users, self.groups, self.extra_prefixes, self.uids)
-        if any(not name.strip() for names in listed for name in names):
-            raise IdentitySettingsError("an empty header name is listed for the front proxy (requestheader-…)")
-
-
 class CallerReader:
     """Reads callers from header lines, and caches them by these lines."""
 
     def __init__(self, names: HeaderNames) -> None:
-        self._headers = IdentityHeaders.named(names.users, names.groups, names.extra_prefixes, names.uids)
+        self._headers = IdentityHeaders(names)
         self._foreign: frozenset[str] = frozenset()
         """Known names of headers that carry no part of an identity."""
         self._known: dict[tuple[tuple[str, str], ...], Caller] = {}
@@ -99,7 +80,7 @@ class FrontProxyMaterial:
     authorities: Authorities
     allowed_names: tuple[str, ...] = ()
     """Common names that are allowed to impersonate users; if empty, all names in the CA's certificates are."""
-    names: HeaderNames = HeaderNames()
+    names: HeaderNames = field(default_factory=HeaderNames)
     callers: CallerReader = field(init=False)
 
     def __post_init__(self) -> None:

@@ -11,9 +11,27 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote_to_bytes
 
-from adapter.metrics.identity.callers import UnauthenticatedError
+from adapter.metrics.identity.callers import IdentitySettingsError, UnauthenticatedError
 
 _BROKEN_ESCAPE = re.compile(r"%(?![0-9a-fA-F]{2})")
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderNames:
+    """The headers that carry the identity behind the front proxy; their names are case-insensitive."""
+
+    users: tuple[str, ...] = ("X-Remote-User",)
+    groups: tuple[str, ...] = ("X-Remote-Group",)
+    extra_prefixes: tuple[str, ...] = ("X-Remote-Extra-",)
+    uids: tuple[str, ...] = ("X-Remote-Uid",)
+
+    def __post_init__(self) -> None:
+        """Raise IdentitySettingsError for names that a header cannot have."""
+        if not self.users:
+            raise IdentitySettingsError("no header is named that carries the user (requestheader-username-headers)")
+        listed = (self.users, self.groups, self.extra_prefixes, self.uids)
+        if any(not name.strip() for names in listed for name in names):
+            raise IdentitySettingsError("an empty header name is listed for the front proxy (requestheader-…)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,32 +44,23 @@ class Identity:
     extra: dict[str, tuple[str, ...]]
 
 
-@dataclass(frozen=True, slots=True)
 class IdentityHeaders:
-    """The names of the headers that carry an identity, in lower case."""
+    """Reads the headers of these names, which are compared in lower case."""
 
-    users: tuple[str, ...]
-    groups: tuple[str, ...]
-    extra_prefixes: tuple[str, ...]
-    uids: tuple[str, ...]
-
-    @classmethod
-    def named(
-        cls, users: Iterable[str], groups: Iterable[str], extra_prefixes: Iterable[str], uids: Iterable[str]
-    ) -> IdentityHeaders:
-        """Return an instance for names in any case."""
-        return cls(
-            _lowercase_names(users), _lowercase_names(groups), _lowercase_names(extra_prefixes), _lowercase_names(uids)
-        )
+    def __init__(self, names: HeaderNames) -> None:
+        self._users = _lowercase_names(names.users)
+        self._groups = _lowercase_names(names.groups)
+        self._extra_prefixes = _lowercase_names(names.extra_prefixes)
+        self._uids = _lowercase_names(names.uids)
 
     def are_in(self, name: str) -> bool:
         """Return whether a header with this name carries a part of an identity."""
         lowered = name.lower()
         return (
-            lowered in self.users
-            or lowered in self.groups
-            or lowered in self.uids
-            or lowered.startswith(self.extra_prefixes)
+            lowered in self._users
+            or lowered in self._groups
+            or lowered in self._uids
+            or lowered.startswith(self._extra_prefixes)
         )
 
     def read(self, headers: Sequence[tuple[str, str]]) -> Identity:
@@ -61,16 +70,16 @@ class IdentityHeaders:
         UnauthenticatedError if there is no user, or a value that is not UTF-8.
         """
         lines = [(name.lower(), _text(value)) for name, value in headers if self.are_in(name)]
-        user = next(_values(lines, self.users), "")
+        user = next(_values(lines, self._users), "")
         if not user:
             raise UnauthenticatedError("the front proxy named no user")
         return Identity(
-            user, tuple(_values(lines, self.groups)), next(_values(lines, self.uids), ""), self._extra(lines)
+            user, tuple(_values(lines, self._groups)), next(_values(lines, self._uids), ""), self._extra(lines)
         )
 
     def _extra(self, lines: list[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
         found: dict[str, tuple[str, ...]] = {}
-        for prefix in self.extra_prefixes:
+        for prefix in self._extra_prefixes:
             for name, value in lines:
                 if name.startswith(prefix):
                     key = _unescape_key(name.removeprefix(prefix))

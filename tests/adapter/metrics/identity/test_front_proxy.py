@@ -21,8 +21,8 @@ from adapter.metrics.identity.callers import (
     Via,
 )
 from adapter.metrics.identity.chains import MOST_CHAINS, utc_now
-from adapter.metrics.identity.front_proxy import HeaderNames
 from adapter.metrics.identity.gate import NO_FRONT_PROXY, ONLY_THE_FRONT_PROXY, Gate
+from adapter.metrics.identity.headers import HeaderNames
 from demo.machine.certificates import Authority, Validity
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.metrics.identity.callers import UnauthenticatedError
-from adapter.metrics.identity.headers import IdentityHeaders
+from adapter.metrics.identity.headers import HeaderNames, IdentityHeaders
 
-DEFAULT = IdentityHeaders.named(["X-Remote-User"], ["X-Remote-Group"], ["X-Remote-Extra-"], ["X-Remote-Uid"])
+DEFAULT = IdentityHeaders(HeaderNames())
 USER = ("X-Remote-User", "alice")
 
 
@@ -22,7 +22,7 @@ def test_fifteen_hundred_groups_are_kept_in_order() -> None:
 
 
 def test_groups_are_ordered_by_the_listed_headers() -> None:
-    headers = IdentityHeaders.named(["User"], ["Groups", "Teams"], [], [])
+    headers = IdentityHeaders(HeaderNames(("User",), ("Groups", "Teams"), (), ()))
     read = headers.read([("User", "u"), ("Teams", "t1"), ("Groups", "g1"), ("Teams", "t2")])
     assert read.groups == ("g1", "t1", "t2")
 
@@ -41,7 +41,7 @@ def test_empty_groups_are_ignored() -> None:
     ],
 )
 def test_the_user_is_the_first_value_that_is_not_empty(lines: list[tuple[str, str]], user: str) -> None:
-    assert IdentityHeaders.named(["A", "B"], [], [], []).read(lines).user == user
+    assert IdentityHeaders(HeaderNames(("A", "B"), (), (), ())).read(lines).user == user
 
 
 @pytest.mark.parametrize("name", ["x-remote-user", "X-REMOTE-USER", "X-Remote-User"])
