@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -36,22 +35,19 @@ _VERDICT: Final = re.compile(r'^tidewatch_node_verdicts\{resource="([a-z]+)",ver
 _GOOD: Final = frozenset({"fresh", "counter_reset", "jumped", "gap"})
 _SCORED: Final = b'{"Pod":{"metadata":{"name":"doctor","namespace":"default"},"spec":{"containers":[]}},"NodeNames":[]}'
 
+_ASKED: Final = {
+    "/readyz": None,
+    "/watcher": None,
+    "/nodes/unmapped": None,
+    "/metrics": None,
+    "/scheduler/prioritize": _SCORED,
+}
+"""The paths, with the body that is sent to them."""
 NODES_FLAGS: tuple[Flag, ...] = (
     Flag("nodes-url", TEXT, "URL of `tidewatch-adapter nodes`, to check it as well."),
     Flag("nodes-token-file", PATH, "File with the bearer token for it, if it requires one."),
     Flag("nodes-ca-file", PATH, "CA to verify it with (default: those of the system)."),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class _Answers:
-    """The answers of the server, by path."""
-
-    ready: HttpAnswer
-    watcher: HttpAnswer
-    unmapped: HttpAnswer
-    metrics: HttpAnswer
-    scored: HttpAnswer
 
 
 def nodes_server(values: FlagValues) -> PrometheusSettings | None:
@@ -72,17 +68,17 @@ def look_at_nodes(client: ObjectClient, settings: PrometheusSettings) -> tuple[L
     """Query the server as its clients do."""
     shown = settings.endpoint.shown
     try:
-        answers = _fetch_answers(settings)
+        ready, watcher, unmapped, metrics, scored = _fetch_answers(settings)
     except (PrometheusError, SettingsError) as problem:
         cause = problem.cause if isinstance(problem, PrometheusError) else str(problem)
         fix = "check --nodes-url and --nodes-ca-file, and whether a NetworkPolicy keeps this pod from it"
         return (error("nodes", f"{shown} does not answer: {cause}", fix),)
     return (
-        _judge_ready(shown, answers.ready),
-        judge_watcher(answers.watcher.status, answers.watcher.body, _names(client), time.time()),
-        *judge_verdicts(answers.metrics.body.decode(errors="replace")),
-        *judge_unmapped(answers.unmapped.status, answers.unmapped.body),
-        judge_extender(answers.scored.status),
+        _judge_ready(shown, ready),
+        judge_watcher(watcher.status, watcher.body, _names(client), time.time()),
+        *judge_verdicts(metrics.body.decode(errors="replace")),
+        *judge_unmapped(unmapped.status, unmapped.body),
+        judge_extender(scored.status),
     )
 
 
@@ -197,21 +193,18 @@ def _judge_ready(shown: str, answer: HttpAnswer) -> Line:
     )
 
 
-def _fetch_answers(settings: PrometheusSettings) -> _Answers:
+def _fetch_answers(settings: PrometheusSettings) -> list[HttpAnswer]:
+    """Return the answer to each of `_ASKED`. Raises PrometheusError and SettingsError."""
     server = Server(settings)
-
-    def ask(path: str, body: bytes | None = None) -> HttpAnswer:
-        request = ApiRequest(path, verb="GET" if body is None else "POST", body=body, max_bytes=_MOST_BYTES)
-        return server.exchange(path, request, Deadline(_SECONDS))
-
     try:
-        return _Answers(
-            ask("/readyz"),
-            ask("/watcher"),
-            ask("/nodes/unmapped"),
-            ask("/metrics"),
-            ask("/scheduler/prioritize", _SCORED),
-        )
+        return [
+            server.exchange(
+                path,
+                ApiRequest(path, verb="GET" if body is None else "POST", body=body, max_bytes=_MOST_BYTES),
+                Deadline(_SECONDS),
+            )
+            for path, body in _ASKED.items()
+        ]
     finally:
         server.close()
 
