@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -35,7 +35,7 @@ from adapter.foundation.sources.kubernetes.errors import (
     KubernetesError,
     NotFoundError,
 )
-from adapter.foundation.sources.prometheus.queries.budget import Budgeted
+from adapter.foundation.sources.prometheus.queries.budget import Budgeted, Prometheus
 from adapter.metrics.rulebook.findings import Severity
 from adapter.metrics.rulebook.lint.repairs import repaired
 from adapter.metrics.rulebook.parsing.parse import parse_rulebook
@@ -184,7 +184,7 @@ def _served_metrics(values: FlagValues, checked: _Checked, resolve: ResolveResou
     if "prometheus-url" not in values.given:
         return None
     with prometheus_client_for_one_run(values) as prometheus:
-        client_of = _clients(values, Budgeted(prometheus, ALL_QUERIES_SECONDS))
+        client_of = _clients(values, prometheus)
         of_rules = served_by(
             checked.rulebook.rules,
             client_of,
@@ -195,15 +195,13 @@ def _served_metrics(values: FlagValues, checked: _Checked, resolve: ResolveResou
         return of_rules | usage_served_by(checked.rulebook.resource.rules, client_of, timeout_seconds=QUERY_SECONDS)
 
 
-def _clients(values: FlagValues, of_flags: Budgeted) -> Callable[[Backend | None], Budgeted]:
+def _clients(values: FlagValues, of_flags: Prometheus) -> Callable[[Backend | None], Budgeted]:
     """Return a function from a backend, or None for the flags' Prometheus, to its client with its own time limit."""
-    known: dict[Backend | None, Budgeted] = {None: of_flags}
     matchers = prometheus_matchers(values)
 
+    @cache
     def client_of(backend: Backend | None) -> Budgeted:
-        if backend is not None and backend not in known:
-            client = BackendClient(backend.name, backend.with_matchers(matchers))
-            known[backend] = Budgeted(client, ALL_QUERIES_SECONDS)
-        return known[backend]
+        client = BackendClient(backend.name, backend.with_matchers(matchers)) if backend is not None else of_flags
+        return Budgeted(client, ALL_QUERIES_SECONDS)
 
     return client_of

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import cache
 from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.resources import BUILT_IN, find_resource
@@ -40,10 +41,10 @@ _log = logging.getLogger(__name__)
 def make_gate(identity: ServeIdentity, context: WorkerContext, watches: WatchTelemetry) -> Gate:
     """Return the gate, and start its background tasks. Raises UsageError."""
     telemetry = IdentityTelemetry(context.registry)
-    clients = _Clients()
     crowd = review_waiters(MOST_WAITING)
-    authentication = clients.of(identity.authentication)
-    authorization = clients.of(identity.authorization)
+    # Equal servers get one client.
+    client_of = cache(_client)
+    authentication, authorization = client_of(identity.authentication), client_of(identity.authorization)
     tokens = Tokens(authentication, telemetry, crowd, identity.tokens) if authentication else None
     authorizer = None
     if authorization is not None:
@@ -57,25 +58,13 @@ def make_gate(identity: ServeIdentity, context: WorkerContext, watches: WatchTel
     return gate
 
 
-class _Clients:
-    """Makes one client for each API server, and returns the same client afterwards."""
+def _client(server: ReviewServer | None) -> KubernetesClient | None:
+    """Return a client of the server; None without a server, or if the pod has no service account.
 
-    def __init__(self) -> None:
-        self._made: dict[ReviewServer, KubernetesClient | None] = {}
-
-    def of(self, server: ReviewServer | None) -> KubernetesClient | None:
-        """Return the client of a server; None without a server, or if the pod has no service account.
-
-        Raises UsageError if a kubeconfig cannot be used.
-        """
-        if server is None:
-            return None
-        if server not in self._made:
-            self._made[server] = _client(server)
-        return self._made[server]
-
-
-def _client(server: ReviewServer) -> KubernetesClient | None:
+    Raises UsageError if a kubeconfig cannot be used.
+    """
+    if server is None:
+        return None
     try:
         return KubernetesClient(from_kubeconfig(server.kubeconfig) if server.kubeconfig else in_cluster())
     except ConfigurationError as error:
