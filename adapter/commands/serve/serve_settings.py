@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import socket
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
 
 from adapter.commands.program import PROGRAM
 from adapter.commands.rule_files import load_each
@@ -30,27 +31,17 @@ from adapter.metrics.readings.readings_settings import ReadingSettings
 
 if TYPE_CHECKING:
     import ssl
+    from collections.abc import Callable
     from pathlib import Path
 
     from adapter.foundation.service.flags.table import FlagValues
     from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
     from adapter.metrics.identity.caller_authorities import CallerCAs
 
+RenewCertificate: TypeAlias = "Callable[[], ServingCertificate]"
+
 METRICS_PREFIX = "tidewatch_adapter"
 SHORTEST_REFRESH_SECONDS = 1.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SelfMade:
-    """Settings for renewing a self-signed serving certificate."""
-
-    folder: Path
-    names: tuple[str, ...]
-    hostname: str
-
-    def renew(self) -> ServingCertificate:
-        """Return the certificate; make a new one if it is missing or expires soon. Raises IdentitySettingsError."""
-        return made_certificate(self.folder, self.names, hostname=self.hostname)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +56,8 @@ class ServeSettings:
     """The settings for MetricRule objects; None if they are not served."""
     identity: ServeIdentity
     certificate: ServingCertificate
-    self_made: SelfMade | None
+    renew_self_made: RenewCertificate | None
+    """Returns the self-signed certificate, a new one if it is missing or expires soon; None if another is served."""
     kept: KeptCertificate | None
     """The settings for keeping the certificate in a Secret; None if it is not kept there."""
     empty_is_error: bool
@@ -85,7 +77,7 @@ def serve_settings(values: FlagValues) -> ServeSettings:
     try:
         load_each(read_each(values.paths("config")))
         kept = kept_certificate(values)
-        self_made = None if kept else _self_made(values)
+        renew_self_made = None if kept else _self_made(values)
         identity = identity_of_flags(values, os.environ)
         prometheus = prometheus_settings(values)
         tls = tls_choice(values)
@@ -96,7 +88,7 @@ def serve_settings(values: FlagValues) -> ServeSettings:
             limit=asking_limit(values),
         )
         rule_objects = rule_object_settings(values, objects)
-        certificate = _certificate(values, kept, self_made)
+        certificate = _certificate(values, kept, renew_self_made)
         return ServeSettings(
             configuration=values.paths("config"),
             prometheus=prometheus,
@@ -105,7 +97,7 @@ def serve_settings(values: FlagValues) -> ServeSettings:
             rule_objects=rule_objects,
             identity=identity,
             certificate=certificate,
-            self_made=self_made,
+            renew_self_made=renew_self_made,
             kept=kept,
             empty_is_error=values.text("on-no-data") == "error",
             compatibility=PROMETHEUS_ADAPTER if _is_as_before(values) else OURS,
@@ -174,7 +166,7 @@ def _folder(path: Path | None) -> Path | None:
     return path
 
 
-def _self_made(values: FlagValues) -> SelfMade | None:
+def _self_made(values: FlagValues) -> RenewCertificate | None:
     """Return the settings of a self-signed certificate; None if flags name the files of a certificate."""
     given = values.path("tls-cert-file"), values.path("tls-private-key-file")
     if all(given):
@@ -187,13 +179,15 @@ def _self_made(values: FlagValues) -> SelfMade | None:
             "--cert-dir is empty: name a writable folder, or set --tls-cert-file and --tls-private-key-file"
         )
     names = () if host in {"", "0.0.0.0", "::"} else (host,)  # noqa: S104 - compared, not bound
-    return SelfMade(folder=folder, names=names, hostname=socket.gethostname())
+    return partial(made_certificate, folder, names, hostname=socket.gethostname())
 
 
-def _certificate(values: FlagValues, kept: KeptCertificate | None, self_made: SelfMade | None) -> ServingCertificate:
+def _certificate(
+    values: FlagValues, kept: KeptCertificate | None, renew_self_made: RenewCertificate | None
+) -> ServingCertificate:
     if kept is not None:
         return first_certificate(kept)
-    return self_made.renew() if self_made else _certificate_of_flags(values)
+    return renew_self_made() if renew_self_made else _certificate_of_flags(values)
 
 
 def _certificate_of_flags(values: FlagValues) -> ServingCertificate:

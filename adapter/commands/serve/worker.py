@@ -181,9 +181,9 @@ def _start_tasks(
     )
     if settings.kept:
         keep_certificate(settings.kept, context)
-    elif settings.self_made:
+    elif settings.renew_self_made:
         # If the certificate expires soon, it is renewed; the TLS layer notices the new modification time of the files.
-        follow_certificate(settings.self_made.renew, context, every_seconds=3600.0)
+        follow_certificate(settings.renew_self_made, context, every_seconds=3600.0)
     elif settings.server.tls:
         follow_given_certificate(settings.server.tls, context)
 
