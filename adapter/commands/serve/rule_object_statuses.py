@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from adapter.foundation.time.pace import Pace
     from adapter.metrics.readings.catalogue.catalogue import Catalogue
     from adapter.metrics.readings.readings import Readings
-    from adapter.metrics.rulebook.objects.rule_object import ObjectContent
 
 _log = logging.getLogger(__name__)
 
@@ -142,7 +141,7 @@ class RuleObjectStatuses:
     def _settle(self, known: KnownObject, *, may_write: bool) -> float:
         """Write the status of an object if it is due; return the seconds until the next check, or infinity."""
         content, now = known.found.content, self._clock()
-        stored = self._store.value((content.namespace, content.name))
+        stored = self._store.value(content.key)
         if stored is None or stored.status.uid != content.uid:
             return math.inf
         seen = stored.status
@@ -175,14 +174,12 @@ class RuleObjectStatuses:
             self._refused[identity.key] = self._clock() + _RETRY_SECONDS
         return True
 
-    def _write(
-        self, content: ObjectContent | ObjectIdentity, status: Mapping[str, Any], resource_version: str = ""
-    ) -> bool:
+    def _write(self, identity: ObjectIdentity, status: Mapping[str, Any], resource_version: str = "") -> bool:
         """Write a status; return whether the write need not be retried."""
-        path = f"{collection_path(content.namespace)}/{content.name}/status"
-        shown = named(content.namespace, content.name)
+        path = f"{collection_path(identity.namespace)}/{identity.name}/status"
+        shown = named(identity.namespace, identity.name)
         try:
-            self._client.apply(path, apply_document(content, status, resource_version), FIELD_MANAGER)
+            self._client.apply(path, apply_document(identity, status, resource_version), FIELD_MANAGER)
         except (NotFoundError, ConflictError):
             # The object is gone or has changed, or another object has its name now; the watch brings this change.
             return True

@@ -74,7 +74,7 @@ def namespace_objects(states: Sequence[ObjectState], settings: ReadingSettings, 
     known: list[tuple[KnownObject, tuple[Metric, ...]]] = []
     owners: dict[tuple[str, bool], str] = {}
     series = 0
-    for number, state in enumerate(sorted(states, key=lambda each: each.found.age_order)):
+    for number, state in enumerate(sorted(states, key=lambda each: each.found.content.age)):
         metrics = tuple(_metrics(state))
         refusal = _over_quota(state, number, series, metrics, settings)
         found = KnownObject(state.found, refusal, series=state.series, failed=_has_failed(state))
@@ -105,7 +105,7 @@ def states_of_objects(
 
 def oldest(objects: Iterable[RuleObject], settings: ReadingSettings) -> frozenset[str]:
     """Return the names of those objects of a namespace that may be served: the oldest ones, if there are too many."""
-    by_age = sorted(objects, key=lambda found: found.age_order)
+    by_age = sorted(objects, key=lambda found: found.content.age)
     return frozenset(found.content.name for found in by_age[: settings.max_rule_objects_per_namespace])
 
 

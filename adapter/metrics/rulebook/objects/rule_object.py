@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from adapter.foundation.cluster.stores.oldest_objects import ObjectIdentity
 from adapter.foundation.documents.load import shortened
 from adapter.foundation.documents.plain_content import TooDeepError, node_of
 from adapter.foundation.documents.tree import Document, MappingEntry, MappingNode, Node, ScalarNode, SequenceNode
@@ -28,15 +29,9 @@ _LIST_OF: Final = {api: key for key, api in RULE_LISTS.items()}
 
 
 @dataclass(frozen=True, slots=True)
-class ObjectContent:
+class ObjectContent(ObjectIdentity):
     """The part of a MetricRule object that is read from the API server."""
 
-    namespace: str
-    name: str
-    uid: str
-    generation: int
-    created: str
-    """Time of its creation, RFC 3339 in UTC."""
     spec: object
 
     @property
@@ -54,11 +49,6 @@ class RuleObject:
     """The confined rule; None if it is refused."""
     findings: tuple[Finding, ...]
     """The findings of `check` about it, errors first."""
-
-    @property
-    def age_order(self) -> tuple[str, str]:
-        """A key that sorts the objects of a namespace by age, the oldest first."""
-        return self.content.created, self.content.name
 
     @property
     def waits_for_a_kind(self) -> bool:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from adapter.foundation.cluster.stores.oldest_objects import ObjectIdentity
-    from adapter.metrics.rulebook.objects.rule_object import ObjectContent
 
 READY: Final = "Ready"
 REFUSED: Final = "Refused"
@@ -82,15 +81,13 @@ def says_too_many(status: Mapping[str, Any], generation: int) -> bool:
     return is_current and (refused.get("status"), refused.get("reason")) == ("True", Reason.TOO_MANY_RULES)
 
 
-def apply_document(
-    content: ObjectContent | ObjectIdentity, status: Mapping[str, Any], resource_version: str = ""
-) -> dict[str, Any]:
+def apply_document(identity: ObjectIdentity, status: Mapping[str, Any], resource_version: str = "") -> dict[str, Any]:
     """Return the document that applies (server-side) a status to exactly this object, and to no other of its name.
 
     With a `resource_version`, the API server refuses it with 409 if the object has changed since: another replica may
     have written the same finding with a time of its own.
     """
-    metadata = {"namespace": content.namespace, "name": content.name, "uid": content.uid}
+    metadata = {"namespace": identity.namespace, "name": identity.name, "uid": identity.uid}
     return {
         "apiVersion": f"{GROUP}/{VERSION}",
         "kind": METRIC_RULE,
