@@ -181,9 +181,7 @@ class NodeRemovals:
         obstacle = self.stopped(mark) or obstacle_to(pods, self.rules(mark))
         left = pods_to_evict(pods)
         waited = now - mark.since
-        is_ready = (
-            not left and waited >= SETTLE_SECONDS and not self._delays.is_delayed(node, self.clock.monotonic())
-        )
+        is_ready = not left and waited >= SETTLE_SECONDS and not self._delays.is_delayed(node, self.clock.monotonic())
         self._whole.note(name, is_drained=is_ready and not obstacle)
         obstacle = obstacle or self._whole.obstacle(mark, now)
         if obstacle:
