@@ -135,13 +135,14 @@ def test_no_cache_of_tenant_values_is_bounded_by_number_of_entries() -> None:
         for path in sorted((CHECKOUT / folder).rglob("*.py"))
         if re.search(r"\blru_cache\b|^@cache\b", path.read_text(), re.MULTILINE)
     ]
-    # Fields of each class, the decoder of each form, the keys of each kind of entry, one object for the process, and
-    # of GPU pods four workloads of at most 128 kinds, with the worth of at most a hundred shares.
+    # Fields of each class, the decoder of each form and whether it has a kind, the keys of each kind of entry, one
+    # object for the process, and of GPU pods four workloads of at most 128 kinds, with the worth of a hundred shares.
     assert found == [
         "adapter/nodes/scores/gpus/gpu_fragmentation.py",
         "adapter/nodes/scores/gpus/gpu_value.py",
         "adapter/foundation/objects/bounded_cache.py",
         "adapter/foundation/objects/decoders.py",
+        "adapter/foundation/objects/metadata.py",
         "recommender/configuration/entry.py",
         "recommender/kinds/predictive/models/boosting.py",
     ]

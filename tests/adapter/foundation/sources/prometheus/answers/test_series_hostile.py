@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -164,6 +165,9 @@ def test_the_connection_is_reused_after_a_refusal() -> None:
         peer.answer(refusal, "400 Bad Request")
         peer.read()
         peer.answer(WHOLE)
+        # After the list, the server is asked for its time.
+        peer.read()
+        peer.answer(b'{"status":"success","data":{"resultType":"scalar","result":[%d,"%d"]}}' % ((time.time(),) * 2))
 
     with raw_server(script) as server, PrometheusClient(PrometheusSettings(server.url)) as client:
         with pytest.raises(QueryRefusedError, match="no matcher"):
