@@ -109,9 +109,7 @@ def _advice(
     gone = Counter(one.group.name for removal in going for one in removal.unit)
     replacer = Replacer(snapshot, found.destinations, groups, prices, gone)
     disruptions = RemainingDisruptions(situation.budgets)
-    for removal in going:
-        for one in removal.unit:
-            disruptions.take(one.plan.own)
+    disruptions.take(pod for removal in going for one in removal.unit for pod in one.plan.own)
     return advice(nodes, replacer, disruptions)
 
 
@@ -151,9 +149,7 @@ def _confirm_removals(
     if not any(_is_due(one, waiting) for one in removed[first:]):
         return _ConfirmedRemovals(waiting, final_nodes(moves))
     disruptions = RemainingDisruptions(situation.budgets)
-    for one in removed[:first]:
-        for candidate in one.unit:
-            disruptions.take(candidate.plan.own)
+    disruptions.take(pod for one in removed[:first] for candidate in one.unit for pod in candidate.plan.own)
     simulator = new_simulator(snapshot, found.destinations, disruptions)
     by_node = dict(waiting.by_node)
     for one in removed[first:]:
