@@ -125,8 +125,7 @@ def _nearest_refusal(every: PackingDemand, shape: PodShape, groups: Sequence[Nod
     for number, group in enumerate(groups):
         assert group.template is not None, "candidates are made with one"
         info = add_new_node(every.snapshot, group.template, f"judged-{number}")
-        for refusal in judge.refusals(info):
-            reasons[f"{refusal.reason}{f' ({refusal.detail})' if refusal.detail else ''}"] += 1
+        reasons.update(map(str, judge.refusals(info)))
     every.snapshot.revert(mark)
     return ", ".join(f"{reason} on {count_of(number, 'shape')}" for reason, number in reasons.most_common(3))
 

@@ -11,7 +11,7 @@ from recommender.kinds.cluster_size.model.resources import amounts_of
 from recommender.kinds.cluster_size.model.size_settings import MEMORY
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 
     from recommender.kinds.cluster_size.model.groups import NodeTemplate
 
@@ -77,11 +77,11 @@ def difference(
 
 
 def similar_groups(
-    chosen: str, alike: Sequence[str], schedulable: Mapping[str, frozenset[int]], *, balance: bool
+    chosen: str, alike: Sequence[str], schedulable: Mapping[str, frozenset[Hashable]], *, balance: bool
 ) -> tuple[str, ...]:
     """Return the groups similar to the chosen one that can hold every pod group that the chosen one can hold.
 
-    `schedulable` has, by node group, the identities of the pod groups that it can hold. The result is empty if
+    `schedulable` has, by node group, the pod groups that it can hold. The result is empty if
     balancing is off, or if the chosen group can hold nothing.
     """
     wanted = schedulable.get(chosen)

@@ -102,7 +102,7 @@ class _Packing:
         self._existing_count = len(snapshot.nodes)
         self._roomy: list[NodeInfo] | None = None
         """Existing nodes that have resources for the smallest pod; None until they are needed."""
-        self._progress: dict[int, _ShapeProgress] = {}
+        self._progress: dict[PodShape, _ShapeProgress] = {}
         self._placed: list[ClusterPod] = []
         self._on_node: dict[str, list[ClusterPod]] = {}
         """Placed pods by node; nodes without any are absent."""
@@ -138,13 +138,12 @@ class _Packing:
         )
 
     def _progress_of(self, shape: PodShape) -> _ShapeProgress:
-        # A shape is one object as long as its snapshot lives.
-        known = self._progress.get(id(shape))
+        known = self._progress.get(shape)
         if known is None:
             judge = PodFilter(self._snapshot, shape)
             over_hosts = any(each.topology_key == HOSTNAME_LABEL for each in shape.scheduling.spread)
             known = _ShapeProgress(shape, judge, not is_passing(shape), over_hosts, Candidates(judge))
-            self._progress[id(shape)] = known
+            self._progress[shape] = known
         return known
 
     def _fill_opened(self, progress: _ShapeProgress, pods: Sequence[ClusterPod]) -> int:

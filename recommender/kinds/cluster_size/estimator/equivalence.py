@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from adapter.foundation.cluster.values.state import ClusterPod
+    from recommender.kinds.cluster_size.predicates.pod_shapes import PodShape
     from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
 
 MAX_GROUPS_PER_CONTROLLER: Final = 10
@@ -25,15 +26,15 @@ def pod_groups(pods: Iterable[ClusterPod], snapshot: Snapshot) -> tuple[PodGroup
     groups of its controller: pods that all differ would otherwise be compared with each other again and again.
     """
     gathered: list[list[ClusterPod]] = []
-    known: dict[tuple[str, int], list[ClusterPod]] = {}
+    known: dict[tuple[str, PodShape], list[ClusterPod]] = {}
     groups_of: Counter[str] = Counter()
     for pod in pods:
         if pod.controller is None or is_daemon_set_pod(pod):
             gathered.append([pod])
             continue
         controller = pod.controller.uid
-        # Equal labels and an equal spec are one shape, which a snapshot keeps as long as it lives.
-        key = controller, id(snapshot.shape(pod))
+        # Equal labels and an equal spec are one shape.
+        key = controller, snapshot.shape(pod)
         alike = known.get(key)
         if alike is not None:
             alike.append(pod)

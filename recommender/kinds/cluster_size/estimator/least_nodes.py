@@ -57,24 +57,20 @@ def packing_demands(
 
     The snapshot is unchanged afterwards.
     """
-    counts: Counter[int] = Counter()
-    shapes: dict[int, PodShape] = {}
+    counts: Counter[PodShape] = Counter()
     for group in groups:
-        shapes[id(group.shape)] = group.shape
-        counts[id(group.shape)] += len(group.pods)
+        counts[group.shape] += len(group.pods)
     mark = snapshot.checkpoint()
     try:
         names = free_names(snapshot, "bound")
         infos = [add_new_node(snapshot, template, next(names)) for template in templates]
         free = [_free(info) for info in infos]
         demands = []
-        for key, shape in shapes.items():
+        for shape, count in counts.items():
             judge = PodFilter(snapshot, shape)
             requests = {**shape.requests, POD_COUNT: 1}
             found = (_room(judge, shape, info, _whole(requests, free[place])) for place, info in enumerate(infos))
-            demands.append(
-                ShapeDemand(counts[key], requests, {place: room for place, room in enumerate(found) if room})
-            )
+            demands.append(ShapeDemand(count, requests, {place: room for place, room in enumerate(found) if room}))
         return demands, free
     finally:
         snapshot.revert(mark)

@@ -53,6 +53,10 @@ class Refusal:
     needs_other_node: bool = True
     """Whether no eviction of pods could help (`UnschedulableAndUnresolvable`)."""
 
+    def __str__(self) -> str:
+        """Return the reason and its exact cause."""
+        return f"{self.reason} ({self.detail})" if self.detail else self.reason
+
 
 _Identity: TypeAlias = tuple[str, int, int, int, int]
 _Labels: TypeAlias = tuple[tuple[str, str], ...]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from adapter.foundation.objects.grouping import grouped
 from adapter.foundation.reports.counts import count_of
 from recommender.kinds.cluster_size.estimator.equivalence import pod_groups
 from recommender.kinds.cluster_size.estimator.least_nodes import lower_bound, lower_cost_bound
@@ -32,7 +33,7 @@ from recommender.kinds.cluster_size.scale_up.snapshot_preparation import (
     left_out_groups,
     sizing_state,
 )
-from recommender.kinds.cluster_size.scale_up.template_fit import Exemplars, refusal_text
+from recommender.kinds.cluster_size.scale_up.template_fit import Exemplars
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -113,14 +114,14 @@ def _holdable(
     pods: Sequence[ClusterPod], state: SizingState, snapshot: Snapshot, exemplars: Exemplars
 ) -> list[ClusterPod]:
     """Return the pods that a node of some group could hold. No number of new nodes would help the others."""
-    shapes = {id(shape): shape for shape in map(snapshot.shape, pods)}
+    shapes = dict.fromkeys(map(snapshot.shape, pods))
     held = {
-        key
+        shape
         for group in (state.groups.values() if shapes else ())
-        for key, refusals in exemplars.refusals(group, shapes.values()).items()
+        for shape, refusals in exemplars.refusals(group, shapes).items()
         if not refusals
     }
-    return [pod for pod in pods if id(snapshot.shape(pod)) in held]
+    return [pod for pod in pods if snapshot.shape(pod) in held]
 
 
 def _enforce_min_sizes(state: SizingState, snapshot: Snapshot) -> None:
@@ -200,30 +201,27 @@ def _left_pending(
 
     `left_out` has the reason for each group that is left out.
     """
-    shapes = {id(group.shape): group.shape for group in groups}
-    pods: dict[int, list[ClusterPod]] = {key: [] for key in shapes}
-    for alike in groups:
-        pods[id(alike.shape)] += alike.pods
+    pods = grouped((group.shape, pod) for group in groups for pod in group.pods)
     found: list[UnschedulablePods] = []
     limits: dict[str, None] = {}
     sought: list[PodShape] = []
-    for key, shape in shapes.items():
+    for shape, alike in pods.items():
         never = placer.filter_of(shape).problem
         if never is None:
             sought.append(shape)
         else:
-            found.append(UnschedulablePods(pod_names(pods[key]), {}, refusal_text((never,))))
+            found.append(UnschedulablePods(pod_names(alike), {}, str(never)))
     refusals = {name: exemplars.refusals(group, sought) for name, group in state.groups.items()}
     obstacles = {name: state.obstacle(group) or _ROUNDS for name, group in state.groups.items()}
     missing = MissingRequirements(state.groups, snapshot)
     for shape in sought:
-        refused = {name: each[id(shape)] for name, each in refusals.items() if each[id(shape)]}
+        refused = {name: each[shape] for name, each in refusals.items() if each[shape]}
         small = {name: obstacle for name, obstacle in obstacles.items() if name not in refused}
         limits |= dict.fromkeys(obstacle.step for obstacle in small.values() if obstacle.step)
         reasons = {name: obstacle.reason for name, obstacle in small.items()}
-        all_reasons = {**left_out, **{name: refusal_text(each) for name, each in refused.items()}, **reasons}
+        all_reasons = {**left_out, **{name: ", ".join(map(str, each)) for name, each in refused.items()}, **reasons}
         sentence = missing.sentence(shape, refused, reasons)
-        names = pod_names(pods[id(shape)])
+        names = pod_names(pods[shape])
         found.append(UnschedulablePods(names, dict(sorted(all_reasons.items())), missing=sentence))
     return _LeftPending(tuple(found), tuple(limits))
 

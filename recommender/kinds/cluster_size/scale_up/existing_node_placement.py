@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from adapter.foundation.objects.grouping import grouped
 from adapter.foundation.objects.pod_requests import CPU, MEMORY
 from recommender.kinds.cluster_size.estimator.binpacking import is_passing
 from recommender.kinds.cluster_size.predicates.filters import PodFilter
@@ -62,16 +63,15 @@ class Placer:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
-        self._filters: dict[int, PodFilter] = {}
-        self._turns: dict[int, NodeTurns] = {}
+        self._filters: dict[PodShape, PodFilter] = {}
+        self._turns: dict[PodShape, NodeTurns] = {}
         """The nodes that may take a pod, by shape that depends on other pods."""
 
     def filter_of(self, shape: PodShape) -> PodFilter:
         """Return the filter of a shape."""
-        # A shape is one object as long as its snapshot lives.
-        found = self._filters.get(id(shape))
+        found = self._filters.get(shape)
         if found is None:
-            found = self._filters[id(shape)] = PodFilter(self._snapshot, shape)
+            found = self._filters[shape] = PodFilter(self._snapshot, shape)
         return found
 
     def place_all(
@@ -82,15 +82,13 @@ class Placer:
         Pods that are alike are placed one after the other. `changed` are the nodes that were added since these pods
         were refused, if they were; others can only have become fuller since then.
         """
-        batches: dict[int, tuple[PodShape, list[ClusterPod]]] = {}
-        for pod in sorted(pods, key=lambda pod: -pod.priority):
-            shape = self._snapshot.shape(pod)
-            batches.setdefault(id(shape), (shape, []))[1].append(pod)
+        by_priority = sorted(pods, key=lambda pod: -pod.priority)
+        batches = grouped((self._snapshot.shape(pod), pod) for pod in by_priority)
         roomy = RoomyNodes(nodes if changed is None else changed)
         left: list[ClusterPod] = []
         refused: list[_Refused] = []
         placed = 0
-        for shape, batch in batches.values():
+        for shape, batch in batches.items():
             judge = self.filter_of(shape)
             if judge.problem is not None:
                 left += batch
@@ -154,9 +152,9 @@ class Placer:
         The first call for a shape returns all such nodes. Later calls return those of the previous call and those that
         have changed since. `roomy` has only the changed nodes, except if `is_first`: then it has all.
         """
-        known = None if is_first else self._turns.get(id(shape))
+        known = None if is_first else self._turns.get(shape)
         if known is None:
-            known = self._turns[id(shape)] = NodeTurns(self._snapshot, self.filter_of(shape), shape)
+            known = self._turns[shape] = NodeTurns(self._snapshot, self.filter_of(shape), shape)
             known.add(roomy.of(shape) if is_first else nodes)
         else:
             known.add(roomy.of(shape))

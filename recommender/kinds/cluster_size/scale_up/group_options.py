@@ -29,10 +29,8 @@ _Signature: TypeAlias = tuple[frozenset[tuple[str, int]], frozenset[tuple[str, i
 
 @dataclass(frozen=True, slots=True)
 class _Estimated:
-    """An estimate of pods that depend on no other pods, and its inputs."""
+    """An estimate of pods that depend on no other pods, and its limit."""
 
-    groups: tuple[PodGroup, ...]
-    """The groups are kept alive so that no other group can get the identity of one of them."""
     max_nodes: int
     result: Estimate
 
@@ -51,7 +49,7 @@ class Options:
         self._snapshot = snapshot
         self._placer = placer
         self._exemplars = exemplars
-        self._estimated: dict[tuple[_Signature, tuple[int, ...]], _Estimated] = {}
+        self._estimated: dict[tuple[_Signature, tuple[PodGroup, ...]], _Estimated] = {}
         self._signatures: dict[str, _Signature] = {}
         self._differences: dict[tuple[str, str], str] = {}
 
@@ -64,12 +62,12 @@ class Options:
         for name, group in state.groups.items():
             if state.obstacle(group) is None:
                 refusals = self._exemplars.refusals(group, (each.shape for each in pods))
-                schedulable[name] = tuple(each for each in pods if not refusals[id(each.shape)])
-        identities = {name: frozenset(map(id, each)) for name, each in schedulable.items()}
+                schedulable[name] = tuple(each for each in pods if not refusals[each.shape])
+        held = {name: frozenset(each) for name, each in schedulable.items()}
         found: list[ExpansionOption] = []
         for name, its_pods in schedulable.items():
             if its_pods:
-                similar = self._similar(state, state.groups[name], identities)
+                similar = self._similar(state, state.groups[name], held)
                 option = self._option(state, state.groups[name], its_pods, similar)
                 if option.estimate.pods:
                     found.append(option)
@@ -92,13 +90,13 @@ class Options:
     def _estimate(self, group: NodeGroup, pods: tuple[PodGroup, ...], max_nodes: int) -> Estimate:
         """Return the estimate; equal nodes share an estimate if no pod depends on another."""
         assert group.template is not None, "groups without a template are left out"
-        key = self._signature(group.name, group.template), tuple(map(id, pods))
+        key = self._signature(group.name, group.template), pods
         known = self._estimated.get(key)
         if known is not None and known.answers(max_nodes):
             return known.result
         result = estimate(self._snapshot, pods, group.template, name_prefix=f"{group.name}-new", max_nodes=max_nodes)
         if all(self._placer.filter_of(each.shape).is_independent for each in pods):
-            self._estimated[key] = _Estimated(pods, max_nodes, result)
+            self._estimated[key] = _Estimated(max_nodes, result)
         return result
 
     def _signature(self, name: str, template: NodeTemplate) -> _Signature:
@@ -112,7 +110,7 @@ class Options:
         return known
 
     def _similar(
-        self, state: SizingState, group: NodeGroup, schedulable: Mapping[str, frozenset[int]]
+        self, state: SizingState, group: NodeGroup, schedulable: Mapping[str, frozenset[PodGroup]]
     ) -> tuple[str, ...]:
         settings = self._settings
         if not settings.balance_similar_node_groups or group.options.zero_or_max:

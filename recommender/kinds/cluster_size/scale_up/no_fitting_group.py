@@ -153,8 +153,7 @@ def _lacks(
     found = tuple(_unmet(shape, offer))
     if refusals and (not found or refusals[0].plugin not in _JUDGED or of_volumes):
         first = of_volumes[0] if of_volumes and refusals[0].plugin in _JUDGED else refusals[0]
-        words = f"{first.reason} ({first.detail})" if first.detail else first.reason
-        return (*found, Lack(words, is_refusal=True))
+        return (*found, Lack(str(first), is_refusal=True))
     return found
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from adapter.foundation.objects.grouping import grouped
 from recommender.kinds.cluster_size.model.fair_shares import beyond_shares
 
 if TYPE_CHECKING:
@@ -43,15 +44,12 @@ def within_bound(pods: Iterable[ClusterPod], snapshot: Snapshot) -> tuple[list[C
     it.
     """
     order = list(pods)
-    shapes = {id(shape): shape for shape in map(snapshot.shape, order)}
-    if sum(map(cost_of, shapes.values())) <= MOST_RELATED_SHAPES:  # the smaller limit, within which most clusters are
+    shapes = dict.fromkeys(map(snapshot.shape, order))
+    if sum(map(cost_of, shapes)) <= MOST_RELATED_SHAPES:  # the smaller limit, within which most clusters are
         return order, []
-    alike: dict[int, _Alike] = {}
-    for pod in sorted(order, key=lambda pod: -pod.priority):
-        shape = snapshot.shape(pod)
-        alike.setdefault(id(shape), (shape, []))[1].append(pod)
-    plain = [one for one in alike.values() if not _is_related(one[0])]
-    related = [one for one in alike.values() if _is_related(one[0])]
+    alike = grouped((snapshot.shape(pod), pod) for pod in sorted(order, key=lambda pod: -pod.priority))
+    plain = [one for one in alike.items() if not _is_related(one[0])]
+    related = [one for one in alike.items() if _is_related(one[0])]
     most = min(MOST_SHAPES, max(_LEAST_SHAPES, _MOST_QUESTIONS // max(1, len(snapshot.nodes))))
     beyond = {id(pod) for pod in (*_beyond(plain, most), *_beyond(related, MOST_RELATED_SHAPES))}
     return [pod for pod in order if id(pod) not in beyond], [pod for pod in order if id(pod) in beyond]

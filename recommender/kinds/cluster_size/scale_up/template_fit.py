@@ -21,31 +21,26 @@ class Exemplars:
     def __init__(self, snapshot: Snapshot, placer: Placer) -> None:
         self._snapshot = snapshot
         self._placer = placer
-        self._known: dict[tuple[str, int], tuple[Refusal, ...]] = {}
+        self._known: dict[tuple[str, PodShape], tuple[Refusal, ...]] = {}
 
-    def refusals(self, group: NodeGroup, shapes: Iterable[PodShape]) -> dict[int, tuple[Refusal, ...]]:
-        """Return, by identity of the shape, why an empty new node refuses its pods; it can take all other shapes.
+    def refusals(self, group: NodeGroup, shapes: Iterable[PodShape]) -> dict[PodShape, tuple[Refusal, ...]]:
+        """Return, by shape, why an empty new node refuses its pods; it can take all other shapes.
 
         The group must have a template.
         """
-        distinct = {id(shape): shape for shape in shapes}
-        unknown = [shape for key, shape in distinct.items() if (group.name, key) not in self._known]
+        distinct = dict.fromkeys(shapes)
+        unknown = [shape for shape in distinct if (group.name, shape) not in self._known]
         asked = self._refusals_of(group, unknown) if unknown else {}
-        return {key: asked[key] if key in asked else self._known[group.name, key] for key in distinct}
+        return {shape: asked[shape] if shape in asked else self._known[group.name, shape] for shape in distinct}
 
-    def _refusals_of(self, group: NodeGroup, shapes: list[PodShape]) -> dict[int, tuple[Refusal, ...]]:
-        found: dict[int, tuple[Refusal, ...]] = {}
+    def _refusals_of(self, group: NodeGroup, shapes: list[PodShape]) -> dict[PodShape, tuple[Refusal, ...]]:
+        found: dict[PodShape, tuple[Refusal, ...]] = {}
         mark = self._snapshot.checkpoint()
         (info,) = add_new_nodes(self._snapshot, group, 1)
         for shape in shapes:
             judge = self._placer.filter_of(shape)
-            found[id(shape)] = refusals = judge.refusals(info)
+            found[shape] = refusals = judge.refusals(info)
             if judge.is_independent:
-                self._known[group.name, id(shape)] = refusals
+                self._known[group.name, shape] = refusals
         self._snapshot.revert(mark)
         return found
-
-
-def refusal_text(refusals: Iterable[Refusal]) -> str:
-    """Return refusals as one text, in the words of the scheduler."""
-    return ", ".join(f"{each.reason} ({each.detail})" if each.detail else each.reason for each in refusals)
