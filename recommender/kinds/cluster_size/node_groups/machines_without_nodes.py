@@ -6,7 +6,7 @@ alike would look like a machine without a node, so every doubt is stated with th
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from adapter.foundation.cluster.values.constraints import HOSTNAME_LABEL
@@ -19,18 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from adapter.foundation.cluster.values.state import ClusterNode
+    from recommender.kinds.cluster_size.model.groups import NodeGroup
     from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginGroup, PluginReading
-
-
-@dataclass(frozen=True, slots=True)
-class Unregistered:
-    """The machines of one group that no Node stands for."""
-
-    machines: tuple[UnregisteredMachine, ...] = ()
-    joined: int = 0
-    """How many other machines the group has, without those that are being deleted."""
-    doubt: str = ""
-    """Why some of them may be nodes all the same; empty if none of them is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,23 +66,25 @@ class MachineComparison:
     last_parts: frozenset[str] = frozenset()
     """The last parts of the ids of those nodes that are no machine of the provider."""
 
-    def of_group(self, group: PluginGroup, members: Sequence[ClusterNode], kept: str) -> Unregistered:
-        """Return the machines of a group without a node.
+    def with_machines(
+        self, group: NodeGroup, stated: PluginGroup, members: Sequence[ClusterNode], kept: str
+    ) -> NodeGroup:
+        """Return a group with its machines that are no node, as its plugin states them.
 
         `members` are the nodes of the group, and `kept` is why the answer about the group is an earlier one; empty if
         it is a present one.
         """
         machines = tuple(
             UnregisteredMachine(one.provider_id, trimmed(one.error) if one.state is InstanceState.CREATING else "")
-            for one in group.instances
+            for one in stated.instances
             if one.state is not InstanceState.DELETING
             and one.provider_id not in self.known
             and not self.spellings.has(one.provider_id)
             and _last(one.provider_id.casefold()) not in self.last_parts
         )
-        staying = sum(one.state is not InstanceState.DELETING for one in group.instances)
-        doubt = self._doubt(group, members, kept) if machines else ""
-        return Unregistered(machines, staying - len(machines), doubt)
+        staying = sum(one.state is not InstanceState.DELETING for one in stated.instances)
+        doubt = self._doubt(stated, members, kept) if machines else ""
+        return replace(group, unregistered=machines, joined=staying - len(machines), unregistered_doubt=doubt)
 
     def _doubt(self, group: PluginGroup, members: Sequence[ClusterNode], kept: str) -> str:
         if kept or group.age_seconds > 0:

@@ -18,6 +18,8 @@ from recommender.kinds.cluster_size.node_groups.protocol import InstanceState
 from recommender.kinds.cluster_size.node_groups.templates import stated_node
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from adapter.foundation.cluster.values.state import ClusterNode
     from recommender.kinds.cluster_size.model.groups import ProviderReference
     from recommender.kinds.cluster_size.node_groups.discovery_facts import DiscoveryFacts
@@ -83,12 +85,12 @@ def _group(
     reading: PluginReading,
     compared: MachineComparison,
 ) -> NodeGroup:
+    nodes = [world.nodes[name] for name in members]
     stated = None if one.template is None else _template_node(one.name, one.template)
     template = world.template(one.name, members, stated, f"template of {reading.shown}")
     going = {each.provider_id for each in one.instances if each.state is InstanceState.DELETING}
     kept = reading.kept_because or reading.kept.get(one.name, "")
-    unregistered = compared.of_group(one, [world.nodes[name] for name in members], kept)
-    return NodeGroup(
+    group = NodeGroup(
         name=one.name,
         min_size=one.min_size,
         max_size=one.max_size,
@@ -98,27 +100,21 @@ def _group(
         price=one.price,
         options=one.options,
         gpu_label=one.gpu_label,
-        failures=_failures(one, members, world),
-        unregistered=unregistered.machines,
-        joined=unregistered.joined,
-        unregistered_doubt=unregistered.doubt,
-        deleting=tuple(name for name in members if _is_going(world.nodes[name], going)),
+        failures=_failures(one, nodes),
+        deleting=tuple(node.name for node in nodes if is_leaving(node) or node.provider_id in going),
         problem=one.problem or ("" if template else NO_TEMPLATE),
     )
+    return compared.with_machines(group, one, nodes, kept)
 
 
-def _failures(one: PluginGroup, members: tuple[str, ...], world: DiscoveryFacts) -> tuple[str, ...]:
+def _failures(one: PluginGroup, nodes: Iterable[ClusterNode]) -> tuple[str, ...]:
     """Return why machines cannot be made, without those that are nodes all the same."""
-    known = {world.nodes[name].provider_id for name in members}
+    known = {node.provider_id for node in nodes}
     return tuple(
         trimmed(each.error)
         for each in one.instances
         if each.error and each.state is InstanceState.CREATING and each.provider_id not in known
     )
-
-
-def _is_going(node: ClusterNode, going: set[str]) -> bool:
-    return is_leaving(node) or node.provider_id in going
 
 
 def _template_node(group: str, node: ClusterNode) -> ClusterNode:
