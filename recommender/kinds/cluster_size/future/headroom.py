@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.constraints import NO_CONSTRAINTS
 from adapter.foundation.cluster.values.state import ClusterPod, ControllerReference, SchedulingFacts
-from adapter.foundation.objects.pod_requests import CPU, MEMORY, PodResources, units_of
+from adapter.foundation.objects.pod_requests import CPU, MEMORY, PodResources
 from recommender.decisions.texts.times import rfc3339
+from recommender.kinds.cluster_size.model.resources import amounts_of
 from recommender.reading.recurring import latest_start_of
 
 if TYPE_CHECKING:
@@ -120,15 +121,11 @@ def placeable(pods: Iterable[ClusterPod], nodes: Iterable[ClusterNode]) -> tuple
 def largest_offers(nodes: Iterable[ClusterNode]) -> list[tuple[int, int]]:
     """Return those offers of CPU and memory that no other offer equals or exceeds in both."""
     largest: list[tuple[int, int]] = []
-    for cpu, memory in sorted({(_offered(node, CPU), _offered(node, MEMORY)) for node in nodes}, reverse=True):
+    offers = (amounts_of(node.allocatable) for node in nodes)
+    for cpu, memory in sorted({(offer.get(CPU, 0), offer.get(MEMORY, 0)) for offer in offers}, reverse=True):
         if not largest or memory > largest[-1][1]:
             largest.append((cpu, memory))
     return largest
-
-
-def _offered(node: ClusterNode, resource: str) -> int:
-    amount = node.allocatable.get(resource)
-    return 0 if amount is None else units_of(resource, amount)
 
 
 def is_placeable(requests: Mapping[str, int], offers: Sequence[tuple[int, int]]) -> bool:
