@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recommender.replay.policies import CONFIGURED, FORECASTS
-from recommender.replay.reports.verdict import LEAST_DAYS, MOST_UNKNOWN_RATIO, drawn_days, interval_of, shares_of
+from recommender.replay.reports.verdict import (
+    LEAST_DAYS,
+    MOST_UNKNOWN_RATIO,
+    drawn_days,
+    interval_of,
+    percent,
+    shares_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,8 +40,8 @@ class ForecastWorth:
 
     def __str__(self) -> str:
         """Return the comparison in one sentence."""
-        less, more = _percent(self.waits_less_ratio), _percent(self.costs_more_ratio)
-        waits, costs = (" to ".join(map(_percent, each)) for each in (self.waits_less, self.costs_more))
+        less, more = percent(self.waits_less_ratio), percent(self.costs_more_ratio)
+        waits, costs = (" to ".join(map(percent, each)) for each in (self.waits_less, self.costs_more))
         sentence = (
             f"With the forecast of pod counts, pods wait {less} less (90% interval {waits}), "
             f"and nodes cost {more} more ({costs})"
@@ -71,7 +78,3 @@ def forecast_worth(
 
 def _ratio(part: float, whole: float) -> float:
     return float(part / whole) if whole > 0 else 0.0
-
-
-def _percent(ratio: float) -> str:
-    return f"{100 * ratio:.1f}%"
