@@ -19,9 +19,9 @@ from recommender.printed.document import API_VERSION, recommendation_list
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from recommender.decisions.history_point import HistoryPoint
     from recommender.decisions.publication import Publication
     from recommender.decisions.record import Record
-    from recommender.page.history import ChartPoint
 
 _MOST_PAGES = 8
 _KEPT_SECONDS = 1.0
@@ -107,7 +107,7 @@ the page contain."""
 class PageHistory(Protocol):
     """The decisions of the last day."""
 
-    def read(self, name: str, since: float) -> Sequence[ChartPoint]:
+    def read(self, name: str, since: float) -> Sequence[HistoryPoint]:
         """Return the points of a recommendation from the given time on, the oldest first; never raises."""
         ...
 

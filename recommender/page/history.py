@@ -5,10 +5,9 @@ Everything here is arithmetic on plain data; the template prints the result.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from recommender.page.axes import (
     LARGEST_GAP_SECONDS,
@@ -22,53 +21,10 @@ from recommender.page.axes import (
 )
 from recommender.plots.limits import usual_top
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-class ChartLoad(Protocol):
-    """The load at the time of a decision, and the forecast of that decision."""
-
-    @property
-    def observed(self) -> float:
-        """The observed load."""
-        ...
-
-    @property
-    def median(self) -> float | None:
-        """The median of the forecast; None without a forecast."""
-        ...
-
-    @property
-    def upper(self) -> float | None:
-        """The quantile that the capacity is planned for; None without a forecast."""
-        ...
-
-    @property
-    def predicted_for(self) -> float | None:
-        """The time that is forecast, in seconds since the Unix epoch; None without a forecast."""
-        ...
-
-
-class ChartPoint(Protocol):
-    """One decision of the past."""
-
-    @property
-    def time(self) -> float:
-        """When the decision was made, in seconds since the Unix epoch."""
-        ...
-
-    @property
-    def replicas(self) -> int | None:
-        """The recommended replicas; None if there was no value."""
-        ...
-
-    @property
-    def current(self) -> int | None:
-        """The replicas of the target; None if they were not known."""
-        ...
-
-    @property
-    def load(self) -> ChartLoad | None:
-        """The load; None for recommendations that do not use one."""
-        ...
+    from recommender.decisions.history_point import HistoryPoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +44,7 @@ class Chart:
     """The chart in one sentence, for people who do not see it."""
 
 
-def chart_of(points: Sequence[ChartPoint], noun: str = "replicas") -> Chart | None:
+def chart_of(points: Sequence[HistoryPoint], noun: str = "replicas") -> Chart | None:
     """Return the chart of these points, which are in ascending order of time; None if there is no value to draw."""
     values = [(point.time, value) for point in points for value in (point.replicas, point.current) if value is not None]
     if not values:
@@ -109,7 +65,7 @@ def chart_of(points: Sequence[ChartPoint], noun: str = "replicas") -> Chart | No
     )
 
 
-def span_shown(points: Sequence[ChartPoint]) -> Span:
+def span_shown(points: Sequence[HistoryPoint]) -> Span:
     """Return the time that the charts of these points show; it includes the forecasts, if there are any."""
     forecasts = (point.load.predicted_for for point in points if point.load is not None)
     return span_of(points[0].time, max((time for time in forecasts if time is not None), default=0.0), points[-1].time)
@@ -138,7 +94,7 @@ def _path(values: Sequence[tuple[float, int | None]], scale: Scale) -> str:
     return "".join(parts)
 
 
-def _summary(points: Sequence[ChartPoint], noun: str, span_seconds: float) -> str:
+def _summary(points: Sequence[HistoryPoint], noun: str, span_seconds: float) -> str:
     recommended = [point.replicas for point in points if point.replicas is not None]
     period = period_text(span_seconds)
     if not recommended:

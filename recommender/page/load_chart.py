@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from recommender.page.axes import (
     LARGEST_GAP_SECONDS,
@@ -23,8 +23,11 @@ from recommender.page.axes import (
     short,
     span_of,
 )
-from recommender.page.history import ChartPoint, span_shown
+from recommender.page.history import span_shown
 from recommender.plots.limits import usual_top
+
+if TYPE_CHECKING:
+    from recommender.decisions.history_point import HistoryPoint
 
 _UNITS_A_PLACE: Final = 2.0
 """Width of the interval that is drawn as one point, in SVG's user units."""
@@ -58,7 +61,7 @@ class _Expected:
     upper: float
 
 
-def load_chart_of(points: Sequence[ChartPoint]) -> LoadChart | None:
+def load_chart_of(points: Sequence[HistoryPoint]) -> LoadChart | None:
     """Return the chart of these points, which are in ascending order of time; None if there is no load to draw."""
     observed = [
         (point.time, point.load.observed)
@@ -86,7 +89,7 @@ def load_chart_of(points: Sequence[ChartPoint]) -> LoadChart | None:
     )
 
 
-def _expected_loads(points: Iterable[ChartPoint]) -> list[_Expected]:
+def _expected_loads(points: Iterable[HistoryPoint]) -> list[_Expected]:
     """Return the forecasts sorted by the time that they predict, since a change of the horizon may mix their order."""
     found = (
         _Expected(load.predicted_for, load.median, load.upper)

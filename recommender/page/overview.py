@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from recommender.decisions.summary import WORST_FIRST
 from recommender.kinds.table import kind_named
-from recommender.page.history import Chart, ChartPoint, chart_of
+from recommender.page.history import Chart, chart_of
 from recommender.page.list_pages import ListPart, part_of
 from recommender.page.load_chart import LoadChart, load_chart_of
 from recommender.page.problem_groups import PageRow, problem_key, rows_of
@@ -18,6 +18,7 @@ from recommender.page.target_table import ShownTargets, TargetSums, shown_target
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from recommender.decisions.history_point import HistoryPoint
     from recommender.decisions.record import Record, Status
     from recommender.page.selection import Selection
 
@@ -30,7 +31,7 @@ _MOST_OPEN: Final = 10
 _MOST_CHARTED: Final = 20
 """At most this many cards have charts; the charts of other recommendations are on their own pages."""
 
-Read: TypeAlias = "Callable[[str], Sequence[ChartPoint]]"
+Read: TypeAlias = "Callable[[str], Sequence[HistoryPoint]]"
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,13 +23,14 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.service.runtime.logs import StateLog, fields
 from adapter.foundation.time.backoff import Backoff
 from adapter.foundation.time.clock import Clock
-from recommender.running.history.history_points import INSERT, SELECT, HistoryPoint, point_of, points_of, row_of
+from recommender.running.history.history_points import INSERT, SELECT, point_of, points_of, row_of
 
 if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
+    from recommender.decisions.history_point import HistoryPoint
     from recommender.decisions.record import Record
 
 

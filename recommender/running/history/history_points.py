@@ -1,11 +1,11 @@
-"""The points of the history: the state of each recommendation at one time, as a value and as a row of the table."""
+"""The points of the history, from records and as rows of the table."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.objects.integers import INT64_MAX
+from recommender.decisions.history_point import HistoryPoint, LoadPoint
 from recommender.decisions.loads.prediction import forecast_of
 from recommender.decisions.summary import by_name, summary_of
 from recommender.kinds.table import kind_named
@@ -24,36 +24,6 @@ SELECT: Final = (
     "SELECT time, replicas, status, binding, current, observed, median, upper, predicted_for"
     " FROM points WHERE name = ? AND time >= ? ORDER BY time"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class LoadPoint:
-    """The load observed at one time, and the forecast for a later time that was in use then."""
-
-    observed: float
-    median: float | None
-    """The median of the forecast; None without a forecast."""
-    upper: float | None
-    """The quantile of the forecast for which capacity is provided; None without a forecast."""
-    predicted_for: float | None
-    """The time that the forecast is about, in seconds since the Unix epoch; None without a forecast."""
-
-
-@dataclass(frozen=True, slots=True)
-class HistoryPoint:
-    """A recommendation at one time."""
-
-    time: float
-    """The time of the poll, in seconds since the Unix epoch, even if its value was decided earlier and is held."""
-    replicas: int | None
-    """The recommended size, or for a cluster size the number of nodes; None if there was no value."""
-    status: str
-    binding: str | None
-    current: int | None
-    """The present size of the first target, or for a cluster size the number of nodes; with `forEach`, the sum of all
-    known sizes. None if none is known."""
-    load: LoadPoint | None = None
-    """The load of a predictive recommendation; with `forEach`, the sums over all targets whose load is known."""
 
 
 def points_of(now: float, records: Iterable[Record]) -> Iterator[tuple[str, HistoryPoint]]:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapter.foundation.web.http import Request
+from recommender.decisions.history_point import HistoryPoint, LoadPoint
 from recommender.decisions.loads.prediction import PredictedLoad, Prediction
 from recommender.decisions.publication import Publication
 from recommender.decisions.record import Record, Status, Step, TargetAction, TargetOutcome, TargetReference
 from recommender.page.handler import PageHandler
-from recommender.running.history.history_points import HistoryPoint, LoadPoint
 from tests.e2e.recommender.test_page import BLOCKED, SIZES, screenshot
 from tests.e2e.support.browser import needs_browser
 

@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recommender.decisions.history_point import HistoryPoint
 from recommender.page.axes import HEIGHT, LARGEST_GAP_SECONDS, WIDTH
 from recommender.page.history import chart_of
 
 DAY = 86400.0
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
-    time: float
-    replicas: int | None
-    current: int | None
-    load: None = None
-
-
-def points(*values: int | None, every: float = 60.0) -> list[Point]:
-    return [Point(1_000_000.0 + number * every, value, None) for number, value in enumerate(values)]
+def points(*values: int | None, every: float = 60.0) -> list[HistoryPoint]:
+    return [HistoryPoint(1_000_000.0 + number * every, value, "ok", None, None) for number, value in enumerate(values)]
 
 
 def test_without_a_value_there_is_no_chart() -> None:
@@ -71,7 +63,7 @@ def test_the_summary_describes_the_chart() -> None:
 
 @given(st.lists(st.tuples(st.floats(0, DAY), st.integers(0, 10**9), st.integers(0, 10**9)), min_size=1, max_size=40))
 def test_every_line_stays_within_the_chart(values: list[tuple[float, int, int]]) -> None:
-    chart = chart_of([Point(time, replicas, current) for time, replicas, current in sorted(values)])
+    chart = chart_of([HistoryPoint(time, replicas, "ok", None, current) for time, replicas, current in sorted(values)])
     assert chart is not None
     for path in (chart.recommended, chart.current):
         xs = [float(x) for x in re.findall(r"[MH]([\d.]+)", path)]

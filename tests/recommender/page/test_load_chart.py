@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recommender.decisions.history_point import HistoryPoint, LoadPoint
 from recommender.page.axes import HEIGHT, LEFT, RIGHT, WIDTH
 from recommender.page.history import chart_of
 from recommender.page.load_chart import load_chart_of
@@ -16,27 +16,15 @@ from recommender.page.load_chart import load_chart_of
 START = 1_000_000.0
 
 
-@dataclass(frozen=True, slots=True)
-class Load:
-    observed: float
-    median: float | None
-    upper: float | None
-    predicted_for: float | None
+def at(time: float, load: LoadPoint | None) -> HistoryPoint:
+    return HistoryPoint(time, 1, "ok", None, 1, load)
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
-    time: float
-    load: Load | None
-    replicas: int | None = 1
-    current: int | None = 1
-
-
-def predicting(minute: int, load: float, lead_minutes: int | None = 10) -> Point:
+def predicting(minute: int, load: float, lead_minutes: int | None = 10) -> HistoryPoint:
     time = START + 60.0 * minute
     if lead_minutes is None:
-        return Point(time, Load(load, None, None, None))
-    return Point(time, Load(load, load, load * 1.2, time + 60.0 * lead_minutes))
+        return at(time, LoadPoint(load, None, None, None))
+    return at(time, LoadPoint(load, load, load * 1.2, time + 60.0 * lead_minutes))
 
 
 def places(path: str) -> list[tuple[float, float]]:
@@ -69,12 +57,12 @@ def test_without_a_forecast_only_the_observed_load_is_drawn() -> None:
 
 def test_without_a_load_there_is_no_chart() -> None:
     assert load_chart_of([]) is None
-    assert load_chart_of([Point(START, None)]) is None
+    assert load_chart_of([at(START, None)]) is None
 
 
 def test_values_that_are_not_finite_are_left_out() -> None:
     good = [predicting(minute, 100.0) for minute in range(11)]
-    broken = Point(START + 660.0, Load(math.inf, 1.0, math.nan, START + 900.0))
+    broken = at(START + 660.0, LoadPoint(math.inf, 1.0, math.nan, START + 900.0))
     chart, without = load_chart_of([*good, broken]), load_chart_of(good)
     assert chart is not None
     assert without is not None
@@ -117,7 +105,7 @@ LOADS = st.floats(0, 1e15)
 
 @given(st.lists(st.tuples(st.floats(0, 86_400), LOADS, LOADS, st.floats(0, 86_400)), min_size=1, max_size=40))
 def test_every_point_is_within_the_chart(rows: list[tuple[float, float, float, float]]) -> None:
-    points = [Point(time, Load(load, load, load + more, time + lead)) for time, load, more, lead in sorted(rows)]
+    points = [at(time, LoadPoint(load, load, load + more, time + lead)) for time, load, more, lead in sorted(rows)]
     chart = load_chart_of(points)
     assert chart is not None
     for path in (chart.observed, chart.median, chart.band):

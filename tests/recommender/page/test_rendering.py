@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
 
+from recommender.decisions.history_point import HistoryPoint
 from recommender.decisions.loads.prediction import PredictedLoad, Prediction
 from recommender.decisions.publication import Publication
 from recommender.decisions.record import Record, Status, Step, TargetAction, TargetOutcome, TargetReference
@@ -15,14 +16,6 @@ from recommender.page.rendering import PageRenderer
 
 RENDERER = PageRenderer("0.1.0")
 COREDNS = TargetReference("apps/v1", "Deployment", "kube-system", "coredns")
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    time: float
-    replicas: int | None
-    current: int | None
-    load: None = None
 
 
 VOID = {"meta", "link", "line", "path", "input"}
@@ -44,7 +37,7 @@ def record(**changes: object) -> Record:
     return Record(**(values | changes))  # type: ignore[arg-type]
 
 
-def page(*records: Record, points: dict[str, list[Point]] | None = None, **publication: object) -> str:
+def page(*records: Record, points: dict[str, list[HistoryPoint]] | None = None, **publication: object) -> str:
     values: dict[str, object] = {"leads": True, "time": 1_763_800_000.0, "records": records}
     return RENDERER.page(Publication(**(values | publication)), lambda name: (points or {}).get(name, ()))  # type: ignore[arg-type]
 
@@ -150,7 +143,7 @@ def test_names_and_messages_cannot_become_markup() -> None:
             targets=(TargetOutcome(target, 1, TargetAction.REFUSED, hostile, hostile),),
             details=ContainerSizes({hostile: {"requests": {hostile: hostile}}}),
         ),
-        points={hostile: [Point(1.0, 1, 1)]},
+        points={hostile: [HistoryPoint(1.0, 1, "ok", None, 1)]},
     )
     assert "<script" not in text
     Balanced().feed(text)
@@ -165,4 +158,4 @@ def test_elements_are_nested_correctly() -> None:
 
 
 def test_nothing_is_loaded_from_elsewhere() -> None:
-    assert "http" not in page(record(), points={"coredns": [Point(1.0, 1, 1)]})
+    assert "http" not in page(record(), points={"coredns": [HistoryPoint(1.0, 1, "ok", None, 1)]})

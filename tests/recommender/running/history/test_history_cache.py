@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapter.foundation.time.clock import Clock
+from recommender.decisions.history_point import HistoryPoint, LoadPoint
 from recommender.decisions.loads.prediction import PredictedLoad, Prediction
 from recommender.decisions.record import Record, Status, TargetAction, TargetOutcome, TargetReference
 from recommender.running.history.history_cache import KEPT_SECONDS, MIGRATIONS, HistoryCache
-from recommender.running.history.history_points import HistoryPoint, LoadPoint
 from tests.support.waiting import until
 
 if TYPE_CHECKING:
