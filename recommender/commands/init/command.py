@@ -17,6 +17,7 @@ from adapter.foundation.options.cluster_checks import unreached
 from adapter.foundation.options.logs import QUIET_LOG_FLAGS, configure_quiet_logs_by
 from adapter.foundation.options.prometheus import NAMED_PROMETHEUS_FLAGS
 from adapter.foundation.options.version import program_version
+from adapter.foundation.reports.counts import count_of
 from adapter.foundation.reports.questions import ask_on_terminal
 from adapter.foundation.reports.terminal_escaping import printable
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
@@ -26,7 +27,7 @@ from adapter.foundation.sources.kubernetes.errors import KubernetesError, Unreac
 from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError
 from recommender.commands.init.configuration_text import configuration_text, found_by_service, prometheus_lines
 from recommender.commands.init.present_values import decided_now, value_sentence
-from recommender.commands.init.proposing import ProposedEntries, proposed_entries
+from recommender.commands.init.proposing import proposed_entries
 from recommender.commands.init.sources_from_flags import QUERY_SECONDS, asked_sources
 from recommender.commands.init.terminal_answers import answered
 from recommender.commands.program import PROGRAM
@@ -103,9 +104,9 @@ def _write_file(values: FlagValues) -> list[str] | None:
     refuse_existing(folder, (FILE,))
     with asked_sources(values) as sources:
         found, seen = sources.prometheus, sources.seen
-        entries = proposed_entries(sources.queries, seen, QUERY_SECONDS)
-    entries = ProposedEntries(tuple(answered(each, ask_on_terminal) for each in entries.drafts), entries.unused)
-    if not entries.drafts:
+        proposed = proposed_entries(sources.queries, seen, QUERY_SECONDS)
+    drafts = tuple(answered(each, ask_on_terminal) for each in proposed)
+    if not drafts:
         return None
     stated = prometheus_lines(
         found_by_service(found.settings) if found.is_behind_api_server else found.settings, found.url
@@ -115,15 +116,15 @@ def _write_file(values: FlagValues) -> list[str] | None:
         f"{source} The values are those of that moment. Nothing is scaled until you write `outputs: [scale]`.",
         f"Start `{PROGRAM} run --config {folder / FILE}`: sizes are forecasts there, once the models have learned.",
     )
-    text = configuration_text(header, stated, entries.drafts, {}, entries.unused)
+    text = configuration_text(header, stated, drafts, {}, seen.unused)
     _, records = decided_now(text, found.settings, seen.read_inputs)
     now = {record.name: value_sentence(record) for record in records}
-    write_new_files(folder, {FILE: configuration_text(header, stated, entries.drafts, now, entries.unused)})
-    lines = [f"{folder / FILE}: {len(now)} {'recommendation' if len(now) == 1 else 'recommendations'}"]
+    write_new_files(folder, {FILE: configuration_text(header, stated, drafts, now, seen.unused)})
+    lines = [f"{folder / FILE}: {count_of(len(now), 'recommendation')}"]
     lines += [f"  {name}: {value}" for name, value in now.items()]
     lines += [
         f"  {draft.name}: left as a comment: {' '.join(fact.question for fact in draft.missing)}"
-        for draft in entries.drafts
+        for draft in drafts
         if draft.missing
     ]
     return lines

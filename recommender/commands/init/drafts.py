@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.objects.durations import format_duration
 from adapter.foundation.objects.quantities import quantity_of
+from adapter.foundation.reports.counts import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -107,7 +108,7 @@ def predictive_draft(load: WorkloadLoad, name: str, per_replica: Deduced | None,
 def addon_draft(found: SizedAddon, name: str) -> Draft:
     """Return the entry for an add-on, which keeps the add-on from becoming smaller than it is now."""
     workload = found.workload
-    size = f"{found.replicas} {'replica' if found.replicas == 1 else 'replicas'}"
+    size = count_of(found.replicas, "replica")
     notes = (
         f"{workload.kind} {workload.namespace}/{workload.name} has {size} now, which is the least size here.",
         f"The ratios are from {found.addon.source}.",

@@ -58,7 +58,7 @@ def configuration_of_workload(values: FlagValues) -> WorkloadConfiguration:
 
 
 def _draft(sources: AskedSources, wanted: ObjectName) -> Draft:
-    drafts = proposed_entries(sources.queries, _of_workload(sources.seen, wanted), QUERY_SECONDS).drafts
+    drafts = proposed_entries(sources.queries, _of_workload(sources.seen, wanted), QUERY_SECONDS)
     if not drafts:
         raise UsageError(
             f"--workload {wanted}: no series of a known exporter is its load, and it is not a known add-on: "

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from adapter.foundation.reports.counts import count_of
 from recommender.commands.recommend.cluster_inputs import inputs_of_cluster
 from recommender.commands.recommend.deciding import records_of, with_query_values
 from recommender.commands.recommend.file_inputs import inputs_of_files
@@ -77,7 +78,7 @@ def value_sentence(record: Record) -> str:
     steps = "; ".join(f"{step.step} {step.value:g}: {step.detail}" for step in record.steps)
     if record.replicas is None:
         return f"{record.message}."
-    size = f"{record.replicas} {'replica' if record.replicas == 1 else 'replicas'}"
+    size = count_of(record.replicas, "replica")
     present = [each.current_replicas for each in record.targets if each.current_replicas is not None]
     held = f", and {present[0]} at present" if present else ""
     return f"{size}{held} ({steps})." if steps else f"{size}{held}."

@@ -41,14 +41,6 @@ _NODES: Final = "nodes"
 
 
 @dataclass(frozen=True, slots=True)
-class SeenSources:
-    """The sources of facts about the cluster; if neither is given, kube-state-metrics is used."""
-
-    files: Path | None
-    client: KubernetesClient | None
-
-
-@dataclass(frozen=True, slots=True)
 class Surroundings:
     """The facts on which proposed recommendations are based."""
 
@@ -59,19 +51,26 @@ class Surroundings:
     read_inputs: ReadInputs
 
 
-@dataclass(frozen=True, slots=True)
-class ProposedEntries:
-    """The drafts, and sentences about findings that are not used."""
+def look_around(
+    client: Prometheus, files: Path | None, cluster_client: KubernetesClient | None, timeout_seconds: float
+) -> Surroundings:
+    """Return the loads and the cluster: of the files, of the API server, or, without both, of kube-state-metrics.
 
-    drafts: tuple[Draft, ...]
-    unused: tuple[str, ...]
-
-
-def look_around(client: Prometheus, sources: SeenSources, timeout_seconds: float) -> Surroundings:
-    """Return the loads and the cluster. Raises PrometheusError, IncompleteAnswerError, and errors of the sources."""
+    Raises PrometheusError, IncompleteAnswerError, and errors of the sources.
+    """
     usable, unlabelled = recognise_each(client, held_metrics(client, KNOWN, timeout_seconds), timeout_seconds)
     loads, unanswered = loads_of_workloads(client, usable, timeout_seconds)
-    cluster, read = _cluster(client, sources, {load.workload.namespace for load in loads}, timeout_seconds)
+    if files is not None:
+        cluster, read = seen_in(documents_of_files(files)), inputs_by_files(files)
+    elif cluster_client is not None:
+        documents = documents_of_server(ObjectClient(cluster_client), {load.workload.namespace for load in loads})
+        cluster, read = seen_in(documents), inputs_by_server(cluster_client)
+    else:
+        made = documents_of_kube_state(client, timeout_seconds)
+        startups = startups_of_kube_state(client, timeout_seconds)
+        # The nodes' labels are hardly ever in kube-state-metrics, and pending pods are not in the form that sizes need.
+        cluster = replace(seen_in(made), startup_seconds=startups, node_labels=())
+        read = inputs_by_documents(made)
     known = [load for load in loads if not cluster.replicas or load.workload in cluster.replicas]
     unused = [*_not_of_one_workload(usable), *map(_unused_text, (*unlabelled, *unanswered))]
     unused += [
@@ -87,7 +86,7 @@ def look_around(client: Prometheus, sources: SeenSources, timeout_seconds: float
     return Surroundings(cluster, tuple(known), tuple(unused), read)
 
 
-def proposed_entries(client: Prometheus, seen: Surroundings, timeout_seconds: float) -> ProposedEntries:
+def proposed_entries(client: Prometheus, seen: Surroundings, timeout_seconds: float) -> tuple[Draft, ...]:
     """Return the drafts. Raises PrometheusError and IncompleteAnswerError."""
     addons = addons_of(seen.cluster)
     workloads = [load.workload for load in seen.loads]
@@ -109,22 +108,7 @@ def proposed_entries(client: Prometheus, seen: Surroundings, timeout_seconds: fl
     if label is not None:
         name = _NODES if _NODES not in drafts else f"{_NODES}-of-cluster"
         drafts[name] = nodes_draft(*label, len(seen.cluster.node_labels), name)
-    return ProposedEntries(tuple(drafts.values()), seen.unused)
-
-
-def _cluster(
-    client: Prometheus, sources: SeenSources, namespaces: Iterable[str], timeout_seconds: float
-) -> tuple[SeenCluster, ReadInputs]:
-    """Return the facts about the cluster, and the function that reads the inputs of decisions."""
-    if sources.files is not None:
-        return seen_in(documents_of_files(sources.files)), inputs_by_files(sources.files)
-    if sources.client is not None:
-        documents = documents_of_server(ObjectClient(sources.client), namespaces)
-        return seen_in(documents), inputs_by_server(sources.client)
-    made = documents_of_kube_state(client, timeout_seconds)
-    # The nodes' labels are hardly ever in kube-state-metrics, and pending pods are not in the form that sizes need.
-    seen = replace(seen_in(made), startup_seconds=startups_of_kube_state(client, timeout_seconds), node_labels=())
-    return seen, inputs_by_documents(made)
+    return tuple(drafts.values())
 
 
 def _not_of_one_workload(metrics: Sequence[RecognisedMetric]) -> Iterable[str]:

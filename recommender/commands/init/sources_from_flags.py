@@ -15,7 +15,7 @@ from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
 from adapter.foundation.sources.prometheus.queries.budget import Budgeted, Prometheus
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
-from recommender.commands.init.proposing import SeenSources, Surroundings, look_around
+from recommender.commands.init.proposing import Surroundings, look_around
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,7 +47,7 @@ def asked_sources(values: FlagValues) -> Iterator[AskedSources]:
     with PrometheusClient(found.settings) as prometheus:
         refuse_several_clusters(found, QUERY_SECONDS)
         queries = Budgeted(prometheus, _ALL_QUERIES_SECONDS)
-        seen = look_around(queries, SeenSources(values.path("cluster"), client), QUERY_SECONDS)
+        seen = look_around(queries, values.path("cluster"), client, QUERY_SECONDS)
         yield AskedSources(found, queries, seen)
 
 
