@@ -62,24 +62,23 @@ class Facts:
         if isinstance(driver.source, DriverQuery):
             value = self._query(driver.source.expr)
         else:
-            fact = believed(driver.name, self._inputs.cluster.counts.get(driver.source, _NOT_COUNTED), self.known)
-            value = number = self._known_fact(f"the number of {driver.name}", fact)
-            self.known = known_now(driver.name, fact, number, self.known)
+            value = self._counted(driver.name, driver.name, driver.source)
         self.seen[driver.name] = value
         return value
 
     def pods_and_services(self) -> int:
         """Return the number of pods plus the number of Services in the cluster."""
-        total = 0
-        for source in PODS_AND_SERVICES:
-            # A driver of the same kind may count only some of them.
-            name = f"all_{source.kind}"
-            fact = believed(name, self._inputs.cluster.counts.get(source, _NOT_COUNTED), self.known)
-            number = self._known_fact(f"the number of {source.kind}", fact)
-            self.known = known_now(name, fact, number, self.known)
-            self.seen[name] = number
-            total += number
-        return total
+        # A driver of the same kind may count only some of them.
+        found = {f"all_{each.kind}": self._counted(f"all_{each.kind}", each.kind, each) for each in PODS_AND_SERVICES}
+        self.seen |= found
+        return sum(found.values())
+
+    def _counted(self, name: str, noun: str, source: CountQuery) -> int:
+        """Return the number of some objects, which is remembered under the name."""
+        fact = believed(name, self._inputs.cluster.counts.get(source, _NOT_COUNTED), self.known)
+        number = self._known_fact(f"the number of {noun}", fact)
+        self.known = known_now(name, fact, number, self.known)
+        return number
 
     def _query(self, expr: str) -> float:
         name = f"the value of the query {shortened(expr)!r}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from adapter.foundation.cluster.values.state import Unknown
@@ -10,7 +11,7 @@ from recommender.kinds.proportional.config_map_parsing import ParametersError, m
 from recommender.kinds.proportional.memory import LastParameters
 
 if TYPE_CHECKING:
-    from recommender.decisions.inputs import ConfigMapData, Inputs
+    from recommender.decisions.inputs import Inputs
     from recommender.kinds.proportional.parameters import Mode, ParametersConfigMap
 
 
@@ -25,7 +26,12 @@ def current_parameters(
     found = _read_parameters(config_map, inputs)
     if not isinstance(found, Exception):
         return *found, ""
-    return _last_good(last, str(found)) or _raise(found)
+    with suppress(ParametersError):
+        if last is not None:
+            note = f"{found}; the parameters of resourceVersion {last.resource_version} stay in use"
+            return parse_parameters(last.mode, last.text), last, note
+    # There are none, or this version cannot read them.
+    raise found
 
 
 def why_former(config_map: ParametersConfigMap, inputs: Inputs, in_use: LastParameters | None) -> str:
@@ -45,26 +51,7 @@ def _read_parameters(
     if fact.value is None:
         return CalculationError(f"{name} does not exist: create it, or set default parameters")
     try:
-        return _read(fact.value)
+        mode, text = mode_entry(fact.value.data)
+        return parse_parameters(mode, text), LastParameters(mode, text, fact.value.resource_version)
     except ParametersError as e:
         return CalculationError(f"{name} cannot be used: {e}")
-
-
-def _read(found: ConfigMapData) -> tuple[Mode, LastParameters]:
-    mode, text = mode_entry(found.data)
-    return parse_parameters(mode, text), LastParameters(mode, text, found.resource_version)
-
-
-def _last_good(last: LastParameters | None, reason: str) -> tuple[Mode, LastParameters, str] | None:
-    """Return the last good parameters with a note; None if this version has none that it can read."""
-    if last is None:
-        return None
-    try:
-        parameters = parse_parameters(last.mode, last.text)
-    except ParametersError:
-        return None
-    return parameters, last, f"{reason}; the parameters of resourceVersion {last.resource_version} stay in use"
-
-
-def _raise(error: Exception) -> tuple[Mode, LastParameters, str]:
-    raise error
