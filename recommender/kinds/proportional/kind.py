@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.state import ClusterNeeds, ClusterState, CountQuery, ObjectKind
 from adapter.foundation.objects.quantities import parse_quantity
+from adapter.foundation.reports.counts import count_of
 from adapter.foundation.reports.terminal_escaping import printable
 from adapter.foundation.web.metric_text import label
 from recommender.decisions.policy_settings import Output, RecommendationPolicy
@@ -211,7 +212,7 @@ class ProportionalKind(RecommendationKind[ProportionalSettings]):
         resources = resources_of(record)
         if resources is None:
             return ""
-        return f"sizes of {len(resources)} container{'' if len(resources) == 1 else 's'}"
+        return f"sizes of {count_of(len(resources), 'container')}"
 
     def tail_lines(self, record: Record, width: int | None, paint: Paint) -> Iterable[str]:  # noqa: ARG002 - as RecommendationKind has it
         """Yield a line for the requests, and one for the limits, of each container."""

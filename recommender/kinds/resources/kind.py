@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.state import ClusterNeeds, ClusterState
+from adapter.foundation.reports.counts import count_of
 from recommender.decisions.policy_settings import Output
 from recommender.decisions.targets.vertical_autoscalers import vertical_autoscaler_kinds
 from recommender.kinds.kind import RESOURCE_FAMILIES, Logged, Needs, RecommendationKind, SeparateTargets
@@ -139,7 +140,7 @@ class ResourcesKind(RecommendationKind[ResourcesSettings]):
         found = _sizes_of(record)
         if found is None or not found.has_value:
             return ""
-        return f"sizes of {len(found.by_container)} container{'' if len(found.by_container) == 1 else 's'}"
+        return f"sizes of {count_of(len(found.by_container), 'container')}"
 
     def head_lines(self, record: Record, width: int | None, paint: Paint) -> Iterable[str]:  # noqa: ARG002 - as RecommendationKind has it
         """Return the table of the requests."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
+from adapter.foundation.reports.counts import count_of
 from adapter.foundation.sources.kubernetes.access_rights import AccessRight
 from adapter.foundation.time.timestamps import seconds_of
 from recommender.kubectl.reader import NotRead, Reader, namespaced
@@ -116,7 +117,7 @@ def _scheduled_report(reader: Reader, pod: Mapping[str, Any], now: float) -> Rep
         ReportSection("Custom metrics", tuple(_custom_sentences(custom, now)) or ("No values.",)),
     )
     phase = (pod.get("status") or {}).get("phase", "Unknown")
-    count = f"{len(custom)} custom metric{'' if len(custom) == 1 else 's'}"
+    count = count_of(len(custom), "custom metric")
     with_usage = "with CPU and memory" if usage else "without CPU and memory"
     return Report(
         kind="WhyPod",
