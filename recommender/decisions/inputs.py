@@ -10,7 +10,6 @@ from adapter.foundation.cluster.values.state import Autoscaler, ClusterPod, Clus
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from adapter.foundation.cluster.facts.scale_targets import ReplicasManager
     from recommender.decisions.loads.load_inputs import LoadInputs
     from recommender.decisions.record import Record, TargetReference
 
@@ -21,13 +20,11 @@ class TargetState:
 
     replicas: int
     """`spec.replicas`."""
-    ready_replicas: int | None = None
-    """The number of ready replicas; None if it was not looked up."""
     rollout: bool = False
     """Whether a rollout is under way."""
     paused: str | None = None
     """The annotation `tidewatch.io/paused`; None if there is none, or if RBAC does not allow reading it."""
-    replicas_managers: tuple[ReplicasManager, ...] | None = None
+    replicas_managers: tuple[str, ...] | None = None
     """Field managers that wrote `spec.replicas`; None if they may not be looked up, as with the RBAC rules of
     cluster-proportional-autoscaler."""
 

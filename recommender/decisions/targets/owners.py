@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.cluster.facts.scale_targets import ReplicasManager, group_of
+from adapter.foundation.cluster.facts.scale_targets import group_of
 from adapter.foundation.cluster.values.state import Autoscaler, Observed, Unknown
 from recommender.decisions.texts.times import is_fresh
 
@@ -77,7 +77,7 @@ def notes_about(policy: RecommendationPolicy, target: TargetReference, state: Ta
 
 def _upgrade_note(owners: Owners, state: TargetState) -> str:
     """Return a note if a manager that does not count as owner, such as Helm, will write replicas again; else empty."""
-    names = [manager.name for manager in state.replicas_managers or () if not matches(manager.name, _SCALERS)]
+    names = [name for name in state.replicas_managers or () if not matches(name, _SCALERS)]
     others = list(dict.fromkeys(name for name in names if not matches(name, owners.managers)))
     if not others:
         return ""
@@ -152,11 +152,11 @@ def _refusal_for_state(
     if not is_fresh(observed.time, now, policy.stale_after_seconds):
         return TargetRefusal(None, f"{target} cannot be looked up: the last answer is too old")
     managers = observed.value.replicas_managers or () if observed.value else ()
-    return next((_managed_by(each) for each in managers if matches(each.name, policy.owners.managers)), None)
+    return next((_managed_by(each) for each in managers if matches(each, policy.owners.managers)), None)
 
 
-def _managed_by(manager: ReplicasManager) -> TargetRefusal:
-    owner = f"field manager {manager.name}"
+def _managed_by(manager: str) -> TargetRefusal:
+    owner = f"field manager {manager}"
     fix = "let it ignore spec.replicas, or remove it from owners"
     return TargetRefusal(owner, f"{owner} keeps writing spec.replicas: {fix}")
 

@@ -16,7 +16,6 @@ def target_state_of(found: ScaledObject) -> TargetState:
     """Return the state of a target whose whole object is known."""
     return TargetState(
         replicas=found.replicas,
-        ready_replicas=found.ready_replicas,
         rollout=found.rollout,
         paused=found.paused,
         replicas_managers=found.replicas_managers,

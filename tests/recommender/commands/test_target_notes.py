@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from recommender.commands.proportional.assembly import TargetNotes
 from recommender.decisions.loop import decide
 from recommender.decisions.memory import Memory
-from tests.recommender.decisions.world import NOW, asks_for, autoscaler, inputs, manager, policy
+from tests.recommender.decisions.world import NOW, asks_for, autoscaler, inputs, policy
 
 if TYPE_CHECKING:
     import pytest
@@ -23,7 +23,7 @@ def logged(caplog: pytest.LogCaptureFixture, *polls: Inputs) -> list[str]:
 
 
 def test_a_note_is_logged_once_and_again_after_it_changed(caplog: pytest.LogCaptureFixture) -> None:
-    helm, plain = inputs(replicas_managers=(manager("helm"),)), inputs()
+    helm, plain = inputs(replicas_managers=("helm",)), inputs()
     found = logged(caplog, helm, helm, plain, helm)
     assert len(found) == 2
     assert found[0].startswith("Deployment kube-system/coredns: helm wrote spec.replicas")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from adapter.foundation.cluster.facts.scale_targets import ReplicasManager
 from adapter.foundation.cluster.values.state import Autoscaler, AutoscalerMetric, ClusterState, Observed
 from recommender.decisions.calculation import Calculation
 from recommender.decisions.inputs import Inputs, TargetState
@@ -83,10 +82,6 @@ def autoscaler(**changes: Any) -> Autoscaler:  # noqa: ANN401 - the fields of a 
     metrics = (FOLLOWED,)
     default = Autoscaler("kube-system", "dns", {}, "apps/v1", "Deployment", "coredns", 1, 50, None, None, metrics)
     return replace(default, **changes)
-
-
-def manager(name: str, operation: str = "Update") -> ReplicasManager:
-    return ReplicasManager(name, operation, NOW - 3600)
 
 
 def metric_only(make: Callable[..., RecommendationPolicy] = policy) -> RecommendationPolicy:

@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from adapter.foundation.cluster.facts.objects import FactError, seconds_of
+from adapter.foundation.cluster.facts.objects import FactError
 from adapter.foundation.documents.tree import shortened
 from adapter.foundation.objects.decoders import converted, decoder_of
 from adapter.foundation.objects.integers import INT32_MAX
@@ -55,30 +55,17 @@ class NoReplicasError(FactError):
 
 
 @dataclass(frozen=True, slots=True)
-class ReplicasManager:
-    """Who wrote `spec.replicas`, as `metadata.managedFields` states it."""
-
-    name: str
-    operation: str
-    """The kind of write: `Apply` or `Update`."""
-    time: float | None
-    """The time of the write in seconds since the Unix epoch."""
-
-
-@dataclass(frozen=True, slots=True)
 class ScaledObject:
     """The size of an object, and who writes it."""
 
     replicas: int
     """`spec.replicas`; 1 if it is not stated, as the API server sets it."""
-    ready_replicas: int | None
-    """`status.readyReplicas`; None if the status does not count replicas."""
     rollout: bool
     """Whether a new version of its pods is being rolled out."""
     paused: str | None
     """The annotation `tidewatch.io/paused`, cut to the length of its longest valid value."""
-    replicas_managers: tuple[ReplicasManager, ...]
-    """Who set `spec.replicas`, directly or by the scale subresource; if there are very many, only the first ones."""
+    replicas_managers: tuple[str, ...]
+    """Field managers that set `spec.replicas`, directly or by the scale subresource; of very many, the first ones."""
 
 
 class _Fields(msgspec.Struct, gc=False, rename={"spec": "f:spec"}):
@@ -87,8 +74,6 @@ class _Fields(msgspec.Struct, gc=False, rename={"spec": "f:spec"}):
 
 class _ManagedFields(msgspec.Struct, gc=False, rename={"fields": "fieldsV1"}):
     manager: str = ""
-    operation: str = ""
-    time: str | None = None
     fields: _Fields | None = None
 
 
@@ -107,7 +92,6 @@ class _ScaledSpec(msgspec.Struct, gc=False, rename={"update_strategy": "updateSt
 
 _RENAMED = {
     "observed_generation": "observedGeneration",
-    "ready_replicas": "readyReplicas",
     "updated_replicas": "updatedReplicas",
     "current_revision": "currentRevision",
     "update_revision": "updateRevision",
@@ -119,7 +103,6 @@ class _ScaledStatus(msgspec.Struct, gc=False, rename=_RENAMED):
 
     observed_generation: Any = None
     replicas: Any = None
-    ready_replicas: Any = None
     updated_replicas: Any = None
     current_revision: Any = None
     update_revision: Any = None
@@ -185,13 +168,9 @@ def _scaled_object(kind: str, metadata: _ScaledMeta, spec: _ScaledSpec, status: 
             message = f"{kind} {metadata.name} has no spec.replicas: name an object that can be scaled"
             raise NoReplicasError(message)
         replicas = 1
-    ready = _count(status.ready_replicas)
-    # The API server omits a 0 if the status counts replicas.
-    ready = 0 if ready is None and _count(status.replicas) is not None else ready
     paused = (metadata.annotations or {}).get(PAUSED_ANNOTATION)
     return ScaledObject(
         replicas=replicas,
-        ready_replicas=ready,
         rollout=_rolls_out(kind, metadata, spec, status),
         paused=None if paused is None else shortened(paused),
         replicas_managers=tuple(islice(_managers(metadata.managed or []), _MOST_MANAGERS)),
@@ -233,16 +212,7 @@ def _count(value: object) -> int | None:
     return value if type(value) is int and value >= 0 else None
 
 
-def _managers(managed: list[_ManagedFields]) -> Iterator[ReplicasManager]:
+def _managers(managed: list[_ManagedFields]) -> Iterator[str]:
     for entry in managed:
         if entry.fields is not None and "f:replicas" in entry.fields.spec:
-            yield ReplicasManager(entry.manager, entry.operation, _time(entry.time))
-
-
-def _time(text: str | None) -> float | None:
-    if text is None:
-        return None
-    try:
-        return seconds_of(text)
-    except ValueError:
-        return None
+            yield entry.manager

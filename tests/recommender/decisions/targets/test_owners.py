@@ -22,7 +22,6 @@ from tests.recommender.decisions.world import (
     asks_for,
     autoscaler,
     inputs,
-    manager,
     metric_only,
     policy,
 )
@@ -56,12 +55,12 @@ def outcome(given: Inputs, with_policy: RecommendationPolicy | None = None, valu
             "remove the output scale, or let KEDA follow the metric with ignoreNullValues set to false",
         ),
         (
-            inputs(replicas_managers=(manager("helm"), manager("argocd-controller", "Apply"))),
+            inputs(replicas_managers=("helm", "argocd-controller")),
             "field manager argocd-controller",
             "let it ignore spec.replicas, or remove it from owners",
         ),
         (
-            inputs(replicas_managers=(manager("kustomize-controller"),)),
+            inputs(replicas_managers=("kustomize-controller",)),
             "field manager kustomize-controller",
             "keeps writing spec.replicas",
         ),
@@ -89,7 +88,7 @@ def test_a_target_with_another_owner_is_refused(given: Inputs, owner: str | None
     [
         inputs(),
         inputs(replicas_managers=None),
-        inputs(replicas_managers=(manager("kube-controller-manager"), manager("tidewatch-recommender"))),
+        inputs(replicas_managers=("kube-controller-manager", "tidewatch-recommender")),
         inputs(autoscalers=(autoscaler(target_name="other"),)),
         inputs(autoscalers=(autoscaler(target_kind="StatefulSet"),)),
         inputs(autoscalers=(autoscaler(target_api_version="example.com/v1"),)),
@@ -131,7 +130,7 @@ def test_the_refusal_of_one_target_does_not_affect_others() -> None:
 
 @pytest.mark.parametrize("names", [("helm",), ("kubectl-client-side-apply", "kubectl-client-side-apply")])
 def test_a_manager_that_wrote_replicas_once_owns_nothing(names: tuple[str, ...]) -> None:
-    found = outcome(inputs(replicas_managers=tuple(manager(name) for name in names)))
+    found = outcome(inputs(replicas_managers=names))
     assert found.action is TargetAction.SCALE
     assert found.message == (
         f"{names[0]} wrote spec.replicas, and the next upgrade writes them again: leave replicas out of that manifest"
@@ -149,7 +148,7 @@ def test_a_manager_that_wrote_replicas_once_owns_nothing(names: tuple[str, ...])
     ],
 )
 def test_the_list_of_owners_can_be_changed(owners: Owners, name: str, action: TargetAction) -> None:
-    found = outcome(inputs(replicas_managers=(manager(name),)), policy(owners=owners))
+    found = outcome(inputs(replicas_managers=(name,)), policy(owners=owners))
     assert found.action is action
 
 

@@ -22,7 +22,7 @@ from recommender.outputs.event_rules import TargetEvent
 from recommender.outputs.events import EventWriter
 from recommender.outputs.wishes import wishes_of
 from recommender.running.effects.leader_effects import ClusterEffects
-from tests.recommender.decisions.world import DNS, NOW, WEB, asks_for, inputs, manager, policy
+from tests.recommender.decisions.world import DNS, NOW, WEB, asks_for, inputs, policy
 from tests.recommender.outputs.scale_world import DB, World
 from tests.support.apiserver_kinds import DEPLOYMENTS, EVENTS, STATEFUL_SETS
 from tests.support.apiserver_objects import Direct, ObjectStore
@@ -120,7 +120,7 @@ def test_all_targets_of_a_recommendation_are_passed_on_together_and_each_new_ref
     configuration = Configuration(recommendations=(Recommendation(policy(), ProportionalSettings()),))
 
     for size, names in ((5, ()), (6, ("argocd-controller",)), (7, ("argocd-controller",))):
-        managed = TargetState(3, replicas_managers=tuple(map(manager, names)))
+        managed = TargetState(3, replicas_managers=names)
         known = inputs(others={WEB: managed})
         each = [policy(targets=(target,), each=target) for target in (DNS, WEB)]
         effects.act(configuration, [decide(one, asks_for(size), known, Memory(), NOW) for one in each], NOW)
@@ -138,7 +138,7 @@ def test_an_object_refused_in_each_poll_does_not_use_up_the_events_of_its_namesp
         Recommendation(replace(policy(targets=(target,)), name=name, namespace="shop"), ProportionalSettings())
         for name, target in (("shop/refused", WEB), ("shop/other", DB))
     )
-    known = inputs(others={WEB: TargetState(3, replicas_managers=(manager("argocd-controller"),)), DB: TargetState(3)})
+    known = inputs(others={WEB: TargetState(3, replicas_managers=("argocd-controller",)), DB: TargetState(3)})
     metric = replace(other.policy, outputs=frozenset({Output.METRIC}))
     for poll in range(130):
         size = 5 if poll < 128 else 6

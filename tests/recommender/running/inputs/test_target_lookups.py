@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.foundation.cluster.facts.scale_targets import ReplicasManager
 from adapter.foundation.cluster.values.state import Observed, Unknown
 from adapter.foundation.objects.resources import BUILT_IN, Resource, find_resource
 from adapter.foundation.sources.kubernetes.errors import (
@@ -40,7 +39,7 @@ OBJECT = {
     },
     "spec": {"replicas": 3},
 }
-WHOLE = TargetState(3, None, False, "true", (ReplicasManager("helm", "Update", None),))  # noqa: FBT003
+WHOLE = TargetState(3, False, "true", ("helm",))  # noqa: FBT003
 SIZE_ALONE = TargetState(3)
 
 
@@ -182,7 +181,7 @@ def test_a_kind_whose_size_is_in_scale_can_be_paused_and_rolled_out() -> None:
     databases = Resource("db.example.com", "v1", "databases", "database", "Database", True)  # noqa: FBT003
     lookups = TargetLookups(Databases(), lambda _group, _name: databases, clock=Clock(lambda: 0.0, lambda: 1000.0))
     orders = TargetReference("db.example.com/v1", "Database", "shop", "orders")
-    assert lookups.look([orders])[orders] == Observed(TargetState(3, 0, True, "down", ()), 1000.0)  # noqa: FBT003
+    assert lookups.look([orders])[orders] == Observed(TargetState(3, True, "down", ()), 1000.0)  # noqa: FBT003
 
 
 PROMETHEUSES = Resource("monitoring.coreos.com", "v1", "prometheuses", "prometheus", "Prometheus", True)  # noqa: FBT003
