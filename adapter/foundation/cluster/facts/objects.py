@@ -74,18 +74,13 @@ def ready_addresses(form: SliceForm) -> tuple[str, ...]:
     )
 
 
-def seconds_of(text: str) -> float:
-    """Return an RFC 3339 time in seconds since the Unix epoch. Raises ValueError."""
-    moment = datetime.fromisoformat(text)
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-
-
 def time_of(where: str, text: str) -> float:
     """Return an RFC 3339 time in seconds since the Unix epoch. Raises FactError, which begins with `where`."""
     try:
-        return seconds_of(text)
+        moment = datetime.fromisoformat(text)
     except ValueError as error:
         raise FactError(f"{where} {text!r} is not a time: write it as 2026-01-31T08:00:00Z") from error
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 def taint_of(form: TaintForm) -> Taint:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from adapter.foundation.cluster.facts.objects import FactError, seconds_of
+from adapter.foundation.cluster.facts.objects import FactError
 from adapter.foundation.cluster.facts.pod_selectors import pod_selector_of
 from adapter.foundation.cluster.facts.pods import pod_of
 from adapter.foundation.cluster.forms.pods import PodForm, SelectingForm
 from adapter.foundation.cluster.values.state import ControllerReference
+from adapter.foundation.time.timestamps import seconds_of
 from tests.support.cluster_objects import Json, pod_object, selecting_object
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.foundation.cluster.facts.objects import seconds_of
 from adapter.foundation.cluster.facts.pods import pod_of
 from adapter.foundation.cluster.forms.pods import PodForm
 from adapter.foundation.cluster.stores.pods import PodStore
 from adapter.foundation.cluster.values.placed_pods import placed
+from adapter.foundation.time.timestamps import seconds_of
 from tests.support.cluster_objects import pod_object
 
 if TYPE_CHECKING:

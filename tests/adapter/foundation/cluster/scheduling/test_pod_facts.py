@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from adapter.foundation.cluster.facts.objects import FactError, seconds_of
+from adapter.foundation.cluster.facts.objects import FactError
 from adapter.foundation.cluster.facts.scheduling_pods import scheduled_pod_of
 from adapter.foundation.cluster.forms.scheduling_pods import SchedulingPodForm
 from adapter.foundation.cluster.values.constraints import (
@@ -23,6 +23,7 @@ from adapter.foundation.cluster.values.constraints import (
 from adapter.foundation.objects.bounded_cache import bytes_of
 from adapter.foundation.objects.requirements import Operator, Requirement
 from adapter.foundation.objects.selectors import EVERYTHING, parse_selector
+from adapter.foundation.time.timestamps import seconds_of
 from tests.support.cluster_objects import Json, pod_object
 
 if TYPE_CHECKING:
