@@ -91,30 +91,25 @@ class Action:
 
 
 @dataclass(frozen=True, slots=True)
-class If:
-    """`if` with its optional `else`, up to `end`."""
+class Control:
+    """A control word with its branches, up to `end`."""
 
     pipe: Pipe
     body: tuple[Node, ...]
     otherwise: tuple[Node, ...]
+    """The `else` branch; empty without one."""
 
 
-@dataclass(frozen=True, slots=True)
-class With:
+class If(Control):
+    """`if` with its optional `else`."""
+
+
+class With(Control):
     """`with`: like `if`, except that inside it, the pipeline's value is the current value."""
 
-    pipe: Pipe
-    body: tuple[Node, ...]
-    otherwise: tuple[Node, ...]
 
-
-@dataclass(frozen=True, slots=True)
-class Range:
+class Range(Control):
     """`range`: the body once for each element, or the `else` branch if there is none."""
-
-    pipe: Pipe
-    body: tuple[Node, ...]
-    otherwise: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
