@@ -15,6 +15,7 @@ from adapter.metrics.apis.routing import ALL_OBJECTS, CustomValues
 from adapter.metrics.apis.status import ApiError
 from adapter.metrics.apis.values.answered import AnswerValues
 from adapter.metrics.apis.values.parameters import parameters, refuse_fields, selector
+from adapter.metrics.apis.values.served_metric import served_metric
 from adapter.metrics.apis.values.value_lists import metric_value_list
 from adapter.metrics.readings.answers import ByName, BySelector, ObjectsAnswer
 from adapter.metrics.rulebook.model import Api, Metric
@@ -79,13 +80,8 @@ class CustomMetrics:
             raise ApiError(400, f"unable to use the metric's selector: {e}") from e
 
     def _find(self, asked: CustomValues) -> tuple[Metric, Resource]:
-        metric = self._find_metric(self._provider.catalogue, asked)
-        if metric is None:
-            with fetching(_metric_text(asked)):
-                catalogue = self._provider.complete_catalogue(asked.namespace)
-            metric = self._find_metric(catalogue, asked)
-        if metric is None and asked.namespace is not None:
-            metric = self._find_metric_of_object(asked, asked.namespace)
+        with fetching(_metric_text(asked)):
+            metric = served_metric(self._provider, asked.namespace, lambda each: self._find_metric(each, asked))
         if metric is None or metric.resource is None:
             what, command, formerly = _metric_text(asked), self._command(asked), _without_name(asked)
             why = self._hints.for_not_looked_up(Api.CUSTOM, asked.metric, command)
@@ -93,14 +89,6 @@ class CustomMetrics:
                 raise not_known(what, why, formerly=formerly)
             raise not_found(what, self._hints.for_missing(asked.metric, command), formerly=formerly)
         return metric, metric.resource
-
-    def _find_metric_of_object(self, asked: CustomValues, namespace: str) -> Metric | None:
-        """Return the metric that a MetricRule object of the namespace serves; None if none does."""
-        metric = self._find_metric(self._provider.catalogue_of(namespace), asked)
-        if metric is not None:
-            return metric
-        with fetching(_metric_text(asked)):
-            return self._find_metric(self._provider.complete_catalogue_of(namespace), asked)
 
     def _find_metric(self, catalogue: Catalogue, asked: CustomValues) -> Metric | None:
         namespaced = asked.namespace is not None

@@ -11,18 +11,16 @@ from adapter.metrics.apis.error_messages import empty_is_error, fetching, no_dat
 from adapter.metrics.apis.status import ApiError
 from adapter.metrics.apis.values.answered import AnswerValues
 from adapter.metrics.apis.values.parameters import parameters, refuse_fields, refuse_watch, selector
+from adapter.metrics.apis.values.served_metric import served_metric
 from adapter.metrics.apis.values.value_lists import external_metric_value_list
 from adapter.metrics.rulebook.model import Api, Metric
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from adapter.foundation.objects.selectors import Selector
     from adapter.metrics.apis.hints.hints import Hints
     from adapter.metrics.apis.routing import ExternalValues
     from adapter.metrics.apis.services import ApiServices
     from adapter.metrics.readings.answers import ExternalAnswer
-    from adapter.metrics.readings.catalogue.catalogue import Catalogue
 
 ANY_NAMESPACE = "*"
 _ROW_BYTES: Final = 1024
@@ -52,7 +50,7 @@ class ExternalMetrics:
         what = f"metric {asked.metric} for external"
         command = self._command(asked)
         with fetching(what):
-            metric = self._find(asked)
+            metric = served_metric(self._provider, asked.namespace, lambda each: each.find_external(asked.metric))
         if metric is None:
             why = self._hints.for_not_looked_up(Api.EXTERNAL, asked.metric, command)
             if why is not None:
@@ -65,20 +63,6 @@ class ExternalMetrics:
             raise no_data(what, command)
         body = self._body(asked, metric, metric_selector, answer)
         return AnswerValues(body.plain, answer.evaluated_at, answer.warnings, body.gzipped)
-
-    def _find(self, asked: ExternalValues) -> Metric | None:
-        """Return the metric; one from a MetricRule object only if the rule files provide none of that name.
-
-        Raises ReadingError.
-        """
-        catalogues: tuple[Callable[[], Catalogue], ...] = (
-            lambda: self._provider.catalogue,
-            lambda: self._provider.complete_catalogue(asked.namespace),
-            lambda: self._provider.catalogue_of(asked.namespace),
-            lambda: self._provider.complete_catalogue_of(asked.namespace),
-        )
-        found = (catalogue().find_external(asked.metric) for catalogue in catalogues)
-        return next((metric for metric in found if metric is not None), None)
 
     def _body(self, asked: ExternalValues, metric: Metric, metric_selector: Selector, answer: ExternalAnswer) -> Body:
         # Answers state whole seconds.
