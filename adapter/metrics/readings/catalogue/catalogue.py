@@ -99,10 +99,15 @@ def narrowed(metric: Metric) -> Metric | None:
     is granted by namespace there, so series of other namespaces must not count; prometheus-adapter restricts the query
     in the same way.
     """
-    label = metric.narrowing_label
-    if label is None or metric.resource is None or metric.resource.qualified == _NAMESPACES:
+    if not can_be_narrowed(metric):
         return None
-    return replace(metric, namespace_label=label, narrowed=True)
+    return replace(metric, namespace_label=metric.narrowing_label, narrowed=True)
+
+
+def can_be_narrowed(metric: Metric) -> bool:
+    """Return whether `narrowed` returns a metric."""
+    resource = metric.resource
+    return metric.narrowing_label is not None and resource is not None and resource.qualified != _NAMESPACES
 
 
 def same_rule(one: Rule, other: Rule) -> bool:

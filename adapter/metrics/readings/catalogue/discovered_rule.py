@@ -32,6 +32,11 @@ class DiscoveredRule:
     succeeded_at: float | None = None
     """Unix seconds of the last look-up that succeeded."""
 
+    @property
+    def number_present(self) -> int:
+        """The number of metrics in `found` whose series are there."""
+        return len(self.found.keys() - self.vanished_at.keys())
+
     def serves_others(self, former: DiscoveredRule) -> bool:
         """Return whether a look-up has changed the metrics of the rule since a former state."""
         if self.found is not former.found or self.static is not former.static:

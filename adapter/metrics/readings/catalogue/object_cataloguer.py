@@ -15,6 +15,7 @@ from adapter.foundation.time.due_queue import DueQueue
 from adapter.metrics.readings.catalogue.catalogue import Catalogue
 from adapter.metrics.readings.catalogue.metric_discovery import SeriesDiscovery
 from adapter.metrics.readings.catalogue.object_catalogues import (
+    MOST_SERIES_METRICS,
     NamespaceObjects,
     ObjectState,
     namespace_objects,
@@ -60,8 +61,13 @@ class ObjectCataloguer:
         nothing about Prometheus.
         """
         seconds = sources.settings.object_look_up_deadline_seconds
-        self._look_ups = SeriesLookUps(sources, _shapes_of_owner, most_naming_seconds=seconds)
-        self._discovery = SeriesDiscovery(sources)
+        self._look_ups = SeriesLookUps(
+            sources, _shapes_of_owner, most_naming_seconds=seconds, most_metrics=MOST_SERIES_METRICS
+        )
+        most_kept = min(sources.settings.max_kept_metrics, MOST_SERIES_METRICS)
+        self._discovery = SeriesDiscovery(
+            replace(sources, settings=replace(sources.settings, max_kept_metrics=most_kept))
+        )
         self._settings = sources.settings
         self._clock = sources.clock
         self._lock = threading.Lock()

@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from adapter.metrics.readings.catalogue.catalogue import Catalogue, narrowed
+from adapter.metrics.readings.catalogue.catalogue import Catalogue, can_be_narrowed
 from adapter.metrics.readings.catalogue.last_look_up import LookUp
 from adapter.metrics.rulebook.objects.rule_object_verdict import (
     STATES,
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 MOST_METRICS = 100
 """Limit on the metrics of one object."""
+MOST_SERIES_METRICS = 1000
+"""Limit on the metrics of one object that its series give, even if they have the same name: one for each name of a
+series and each kind of object. As many more are kept for a while after their series have vanished."""
 _LONGEST_NAME = 253
 """Longest name of a metric in characters, the same as for an object."""
 _OF_FILES = "the rule files"
@@ -120,7 +123,7 @@ def _metrics(state: ObjectState) -> Iterator[Metric]:
 
 
 def _is_in_namespaces(metric: Metric) -> bool:
-    return metric.resource is None or metric.resource.namespaced or narrowed(metric) is not None
+    return metric.resource is None or metric.resource.namespaced or can_be_narrowed(metric)
 
 
 def _over_quota(
@@ -130,6 +133,13 @@ def _over_quota(
     most = settings.max_rule_objects_per_namespace
     if number >= most:
         return too_many_rules(most)
+    if state.discovered is not None and state.discovered.number_present > MOST_SERIES_METRICS:
+        # Without their number: the look-up ends once there are more, at another one in each replica.
+        message = (
+            f"its series have more than {MOST_SERIES_METRICS:,} names, counted once for each kind of object that their "
+            "labels name: narrow `seriesQuery`"
+        )
+        return RuleRefusal(Reason.TOO_MANY_METRICS, message)
     names = len({metric.name for metric in metrics})
     if names > MOST_METRICS:
         message = f"it would serve {names} metrics, but at most {MOST_METRICS} are allowed: narrow `seriesQuery`"

@@ -84,8 +84,11 @@ class SeriesLookUps:
         shapes: Callable[[Collection[str]], SeriesShapes] = shapes_of_all,
         *,
         most_naming_seconds: float = math.inf,
+        most_metrics: float = math.inf,
     ) -> None:
         """`shapes` makes the collector for the series of one look-up, given the labels that contain their namespace.
+
+        No more metrics are made for a rule that has more than `most_metrics`, which the caller refuses.
 
         `most_naming_seconds` limits the time that the patterns of a rule may take for all names together. With a limit,
         no other bulk work waits for them: RE2 leaves the interpreter to other threads, but a name may take a second.
@@ -98,6 +101,7 @@ class SeriesLookUps:
         self._pace = sources.pace
         self._first_pace = self._pace.with_pause(_FIRST_PAUSE_SECONDS)
         self._most_naming_seconds = most_naming_seconds
+        self._most_metrics = most_metrics
         self._naming_pace = self._pace.with_pause(math.inf) if math.isfinite(most_naming_seconds) else None
 
     def look_up(self, key: LookUpKey, states: Iterable[DiscoveredRule], timeout_seconds: float) -> LookUpResult:
@@ -146,6 +150,8 @@ class SeriesLookUps:
         for part in pace.timed(metrics_by_name(rule, shapes, self._resolve)):
             for metrics in part:
                 found.update(by_id(metrics))
+            if len(found) > self._most_metrics:
+                break
             if self._clock.monotonic() > until:
                 return found, True
         return found, False
