@@ -27,7 +27,9 @@ _SMALL_CHARACTERS = 8192
 _SMALL_CLASSES = 20
 _SMALL_BYTES = 1 << 18
 """Limits of a small pattern: characters, classes of Unicode, which take 0.2 ms each, and RE2's memory for it."""
-_TOO_LARGE = "it is too large: repeat fewer things, and use fewer classes of Unicode"
+FEWER_THINGS = "repeat fewer things, and use fewer classes of Unicode"
+"""What to do about a pattern that is too large."""
+_TOO_LARGE = f"it is too large: {FEWER_THINGS}"
 _UNICODE_CLASS = re.compile(r"\\[pP]")
 _META = frozenset(r"\.+*?()|[]{}^$")
 
@@ -46,6 +48,7 @@ class _CompiledMatch(Protocol):
 
 class _Compiled(Protocol):
     groups: int
+    programsize: int
 
     def search(self, text: str, /) -> _CompiledMatch | None: ...
     def fullmatch(self, text: str, /) -> _CompiledMatch | None: ...
@@ -76,6 +79,11 @@ class Pattern:
     names: tuple[tuple[str, int], ...]
     _compiled: _Compiled = field(compare=False, repr=False)
 
+    @property
+    def size(self) -> int:
+        """Number of steps of RE2's program: a few in a simple pattern. The memory for it grows with them."""
+        return self._compiled.programsize
+
     def search(self, text: str) -> Match | None:
         """Return the leftmost match anywhere in the text."""
         found = self._compiled.search(text)
@@ -96,7 +104,10 @@ def compile_pattern(text: str) -> Pattern:
     """Return the compiled pattern. Raises BadPatternError."""
     if len(text) > _LONGEST_CHARACTERS:
         raise BadPatternError(f"it has {len(text):,} characters, more than {_LONGEST_CHARACTERS:,}")
-    compiled = _compiled(text)
+    return _pattern(text, _compiled(text))
+
+
+def _pattern(text: str, compiled: _Compiled) -> Pattern:
     # After RE2 has accepted the pattern, its brackets are closed, so each piece is found in constant time.
     pieces = list(_PIECES.finditer(text))
     _refuse_what_go_refuses(pieces)
@@ -106,15 +117,16 @@ def compile_pattern(text: str) -> Pattern:
 def compile_small_pattern(text: str) -> Pattern:
     """Return the compiled pattern if that takes a few milliseconds at most, during which no other thread can run.
 
-    For patterns of authors who must not hold up others: the largest ones take a second. Raises BadPatternError.
+    For patterns of authors who must not hold up others: the largest ones take a second. It also takes little memory
+    while it is used, where RE2 would otherwise keep up to 3 MiB for each pattern. Raises BadPatternError.
     """
     if len(text) > _SMALL_CHARACTERS or len(_UNICODE_CLASS.findall(text)) > _SMALL_CLASSES:
         raise LargePatternError(_TOO_LARGE)
     try:
-        _compiled(text, _SMALL_BYTES)
+        compiled = _compiled(text, _SMALL_BYTES)
     except BadPatternError as e:
         raise LargePatternError(_TOO_LARGE) if "too large" in str(e) else e from None
-    return compile_pattern(text)
+    return _pattern(text, compiled)
 
 
 def _compiled(text: str, most_bytes: int | None = None) -> _Compiled:

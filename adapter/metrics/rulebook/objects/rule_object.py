@@ -9,7 +9,7 @@ from adapter.foundation.cluster.stores.oldest_objects import ObjectIdentity
 from adapter.foundation.documents.load import shortened
 from adapter.foundation.documents.plain_content import TooDeepError, node_of
 from adapter.foundation.documents.tree import Document, MappingEntry, MappingNode, Node, ScalarNode, SequenceNode
-from adapter.foundation.objects.regex import BadPatternError, LargePatternError, compile_small_pattern
+from adapter.foundation.objects.regex import FEWER_THINGS, BadPatternError, LargePatternError, compile_small_pattern
 from adapter.metrics.rulebook.findings import Code, Finding, Severity
 from adapter.metrics.rulebook.lint import lint
 from adapter.metrics.rulebook.model import Api, Rule, Rulebook
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 _OF_MANY_NAMESPACES: Final = frozenset({Code.ROWS_OF_ALL_NAMESPACES, Code.SERIES_OF_ANYBODY, Code.EXACT_PLAN})
 """Warnings that are irrelevant once a rule sees only the series of one namespace."""
+_MOST_STEPS: Final = 20_000
+"""Limit on the size of all patterns of an object together, which take 1 MiB then. The largest small pattern has 17,400
+steps."""
 _LIST_OF: Final = {api: key for key, api in RULE_LISTS.items()}
 
 
@@ -82,7 +85,7 @@ def _confined_rule(
 ) -> tuple[Rule | None, tuple[Finding, ...]]:
     """Return the confined rule and the warnings about it; None, after noting why, if it cannot be confined."""
     for rule in rulebook.rules:
-        own = replace(rule, id=content.shown)
+        own = _with_small_patterns(replace(rule, id=content.shown))
         confined = confined_rule(own, content.namespace, namespace_label, resolve, document, notes)
         if confined is None:
             return None, ()
@@ -134,22 +137,41 @@ def _note_large_patterns(rule: MappingNode, notes: Notes) -> None:
     holders: list[tuple[Node | None, tuple[str, ...]]] = [(name, ("matches",))]
     if isinstance(filters, SequenceNode):
         holders += [(item, ("is", "isNot")) for item in filters.items]
+    steps = 0
     for holder, keys in holders:
         nodes = [(key, holder.get(key)) for key in keys] if isinstance(holder, MappingNode) else []
         for key, node in nodes:
-            if isinstance(node, ScalarNode):
-                _note_if_large(key, node, notes)
+            if not isinstance(node, ScalarNode):
+                continue
+            steps += _noted_steps(key, node, notes)
+            if steps > _MOST_STEPS:
+                # The others are not compiled, since each takes time and memory.
+                _note_large(key, node, f"it is too large together with those before it: {FEWER_THINGS}", notes)
+                return
 
 
-def _note_if_large(key: str, node: ScalarNode, notes: Notes) -> None:
+def _noted_steps(key: str, node: ScalarNode, notes: Notes) -> int:
+    """Return the size of a pattern; 0, after noting why, if it cannot be used."""
     try:
-        compile_small_pattern(node.value)
+        return compile_small_pattern(node.value).size
     except LargePatternError as e:
-        reason, _, fix = str(e).partition(": ")
-        notes.error(Code.BAD_REGEX, node, f"`{key}` {shortened(node.value)!r} cannot be used here: {reason}", fix)
+        _note_large(key, node, str(e), notes)
     except BadPatternError:
         # The reader of rules says what is wrong with it.
-        return
+        pass
+    return 0
+
+
+def _note_large(key: str, node: ScalarNode, text: str, notes: Notes) -> None:
+    reason, _, fix = text.partition(": ")
+    notes.error(Code.BAD_REGEX, node, f"`{key}` {shortened(node.value)!r} cannot be used here: {reason}", fix)
+
+
+def _with_small_patterns(rule: Rule) -> Rule:
+    """Return the rule with patterns that also take little memory while they are used."""
+    filters = tuple(replace(each, pattern=compile_small_pattern(each.pattern.text)) for each in rule.series_filters)
+    naming = replace(rule.naming, pattern=compile_small_pattern(rule.naming.pattern.text))
+    return replace(rule, series_filters=filters, naming=naming)
 
 
 def _with_namespace_label(rule: MappingNode, label: str) -> MappingNode:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import random
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -19,6 +21,7 @@ from adapter.metrics.rulebook.plans import plan_of, planned_query
 from adapter.metrics.rulebook.provided_metrics import static_metrics
 from adapter.metrics.rulebook.query_rendering import RenderError, exact_query
 from adapter.metrics.rulebook.requests import Asked
+from benchmarks.usage import usage
 from tests.support.rule_objects import QUEUE, RATE, rule_object, spec_with
 
 if TYPE_CHECKING:
@@ -199,6 +202,11 @@ REFUSED: Final[dict[str, tuple[object, str, str]]] = {
         "bad-regex",
         "cannot be used here: it is too large",
     ),
+    "filters that take much memory together": (
+        spec_with(QUEUE, seriesFilters=[{"isNot": rf"[\pL\pN]{{3}}{number}"} for number in range(32)]),
+        "bad-regex",
+        "`isNot` '[\\\\pL\\\\pN]{3}4' cannot be used here: it is too large together with those before it",
+    ),
     "a name that takes long to compile": (
         spec_with(QUEUE, name={"matches": "((a?){1000}){1}b" + 300 * r"\pN"}),
         "bad-regex",
@@ -220,6 +228,27 @@ def test_an_object_that_cannot_be_confined_or_read_is_refused(spec: object, code
     assert code in errors(found)
     assert any(message in finding.message for finding in found.findings)
     assert {finding.rule for finding in found.findings} == {"MetricRule shop/web"}
+
+
+def test_many_usual_filters_are_accepted() -> None:
+    filters = [{"isNot": f"^(http|grpc)_{number}_.*(_bucket|_created)$"} for number in range(32)]
+    found = rule_object(spec_with(QUEUE, seriesFilters=filters))
+    assert found.rule is not None
+    assert [each.passes("grpc_7_seconds_bucket") for each in found.rule.series_filters].count(False) == 1
+
+
+def test_filters_take_little_memory_while_they_are_used() -> None:
+    """RE2 keeps what it has found out about a pattern, up to 3 MiB for each of these."""
+    filters = [{"isNot": f"(a|b){{900}}{number}"} for number in range(6)]
+    dice = random.Random(3)
+    names = ["".join(dice.choices("ab", k=1000)) for _ in range(100)]
+    before = usage(os.getpid()).rss_mib
+    found = rule_object(spec_with(QUEUE, seriesFilters=filters, name={"matches": "(a|b){900}", "as": "x"}))
+    assert found.rule is not None
+    for name in names:
+        assert all(each.passes(name) for each in found.rule.series_filters)
+        assert found.rule.naming.name_for(name) == "x"
+    assert usage(os.getpid()).rss_mib - before < 8
 
 
 def test_deeply_nested_content_is_refused() -> None:
