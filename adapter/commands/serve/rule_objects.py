@@ -7,7 +7,9 @@ API server cannot be reached, the last objects stay in force. An object that can
 from __future__ import annotations
 
 import logging
+import math
 import time
+from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -34,7 +36,7 @@ from adapter.metrics.rulebook.objects.rule_object import ObjectContent, RuleObje
 from adapter.metrics.rulebook.objects.rule_object_status import collection_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
     from threading import Event
 
     from adapter.commands.serve.rule_object_store import RuleObjectStore
@@ -56,6 +58,8 @@ _FIRST_LIST_SECONDS = 10.0
 """The maximum time for which the loader, and with it each request for an unknown metric, waits for the first list."""
 _READING_SECONDS = 1.0
 """The maximum time for which objects are read before those already read are put in force."""
+_PAUSE_RATIO = 4.0
+"""The pause of a namespace after its objects were read, as a multiple of the time that this took."""
 _PAUSE_SECONDS = 0.001
 """The pause after each slice of reading, since a request may be waiting for the processor."""
 
@@ -136,6 +140,10 @@ class RuleObjectLoader:
         """The seconds that reading the objects of each namespace has taken so far. Namespaces without objects are
         forgotten."""
         self._resolved_at = clock()
+        self._has_read_all = False
+        self._pauses_until: dict[str, float] = {}
+        self._resumes_at = math.inf
+        """When the first pause of a namespace with unread changes ends."""
 
     def run(self, stop: Event, first_list: Callable[[float], bool], is_removed: Callable[[], bool]) -> None:
         """Load objects until the stop is requested.
@@ -151,32 +159,55 @@ class RuleObjectLoader:
             if is_removed() and len(self._store):
                 # The definition was deleted together with its objects while no watch was open.
                 self._store.replacement().commit()
-            if has_more or self._changes.contents.wait(_LOOK_SECONDS) or self._may_resolve():
+            if has_more or self._changes.contents.wait(_LOOK_SECONDS) or self._may_resolve() or self._may_resume():
                 has_more = self.load()
 
     def load(self) -> bool:
-        """Read changed objects for at most a second, and put them in force; return whether more are left.
+        """Read changed objects for at most a second, and put them in force; return whether more can be read now.
 
         Namespaces whose objects have taken the least time so far are read first, so that a change does not have to wait
-        for many or slow objects of another namespace. A former version stays in force until the new one has been read.
+        for many or slow objects of another namespace. Once all objects have been read, a namespace pauses after each
+        time, so that one whose objects change all the time does not take the processor from the requests of others. A
+        former version stays in force until the new one has been read.
         """
+        began = self._clock()
         self._changes.contents.clear()
-        if self._may_resolve():
-            self._resolved_at = self._clock()
-            self._known = {key: found for key, found in self._known.items() if not found.waits_for_a_kind}
+        resolves = self._may_resolve()
+        if resolves:
+            self._resolved_at = began
         contents = {key: seen.content for key, seen in self._store.known.items()}
         known = {key: found for key, found in self._known.items() if key in contents}
         self._spent = {namespace: self._spent.get(namespace, 0.0) for namespace, _ in contents}
-        changed = [key for key, content in contents.items() if key not in known or known[key].content != content]
-        changed.sort(key=lambda key: self._spent[key[0]])
-        until, number = self._clock() + _READING_SECONDS, 0
-        while number < len(changed) and self._clock() < until:
-            known[changed[number]] = self._read(contents[changed[number]])
+        self._pauses_until = {namespace: until for namespace, until in self._pauses_until.items() if until > began}
+        changed = [
+            key
+            for key, content in contents.items()
+            if key not in known or known[key].content != content or (resolves and known[key].waits_for_a_kind)
+        ]
+        self._resumes_at = min((self._pauses_until.get(key[0], math.inf) for key in changed), default=math.inf)
+        due = sorted((key for key in changed if key[0] not in self._pauses_until), key=lambda key: self._spent[key[0]])
+        before, number = dict(self._spent), 0
+        while number < len(due) and self._clock() < began + _READING_SECONDS:
+            known[due[number]] = self._read(contents[due[number]])
             number += 1
-        has_more = number < len(changed)
+        has_more = number < len(due)
         self._known = known
+        read_at = self._clock()
         self._readings.replace_rule_objects(tuple(known.values()), are_all=not has_more)
+        if self._has_read_all:
+            self._pause(due[:number], before, self._clock() - read_at)
+        self._has_read_all |= not has_more
         return has_more
+
+    def _pause(self, read: Sequence[tuple[str, str]], before: Mapping[str, float], in_force_seconds: float) -> None:
+        """Let the namespaces of objects that have just been read pause.
+
+        `before` is what their objects had taken until then, and `in_force_seconds` what it took to put all in force.
+        """
+        now = self._clock()
+        for namespace, number in Counter(namespace for namespace, _ in read).items():
+            seconds = self._spent[namespace] - before[namespace] + in_force_seconds * number / len(read)
+            self._pauses_until[namespace] = now + _PAUSE_RATIO * seconds
 
     def _read(self, content: ObjectContent) -> RuleObject:
         began = self._clock()
@@ -188,6 +219,9 @@ class RuleObjectLoader:
                 found = RuleObject(content, None, (_internal_error(content),))
         self._spent[content.namespace] += self._clock() - began
         return found
+
+    def _may_resume(self) -> bool:
+        return self._clock() >= self._resumes_at
 
     def _may_resolve(self) -> bool:
         is_time = self._clock() - self._resolved_at >= _RESOLVE_AGAIN_SECONDS

@@ -218,6 +218,60 @@ def test_slow_objects_of_one_namespace_are_read_after_those_of_others(monkeypatc
     assert not replica.loader.load()
 
 
+def test_objects_that_change_all_the_time_are_read_a_fifth_of_it_and_those_of_others_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    replica = Replica(Server())
+    read: list[str] = []
+
+    def slow(content: ObjectContent, *_: object) -> RuleObject:
+        read.append(content.namespace)
+        replica.clock.forward(0.5 if content.namespace == "flood" else 0.01)
+        return RuleObject(content, None, ())
+
+    monkeypatch.setattr("adapter.commands.serve.rule_objects.read_rule_object", slow)
+    for namespace in ("flood", "shop"):
+        replica.store.put(form(f"{namespace}/queue"))
+    assert not replica.loader.load()
+    read.clear()
+    began = replica.clock.now
+    for generation in range(2, 1002):
+        replica.store.put(form("flood/queue", generation=generation))
+        if generation % 100 == 0:
+            replica.store.put(form("shop/queue", generation=generation))
+        replica.loader.load()
+        assert replica.loader._known["shop", "queue"].content.generation == max(generation // 100 * 100, 1)
+        replica.clock.forward(0.02)
+    assert read.count("shop") == 10
+    assert 0.15 < read.count("flood") * 0.5 / (replica.clock.now - began) < 0.25
+    replica.clock.forward(10)
+    replica.loader.load()
+    assert replica.loader._known["flood", "queue"].content.generation == 1001
+
+
+def test_a_change_that_waits_for_a_pause_is_read_without_another_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    replica, stop = Replica(Server()), Stop()
+    read: list[int] = []
+    looks = iter(range(20))
+
+    def slow(content: ObjectContent, *_: object) -> RuleObject:
+        replica.clock.forward(0.1)
+        read.append(content.generation)
+        replica.store.put(form("shop/queue", generation=min(content.generation + 1, 3)))
+        return RuleObject(content, None, ())
+
+    def look() -> bool:
+        if 3 in read or next(looks, None) is None:
+            stop.request()
+        replica.clock.forward(0.1)
+        return False
+
+    monkeypatch.setattr("adapter.commands.serve.rule_objects.read_rule_object", slow)
+    replica.store.put(form("shop/queue"))
+    replica.loader.run(stop, lambda _: True, look)
+    assert read == [1, 2, 3]
+
+
 def test_an_object_that_causes_an_internal_error_is_refused_and_does_not_affect_others(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
