@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
 _KEPT_SECONDS: Final = kept_columns(STEP_SECONDS) * STEP_SECONDS
 """How far back samples are kept. A node that was away for longer is as a new one: its windows fill as time passes."""
+_COUNTS_AGAIN_SECONDS: Final = 1800.0
+"""How long the return of a node counts no more after one that did: the Node object of a broken machine may come and go
+all the time, and each return that counts costs a query for all samples of all nodes."""
 
 
 class NodeAbsences:
@@ -21,9 +24,14 @@ class NodeAbsences:
         self._names: frozenset[str] = frozenset()
         self._gone_at: dict[str, float] = {}
         """Unix seconds at which each node had no Node object any more."""
+        self._back_at: dict[str, float] = {}
+        """Unix seconds at which each node was back, if that counted."""
 
     def have_ended(self, now: float, nodes: tuple[ClusterNode, ...] | None) -> bool:
-        """Return whether a node is back that went minutes ago; `nodes` are all Node objects at this refresh."""
+        """Return whether a node is back that went minutes ago, unless it comes and goes all the time.
+
+        `nodes` are all Node objects at this refresh.
+        """
         if not nodes:
             # If they are unknown, or all are gone, all samples are requested again anyway.
             return False
@@ -32,4 +40,7 @@ class NodeAbsences:
         self._gone_at = {name: at for name, at in gone_at.items() if name not in names}
         self._gone_at |= dict.fromkeys(self._names - names, now)
         self._names = names
-        return len(gone_at.keys() & names) > 0
+        self._back_at = {name: at for name, at in self._back_at.items() if abs(now - at) < _COUNTS_AGAIN_SECONDS}
+        back = (gone_at.keys() & names) - self._back_at.keys()
+        self._back_at |= dict.fromkeys(back, now)
+        return len(back) > 0

@@ -47,6 +47,8 @@ class Scripted:
 
     def __init__(self) -> None:
         self.loads = {"a": 0.5}
+        self.steps = 0
+        """Steps that were asked for."""
 
     def instant(self, query: str, **_: object) -> Any:  # noqa: ANN401 - it never returns
         raise PrometheusUnreachableError(query, "no survey here")
@@ -58,6 +60,7 @@ class Scripted:
             raise PrometheusTimeoutError(query, "no answer")
         (part,) = range_parts(start, end, step_seconds)
         times = range(int(start), int(end) + 1, int(step_seconds))
+        self.steps += len(times)
         series = []
         for instance, load in self.loads.items():
             values = {RATIO: dict.fromkeys(times, load), NEWEST: {time: float(time) for time in times}}
@@ -115,6 +118,25 @@ def test_a_node_that_registers_again_after_minutes_has_all_its_samples(away: int
         lacking = np.isnan(grid.values).sum(axis=1)
         assert lacking[1] == 0
         assert bool(lacking[0] == 0) is has_all
+
+
+def test_a_node_that_comes_and_goes_costs_few_queries_for_all_samples_and_other_nodes_are_still_noticed() -> None:
+    prometheus = Scripted()
+    prometheus.loads = {"a": 0.5, "b": 0.4, "c": 0.3}
+    refresher = SampleRefresher(cast("PrometheusClient", prometheus), SchedulingSettings(), refresh_seconds=INTERVAL)
+    samples, now = None, START
+    a, b, c = map(a_node, "abc")
+    whole: list[int] = []
+    for number in range(120):
+        nodes = (*([a] if number % 2 else []), b, *([c] if number != 61 else []))
+        prometheus.steps = 0
+        samples = refresher.refresh(now, samples, nodes).samples
+        whole += [number] if prometheus.steps > 100 else []
+        now += INTERVAL
+    # At the start, for `a` once in half an hour, and for `c`.
+    assert whole == [0, 3, 62, 63]
+    assert samples is not None
+    assert all(not np.isnan(grid.values[grid.nodes.index("b")]).any() for grid in samples.grids.values())
 
 
 @pytest.mark.parametrize(
