@@ -126,6 +126,20 @@ def union(parts: Mapping[str, str]) -> str:
     return "\nor ".join(f'label_replace({part}, "{PART_LABEL}", "{name}", "", "")' for name, part in parts.items())
 
 
+def unions(parts: Mapping[str, str], most: int) -> tuple[str, ...]:
+    """Return the union of the parts as at most `most` expressions, each about as long as the others."""
+    longest = sum(map(len, parts.values())) / most
+    expressions: list[dict[str, str]] = []
+    length = math.inf
+    for name, part in parts.items():
+        if length >= longest:
+            expressions.append({})
+            length = 0
+        expressions[-1][name] = part
+        length += len(part)
+    return tuple(map(union, expressions))
+
+
 def matchers_of(labels: Mapping[str, str]) -> tuple[str, ...]:
     """Return the matchers that select these labels, in PromQL."""
     return tuple(f"{label}={go_quoted(value)}" for label, value in sorted(labels.items()))

@@ -113,18 +113,18 @@ class SampleRefresher:
         grids = self._begin(now, samples, nodes)
         asked = 0
         if allowed and self._survey.is_due(began):
-            asked += 1
             seconds = min(_LONGEST_SURVEY_SECONDS, (deadline - began) / 4)
             # If one query is allowed, a survey at each refresh would leave none whose failure is reported.
             rest = self._refresh_seconds if allowed == 1 else 0.0
             counted = None if nodes is None else len(nodes)
-            self._survey.ask(now, seconds, counted, needs_past=not self._owners(), rest_seconds=rest)
+            asked += self._survey.ask(now, seconds, counted, needs_past=not self._owners(), rest_seconds=rest)
         mapping = self._mapping.of(nodes, self._survey.last)
         lacking = self._lacking(now, grids)
         plan = in_order(
             lacking,
             {resource: progress.asked for resource, progress in self._progress.items()},
-            allowed - asked,
+            # A survey in several queries may have used more than one short refresh is allowed.
+            max(0, allowed - asked),
         )
         failures: dict[LoadResource, str] = {}
         fresh = False

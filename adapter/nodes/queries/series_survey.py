@@ -90,6 +90,11 @@ class Survey:
 
 def survey_query(matchers: Sequence[str], *, with_past: bool = False) -> str:
     """Return the instant query of the survey; `with_past` also asks for the sources of earlier times."""
+    return union(survey_parts(matchers, with_past=with_past))
+
+
+def survey_parts(matchers: Sequence[str], *, with_past: bool = False) -> dict[str, str]:
+    """Return the expressions of the survey, by part; each can be sent in a query of its own."""
     parts = {
         f"{_LONG}{label}": f"topk({MOST_SOURCES}, {count})" for label, count in long_label_counts(matchers).items()
     }
@@ -129,7 +134,7 @@ def survey_query(matchers: Sequence[str], *, with_past: bool = False) -> str:
     unames = f"count by (nodename, {who}) ({selector('node_uname_info', short, *bounded(('nodename',)))})"
     # An exporter that reports many names counts as having none.
     parts[_UNAME] = f"{unames} and on ({who}) (count by ({who}) ({unames}) == 1) and {_of_few_sources(unames)}"
-    return union({part: f"({expression})" for part, expression in parts.items()})
+    return {part: f"({expression})" for part, expression in parts.items()}
 
 
 def _largest(by: str, series: str) -> str:

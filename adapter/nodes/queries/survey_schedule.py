@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-from adapter.foundation.sources.prometheus.errors import ERRORS_OF_SERVER, PrometheusError, UnexpectedAnswerError
+from adapter.foundation.sources.prometheus.errors import (
+    ERRORS_OF_SERVER,
+    PrometheusError,
+    PrometheusTimeoutError,
+    QueryRefusedError,
+    UnexpectedAnswerError,
+)
 from adapter.nodes.model.loads import LoadResource
-from adapter.nodes.queries.expressions import ResourceQuery, matchers_of, rate_function, resource_query
+from adapter.nodes.queries.expressions import ResourceQuery, matchers_of, rate_function, resource_query, unions
 from adapter.nodes.queries.scrape_intervals import longest
-from adapter.nodes.queries.series_survey import SURVEY_SECONDS, Survey, past_of, survey_of, survey_query
+from adapter.nodes.queries.series_survey import SURVEY_SECONDS, Survey, past_of, survey_of, survey_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
     from adapter.foundation.time.pace import Pace
@@ -21,7 +28,11 @@ if TYPE_CHECKING:
     from adapter.nodes.model.samples import SampleGrid
     from adapter.nodes.model.scheduling_settings import SchedulingSettings
 
+LabelledValue: TypeAlias = tuple[Mapping[str, str], float]
+
 _SURVEY_AGAIN_SECONDS: Final = 60.0
+_MOST_QUERIES: Final = 8
+"""At most this many queries make up a survey, which is then as short as it is ever sent."""
 
 
 class KeptSurvey:
@@ -41,6 +52,9 @@ class KeptSurvey:
         self.last = Survey()
         """The last survey; empty before the first answer."""
         self._asked_at = -math.inf
+        self._most_queries = 1
+        """As how many queries the survey is sent."""
+        self._sent = 0
 
     def is_due(self, moment: float) -> bool:
         """Return whether the survey is due at a moment of the monotonic clock."""
@@ -52,8 +66,8 @@ class KeptSurvey:
 
     def ask(
         self, now: float, timeout_seconds: float, nodes: int | None, *, needs_past: bool, rest_seconds: float = 0.0
-    ) -> None:
-        """Send the survey at `now` (Unix seconds), for this number of nodes.
+    ) -> int:
+        """Send the survey at `now` (Unix seconds), for this number of nodes; return the number of queries sent.
 
         `needs_past` is whether the sources from before the start still matter, as they do until a query is first
         answered. `rest_seconds` is how long other queries go first if there is no server that answers.
@@ -64,15 +78,10 @@ class KeptSurvey:
         self._asked_at = self._monotonic()
         # Sources from before the start are requested only once, since a store may be slow to answer that.
         with_past = needs_past and not self._has_asked_for_past
-        query = survey_query(matchers_of(self._settings.matchers), with_past=with_past)
+        parts = survey_parts(matchers_of(self._settings.matchers), with_past=with_past)
+        self._sent = 0
         try:
-            answer = self._client.instant(query, timeout_seconds=timeout_seconds, at=math.floor(now))
-            samples = [(one.labels, one.value) for batch in answer.batches(self._pace) for one in batch]
-            if answer.warnings:
-                # Partial counts would claim that series in another store do not exist.
-                raise UnexpectedAnswerError(query, f"the answer may be partial: {answer.warnings[0]}")
-            if not all(math.isfinite(value) for _, value in samples):
-                raise UnexpectedAnswerError(query, "a count is not a number")
+            samples = self._samples(parts, math.floor(now), timeout_seconds)
         except PrometheusError as e:
             # A server that was not there has not been slow: it is asked again soon, before its first answer.
             is_away = with_past and isinstance(e, ERRORS_OF_SERVER)
@@ -81,12 +90,46 @@ class KeptSurvey:
             self._due = self._monotonic() + (rest_seconds if is_away else _SURVEY_AGAIN_SECONDS)
             # What is cached for a survey would grow if the same one stayed for ever.
             self.last = replace(self.last) if self._is_measured else Survey()
-            return
+            return self._sent
         self.last = survey_of(samples, nodes)
         if with_past:
             self._past, self._has_asked_for_past = past_of(samples, now), True
         # While no node is measured, each refresh looks for the first exporters, and nothing else is queried.
         self._due = self._monotonic() + (SURVEY_SECONDS if self._is_measured else 0.0)
+        return self._sent
+
+    def _samples(self, parts: Mapping[str, str], at: int, timeout_seconds: float) -> list[LabelledValue]:
+        """Return the samples of the whole survey, which is sent in shorter queries if the server refuses longer ones.
+
+        VictoriaMetrics refuses a query of more than 16 KiB, a gateway may refuse a shorter one.
+        """
+        while True:
+            try:
+                return [
+                    sample
+                    for query in unions(parts, self._most_queries)
+                    for sample in self._answered(query, at, timeout_seconds)
+                ]
+            except QueryRefusedError:
+                if self._most_queries >= _MOST_QUERIES:
+                    raise
+                self._most_queries *= 2
+
+    def _answered(self, query: str, at: int, timeout_seconds: float) -> list[LabelledValue]:
+        left = timeout_seconds - (self._monotonic() - self._asked_at)
+        if left <= 0:
+            raise PrometheusTimeoutError(query, f"the survey was not answered within {timeout_seconds:.3g} s")
+        self._sent += 1
+        answer = self._client.instant(query, timeout_seconds=left, at=at)
+        samples: list[LabelledValue] = [
+            (one.labels, one.value) for batch in answer.batches(self._pace) for one in batch
+        ]
+        if answer.warnings:
+            # Partial counts would claim that series in another store do not exist.
+            raise UnexpectedAnswerError(query, f"the answer may be partial: {answer.warnings[0]}")
+        if not all(math.isfinite(value) for _, value in samples):
+            raise UnexpectedAnswerError(query, "a count is not a number")
+        return samples
 
     @property
     def _is_measured(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -18,6 +19,7 @@ from adapter.foundation.sources.prometheus.errors import (
     PrometheusError,
     PrometheusTimeoutError,
     PrometheusUnreachableError,
+    QueryRefusedError,
     UnexpectedAnswerError,
 )
 from adapter.foundation.time.pace import UNPACED
@@ -27,7 +29,9 @@ from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.scheduling_settings import SchedulingSettings
 from adapter.nodes.model.week import LoadWeek
 from adapter.nodes.queries.expressions import NEWEST, PART_LABEL, RATIO
+from adapter.nodes.queries.query_steps import queries_allowed
 from adapter.nodes.queries.refresher import SampleRefresher
+from adapter.nodes.queries.series_survey import SURVEY_SECONDS, survey_parts
 from tests.adapter.nodes.placement.objects import a_node
 from tests.adapter.nodes.queries.answers import matrix_body
 
@@ -38,6 +42,7 @@ if TYPE_CHECKING:
 
 START = 1_800_000_000.0
 INTERVAL = 30.0
+PARTS = re.compile(rf'"{PART_LABEL}", "([^"]+)", "", ""')
 
 
 class Scripted:
@@ -248,6 +253,60 @@ def test_sources_from_before_the_start_are_known_even_if_prometheus_starts_later
         refresher.refresh(START + clock[0], None, None)
         clock[0] += INTERVAL
     assert past == surveyed
+
+
+class Brief(Surveyed):
+    """VictoriaMetrics, by default: it refuses a query of more than 16 KiB, without reading it."""
+
+    most_characters = 16_384
+
+    def __init__(self) -> None:
+        super().__init__(8, {})
+        self.answered: list[str] = []
+
+    def instant(self, query: str, **options: object) -> Any:  # noqa: ANN401 - as above
+        if len(query) > self.most_characters:
+            self.surveys += 1
+            message = (
+                f"too long query; got {len(query)} bytes; mustn't exceed `-search.maxQueryLen={self.most_characters}`"
+            )
+            raise QueryRefusedError(query, "400", message)
+        self.answered.append(query)
+        return super().instant(query, **options)
+
+
+@pytest.mark.parametrize(
+    ("most", "matchers", "asked"),
+    [
+        pytest.param(16_384, {}, [3, 3, 5, 5], id="VictoriaMetrics"),
+        pytest.param(16_384, {"cluster": "a" * 200}, [6, 6, 10, 10], id="with a long matcher"),
+        pytest.param(100, {}, [4, 4, 5, 5], id="nothing is short enough"),
+    ],
+)
+def test_a_survey_that_is_too_long_for_the_server_is_asked_in_parts(
+    most: int, matchers: dict[str, str], asked: list[int]
+) -> None:
+    """Without a survey, no day is filled, no crowd is refused, and no recording rule is found."""
+    prometheus, clock = Brief(), [0.0]
+    prometheus.most_characters = most
+    refresher = SampleRefresher(
+        cast("PrometheusClient", prometheus),
+        SchedulingSettings(matchers=matchers),
+        refresh_seconds=INTERVAL,
+        monotonic=lambda: clock[0],
+    )
+    surveys, filled = [], []
+    for seconds in (0.0, INTERVAL, SURVEY_SECONDS, SURVEY_SECONDS + INTERVAL):
+        clock[0] = seconds
+        result = refresher.refresh(START + seconds, None, None)
+        assert result.queries <= queries_allowed(INTERVAL)
+        surveys.append(prometheus.surveys)
+        filled.append(refresher.fill_day(START + seconds, LoadDay(), None, 5.0).queries)
+    assert surveys == asked
+    is_known = most > 100
+    assert any(filled) is is_known
+    parts = [part for query in prometheus.answered for part in PARTS.findall(query)]
+    assert {parts.count(part) for part in survey_parts((), with_past=True)} == ({1, 2} if is_known else {0})
 
 
 def test_series_keep_their_loads_when_their_order_or_names_change() -> None:
