@@ -250,7 +250,7 @@ def test_objects_that_change_all_the_time_are_read_a_fifth_of_it_and_those_of_ot
 
 
 def test_a_change_that_waits_for_a_pause_is_read_without_another_change(monkeypatch: pytest.MonkeyPatch) -> None:
-    replica, stop = Replica(Server()), Stop()
+    replica, stop = Replica(Server()), threading.Event()
     read: list[int] = []
     looks = iter(range(20))
 
@@ -262,7 +262,7 @@ def test_a_change_that_waits_for_a_pause_is_read_without_another_change(monkeypa
 
     def look() -> bool:
         if 3 in read or next(looks, None) is None:
-            stop.request()
+            stop.set()
         replica.clock.forward(0.1)
         return False
 

@@ -301,6 +301,7 @@ class SlowPattern:
 
     match: Callable[[], object]
     groups: int = 0
+    programsize: int = 0
 
     def search(self, _text: str) -> None:
         self.match()
