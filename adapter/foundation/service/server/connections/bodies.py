@@ -10,7 +10,7 @@ exceed this limit while the others are small.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -112,8 +112,12 @@ def read_head(head: bytes, peer_chain: tuple[bytes, ...]) -> tuple[Head, str]:
     line, *rest = head.decode("latin-1").split("\r\n")
     method, _, others = line.partition(" ")
     target, _, version = others.partition(" ")
-    headers = tuple((name, value.strip(" \t")) for name, _, value in (text.partition(":") for text in rest))
-    return Head(method, target, headers, peer_chain), version
+    return Head(method, target, header_lines(rest), peer_chain), version
+
+
+def header_lines(lines: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    """Return name and value of each header line."""
+    return tuple((name, value.strip(" \t")) for name, _, value in (line.partition(":") for line in lines))
 
 
 def planned_body(head: bytes, peer_chain: tuple[bytes, ...], plan_body: PlanBody) -> ArrivingBody | None:

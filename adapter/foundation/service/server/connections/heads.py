@@ -13,9 +13,10 @@ from gunicorn.http.message import Request
 from gunicorn.http.parser import RequestParser
 from gunicorn.http.unreader import Unreader
 
+from adapter.foundation.service.server.connections.bodies import header_lines
+
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Iterator
 
     from gunicorn.config import Config
 
@@ -69,7 +70,7 @@ class HeadRequest(Request):
         """Return the headers as gunicorn sees them: upper-cased, and without those that it drops."""
         headers: list[tuple[str, str]] = super().parse_headers(data, from_trailer)
         if not from_trailer:
-            self.received = tuple(_header_lines(data))
+            self.received = header_lines(data.decode("latin-1").split("\r\n"))
         return headers
 
     def set_body_reader(self) -> None:
@@ -88,9 +89,3 @@ class HeadParser(RequestParser):
         super().__init__(cfg, (), client)
         self.unreader = unreader  # type: ignore[assignment] # its sibling, which is all that the parser needs
         self.source = unreader
-
-
-def _header_lines(data: bytes) -> Iterator[tuple[str, str]]:
-    for line in data.decode("latin-1").split("\r\n"):
-        name, _, value = line.partition(":")
-        yield name, value.strip(" \t")
