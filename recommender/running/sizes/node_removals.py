@@ -44,6 +44,7 @@ from recommender.running.sizes.removal_marks import (
     unmarked,
     without_future,
 )
+from recommender.running.sizes.removal_times import RemovalTimes
 from recommender.running.sizes.whole_removals import WholeRemovals
 
 if TYPE_CHECKING:
@@ -98,6 +99,7 @@ class NodeRemovals:
     announce: Callable[[TargetEvent], None]
     clock: Clock
     _states: StateLog = field(default_factory=lambda: StateLog(_log))
+    _times: RemovalTimes = field(init=False)
     _evicts_at: dict[str, float] = field(default_factory=dict)
     """When refused evictions of a node are tried again, by the monotonic clock."""
     _delays: DeletionDelays = field(default_factory=DeletionDelays)
@@ -106,6 +108,9 @@ class NodeRemovals:
     """The marks of all nodes in the last state of the cluster, by node."""
     _deleted: set[str] = field(default_factory=set)
     """The nodes whose deletion this process has requested."""
+
+    def __post_init__(self) -> None:
+        self._times = RemovalTimes(self.clock)
 
     def begin(self, found: ScaleOutcome, removal: NodeRemoval, terms: SendingTerms) -> ScaleOutcome:
         """Cordon, taint and mark a node, unless it is marked already."""
@@ -146,6 +151,7 @@ class NodeRemovals:
         self._evicts_at = {name: at for name, at in self._evicts_at.items() if name in names}
         self._delays.keep(names)
         self._deleted.intersection_update(names)
+        self._times.keep(names)
         self._marks = {
             node.name: mark
             for node in nodes
@@ -170,20 +176,19 @@ class NodeRemovals:
             if REMOVAL in (node["metadata"].get("annotations") or {}):
                 self._roll_back(node, f"its annotation {REMOVAL} cannot be read")
             return
-        now = self.clock.wall()
-        stored, mark = mark, without_future(mark, now)
+        stored, mark = mark, without_future(mark, self.clock.wall())
         if mark != stored:
             node = self.writes.replace(_path(name), marked(node, mark), self.fence)
         if mark.deleting_since is not None:
-            self._follow(node, mark)
+            self._follow(node, mark, mark.deleting_since)
             return
         pods = self._pods(name)
         obstacle = self.stopped(mark) or obstacle_to(pods, self.rules(mark))
         left = pods_to_evict(pods)
-        waited = now - mark.since
+        waited = self._times.seconds_since(name, mark.since)
         is_ready = not left and waited >= SETTLE_SECONDS and not self._delays.is_delayed(node, self.clock.monotonic())
         self._whole.note(name, is_drained=is_ready and not obstacle)
-        obstacle = obstacle or self._whole.obstacle(mark, now)
+        obstacle = obstacle or self._whole.obstacle(mark, waited)
         if obstacle:
             self._roll_back(node, obstacle)
         elif left:
@@ -237,14 +242,14 @@ class NodeRemovals:
         problem = self.deletion.problem_of(node, mark, unseen)
         if problem.waits:
             self._states.failed(name, f"the removal of the node waits: {problem.message}", node=name)
-            if now - mark.since > _ENDING_SECONDS:
+            if self._times.seconds_since(name, mark.since) > _ENDING_SECONDS:
                 self._roll_back(node, problem.message)
             return
         if problem.message:
             self._roll_back(node, problem.message)
             return
         self._deleted.add(name)
-        begun = msgspec.structs.replace(mark, deleting_since=now)
+        begun = msgspec.structs.replace(mark, deleting_since=self._times.now(name))
         node = self.writes.replace(_path(name), marked(node, begun), self.fence)
         problem = self.deletion.delete(node, begun)
         if problem.waits:
@@ -254,12 +259,12 @@ class NodeRemovals:
         else:
             self._accept(node, begun)
 
-    def _follow(self, node: dict[str, Any], mark: RemovalMark) -> None:
+    def _follow(self, node: dict[str, Any], mark: RemovalMark, since: float) -> None:
         """Check the outcome of a deletion that the provider was asked for. The provider is never asked again."""
-        now = self.clock.wall()
+        waited = self._times.seconds_since(text(node, "metadata", "name"), since)
         if not mark.accepted and self.deletion.is_under_way(node, mark):
             self._accept(node, mark)
-        elif now - (mark.deleting_since or now) > self.deletion.longest_seconds(mark):
+        elif waited > self.deletion.longest_seconds(mark):
             self._roll_back(node, "its machine was to be deleted, and is still there")
 
     def _accept(self, node: dict[str, Any], mark: RemovalMark) -> None:

@@ -33,9 +33,12 @@ class WholeRemovals:
         """Note whether a node could be deleted now."""
         (self._drained.add if is_drained else self._drained.discard)(name)
 
-    def obstacle(self, mark: RemovalMark, now: float) -> str:
-        """Return why a node must stay that another one of its group has left alone; empty if it need not."""
-        if self._may_go(mark) or now - mark.since <= MARKING_SECONDS or len(self._members(mark)) >= mark.whole:
+    def obstacle(self, mark: RemovalMark, waited_seconds: float) -> str:
+        """Return why a node must stay that another one of its group has left alone; empty if it need not.
+
+        `waited_seconds` is the time since the node was marked.
+        """
+        if self._may_go(mark) or waited_seconds <= MARKING_SECONDS or len(self._members(mark)) >= mark.whole:
             return ""
         return f"the group {mark.group} goes as a whole or not at all, and another of its nodes stays"
 

@@ -187,6 +187,51 @@ def test_a_node_is_removed_once_the_disruption_budget_allows_it() -> None:
     assert world.group.changes == [("delete", ["n2"])]
 
 
+def test_a_clock_set_forward_does_not_shorten_the_wait_for_pods_on_their_way_to_the_node() -> None:
+    world = ProviderWorld()
+    world.resize(1, "n2")
+    world.later(1)
+    world.wall_ahead += 30.0
+    world.later(3)
+    assert world.group.changes == []
+    world.later(3)
+    assert world.group.changes == [("delete", ["n2"])]
+
+
+@pytest.mark.parametrize("seconds", [-30.0, 600.0])
+def test_evictions_are_tried_for_as_long_if_the_clock_is_set(seconds: float) -> None:
+    world = ProviderWorld()
+    world.api.add_pod("web", "n2")
+    world.api.budget = {"web"}
+    world.resize(1, "n2")
+    world.later(1)
+    world.wall_ahead += seconds
+    world.later(118)
+    assert world.is_cordoned("n2")
+    world.later(8)
+    assert world.is_usable("n2")
+
+
+@pytest.mark.parametrize("is_during_the_call", [False, True])
+def test_a_node_whose_machine_is_being_deleted_takes_no_pods_after_the_clock_was_set_forward(
+    *, is_during_the_call: bool
+) -> None:
+    world = ProviderWorld()
+
+    def set_forward() -> None:
+        world.wall_ahead += 86_400.0
+
+    if is_during_the_call:
+        world.group.on_change = set_forward
+    world.resize(1, "n2")
+    world.later(10)
+    if not is_during_the_call:
+        set_forward()
+    world.later(600)
+    assert world.group.changes == [("delete", ["n2"])]
+    assert world.is_cordoned("n2")
+
+
 def test_a_removal_is_abandoned_if_a_pod_does_not_terminate() -> None:
     world = ProviderWorld()
     world.api.lingers = True

@@ -95,7 +95,7 @@ def test_a_clock_set_back_does_not_stop_a_removal(after_seconds: int) -> None:
     world.group.answers["nodes"] = [ProviderInstance("x:///1"), ProviderInstance("x:///2")]
     world.resize(1, "n2")
     world.later(after_seconds)
-    world.now -= 50_000
+    world.wall_ahead -= 50_000
     world.later(1000)
     assert world.group.changes == [("delete", ["n2"])]
     assert world.is_usable("n2"), "its machine did not go"
