@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 WAIT_SECONDS: Final = 1.0
 """How long a poll waits for a decision; a decision for a cluster with some hundred nodes takes less time."""
+_SET_SECONDS: Final = 1.0
+"""A wall clock that differs from the monotonic one by more than this has been set."""
 
 
 class SlowDecisions(Protocol):
@@ -145,13 +147,18 @@ class SizesInBackground:
     clock: Callable[[], float] = time.monotonic
     _states: dict[str, _State] = field(default_factory=dict)
     _began: float | None = None
-    """When this process made its first decision as the leader, in seconds since the Unix epoch."""
+    """When this process made its first decision as the leader, in seconds since the Unix epoch.
+
+    It is stated by the wall clock as that is set now: if that clock is set, the waits that begin here must neither end
+    at once nor last for a day.
+    """
+    _began_monotonic: float = 0.0
 
     def decided(
         self, recommendation: Recommendation, calculate: Calculate, inputs: Inputs, memory: Memory, now: float
     ) -> Decision:
         """Return the last decision that has ended, and let another one begin."""
-        self._began = now if self._began is None else self._began
+        self._note_time(now)
         state = self._states.setdefault(recommendation.policy.name, _State())
         late = self._finished_decision(state, recommendation, memory, now)
         if late is not None:
@@ -177,6 +184,14 @@ class SizesInBackground:
         self._states = {}
         self._began = None
         self.results.clear()
+
+    def _note_time(self, now: float) -> None:
+        passed = self.clock()
+        if self._began is None:
+            self._began, self._began_monotonic = now, passed
+        shown = now - (passed - self._began_monotonic)
+        if abs(shown - self._began) > _SET_SECONDS:
+            self._began = shown
 
     def _after_rest(self, state: _State, now: float) -> float | None:
         """Return when a requested repetition may begin; None during a decision, whose end wakes the loop."""

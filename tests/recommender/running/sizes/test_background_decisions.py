@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapter.foundation.cluster.values.state import Observed
+from recommender.decisions.calculation import Calculation, InputMissingError
 from recommender.decisions.inputs import Inputs
 from recommender.decisions.memory import Memory
 from recommender.decisions.record import Status, TargetReference
 from recommender.kinds.cluster_size.decide import Sizing
 from recommender.kinds.cluster_size.model.answer import answer_of
 from recommender.kinds.cluster_size.model.memory import remembered
+from recommender.kinds.cluster_size.model.size_facts import SizeFacts
 from recommender.kinds.cluster_size.scale_up.pending_pods import SETTLING_SECONDS
 from recommender.kinds.kind import Recommendation
 from recommender.outputs.scale_results import ScaleResult
@@ -233,6 +235,30 @@ def test_a_decision_is_requested_once_a_pod_counts_but_not_while_the_thread_rest
     assert again(NOW + 11) is None
     world.finish()
     assert again(NOW + 16) is None, "the pod counts"
+
+
+@pytest.mark.parametrize("step", [-86_400.0, -0.5, 600.0])
+def test_a_clock_that_is_set_does_not_change_for_how_long_this_process_has_decided(world: World, step: float) -> None:
+    """Requests of former processes are waited for, and failed machines are not deleted at once."""
+    passed: list[float] = []
+
+    def calculate(inputs: Inputs, _memory: Memory, now: float) -> Calculation:
+        facts = inputs.own[POLICY.name]
+        assert isinstance(facts, SizeFacts)
+        assert facts.began is not None
+        passed.append(now - facts.began)
+        raise InputMissingError("nothing more is needed")
+
+    def decided(at: float) -> None:
+        world.sizes.decided(Recommendation(POLICY, SETTINGS), calculate, Inputs(cluster(at)), MEMORY, at)
+
+    world.at_once = True
+    decided(NOW)
+    world.now += 30.0
+    decided(NOW + step + 30.0)
+    world.now += 30.0
+    decided(NOW + step + 60.0)
+    assert passed == pytest.approx([0.0, 30.0, 60.0], abs=1.0)
 
 
 def test_the_duration_of_a_decision_is_measured_however_long_polls_wait_for_it(world: World) -> None:
