@@ -94,7 +94,8 @@ class UsageKeeper:
             return True
         # More than the wait can be left only if the clock has been set back since.
         left = self._retry_at.get(need.name, 0.0) - self.wall()
-        return self._until() > kept.usage.covered and not 0.0 < left <= _RETRY_SECONDS
+        lacks = self._until() > kept.usage.covered or self._is_ahead(kept)
+        return lacks and not 0.0 < left <= _RETRY_SECONDS
 
     def keep(self, needs: tuple[UsageNeed, ...], configured: Collection[str]) -> None:
         """Keep the usage of these needs, and forget all other usage.
@@ -120,8 +121,12 @@ class UsageKeeper:
         if client is None:
             self._note_failure(need, "there is no Prometheus that can be asked")
             return
-        parts = tuple(parts_of(kept.usage.covered, until, need.settings.from_usage.history_seconds))
         try:
+            if self._is_ahead(kept):
+                # The usage is only given up if Prometheus agrees with the present clock.
+                refuse_nothing(client, need, until)
+                kept = self._begun(need, None)
+            parts = tuple(parts_of(kept.usage.covered, until, need.settings.from_usage.history_seconds))
             if parts:
                 refuse_nothing(client, need, until)
             for start, end in parts:
@@ -151,10 +156,16 @@ class UsageKeeper:
     def _until(self) -> float:
         return (self.wall() - _SCRAPE_SECONDS) // PERIOD_SECONDS * PERIOD_SECONDS
 
+    def _is_ahead(self, kept: _Kept) -> bool:
+        """Return whether usage is of the future, since the clock was ahead: none would be read until that time."""
+        return kept.usage.covered > self.wall() + PERIOD_SECONDS
+
     def _kept_for(self, need: UsageNeed) -> _Kept:
         kept = self._kept.get(need.name)
-        if kept is not None and kept.need == need:
-            return kept
+        return kept if kept is not None and kept.need == need else self._begun(need, kept)
+
+    def _begun(self, need: UsageNeed, kept: _Kept | None) -> _Kept:
+        """Return what is kept for a new need: what was `kept` for a similar one, or else the stored usage."""
         days = days_of(need)
         if kept is not None and kept.need.identity == need.identity and kept.usage.days == days:
             usage = kept.usage

@@ -278,6 +278,36 @@ def test_known_usage_is_kept_when_prometheus_fails(kept: UsageKeeper) -> None:
     assert kept.inputs()["sizes"] == before
 
 
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_usage_is_read_again_after_a_clock_that_was_ahead_is_set_back(kept: UsageKeeper, *, is_stored: bool) -> None:
+    if is_stored:
+        kept.save(is_last=True)
+    kept.wall = lambda: NOW - DAY
+    assert kept.due(EACH)
+    kept.read(EACH)
+    found = kept.inputs()[EACH.name]
+    assert not isinstance(found, Unknown)
+    web = found[WEB]
+    assert isinstance(web, Observed)
+    assert NOW - DAY - 600 < web.time <= NOW - DAY
+    assert not kept.due(EACH)
+
+
+def test_usage_stays_known_while_the_clock_is_behind(kept: UsageKeeper) -> None:
+    before, wrong = sizes(kept), NOW - 90 * DAY
+    kept.wall = lambda: wrong
+    assert kept.due(EACH)
+    kept.read(EACH)
+    assert not kept.due(EACH), "Prometheus has no usage of this time"
+    kept.wall = lambda: wrong + 61.0
+    assert kept.due(EACH)
+    assert sizes(kept) == before
+    kept.wall = lambda: NOW
+    assert not kept.due(EACH)
+    kept.read(EACH)
+    assert sizes(kept) == before
+
+
 def test_targets_without_new_samples_keep_their_time(kept: UsageKeeper) -> None:
     kept.wall = lambda: NOW + 3600
     kept.read(EACH)
