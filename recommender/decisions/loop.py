@@ -135,14 +135,17 @@ def _decide_one(
 def _new_decision(
     policy: RecommendationPolicy, calculate: Calculate, inputs: Inputs, memory: Memory, now: float
 ) -> Decision:
-    memory = _without_wrong_times(memory, now)
+    # Without a value, this is also the next memory: a clock that is wrong for a moment must not lift a brake for good.
+    # All facts are too old while it is ahead.
+    before = _without_impossible_value(memory)
+    memory = _without_wrong_times(before, now)
     try:
         calculation = calculate(_with_recent_sizes(inputs, policy, now), memory, now)
         _check(calculation, policy, now)
     except InputMissingError as error:
-        return Decision(_without_inputs(policy, inputs, memory, now, error), memory)
+        return Decision(_without_inputs(policy, inputs, memory, now, error), before)
     except CalculationError as error:
-        return failed_decision(policy, memory, now, inputs, str(error))
+        return failed_decision(policy, before, now, inputs, str(error))
     situation = situation_of(policy, inputs, memory, now)
     value = braked(calculation.value, policy.brakes, situation)
     settled = value.settled(DecisionContext(policy, calculation, inputs, memory, situation))
@@ -180,16 +183,17 @@ def _check(calculation: Calculation, policy: RecommendationPolicy, now: float) -
         )
 
 
-def _without_wrong_times(memory: Memory, now: float) -> Memory:
-    """Return the memory with only the changes of the last hour; changes in the future count as made `now`.
+def _without_impossible_value(memory: Memory) -> Memory:
+    """Return the memory; a last value that no decision can have produced, as after an edit by hand, is forgotten."""
+    return memory if memory.last is None or _is_possible(memory.last) else replace(memory, last=None)
 
-    A last value that no decision can have produced, such as one that somebody has edited by hand, is forgotten.
-    """
+
+def _without_wrong_times(memory: Memory, now: float) -> Memory:
+    """Return the memory with only the changes of the last hour; changes in the future count as made `now`."""
     changes = tuple(min(time, now) for time in memory.changes if time > now - HOUR_SECONDS)
-    last = memory.last if memory.last is None or _is_possible(memory.last) else None
     own = None if memory.own is None else memory.own.repaired(now)
-    is_same = last is memory.last and own is memory.own and changes == memory.changes
-    return memory if is_same else replace(memory, last=last, changes=changes, own=own)
+    is_same = own is memory.own and changes == memory.changes
+    return memory if is_same else replace(memory, changes=changes, own=own)
 
 
 def _is_possible(last: LastValue) -> bool:

@@ -16,6 +16,7 @@ from recommender.decisions.record import Status, TargetAction
 from tests.recommender.decisions.world import DNS, NOW, asks_for, braked, fails_with, inputs, policy, remembers
 
 if TYPE_CHECKING:
+    from recommender.decisions.calculation import Calculate
     from recommender.decisions.inputs import TargetState
     from recommender.decisions.record import TargetReference
 
@@ -146,6 +147,19 @@ def test_constraints_follow_the_calculation_and_the_last_that_changes_the_value_
     record = decide(braked(max_step=None, max_changes_per_hour=1), asks_for(9), inputs(), remembers(4, NOW - 60), NOW)
     assert [step.step for step in record.record.steps] == ["linear/nodes", "maxChangesPerHour"]
     assert (record.record.replicas, record.record.binding) == (4, "maxChangesPerHour")
+
+
+@pytest.mark.parametrize(
+    "calculate",
+    [MISSING, asks_for(11), fails_with(CalculationError("min is 5, max is 3"))],
+    ids=["input missing", "inputs old", "calculation error"],
+)
+def test_a_clock_that_is_ahead_for_a_moment_does_not_lift_the_limit_of_changes(calculate: Calculate) -> None:
+    limited, memory = braked(max_changes_per_hour=2), remembers(7, NOW - 60, NOW - 30)
+    ahead = decide(limited, calculate, inputs(), memory, NOW + 7200)
+    assert ahead.record.replicas is None
+    after = decide(limited, asks_for(9), inputs(), ahead.memory, NOW + 10)
+    assert (after.record.replicas, after.record.binding) == (7, "maxChangesPerHour")
 
 
 def test_changes_in_the_future_count_as_made_now() -> None:
