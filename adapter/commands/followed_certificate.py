@@ -18,14 +18,13 @@ if TYPE_CHECKING:
     from adapter.foundation.service.server.tls import TlsSettings
 
 FOLLOWED_SECONDS = 60.0
-"""How often the dates of a certificate from flags are read; the TLS layer follows its files."""
+"""How often the dates of a certificate are read, and one in `--cert-dir` is renewed if it is due; the TLS layer follows
+the files."""
 
 _log = logging.getLogger(__name__)
 
 
-def follow_certificate(
-    read: Callable[[], ServingCertificate | None], context: WorkerContext, every_seconds: float = FOLLOWED_SECONDS
-) -> None:
+def follow_certificate(read: Callable[[], ServingCertificate | None], context: WorkerContext) -> None:
     """Start the task that shows the dates of a certificate that is in no Secret.
 
     `read` returns None if there is nothing new to show; it may renew the certificate first.
@@ -38,7 +37,7 @@ def follow_certificate(
             metrics.show(found.not_before, found.not_after)
             report_dates(found, datetime.now(tz=UTC), state)
 
-    context.tasks.periodic("serving certificate", look, every_seconds=every_seconds, deadline_seconds=60.0)
+    context.tasks.periodic("serving certificate", look, every_seconds=FOLLOWED_SECONDS, deadline_seconds=60.0)
 
 
 def follow_given_certificate(tls: TlsSettings, context: WorkerContext) -> None:

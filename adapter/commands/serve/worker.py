@@ -183,7 +183,7 @@ def _start_tasks(
         keep_certificate(settings.kept, context)
     elif settings.renew_self_made:
         # If the certificate expires soon, it is renewed; the TLS layer notices the new modification time of the files.
-        follow_certificate(settings.renew_self_made, context, every_seconds=3600.0)
+        follow_certificate(settings.renew_self_made, context)
     elif settings.server.tls:
         follow_given_certificate(settings.server.tls, context)
 

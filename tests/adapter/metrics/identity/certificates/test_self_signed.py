@@ -108,6 +108,28 @@ class TestSelfMade:
         assert first.ca_file.read_bytes() != authority
         assert leaf(later).issuer == x509.load_pem_x509_certificate(first.ca_file.read_bytes()).subject
 
+    def test_a_machine_that_boots_in_1970_keeps_the_authority_that_clients_trust(self, tmp_path: Path) -> None:
+        first = made(tmp_path)
+        assert first.ca_file is not None
+        before, authority = leaf(first), first.ca_file.read_bytes()
+        boot = datetime(1970, 1, 1, 0, 0, 30, tzinfo=UTC)
+        made_certificate(tmp_path, [SERVICE], hostname="Host-1", now=boot)
+        assert (leaf(made(tmp_path)), first.ca_file.read_bytes()) == (before, authority)
+
+    def test_what_was_made_in_1970_is_replaced_once_the_clock_is_right(self, tmp_path: Path) -> None:
+        boot = datetime(1970, 1, 1, 0, 0, 30, tzinfo=UTC)
+        first = made_certificate(tmp_path, [SERVICE], hostname="Host-1", now=boot)
+        assert made_certificate(tmp_path, [SERVICE], hostname="Host-1", now=boot).not_after == first.not_after
+        again = made(tmp_path)
+        assert again.ca_file is not None
+        handshake(again, again.ca_file, SERVICE)
+
+    def test_what_was_made_by_a_clock_that_was_ahead_is_replaced(self, tmp_path: Path) -> None:
+        made(tmp_path, days=2)
+        again = made(tmp_path)
+        assert again.ca_file is not None
+        handshake(again, again.ca_file, SERVICE)
+
     @pytest.mark.parametrize("file", ["apiserver.key", "tidewatch-ca.key", "tidewatch-ca.crt"])
     @pytest.mark.parametrize("content", [None, b"", b"broken"])
     def test_a_missing_or_broken_file_is_replaced(self, tmp_path: Path, file: str, content: bytes | None) -> None:
