@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 import urllib.error
@@ -53,6 +54,19 @@ class RecordingProxy:
     """How far the clock of the server behind the proxy is ahead of this machine's; queries without a time use it."""
     no_time: bool = False
     """Whether queries without a time are refused."""
+    latency_seconds: float = 0.0
+    """Of how long ago the time of an answer is that bears the present one, as with VictoriaMetrics' `latencyOffset`."""
+
+    def own_answer(self, request: ProxiedRequest) -> tuple[int, bytes] | None:
+        """Return the proxy's own answer to a query without a time; None if the server behind is to answer it."""
+        if not request.is_of_present or not (self.no_time or self.latency_seconds):
+            return None
+        if self.no_time:
+            return 400, _NO_TIME
+        now = time.time()
+        result = [{"metric": {}, "value": [now, str(now - self.latency_seconds)]}]
+        document = {"status": "success", "data": {"resultType": "vector", "result": result}}
+        return 200, json.dumps(document).encode()
 
     def timed(self, request: ProxiedRequest, target: str) -> str:
         """Return the target with the time at which the server behind would evaluate the request on its own clock."""
@@ -103,8 +117,8 @@ def recording_proxy(behind: str, context: ssl.SSLContext | None = None) -> Itera
                 proxy.refusals += 1
                 self._answer(401, f"not accepted: {self.headers['Authorization']}".encode())
                 return
-            if request.is_of_present and proxy.no_time:
-                self._answer(400, _NO_TIME)
+            if (own := proxy.own_answer(request)) is not None:
+                self._answer(*own)
                 return
             try:
                 with urllib.request.urlopen(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.reports.clocks import compared, time_of
-from adapter.foundation.reports.lines import Line, error, ok, unknown, warning
+from adapter.foundation.reports.clocks import DOUBTFUL_SECONDS, compared, time_of
+from adapter.foundation.reports.lines import CheckStatus, Line, error, ok, unknown, warning
 from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.sources.deadlines import Deadline
 from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError
@@ -90,25 +90,44 @@ def refuse_several_clusters(found: FoundPrometheus, timeout_seconds: float) -> N
 
 
 def _look_at_clock(settings: PrometheusSettings, name: str) -> Line:
+    ages: list[float] = []
     try:
         server = Server(settings)
         try:
-            found = compared("Prometheus", lambda: _time_of(server), MOST_CLOCK_DIFFERENCE_SECONDS)
+            found = compared("Prometheus", lambda: _time_of(server, ages.append), MOST_CLOCK_DIFFERENCE_SECONDS)
         finally:
             server.close()
     except (PrometheusError, SettingsError) as e:
         return unknown(name, f"its clock is not known: {e}", "try again")
+    if found.status is CheckStatus.OK and (age := max(ages, default=0.0)) > DOUBTFUL_SECONDS:
+        found = _judge_age(age)
     return replace(found, name=name)
 
 
-def _time_of(server: Server) -> float | None:
-    """Return the time that the server states; otherwise that of the header `Date`, which may be a gateway's."""
+def _judge_age(seconds: float) -> Line:
+    """Return the line about a server that answers with values of so many seconds ago."""
+    message = (
+        f"Prometheus's clock and this machine's agree, but it answers with values of {seconds:.0f} s ago as if they"
+        " were present, as VictoriaMetrics does (-search.latencyOffset)"
+    )
+    return warning(
+        _CLOCK, message, "add the parameter latency_offset=1ms to its URL: http://HOST:8428/?latency_offset=1ms"
+    )
+
+
+def _time_of(server: Server, note_age: Callable[[float], None]) -> float | None:
+    """Return the time that the server states; otherwise that of the header `Date`, which may be a gateway's.
+
+    `note_age` is called with the seconds by which values are older than the time that the server states for them.
+    """
     request = ApiRequest("/api/v1/query", (("query", TIME_QUERY),))
     answer = server.exchange(TIME_QUERY, request, Deadline(BACKEND_SECONDS))
     try:
-        return stated_time(server.success(TIME_QUERY, answer).body)
+        stated = stated_time(server.success(TIME_QUERY, answer).body)
     except PrometheusError:
         return time_of(answer.headers.get("date", ""))
+    note_age(stated.present - stated.evaluated)
+    return stated.present
 
 
 def _look_at_future(settings: PrometheusSettings, name: str) -> Line:

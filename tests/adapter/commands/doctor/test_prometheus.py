@@ -65,6 +65,17 @@ class TestPrometheus:
         assert line.status is status
         assert words in line.message
 
+    @pytest.mark.parametrize(("latency", "status"), [(1.0, CheckStatus.OK), (30.0, CheckStatus.WARNING)])
+    def test_a_server_that_gives_old_values_the_present_time_is_a_warning(
+        self, installation: Installation, prometheus: ScrapedPrometheus, latency: float, status: CheckStatus
+    ) -> None:
+        with recording_proxy(prometheus.url) as proxy:
+            proxy.latency_seconds = latency
+            line = installation.lines(f"--prometheus-url={proxy.url}")["clock/prometheus"]
+        assert line.status is status
+        assert ("values of 30 s ago as if they were present" in line.message) is (status is CheckStatus.WARNING)
+        assert ("latency_offset=1ms" in line.fix) is (status is CheckStatus.WARNING)
+
     @pytest.mark.parametrize(("ahead", "status"), [(0.0, CheckStatus.OK), (3600.0, CheckStatus.ERROR)])
     def test_the_date_header_is_compared_if_prometheus_does_not_return_its_time(
         self, installation: Installation, prometheus: ScrapedPrometheus, ahead: float, status: CheckStatus

@@ -227,7 +227,7 @@ class PrometheusClient:
         deadline = Deadline(timeout_seconds)
         question = SentQuery(TIME_QUERY, "clock", _QUERY_PATH, parameters, VECTOR, TIME_LIMITS, deadline)
         with self._sender.counted(question):
-            return stated_time(self._sender.ask(question).body)
+            return stated_time(self._sender.ask(question).body).present
 
 
 def _timestamp(seconds: float) -> str:

@@ -38,18 +38,29 @@ _LEAST_SECONDS: Final = 0.1
 _MOST_OFFSET_SECONDS: Final = 3600.0
 
 
-def stated_time(body: bytearray) -> float:
-    """Return the server's time in Unix seconds, as the body of its answer to `TIME_QUERY` states it.
+@dataclass(frozen=True, slots=True)
+class StatedTime:
+    """What an answer to `TIME_QUERY` states, in Unix seconds by the server's clock."""
+
+    present: float
+    """The time that the sample bears."""
+    evaluated: float
+    """The time for which the query was evaluated.
+
+    VictoriaMetrics evaluates it in the past, by its `latencyOffset`, but gives the sample its present time.
+    """
+
+
+def stated_time(body: bytearray) -> StatedTime:
+    """Return the server's times, as the body of its answer to `TIME_QUERY` states them.
 
     Raises PrometheusError if the answer is another one.
-
-    VictoriaMetrics evaluates the query in the past, by its `latencyOffset`, but gives the sample its present time.
     """
     answer = read_instant(TIME_QUERY, body, evaluated_at=0.0, limits=TIME_LIMITS, pace=UNPACED)
     samples = [sample for batch in answer.batches(UNPACED) for sample in batch]
     if len(samples) != 1 or not abs(samples[0].timestamp - samples[0].value) <= _MOST_OFFSET_SECONDS:
         raise UnexpectedAnswerError(TIME_QUERY, "the answer is not a time")
-    return samples[0].timestamp
+    return StatedTime(samples[0].timestamp, samples[0].value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from adapter.foundation.sources.prometheus.errors import (
 )
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
-from adapter.foundation.sources.prometheus.queries.server_time import ServerTime, stated_time
+from adapter.foundation.sources.prometheus.queries.server_time import ServerTime, StatedTime, stated_time
 from adapter.foundation.time.pace import UNPACED
 from tests.support.recording_proxy import RecordingProxy, recording_proxy
 from tests.support.waiting import until
@@ -219,8 +219,8 @@ class TestStatedTime:
     def test_the_stated_time_is_that_of_the_sample_even_if_evaluated_in_the_past(
         self,
     ) -> None:
-        assert stated_time(answer("1800000000.5", "1800000000.5")) == 1800000000.5
-        assert stated_time(answer("1800000000", "1799999970")) == 1800000000.0
+        assert stated_time(answer("1800000000.5", "1800000000.5")) == StatedTime(1800000000.5, 1800000000.5)
+        assert stated_time(answer("1800000000", "1799999970")) == StatedTime(1800000000.0, 1799999970.0)
 
     @pytest.mark.parametrize(
         "body",
