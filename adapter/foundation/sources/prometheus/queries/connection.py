@@ -6,11 +6,12 @@ since it takes 30 MiB.
 
 from __future__ import annotations
 
+import time
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.sources.prometheus.errors import UnexpectedAnswerError, shortened
+from adapter.foundation.sources.prometheus.errors import PrometheusError, UnexpectedAnswerError, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,17 +20,22 @@ if TYPE_CHECKING:
     from adapter.foundation.sources.prometheus.queries.library import Library
 
 
+_CHECKED_BY: Final = "vector(1)"
+"""A query that any server answers without reading data."""
+
+
 def check_connection(settings: PrometheusSettings, timeout_seconds: float) -> str:
     """Return the version of the server, or `unknown` if it answers queries but does not state its version.
 
     Raises PrometheusError if it does not answer queries, and SettingsError.
     """
-    with _library(settings, timeout_seconds, "version of the server") as library:
+    with _library(settings, timeout_seconds, _CHECKED_BY) as library:
+        # The version alone proves nothing: Mimir states it even where a query lacks its path or tenant.
+        library.custom_query(_CHECKED_BY, {"time": f"{time.time():.0f}"})
         try:
             return library.version()
-        except (UnexpectedAnswerError, LookupError, TypeError, ValueError):
+        except (PrometheusError, LookupError, TypeError, ValueError):
             # Some servers implement the query API without this part of the status API.
-            library.custom_query("vector(1)")
             return "unknown"
 
 

@@ -59,6 +59,46 @@ def test_a_server_without_a_version_is_checked_by_a_query() -> None:
         assert check_connection(PrometheusSettings(server.url + "/p"), 10) == "unknown"
 
 
+@pytest.mark.parametrize(
+    ("status", "said", "expected"),
+    [
+        ("401 Unauthorized", b"no org id\n", AuthenticationRefusedError),
+        ("404 Not Found", b"404 page not found\n", UnexpectedAnswerError),
+        ("422 Unprocessable Entity", b"too many tenant IDs present in the request. max: 1 actual: 2", PrometheusError),
+    ],
+    ids=["no tenant", "no path", "two tenants"],
+)
+def test_a_server_that_states_its_version_and_answers_no_query_is_an_error(
+    status: str, said: bytes, expected: type[PrometheusError]
+) -> None:
+    """Mimir states its version to anybody, at its root too, but needs a tenant and the path /prometheus for a query."""
+
+    def script(peer: Peer) -> None:
+        while (request := peer.read()) is not None:
+            if "/api/v1/status/buildinfo" in request.target:
+                peer.answer(b'{"status":"success","data":{"application":"Grafana Mimir","version":"3.0.0"}}')
+            else:
+                peer.answer(said, status, Content_Type="text/plain; charset=utf-8")
+
+    with raw_server(script) as server, pytest.raises(expected, match=said.decode().strip()):
+        check_connection(PrometheusSettings(server.url), 10)
+
+
+@pytest.mark.parametrize("status", ["400 Bad Request", "403 Forbidden", "404 Not Found", "503 Service Unavailable"])
+def test_a_server_that_answers_queries_need_not_state_its_version(status: str) -> None:
+    """A gateway may let only the paths of queries through."""
+
+    def script(peer: Peer) -> None:
+        while (request := peer.read()) is not None:
+            if "/api/v1/query" in request.target:
+                peer.answer(b'{"status":"success","data":{"resultType":"vector","result":[]}}')
+            else:
+                peer.answer(b"not here", status)
+
+    with raw_server(script) as server:
+        assert check_connection(PrometheusSettings(server.url), 10) == "unknown"
+
+
 def test_a_server_without_version_and_query_is_not_a_prometheus() -> None:
     with (
         raw_server(answering(b"404 page not found", "404 Not Found")) as server,
