@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Final, Generic, Protocol, Self, TypeVar
 import grpc
 
 from adapter.foundation.sources.kubernetes.errors import trimmed
+from recommender.kinds.cluster_size.node_groups.external_grpc.certificate_files import followed_certificates
 from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from pathlib import Path
 
+    from adapter.foundation.files.followed_files import FollowedFiles
     from recommender.kinds.cluster_size.model.size_settings import ExternalGrpcGroups
+    from recommender.kinds.cluster_size.node_groups.external_grpc.certificate_files import Contents
 
 _SERVICE: Final = "/clusterautoscaler.cloudprovider.v1.externalgrpc.CloudProvider/"
 _LARGEST_ANSWER_BYTES: Final = 32 * 2**20
@@ -90,31 +92,35 @@ class CallError(PluginError):
         return self.code in _UNKNOWN_EFFECTS
 
 
-class CertificateFilesError(PluginError):
-    """A certificate or a key cannot be read."""
-
-
 class ProviderChannel:
-    """Calls to one provider. `renew` loads a changed certificate. Not thread-safe."""
+    """Calls to one provider. `renew` loads changed certificates. Not thread-safe."""
 
     def __init__(self, settings: ExternalGrpcGroups) -> None:
         """Store the settings; nothing is connected yet."""
         self._settings = settings
-        self._files: tuple[bytes | None, ...] | None = None
+        self._certificates: FollowedFiles[None, Contents] | None = None
+        self._contents: Contents | None = None
         self._channel: grpc.Channel | None = None
 
     def renew(self) -> None:
-        """Connect anew if certificates have changed. Raises CertificateFilesError."""
+        """Connect anew if certificates have changed and can be used; otherwise, the connection stays.
+
+        Raises CertificateFilesError if no usable certificates have been read yet.
+        """
         settings = self._settings
-        files = tuple(_content(path) for path in (settings.ca_file, settings.key_file, settings.cert_file))
-        if files == self._files and self._channel is not None:
+        if self._certificates is None:
+            self._certificates = followed_certificates(settings)
+        else:
+            self._certificates.check()
+        contents = self._certificates.value
+        if contents == self._contents and self._channel is not None:
             return
         self.close()
-        self._files = files
+        self._contents = contents
         if settings.ca_file is None:
             self._channel = grpc.insecure_channel(settings.address, options=_OPTIONS)
         else:
-            credentials = grpc.ssl_channel_credentials(*files)
+            credentials = grpc.ssl_channel_credentials(*contents)
             self._channel = grpc.secure_channel(settings.address, credentials, options=_OPTIONS)
 
     def ask(self, method: str, request: WireMessage, answer: type[A], seconds: float) -> A:
@@ -192,14 +198,3 @@ class BegunCall(Generic[A]):
             return CallError(self._method, grpc.StatusCode.CANCELLED, "the connection was closed", self._address)
         except grpc.RpcError:
             return CallError(self._method, self._running.code(), self._running.details() or "", self._address)
-
-
-def _content(path: Path | None) -> bytes | None:
-    if path is None:
-        return None
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise CertificateFilesError(
-            f"{path} cannot be read: {error.strerror}: correct caFile, certFile and keyFile of externalGRPC"
-        ) from error

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import re
 import threading
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import grpc
@@ -13,6 +16,7 @@ from demo.machine.certificates import Authority
 from recommender.cluster_size.node_groups.contract import check_provider
 from recommender.kinds.cluster_size.model.groups import ProviderReference
 from recommender.kinds.cluster_size.model.size_settings import ExternalGrpcGroups
+from recommender.kinds.cluster_size.node_groups.external_grpc.certificate_files import CertificateFilesError
 from recommender.kinds.cluster_size.node_groups.external_grpc.channel import CallError
 from recommender.kinds.cluster_size.node_groups.external_grpc.provider import ExternalGrpcProvider
 from recommender.kinds.cluster_size.node_groups.plugin_host import PluginHost
@@ -31,7 +35,6 @@ from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from recommender.kinds.cluster_size.model.size_settings import ProviderSettings
 
@@ -395,3 +398,62 @@ def test_a_replaced_certificate_is_reloaded(authority: Authority, tmp_path: Path
         assert has_answered == (pair is client)
     found.close()
     provider.stop()
+
+
+def _half(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:200])
+
+
+def _make_fifo(file: Path) -> None:
+    file.unlink()
+    os.mkfifo(file)
+
+
+@pytest.mark.parametrize(
+    ("name", "spoil", "reason"),
+    [
+        ("ca", _half, "PEM"),
+        ("cert", _half, "PEM"),
+        ("key", _half, "PEM"),
+        ("cert", Path.unlink, "No such file"),
+        ("key", _make_fifo, "not a regular file"),
+        ("key", lambda file: file.write_bytes(file.with_name("other").read_bytes()), "KEY_VALUES_MISMATCH"),
+    ],
+)
+def test_files_that_cannot_be_used_leave_the_connection_as_it_is(
+    authority: Authority,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    name: str,
+    spoil: Callable[[Path], object],
+    reason: str,
+) -> None:
+    server, client = authority.server(), authority.client("tidewatch")
+    files = {each: tmp_path / each for each in ("ca", "cert", "key", "other")}
+    sources = (server.ca_file, client.certificate_file, client.key_file, authority.client("other").key_file)
+    for file, source in zip(files.values(), sources, strict=True):
+        file.write_bytes(source.read_bytes())
+    provider = GrpcProvider(*two_groups())
+    address = provider.start((server.certificate_file, server.key_file), server.ca_file)
+    stated = replace(settings(address, 30.0), ca_file=files["ca"], cert_file=files["cert"], key_file=files["key"])
+    found = ExternalGrpcProvider(stated)
+    found.refresh()
+    spoil(files[name])
+    for _ in range(2):
+        found.refresh()
+    found.close()
+    provider.stop()
+    assert len(provider.made("Refresh")) == 3
+    assert re.search(reason, caplog.text), caplog.text
+    assert caplog.text.count("the last good version stays in use") == 1
+    assert "PRIVATE KEY" not in caplog.text
+
+
+def test_files_that_cannot_be_used_at_the_start_are_named(tmp_path: Path) -> None:
+    ca = tmp_path / "ca"
+    unknown = ExternalGrpcProvider(replace(settings("localhost:1"), ca_file=ca))
+    with pytest.raises(CertificateFilesError, match=re.escape(f"({ca}): No such file or directory: correct caFile")):
+        unknown.refresh()
+    ca.touch()
+    with pytest.raises(CertificateFilesError, match="no certificate"):
+        unknown.refresh()
