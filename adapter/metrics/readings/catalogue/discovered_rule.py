@@ -43,15 +43,6 @@ class DiscoveredRule:
             return True
         return self.vanished_at.keys() != former.vanished_at.keys()
 
-    def found_in_order(self) -> Iterator[Metric]:
-        """Yield the metrics in `found`, the last of several with the same name being the one to serve.
-
-        A metric whose series vanished leaves its name to one whose series are there, as after an upgrade that renames
-        them.
-        """
-        yield from self.vanished()
-        yield from self.present()
-
     def vanished(self) -> Iterator[Metric]:
         """Yield the metrics in `found` whose series vanished."""
         return (self.found[key] for key in self.vanished_at if key in self.found)

@@ -6,6 +6,7 @@ name, the older one serves it.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from adapter.metrics.rulebook.objects.rule_object import RuleObject
 
 MOST_METRICS = 100
-"""Limit on the metrics of one object."""
+"""Limit on the metrics of one object. Those whose series vanished are kept for a while only as far as it allows."""
 MOST_SERIES_METRICS = 1000
 """Limit on the metrics of one object that its series give, even if they have the same name: one for each name of a
 series and each kind of object. As many more are kept for a while after their series have vanished."""
@@ -78,7 +79,7 @@ def namespace_objects(states: Sequence[ObjectState], settings: ReadingSettings, 
     owners: dict[tuple[str, bool], str] = {}
     series = 0
     for number, state in enumerate(sorted(states, key=lambda each: each.found.content.age)):
-        metrics = tuple(_metrics(state))
+        metrics = _metrics(state)
         refusal = _over_quota(state, number, series, metrics, settings)
         found = KnownObject(state.found, refusal, series=state.series, failed=_has_failed(state))
         if refusal is not None:
@@ -112,14 +113,34 @@ def oldest(objects: Iterable[RuleObject], settings: ReadingSettings) -> frozense
     return frozenset(found.content.name for found in by_age[: settings.max_rule_objects_per_namespace])
 
 
-def _metrics(state: ObjectState) -> Iterator[Metric]:
-    """Yield the metrics that an object can serve within its namespace; those with series after those without."""
-    if state.discovered is None:
-        return
-    for metrics in (state.discovered.static.values(), state.discovered.found_in_order()):
-        for metric in metrics:
-            if len(metric.name) <= _LONGEST_NAME and _is_in_namespaces(metric):
-                yield metric
+def _metrics(state: ObjectState) -> tuple[Metric, ...]:
+    """Return the metrics that an object can serve within its namespace, the last of several with a name being served.
+
+    A metric whose series vanished leaves its name to one whose series are there, as after an upgrade that renames them.
+    """
+    discovered = state.discovered
+    if discovered is None:
+        return ()
+    static = tuple(filter(_can_be_served, discovered.static.values()))
+    present = tuple(filter(_can_be_served, discovered.present()))
+    live = {metric.name for metric in (*static, *present)}
+    # Names that nothing has any more must not count against those that replace them.
+    kept = {*live, *_last_vanished_names(discovered, live, MOST_METRICS - len(live))}
+    vanished = (metric for metric in discovered.vanished() if metric.name in kept and _can_be_served(metric))
+    return (*static, *vanished, *present)
+
+
+def _last_vanished_names(discovered: DiscoveredRule, live: set[str], most: int) -> list[str]:
+    """Return the names, other than live ones, whose series vanished last; the same ones in each replica."""
+    when: dict[str, float] = {}
+    for key, metric in discovered.found.items():
+        if key in discovered.vanished_at and metric.name not in live and _can_be_served(metric):
+            when[metric.name] = max(discovered.vanished_at[key], when.get(metric.name, -math.inf))
+    return sorted(when, key=lambda name: (-when[name], name))[: max(most, 0)]
+
+
+def _can_be_served(metric: Metric) -> bool:
+    return len(metric.name) <= _LONGEST_NAME and _is_in_namespaces(metric)
 
 
 def _is_in_namespaces(metric: Metric) -> bool:

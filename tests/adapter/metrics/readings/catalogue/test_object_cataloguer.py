@@ -169,6 +169,27 @@ def test_an_object_has_a_limited_number_of_metrics() -> None:
     assert served.names("shop") == []
 
 
+def test_names_whose_series_vanished_do_not_take_the_place_of_those_that_replace_them() -> None:
+    names = [f"jobs_old_{number}" for number in range(60)]
+    served = Served(
+        series=lambda selector: [{"__name__": name, "namespace": "shop"} for name in names if "jobs_" in selector]
+    )
+    served.put(rule_object(MATCHED, "shop/jobs"))
+    names[:] = [*(f"jobs_new_{number}" for number in range(60)), "jobs_old_1"]
+    served.house.pass_time(61.0)
+    assert served.reasons() == {"shop/jobs": "Served"}
+    after = served.names("shop")
+    assert set(names) <= set(after)
+    assert len(after) == len(set(after)) == 100, "the rest stays for a while as far as there is room"
+    names[:] = [f"jobs_new_{number}" for number in range(59)]
+    served.house.pass_time(61.0)
+    assert {*names, "jobs_new_59", "jobs_old_1"} <= set(served.names("shop")), "the last to vanish are kept first"
+    names[:] = [f"jobs_new_{number}" for number in range(101)]
+    served.house.pass_time(61.0)
+    assert served.reasons() == {"shop/jobs": "TooManyMetrics"}
+    assert "it would serve 101 metrics" in served.verdicts()["shop/jobs"].message
+
+
 def test_look_ups_of_one_namespace_do_not_delay_others() -> None:
     """Twenty objects of one namespace and one of another share two look-ups: the single one is among the first."""
     served = Served(ReadingSettings(max_concurrent_object_look_ups=2), threads=Threads(held=True))
