@@ -139,7 +139,7 @@ class ExternalGrpcProvider:
         """
         self._until = self._clock() + _REFRESH_SECONDS
         self._channel.renew()
-        self._channel.ask("Refresh", Empty(), Empty, self._seconds())
+        self._ask_first()
         listed = self._channel.ask("NodeGroups", Empty(), NodeGroupsResponse, self._seconds()).nodeGroups
         check_count(len(listed))
         times = Counter(each.id for each in listed)
@@ -157,6 +157,19 @@ class ExternalGrpcProvider:
         ordered = sorted(groups, key=lambda name: (_is_silent(facts[name].size), self._slow.has_failed(name)))
         self._groups = {name: self._group(groups[name], facts[name]) for name in ordered}
         self._machines = {each: name for name, group in self._groups.items() for each in group.provider_ids()}
+
+    def _ask_first(self) -> None:
+        """Send the first call of a refresh; if it has no answer, the next refresh begins with a new connection.
+
+        A machine that is gone without a word never ends its connections, and gRPC waits for up to two minutes before it
+        connects again, or asks for the address again.
+        """
+        try:
+            self._channel.ask("Refresh", Empty(), Empty, self._seconds())
+        except CallError as error:
+            if error.is_unanswered:
+                self._channel.close()
+            raise
 
     def _sizes_and_machines(self, groups: Iterable[str]) -> dict[str, GroupFacts]:
         """Return the size and the machines of each group. A group that was silent the last time is not waited for."""
