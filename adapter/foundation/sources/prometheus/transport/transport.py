@@ -5,7 +5,9 @@ single read, so a server that sends a byte a second would block a thread for hou
 the body waits at most until the request's deadline. Second, urllib3 does not show whether a connection is new: a server
 may close an idle connection while a request is being sent on it, which does not mean that the server is unhealthy. So a
 request that was sent on a *reused* connection and got *no byte* back is sent once more, at once, on a new connection.
-Queries change nothing on the server, so this is safe; all other failures are raised.
+Queries change nothing on the server, so this is safe; all other failures are raised. After a timeout on a reused
+connection, those that have been idle since before the request are closed, so that the next one asks for the address of
+the server again.
 
 The name of the server is resolved by the system's resolver, which has time limits of its own (resolv.conf).
 """
@@ -14,6 +16,7 @@ from __future__ import annotations
 
 import socket
 import ssl
+import time
 from collections import deque
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -62,7 +65,8 @@ class Transport:
         """The memory of the answers that are being read."""
         self._limit = ThreadLimit(size, lambda: DeadlinePassedError(f"all {size} connections were busy"))
         # The connection that was used last is used first, so that the server closes those that are no longer needed.
-        self._idle: deque[HTTPConnection] = deque()
+        self._idle: deque[tuple[float, HTTPConnection]] = deque()
+        """Idle connections, each with the time since which it has been idle, in monotonic seconds."""
 
     @contextmanager
     def opened(self, request: HttpRequest, deadline: Deadline) -> Iterator[OpenAnswer]:
@@ -84,7 +88,7 @@ class Transport:
             if not answer.is_read:
                 connection.close()
             elif connection.sock is not None:
-                self._idle.append(connection)
+                self._idle.append((time.monotonic(), connection))
 
     def close(self) -> None:
         """Close the idle connections; the transport stays usable."""
@@ -103,9 +107,21 @@ class Transport:
 
     def _take_idle(self) -> HTTPConnection | None:
         try:
-            return self._idle.pop()
+            return self._idle.pop()[1]
         except IndexError:
             return None
+
+    def _close_idle_since_before(self, moment: float) -> None:
+        """Close the connections that have been idle since before a moment."""
+        while self._idle:
+            try:
+                since, connection = self._idle.popleft()
+            except IndexError:
+                return
+            if since >= moment:
+                self._idle.appendleft((since, connection))
+                return
+            connection.close()
 
     def _new_connection(self, deadline: Deadline) -> HTTPConnection:
         context = self._tls()
@@ -129,6 +145,7 @@ class Transport:
         self, connection: HTTPConnection, request: HttpRequest, deadline: Deadline
     ) -> BaseHTTPResponse | None:
         """Return the answer; None if the server closed the connection instead of answering."""
+        began = time.monotonic()
         reads = TimedReads(partial(self._wait, self._read_seconds, deadline))
         try:
             return self._begun_on(connection, request, reads)
@@ -136,6 +153,11 @@ class Transport:
             if reads.received:
                 raise
             return None
+        except TimeoutError:
+            # A machine that is lost never closes its connections: each of them would cost one more timeout.
+            if not reads.received:
+                self._close_idle_since_before(began)
+            raise
 
     def _begun_on(self, connection: HTTPConnection, request: HttpRequest, reads: TimedReads) -> BaseHTTPResponse:
         try:

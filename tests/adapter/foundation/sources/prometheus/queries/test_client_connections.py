@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from adapter.foundation.sources.prometheus.answers.answer_elements import AnswerLimits
 from adapter.foundation.sources.prometheus.errors import (
     PrometheusTimeoutError,
     PrometheusUnreachableError,
@@ -15,6 +16,7 @@ from adapter.foundation.sources.prometheus.errors import (
 )
 from tests.adapter.foundation.sources.prometheus.asking_client import GIVE_UP_SECONDS, HEAD, ONE, ClientOf, ask
 from tests.support.raw_server import Peer, answering, raw_server
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -96,6 +98,54 @@ def test_a_kept_connection_closed_during_the_request_is_replaced_at_once(
     with raw_server(script) as server:
         client = client_of(server.url)
         assert ask(client) == [1.0]
+        assert ask(client) == [1.0]
+        assert server.connections == 2
+
+
+def test_after_a_timeout_no_kept_connection_to_a_lost_server_is_tried_again(client_of: ClientOf) -> None:
+    together = threading.Barrier(4)
+
+    def script(peer: Peer) -> None:
+        peer.read()
+        if peer.number < 4:
+            together.wait(GIVE_UP_SECONDS * 50)
+            peer.answer(ONE)
+            peer.hang()
+        peer.answer(ONE)
+
+    with raw_server(script) as server, ThreadPoolExecutor(4) as threads:
+        client = client_of(server.url)
+        assert list(threads.map(lambda _: ask(client), range(4))) == [[1.0]] * 4
+        with pytest.raises(PrometheusTimeoutError):
+            ask(client, timeout_seconds=GIVE_UP_SECONDS)
+        assert ask(client) == [1.0]
+        assert server.connections == 5
+
+
+def test_a_slow_query_closes_no_connection_that_was_used_meanwhile(client_of: ClientOf) -> None:
+    together, answered = threading.Barrier(2), threading.Event()
+
+    def script(peer: Peer) -> None:
+        peer.read()
+        together.wait(GIVE_UP_SECONDS * 50)
+        peer.answer(ONE)
+        while (request := peer.read()) is not None:
+            if b"slow" in request.body:
+                answered.wait(GIVE_UP_SECONDS * 50)
+                continue
+            peer.answer(ONE)
+
+    def ask_slowly() -> None:
+        client.instant("slow", timeout_seconds=2 * GIVE_UP_SECONDS, limits=AnswerLimits())
+
+    with raw_server(script) as server, ThreadPoolExecutor(2) as threads:
+        client = client_of(server.url)
+        assert list(threads.map(lambda _: ask(client), range(2))) == [[1.0]] * 2
+        slow = threads.submit(ask_slowly)
+        until(lambda: any(b"slow" in request.body for request in server.requests))
+        assert ask(client) == [1.0]
+        assert isinstance(slow.exception(), PrometheusTimeoutError)
+        answered.set()
         assert ask(client) == [1.0]
         assert server.connections == 2
 
