@@ -19,7 +19,6 @@ from adapter.metrics.rulebook.lint.examples import example_of
 from adapter.metrics.rulebook.model import ResourceRule, Rule, Rulebook
 from adapter.metrics.rulebook.parsing.malformed import is_written_out
 from adapter.metrics.rulebook.query_rendering import RenderError, exact_query
-from adapter.metrics.rulebook.reload.last_good import says
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
@@ -81,15 +80,15 @@ class QueryTrials:
     def of_a_change(self, in_force: Rulebook) -> Judge:
         """Return a function that judges the rules of a change. Rules in force are not tried: they may work."""
         rules: tuple[Rule | ResourceRule, ...] = (*in_force.rules, *in_force.resource.rules)
-        left_alone = set(map(_rule_content, rules))
+        left_alone: set[Hashable] = {rule.content for rule in rules}
         return partial(self._refusal_of, TrialBudget(), left_alone)
 
     def remembered(self, rule: Rule | ResourceRule) -> str | None:
         """Return why Prometheus refused the rule when it was last tried; None if it did not."""
-        return self._refused.get(_rule_content(rule))
+        return self._refused.get(rule.content)
 
     def _refusal_of(self, budget: TrialBudget, left_alone: set[Hashable], rule: Rule | ResourceRule) -> str | None:
-        said = _rule_content(rule)
+        said = rule.content
         if said in left_alone:
             return None
         backend = rule.backend if isinstance(rule, Rule) else rule.metrics[0].rule.backend
@@ -129,8 +128,3 @@ def _is_readable(query: str) -> bool:
     except UnreadableQueryError:
         return False
     return True
-
-
-def _rule_content(rule: Rule | ResourceRule) -> Hashable:
-    """Return the content of the rule without its position in the file."""
-    return tuple(says(metric.rule) for metric in rule.metrics) if isinstance(rule, ResourceRule) else says(rule)

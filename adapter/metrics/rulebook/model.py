@@ -5,7 +5,7 @@ All are immutable. A reload creates a new `Rulebook` and replaces the former one
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -113,6 +113,11 @@ class Rule:
         return f"{self.id} ({self.file}:{self.line})" if self.confinement is None else self.id
 
     @property
+    def content(self) -> Rule:
+        """The rule without its place, so that rules with the same content are equal wherever they are."""
+        return replace(self, id="", file="", line=0)
+
+    @property
     def label_value(self) -> str:
         """The value of the label `rule` in the adapter's metrics: one for all objects, since there may be thousands."""
         return self.id if self.confinement is None else METRIC_RULE
@@ -159,6 +164,11 @@ class ResourceRule:
     def api(self) -> Api:
         """The API that the rule provides metrics for."""
         return Api.RESOURCE
+
+    @property
+    def content(self) -> tuple[Rule, ...]:
+        """The rule without its place."""
+        return tuple(metric.rule.content for metric in self.metrics)
 
 
 @dataclass(frozen=True, slots=True)

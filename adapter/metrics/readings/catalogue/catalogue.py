@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from adapter.foundation.time.pace import UNPACED, Pace
-from adapter.metrics.rulebook.model import Api, Metric, ResourceRules, Rule
+from adapter.metrics.rulebook.model import Api, Metric, ResourceRules
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -110,14 +110,9 @@ def can_be_narrowed(metric: Metric) -> bool:
     return metric.narrowing_label is not None and resource is not None and resource.qualified != _NAMESPACES
 
 
-def same_rule(one: Rule, other: Rule) -> bool:
-    """Return whether two rules are equal, apart from their places in the files."""
-    return one == replace(other, id=one.id, file=one.file, line=one.line)
-
-
 def same_metric(one: Metric, other: Metric) -> bool:
     """Return whether two metrics are the same apart from the place of their rule."""
-    return one is other or (one == replace(other, rule=one.rule) and same_rule(one.rule, other.rule))
+    return one is other or (one == replace(other, rule=one.rule) and one.rule.content == other.rule.content)
 
 
 def _keyed_metrics(metrics: Iterable[Metric]) -> Iterator[tuple[tuple[str, bool, str] | None, Metric]]:

@@ -11,7 +11,6 @@ from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from adapter.metrics.readings.catalogue.catalogue import same_rule
 from adapter.metrics.readings.catalogue.discovered_rule import DiscoveredRule, by_id
 from adapter.metrics.readings.catalogue.series_look_ups import LookUpResult, look_up_key
 from adapter.metrics.rulebook.provided_metrics import static_metrics, without_assumptions
@@ -96,7 +95,7 @@ class SeriesDiscovery:
     def prepare_rule(self, rule: Rule, before: list[DiscoveredRule]) -> DiscoveredRule:
         """Return the state of a rule, with the metrics of an equal rule, which is removed from `before`."""
         for index, state in enumerate(before):
-            if state.rule.series_query == rule.series_query and same_rule(state.rule, rule):
+            if state.rule.series_query == rule.series_query and state.rule.content == rule.content:
                 # Each state is used once: two equal rules have one state each.
                 del before[index]
                 return replace(

@@ -23,7 +23,6 @@ from adapter.metrics.readings.errors import (
     UnanswerableSelectorError,
 )
 from adapter.metrics.rulebook.model import Api, Rule
-from adapter.metrics.rulebook.reload.last_good import says
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -198,7 +197,7 @@ def _identity(rule: Rule) -> _Identity:
 
     A resource rule has two metrics, one of containers and one of nodes.
     """
-    return rule.id if rule.api is Api.RESOURCE else says(rule)
+    return rule.id if rule.api is Api.RESOURCE else rule.content
 
 
 def _merge_troubles(troubles: Iterable[Trouble]) -> dict[_Identity, Trouble]:

@@ -83,11 +83,6 @@ def _files_and_apis(rulebook: Rulebook) -> set[_ListOfFile]:
     }
 
 
-def says(rule: Rule) -> Rule:
-    """Return the rule without its place, so that rules with the same content are equal wherever they are."""
-    return replace(rule, id="", file="", line=0)
-
-
 def _lists(rulebook: Rulebook) -> Mapping[_ListOfFile, Sequence[Entry]]:
     """Return the entries of each list of each file, in their order."""
     lists: defaultdict[_ListOfFile, list[Entry]] = defaultdict(list)
@@ -98,7 +93,7 @@ def _lists(rulebook: Rulebook) -> Mapping[_ListOfFile, Sequence[Entry]]:
         lists[refused.file, refused.api].append(entry)
     for rule in good.values():
         name = literal_name(rule.naming.template)
-        lists[rule.file, rule.api].append(Entry(rule.id, says(rule), rule.series_query, name, rule, None))
+        lists[rule.file, rule.api].append(Entry(rule.id, rule.content, rule.series_query, name, rule, None))
     for entries in lists.values():
         entries.sort(key=_place)
     return lists
@@ -114,8 +109,8 @@ class _Newer:
 
     def __init__(self, former: Rulebook, parsed: Rulebook) -> None:
         self._former = former
-        self._said = {rule.id: says(rule) for rule in former.rules}
-        self._parsed = [(rule.id, says(rule)) for rule in parsed.rules]
+        self._said = {rule.id: rule.content for rule in former.rules}
+        self._parsed = [(rule.id, rule.content) for rule in parsed.rules]
         self._known: dict[frozenset[str], frozenset[str]] = {}
 
     def since(self, rule_id: str) -> frozenset[str]:

@@ -17,7 +17,6 @@ from adapter.foundation.files.kept_contents import KeptContents
 from adapter.foundation.objects.resources import BUILT_IN, find_resource
 from adapter.foundation.service.runtime.followed_configuration import LOOKS_UNTIL_SETTLED
 from adapter.foundation.sources.prometheus.errors import PrometheusUnreachableError, QueryRefusedError
-from adapter.metrics.rulebook.reload.last_good import says
 from tests.support.readings import Reply, ScriptedPrometheus
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.sources.prometheus.answers.decoding import InstantAnswer
     from adapter.foundation.sources.prometheus.errors import PrometheusError
-    from adapter.metrics.rulebook.model import Rulebook
+    from adapter.metrics.rulebook.model import Rule, Rulebook
 
 RESOLVE = partial(find_resource, BUILT_IN)
 GENERIC = "sum by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>})"
@@ -93,6 +92,10 @@ def write(folder: Path, **texts: str) -> None:
         (folder / f"{name}.yaml").write_text(text)
 
 
+def contents(rulebook: Rulebook) -> list[Rule]:
+    return [rule.content for rule in rulebook.rules]
+
+
 def logged(caplog: pytest.LogCaptureFixture, pattern: str) -> list[str]:
     return [record.getMessage() for record in caplog.records if re.search(pattern, record.getMessage())]
 
@@ -110,7 +113,7 @@ def test_the_last_good_version_of_a_refused_rule_outlives_the_worker(tmp_path: P
     assert (reloaded.serves(), reloaded.retained) == (["c", "b"], {"rules[0]", "rules[1]"})
     after = ReloadedRules(tmp_path, kept=kept)
     assert (after.serves(), after.retained, after.is_well) == (reloaded.serves(), reloaded.retained, False)
-    assert list(map(says, after.configuration.rulebook.rules)) == list(map(says, reloaded.configuration.rulebook.rules))
+    assert contents(after.configuration.rulebook) == contents(reloaded.configuration.rulebook)
     write(tmp_path, a=rules("c", "b"))
     after.look()
     assert (after.serves(), after.retained, after.is_well) == (["c", "b"], set(), True)
@@ -288,7 +291,7 @@ def test_prometheus_decides_whether_a_query_that_cannot_be_parsed_here_is_a_typo
     assert prometheus.asked
     assert reloaded.serves() == ["a"]
     assert reloaded.retained == ({"rules[0]", "resourceRules.cpu"} if is_kept else set())
-    assert (list(map(says, now.rules)) == list(map(says, before.rules))) is is_kept
+    assert (contents(now) == contents(before)) is is_kept
     assert reloaded.is_well is not is_kept
     assert [finding.code for finding in now.findings].count("query-refused") == 2 * is_kept
 
