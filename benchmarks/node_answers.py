@@ -109,6 +109,9 @@ class NodeAnswers:
             now = time.time()
             data = {"resultType": "vector", "result": [{"metric": {}, "value": [now, str(now)]}]}
             return 200, msgspec.json.encode({"status": "success", "data": data})
+        if path == "/api/v1/query" and query == "vector(1)":
+            # This is how a connection is checked.
+            return 200, b'{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1,"1"]}]}}'
         if path == "/api/v1/status/buildinfo":
             return 200, b'{"status":"success","data":{"version":"3.5.0"}}'
         self.asked.refused += 1
