@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -64,11 +65,13 @@ class BackendQueries:
         connect: Callable[[str, PrometheusSettings], PrometheusClient],
         timeout_seconds: float,
         pace: Pace = UNPACED,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`connect` takes the name of a backend, for its metrics; it may raise SettingsError."""
         self._connect = connect
         self._timeout_seconds = timeout_seconds
         self._pace = pace
+        self._clock = clock
         self._used: Mapping[str, _Used] = {}
 
     def use(self, connections: Mapping[str, BackendConnection]) -> None:
@@ -103,7 +106,9 @@ class BackendQueries:
     def _begun(self, connection: BackendConnection) -> _Used:
         connect, lacking = partial(self._connect, connection.name), connection.problem or NO_PROMETHEUS
         settings = None if connection.problem else connection.settings
-        values = QueryValues(connect, settings, self._pace, self._timeout_seconds, connection.name, lacking)
+        values = QueryValues(
+            connect, settings, self._pace, self._timeout_seconds, connection.name, lacking, self._clock
+        )
         return _Used(connection, connection.source, values)
 
 

@@ -19,6 +19,7 @@ from recommender.running.queries.backend_queries import BackendConnection, Backe
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 EU, US, ASIA = (PrometheusSettings(f"http://{name}:9090") for name in ("eu", "us", "asia"))
 BACKENDS = ("", "us", "asia")
@@ -49,6 +50,29 @@ def test_a_change_of_one_backend_leaves_the_connections_of_others() -> None:
     assert queries.of("", after[""].source).client() is kept
     assert queries.of("us", after["us"].source).client() is not replaced
     assert made.names == ["eu", "us", "us"]
+
+
+def test_credentials_that_cannot_be_read_at_first_are_used_once_they_can(tmp_path: Path) -> None:
+    now, made, token = [0.0], Made(), tmp_path / "token"
+    queries = BackendQueries(made.connect, 1.0, clock=lambda: now[0])
+    secured = {"": BackendConnection("eu", replace(EU, token_file=token))}
+    queries.use(secured)
+    values = queries.of("", secured[""].source)
+    missing = values.value("up")
+    assert isinstance(missing, Unknown)
+    assert f"({token}): No such file" in missing.reason
+    token.write_text("secret")
+    assert values.value("up") == missing, "files are looked at once a second"
+    assert made.names == ["eu"]
+    now[0] += 1.0
+    assert values.client() is not None
+    reason = values.value("up")
+    assert isinstance(reason, Unknown)
+    assert "cannot be resolved" in reason.reason
+    assert made.names == ["eu", "eu"]
+    values.close()
+    now[0] += 1.0
+    assert values.client() is None, "not after it was closed"
 
 
 def test_queries_are_not_sent_to_another_prometheus_that_took_over_a_name() -> None:
