@@ -8,6 +8,8 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeGuard
 
+import grpc
+
 from adapter.foundation.service.runtime.logs import StateLog
 from recommender.kinds.cluster_size.node_groups.external_grpc.channel import CallError, ProviderChannel
 from recommender.kinds.cluster_size.node_groups.external_grpc.group import ExternalGroup, GroupFacts
@@ -200,7 +202,8 @@ class ExternalGrpcProvider:
             try:
                 self._gpu_label = self._channel.ask("GPULabel", Empty(), GPULabelResponse, self._seconds()).label
             except CallError as error:
-                if error.is_unimplemented:
+                # UNKNOWN is also what a provider states whose cloud does not answer at present.
+                if error.code is grpc.StatusCode.UNIMPLEMENTED:
                     self._gpu_label = ""
         return self._gpu_label or ""
 

@@ -112,6 +112,19 @@ def test_options_and_templates_that_a_wrapper_lacks_are_not_errors() -> None:
     assert group.template.source == "node n1"
 
 
+def test_the_label_of_nodes_with_gpus_is_requested_again_after_a_call_that_failed() -> None:
+    provider = GrpcProvider(*two_groups())
+    provider.gpu_label = "example.com/gpu"
+    provider.instead = {"GPULabel": _fail(grpc.StatusCode.UNKNOWN)}
+    with served(provider) as host:
+        assert {group.gpu_label for group in groups_of(host.read(NODES)).groups} == {""}
+        provider.instead.clear()
+        for _ in range(2):
+            labels = {group.gpu_label for group in groups_of(host.read(NODES)).groups}
+    assert labels == {"example.com/gpu"}
+    assert len(provider.made("GPULabel")) == 2
+
+
 def test_the_provider_fulfils_the_contract_of_plugins() -> None:
     provider = GrpcProvider(*two_groups())
     check_provider(ExternalGrpcProvider(settings(provider.start())))
