@@ -88,9 +88,8 @@ class SlowFacts:
         try:
             found = self._ask_group(group, seconds, now, None if known is None else known.price)
             self._failed.discard(group)
-            if known is not None and found.options is None and not found.problem:
-                # Options that are not stated any more may be stated again; until then they remain valid.
-                found = replace(found, options=known.options)
+            if known is not None and not found.problem:
+                found = _completed(found, known, now)
         except CallError as error:
             if seconds >= min(_TELLING_SECONDS, self._settings.timeout_seconds):
                 self._failed.add(group)
@@ -148,3 +147,14 @@ class SlowFacts:
             if error.is_unimplemented:
                 return None
             raise
+
+
+def _completed(found: SlowFact, known: SlowFact, now: float) -> SlowFact:
+    """Return the facts; what is not stated any more may be stated again, and until then the last facts remain valid.
+
+    A provider with the published wrapper states the same if it has no template and if its cloud does not answer, and
+    without a template, a group without nodes could not grow.
+    """
+    if found.template is None and known.template is not None:
+        found = replace(found, template=known.template, price=known.price, until=now + _RETRY_SECONDS)
+    return found if found.options is not None else replace(found, options=known.options)

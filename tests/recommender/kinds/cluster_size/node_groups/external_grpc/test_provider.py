@@ -303,6 +303,25 @@ def test_a_price_that_is_not_answered_in_time_keeps_its_last_value() -> None:
     assert prices == {"small": 0.1, "large": None}
 
 
+def test_a_template_that_a_provider_fails_to_state_again_stays() -> None:
+    now, provider = [0.0], GrpcProvider(CloudGroup("empty", 0, 3, price=0.2))
+
+    def load(stated: ProviderSettings) -> ExternalGrpcProvider:
+        assert isinstance(stated, ExternalGrpcGroups)
+        return ExternalGrpcProvider(stated, clock=lambda: now[0])
+
+    with served(provider, load=load) as host:
+        before = groups_of(host.read(())).groups
+        assert before[0].template is not None
+        provider.instead["NodeGroupTemplateNodeInfo"] = _fail(grpc.StatusCode.UNKNOWN)
+        now[0] += 400.0
+        assert groups_of(host.read(())).groups == before
+        del provider.instead["NodeGroupTemplateNodeInfo"]
+        now[0] += 16.0
+        host.read(())
+        assert len(provider.made("NodeGroupTemplateNodeInfo")) == 3, "asked again soon"
+
+
 def test_no_group_is_queried_if_a_provider_lists_too_many() -> None:
     provider = GrpcProvider()
     listed = [wire.NodeGroup(id=f"g{number}", maxSize=3) for number in range(MOST_GROUPS + 1)]
