@@ -18,7 +18,7 @@ import math
 from array import array
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 
@@ -29,7 +29,7 @@ from adapter.foundation.sources.prometheus.answers.slicing import SLICE_BYTES
 from adapter.foundation.sources.prometheus.errors import AnswerTooLargeError, UnexpectedAnswerError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from adapter.foundation.time.pace import Pace
 
@@ -62,6 +62,26 @@ class RangePart:
     start: int
     end: int
     step: int
+
+    def kept_steps(self, first_points: Iterable[float]) -> RangePart | None:
+        """Return the steps to request instead if the server has moved the start; None if it has not.
+
+        `first_points` are the times of the first points of the answer's series, in Unix seconds. Mimir moves the start
+        to the time from which on it keeps samples (`-querier.max-query-lookback`, or the retention of a tenant), which
+        is between two steps, and so are all points. The steps that are returned begin after the earliest point.
+        """
+        points = (round(seconds * 1000) for seconds in first_points)
+        first = next(points, self.start)
+        if not (first - self.start) % self.step:
+            return None
+        earliest = min(first, *points, self.end)
+        if earliest < self.start:
+            return None
+        return RangePart(self.start + -(-(earliest - self.start) // self.step) * self.step, self.end, self.step)
+
+
+MOST_MOVES: Final = 2
+"""How often a part is requested again because the server has moved its start; once may fall just before a step."""
 
 
 def range_parts(start: float, end: float, step_seconds: float) -> tuple[RangePart, ...]:

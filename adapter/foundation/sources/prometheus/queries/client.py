@@ -21,11 +21,14 @@ from adapter.foundation.sources.prometheus.answers.answer_elements import (
     AnswerLimits,
 )
 from adapter.foundation.sources.prometheus.answers.decoding import InstantAnswer, SeriesAnswer, read_instant
+from adapter.foundation.sources.prometheus.answers.matrices import first_points
 from adapter.foundation.sources.prometheus.answers.ranges import (
+    MOST_MOVES,
     RANGE_LIMITS,
     RangeAnswer,
     RangeJoiner,
     RangeLimits,
+    RangePart,
     RangeReader,
     range_parts,
 )
@@ -140,27 +143,46 @@ class PrometheusClient:
         limits: RangeLimits = RANGE_LIMITS,
     ) -> None:
         """Query as `range` does, and let `reader` read the answers; the reader itself limits the samples."""
-        parts = range_parts(start, end, step_seconds)
         deadline = Deadline(timeout_seconds)
-        for part in parts:
-            try:
-                left = deadline.remaining()
-            except DeadlinePassedError as e:
-                raise PrometheusTimeoutError(query, f"the range was not answered within {timeout_seconds:.3g} s") from e
-            parameters = (
-                ("query", query),
-                ("start", _timestamp(part.start / 1000)),
-                ("end", _timestamp(part.end / 1000)),
-                ("step", _timestamp(part.step / 1000)),
-                ("timeout", f"{left:.3f}"),
-            )
-            elements = AnswerLimits(limits.max_bytes, limits.max_series)
-            question = SentQuery(query, "range", _RANGE_PATH, parameters, MATRIX, elements, deadline)
-            with self._sender.counted(question):
-                answer = self._ask_current(question)
-                reader.add(part, answer.body)
-                # The next part may have to wait until this one is released.
-                del answer
+        for part in range_parts(start, end, step_seconds):
+            self._read_part(reader, query, part, limits, deadline)
+
+    def _read_part(
+        self, reader: RangeReader, query: str, part: RangePart, limits: RangeLimits, deadline: Deadline
+    ) -> None:
+        """Query one part, or the steps of it that the server keeps, and let `reader` read the answer."""
+        asked = part
+        for moves_left in range(MOST_MOVES, -1, -1):
+            with self._answered_part(query, asked, limits, deadline) as answer:
+                kept = asked.kept_steps(first_points(answer.body, self._pace)) if moves_left else None
+                if kept is None:
+                    reader.add(part, answer.body)
+                    return
+            # The next one may have to wait until this answer is released.
+            del answer
+            asked = kept
+
+    @contextmanager
+    def _answered_part(
+        self, query: str, part: RangePart, limits: RangeLimits, deadline: Deadline
+    ) -> Iterator[HttpAnswer]:
+        """Yield the answer for a part; what the block raises counts as the query's result."""
+        try:
+            left = deadline.remaining()
+        except DeadlinePassedError as e:
+            cause = f"the range was not answered within {deadline.seconds:.3g} s"
+            raise PrometheusTimeoutError(query, cause) from e
+        parameters = (
+            ("query", query),
+            ("start", _timestamp(part.start / 1000)),
+            ("end", _timestamp(part.end / 1000)),
+            ("step", _timestamp(part.step / 1000)),
+            ("timeout", f"{left:.3f}"),
+        )
+        elements = AnswerLimits(limits.max_bytes, limits.max_series)
+        question = SentQuery(query, "range", _RANGE_PATH, parameters, MATRIX, elements, deadline)
+        with self._sender.counted(question):
+            yield self._ask_current(question)
 
     def series(
         self,

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
+from adapter.foundation.sources.prometheus.answers.ranges import MOST_MOVES, RangePart, range_parts
 from adapter.foundation.sources.prometheus.errors import PrometheusError, UnexpectedAnswerError, shortened
 
 if TYPE_CHECKING:
@@ -44,19 +45,30 @@ def range_values(
 ) -> list[list[tuple[float, float]]]:
     """Return the points of each series of a range query, as Unix seconds and values; both ends are whole seconds.
 
-    A step without a value is absent. One request is made, so the range may have at most 11,000 steps. Raises
-    PrometheusError, also for an answer with warnings, since it may be incomplete, and SettingsError.
+    A step without a value is absent. The range may have at most 11,000 steps, as one request asks for all of them. If
+    the server does not keep the first steps, another request asks for the others. Raises PrometheusError, also for an
+    answer with warnings, since it may be incomplete, and SettingsError.
     """
+    (asked,) = range_parts(start, end, step_seconds)
     with _library(settings, timeout_seconds, query) as library:
-        found = library.custom_query_range(
-            query, datetime.fromtimestamp(start, UTC), datetime.fromtimestamp(end, UTC), str(step_seconds)
-        )
-        if library.warnings:
-            warning = shortened(library.warnings[0])
-            raise UnexpectedAnswerError(query, f"Prometheus warns that the values may be partial: {warning}")
-        if not all(isinstance(series, dict) and "values" in series for series in found):
-            raise UnexpectedAnswerError(query, "the answer to the range query is not a matrix")
-        return [[(float(at), float(value)) for at, value in series["values"]] for series in found]
+        found = _series_points(library, query, asked)
+        for _ in range(MOST_MOVES):
+            kept = asked.kept_steps(points[0][0] for points in found if points)
+            if kept is None:
+                break
+            asked, found = kept, _series_points(library, query, kept)
+        return found
+
+
+def _series_points(library: Library, query: str, part: RangePart) -> list[list[tuple[float, float]]]:
+    begin, until = (datetime.fromtimestamp(moment / 1000, UTC) for moment in (part.start, part.end))
+    found = library.custom_query_range(query, begin, until, str(part.step // 1000))
+    if library.warnings:
+        warning = shortened(library.warnings[0])
+        raise UnexpectedAnswerError(query, f"Prometheus warns that the values may be partial: {warning}")
+    if not all(isinstance(series, dict) and "values" in series for series in found):
+        raise UnexpectedAnswerError(query, "the answer to the range query is not a matrix")
+    return [[(float(at), float(value)) for at, value in series["values"]] for series in found]
 
 
 @contextmanager
