@@ -49,6 +49,8 @@ _TOO_LONG = {
 }
 _CUT_OFF = (http.client.RemoteDisconnected, http.client.IncompleteRead)
 _NOT_ABOUT_THE_QUERY = {401, 403, 429}
+_TYPES_OF_VICTORIAMETRICS = {"400": "bad_data", "422": "execution"}
+"""The types of the same errors in Prometheus."""
 _SERVER_AT_FAULT = {"canceled", "internal", "unavailable"}
 
 
@@ -117,7 +119,8 @@ def _refusal_error(query: str, refusal: _Refusal, status: int, endpoint: Endpoin
         return PrometheusUnreachableError(
             query, f"{endpoint.shown} cannot answer ({refusal.error_type}): {shortened(refusal.error)}"
         )
-    return QueryRefusedError(query, refusal.error_type or "unknown", refusal.error)
+    error_type = _TYPES_OF_VICTORIAMETRICS.get(refusal.error_type, refusal.error_type)
+    return QueryRefusedError(query, error_type or "unknown", refusal.error)
 
 
 def _refusal(answer: HttpAnswer) -> _Refusal | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import threading
 import zlib
 from typing import TYPE_CHECKING
@@ -154,6 +155,29 @@ def test_errors_of_prometheus_are_classified_by_their_type(
         with pytest.raises(expected, match=r"because of.*this") as caught:
             ask(client_of(server.url))
         assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "error_type"),
+    [
+        (
+            "400 Bad Request",
+            "too long query; got 18077 bytes; mustn't exceed `-search.maxQueryLen=16384` bytes",
+            "bad_data",
+        ),
+        ("400 Bad Request", "error when executing query: unsupported function", "bad_data"),
+        ("422 Unprocessable Entity", "the number of matching timeseries exceeds 30000", "execution"),
+    ],
+)
+def test_the_types_of_victoriametrics_are_those_of_prometheus(
+    client_of: ClientOf, status: str, message: str, error_type: str
+) -> None:
+    """Its types are numbers; what is refused for its text, and what only while it is evaluated, differ by them."""
+    body = json.dumps({"status": "error", "errorType": status[:3], "error": message}).encode()
+    with raw_server(answering(body, status)) as server, pytest.raises(QueryRefusedError) as caught:
+        ask(client_of(server.url))
+    assert caught.value.error_type == error_type
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(
