@@ -59,7 +59,7 @@ LARGE: Final = "x" * 10_000
 FLOOD_A_SECOND: Final = 200.0
 
 
-class World(Protocol):
+class Harness(Protocol):
     """The objects of one kind in a process."""
 
     def put(self, namespace: str, name: str, generation: int, text: str = "") -> None:
@@ -160,7 +160,7 @@ class Rules:
         return len(self._readings.objects)
 
 
-KINDS: Final[dict[str, Callable[[], World]]] = {"Recommendation": Recommendations, "MetricRule": Rules}
+KINDS: Final[dict[str, Callable[[], Harness]]] = {"Recommendation": Recommendations, "MetricRule": Rules}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -188,27 +188,27 @@ def measured(kind: str, objects: int, beyond: int) -> dict[str, Any]:
     """Return a row. Its processor time includes that of the code that reports the changes."""
     # The refusals of the flood would be logged.
     logging.disable(logging.WARNING)
-    world = KINDS[kind]()
+    harness = KINDS[kind]()
     before = usage(os.getpid()).rss_mib
     began = time.monotonic()
     for number in range(beyond):
-        world.put("flood", f"flood-{number}", 1, f"{number} {LARGE}")
+        harness.put("flood", f"flood-{number}", 1, f"{number} {LARGE}")
     for number in range(objects):
-        world.put(f"team-{number % NAMESPACES}", f"web-{number}", 1)
-    wrong = int(not waited(lambda: world.number() >= objects, LONGEST_SECONDS))
+        harness.put(f"team-{number % NAMESPACES}", f"web-{number}", 1)
+    wrong = int(not waited(lambda: harness.number() >= objects, LONGEST_SECONDS))
     read_seconds = time.monotonic() - began
     used = time.process_time()
     time.sleep(IDLE_SECONDS)
     idle = (time.process_time() - used) / IDLE_SECONDS
     ended = threading.Event()
     if beyond:
-        threading.Thread(target=flood, args=(world, beyond, ended), daemon=True).start()
+        threading.Thread(target=flood, args=(harness, beyond, ended), daemon=True).start()
     seconds = []
     for number in range(CHANGES):
         place = f"team-{number % NAMESPACES}", f"web-{number}"
         changed = time.monotonic()
-        world.put(*place, 2)
-        wrong += not waited(partial(_is_changed, world, place), LONGEST_SECONDS)
+        harness.put(*place, 2)
+        wrong += not waited(partial(_is_changed, harness, place), LONGEST_SECONDS)
         seconds.append(time.monotonic() - changed)
     ended.set()
     return {
@@ -224,12 +224,12 @@ def measured(kind: str, objects: int, beyond: int) -> dict[str, Any]:
     }
 
 
-def flood(world: World, number: int, ended: threading.Event) -> None:
+def flood(harness: Harness, number: int, ended: threading.Event) -> None:
     """Keep changing the youngest objects of the namespace that has too many."""
     generation = 1
     while not ended.wait(1 / FLOOD_A_SECOND):
         generation += 1
-        world.put("flood", f"flood-{number - 1 - generation % (number // 2)}", generation, f"{generation} {LARGE}")
+        harness.put("flood", f"flood-{number - 1 - generation % (number // 2)}", generation, f"{generation} {LARGE}")
 
 
 def waited(condition: Callable[[], bool], seconds: float) -> bool:
@@ -252,8 +252,8 @@ def find_kind() -> Resource:
     return Resource("tidewatch.io", "v1alpha1", "recommendations", "recommendation", "Recommendation", namespaced=True)
 
 
-def _is_changed(world: World, place: tuple[str, str]) -> bool:
-    return world.generation(*place) == 2
+def _is_changed(harness: Harness, place: tuple[str, str]) -> bool:
+    return harness.generation(*place) == 2
 
 
 if __name__ == "__main__":

@@ -133,7 +133,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Case:
-    """A rule file and its results; no two cases of one world have series or metrics of the same name."""
+    """A rule file and its results; no two cases of one harness have series or metrics of the same name."""
 
     name: str
     rules: str

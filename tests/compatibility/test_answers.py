@@ -16,11 +16,11 @@ import pytest
 from tests.compatibility.cases import external, walkthrough
 from tests.compatibility.cluster import OBJECTS
 from tests.compatibility.form import Custom, External, Usage
-from tests.compatibility.worlds import ALL, AS_BEFORE, CROWDED, MODES, OURS, WORLDS
+from tests.compatibility.harnesses import ALL, AS_BEFORE, CROWDED, HARNESSES, MODES, OURS
 from tests.support.caller import CUSTOM, EXTERNAL, Answer, number
+from tests.support.harnesses import ask_prometheus
 from tests.support.serving import eventually
 from tests.support.waiting import until
-from tests.support.worlds import ask_prometheus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -39,8 +39,8 @@ NAMES = {item["metadata"]["name"] for item in OBJECTS["objects.json"]["items"]} 
 
 def _by_mode(kind: type[Custom | External | Usage]) -> list[object]:
     return [
-        pytest.param(world, mode, ask, id=f"{mode}-{case.name}-{ask.target}")
-        for world, cases in WORLDS.items()
+        pytest.param(harness, mode, ask, id=f"{mode}-{case.name}-{ask.target}")
+        for harness, cases in HARNESSES.items()
         for mode in MODES
         for case in cases
         for ask in case.asks
@@ -50,8 +50,8 @@ def _by_mode(kind: type[Custom | External | Usage]) -> list[object]:
 
 def _with_query(kind: type[Custom | External | Usage]) -> list[object]:
     return [
-        pytest.param(world, ask, id=f"{case.name}-{ask.target}")
-        for world, cases in WORLDS.items()
+        pytest.param(harness, ask, id=f"{case.name}-{ask.target}")
+        for harness, cases in HARNESSES.items()
         for case in cases
         for ask in case.asks
         if isinstance(ask, kind) and (ask.cpu if isinstance(ask, Usage) else ask.query)
@@ -59,35 +59,37 @@ def _with_query(kind: type[Custom | External | Usage]) -> list[object]:
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize("harness", HARNESSES)
 @pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
 def test_the_list_of_custom_metrics_is_complete(
-    served: Callable[[str, str], Served], world: str, mode: str, version: str
+    served: Callable[[str, str], Served], harness: str, mode: str, version: str
 ) -> None:
-    expected = {name: namespaced for case in WORLDS[world] for name, namespaced in case.custom.items()}
+    expected = {name: namespaced for case in HARNESSES[harness] for name, namespaced in case.custom.items()}
     if mode == AS_BEFORE:
-        expected = {name: namespaced for name, namespaced in expected.items() if name not in _unseen(world)}
-    assert _final_list(served(world, mode), f"{CUSTOM}/{version}", expected) == expected
+        expected = {name: namespaced for name, namespaced in expected.items() if name not in _unseen(harness)}
+    assert _final_list(served(harness, mode), f"{CUSTOM}/{version}", expected) == expected
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("world", WORLDS)
-def test_the_list_of_external_metrics_is_complete(served: Callable[[str, str], Served], world: str, mode: str) -> None:
-    names = {name for case in WORLDS[world] for name in case.external}
-    expected = dict.fromkeys(names - _unseen(world) if mode == AS_BEFORE else names, True)
-    assert _final_list(served(world, mode), EXTERNAL, expected) == expected
+@pytest.mark.parametrize("harness", HARNESSES)
+def test_the_list_of_external_metrics_is_complete(
+    served: Callable[[str, str], Served], harness: str, mode: str
+) -> None:
+    names = {name for case in HARNESSES[harness] for name in case.external}
+    expected = dict.fromkeys(names - _unseen(harness) if mode == AS_BEFORE else names, True)
+    assert _final_list(served(harness, mode), EXTERNAL, expected) == expected
 
 
-@pytest.mark.parametrize(("world", "mode", "ask"), _by_mode(Custom))
+@pytest.mark.parametrize(("harness", "mode", "ask"), _by_mode(Custom))
 def test_custom_metrics_have_the_expected_values_in_both_versions(
-    served: Callable[[str, str], Served], world: str, mode: str, ask: Custom
+    served: Callable[[str, str], Served], harness: str, mode: str, ask: Custom
 ) -> None:
     before = mode == AS_BEFORE
     status = ask.status_before or ask.status if before else ask.status
     values = ask.values_before or ask.values if before else ask.values
-    _request_for_others(served(world, mode), ask, mode)
+    _request_for_others(served(harness, mode), ask, mode)
     for version in ("v1beta1", "v1beta2"):
-        answer = _answer(served(world, mode), ask.url(version), status)
+        answer = _answer(served(harness, mode), ask.url(version), status)
         if status == 200:
             described = [item["describedObject"] for item in answer.items]
             assert [of["name"] for of in described] == sorted(values)
@@ -98,12 +100,12 @@ def test_custom_metrics_have_the_expected_values_in_both_versions(
             assert answer.message.startswith(ask.message)
 
 
-@pytest.mark.parametrize(("world", "mode", "ask"), _by_mode(External))
+@pytest.mark.parametrize(("harness", "mode", "ask"), _by_mode(External))
 def test_external_metrics_have_the_expected_rows(
-    served: Callable[[str, str], Served], world: str, mode: str, ask: External
+    served: Callable[[str, str], Served], harness: str, mode: str, ask: External
 ) -> None:
-    _request_for_others(served(world, mode), ask, mode)
-    answer = _answer(served(world, mode), ask.url, ask.status)
+    _request_for_others(served(harness, mode), ask, mode)
+    answer = _answer(served(harness, mode), ask.url, ask.status)
     if ask.status == 200:
         rows = [(item["metricLabels"], item["value"]) for item in answer.items]
         assert _sorted_rows(rows) == _sorted_rows(ask.rows)
@@ -111,23 +113,23 @@ def test_external_metrics_have_the_expected_rows(
         assert answer.message.startswith(ask.message)
 
 
-@pytest.mark.parametrize(("world", "mode", "ask"), _by_mode(Usage))
+@pytest.mark.parametrize(("harness", "mode", "ask"), _by_mode(Usage))
 def test_pods_and_nodes_have_the_expected_usage(
-    served: Callable[[str, str], Served], world: str, mode: str, ask: Usage
+    served: Callable[[str, str], Served], harness: str, mode: str, ask: Usage
 ) -> None:
-    answer = _answer(served(world, mode), ask.url, 200)
+    answer = _answer(served(harness, mode), ask.url, 200)
     containers = {item["metadata"]["name"]: item.get("containers", [{"name": "", **item}]) for item in answer.items}
     assert {name: {one["name"]: one["usage"] for one in own} for name, own in containers.items()} == ask.used
     assert {item["window"] for item in answer.items} <= {"3m0s"}
 
 
-@pytest.mark.parametrize(("world", "ask"), _with_query(Custom))
+@pytest.mark.parametrize(("harness", "ask"), _with_query(Custom))
 def test_the_query_that_prometheus_adapter_sends_gives_the_expected_values(
-    served: Callable[[str, str], Served], world: str, ask: Custom
+    served: Callable[[str, str], Served], harness: str, ask: Custom
 ) -> None:
     rows = [
         (labels[ask.label], value)
-        for labels, value in _rows_of_query(served(world, OURS), ask.query)
+        for labels, value in _rows_of_query(served(harness, OURS), ask.query)
         if labels.get(ask.label) in NAMES
     ]
     assert {name: _thousandths(value) for name, value in rows} == _numbers(ask.values)
@@ -135,21 +137,21 @@ def test_the_query_that_prometheus_adapter_sends_gives_the_expected_values(
         assert {name: Decimal(int(float(value) * 1000)) for name, value in rows} == _numbers(ask.values_before)
 
 
-@pytest.mark.parametrize(("world", "ask"), _with_query(External))
+@pytest.mark.parametrize(("harness", "ask"), _with_query(External))
 def test_the_query_that_prometheus_adapter_sends_gives_the_expected_rows(
-    served: Callable[[str, str], Served], world: str, ask: External
+    served: Callable[[str, str], Served], harness: str, ask: External
 ) -> None:
-    rows = [(labels, _thousandths(value)) for labels, value in _rows_of_query(served(world, OURS), ask.query)]
+    rows = [(labels, _thousandths(value)) for labels, value in _rows_of_query(served(harness, OURS), ask.query)]
     assert _sorted_rows(rows) == _sorted_rows((labels, number(quantity) * 1000) for labels, quantity in ask.rows)
 
 
-@pytest.mark.parametrize(("world", "ask"), _with_query(Usage))
+@pytest.mark.parametrize(("harness", "ask"), _with_query(Usage))
 def test_the_queries_that_prometheus_adapter_sends_give_the_expected_usage(
-    served: Callable[[str, str], Served], world: str, ask: Usage
+    served: Callable[[str, str], Served], harness: str, ask: Usage
 ) -> None:
     found: dict[str, dict[str, dict[str, Decimal]]] = {}
     for resource, query in (("cpu", ask.cpu), ("memory", ask.memory)):
-        for labels, value in _rows_of_query(served(world, OURS), query):
+        for labels, value in _rows_of_query(served(harness, OURS), query):
             name, container = (labels[ask.labels[0]], labels[ask.labels[1]] if len(ask.labels) > 1 else "")
             found.setdefault(name, {}).setdefault(container, {})[resource] = _thousandths(value)
     assert found == {
@@ -173,8 +175,8 @@ def _request_for_others(serving: Served, ask: Custom | External, mode: str) -> N
         serving.caller.get(url)
 
 
-def _unseen(world: str) -> set[str]:
-    return {name for case in WORLDS[world] for name in case.unseen}
+def _unseen(harness: str) -> set[str]:
+    return {name for case in HARNESSES[harness] for name in case.unseen}
 
 
 def _final_list(serving: Served, path: str, expected: Mapping[str, bool]) -> Mapping[str, bool]:

@@ -18,7 +18,7 @@ from adapter.metrics.rulebook.query_rendering import exact_query
 from adapter.metrics.rulebook.requests import Asked
 from tests.compatibility.cluster import OBJECTS
 from tests.compatibility.form import Custom, External
-from tests.compatibility.worlds import WORLDS
+from tests.compatibility.harnesses import HARNESSES
 from tests.support.metrics import merge_metrics, metrics_of
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 TOPICS = Resource("messaging.example.com", "v1beta2", "kafkatopics", "kafkatopic", "KafkaTopic", namespaced=True)
 ASKS = [
     pytest.param(case, ask, id=f"{case.name}-{ask.target}")
-    for cases in WORLDS.values()
+    for cases in HARNESSES.values()
     for case in cases
     for ask in case.asks
     if isinstance(ask, Custom | External) and ask.query

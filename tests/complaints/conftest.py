@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.complaints.world import COMPLAINTS, SHORT_LOOK_BACK
+from tests.complaints.harness import COMPLAINTS, SHORT_LOOK_BACK
 from tests.support.serving import Adapter, Trust, eventually
 
 if TYPE_CHECKING:

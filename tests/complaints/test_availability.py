@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.complaints.world import SHORT_LOOK_BACK, SMALL_COMPLAINTS
+from tests.complaints.harness import SHORT_LOOK_BACK, SMALL_COMPLAINTS
 from tests.support.caller import CUSTOM, EXTERNAL, Answer, Caller
 from tests.support.serving import Adapter, Trust, eventually
 

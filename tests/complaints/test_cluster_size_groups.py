@@ -51,8 +51,8 @@ def test_a_size_that_the_topology_controller_writes_back_is_not_written__autosca
     topology = {"workers": {"machineDeployments": [{"name": "md-0", "class": "worker", "replicas": 3}]}}
     owned, machines = machines_of("workers", "n1")
     group = scalable(labels={"topology.cluster.x-k8s.io/deployment-name": "md-0"})
-    world = state(group, owned, *machines, cluster(topology=topology), nodes=(node("n1"),))
-    (found,) = node_groups(NodeGroupSources(cluster_api=ClusterApiGroups(("capi",))), world, 0.0).groups
+    harness = state(group, owned, *machines, cluster(topology=topology), nodes=(node("n1"),))
+    (found,) = node_groups(NodeGroupSources(cluster_api=ClusterApiGroups(("capi",))), harness, 0.0).groups
     assert found.paused == (
         "its Cluster prod states spec.topology.workers.machineDeployments[md-0].replicas, which the topology "
         "controller writes back: remove replicas there"
@@ -69,8 +69,8 @@ def test_labels_and_taints_of_a_template_hold_for_groups_with_nodes_too__autosca
         labels={"disk": "ssd"},
         taints=(("gpu", "", "NoSchedule"),),
     )
-    world = state(nodes=(node("n1", labels={"pool": "a"}),))
-    (found,) = node_groups(NodeGroupSources(static=(stated,)), world, 0.0).groups
+    harness = state(nodes=(node("n1", labels={"pool": "a"}),))
+    (found,) = node_groups(NodeGroupSources(static=(stated,)), harness, 0.0).groups
     assert found.template is not None
     assert found.template.node.labels["disk"] == "ssd"
     assert [taint.key for taint in found.template.node.taints] == ["gpu"]

@@ -13,7 +13,7 @@ from recommender.kinds.cluster_size.expanders.priorities import PrioritiesError,
 from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory, RequestedNodes
 from tests.recommender.kinds.cluster_size.builders import controller, pod
 from tests.recommender.kinds.cluster_size.options import group, template
-from tests.recommender.kinds.cluster_size.scale_up.worlds import NOW, decided, situation
+from tests.recommender.kinds.cluster_size.scale_up.harnesses import NOW, decided, situation
 
 if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import ClusterPod

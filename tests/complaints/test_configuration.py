@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from demo.machine.files import replace_file
-from tests.complaints.world import COMPLAINTS, CONNECTIONS_RULE, QUEUE_RULE
+from tests.complaints.harness import COMPLAINTS, CONNECTIONS_RULE, QUEUE_RULE
 from tests.support.forked import run
+from tests.support.harnesses import NAMESPACES, PODS
 from tests.support.serving import Adapter, Trust, eventually
-from tests.support.worlds import NAMESPACES, PODS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

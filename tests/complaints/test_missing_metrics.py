@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.complaints.world import COMPLAINTS, CONNECTIONS_RULE, OBJECTS, QUEUE_RULE, RULES
+from tests.complaints.harness import COMPLAINTS, CONNECTIONS_RULE, OBJECTS, QUEUE_RULE, RULES
 from tests.support.caller import CUSTOM, EXTERNAL, Caller
 from tests.support.forked import run
+from tests.support.harnesses import NAMESPACES, PODS
 from tests.support.serving import Adapter, Trust, eventually
-from tests.support.worlds import NAMESPACES, PODS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapter.foundation.objects.resources import Resource
-from tests.complaints.world import BIG, COMPLAINTS, CONNECTIONS_RULE, MANY, OBJECTS
+from tests.complaints.harness import BIG, COMPLAINTS, CONNECTIONS_RULE, MANY, OBJECTS
 from tests.support.caller import CUSTOM, PATIENCE_SECONDS, Answer, Caller
 from tests.support.fake_apiserver import FakeApiServer
+from tests.support.harnesses import PODS, queries_of
 from tests.support.raw_server import Peer, RawServer, raw_server
 from tests.support.serving import Adapter, Trust, eventually, running_adapter
-from tests.support.worlds import PODS, queries_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

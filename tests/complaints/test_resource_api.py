@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.adapter.metrics.identity.certificates.keeping_world import SERVICE, apiservice
-from tests.complaints.world import COMPLAINTS
+from tests.adapter.metrics.identity.certificates.keeping_harness import SERVICE, apiservice
+from tests.complaints.harness import COMPLAINTS
 from tests.helm.chart import default_values
 from tests.support.apiserver_kinds import APISERVICES
 from tests.support.forked import run
+from tests.support.harnesses import queries_of
 from tests.support.object_apiserver import ObjectApiServer
-from tests.support.worlds import queries_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,8 +11,8 @@ import pytest
 
 from demo.machine.certificates import Authority
 from demo.machine.files import replace_file
-from tests.adapter.metrics.identity.certificates.keeping_world import CUSTOM, EXTERNAL, SERVICE, apiservice
-from tests.complaints.world import CONNECTIONS_RULE, OBJECTS
+from tests.adapter.metrics.identity.certificates.keeping_harness import CUSTOM, EXTERNAL, SERVICE, apiservice
+from tests.complaints.harness import CONNECTIONS_RULE, OBJECTS
 from tests.helm.chart import CHART
 from tests.support.apiserver_kinds import APISERVICES
 from tests.support.forked import run

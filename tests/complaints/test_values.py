@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.complaints.world import COMPLAINTS, CONNECTIONS_RULE, OBJECTS, QUEUE_RULE
+from tests.complaints.harness import COMPLAINTS, CONNECTIONS_RULE, OBJECTS, QUEUE_RULE
 from tests.support.caller import CUSTOM, EXTERNAL, number
+from tests.support.harnesses import NAMESPACES, PODS, series_now
 from tests.support.prometheus import ScrapedPrometheus, scraped_prometheus
 from tests.support.serving import Adapter, Trust, eventually, running_adapter
-from tests.support.worlds import NAMESPACES, PODS, series_now
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

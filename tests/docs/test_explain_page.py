@@ -70,21 +70,21 @@ def lines_of(ended: Ended) -> list[str]:
 
 
 @pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def harness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "rules.yaml").write_text(RULES)
     (tmp_path / "objects").mkdir()
     (tmp_path / "objects" / "pods.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": PODS}))
 
 
-@pytest.mark.usefixtures("world")
+@pytest.mark.usefixtures("harness")
 def test_what_a_command_without_a_server_prints_is_shown(prometheus: ScrapedPrometheus) -> None:
     ended = explained("pods/http_requests_per_second", prometheus.url)
     assert ended.code == 1
     assert lines_of(ended) == transcript("pods/http_requests_per_second")
 
 
-@pytest.mark.usefixtures("world")
+@pytest.mark.usefixtures("harness")
 def test_what_a_server_adds_is_the_only_difference(prometheus: ScrapedPrometheus) -> None:
     """The steps of a server name callers and times, so only their words are compared, with those in the code."""
 

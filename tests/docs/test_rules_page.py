@@ -15,7 +15,7 @@ from adapter.metrics.rulebook.query_rendering import exact_query
 from adapter.metrics.rulebook.requests import Asked
 from tests.support.checkout import CHECKOUT
 from tests.support.plan_trials import external_metric
-from tests.support.readings import FakeClock, MadeUpObjects, RealAnswers, make_house, rulebook_of
+from tests.support.readings import FakeClock, MadeUpObjects, RealAnswers, make_harness, rulebook_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -109,11 +109,11 @@ def test_with_a_limit_in_the_rule_the_adapter_misses_the_silent_series_by_itself
     """The adapter is asked every ten seconds for twenty minutes around the last sample of the silent shard."""
     clock = FakeClock(wall_offset=silent_at - 30 - 1000.0)
     rows = RealAnswers(lambda query, at: [(one["metric"], one["value"][1]) for one in prometheus.query(query, at=at)])
-    house = make_house(rows, rules=GUARDED, objects=MadeUpObjects(), clock=clock)
+    harness = make_harness(rows, rules=GUARDED, objects=MadeUpObjects(), clock=clock)
 
     def answers(namespace: str) -> float | str:
         try:
-            found = house.readings.external(house.external("queue_depth"), namespace, EVERYTHING)
+            found = harness.readings.external(harness.external("queue_depth"), namespace, EVERYTHING)
         except SampleTooOldError:
             return "too old"
         return sum(row.value for row in found.rows)
@@ -124,7 +124,7 @@ def test_with_a_limit_in_the_rule_the_adapter_misses_the_silent_series_by_itself
             answer = answers(namespace)
             if given[-1:] != [answer]:
                 given.append(answer)
-        house.pass_time(10, step=10)
+        harness.pass_time(10, step=10)
     assert seen == {"shop": [114, "too old"], "bank": [114, "too old", 114], "lab": [114, 152]}
 
 

@@ -6,14 +6,14 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from tests.adapter.commands.nodes.world import node
+from tests.adapter.commands.nodes.harness import node
+from tests.support.harnesses import moments, samples
 from tests.support.serving import listed
-from tests.support.worlds import moments, samples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.support.worlds import Course
+    from tests.support.harnesses import Course
 
 STEP_SECONDS: Final = 5
 PAST_SECONDS: Final = 1200

@@ -26,8 +26,8 @@ from recommender.leader_election.lease_events import LeaseMetrics
 from recommender.outputs.metrics import RecommendationMetrics
 from recommender.outputs.output_telemetry import RecommenderTelemetry
 from recommender.outputs.scale_results import ScaleResult
-from tests.adapter.commands.nodes.world import POD, running_nodes
-from tests.adapter.metrics.identity.certificates.keeping_world import CUSTOM, SECRET, SERVICE, apiservice
+from tests.adapter.commands.nodes.harness import POD, running_nodes
+from tests.adapter.metrics.identity.certificates.keeping_harness import CUSTOM, SECRET, SERVICE, apiservice
 from tests.helm import loading
 from tests.helm.nodes_sized import sized_record
 from tests.helm.predicting import PredictionsAtWork

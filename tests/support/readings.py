@@ -249,7 +249,7 @@ def rulebook_of(text: str = PODS_RULES) -> Rulebook:
 
 
 @dataclass
-class House:
+class Harness:
     """Readings whose Prometheus and cluster are stand-ins."""
 
     readings: Readings
@@ -276,7 +276,7 @@ class House:
         return self.registry.get_sample_value(name, labels) or 0.0
 
 
-def make_house(
+def make_harness(
     prometheus: Prometheus,
     *,
     objects: ObjectSource | None = None,
@@ -289,7 +289,7 @@ def make_house(
     started: Callable[[float], Started] | None = lambda _timeout: Started(0.0, 0.0),
     connect: Connect | None = None,
     pace: Pace = UNPACED,
-) -> House:
+) -> Harness:
     """Assemble readings with a fake clock unless told otherwise; without cross-checks, queries can be counted.
 
     Without settings, a request keeps its demand alive for ten minutes, so that time can pass without further requests.
@@ -312,7 +312,7 @@ def make_house(
         started=started,
         connect=connect,
     )
-    return House(readings, registry, fake)
+    return Harness(readings, registry, fake)
 
 
 def _json(body: Mapping[str, object]) -> bytearray:

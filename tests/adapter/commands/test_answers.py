@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.adapter.commands.world import SHOP
+from tests.adapter.commands.harness import SHOP
 from tests.support.caller import CUSTOM, EXTERNAL, Answer, Caller
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pytest
 from cryptography import x509
 
 from demo.machine.files import replace_file
-from tests.adapter.commands.world import OBJECTS, RULES, SHOP
+from tests.adapter.commands.harness import OBJECTS, RULES, SHOP
 from tests.support.caller import PATIENCE_SECONDS, Caller
 from tests.support.forked import run
 from tests.support.serving import Adapter, Trust, eventually, running_adapter, serving_flags

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tests.adapter.commands.world import SHOP
+from tests.adapter.commands.harness import SHOP
 from tests.support.recording_proxy import recording_proxy
 from tests.support.rotation import BROKEN, Rotation
 from tests.support.serving import Adapter, Trust, eventually

@@ -9,7 +9,7 @@ import pytest
 
 from adapter.commands.check.command import check as check_command
 from tests.adapter.commands.checked_rules import GOOD, MENDABLE, check
-from tests.adapter.commands.world import RULES
+from tests.adapter.commands.harness import RULES
 from tests.support.apiserver_kinds import CONFIG_MAPS
 from tests.support.forked import run
 from tests.support.object_apiserver import ObjectApiServer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from tests.adapter.commands.world import RULES
+from tests.adapter.commands.harness import RULES
 from tests.support.fake_apiserver import TOKEN, FakeApiServer
 from tests.support.serving import Adapter, Trust, eventually, running_adapter
 

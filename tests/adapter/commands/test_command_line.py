@@ -11,7 +11,7 @@ import pytest
 from adapter.commands.serve.flags import SERVE
 from adapter.commands.serve.serve_settings import serve_settings
 from adapter.foundation.service.flags.parsing import UsageError, parse_flags
-from tests.adapter.commands.world import OBJECTS, RULES
+from tests.adapter.commands.harness import OBJECTS, RULES
 from tests.support import serving
 from tests.support.caller import PATIENCE_SECONDS
 from tests.support.forked import run

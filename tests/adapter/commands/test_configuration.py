@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from demo.machine.files import replace_file
-from tests.adapter.commands.world import OBJECTS, OPEN_RULE, QUEUE_RULE, SHOP
+from tests.adapter.commands.harness import OBJECTS, OPEN_RULE, QUEUE_RULE, SHOP
 from tests.support.caller import CUSTOM, EXTERNAL, Answer
 from tests.support.forked import run
+from tests.support.harnesses import NAMESPACES, PODS
 from tests.support.serving import Trust, eventually, running_adapter, serving_flags
-from tests.support.worlds import NAMESPACES, PODS
 
 if TYPE_CHECKING:
     from pathlib import Path

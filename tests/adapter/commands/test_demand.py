@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
+from tests.support.harnesses import PODS, Harness, always, data_queries_counted, moments, queries_counted, samples
 from tests.support.serving import Trust, eventually, listed, pod
-from tests.support.worlds import PODS, World, always, data_queries_counted, moments, queries_counted, samples
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,7 +41,7 @@ def _samples_at(now: int) -> list[str]:
     return samples(courses, moments(now, step_seconds=120, past_seconds=240))
 
 
-WORLD = World(RULES, OBJECTS, _samples_at)
+HARNESS = Harness(RULES, OBJECTS, _samples_at)
 
 
 def ask_all(caller: Caller) -> list[tuple[str, str, Answer]]:
@@ -55,7 +55,7 @@ def ask_all(caller: Caller) -> list[tuple[str, str, Answer]]:
 
 def test_two_hundred_requests_cost_one_query_per_metric_and_refresh(tmp_path: Path, trust: Trust) -> None:
     with (
-        WORLD.running(tmp_path, trust) as (prometheus, adapter),
+        HARNESS.running(tmp_path, trust) as (prometheus, adapter),
         adapter.caller() as caller,
     ):
         eventually(lambda: len([name for name in caller.listed() if name.startswith("pods/")]) == len(METRICS))

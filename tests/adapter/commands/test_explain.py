@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.adapter.commands.world import OBJECTS, RULES
+from tests.adapter.commands.harness import OBJECTS, RULES
 from tests.support.fake_apiserver import FakeApiServer
 from tests.support.forked import run
 

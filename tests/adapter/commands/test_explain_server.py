@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from adapter.metrics.readings.explain.explanation import NoExplanationError, explanation_of
-from tests.adapter.commands.world import OBJECTS, RULES
+from tests.adapter.commands.harness import OBJECTS, RULES
 from tests.support.fake_apiserver import FakeApiServer, TokenUser
 from tests.support.forked import run
 from tests.support.serving import eventually, pod, running_adapter

@@ -14,7 +14,7 @@ from adapter.foundation.service.flags.parsing import UsageError, parse_flags
 from adapter.foundation.service.flags.table import PATH, Ignored, Refused
 from demo.machine.ports import free_port
 from demo.machine.processes import start
-from tests.adapter.commands.world import RULES, SHOP
+from tests.adapter.commands.harness import RULES, SHOP
 from tests.support.fake_apiserver import TOKEN, FakeApiServer
 from tests.support.forked import run
 from tests.support.serving import FRONT_PROXY, PROGRAM, Adapter, Trust, eventually, serving_flags

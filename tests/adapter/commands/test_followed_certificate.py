@@ -14,7 +14,7 @@ from adapter.commands.followed_certificate import report_dates
 from adapter.foundation.service.runtime.logs import StateLog
 from adapter.metrics.identity.certificates.self_signed import ServingCertificate
 from demo.machine.certificates import Authority
-from tests.adapter.commands.nodes.world import running_nodes
+from tests.adapter.commands.nodes.harness import running_nodes
 from tests.support.serving import eventually
 from tests.support.tls_servers import expired
 

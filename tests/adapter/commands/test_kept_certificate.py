@@ -15,8 +15,8 @@ import pytest
 
 from adapter.metrics.identity.certificates.certificate_secret import Content, new_secret
 from adapter.metrics.identity.certificates.generations import make_generation
-from tests.adapter.commands.world import OBJECTS, RULES, SHOP
-from tests.adapter.metrics.identity.certificates.keeping_world import (
+from tests.adapter.commands.harness import OBJECTS, RULES, SHOP
+from tests.adapter.metrics.identity.certificates.keeping_harness import (
     CUSTOM,
     EXTERNAL,
     LIFE,

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from demo.machine.files import replace_file
-from tests.adapter.commands.world import RULES
+from tests.adapter.commands.harness import RULES
 from tests.support.forked import run
 from tests.support.serving import Adapter, Trust, eventually, listed, pod, running_adapter, serving_flags
 

@@ -14,8 +14,8 @@ from adapter.commands.serve.flags import SERVE
 from adapter.commands.serve.serve_settings import serve_settings
 from adapter.foundation.service.flags.parsing import parse_flags
 from demo.machine.ports import free_port
+from tests.adapter.commands.harness import RULES
 from tests.adapter.commands.test_flags import publish_front_proxy
-from tests.adapter.commands.world import RULES
 from tests.support import forked
 from tests.support.fake_apiserver import FakeApiServer
 from tests.support.serving import Adapter, Trust, eventually, serving_flags

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from tests.adapter.commands.world import OBJECTS, RULES, SHOP
+from tests.adapter.commands.harness import OBJECTS, RULES, SHOP
 from tests.support.caller import PATIENCE_SECONDS, Answer
 from tests.support.fake_apiserver import FakeApiServer
 from tests.support.serving import Adapter, Trust, eventually, running_adapter

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.support.caller import CUSTOM
+from tests.support.harnesses import HOUR_SECONDS, NAMESPACES, PODS, Harness, ask_prometheus
 from tests.support.serving import Adapter, Trust, eventually, listed, pod
-from tests.support.worlds import HOUR_SECONDS, NAMESPACES, PODS, World, ask_prometheus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -95,8 +95,8 @@ def _samples_at(now: int) -> list[str]:
 
 VALUES = {"steady-0": 1, "ended-0": 3, "calm-0": 4}
 """Values of `load`; series that end have the value 2."""
-WORLD = World(RULES, OBJECTS, _samples_at)
-EMPTY_WORLD = World(RULES, OBJECTS, lambda now: [f"anything 1 {now}"])
+HARNESS = Harness(RULES, OBJECTS, _samples_at)
+EMPTY_HARNESS = Harness(RULES, OBJECTS, lambda now: [f"anything 1 {now}"])
 
 
 @dataclass
@@ -107,7 +107,7 @@ class Running:
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory, trust: Trust) -> Iterator[Running]:
-    with WORLD.running(tmp_path_factory.mktemp("policies"), trust, *FLAGS) as (prometheus, adapter):
+    with HARNESS.running(tmp_path_factory.mktemp("policies"), trust, *FLAGS) as (prometheus, adapter):
         eventually(lambda: adapter.plain("/readyz").status == 200)
         yield Running(prometheus, adapter)
 
@@ -196,7 +196,7 @@ def test_after_an_outage_the_no_data_value_is_not_served_before_the_look_back_ha
 ) -> None:
     flags = ("--refresh-interval=1s", "--prometheus-look-back=5s", "--max-answer-age=3s")
     with (
-        EMPTY_WORLD.running(tmp_path, trust, *flags) as (prometheus, adapter),
+        EMPTY_HARNESS.running(tmp_path, trust, *flags) as (prometheus, adapter),
         adapter.caller() as caller,
     ):
         eventually(lambda: one(caller, "nothing", "steady-0").status == 200)
@@ -217,7 +217,7 @@ def test_after_an_outage_the_no_data_value_is_not_served_before_the_look_back_ha
 
 
 def test_the_no_data_value_is_served_with_a_new_prometheus(tmp_path: Path, trust: Trust) -> None:
-    with EMPTY_WORLD.running(tmp_path, trust, "--refresh-interval=1s") as (_, adapter), adapter.caller() as caller:
+    with EMPTY_HARNESS.running(tmp_path, trust, "--refresh-interval=1s") as (_, adapter), adapter.caller() as caller:
         assert eventually(lambda: caller.external("no_queue", labelSelector="queue=any").status == 200)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from demo.machine.certificates import Authority
 from demo.machine.files import replace_file
-from tests.adapter.commands.world import SHOP
+from tests.adapter.commands.harness import SHOP
 from tests.support.recording_proxy import recording_proxy
 from tests.support.serving import Trust, eventually
 from tests.support.tls_servers import expired, show, tls_of

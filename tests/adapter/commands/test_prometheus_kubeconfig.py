@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import yaml
 
 from demo.machine.certificates import Authority
-from tests.adapter.commands.world import SHOP
+from tests.adapter.commands.harness import SHOP
 from tests.support.recording_proxy import recording_proxy
 from tests.support.rotation import Rotation, leave_out
 from tests.support.serving import Adapter, Trust, eventually

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapter.commands.serve.worker import metrics_probe
-from tests.adapter.commands.world import SHOP
+from tests.adapter.commands.harness import SHOP
 from tests.support.serving import Trust, eventually
 
 if TYPE_CHECKING:

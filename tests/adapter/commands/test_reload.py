@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from demo.machine.files import replace_file
-from tests.adapter.commands.world import OPEN_RULE, QUEUE_RULE, SHOP
+from tests.adapter.commands.harness import OPEN_RULE, QUEUE_RULE, SHOP
 from tests.support.caller import EXTERNAL, Answer
+from tests.support.harnesses import NAMESPACES, PODS
 from tests.support.serving import Adapter, Trust, eventually
 from tests.support.waiting import until
-from tests.support.worlds import NAMESPACES, PODS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

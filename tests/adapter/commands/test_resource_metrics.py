@@ -10,10 +10,10 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from demo.machine.files import replace_file
-from tests.adapter.commands.usage_world import CPU, OTHER_NAMESPACES, RULES, USAGE
+from tests.adapter.commands.usage_harness import CPU, OTHER_NAMESPACES, RULES, USAGE
 from tests.support.forked import run
+from tests.support.harnesses import data_queries_counted
 from tests.support.serving import Adapter, Trust, eventually
-from tests.support.worlds import data_queries_counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

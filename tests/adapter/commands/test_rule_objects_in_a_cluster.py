@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.objects.resources import Resource
-from tests.adapter.commands.world import SHOP
+from tests.adapter.commands.harness import SHOP
 from tests.support.object_apiserver import ObjectApiServer
 from tests.support.rule_objects import QUEUE, spec_with
 from tests.support.serving import Trust, eventually

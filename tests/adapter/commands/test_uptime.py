@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.adapter.commands.nodes.world import OBJECTS, running_nodes, series_at
-from tests.adapter.commands.world import SHOP
+from tests.adapter.commands.harness import SHOP
+from tests.adapter.commands.nodes.harness import OBJECTS, running_nodes, series_at
+from tests.support.harnesses import prometheus_with
 from tests.support.serving import eventually, running_adapter
 from tests.support.uptime import UPTIMES_SECONDS, environment_of_uptime
-from tests.support.worlds import prometheus_with
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.caller import CUSTOM, EXTERNAL, Answer, Caller, number
+from tests.support.harnesses import ask_prometheus
 from tests.support.serving import Adapter, eventually
-from tests.support.worlds import ask_prometheus
 
 if TYPE_CHECKING:
     from demo.machine.prometheus import PrometheusProcess

@@ -134,13 +134,13 @@ class _Sync:
 
 def replay(name: str, spec: HPASpec, syncs: Sequence[AuditEvent], looks: Sequence[Look]) -> Verdict:
     """Let the model decide each sync except the last, whose outcome is not known yet. Raises DisagreementError."""
-    worlds: tuple[HpaHistory | None, ...] = (None,)
+    harnesses: tuple[HpaHistory | None, ...] = (None,)
     certain, decisions, reasons = 0, [], set()
     for number, (event, after) in enumerate(itertools.pairwise(syncs)):
         sync = _sync(name, event, after, looks)
         decided = [
-            evaluate(spec, workload, [observation], world, now=event.end.timestamp())
-            for world in worlds
+            evaluate(spec, workload, [observation], harness, now=event.end.timestamp())
+            for harness in harnesses
             for workload, observation in sync.candidates
         ]
         done = sync.size, sync.limited, sync.able
@@ -150,7 +150,7 @@ def replay(name: str, spec: HPASpec, syncs: Sequence[AuditEvent], looks: Sequenc
         certain += len({_outcome(decision, sync.limited_before) for decision in decided}) == 1
         decisions.append((fitting[0].current, fitting[0].desired))
         reasons |= {str(fitting[0].reason), sync.limited}
-        worlds = tuple({decision.history: None for decision in fitting})
+        harnesses = tuple({decision.history: None for decision in fitting})
     return Verdict(len(syncs) - 1, certain, tuple(decisions), frozenset(reasons))
 
 

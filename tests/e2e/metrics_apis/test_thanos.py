@@ -15,9 +15,9 @@ import pytest
 
 from tests.e2e.metrics_apis.thanos import CLUSTER, Querier, running_querier
 from tests.support.caller import PATIENCE_SECONDS, Answer, number
+from tests.support.harnesses import NAMESPACES, PODS, always, moments, samples
 from tests.support.serving import Adapter, Trust, listed, pod, running_adapter
 from tests.support.waiting import until
-from tests.support.worlds import NAMESPACES, PODS, always, moments, samples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -42,7 +42,7 @@ def exported(mine: int, other: int = 9999) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class Harness:
     """The Prometheus of entries without `backend`, that of the others, and the file that locks the latter."""
 
     home: ScrapedPrometheus
@@ -69,7 +69,7 @@ class World:
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def harness(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Harness]:
     root = tmp_path_factory.mktemp("backends")
     web = root / "web.yaml"
     web.write_text("")
@@ -82,16 +82,16 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     ):
         for each in (home, far):
             each.wait_for("connections")
-        made = World(home, far, web, root)
+        made = Harness(home, far, web, root)
         (root / "recommender.yaml").write_text(made.configuration())
         yield made
 
 
 @pytest.fixture(scope="module")
-def recommender(world: World) -> Iterator[Recommender]:
-    config = f"--config={world.root}/recommender.yaml"
+def recommender(harness: Harness) -> Iterator[Recommender]:
+    config = f"--config={harness.root}/recommender.yaml"
     found = forked_recommender(
-        world.root / "recommender.log", "run", config, f"--objects={world.root}/objects", "--dry-run"
+        harness.root / "recommender.log", "run", config, f"--objects={harness.root}/objects", "--dry-run"
     )
     with found.process:
         yield found
@@ -107,15 +107,15 @@ def await_size(recommender: Recommender, where: str, replicas: int) -> None:
 
 
 @contextmanager
-def refused(world: World) -> Iterator[None]:
-    world.web.write_text(REFUSING)
+def refused(harness: Harness) -> Iterator[None]:
+    harness.web.write_text(REFUSING)
     yield
-    world.web.write_text("")
+    harness.web.write_text("")
 
 
 @contextmanager
-def paused(world: World) -> Iterator[None]:
-    pid = world.far.prometheus.pid
+def paused(harness: Harness) -> Iterator[None]:
+    pid = harness.far.prometheus.pid
     os.kill(pid, signal.SIGSTOP)
     try:
         yield
@@ -127,8 +127,8 @@ def far_up(recommender: Recommender) -> str | None:
     return recommender.metric('tidewatch_recommender_prometheus_backend_up{backend="far"}')
 
 
-def test_each_entry_has_the_values_of_its_own_backend(world: World, recommender: Recommender) -> None:
-    assert world.home.url != world.far.url
+def test_each_entry_has_the_values_of_its_own_backend(harness: Harness, recommender: Recommender) -> None:
+    assert harness.home.url != harness.far.url
     await_size(recommender, "home", 5)
     await_size(recommender, "far", 9)
     assert far_up(recommender) == "1.0"
@@ -136,13 +136,13 @@ def test_each_entry_has_the_values_of_its_own_backend(world: World, recommender:
 
 @pytest.mark.parametrize(("failing", "size"), [(refused, 6), (paused, 7)], ids=["401", "paused"])
 def test_a_failing_backend_affects_only_its_own_entries_and_recovers(
-    world: World, recommender: Recommender, failing: Callable[[World], Any], size: int
+    harness: Harness, recommender: Recommender, failing: Callable[[Harness], Any], size: int
 ) -> None:
     await_size(recommender, "far", 9)
-    with failing(world):
+    with failing(harness):
         until(lambda: far_up(recommender) == "0.0", SECONDS)
         # What is new at home is decided on while the other one fails.
-        world.set(world.home, 100 * size)
+        harness.set(harness.home, 100 * size)
         await_size(recommender, "home", size)
         until(lambda: all(is_without_far(item) for item in items_of(recommender, "far")), SECONDS)
         until(lambda: {item["status"] for item in items_of(recommender, "home")} == {"ok"}, SECONDS)
@@ -166,13 +166,13 @@ def test_no_secret_is_shown(recommender: Recommender) -> None:
     assert not [text for text in shown if SECRET in text]
 
 
-def once(world: World, capsys: pytest.CaptureFixture[str], *more: str) -> tuple[int, dict[str, dict[str, Any]]]:
+def once(harness: Harness, capsys: pytest.CaptureFixture[str], *more: str) -> tuple[int, dict[str, dict[str, Any]]]:
     with pytest.raises(SystemExit) as ended:
         main(
             [
                 "recommend",
-                f"--config={world.root}/recommender.yaml",
-                f"--cluster={world.root}/objects",
+                f"--config={harness.root}/recommender.yaml",
+                f"--cluster={harness.root}/objects",
                 *("-o", "json"),
                 *more,
             ]
@@ -181,12 +181,14 @@ def once(world: World, capsys: pytest.CaptureFixture[str], *more: str) -> tuple[
     return int(ended.value.code or 0), {item["name"]: item for item in items}
 
 
-def test_a_backtest_replays_the_load_of_the_entrys_backend(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_backtest_replays_the_load_of_the_entrys_backend(
+    harness: Harness, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit):
         main(
             [
                 "backtest",
-                f"--config={world.root}/recommender.yaml",
+                f"--config={harness.root}/recommender.yaml",
                 "--recommendation=far-load",
                 "--last=1m",
                 "--step=1s",
@@ -194,27 +196,27 @@ def test_a_backtest_replays_the_load_of_the_entrys_backend(world: World, capsys:
             ]
         )
     printed = capsys.readouterr()
-    assert world.far.url.removeprefix("http://") in printed.out + printed.err
-    assert world.home.url.removeprefix("http://") not in printed.out + printed.err
+    assert harness.far.url.removeprefix("http://") in printed.out + printed.err
+    assert harness.home.url.removeprefix("http://") not in printed.out + printed.err
     assert SECRET not in printed.out + printed.err
 
 
-def doctor_lines(world: World) -> dict[str, CheckStatus]:
+def doctor_lines(harness: Harness) -> dict[str, CheckStatus]:
     """Return the status of each line of the doctor about the backends and the entries' queries."""
-    read = read_configuration(world.configuration(), "r.yaml")
+    read = read_configuration(harness.configuration(), "r.yaml")
     lines = [line for name, each in read.backends.items() for line in look_at_backend(name, each, "entries")]
     lines += [line for each in read.recommendations for line in look_at_queries(read, each)]
     assert not [line for line in lines if SECRET in line.message + line.fix]
     return {line.name: line.status for line in lines}
 
 
-def test_the_doctor_checks_each_backend(world: World) -> None:
-    found = doctor_lines(world)
+def test_the_doctor_checks_each_backend(harness: Harness) -> None:
+    found = doctor_lines(harness)
     looked_at = {"prometheus/home", "prometheus/home/clock", "prometheus/home/future", "prometheus/home/clusters"}
     assert {*looked_at, "prometheus/far", "query/far-load/sum(connections)"} <= set(found)
     assert set(found.values()) <= {CheckStatus.OK, CheckStatus.WARNING}
-    with refused(world):
-        found = doctor_lines(world)
+    with refused(harness):
+        found = doctor_lines(harness)
     assert {name for name, status in found.items() if status is CheckStatus.ERROR} == {
         "prometheus/far",
         "query/far-load/sum(connections)",
@@ -223,14 +225,14 @@ def test_the_doctor_checks_each_backend(world: World) -> None:
 
 
 def test_a_killed_backend_does_not_affect_the_others(
-    world: World, recommender: Recommender, capsys: pytest.CaptureFixture[str]
+    harness: Harness, recommender: Recommender, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """This test is the last one, since the backend does not come back."""
-    os.kill(world.far.prometheus.pid, signal.SIGKILL)
+    os.kill(harness.far.prometheus.pid, signal.SIGKILL)
     until(lambda: far_up(recommender) == "0.0", SECONDS)
-    world.set(world.home, 1100)
+    harness.set(harness.home, 1100)
     await_size(recommender, "home", 11)
-    code, items = once(world, capsys)
+    code, items = once(harness, capsys)
     assert code == 1
     assert {items[f"home-{kind}"]["replicas"] for kind in ("load", "driven")} == {11}
     for kind in ("load", "driven"):

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.objects.resources import Resource
-from tests.recommender.commands.cluster_world import cluster_server, put_nodes, replicas_of, running
+from tests.recommender.commands.cluster_harness import cluster_server, put_nodes, replicas_of, running
 from tests.recommender.configuration.files import entry, whole
 from tests.support.apiserver_kinds import DEPLOYMENTS
 from tests.support.tenant_objects import TENANTS, TenantObjects

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 import promql_parser
 import pytest
 
-from tests.adapter.commands.nodes.world import OBJECTS, running_nodes
-from tests.adapter.commands.nodes.world import series_at as series_of_nodes
+from tests.adapter.commands.nodes.harness import OBJECTS, running_nodes
+from tests.adapter.commands.nodes.harness import series_at as series_of_nodes
 from tests.recommender.commands.init.series import PODS, history, text_of_now
 from tests.recommender.commands.sized_pods import MIB, Exposition, SizedPod
 from tests.recommender.configuration.files import entry, whole
@@ -131,7 +131,7 @@ def sized_pods() -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class Harness:
     """Both clusters behind the proxy, and the files of the commands."""
 
     proxy: RecordingProxy
@@ -147,8 +147,8 @@ class World:
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    root = tmp_path_factory.mktemp("world")
+def harness(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Harness]:
+    root = tmp_path_factory.mktemp("harness")
     past = sized_pods() + history().removesuffix("# EOF\n")
     # Prometheus scrapes nothing for as long as it has samples of the future.
     present = int(time.time())
@@ -161,7 +161,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         recording_proxy(both.url) as proxy,
     ):
         both.wait_for("rate(http_requests_total[2m] offset 1s)")
-        made = World(proxy, root)
+        made = Harness(proxy, root)
         (root / "rules.yaml").write_text(RULES)
         top = f"pollInterval: 1s\nstate: {root}/state\nprometheus: {{url: '{proxy.url}', matchers: '{MATCHERS}'}}\n"
         (root / "recommender.yaml").write_text(whole(*ENTRIES, top=top))
@@ -242,23 +242,29 @@ CLUSTER: Final = "--cluster={root}/objects"
     ],
 )
 def test_a_command_queries_only_one_cluster(
-    world: World, cluster: FakeApiServer, tmp_path: Path, program: str, arguments: str
+    harness: Harness, cluster: FakeApiServer, tmp_path: Path, program: str, arguments: str
 ) -> None:
     kubeconfig = cluster.kubeconfig(tmp_path / "kubeconfig")
-    places = {"root": world.root, "out": tmp_path / "out", "kubeconfig": kubeconfig, "url": world.proxy.url}
-    world.proxy.requests.clear()
+    places = {"root": harness.root, "out": tmp_path / "out", "kubeconfig": kubeconfig, "url": harness.proxy.url}
+    harness.proxy.requests.clear()
     ended = run(*arguments.format(**places).split(), program=program, environment={"no_proxy": "*"})
-    assert world.proxy.requests, ended.out + ended.error
-    assert unmatched(world.proxy.requests) == []
+    assert harness.proxy.requests, ended.out + ended.error
+    assert unmatched(harness.proxy.requests) == []
 
 
-def test_serve_queries_only_one_cluster(world: World, tmp_path: Path) -> None:
+def test_serve_queries_only_one_cluster(harness: Harness, tmp_path: Path) -> None:
     trust = Trust.made_in(tmp_path / "trust")
     objects = {"pods.json": listed(*(pod(name, app="web") for name in PODS)), "nodes.json": OBJECTS}
-    world.proxy.requests.clear()
+    harness.proxy.requests.clear()
     with (
         running_adapter(
-            tmp_path, trust, FLAG, "--refresh-interval=1s", prometheus_url=world.proxy.url, rules=RULES, objects=objects
+            tmp_path,
+            trust,
+            FLAG,
+            "--refresh-interval=1s",
+            prometheus_url=harness.proxy.url,
+            rules=RULES,
+            objects=objects,
         ) as adapter,
         adapter.caller() as caller,
     ):
@@ -268,34 +274,34 @@ def test_serve_queries_only_one_cluster(world: World, tmp_path: Path) -> None:
         for kind in ("pods", "nodes"):
             caller.get(f"/apis/metrics.k8s.io/v1beta1/{kind}")
         caller.get("/debug/explain", parameters={"metric": "pods/connections", "namespace": "shop"})
-        before = len(world.proxy.requests)
-        until(lambda: len(world.proxy.requests) > before + 5, 60.0)
-    paths = {request.path for request in world.proxy.requests}
+        before = len(harness.proxy.requests)
+        until(lambda: len(harness.proxy.requests) > before + 5, 60.0)
+    paths = {request.path for request in harness.proxy.requests}
     assert {"/api/v1/series", "/api/v1/query"} <= paths
-    assert unmatched(world.proxy.requests) == []
+    assert unmatched(harness.proxy.requests) == []
 
 
-def test_nodes_queries_only_one_cluster(world: World, tmp_path: Path) -> None:
-    world.proxy.requests.clear()
-    flags = (f"--prometheus-url={world.proxy.url}", FLAG, "--refresh-interval=1s")
+def test_nodes_queries_only_one_cluster(harness: Harness, tmp_path: Path) -> None:
+    harness.proxy.requests.clear()
+    flags = (f"--prometheus-url={harness.proxy.url}", FLAG, "--refresh-interval=1s")
     with running_nodes(tmp_path, *flags, objects=OBJECTS) as nodes:
-        until(lambda: sum(request.path.endswith("query_range") for request in world.proxy.requests) > 2, 60.0)
+        until(lambda: sum(request.path.endswith("query_range") for request in harness.proxy.requests) > 2, 60.0)
         assert nodes.ask("/watcher").status in {200, 503}
-    assert unmatched(world.proxy.requests) == []
+    assert unmatched(harness.proxy.requests) == []
 
 
-def test_run_queries_only_one_cluster(world: World) -> None:
-    world.proxy.requests.clear()
+def test_run_queries_only_one_cluster(harness: Harness) -> None:
+    harness.proxy.requests.clear()
     recommender = forked_recommender(
-        world.root / "run.log",
+        harness.root / "run.log",
         "run",
-        f"--config={world.root}/recommender.yaml",
-        f"--objects={world.root}/objects",
+        f"--config={harness.root}/recommender.yaml",
+        f"--objects={harness.root}/objects",
         "--dry-run",
     )
     with recommender.process:
         until(lambda: len(recommender.items()) >= len(ENTRIES) - 1, 60.0)
-        until(lambda: any(request.path.endswith("query_range") for request in world.proxy.requests), 60.0)
-        before = len(world.proxy.requests)
-        until(lambda: len(world.proxy.requests) > before + 20, 60.0)
-    assert unmatched(world.proxy.requests) == []
+        until(lambda: any(request.path.endswith("query_range") for request in harness.proxy.requests), 60.0)
+        before = len(harness.proxy.requests)
+        until(lambda: len(harness.proxy.requests) > before + 20, 60.0)
+    assert unmatched(harness.proxy.requests) == []

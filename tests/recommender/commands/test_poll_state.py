@@ -16,7 +16,7 @@ from recommender.decisions.record import TargetReference
 from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.wishes import Wish
 from recommender.outputs.write_attempt import ScaleOutcome
-from tests.recommender.decisions.world import DNS, NOW, asks_for, fails_with, inputs, policy, remembers
+from tests.recommender.decisions.harness import DNS, NOW, asks_for, fails_with, inputs, policy, remembers
 from tests.support.readings import FakeClock
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from demo.machine.processes import start
-from tests.recommender.commands.cluster_world import NAMESPACE, cluster_server, put_nodes, replicas_of, running
+from tests.recommender.commands.cluster_harness import NAMESPACE, cluster_server, put_nodes, replicas_of, running
 from tests.support.apiserver_kinds import CONFIG_MAPS
 from tests.support.loaded_modules import LoadedModules
 from tests.support.recommenders import PROGRAM, Recommender

@@ -47,7 +47,7 @@ def nodes(number: int, cpu: str = "16") -> list[Json]:
     return [node_object(f"n{place}", cpu) for place in range(number)]
 
 
-class World:
+class Harness:
     """A folder with a configuration and a cluster."""
 
     def __init__(self, folder: Path) -> None:
@@ -62,8 +62,8 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
-    return World(tmp_path)
+def harness(tmp_path: Path) -> Harness:
+    return Harness(tmp_path)
 
 
 def run(arguments: Sequence[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
@@ -89,8 +89,8 @@ def as_process(arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, timeout=60)  # noqa: PLW1510 - its exit status is looked at
 
 
-def test_a_process_prints_a_table_without_loading_heavy_modules(world: World) -> None:
-    arguments = world.write(whole(entry("coredns", TARGETS, kind=LINEAR)), [*nodes(176), deployment()])
+def test_a_process_prints_a_table_without_loading_heavy_modules(harness: Harness) -> None:
+    arguments = harness.write(whole(entry("coredns", TARGETS, kind=LINEAR)), [*nodes(176), deployment()])
     done = as_process(arguments)
     assert done.returncode == 0
     lines = done.stdout.splitlines()
@@ -102,9 +102,9 @@ def test_a_process_prints_a_table_without_loading_heavy_modules(world: World) ->
     assert not {f"recommender.kinds.cluster_size.{name}" for name in OF_SIZES} & loaded
 
 
-def test_a_process_prints_json(world: World) -> None:
+def test_a_process_prints_json(harness: Harness) -> None:
     configuration = whole(entry("coredns", TARGETS, "outputs: [metric, scale]", kind=LINEAR))
-    done = as_process([*world.write(configuration, [*nodes(176), deployment()]), "-o", "json"])
+    done = as_process([*harness.write(configuration, [*nodes(176), deployment()]), "-o", "json"])
     assert done.returncode == 0
     document = json.loads(done.stdout)
     assert (document["apiVersion"], document["kind"]) == ("tidewatch.io/v1alpha1", "RecommendationList")
@@ -126,22 +126,24 @@ def test_a_process_prints_json(world: World) -> None:
     ]
 
 
-def test_table_is_another_name_for_text(world: World, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = world.write(whole(entry("coredns", kind=LINEAR)), nodes(3))
+def test_table_is_another_name_for_text(harness: Harness, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = harness.write(whole(entry("coredns", kind=LINEAR)), nodes(3))
     assert run([*arguments, "-o", "table"], capsys) == run([*arguments, "-o", "text"], capsys)
 
 
-def test_a_target_missing_from_the_files_has_no_present_size(world: World, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = world.write(whole(entry("coredns", TARGETS, "outputs: [metric, scale]", kind=LINEAR)), nodes(3))
+def test_a_target_missing_from_the_files_has_no_present_size(
+    harness: Harness, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = harness.write(whole(entry("coredns", TARGETS, "outputs: [metric, scale]", kind=LINEAR)), nodes(3))
     [item] = items(arguments, capsys)
     assert (item["status"], item["replicas"]) == ("ok", 2)
     assert item["targets"][0]["current_replicas"] is None
 
 
-def test_an_hpa_in_the_files_refuses_the_scale_call(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_hpa_in_the_files_refuses_the_scale_call(harness: Harness, capsys: pytest.CaptureFixture[str]) -> None:
     hpa = autoscaler_object("dns", "kube-system", COREDNS)
     configuration = whole(entry("coredns", TARGETS, "outputs: [scale]", kind=LINEAR))
-    [item] = items(world.write(configuration, [*nodes(176), deployment(), hpa]), capsys)
+    [item] = items(harness.write(configuration, [*nodes(176), deployment(), hpa]), capsys)
     assert (item["status"], item["replicas"]) == ("ok", 11)
     assert (item["targets"][0]["action"], item["targets"][0]["owner"]) == (
         "refused",
@@ -149,25 +151,25 @@ def test_an_hpa_in_the_files_refuses_the_scale_call(world: World, capsys: pytest
     )
 
 
-def test_a_refused_entry_is_an_error_among_the_others(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_refused_entry_is_an_error_among_the_others(harness: Harness, capsys: pytest.CaptureFixture[str]) -> None:
     configuration = whole(entry("broken", "maxStep: x"), entry("coredns", kind=LINEAR))
-    arguments = world.write(configuration, nodes(3))
+    arguments = harness.write(configuration, nodes(3))
     code, out, _ = run([*arguments, "-o", "json"], capsys)
     assert code == 1
     broken, good = json.loads(out)["items"]
     assert (broken["name"], broken["status"], good["status"]) == ("broken", "error", "ok")
-    assert broken["message"].startswith(f"{world.config}:6: 'x' is not a number of replicas or a percentage")
+    assert broken["message"].startswith(f"{harness.config}:6: 'x' is not a number of replicas or a percentage")
 
 
-def test_only_the_named_recommendations_are_shown(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_the_named_recommendations_are_shown(harness: Harness, capsys: pytest.CaptureFixture[str]) -> None:
     configuration = whole(entry("broken", "maxStep: x"), entry("a", kind=LINEAR), entry("b", kind=LINEAR))
-    arguments = [*world.write(configuration, nodes(3)), "--recommendation=b"]
+    arguments = [*harness.write(configuration, nodes(3)), "--recommendation=b"]
     assert [item["name"] for item in items(arguments, capsys)] == ["b"]
     assert run(arguments, capsys)[0] == 0
 
 
-def test_a_file_without_nodes_says_what_to_add(world: World, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = world.write(whole(entry("a", kind=LINEAR)), [deployment()])
+def test_a_file_without_nodes_says_what_to_add(harness: Harness, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = harness.write(whole(entry("a", kind=LINEAR)), [deployment()])
     [item] = items(arguments, capsys)
     assert (item["status"], item["replicas"]) == ("stale", None)
     assert "kubectl get nodes -o json" in item["message"]
@@ -188,17 +190,17 @@ def test_parameters_come_from_the_config_map_in_the_files(
     objects: list[Json],
     defaults: str,
     expected: tuple[str, int | None],
-    world: World,
+    harness: Harness,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    arguments = world.write(whole(entry("dns", kind=CONFIG_MAP % defaults)), [*nodes(10), *objects])
+    arguments = harness.write(whole(entry("dns", kind=CONFIG_MAP % defaults)), [*nodes(10), *objects])
     [item] = items(arguments, capsys)
     assert (item["status"], item["replicas"]) == expected
 
 
-def test_default_parameters_are_reported_as_defaults(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+def test_default_parameters_are_reported_as_defaults(harness: Harness, capsys: pytest.CaptureFixture[str]) -> None:
     kind = CONFIG_MAP % ", defaultParams: {linear: {nodesPerReplica: 5}}"
-    [item] = items(world.write(whole(entry("dns", kind=kind)), nodes(10)), capsys)
+    [item] = items(harness.write(whole(entry("dns", kind=kind)), nodes(10)), capsys)
     assert item["message"] == (
         "the ConfigMap kube-system/dns-autoscaler does not exist: these are the default parameters"
     )
@@ -224,34 +226,34 @@ def test_default_parameters_are_reported_as_defaults(world: World, capsys: pytes
     ids=range(9),
 )
 def test_an_unreadable_input_is_reported_in_one_line(
-    configuration: str, arguments: tuple[str, ...], message: str, world: World, capsys: pytest.CaptureFixture[str]
+    configuration: str, arguments: tuple[str, ...], message: str, harness: Harness, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code, out, err = run([*world.write(configuration, []), *arguments], capsys)
+    code, out, err = run([*harness.write(configuration, []), *arguments], capsys)
     assert (code, out) == (2, "")
     assert err.startswith("tidewatch-recommender: ")
     assert err.count("\n") == 1
     assert message in err
 
 
-def test_each_problem_of_a_refused_file_has_a_line(world: World, capsys: pytest.CaptureFixture[str]) -> None:
-    _, _, err = run(world.write(whole(top="polInterval: 1s\nstaleAfter: x\n"), []), capsys)
+def test_each_problem_of_a_refused_file_has_a_line(harness: Harness, capsys: pytest.CaptureFixture[str]) -> None:
+    _, _, err = run(harness.write(whole(top="polInterval: 1s\nstaleAfter: x\n"), []), capsys)
     assert [line.split(":")[2] for line in err.splitlines()] == ["3", "4"]
 
 
-def test_a_configuration_that_is_not_text_is_refused(world: World, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = world.write("", [])
-    world.config.write_bytes(b"\xff\xfe")
+def test_a_configuration_that_is_not_text_is_refused(harness: Harness, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = harness.write("", [])
+    harness.config.write_bytes(b"\xff\xfe")
     code, _, err = run(arguments, capsys)
     assert (code, err.count("\n")) == (2, 1)
 
 
-def test_no_cluster_is_needed_without_recommendations(world: World, capsys: pytest.CaptureFixture[str]) -> None:
-    config = world.write(whole(), [])[1]
+def test_no_cluster_is_needed_without_recommendations(harness: Harness, capsys: pytest.CaptureFixture[str]) -> None:
+    config = harness.write(whole(), [])[1]
     assert run(["recommend", config], capsys) == (0, "There are no recommendations.\n", "")
 
 
 def test_a_live_cluster_is_read_once(
-    world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    harness: Harness, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     configuration = whole(
@@ -259,7 +261,7 @@ def test_a_live_cluster_is_read_once(
         entry("b", kind=CONFIG_MAP % ""),
         entry("c", kind="proportional: {drivers: {services: {perReplica: 2}}}"),
     )
-    config = world.write(configuration, [])[1]
+    config = harness.write(configuration, [])[1]
     with ObjectApiServer() as server:
         for node in nodes(40):
             resource = next(one for one in server.resources if one.plural == "nodes")
@@ -281,9 +283,9 @@ def test_a_live_cluster_is_read_once(
 
 
 def test_the_cluster_flag_is_suggested_if_the_cluster_is_unreachable(
-    world: World, capsys: pytest.CaptureFixture[str]
+    harness: Harness, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    config = world.write(whole(entry("a", kind=LINEAR)), [])[1]
+    config = harness.write(whole(entry("a", kind=LINEAR)), [])[1]
     code, _, err = run(["recommend", config, "--kubeconfig=/nowhere"], capsys)
     assert code == 2
     assert "give --cluster FILE to do without a cluster" in err

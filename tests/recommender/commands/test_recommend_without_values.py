@@ -19,7 +19,7 @@ from recommender.decisions.memory import LastValue, Memory
 from recommender.decisions.policy_settings import RecommendationPolicy
 from recommender.decisions.record import Status
 from recommender.running.queries.query_values import QueryValues
-from tests.recommender.commands.test_recommend import World, run
+from tests.recommender.commands.test_recommend import Harness, run
 from tests.recommender.configuration.files import entry, whole
 from tests.support import forked
 from tests.support.cluster_objects import node_object
@@ -43,8 +43,8 @@ LIMIT = json.dumps({"status": "error", "errorType": "execution", "error": "too m
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
-    return World(tmp_path)
+def harness(tmp_path: Path) -> Harness:
+    return Harness(tmp_path)
 
 
 @pytest.fixture
@@ -65,9 +65,11 @@ def prometheus(request: pytest.FixtureRequest) -> Iterator[str]:
             yield stack.enter_context(raw_server(answering(body.encode(), status))).url
 
 
-def decided_once(world: World, url: str, kind: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[str, Any]]:
+def decided_once(
+    harness: Harness, url: str, kind: str, capsys: pytest.CaptureFixture[str]
+) -> tuple[int, dict[str, Any]]:
     configuration = whole(entry("a", kind=kind), top=f"prometheus: {{url: '{url}', timeout: 1s}}\n")
-    code, out, _ = run([*world.write(configuration, [node_object("n", "1")]), "-o", "json"], capsys)
+    code, out, _ = run([*harness.write(configuration, [node_object("n", "1")]), "-o", "json"], capsys)
     [item] = json.loads(out)["items"]
     assert item["replicas"] is None
     return code, item
@@ -76,9 +78,9 @@ def decided_once(world: World, url: str, kind: str, capsys: pytest.CaptureFixtur
 @pytest.mark.parametrize("prometheus", ["400", "422"], indirect=True)
 @pytest.mark.parametrize("kind", [DRIVER, LOAD, FOR_EACH])
 def test_a_query_that_prometheus_refuses_is_an_error(
-    world: World, prometheus: str, kind: str, capsys: pytest.CaptureFixture[str]
+    harness: Harness, prometheus: str, kind: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code, item = decided_once(world, prometheus, kind, capsys)
+    code, item = decided_once(harness, prometheus, kind, capsys)
     assert (code, item["status"]) == (1, "error")
     assert "Prometheus refused it" in item["message"]
 
@@ -86,9 +88,9 @@ def test_a_query_that_prometheus_refuses_is_an_error(
 @pytest.mark.parametrize("prometheus", ["down", "401", "403", "503"], indirect=True)
 @pytest.mark.parametrize("kind", [DRIVER, LOAD])
 def test_a_prometheus_that_does_not_answer_leaves_no_value(
-    world: World, prometheus: str, kind: str, capsys: pytest.CaptureFixture[str]
+    harness: Harness, prometheus: str, kind: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code, item = decided_once(world, prometheus, kind, capsys)
+    code, item = decided_once(harness, prometheus, kind, capsys)
     assert (code, item["status"]) == (1, "stale")
     assert "Prometheus has no value" in item["message"]
 
@@ -114,19 +116,19 @@ def test_a_known_value_is_held_after_a_refused_query_as_long_as_after_no_answer(
     assert (record.status, record.replicas) == (status, 7 if status is Status.HELD else None)
 
 
-def test_one_entry_without_a_value_fails_the_command(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_entry_without_a_value_fails_the_command(harness: Harness, capsys: pytest.CaptureFixture[str]) -> None:
     linear = "proportional: {linear: {nodesPerReplica: 1}}"
     top = "prometheus: {url: 'http://127.0.0.1:9', timeout: 1s}\n"
-    arguments = world.write(whole(entry("a", kind=linear), entry("b", kind=LOAD), top=top), [node_object("n", "1")])
+    arguments = harness.write(whole(entry("a", kind=linear), entry("b", kind=LOAD), top=top), [node_object("n", "1")])
     assert run(arguments, capsys)[0] == 1
     assert run([*arguments, "--recommendation=a"], capsys)[0] == 0
 
 
 @pytest.mark.parametrize(("flags", "levels"), [([], set()), (["--v=0"], {"INFO"}), (["--log-level=info"], {"INFO"})])
 def test_watches_log_nothing_unless_a_log_level_is_set(
-    world: World, tmp_path: Path, flags: list[str], levels: set[str]
+    harness: Harness, tmp_path: Path, flags: list[str], levels: set[str]
 ) -> None:
-    config = world.write(whole(entry("a")), [])[1]
+    config = harness.write(whole(entry("a")), [])[1]
     with ObjectApiServer() as server:
         kubeconfig = server.kubeconfig(tmp_path / "kubeconfig")
         # A process of its own: watches of a run in this one go on, and log that their server is gone.

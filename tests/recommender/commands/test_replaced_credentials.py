@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from demo.machine.certificates import Authority
 from demo.machine.files import replace_file
-from tests.recommender.commands.cluster_world import cluster_server, put_nodes, replicas_of, running
+from tests.recommender.commands.cluster_harness import cluster_server, put_nodes, replicas_of, running
 from tests.recommender.configuration.files import entry, whole
 from tests.support.prometheus import scraped_prometheus
 from tests.support.recording_proxy import recording_proxy

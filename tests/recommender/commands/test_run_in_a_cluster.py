@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.recommender.commands.cluster_world import cluster_server, put_nodes, put_scaled_object, replicas_of, running
+from tests.recommender.commands.cluster_harness import (
+    cluster_server,
+    put_nodes,
+    put_scaled_object,
+    replicas_of,
+    running,
+)
 from tests.recommender.configuration.files import entry, whole
 from tests.support.apiserver_kinds import CONFIG_MAPS, EVENTS, LEASES
 from tests.support.waiting import until

@@ -39,7 +39,7 @@ def flat(value: float) -> Callable[[int], float]:
     return lambda _age: value
 
 
-def world() -> str:
+def harness() -> str:
     all_series = Exposition()
     big = {"cpu": 1.0, "memory": 2.0**30}
     for pod in ("web-1-a", "web-1-b"):
@@ -78,7 +78,7 @@ def world() -> str:
 
 @pytest.fixture(scope="module")
 def url(start_prometheus: Callable[..., ScrapedPrometheus]) -> str:
-    return start_prometheus(history=world()).url
+    return start_prometheus(history=harness()).url
 
 
 @pytest.fixture

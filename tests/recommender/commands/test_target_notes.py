@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from recommender.commands.proportional.assembly import TargetNotes
 from recommender.decisions.loop import decide
 from recommender.decisions.memory import Memory
-from tests.recommender.decisions.world import NOW, asks_for, autoscaler, inputs, policy
+from tests.recommender.decisions.harness import NOW, asks_for, autoscaler, inputs, policy
 
 if TYPE_CHECKING:
     import pytest

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.adapter.commands.nodes.world import OBJECTS
+from tests.adapter.commands.nodes.harness import OBJECTS
 from tests.recommender.configuration.files import entry, whole
 from tests.support.recommenders import started
 from tests.support.serving import pod

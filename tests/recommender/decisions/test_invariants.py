@@ -13,7 +13,7 @@ from recommender.decisions.loop import Decision, decide
 from recommender.decisions.memory import Memory
 from recommender.decisions.policy_settings import Brakes, Direction, MaxStep, Pause
 from recommender.decisions.record import Status
-from tests.recommender.decisions.world import NOW, asks_for, fails_with, inputs, policy
+from tests.recommender.decisions.harness import NOW, asks_for, fails_with, inputs, policy
 
 sizes = st.integers(min_value=0, max_value=300)
 

@@ -13,7 +13,7 @@ from recommender.decisions.loop import decide
 from recommender.decisions.memory import LastValue, Memory
 from recommender.decisions.policy_settings import Output
 from recommender.decisions.record import Status, TargetAction
-from tests.recommender.decisions.world import DNS, NOW, asks_for, braked, fails_with, inputs, policy, remembers
+from tests.recommender.decisions.harness import DNS, NOW, asks_for, braked, fails_with, inputs, policy, remembers
 
 if TYPE_CHECKING:
     from recommender.decisions.calculation import Calculate

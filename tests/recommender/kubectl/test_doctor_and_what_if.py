@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from recommender.kubectl.main import main
-from tests.recommender.commands.cluster_world import cluster_server, put_nodes
+from tests.recommender.commands.cluster_harness import cluster_server, put_nodes
 from tests.recommender.configuration.files import entry, whole
 
 if TYPE_CHECKING:

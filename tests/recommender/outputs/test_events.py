@@ -14,7 +14,7 @@ from recommender.outputs.events import EventWriter
 from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.wishes import Resizing, Wish
 from recommender.outputs.write_attempt import ScaleOutcome
-from tests.recommender.decisions.world import sized
+from tests.recommender.decisions.harness import sized
 from tests.support.apiserver_kinds import EVENTS
 from tests.support.apiserver_objects import Direct, ObjectStore
 
@@ -34,7 +34,7 @@ RECORD = Record(
 )
 
 
-class World:
+class Harness:
     def __init__(self) -> None:
         self.now = 0.0
         self.objects = ObjectStore()
@@ -65,9 +65,9 @@ def numbered(count: int) -> list[TargetEvent]:
 
 
 def test_an_event_is_written_where_kubectl_describe_finds_it() -> None:
-    world = World()
-    world.add(EVENT)
-    (written,) = world.written
+    harness = Harness()
+    harness.add(EVENT)
+    (written,) = harness.written
     metadata = written.pop("metadata")
     assert metadata["namespace"] == "shop"
     assert metadata["name"].startswith("web.")
@@ -93,16 +93,16 @@ def test_an_event_is_written_where_kubectl_describe_finds_it() -> None:
 
 
 def test_the_event_of_an_attempt_has_the_uid_of_the_object_that_was_read() -> None:
-    world = World()
+    harness = Harness()
     resizing = Resizing((), 0.1, in_place=True, up=True, down=True, managers=())
     wishes = (Wish("web", WEB, 5, 60.0), Wish("web", WEB, 0, 60.0, resizing=resizing))
     for wish, result in ((wishes[0], ScaleResult.OK), (wishes[1], ScaleResult.OK), (wishes[1], ScaleResult.REFUSED)):
         event = event_of_scale_call(ScaleOutcome(wish, result, 3, uid="of-the-answer"))
         assert event is not None
-        world.add(event)
+        harness.add(event)
         # The same event of a decision is a repetition, although that does not know the UID.
-        world.add(replace(event, uid=""))
-    assert [each["involvedObject"]["uid"] for each in world.written] == ["of-the-answer"] * 3
+        harness.add(replace(event, uid=""))
+    assert [each["involvedObject"]["uid"] for each in harness.written] == ["of-the-answer"] * 3
 
 
 @pytest.mark.parametrize(
@@ -118,77 +118,77 @@ def test_the_event_of_an_attempt_has_the_uid_of_the_object_that_was_read() -> No
     ids=["no-namespace", "long-message", "long-name", "odd-name", "dots", "no-name"],
 )
 def test_every_event_is_accepted_by_kubernetes(event: TargetEvent) -> None:
-    world = World()
-    world.add(event)
-    assert world.counted == ["created"]
+    harness = Harness()
+    harness.add(event)
+    assert harness.counted == ["created"]
 
 
 def test_the_same_event_is_not_repeated_within_ten_minutes() -> None:
-    world = World()
+    harness = Harness()
     for second in range(0, 1200, 10):
-        world.now = float(second)
-        world.add(EVENT)
-    assert len(world.written) == 2
-    assert world.counted.count("suppressed") == 118
+        harness.now = float(second)
+        harness.add(EVENT)
+    assert len(harness.written) == 2
+    assert harness.counted.count("suppressed") == 118
 
 
 def test_events_are_written_at_a_limited_rate() -> None:
-    world = World()
-    world.add(*numbered(20))
-    written = [len(world.written)]
+    harness = Harness()
+    harness.add(*numbered(20))
+    written = [len(harness.written)]
     for second in range(1, 5):
-        world.now = float(second)
-        world.writer.flush()
-        written.append(len(world.written))
+        harness.now = float(second)
+        harness.writer.flush()
+        written.append(len(harness.written))
     assert written == [5, 10, 15, 20, 20]
 
 
 def test_events_that_exceed_the_queue_are_dropped() -> None:
-    world = World()
-    world.add(*numbered(600))
-    assert world.counted.count("dropped") == 100
+    harness = Harness()
+    harness.add(*numbered(600))
+    assert harness.counted.count("dropped") == 100
 
 
 def test_missing_rights_are_logged_once_per_namespace(caplog: pytest.LogCaptureFixture) -> None:
-    world = World()
-    world.objects.deny("create", "events")
+    harness = Harness()
+    harness.objects.deny("create", "events")
     other = replace(EVENT, target=replace(WEB, namespace="other"))
-    world.add(EVENT, *numbered(3), other, other)
-    assert world.counted == ["forbidden"] * 6
+    harness.add(EVENT, *numbered(3), other, other)
+    assert harness.counted == ["forbidden"] * 6
     assert [one.levelno for one in caplog.records] == [logging.WARNING] * 2
-    world.now = 601.0
-    world.add(EVENT)
+    harness.now = 601.0
+    harness.add(EVENT)
     assert len(caplog.records) == 2
-    world.objects.denied.clear()
-    world.now = 1300.0
-    world.add(EVENT)
-    assert len(world.written) == 1
+    harness.objects.denied.clear()
+    harness.now = 1300.0
+    harness.add(EVENT)
+    assert len(harness.written) == 1
 
 
 def test_namespaces_that_refused_an_event_are_forgotten_after_a_while() -> None:
-    world = World()
-    world.objects.deny("create", "events")
+    harness = Harness()
+    harness.objects.deny("create", "events")
     for number in range(100):
-        world.now = 60.0 * number
-        world.add(replace(EVENT, target=replace(WEB, namespace=f"preview-{number}")))
-    assert world.counted == ["forbidden"] * 100
-    assert len(world.writer._forbidden_until) == 10
+        harness.now = 60.0 * number
+        harness.add(replace(EVENT, target=replace(WEB, namespace=f"preview-{number}")))
+    assert harness.counted == ["forbidden"] * 100
+    assert len(harness.writer._forbidden_until) == 10
 
 
 def test_an_event_that_could_not_be_sent_does_not_affect_others() -> None:
-    world = World()
+    harness = Harness()
     failures = [DeadlineError("no answer")]
 
     def fail(_method: str, _path: str) -> None:
         if failures:
             raise failures.pop()
 
-    world.before = fail
-    world.add(EVENT, *numbered(2))
-    assert world.counted == ["error", "created", "created"]
-    world.now = 10.0
-    world.add(EVENT)
-    assert world.counted[-1] == "created", "it was not written, so it is no repetition"
+    harness.before = fail
+    harness.add(EVENT, *numbered(2))
+    assert harness.counted == ["error", "created", "created"]
+    harness.now = 10.0
+    harness.add(EVENT)
+    assert harness.counted[-1] == "created", "it was not written, so it is no repetition"
 
 
 def test_a_published_value_that_changes_has_an_event() -> None:

@@ -14,7 +14,7 @@ from recommender.kinds.table import all_kinds
 from recommender.outputs.metrics import RecommendationMetrics
 from recommender.outputs.output_telemetry import RecommenderTelemetry
 from recommender.outputs.scale_results import ScaleResult
-from tests.recommender.decisions.world import sized
+from tests.recommender.decisions.harness import sized
 
 DNS = TargetReference("apps/v1", "Deployment", "kube-system", "coredns")
 RECORD = Record(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from adapter.foundation.sources.kubernetes.errors import DeadlineError, ServerError, UnknownOutcomeError
 from adapter.foundation.sources.kubernetes.writing import Fence
-from tests.recommender.outputs.scale_world import World, decision
+from tests.recommender.outputs.scale_harness import Harness, decision
 from tests.support.apiserver_kinds import DEPLOYMENTS
 
 
@@ -20,43 +20,43 @@ class Chaos:
     def __init__(self, seed: int, staleness: float) -> None:
         self.chance = random.Random(seed)
         self.staleness = staleness
-        self.world = World()
+        self.harness = Harness()
         self.wanted, self.valid_until = 3, 0.0
         self.written: list[tuple[str, int]] = []
         """The writer and the size of each write."""
-        self.world.objects.before, self.world.objects.after_put = self.before, self.after_put
-        self.world.writer._fence = Fence(2.0, self.permit)
+        self.harness.objects.before, self.harness.objects.after_put = self.before, self.after_put
+        self.harness.writer._fence = Fence(2.0, self.permit)
 
     def before(self, method: str, _path: str) -> None:
-        self.world.now += self.chance.choice([0.0, 0.1, 2.0])
+        self.harness.now += self.chance.choice([0.0, 0.1, 2.0])
         if method == "PUT" and self.chance.random() < 0.2:
             self.change_by_others()
         if self.chance.random() < 0.25:
             raise self.chance.choice([ServerError("500", 500), DeadlineError("no answer")])
 
     def after_put(self, _path: str) -> None:
-        self.written.append(("ours", self.world.size()))
-        assert self.world.size() == self.wanted
+        self.written.append(("ours", self.harness.size()))
+        assert self.harness.size() == self.wanted
         if self.chance.random() < 0.3:
             raise UnknownOutcomeError("sent, no answer")
 
     def permit(self, _seconds: float) -> bool:
-        assert self.world.wall() < self.valid_until, "a permit is requested for a decision that is too old"
+        assert self.harness.wall() < self.valid_until, "a permit is requested for a decision that is too old"
         return self.chance.random() < 0.9
 
     def change_by_others(self) -> None:
         size = self.chance.randrange(6)
-        self.world.store.change(DEPLOYMENTS, "shop", "web", lambda one: one["spec"].update(replicas=size))
+        self.harness.store.change(DEPLOYMENTS, "shop", "web", lambda one: one["spec"].update(replicas=size))
         self.written.append(("others", size))
 
     def step(self) -> None:
         if self.chance.random() < 0.3:
-            self.wanted, self.valid_until = self.chance.randrange(6), self.world.wall() + self.staleness
-            self.world.decide(decision(self.wanted), self.staleness)
+            self.wanted, self.valid_until = self.chance.randrange(6), self.harness.wall() + self.staleness
+            self.harness.decide(decision(self.wanted), self.staleness)
         if self.chance.random() < 0.1:
             self.change_by_others()
-        self.world.wall_ahead += self.chance.choice([0.0] * 9 + [-50.0, 50.0])
-        self.world.wait(self.chance.choice([0.25, 1.0, 5.0]))
+        self.harness.wall_ahead += self.chance.choice([0.0] * 9 + [-50.0, 50.0])
+        self.harness.wait(self.chance.choice([0.25, 1.0, 5.0]))
 
 
 @settings(max_examples=60, deadline=None)

@@ -17,7 +17,7 @@ from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.scale_writer import ScaleEffects, ScaleHooks, ScaleLimits, ScaleWriter
 from recommender.outputs.target_paths import target_path
 from recommender.outputs.write_attempt import longest_fenced_write_seconds
-from tests.recommender.outputs.scale_world import DB, POOL, WEB, World, decision, fails_once, resolve
+from tests.recommender.outputs.scale_harness import DB, POOL, WEB, Harness, decision, fails_once, resolve
 from tests.support.apiserver_kinds import DEPLOYMENTS, MACHINE_DEPLOYMENTS, STATEFUL_SETS
 from tests.support.waiting import until
 
@@ -30,56 +30,56 @@ if TYPE_CHECKING:
 )
 @pytest.mark.parametrize("replicas", [0, 7])
 def test_a_target_of_any_kind_gets_the_size(target: TargetReference, kind: tuple[str, str], replicas: int) -> None:
-    world = World()
-    world.decide(decision(replicas, target))
-    assert world.size(kind, target.name) == replicas
-    assert world.counted == [("web", ScaleResult.OK)]
-    assert world.stored == ["web"]
-    assert world.outcomes[0].before == 3
-    assert world.outcomes[0].uid.startswith("uid-")
+    harness = Harness()
+    harness.decide(decision(replicas, target))
+    assert harness.size(kind, target.name) == replicas
+    assert harness.counted == [("web", ScaleResult.OK)]
+    assert harness.stored == ["web"]
+    assert harness.outcomes[0].before == 3
+    assert harness.outcomes[0].uid.startswith("uid-")
 
 
 def test_a_target_that_already_has_the_size_is_not_written() -> None:
-    world = World()
-    world.store.change(DEPLOYMENTS, "shop", "web", lambda one: one["spec"].update(replicas=0))
-    world.decide(decision(0))
-    assert world.results == [ScaleResult.UNCHANGED]
-    assert world.objects.puts == []
-    assert world.stored == [], "nothing starts, so nothing is stored"
+    harness = Harness()
+    harness.store.change(DEPLOYMENTS, "shop", "web", lambda one: one["spec"].update(replicas=0))
+    harness.decide(decision(0))
+    assert harness.results == [ScaleResult.UNCHANGED]
+    assert harness.objects.puts == []
+    assert harness.stored == [], "nothing starts, so nothing is stored"
 
 
 def test_the_memory_is_stored_before_a_scale_call() -> None:
-    world = World()
+    harness = Harness()
     order: list[str] = []
-    world.objects.before = lambda method, _path: order.append(f"{method} after {len(world.stored)} stores")
-    world.decide(decision(5))
+    harness.objects.before = lambda method, _path: order.append(f"{method} after {len(harness.stored)} stores")
+    harness.decide(decision(5))
     assert order == ["GET after 0 stores", "PUT after 1 stores"]
 
 
 def test_no_scale_call_is_sent_if_the_memory_cannot_be_stored() -> None:
-    world = World(stores=False)
-    world.decide(decision(5))
-    assert world.objects.puts == []
-    assert world.results == [ScaleResult.ERROR]
-    assert "could not be stored" in world.outcomes[0].message
-    world.stores = True
-    world.wait(2)
-    assert world.size() == 5
+    harness = Harness(stores=False)
+    harness.decide(decision(5))
+    assert harness.objects.puts == []
+    assert harness.results == [ScaleResult.ERROR]
+    assert "could not be stored" in harness.outcomes[0].message
+    harness.stores = True
+    harness.wait(2)
+    assert harness.size() == 5
 
 
 def test_the_target_is_read_again_after_a_conflict() -> None:
-    world = World()
+    harness = Harness()
 
     def others(method: str, _path: str) -> None:
-        if method == "PUT" and len(world.counted) == 0:
-            world.store.change(DEPLOYMENTS, "shop", "web", lambda one: one["spec"].update(replicas=4))
+        if method == "PUT" and len(harness.counted) == 0:
+            harness.store.change(DEPLOYMENTS, "shop", "web", lambda one: one["spec"].update(replicas=4))
 
-    world.objects.before = others
-    world.decide(decision(5))
-    assert world.results == [ScaleResult.CONFLICT]
-    world.wait(2)
-    assert world.results == [ScaleResult.CONFLICT, ScaleResult.OK]
-    assert world.outcomes[-1].before == 4
+    harness.objects.before = others
+    harness.decide(decision(5))
+    assert harness.results == [ScaleResult.CONFLICT]
+    harness.wait(2)
+    assert harness.results == [ScaleResult.CONFLICT, ScaleResult.OK]
+    assert harness.outcomes[-1].before == 4
 
 
 @pytest.mark.parametrize(
@@ -99,48 +99,48 @@ def test_the_target_is_read_again_after_a_conflict() -> None:
 def test_a_write_changes_the_size_by_no_more_than_was_decided(
     decided_at: int | None, found: int, wanted: int, *, is_written: bool
 ) -> None:
-    world = World()
-    world.store.change(DEPLOYMENTS, "shop", "web", lambda one: one["spec"].update(replicas=found))
-    world.decide(decision(wanted, current=decided_at))
-    assert world.results == [ScaleResult.OK if is_written else ScaleResult.CONFLICT]
-    assert world.size() == (wanted if is_written else found)
+    harness = Harness()
+    harness.store.change(DEPLOYMENTS, "shop", "web", lambda one: one["spec"].update(replicas=found))
+    harness.decide(decision(wanted, current=decided_at))
+    assert harness.results == [ScaleResult.OK if is_written else ScaleResult.CONFLICT]
+    assert harness.size() == (wanted if is_written else found)
     if not is_written:
-        assert world.outcomes[0].message == f"its size is now {found}, but {wanted} was decided at {decided_at}"
-        assert world.stored == [], "nothing starts, so nothing is stored"
+        assert harness.outcomes[0].message == f"its size is now {found}, but {wanted} was decided at {decided_at}"
+        assert harness.stored == [], "nothing starts, so nothing is stored"
 
 
 def test_a_decision_for_another_size_is_tried_once_and_the_next_one_is_written_at_once() -> None:
-    world = World()
-    world.store.change(DEPLOYMENTS, "shop", "web", lambda one: one["spec"].update(replicas=8))
-    world.decide(decision(5, current=3))
-    world.wait(20)
-    assert world.results == [ScaleResult.CONFLICT]
-    world.decide(decision(5, current=8))
-    assert world.size() == 5
-    assert world.results == [ScaleResult.CONFLICT, ScaleResult.OK]
+    harness = Harness()
+    harness.store.change(DEPLOYMENTS, "shop", "web", lambda one: one["spec"].update(replicas=8))
+    harness.decide(decision(5, current=3))
+    harness.wait(20)
+    assert harness.results == [ScaleResult.CONFLICT]
+    harness.decide(decision(5, current=8))
+    assert harness.size() == 5
+    assert harness.results == [ScaleResult.CONFLICT, ScaleResult.OK]
 
 
 def test_a_write_with_unknown_outcome_is_followed_by_a_read() -> None:
-    world = World()
+    harness = Harness()
 
     def lost(_path: str) -> None:
         raise UnknownOutcomeError("PUT: sent, but no answer")
 
-    world.objects.after_put = lost
-    world.decide(decision(5))
-    world.wait(2)
-    assert [method for method, _ in world.objects.calls] == ["GET", "PUT", "GET"]
-    assert world.results == [ScaleResult.ERROR, ScaleResult.UNCHANGED]
+    harness.objects.after_put = lost
+    harness.decide(decision(5))
+    harness.wait(2)
+    assert [method for method, _ in harness.objects.calls] == ["GET", "PUT", "GET"]
+    assert harness.results == [ScaleResult.ERROR, ScaleResult.UNCHANGED]
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT"])
 def test_a_failed_call_is_repeated_until_it_succeeds(method: str) -> None:
-    world = World()
-    world.objects.before = fails_once(method, ServerError("500", 500))
-    world.decide(decision(5))
-    assert world.results == [ScaleResult.ERROR]
-    world.wait(2)
-    assert world.results == [ScaleResult.ERROR, ScaleResult.OK]
+    harness = Harness()
+    harness.objects.before = fails_once(method, ServerError("500", 500))
+    harness.decide(decision(5))
+    assert harness.results == [ScaleResult.ERROR]
+    harness.wait(2)
+    assert harness.results == [ScaleResult.ERROR, ScaleResult.OK]
 
 
 @pytest.mark.parametrize(
@@ -149,43 +149,43 @@ def test_a_failed_call_is_repeated_until_it_succeeds(method: str) -> None:
     ids=["no-such-kind", "no-such-object", "kind-of-another-group"],
 )
 def test_a_target_that_does_not_exist_is_an_error_only_for_itself(target: TargetReference) -> None:
-    world = World()
-    world.decide(decision(5, target, DB))
-    assert sorted(world.results) == [ScaleResult.ERROR, ScaleResult.OK]
-    assert world.size(STATEFUL_SETS, "db") == 5
+    harness = Harness()
+    harness.decide(decision(5, target, DB))
+    assert sorted(harness.results) == [ScaleResult.ERROR, ScaleResult.OK]
+    assert harness.size(STATEFUL_SETS, "db") == 5
 
 
 def test_a_fenced_process_sends_nothing() -> None:
-    world = World(permits=False)
-    world.decide(decision(5))
-    assert world.objects.puts == []
-    assert world.results == [ScaleResult.FENCED]
+    harness = Harness(permits=False)
+    harness.decide(decision(5))
+    assert harness.objects.puts == []
+    assert harness.results == [ScaleResult.FENCED]
 
 
 def test_nothing_is_sent_after_the_decision_has_expired_during_the_attempt() -> None:
-    world = World()
+    harness = Harness()
 
     def slow(method: str, _path: str) -> None:
         if method == "GET":
-            world.now += 61.0
+            harness.now += 61.0
 
-    world.objects.before = slow
-    world.decide(decision(5))
-    assert world.objects.puts == []
-    assert world.results == [ScaleResult.EXPIRED]
+    harness.objects.before = slow
+    harness.decide(decision(5))
+    assert harness.objects.puts == []
+    assert harness.results == [ScaleResult.EXPIRED]
 
 
 def test_a_newer_decision_replaces_the_attempt_in_progress() -> None:
-    world = World()
+    harness = Harness()
 
     def slow(method: str, _path: str) -> None:
-        if method == "GET" and not world.counted and len(world.objects.calls) == 1:
-            world.writer.decided("web", [(decision(9), world.wall() + 60.0)])
+        if method == "GET" and not harness.counted and len(harness.objects.calls) == 1:
+            harness.writer.decided("web", [(decision(9), harness.wall() + 60.0)])
 
-    world.objects.before = slow
-    world.decide(decision(5))
-    assert world.objects.puts == [("/apis/apps/v1/namespaces/shop/deployments/web/scale", 9)]
-    assert world.results == [ScaleResult.SUPERSEDED, ScaleResult.OK]
+    harness.objects.before = slow
+    harness.decide(decision(5))
+    assert harness.objects.puts == [("/apis/apps/v1/namespaces/shop/deployments/web/scale", 9)]
+    assert harness.results == [ScaleResult.SUPERSEDED, ScaleResult.OK]
 
 
 @pytest.mark.parametrize(
@@ -194,69 +194,69 @@ def test_a_newer_decision_replaces_the_attempt_in_progress() -> None:
     ids=["no-value", "no-action", "other"],
 )
 def test_a_failed_call_is_dropped_if_the_next_decision_does_not_repeat_it(newer: Record) -> None:
-    world = World()
-    world.objects.before = fails_once("GET", DeadlineError("no answer"))
-    world.decide(decision(5))
-    world.decide(newer)
-    world.wait(70)
-    assert world.size() == 3
-    assert world.results.count(ScaleResult.SUPERSEDED) == 1
+    harness = Harness()
+    harness.objects.before = fails_once("GET", DeadlineError("no answer"))
+    harness.decide(decision(5))
+    harness.decide(newer)
+    harness.wait(70)
+    assert harness.size() == 3
+    assert harness.results.count(ScaleResult.SUPERSEDED) == 1
 
 
 def test_calls_of_removed_recommendations_are_dropped() -> None:
-    world = World()
-    world.objects.before = fails_once("GET", DeadlineError("no answer"))
-    world.decide(decision(5))
-    world.writer.retain({"other"})
-    world.wait(70)
-    assert world.size() == 3
-    world.objects.before = fails_once("GET", DeadlineError("no answer"))
-    world.decide(decision(6))
-    world.writer.clear()
-    world.wait(70)
-    assert world.size() == 3
+    harness = Harness()
+    harness.objects.before = fails_once("GET", DeadlineError("no answer"))
+    harness.decide(decision(5))
+    harness.writer.retain({"other"})
+    harness.wait(70)
+    assert harness.size() == 3
+    harness.objects.before = fails_once("GET", DeadlineError("no answer"))
+    harness.decide(decision(6))
+    harness.writer.clear()
+    harness.wait(70)
+    assert harness.size() == 3
 
 
 def test_a_refused_target_is_counted_and_not_written() -> None:
-    world = World()
-    world.decide(decision(5, action=TargetAction.REFUSED))
-    assert world.counted == [("web", ScaleResult.REFUSED)]
-    assert world.objects.calls == []
+    harness = Harness()
+    harness.decide(decision(5, action=TargetAction.REFUSED))
+    assert harness.counted == [("web", ScaleResult.REFUSED)]
+    assert harness.objects.calls == []
 
 
 def test_many_decisions_do_not_cause_many_failing_calls() -> None:
-    world = World()
+    harness = Harness()
 
     def refuse(_method: str, _path: str) -> None:
         raise ServerError("500", 500)
 
-    world.objects.before = refuse
+    harness.objects.before = refuse
     for replicas in range(1000):
-        world.decide(decision(replicas))
-        world.now += 0.01
-    assert len(world.objects.calls) <= 7, "10 s of decisions, and the back-off doubles from half a second"
+        harness.decide(decision(replicas))
+        harness.now += 0.01
+    assert len(harness.objects.calls) <= 7, "10 s of decisions, and the back-off doubles from half a second"
 
 
 def test_attempts_start_at_a_limited_rate() -> None:
-    world = World()
+    harness = Harness()
     targets = [replace(WEB, name=f"web-{number}") for number in range(100)]
-    world.writer = ScaleWriter(
-        world.objects,
+    harness.writer = ScaleWriter(
+        harness.objects,
         resolve,
         Fence(2.0, lambda _: True),
         ScaleHooks(before_write=lambda _: True, count=lambda _name, _result: None, on_result=lambda _: None),
         limits=ScaleLimits(per_second=10.0, burst=20),
-        effects=ScaleEffects(Clock(lambda: world.now, world.wall), lambda work: work()),
+        effects=ScaleEffects(Clock(lambda: harness.now, harness.wall), lambda work: work()),
     )
-    world.decide(decision(5, *targets))
-    assert len(world.objects.calls) == 20
-    world.now += 1.0
-    world.writer.step()
-    assert len(world.objects.calls) == 30
+    harness.decide(decision(5, *targets))
+    assert len(harness.objects.calls) == 20
+    harness.now += 1.0
+    harness.writer.step()
+    assert len(harness.objects.calls) == 30
 
 
 def test_an_attempt_without_a_thread_is_repeated() -> None:
-    world = World()
+    harness = Harness()
     failures = [RuntimeError("can't start new thread")] * 30
 
     def start(work: Callable[[], None]) -> None:
@@ -264,15 +264,15 @@ def test_an_attempt_without_a_thread_is_repeated() -> None:
             raise failures.pop()
         work()
 
-    world.writer._effects = ScaleEffects(Clock(lambda: world.now, world.wall), start)
-    world.decide(decision(5), seconds=10_000.0)
-    assert world.results == [ScaleResult.ERROR]
-    world.wait(2000)
-    assert world.size() == 5
+    harness.writer._effects = ScaleEffects(Clock(lambda: harness.now, harness.wall), start)
+    harness.decide(decision(5), seconds=10_000.0)
+    assert harness.results == [ScaleResult.ERROR]
+    harness.wait(2000)
+    assert harness.size() == 5
 
 
 def test_a_target_that_hangs_does_not_delay_the_others() -> None:
-    world = World()
+    harness = Harness()
     released, stop = threading.Event(), threading.Event()
     hangs = {f"hang-{number}" for number in range(4)}
 
@@ -286,14 +286,14 @@ def test_a_target_that_hangs_does_not_delay_the_others() -> None:
         attempts.append(threading.Thread(target=attempt))
         attempts[-1].start()
 
-    world.objects.before = hang
+    harness.objects.before = hang
     writer = ScaleWriter(
-        world.objects,
+        harness.objects,
         resolve,
         Fence(2.0, lambda _: True),
         ScaleHooks(before_write=lambda _: True, count=lambda _name, _result: None, on_result=lambda _: None),
         limits=ScaleLimits(at_once=6, suspects_at_once=3),
-        effects=ScaleEffects(Clock(wall=world.wall), start),
+        effects=ScaleEffects(Clock(wall=harness.wall), start),
     )
     loop = threading.Thread(target=writer.run, args=(stop,))
     loop.start()
@@ -302,7 +302,7 @@ def test_a_target_that_hangs_does_not_delay_the_others() -> None:
         writer.decided(hung.name, [(hung, 2000.0)])
         both = decision(5, WEB, DB)
         writer.decided(both.name, [(both, 2000.0)])
-        until(lambda: world.size() == 5 and world.size(STATEFUL_SETS, "db") == 5)
+        until(lambda: harness.size() == 5 and harness.size(STATEFUL_SETS, "db") == 5)
     finally:
         released.set()
         stop.set()

@@ -9,7 +9,7 @@ from adapter.foundation.time.clock import Moment
 from recommender.decisions.record import Record, Status, TargetAction, TargetOutcome, TargetReference
 from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.wishes import Wish, Wishes, refused_targets, wishes_of
-from tests.recommender.decisions.world import sized
+from tests.recommender.decisions.harness import sized
 
 WEB = TargetReference("apps/v1", "Deployment", "shop", "web")
 DNS = TargetReference("apps/v1", "Deployment", "kube-system", "coredns")

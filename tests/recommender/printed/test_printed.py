@@ -12,7 +12,7 @@ from recommender.kinds.cluster_size.model.answer import ClusterSizeAnswer, KeptN
 from recommender.kinds.proportional.sizes import ContainerSizes
 from recommender.printed.document import recommendation_list
 from recommender.printed.table import as_text
-from tests.recommender.decisions.world import DNS, NOW
+from tests.recommender.decisions.harness import DNS, NOW
 
 RECORD = Record(
     "coredns",

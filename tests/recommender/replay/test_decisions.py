@@ -42,7 +42,7 @@ SCENE = scene_of(
 KINDS = [number for number, is_replayed in enumerate(SCENE.replayed) if is_replayed]
 
 
-class World:
+class Harness:
     """A fleet of random pods, in the form of a replay and in the form of a cluster."""
 
     def __init__(self, scene: Scene, sizes: ClusterSizeSettings, kinds: list[int]) -> None:
@@ -106,14 +106,14 @@ class World:
 def test_groups_grow_as_if_decided_on_the_whole_cluster(kinds: list[int], expander: str, headroom: float) -> None:
     base = ClusterSizeSettings(NodeGroupSources(static=STATIC_GROUPS))
     sizes = replace(base, expanders=(expander,), headroom_ratio=headroom)
-    world = World(SCENE, sizes, kinds)
-    whole = decide_size(world.whole(ClusterSizeMemory()), sizes)
-    situation = world.situations.grown(world.pending, NOW, ClusterSizeMemory())
-    small = growth_of(replace(situation, future_pods=world.reserve.pods(NOW)), sizes)
+    harness = Harness(SCENE, sizes, kinds)
+    whole = decide_size(harness.whole(ClusterSizeMemory()), sizes)
+    situation = harness.situations.grown(harness.pending, NOW, ClusterSizeMemory())
+    small = growth_of(replace(situation, future_pods=harness.reserve.pods(NOW)), sizes)
     grown = {group.name: group.recommended - (group.current or 0) for group in whole.groups}
     assert dict(small.increases) == {name: count for name, count in grown.items() if count}
-    if not world.pending:
-        assert world.reserve.is_short(NOW) == any(grown.values())
+    if not harness.pending:
+        assert harness.reserve.is_short(NOW) == any(grown.values())
 
 
 @given(
@@ -135,20 +135,20 @@ def test_nodes_are_removed_as_if_decided_on_the_whole_cluster(
         limits=limits,
         scale_down=replace(base.scale_down, utilization_threshold_ratio=threshold),
     )
-    world = World(SCENE, sizes, kinds)
-    for number in world.pending:
-        world.scheduler.alive[SCENE.recording.pods[number].kind] -= 1
-    world.pending.clear()
+    harness = Harness(SCENE, sizes, kinds)
+    for number in harness.pending:
+        harness.scheduler.alive[SCENE.recording.pods[number].kind] -= 1
+    harness.pending.clear()
     memory = ClusterSizeMemory(unneeded_since={one.node.name: NOW - 900 for one in SCENE.recording.nodes})
-    whole = decide_size(world.whole(memory), sizes)
-    cores, shares = world.fleet.shares()
-    low = [slot for slot in range(world.fleet.end) if max(cores[slot], shares[slot]) <= threshold]
-    others = [slot for slot in range(world.fleet.end) if slot not in low]
-    situation = world.situations.lowered(low[::-1], others, NOW, memory)
-    small = removals_of(replace(situation, future_pods=world.reserve.pods(NOW)), sizes)
+    whole = decide_size(harness.whole(memory), sizes)
+    cores, shares = harness.fleet.shares()
+    low = [slot for slot in range(harness.fleet.end) if max(cores[slot], shares[slot]) <= threshold]
+    others = [slot for slot in range(harness.fleet.end) if slot not in low]
+    situation = harness.situations.lowered(low[::-1], others, NOW, memory)
+    small = removals_of(replace(situation, future_pods=harness.reserve.pods(NOW)), sizes)
     assert [one.node for one in small.removals if one.is_due] == [one.node for one in whole.removals if one.is_due]
-    spared = world.reserve.removable(NOW)
-    slots = {world.situations.node(slot).name: slot for slot in range(world.fleet.end)}
+    spared = harness.reserve.removable(NOW)
+    slots = {harness.situations.node(slot).name: slot for slot in range(harness.fleet.end)}
     assert all(spared[slots[one.node]] for one in whole.removals), "what the reserve keeps is not examined"
     remembered = whole.memory or memory
     assert dict(small.unneeded_since) == dict(remembered.unneeded_since)
@@ -180,40 +180,42 @@ def test_policies_that_decide_alike_are_simulated_once_with_unchanged_results() 
     assert list(map(values_of, together)) == list(map(values_of, alone))
 
 
-def _starting_world(slots: tuple[int, ...] = (0,), most: int = 2000) -> World:
-    """Return a world in which the nodes of these slots are starting, and groups have at most this many nodes."""
+def _starting_harness(slots: tuple[int, ...] = (0,), most: int = 2000) -> Harness:
+    """Return a harness in which the nodes of these slots are starting, and groups have at most this many nodes."""
     groups = replace(SCENE.groups, groups=tuple(replace(group, max_size=most) for group in SCENE.groups.groups))
-    world = World(replace(SCENE, groups=groups), ClusterSizeSettings(NodeGroupSources(static=STATIC_GROUPS)), [])
+    harness = Harness(replace(SCENE, groups=groups), ClusterSizeSettings(NodeGroupSources(static=STATIC_GROUPS)), [])
     for slot in slots:
-        world.fleet.set_usable(slot, usable=False)
-    return world
+        harness.fleet.set_usable(slot, usable=False)
+    return harness
 
 
-def _key(world: World, pods: dict[int, dict[int, float]]) -> object:
-    return growth_key(world.situations, pods, KnownGrowth().likes_of(world.scene), world.sizes, NOW)
+def _key(harness: Harness, pods: dict[int, dict[int, float]]) -> object:
+    return growth_key(harness.situations, pods, KnownGrowth().likes_of(harness.scene), harness.sizes, NOW)
 
 
 def test_a_decision_is_reused_only_for_equal_pods_starting_nodes_and_limits() -> None:
     first, second = KINDS[0], KINDS[1]
     pods = {first: {1: NOW - 60, 2: NOW - 60}}
-    world = _starting_world()
-    fuller = _starting_world()
+    harness = _starting_harness()
+    fuller = _starting_harness()
     fuller.fleet.put(9, first, SCENE.needs[first], 0)
-    elsewhere = next(slot for slot in range(1, world.fleet.end) if world.fleet.kind_of[slot] != world.fleet.kind_of[0])
-    key = _key(world, pods)
+    elsewhere = next(
+        slot for slot in range(1, harness.fleet.end) if harness.fleet.kind_of[slot] != harness.fleet.kind_of[0]
+    )
+    key = _key(harness, pods)
     assert key is not None
-    assert _key(_starting_world(), {first: {7: NOW - 90, 8: NOW - 3}}) == key, "other pods of the same kind"
+    assert _key(_starting_harness(), {first: {7: NOW - 90, 8: NOW - 3}}) == key, "other pods of the same kind"
     different = {
-        "a further pod": _key(world, {first: {**pods[first], 3: NOW - 60}}),
-        "another kind": _key(world, {second: pods[first]}),
+        "a further pod": _key(harness, {first: {**pods[first], 3: NOW - 60}}),
+        "another kind": _key(harness, {second: pods[first]}),
         "a fuller node": _key(fuller, pods),
-        "a node of another kind": _key(_starting_world((elsewhere,)), pods),
-        "one more starting node": _key(_starting_world((0, 1)), pods),
-        "no starting node": _key(_starting_world(()), pods),
-        "full groups": _key(_starting_world(most=1), pods),
+        "a node of another kind": _key(_starting_harness((elsewhere,)), pods),
+        "one more starting node": _key(_starting_harness((0, 1)), pods),
+        "no starting node": _key(_starting_harness(()), pods),
+        "full groups": _key(_starting_harness(most=1), pods),
     }
     assert [name for name, other in different.items() if other == key] == []
-    assert _key(world, {first: {1: NOW - 60, 2: NOW - 1}}) is None, "a young pod's turn depends on the moment"
+    assert _key(harness, {first: {1: NOW - 60, 2: NOW - 1}}) is None, "a young pod's turn depends on the moment"
 
 
 def test_a_decision_is_reused_for_pods_that_differ_only_by_their_controller() -> None:
@@ -230,11 +232,11 @@ def test_a_decision_is_reused_for_pods_that_differ_only_by_their_controller() ->
     assert {alike[number] for number in like} == {like[0]}
     assert alike[other] != alike[like[0]]
     assert len({apart[number] for number in like[:3]}) == 3, "two kinds of one controller are one group of pods"
-    world = _starting_world()
+    harness = _starting_harness()
     first, second, third = like[:3]
-    once = _key(world, {first: {1: NOW - 60, 2: NOW - 60}, other: {3: NOW - 60}})
-    assert _key(world, {second: {1: NOW - 60}, third: {2: NOW - 60}, other: {3: NOW - 60}}) == once
-    assert _key(world, {second: {1: NOW - 60}, other: {3: NOW - 60}, third: {2: NOW - 60}}) != once, "another order"
+    once = _key(harness, {first: {1: NOW - 60, 2: NOW - 60}, other: {3: NOW - 60}})
+    assert _key(harness, {second: {1: NOW - 60}, third: {2: NOW - 60}, other: {3: NOW - 60}}) == once
+    assert _key(harness, {second: {1: NOW - 60}, other: {3: NOW - 60}, third: {2: NOW - 60}}) != once, "another order"
 
 
 def test_reused_decisions_do_not_change_the_result() -> None:

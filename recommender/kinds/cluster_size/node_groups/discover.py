@@ -39,18 +39,18 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginReading
 
 
-def _static_groups(stated: Iterable[StaticGroup], world: DiscoveryFacts, seen: SeenAutoscaler | None) -> Discovered:
+def _static_groups(stated: Iterable[StaticGroup], facts: DiscoveryFacts, seen: SeenAutoscaler | None) -> Discovered:
     """Return the groups of the configuration. The target size of each is the number of its nodes."""
     groups, problems = [], []
     for one in stated:
-        members = tuple(node.name for node in matching_nodes(world.nodes.values(), one.selector))
+        members = tuple(node.name for node in matching_nodes(facts.nodes.values(), one.selector))
         node = _node_of_template(one)
         if node is not None and not one.selector.matches(node.labels):
             problems.append(
                 f"node group {one.name}: its template does not have the labels that its selector {one.selector} asks "
                 "for, so new nodes may not belong to it: add them to template.labels"
             )
-        template = world.template(one.name, members, None, "") if node is None else world.stated(node, "configuration")
+        template = facts.template(one.name, members, None, "") if node is None else facts.stated(node, "configuration")
         groups.append(
             NodeGroup(
                 name=one.name,
@@ -61,8 +61,8 @@ def _static_groups(stated: Iterable[StaticGroup], world: DiscoveryFacts, seen: S
                 template=template,
                 price=one.price,
                 options=one.options or GroupOptions(),
-                autoscaler=karpenter_of(members, world.nodes) or _in_charge(seen, one.name),
-                deleting=tuple(name for name in members if is_leaving(world.nodes[name])),
+                autoscaler=karpenter_of(members, facts.nodes) or _in_charge(seen, one.name),
+                deleting=tuple(name for name in members if is_leaving(facts.nodes[name])),
                 problem="" if template else f"{NO_TEMPLATE}: write template.cpu and template.memory",
             )
         )
@@ -84,16 +84,16 @@ def _node_of_template(group: StaticGroup) -> ClusterNode | None:
 _UNKNOWN_AUTOSCALER: Final = "the autoscaler of the cloud (byLabel)"
 
 
-def label_groups(stated: LabelGroups, world: DiscoveryFacts, seen: SeenAutoscaler | None) -> Discovered:
+def label_groups(stated: LabelGroups, facts: DiscoveryFacts, seen: SeenAutoscaler | None) -> Discovered:
     """Return a group for each value of the label.
 
     Each group is named after its value; its target size is the number of its nodes.
     """
-    labelled = ((node.labels.get(stated.key), name) for name, node in world.nodes.items())
+    labelled = ((node.labels.get(stated.key), name) for name, node in facts.nodes.items())
     members = grouped((value, name) for value, name in labelled if value)
     groups = []
     for value, names in members.items():
-        template = world.template(value, names, None, "")
+        template = facts.template(value, names, None, "")
         groups.append(
             NodeGroup(
                 name=value,
@@ -103,8 +103,8 @@ def label_groups(stated: LabelGroups, world: DiscoveryFacts, seen: SeenAutoscale
                 nodes=tuple(names),
                 template=template,
                 price=stated.prices.get(value),
-                autoscaler=karpenter_of(names, world.nodes) or (seen.name if seen else _UNKNOWN_AUTOSCALER),
-                deleting=tuple(name for name in names if is_leaving(world.nodes[name])),
+                autoscaler=karpenter_of(names, facts.nodes) or (seen.name if seen else _UNKNOWN_AUTOSCALER),
+                deleting=tuple(name for name in names if is_leaving(facts.nodes[name])),
                 problem="" if template else NO_TEMPLATE,
             )
         )
@@ -141,11 +141,11 @@ def node_groups(
     static, clusterAPI, externalGRPC, byLabel, plugin, and of static groups in the order of the file. The other group is
     left out, since its size would appear too small.
     """
-    world = discovery_facts_of(cluster, sources.daemon_sets, now, passing)
-    if isinstance(world, Unknown):
-        return NodeGroups(problems=(f"node groups are not known: {world.reason}",))
-    found = tuple(_sources(sources, cluster, world, {each.provider: each for each in providers}))
-    problems = [*world.problems, *(problem for each in found for problem in each.problems)]
+    facts = discovery_facts_of(cluster, sources.daemon_sets, now, passing)
+    if isinstance(facts, Unknown):
+        return NodeGroups(problems=(f"node groups are not known: {facts.reason}",))
+    found = tuple(_sources(sources, cluster, facts, {each.provider: each for each in providers}))
+    problems = [*facts.problems, *(problem for each in found for problem in each.problems)]
     groups: dict[str, NodeGroup] = {}
     group_of: dict[str, str] = {}
     for group in (group for each in found for group in each.groups):
@@ -162,7 +162,7 @@ def node_groups(
     ordered = tuple(_within_bound([groups[name] for name in sorted(groups)]))
     if not ordered and not problems:
         problems.append("no source under nodeGroups has a node group: check their namespaces and labels")
-    problems += _unmatched_selectors(sources, groups, len(world.nodes.keys() - group_of.keys()))
+    problems += _unmatched_selectors(sources, groups, len(facts.nodes.keys() - group_of.keys()))
     return NodeGroups(ordered, group_of, (*problems, *_greedy_daemon_sets(ordered, sources)))
 
 
@@ -195,24 +195,24 @@ def _greedy_daemon_sets(groups: Iterable[NodeGroup], sources: NodeGroupSources) 
 
 
 def _sources(
-    sources: NodeGroupSources, cluster: ClusterState, world: DiscoveryFacts, providers: Mapping[str, PluginReading]
+    sources: NodeGroupSources, cluster: ClusterState, facts: DiscoveryFacts, providers: Mapping[str, PluginReading]
 ) -> Iterator[Discovered]:
-    seen = cluster_autoscaler(cluster, sources.autoscaler_namespaces, world.now)
+    seen = cluster_autoscaler(cluster, sources.autoscaler_namespaces, facts.now)
     known = None if isinstance(seen, Unknown) else seen
-    yield _static_groups(sources.static, world, known)
+    yield _static_groups(sources.static, facts, known)
     if sources.cluster_api is not None:
-        yield cluster_api_groups(sources.cluster_api, world, seen)
+        yield cluster_api_groups(sources.cluster_api, facts, seen)
     external = providers.get(EXTERNAL_GRPC)
     if sources.external_grpc is not None and external is not None:
         written_by = ProviderReference(EXTERNAL_GRPC, sources.external_grpc.delete_nodes)
-        yield plugin_groups(external, world, seen, written_by)
+        yield plugin_groups(external, facts, seen, written_by)
     if sources.by_label is not None:
-        yield label_groups(sources.by_label, world, known)
+        yield label_groups(sources.by_label, facts, known)
     stated = sources.plugin
     reading = None if stated is None else providers.get(provider_name(stated))
     if stated is not None and reading is not None:
         written = ProviderReference(reading.provider, stated.delete_nodes) if stated.writes else None
-        yield plugin_groups(reading, world, seen, written)
+        yield plugin_groups(reading, facts, seen, written)
 
 
 def _within_bound(groups: Sequence[NodeGroup]) -> Iterator[NodeGroup]:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 def plugin_groups(
     reading: PluginReading,
-    world: DiscoveryFacts,
+    facts: DiscoveryFacts,
     seen: SeenAutoscaler | Unknown | None,
     written: ProviderReference | None,
 ) -> Discovered:
@@ -40,12 +40,12 @@ def plugin_groups(
     """
     if reading.problem:
         return Discovered(problems=(f"the node groups of {reading.shown} are left out: {reading.problem}",))
-    members = grouped((group, node) for node, group in reading.group_of.items() if node in world.nodes)
-    compared = compare_machines(reading, world.nodes, world.nodes_problem)
+    members = grouped((group, node) for node, group in reading.group_of.items() if node in facts.nodes)
+    compared = compare_machines(reading, facts.nodes, facts.nodes_problem)
     groups = [
         _with_writer(
-            _group(one, tuple(members.get(one.name, ())), world, reading, compared),
-            world,
+            _group(one, tuple(members.get(one.name, ())), facts, reading, compared),
+            facts,
             seen,
             written if one.has_writes else None,
         )
@@ -67,10 +67,10 @@ def plugin_groups(
 
 
 def _with_writer(
-    group: NodeGroup, world: DiscoveryFacts, seen: SeenAutoscaler | Unknown | None, written: ProviderReference | None
+    group: NodeGroup, facts: DiscoveryFacts, seen: SeenAutoscaler | Unknown | None, written: ProviderReference | None
 ) -> NodeGroup:
     """Return the group with the provider that its size is written through, and with any autoscaler that manages it."""
-    karpenter = karpenter_of(group.nodes, world.nodes)
+    karpenter = karpenter_of(group.nodes, facts.nodes)
     if isinstance(seen, Unknown):
         unknown = f"it is not known whether a Cluster Autoscaler manages it: {seen.reason}" if written else ""
         return replace(group, provider=written, autoscaler=karpenter, paused=unknown)
@@ -81,13 +81,13 @@ def _with_writer(
 def _group(
     one: PluginGroup,
     members: tuple[str, ...],
-    world: DiscoveryFacts,
+    facts: DiscoveryFacts,
     reading: PluginReading,
     compared: MachineComparison,
 ) -> NodeGroup:
-    nodes = [world.nodes[name] for name in members]
+    nodes = [facts.nodes[name] for name in members]
     stated = None if one.template is None else _template_node(one.name, one.template)
-    template = world.template(one.name, members, stated, f"template of {reading.shown}")
+    template = facts.template(one.name, members, stated, f"template of {reading.shown}")
     going = {each.provider_id for each in one.instances if each.state is InstanceState.DELETING}
     kept = reading.kept_because or reading.kept.get(one.name, "")
     group = NodeGroup(

@@ -18,7 +18,7 @@ from adapter.foundation.sources.kubernetes.writing import ObjectClient
 from adapter.metrics.identity.certificates.certificate_file import write_kept
 from adapter.metrics.identity.certificates.generations import bundle_pem, make_generation
 from demo.machine.certificates import Authority
-from tests.adapter.metrics.identity.certificates.keeping_world import CUSTOM, EXTERNAL, SERVICE, WANTED, apiservice
+from tests.adapter.metrics.identity.certificates.keeping_harness import CUSTOM, EXTERNAL, SERVICE, WANTED, apiservice
 from tests.support.apiserver_kinds import APISERVICES, CONFIG_MAPS
 from tests.support.fake_apiserver import TOKEN
 from tests.support.object_apiserver import HPAS, SLICES, ObjectApiServer

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapter.foundation.reports.lines import CheckStatus
-from tests.adapter.metrics.identity.certificates.keeping_world import CUSTOM, EXTERNAL, SERVICE, apiservice
+from tests.adapter.metrics.identity.certificates.keeping_harness import CUSTOM, EXTERNAL, SERVICE, apiservice
 from tests.support.apiserver_kinds import APISERVICES
 
 if TYPE_CHECKING:

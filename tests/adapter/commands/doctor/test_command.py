@@ -13,7 +13,7 @@ from adapter.foundation.reports.checks import Check, run_checks
 from adapter.foundation.reports.lines import CheckStatus, Line
 from adapter.foundation.service.flags.parsing import UsageError, parse_flags
 from tests.adapter.commands.doctor.installation import RESOURCE, Installation
-from tests.adapter.metrics.identity.certificates.keeping_world import CUSTOM, EXTERNAL, SECRET, SERVICE
+from tests.adapter.metrics.identity.certificates.keeping_harness import CUSTOM, EXTERNAL, SECRET, SERVICE
 from tests.support.fake_apiserver import TOKEN
 from tests.support.forked import run
 from tests.support.object_apiserver import SLICES

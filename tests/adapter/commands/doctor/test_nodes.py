@@ -9,7 +9,7 @@ import pytest
 
 from adapter.commands.doctor.nodes import judge_extender, judge_unmapped, judge_verdicts, judge_watcher
 from adapter.foundation.reports.lines import CheckStatus
-from tests.adapter.commands.nodes.world import running_nodes
+from tests.adapter.commands.nodes.harness import running_nodes
 
 if TYPE_CHECKING:
     from tests.adapter.commands.doctor.installation import Installation

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapter.foundation.reports.lines import CheckStatus
+from tests.support.harnesses import prometheus_with
 from tests.support.recording_proxy import recording_proxy
-from tests.support.worlds import prometheus_with
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.adapter.commands.doctor.installation import RESOURCE
-from tests.adapter.metrics.identity.certificates.keeping_world import CUSTOM, EXTERNAL, SERVICE, apiservice
+from tests.adapter.metrics.identity.certificates.keeping_harness import CUSTOM, EXTERNAL, SERVICE, apiservice
 from tests.support.apiserver_kinds import APISERVICES
 from tests.support.fake_apiserver import TOKEN
 from tests.support.forked import run

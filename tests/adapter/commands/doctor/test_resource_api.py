@@ -10,7 +10,7 @@ from adapter.commands.doctor.command import DOCTOR, doctor_settings
 from adapter.foundation.reports.lines import CheckStatus, Line
 from adapter.foundation.service.flags.parsing import UsageError, parse_flags
 from tests.adapter.commands.doctor.installation import RESOURCE, Installation
-from tests.adapter.metrics.identity.certificates.keeping_world import CUSTOM, SECRET, SERVICE, apiservice
+from tests.adapter.metrics.identity.certificates.keeping_harness import CUSTOM, SECRET, SERVICE, apiservice
 from tests.support.apiserver_kinds import APISERVICES
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import pytest
 
 from adapter.foundation.reports.lines import CheckStatus
 from tests.adapter.commands.doctor.installation import CONFIG_MAP, CONTROLLER, Installation
-from tests.adapter.metrics.identity.certificates.keeping_world import CUSTOM, SECRET
+from tests.adapter.metrics.identity.certificates.keeping_harness import CUSTOM, SECRET
 
 
 @pytest.mark.parametrize(

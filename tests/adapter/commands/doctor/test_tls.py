@@ -12,7 +12,7 @@ from adapter.metrics.identity.certificates.generations import make_generation
 from adapter.metrics.identity.certificates.issuing import certificate_pem
 from demo.machine.certificates import Authority, Validity
 from tests.adapter.commands.doctor.installation import CONFIG_MAP, Installation
-from tests.adapter.metrics.identity.certificates.keeping_world import CUSTOM
+from tests.adapter.metrics.identity.certificates.keeping_harness import CUSTOM
 from tests.support.apiserver_kinds import CONFIG_MAPS
 from tests.support.validity import of_yesterday
 

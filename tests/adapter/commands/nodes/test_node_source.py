@@ -18,7 +18,7 @@ from adapter.foundation.service.runtime.tasks import Tasks
 from adapter.foundation.sources.kubernetes.kubernetes_telemetry import WatchMetrics
 from adapter.foundation.time.pace import UNPACED
 from adapter.nodes.model.scheduling_settings import SchedulingSettings
-from tests.adapter.commands.nodes.world import OBJECTS
+from tests.adapter.commands.nodes.harness import OBJECTS
 from tests.support.fake_apiserver import FakeApiServer
 from tests.support.waiting import until
 

@@ -15,10 +15,10 @@ from urllib.parse import urlencode
 import pytest
 
 from demo.machine.files import replace_file
-from tests.adapter.commands.nodes.world import BUSY, OBJECTS, POD, UNMAPPED, NodesProcess, running_nodes, series_at
+from tests.adapter.commands.nodes.harness import BUSY, OBJECTS, POD, UNMAPPED, NodesProcess, running_nodes, series_at
+from tests.support.harnesses import prometheus_with
 from tests.support.loaded_modules import SCIENTIFIC, LoadedModules
 from tests.support.serving import Trust, eventually, run
-from tests.support.worlds import prometheus_with
 
 if TYPE_CHECKING:
     import ssl

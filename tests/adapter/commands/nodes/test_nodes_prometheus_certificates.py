@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from demo.machine.certificates import Authority
 from demo.machine.files import replace_file
-from tests.adapter.commands.nodes.world import OBJECTS, running_nodes, series_at
+from tests.adapter.commands.nodes.harness import OBJECTS, running_nodes, series_at
+from tests.support.harnesses import prometheus_with
 from tests.support.recording_proxy import recording_proxy
 from tests.support.serving import eventually
 from tests.support.tls_servers import expired, show, tls_of
-from tests.support.worlds import prometheus_with
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from tests.adapter.commands.nodes.world import OBJECTS, running_nodes, series_at
+from tests.adapter.commands.nodes.harness import OBJECTS, running_nodes, series_at
+from tests.support.harnesses import prometheus_with
 from tests.support.recording_proxy import recording_proxy
 from tests.support.serving import eventually
-from tests.support.worlds import prometheus_with
 
 if TYPE_CHECKING:
     from pathlib import Path

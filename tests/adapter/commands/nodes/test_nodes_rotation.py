@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from demo.machine.certificates import Authority
 from demo.machine.files import replace_file
-from tests.adapter.commands.nodes.world import OBJECTS, POD, NodesProcess, running_nodes
+from tests.adapter.commands.nodes.harness import OBJECTS, POD, NodesProcess, running_nodes
 from tests.support.caller import PATIENCE_SECONDS
 from tests.support.rotation import BROKEN, Rotation
 from tests.support.serving import Trust, eventually

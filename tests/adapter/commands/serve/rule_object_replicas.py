@@ -20,7 +20,7 @@ from adapter.commands.serve.rule_objects import RuleObjectLoader
 from adapter.foundation.objects.resources import BUILT_IN, find_resource
 from adapter.foundation.sources.kubernetes.errors import ConflictError, KubernetesError
 from adapter.foundation.time.pace import UNPACED
-from tests.support.readings import FakeClock, ScriptedPrometheus, make_house
+from tests.support.readings import FakeClock, ScriptedPrometheus, make_harness
 from tests.support.rule_objects import QUEUE
 
 if TYPE_CHECKING:
@@ -85,13 +85,13 @@ class Replica:
         self.prometheus = ScriptedPrometheus(
             series_answer=lambda _: [self._one(number) for number in range(self.series)]
         )
-        self.house = make_house(self.prometheus, rules="rules: []", clock=self.clock)
+        self.harness = make_harness(self.prometheus, rules="rules: []", clock=self.clock)
         now = partial(getattr, self.clock, "now")
         self.changes = RuleObjectChanges()
         self.store = rule_object_store(self.changes, now, most)
         server.stores.append(self.store)
         resolve = partial(find_resource, BUILT_IN)
-        readings = self.house.readings
+        readings = self.harness.readings
         self.loader = RuleObjectLoader(self.store, self.changes, resolve, readings, "namespace", UNPACED, now)
         client = cast("ObjectClient", server)
         wall = self.clock.clock.wall
@@ -101,7 +101,7 @@ class Replica:
         for _ in range(round(seconds)):
             if self.changes.contents.is_set():
                 self.loader.load()
-            self.house.pass_time(1.0)
+            self.harness.pass_time(1.0)
             self.statuses.look()
 
     @staticmethod

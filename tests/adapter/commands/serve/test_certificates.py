@@ -11,7 +11,7 @@ from adapter.commands.serve.flags import SERVE
 from adapter.foundation.service.flags.parsing import UsageError, parse_flags
 from adapter.foundation.service.runtime.errors import StartError
 from adapter.metrics.identity.certificates.certificate_file import read_kept
-from tests.adapter.metrics.identity.certificates.keeping_world import (
+from tests.adapter.metrics.identity.certificates.keeping_harness import (
     CUSTOM,
     EXTERNAL,
     SECRET,

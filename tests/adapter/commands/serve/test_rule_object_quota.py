@@ -31,7 +31,7 @@ def test_objects_beyond_the_quota_of_their_namespace_get_a_status_and_are_never_
     assert read == ["a", "b"]
     reasons = {name: ready(server.statuses[f"shop/{name}"])[1] for name in "abch"}
     assert reasons == {"a": "Served", "b": "Served", "c": "TooManyRules", "h": "TooManyRules"}
-    assert replica.house.readings.catalogue_of("shop").find_external("c") is None
+    assert replica.harness.readings.catalogue_of("shop").find_external("c") is None
     written = len(server.written)
     replica.pass_time(30)
     assert len(server.written) == written

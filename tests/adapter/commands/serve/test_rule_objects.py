@@ -75,7 +75,7 @@ def test_a_changed_object_is_read_again_and_gets_a_new_status() -> None:
     replica.pass_time(2)
     assert ready(server.statuses["shop/queue"]) == ("False", "InvalidRule")
     assert server.statuses["shop/queue"]["observedGeneration"] == 2
-    assert replica.house.readings.catalogue_of("shop").external == ()
+    assert replica.harness.readings.catalogue_of("shop").external == ()
 
 
 def test_a_deleted_object_is_withdrawn_and_its_status_is_not_written() -> None:
@@ -86,7 +86,7 @@ def test_a_deleted_object_is_withdrawn_and_its_status_is_not_written() -> None:
     written = len(server.written)
     replica.store.remove("shop", "queue")
     replica.pass_time(5)
-    assert replica.house.readings.catalogue_of("shop").external == ()
+    assert replica.harness.readings.catalogue_of("shop").external == ()
     assert len(server.written) == written
 
 
@@ -103,7 +103,7 @@ def test_objects_are_withdrawn_if_their_definition_was_removed(is_removed: bool,
         return is_removed
 
     replica.loader.run(stop, lambda _: True, look)
-    assert sum(len(each.known) for each in replica.house.readings.rule_objects().values()) == served
+    assert sum(len(each.known) for each in replica.harness.readings.rule_objects().values()) == served
 
 
 def test_a_change_of_only_the_status_does_not_cause_a_read() -> None:
@@ -196,7 +196,9 @@ def test_an_object_is_read_again_when_the_cluster_knows_its_kind() -> None:
     known.append("widget")
     replica.clock.forward(60)
     replica.loader.load()
-    assert [metric.qualified for metric in replica.house.readings.catalogue_of("shop").custom] == ["pods/jobs_waiting"]
+    assert [metric.qualified for metric in replica.harness.readings.catalogue_of("shop").custom] == [
+        "pods/jobs_waiting"
+    ]
 
 
 def test_slow_objects_of_one_namespace_are_read_after_those_of_others(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from tests.adapter.metrics.apis.fakes import (
     FakeReadings,
     Server,
 )
-from tests.adapter.metrics.apis.handler_world import CATALOGUE
+from tests.adapter.metrics.apis.handler_harness import CATALOGUE
 
 
 @pytest.fixture(name="server")

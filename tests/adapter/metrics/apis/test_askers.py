@@ -9,7 +9,7 @@ from adapter.foundation.objects.selectors import EVERYTHING
 from adapter.metrics.apis.askers import LONGEST_CHARACTERS, Askers, RequestLog, steps_of
 from adapter.metrics.readings.answers import ByName
 from tests.adapter.metrics.apis.fakes import AskedObjects, answer
-from tests.adapter.metrics.apis.handler_world import C2, NAMESPACE_RPS
+from tests.adapter.metrics.apis.handler_harness import C2, NAMESPACE_RPS
 
 if TYPE_CHECKING:
     from tests.adapter.metrics.apis.fakes import Server

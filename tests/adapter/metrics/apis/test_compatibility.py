@@ -25,7 +25,7 @@ from tests.adapter.metrics.apis.fakes import (
     external_metric,
     rows,
 )
-from tests.adapter.metrics.apis.handler_world import LOST
+from tests.adapter.metrics.apis.handler_harness import LOST
 
 RPS = custom_metric("rps")
 DEPLOYMENT_RPS = custom_metric("rps", DEPLOYMENTS)

@@ -14,20 +14,20 @@ import pytest
 
 from tests.adapter.foundation.web.wsgi import call, environ
 from tests.adapter.metrics.apis.fakes import CHAIN, REFUSED_CHAIN, Server
+from tests.adapter.metrics.apis.golden_harness import golden_readings
 from tests.adapter.metrics.apis.golden_usage import usage_readings
-from tests.adapter.metrics.apis.golden_world import golden_readings
 
 FOLDER = Path(__file__).parent / "golden"
 FILES = sorted(FOLDER.glob("*.json"))
-WORLDS = {"metrics": golden_readings, "usage": usage_readings}
-"""The function that makes the readings, by the `world` of an exchange; without a world there are no resource rules."""
+READINGS = {"metrics": golden_readings, "usage": usage_readings}
+"""The function that makes the readings, by the `readings` of an exchange; without the key, no resource has a rule."""
 CHAINS = {"front proxy": CHAIN, "refused": REFUSED_CHAIN, "nobody": ()}
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_the_answer_is_the_golden_one(file: Path) -> None:
     exchange = json.loads(file.read_text(encoding="utf-8"))
-    status, headers, body = answered(exchange["request"], exchange.get("world", "metrics"))
+    status, headers, body = answered(exchange["request"], exchange.get("readings", "metrics"))
     wanted = exchange["response"]
     encoded = as_bytes(wanted)
     assert (status, body) == (wanted["status"], encoded)
@@ -48,14 +48,14 @@ def test_golden_requests_cover_each_client() -> None:
     }
 
 
-def answered(request: dict[str, Any], world: str) -> tuple[int, dict[str, str], bytes]:
+def answered(request: dict[str, Any], readings: str) -> tuple[int, dict[str, str], bytes]:
     """Return status, headers and body that the WSGI application gives for a golden request."""
     given = {
         "tidewatch.headers": tuple(request["headers"].items()),
         "tidewatch.peer_chain": CHAINS[request.get("as", "front proxy")],
     }
     status, headers, body = call(
-        Server(WORLDS[world]()).application, environ(request["method"], request["target"], **given)
+        Server(READINGS[readings]()).application, environ(request["method"], request["target"], **given)
     )
     return int(status[:3]), headers, body
 

@@ -26,7 +26,7 @@ from tests.adapter.metrics.apis.fakes import (
     external_metric,
     rows,
 )
-from tests.adapter.metrics.apis.handler_world import (
+from tests.adapter.metrics.apis.handler_harness import (
     C1,
     C2,
     CATALOGUE,

@@ -18,7 +18,7 @@ from tests.adapter.metrics.apis.fakes import (
     all_pods,
     answer,
 )
-from tests.adapter.metrics.apis.handler_world import C1, C2, CATALOGUE, E1, PODS_RPS, RPS, failure
+from tests.adapter.metrics.apis.handler_harness import C1, C2, CATALOGUE, E1, PODS_RPS, RPS, failure
 
 
 class TestAccess:

@@ -12,7 +12,7 @@ from adapter.metrics.identity.attributes import Attributes
 from adapter.metrics.identity.authorization import AuthorizationSettings
 from adapter.metrics.identity.callers import Caller, DeniedError, UnreviewedError, Via
 from adapter.metrics.identity.reviews import ReviewEffects
-from tests.adapter.metrics.identity.authorization_world import DIRECT, GONE, HPA, NO, PODS, Harness
+from tests.adapter.metrics.identity.authorization_harness import DIRECT, GONE, HPA, NO, PODS, Harness
 
 
 class TestReviewContents:

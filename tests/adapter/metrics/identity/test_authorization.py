@@ -11,7 +11,7 @@ from adapter.metrics.identity import authorization
 from adapter.metrics.identity.attributes import Attributes
 from adapter.metrics.identity.authorization import MOST_ANSWERS
 from adapter.metrics.identity.callers import Caller, Via
-from tests.adapter.metrics.identity.authorization_world import DIRECT, GONE, HPA, NO, YES, Harness, Reply
+from tests.adapter.metrics.identity.authorization_harness import DIRECT, GONE, HPA, NO, YES, Harness, Reply
 from tests.adapter.metrics.identity.reviewing import in_threads
 
 

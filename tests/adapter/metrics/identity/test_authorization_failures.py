@@ -20,7 +20,7 @@ from adapter.foundation.sources.kubernetes.errors import (
 from adapter.metrics.identity.attributes import Attributes
 from adapter.metrics.identity.authorization import AuthorizationSettings
 from adapter.metrics.identity.callers import AccessForbiddenError, Caller, CrowdedError, UnreviewedError
-from tests.adapter.metrics.identity.authorization_world import DIRECT, GONE, HPA, NO, YES, Harness, Reply
+from tests.adapter.metrics.identity.authorization_harness import DIRECT, GONE, HPA, NO, YES, Harness, Reply
 
 NO_RIGHT = NoRightError("403", 403)
 

@@ -30,7 +30,16 @@ from adapter.metrics.readings.errors import (
     SourceUnreachableError,
     UnanswerableSelectorError,
 )
-from tests.support.readings import START, House, MadeUpObjects, Reply, ScriptedPrometheus, Threads, make_house, reply
+from tests.support.readings import (
+    START,
+    Harness,
+    MadeUpObjects,
+    Reply,
+    ScriptedPrometheus,
+    Threads,
+    make_harness,
+    reply,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,82 +53,82 @@ PODS = reply(
 DOWN = PrometheusUnreachableError("q", "http://prometheus:9090: connection refused")
 
 
-def ask(house: House, name: str = "http_rps", which: ByName | BySelector = WEB) -> ObjectsAnswer:
-    return house.readings.objects(house.pods(name), "shop", which, EVERYTHING)
+def ask(harness: Harness, name: str = "http_rps", which: ByName | BySelector = WEB) -> ObjectsAnswer:
+    return harness.readings.objects(harness.pods(name), "shop", which, EVERYTHING)
 
 
 def test_values_of_selected_objects_are_sorted_by_name_and_have_their_time() -> None:
-    house = make_house(ScriptedPrometheus(answer=lambda _query: PODS))
+    harness = make_harness(ScriptedPrometheus(answer=lambda _query: PODS))
 
-    assert ask(house) == ObjectsAnswer((("web-0", 1.0), ("web-1", 2.5)), START - START % 1)
+    assert ask(harness) == ObjectsAnswer((("web-0", 1.0), ("web-1", 2.5)), START - START % 1)
 
 
 def test_the_answer_states_the_evaluation_time_of_its_query() -> None:
     prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
-    house = make_house(prometheus)
+    harness = make_harness(prometheus)
 
-    assert [ask(house).evaluated_at] == prometheus.times
+    assert [ask(harness).evaluated_at] == prometheus.times
 
 
 def test_an_object_requested_by_name_need_not_be_known() -> None:
-    house = make_house(ScriptedPrometheus(answer=lambda _query: PODS), objects=MadeUpObjects(not_synced=True))
+    harness = make_harness(ScriptedPrometheus(answer=lambda _query: PODS), objects=MadeUpObjects(not_synced=True))
 
-    assert ask(house, which=ByName("gone-0")).values == (("gone-0", 9.0),)
+    assert ask(harness, which=ByName("gone-0")).values == (("gone-0", 9.0),)
 
 
 def test_an_object_without_a_sample_is_an_error_and_a_list_of_them_is_empty() -> None:
-    house = make_house(ScriptedPrometheus(answer=lambda _query: PODS))
+    harness = make_harness(ScriptedPrometheus(answer=lambda _query: PODS))
 
     with pytest.raises(NoSampleError, match="'db-0' has no value: Prometheus has no sample for it"):
-        ask(house, which=ByName("db-0"))
-    assert ask(house, which=BySelector(parse_selector("app=db"))).values == ()
+        ask(harness, which=ByName("db-0"))
+    assert ask(harness, which=BySelector(parse_selector("app=db"))).values == ()
 
 
 def test_a_selector_without_objects_is_an_error_and_creates_no_demand() -> None:
     prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
-    house = make_house(prometheus)
+    harness = make_harness(prometheus)
 
     with pytest.raises(NoObjectsMatchError, match="no pods in namespace 'shop' match the selector 'app=nobody'"):
-        ask(house, which=BySelector(parse_selector("app=nobody")))
+        ask(harness, which=BySelector(parse_selector("app=nobody")))
     assert prometheus.asked == []
 
 
 def test_objects_that_are_not_known_yet_are_an_error() -> None:
-    house = make_house(ScriptedPrometheus(), objects=MadeUpObjects(not_synced=True))
+    harness = make_harness(ScriptedPrometheus(), objects=MadeUpObjects(not_synced=True))
 
     with pytest.raises(ObjectsNotKnownError, match="first list of pods has not arrived"):
-        ask(house)
+        ask(harness)
 
 
 def test_a_metric_selector_that_promql_cannot_express_is_an_error_without_demand() -> None:
     prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
-    house = make_house(prometheus)
+    harness = make_harness(prometheus)
 
     with pytest.raises(UnanswerableSelectorError, match="pods/http_rps"):
-        house.readings.objects(house.pods("http_rps"), "shop", WEB, parse_selector("size>5"))
+        harness.readings.objects(harness.pods("http_rps"), "shop", WEB, parse_selector("size>5"))
     assert prometheus.asked == []
-    assert house.counter("tidewatch_adapter_demanded_metrics") == 0
+    assert harness.counter("tidewatch_adapter_demanded_metrics") == 0
 
 
 def test_a_second_request_is_answered_from_memory() -> None:
     prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
-    house = make_house(prometheus)
-    first = ask(house)
+    harness = make_harness(prometheus)
+    first = ask(harness)
     prometheus.answer = lambda _query: DOWN
-    house.clock.forward(5)
+    harness.clock.forward(5)
 
-    assert ask(house) == first
+    assert ask(harness) == first
     assert len(prometheus.asked) == 1
 
 
 def test_a_refresh_brings_new_values_and_a_new_time() -> None:
     prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
-    house = make_house(prometheus)
-    ask(house)
+    harness = make_harness(prometheus)
+    ask(harness)
     prometheus.answer = lambda _query: reply(({"pod": "web-0"}, "7"))
-    house.pass_time(10)
+    harness.pass_time(10)
 
-    assert ask(house) == ObjectsAnswer((("web-0", 7.0),), START // 1 + 10)
+    assert ask(harness) == ObjectsAnswer((("web-0", 7.0),), START // 1 + 10)
 
 
 @pytest.mark.parametrize(
@@ -133,67 +142,67 @@ def test_a_refresh_brings_new_values_and_a_new_time() -> None:
     ],
 )
 def test_failures_of_prometheus_become_reading_errors(failure: PrometheusError, error: type[ReadingError]) -> None:
-    house = make_house(ScriptedPrometheus(answer=lambda _query: failure))
+    harness = make_harness(ScriptedPrometheus(answer=lambda _query: failure))
 
     with pytest.raises(error, match=failure.cause.replace("(", r"\(").replace(")", r"\)")):
-        ask(house)
+        ask(harness)
 
 
 def test_a_failure_is_repeated_without_a_query_and_recovers_by_itself() -> None:
     prometheus = ScriptedPrometheus(answer=lambda _query: DOWN)
-    house = make_house(prometheus)
+    harness = make_harness(prometheus)
     for _ in range(3):
         with pytest.raises(SourceUnreachableError, match="connection refused"):
-            ask(house)
+            ask(harness)
     assert len(prometheus.asked) == 1
 
-    house.pass_time(60)
+    harness.pass_time(60)
     while_down = len(prometheus.asked)
     prometheus.answer = lambda _query: PODS
-    house.pass_time(5)
+    harness.pass_time(5)
 
     assert while_down == pytest.approx(14, abs=2)
-    assert ask(house).values == (("web-0", 1.0), ("web-1", 2.5))
+    assert ask(harness).values == (("web-0", 1.0), ("web-1", 2.5))
 
 
 def test_answers_are_served_during_an_outage_until_too_old_and_then_fail_with_the_reason() -> None:
     prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
-    house = make_house(prometheus)
-    first = ask(house)
+    harness = make_harness(prometheus)
+    first = ask(harness)
     prometheus.answer = lambda _query: DOWN
-    house.pass_time(59.5)
-    stale = ask(house)
+    harness.pass_time(59.5)
+    stale = ask(harness)
     assert stale == replace(first, warnings=stale.warnings)
     assert stale.warnings == ("this answer is 60 s old: Prometheus cannot be asked",)
-    house.pass_time(1)
+    harness.pass_time(1)
 
     with pytest.raises(AnswerTooOldError, match="connection refused; the last good answer is 61 s old"):
-        ask(house)
+        ask(harness)
     prometheus.answer = lambda _query: PODS
-    house.pass_time(5)
-    assert ask(house).values == first.values
+    harness.pass_time(5)
+    assert ask(harness).values == first.values
 
 
 def test_an_answer_is_too_old_after_the_machine_slept() -> None:
     prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
-    house = make_house(prometheus)
-    ask(house)
-    house.clock.wall_offset += 3600
+    harness = make_harness(prometheus)
+    ask(harness)
+    harness.clock.wall_offset += 3600
 
     with pytest.raises(AnswerTooOldError):
-        ask(house)
+        ask(harness)
 
 
 def test_a_wall_clock_set_back_does_not_make_an_answer_young() -> None:
     prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
-    house = make_house(prometheus)
-    ask(house)
+    harness = make_harness(prometheus)
+    ask(harness)
     prometheus.answer = lambda _query: DOWN
-    house.clock.wall_offset -= 3600
-    house.pass_time(61)
+    harness.clock.wall_offset -= 3600
+    harness.pass_time(61)
 
     with pytest.raises(AnswerTooOldError):
-        ask(house)
+        ask(harness)
 
 
 @pytest.mark.parametrize(
@@ -209,38 +218,38 @@ def test_a_wall_clock_set_back_does_not_make_an_answer_young() -> None:
 def test_unusable_samples_are_errors_and_never_numbers(
     samples: Sequence[tuple[dict[str, str], str]], error: type[ReadingError], message: str
 ) -> None:
-    house = make_house(ScriptedPrometheus(answer=lambda _query: reply(*samples)))
+    harness = make_harness(ScriptedPrometheus(answer=lambda _query: reply(*samples)))
 
     with pytest.raises(error, match=message):
-        ask(house, which=ByName("web-0"))
+        ask(harness, which=ByName("web-0"))
 
 
 def test_a_partial_answer_is_an_error_and_not_a_number() -> None:
     partial = Reply(PODS.samples, ("2 of 3 stores did not answer",))
-    house = make_house(ScriptedPrometheus(answer=lambda _query: partial))
+    harness = make_harness(ScriptedPrometheus(answer=lambda _query: partial))
 
     with pytest.raises(PartialAnswerError, match="2 of 3 stores did not answer"):
-        ask(house)
+        ask(harness)
 
 
 def test_a_partial_answer_does_not_replace_a_whole_one() -> None:
     prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
-    house = make_house(prometheus)
-    whole = ask(house)
+    harness = make_harness(prometheus)
+    whole = ask(harness)
     prometheus.answer = lambda _query: Reply(PODS.samples[:1], ("a store is missing",))
-    house.pass_time(30)
+    harness.pass_time(30)
 
-    stale = ask(house)
+    stale = ask(harness)
     assert (stale.values, stale.evaluated_at) == (whole.values, whole.evaluated_at)
     assert stale.warnings == ("this answer is 30 s old: Prometheus answers only a part",)
 
 
 def test_info_annotations_of_promql_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     noted = Reply(PODS.samples, ("PromQL info: metric might not be a counter",))
-    house = make_house(ScriptedPrometheus(answer=lambda _query: noted))
+    harness = make_harness(ScriptedPrometheus(answer=lambda _query: noted))
     with caplog.at_level(logging.WARNING):
-        ask(house)
-        house.pass_time(60)
+        ask(harness)
+        harness.pass_time(60)
 
     assert [record.getMessage() for record in caplog.records] == [
         "pods/http_rps (rules[0]): PromQL info: metric might not be a counter"
@@ -249,14 +258,14 @@ def test_info_annotations_of_promql_are_logged_once(caplog: pytest.LogCaptureFix
 
 def test_an_outage_is_logged_when_it_begins_and_when_it_ends(caplog: pytest.LogCaptureFixture) -> None:
     prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
-    house = make_house(prometheus)
+    harness = make_harness(prometheus)
     with caplog.at_level(logging.INFO):
         for name in ("http_rps", "raw"):
-            ask(house, name)
+            ask(harness, name)
         prometheus.answer = lambda _query: DOWN
-        house.pass_time(60)
+        harness.pass_time(60)
         prometheus.answer = lambda _query: PODS
-        house.pass_time(20)
+        harness.pass_time(20)
 
     messages = [record.getMessage() for record in caplog.records]
     assert [message.split(";")[0] for message in messages] == ["queries to Prometheus fail", "Prometheus answers again"]
@@ -264,49 +273,49 @@ def test_an_outage_is_logged_when_it_begins_and_when_it_ends(caplog: pytest.LogC
 
 def test_an_internal_error_fails_only_its_query_and_is_counted(caplog: pytest.LogCaptureFixture) -> None:
     prometheus = ScriptedPrometheus(answer=lambda query: ZeroDivisionError() if "raw" in query else PODS)
-    house = make_house(prometheus)
+    harness = make_harness(prometheus)
 
     with pytest.raises(ReadingError, match="internal error"):
-        ask(house, "raw")
-    assert ask(house).values
-    house.pass_time(20)
-    assert house.counter("tidewatch_adapter_refreshes_total", result="fault") == 3
+        ask(harness, "raw")
+    assert ask(harness).values
+    harness.pass_time(20)
+    assert harness.counter("tidewatch_adapter_refreshes_total", result="fault") == 3
     assert "ZeroDivisionError" in caplog.text
     prometheus.answer = lambda _query: PODS
-    house.pass_time(10)
-    assert ask(house, "raw").values
+    harness.pass_time(10)
+    assert ask(harness, "raw").values
 
 
 def test_an_exact_query_names_the_current_objects() -> None:
     prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
     objects = MadeUpObjects({"shop": ["web-0", "web-1"]})
-    house = make_house(prometheus, objects=objects)
-    assert ask(house, "only_exact").values == (("web-0", 1.0), ("web-1", 2.5))
+    harness = make_harness(prometheus, objects=objects)
+    assert ask(harness, "only_exact").values == (("web-0", 1.0), ("web-1", 2.5))
     objects.names_by_namespace["shop"] = ["web-1", "web-2"]
-    house.pass_time(10)
+    harness.pass_time(10)
 
     assert ['pod=~"web-0|web-1"' in query for query in prometheus.asked] == [True, False]
     assert 'pod=~"web-1|web-2"' in prometheus.asked[1]
-    assert ask(house, "only_exact").values == (("web-1", 2.5),)
+    assert ask(harness, "only_exact").values == (("web-1", 2.5),)
 
 
 def test_an_exact_query_is_not_sent_while_there_is_no_object() -> None:
     prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
     objects = MadeUpObjects({"shop": ["web-0"]})
-    house = make_house(prometheus, objects=objects)
-    ask(house, "only_exact")
+    harness = make_harness(prometheus, objects=objects)
+    ask(harness, "only_exact")
     objects.names_by_namespace["shop"] = []
-    house.pass_time(30)
+    harness.pass_time(30)
 
     assert len(prometheus.asked) == 1
 
 
 def test_each_exact_request_has_a_query_of_its_own() -> None:
     prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
-    house = make_house(prometheus)
-    ask(house, "only_exact", ByName("web-0"))
-    ask(house, "only_exact", ByName("web-1"))
-    ask(house, "only_exact", WEB)
+    harness = make_harness(prometheus)
+    ask(harness, "only_exact", ByName("web-0"))
+    ask(harness, "only_exact", ByName("web-1"))
+    ask(harness, "only_exact", WEB)
 
     assert len(prometheus.asked) == len(set(prometheus.asked)) == 3
 
@@ -320,12 +329,12 @@ def test_dropped_samples_are_counted_by_reason() -> None:
         ({"pod": "web-3", "x": "1"}, "1"),
         ({"pod": "web-3", "x": "2"}, "1"),
     )
-    house = make_house(ScriptedPrometheus(answer=lambda _query: answer))
+    harness = make_harness(ScriptedPrometheus(answer=lambda _query: answer))
     with pytest.raises(NoSampleError):
-        ask(house, which=ByName("web-0"))
+        ask(harness, which=ByName("web-0"))
 
     counted = {
-        reason: house.counter("tidewatch_adapter_dropped_samples_total", reason=reason)
+        reason: harness.counter("tidewatch_adapter_dropped_samples_total", reason=reason)
         for reason in ("nan", "inf", "stale", "foreign_namespace", "unknown_object", "duplicate")
     }
     assert counted == {"nan": 1, "inf": 1, "stale": 0, "foreign_namespace": 1, "unknown_object": 1, "duplicate": 2}
@@ -335,17 +344,17 @@ def test_the_number_of_concurrent_refreshes_is_bounded() -> None:
     threads = Threads()
     prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
     objects = MadeUpObjects({"shop": [f"web-{number}" for number in range(12)]})
-    house = make_house(prometheus, objects=objects, submit=threads)
+    harness = make_harness(prometheus, objects=objects, submit=threads)
     for number in range(12):
         with contextlib.suppress(NoSampleError):
-            ask(house, "only_exact", ByName(f"web-{number}"))
+            ask(harness, "only_exact", ByName(f"web-{number}"))
     threads.held = True
     asked = len(prometheus.asked)
-    house.pass_time(30)
+    harness.pass_time(30)
     threads.run()
 
     assert (asked, len(prometheus.asked)) == (12, 12 + 4)
     for _ in range(3):
-        house.readings.run_due()
+        harness.readings.run_due()
         threads.run()
     assert len(set(prometheus.asked[12:])) == 12

@@ -10,7 +10,7 @@ from adapter.foundation.objects.selectors import EVERYTHING
 from adapter.foundation.sources.prometheus.errors import QueryRefusedError
 from adapter.metrics.readings.answers import ByName
 from adapter.metrics.readings.errors import NoDataUncertainError
-from tests.support.readings import House, Reply, ScriptedPrometheus, make_house, reply
+from tests.support.readings import Harness, Reply, ScriptedPrometheus, make_harness, reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,13 +45,13 @@ def refused(selector: str) -> QueryRefusedError:
     return QueryRefusedError(selector, "execution", "too many series")
 
 
-def pods(house: House) -> float:
-    ((_, value),) = house.readings.objects(house.pods("load"), "shop", ByName("web-0"), EVERYTHING).values
+def pods(harness: Harness) -> float:
+    ((_, value),) = harness.readings.objects(harness.pods("load"), "shop", ByName("web-0"), EVERYTHING).values
     return value
 
 
-def external(house: House) -> float:
-    (row,) = house.readings.external(house.external("load"), "shop", EVERYTHING).rows
+def external(harness: Harness) -> float:
+    (row,) = harness.readings.external(harness.external("load"), "shop", EVERYTHING).rows
     return row.value
 
 
@@ -59,31 +59,31 @@ ASKING = pytest.mark.parametrize("ask", [pods, external])
 
 
 @ASKING
-def test_there_is_no_stand_in_before_the_labels_of_the_series_are_known(ask: Callable[[House], float]) -> None:
+def test_there_is_no_stand_in_before_the_labels_of_the_series_are_known(ask: Callable[[Harness], float]) -> None:
     prometheus = ScriptedPrometheus(busy, refused)
-    house = make_house(prometheus, rules=rules())
-    house.readings.run_due()
+    harness = make_harness(prometheus, rules=rules())
+    harness.readings.run_due()
     for _ in range(3):
         with pytest.raises(NoDataUncertainError, match="which of the rule's labels its series have"):
-            ask(house)
-        house.pass_time(30)
+            ask(harness)
+        harness.pass_time(30)
 
     prometheus.series_answer = lambda _: [SERIES]
-    house.pass_time(70)
+    harness.pass_time(70)
 
-    assert ask(house) == 80.0
+    assert ask(harness) == 80.0
 
 
 @ASKING
-def test_the_value_stands_in_once_a_look_up_found_no_series(ask: Callable[[House], float]) -> None:
-    house = make_house(ScriptedPrometheus(lambda _: reply()), rules=rules())
-    house.readings.run_due()
+def test_the_value_stands_in_once_a_look_up_found_no_series(ask: Callable[[Harness], float]) -> None:
+    harness = make_harness(ScriptedPrometheus(lambda _: reply()), rules=rules())
+    harness.readings.run_due()
 
-    assert ask(house) == 0.0
+    assert ask(harness) == 0.0
 
 
 def test_a_label_that_the_selector_requires_needs_no_look_up() -> None:
-    house = make_house(ScriptedPrometheus(lambda _: reply(), refused), rules=rules('load{pod_name!=""}'))
-    house.readings.run_due()
+    harness = make_harness(ScriptedPrometheus(lambda _: reply(), refused), rules=rules('load{pod_name!=""}'))
+    harness.readings.run_due()
 
-    assert pods(house) == 0.0
+    assert pods(harness) == 0.0

@@ -16,7 +16,7 @@ from adapter.metrics.readings.prometheus_uptime import PrometheusUptime
 from adapter.metrics.readings.readings_settings import ReadingSettings
 from adapter.metrics.rulebook.model import PlanKind, Rulebook
 from adapter.metrics.rulebook.requests import PlannedQuery
-from tests.support.readings import FakeClock, ScriptedPrometheus, make_house, rulebook_of
+from tests.support.readings import FakeClock, ScriptedPrometheus, make_harness, rulebook_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -46,7 +46,7 @@ class Client(ScriptedPrometheus):
         self.closed.append(self.backend)
 
 
-class House:
+class Harness:
     """Connections, with a record of all that were opened and closed."""
 
     def __init__(self) -> None:
@@ -66,26 +66,26 @@ class House:
 
 
 def test_a_new_password_takes_effect_while_a_retained_rule_keeps_the_old_one() -> None:
-    house = House()
-    house.open(backend("one"))
-    house.open(backend("two"), backend("one"), declared=(backend("two"),))
-    assert house.opened == ["one", "two"]
-    assert len(house.closed) == 1
-    house.open(backend("two"), backend("one"), declared=(backend("two"),))
-    assert house.opened == ["one", "two"]
+    harness = Harness()
+    harness.open(backend("one"))
+    harness.open(backend("two"), backend("one"), declared=(backend("two"),))
+    assert harness.opened == ["one", "two"]
+    assert len(harness.closed) == 1
+    harness.open(backend("two"), backend("one"), declared=(backend("two"),))
+    assert harness.opened == ["one", "two"]
 
 
 def test_a_connection_to_another_address_is_not_reused_for_the_same_name() -> None:
-    house = House()
-    house.open(backend())
-    house.open(backend(port=9091))
-    former, present = house.backends.of(backend()), house.backends.of(backend(port=9091))
+    harness = Harness()
+    harness.open(backend())
+    harness.open(backend(port=9091))
+    former, present = harness.backends.of(backend()), harness.backends.of(backend(port=9091))
     assert former.prometheus is not present.prometheus
     # Queries of the former one may still be under way.
-    house.backends.close_unused({backend()})
-    assert house.closed == []
-    house.backends.close_unused(set())
-    assert house.closed == [backend()]
+    harness.backends.close_unused({backend()})
+    assert harness.closed == []
+    harness.backends.close_unused(set())
+    assert harness.closed == [backend()]
 
 
 def query(named: Backend | None, number: int) -> Query:
@@ -126,9 +126,9 @@ def test_a_reload_looks_up_the_series_of_all_backends_at_the_same_time() -> None
     def connect(asked: Backend) -> Client:
         return Client(series_answer=meet, backend=asked)
 
-    house = make_house(ScriptedPrometheus(), settings=settings, connect=connect)
+    harness = make_harness(ScriptedPrometheus(), settings=settings, connect=connect)
     named = [backend(port=9090 + number) for number in range(3)]
     rules = (replace(RULES[0], id=f"rules[{number}]", backend=each) for number, each in enumerate(named))
-    house.readings.replace_rulebook(Rulebook(tuple(rules)))
-    assert [look_up.failure for look_up in house.readings.look_ups()] == [None] * 3
-    assert house.readings.has_looked_up_all()
+    harness.readings.replace_rulebook(Rulebook(tuple(rules)))
+    assert [look_up.failure for look_up in harness.readings.look_ups()] == [None] * 3
+    assert harness.readings.has_looked_up_all()

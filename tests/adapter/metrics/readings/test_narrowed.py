@@ -9,7 +9,7 @@ import pytest
 from adapter.foundation.objects.selectors import EVERYTHING
 from adapter.metrics.readings.answers import ByName
 from adapter.metrics.readings.errors import NoSampleError
-from tests.support.readings import House, MadeUpObjects, Reply, ScriptedPrometheus, make_house, reply
+from tests.support.readings import Harness, MadeUpObjects, Reply, ScriptedPrometheus, make_harness, reply
 
 if TYPE_CHECKING:
     from adapter.metrics.rulebook.model import Metric
@@ -37,18 +37,18 @@ def answered(query: str) -> Reply:
     return reply(*(({"class": "fast", "namespace": namespace}, LOAD[namespace]) for namespace in asked))
 
 
-def house() -> House:
-    return make_house(ScriptedPrometheus(answered), objects=MadeUpObjects({None: ["fast"]}), rules=RULES)
+def harness() -> Harness:
+    return make_harness(ScriptedPrometheus(answered), objects=MadeUpObjects({None: ["fast"]}), rules=RULES)
 
 
-def metric_of(house: House, name: str, *, namespaced: bool) -> Metric:
-    found = house.readings.catalogue.find_custom("storageclasses.storage.k8s.io", namespaced=namespaced, name=name)
+def metric_of(harness: Harness, name: str, *, namespaced: bool) -> Metric:
+    found = harness.readings.catalogue.find_custom("storageclasses.storage.k8s.io", namespaced=namespaced, name=name)
     assert found is not None
     return found
 
 
 def test_each_namespace_gets_the_value_of_its_own_series() -> None:
-    serving = house()
+    serving = harness()
     within, whole = metric_of(serving, "load", namespaced=True), metric_of(serving, "load", namespaced=False)
     for _ in range(2):
         for namespace, value in LOAD.items():
@@ -60,13 +60,13 @@ def test_each_namespace_gets_the_value_of_its_own_series() -> None:
 
 @pytest.mark.parametrize("name", ["fast", "slow"])
 def test_a_namespace_without_series_gets_no_value_of_another(name: str) -> None:
-    serving = house()
+    serving = harness()
     with pytest.raises(NoSampleError):
         serving.readings.objects(metric_of(serving, "load", namespaced=True), "empty", ByName(name), EVERYTHING)
 
 
 def test_an_existing_object_without_data_gets_the_stand_in() -> None:
-    serving = house()
+    serving = harness()
     within = metric_of(serving, "queued", namespaced=True)
     serving.pass_time(1)
     assert serving.readings.objects(within, "shop", ByName("fast"), EVERYTHING).values == (("fast", 0.0),)

@@ -9,7 +9,7 @@ from adapter.foundation.sources.prometheus.errors import PrometheusError, Promet
 from adapter.metrics.readings.answers import ByName, BySelector
 from adapter.metrics.readings.errors import AnswerTooOldError, PartialAnswerError, QueryRefusedByPrometheusError
 from adapter.metrics.readings.public_reasons import public_text, without_series
-from tests.support.readings import MadeUpObjects, Reply, ScriptedPrometheus, make_house, reply
+from tests.support.readings import MadeUpObjects, Reply, ScriptedPrometheus, make_harness, reply
 
 DUPLICATES = (
     'found duplicate series for the match group {zone="a"} on the right hand-side of the operation: '
@@ -58,10 +58,10 @@ def test_a_text_without_quotes_needs_no_public_form() -> None:
 def test_an_error_has_a_full_message_for_the_log_and_a_public_one_for_clients(
     answer: Reply | PrometheusError, error: type[QueryRefusedByPrometheusError | PartialAnswerError]
 ) -> None:
-    house = make_house(ScriptedPrometheus(answer=lambda _query: answer))
+    harness = make_harness(ScriptedPrometheus(answer=lambda _query: answer))
 
     with pytest.raises(error) as raised:
-        house.readings.objects(house.pods("only_exact"), "shop", ByName("web-0"), EVERYTHING)
+        harness.readings.objects(harness.pods("only_exact"), "shop", ByName("web-0"), EVERYTHING)
     assert "bank" in raised.value.message
     assert "bank" not in raised.value.public_message
     assert "(all of it is in the adapter's log)" in raised.value.public_message
@@ -79,14 +79,14 @@ def test_the_error_of_a_wide_query_is_shown_without_text_of_prometheus() -> None
             failing["namespace=" in query] if failing else reply(*(({"pod": "web-0", **own}, "5") for own in of(query)))
         )
     )
-    house = make_house(prometheus, objects=MadeUpObjects({name: ["web-0"] for name in names}))
+    harness = make_harness(prometheus, objects=MadeUpObjects({name: ["web-0"] for name in names}))
     for name in names:
-        house.readings.objects(house.pods("http_rps"), name, BySelector(EVERYTHING), EVERYTHING)
-    house.pass_time(30)
+        harness.readings.objects(harness.pods("http_rps"), name, BySelector(EVERYTHING), EVERYTHING)
+    harness.pass_time(30)
     failing[:] = [QueryRefusedError("q", "execution", DUPLICATES), PrometheusTimeoutError("q", "bank is slow")]
-    house.pass_time(70)
+    harness.pass_time(70)
 
     with pytest.raises(AnswerTooOldError) as raised:
-        house.readings.objects(house.pods("http_rps"), "ns-1", BySelector(EVERYTHING), EVERYTHING)
+        harness.readings.objects(harness.pods("http_rps"), "ns-1", BySelector(EVERYTHING), EVERYTHING)
     assert "the query for all namespaces fails: Prometheus refuses the query" in raised.value.public_message
     assert not [word for word in ("bank", "secret", "cost") if word in raised.value.message]

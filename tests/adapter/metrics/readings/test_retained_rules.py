@@ -10,7 +10,7 @@ from adapter.foundation.objects.selectors import EVERYTHING
 from adapter.metrics.readings.answers import BySelector
 from adapter.metrics.rulebook.parsing.parse import parse_rulebook
 from adapter.metrics.rulebook.reload.last_good import retained_in
-from tests.support.readings import MadeUpObjects, ScriptedPrometheus, make_house, reply, rulebook_of
+from tests.support.readings import MadeUpObjects, ScriptedPrometheus, make_harness, reply, rulebook_of
 
 LABELS = "{overrides: {namespace: {resource: namespace}, pod: {resource: pod}}}"
 SERIES = [{"__name__": f"{name}_total", "namespace": "shop", "pod": "web-0"} for name in ("own", "other")]
@@ -60,17 +60,17 @@ def test_a_new_rule_takes_the_name_and_other_rules_do_not(
     prometheus = ScriptedPrometheus(
         series_answer=lambda selector: [one for one in SERIES if selector.startswith(one["__name__"])]
     )
-    house = make_house(prometheus, rules=former)
-    house.pass_time(1)
+    harness = make_harness(prometheus, rules=former)
+    harness.pass_time(1)
     parsed = parse_rulebook([load_documents("rules:" + "".join(now), "rules.yaml")], MadeUpObjects().resource)
-    house.readings.replace_rulebook(retained_in(parsed, rulebook_of(former)).rulebook)
-    house.pass_time(1)
+    harness.readings.replace_rulebook(retained_in(parsed, rulebook_of(former)).rulebook)
+    harness.pass_time(1)
 
-    assert house.pods("rps").series == series
-    assert len(house.readings.catalogue.custom) == 2
-    assert house.counter("tidewatch_adapter_rules", state="retained") == 1
-    assert house.counter("tidewatch_adapter_rules", state="refused") == 1
-    assert house.counter("tidewatch_adapter_rules", state="ok") == len(now) - 1
+    assert harness.pods("rps").series == series
+    assert len(harness.readings.catalogue.custom) == 2
+    assert harness.counter("tidewatch_adapter_rules", state="retained") == 1
+    assert harness.counter("tidewatch_adapter_rules", state="refused") == 1
+    assert harness.counter("tidewatch_adapter_rules", state="ok") == len(now) - 1
 
 
 RESOURCES = """
@@ -85,17 +85,17 @@ resourceRules:
 def test_usage_is_served_by_the_last_good_rule_with_a_warning() -> None:
     sample = ({"namespace": "shop", "pod": "web-0", "container": "app"}, "2")
     prometheus = ScriptedPrometheus(answer=lambda _query: reply(sample))
-    house = make_house(prometheus, rules=RESOURCES)
+    harness = make_harness(prometheus, rules=RESOURCES)
     pods, all_pods = find_resource(BUILT_IN, "", "pods"), BySelector(EVERYTHING)
-    before = house.readings.usage(pods, "shop", all_pods)
+    before = harness.readings.usage(pods, "shop", all_pods)
     assert (len(before.items), before.warnings) == (1, ())
     broken = RESOURCES.replace("<<.LabelMatchers>>", "<<.LabelMatcher>>")
     parsed = parse_rulebook([load_documents(broken, "rules.yaml")], MadeUpObjects().resource)
-    house.readings.replace_rulebook(retained_in(parsed, rulebook_of(RESOURCES)).rulebook)
-    after = house.readings.usage(pods, "shop", all_pods)
+    harness.readings.replace_rulebook(retained_in(parsed, rulebook_of(RESOURCES)).rulebook)
+    after = harness.readings.usage(pods, "shop", all_pods)
     assert (after.items, len(prometheus.asked)) == (before.items, 1)
     (warning,) = after.warnings
     assert "resourceRules.cpu, rules.yaml:" in warning
     assert "its last good version is used" in warning
-    assert house.counter("tidewatch_adapter_rules", state="retained") == 1
-    assert house.counter("tidewatch_adapter_rules", state="ok") == 0
+    assert harness.counter("tidewatch_adapter_rules", state="retained") == 1
+    assert harness.counter("tidewatch_adapter_rules", state="ok") == 0

@@ -19,11 +19,11 @@ from adapter.metrics.readings.errors import (
 from adapter.metrics.readings.readings_settings import ReadingSettings
 from tests.support.readings import (
     PODS_RULES,
-    House,
+    Harness,
     MadeUpObjects,
     Reply,
     ScriptedPrometheus,
-    make_house,
+    make_harness,
     reply,
     rulebook_of,
 )
@@ -69,33 +69,33 @@ class Flaky:
         return Reply(tuple(pair for pair in self.whole.samples if set(asked) <= set(pair[0].values())))
 
 
-def request_many(house: House, seed: int, seen: Counter[str]) -> None:
+def request_many(harness: Harness, seed: int, seen: Counter[str]) -> None:
     chooser = random.Random(seed)
     for _ in range(REQUESTS):
         namespace = chooser.choice(NAMESPACES)
         try:
-            check_pods(house, chooser.choice(METRICS), namespace, BySelector(chooser.choice(SELECTORS)))
-            check_queue(house, namespace, chooser.choice(["web-0", "db-0"]))
+            check_pods(harness, chooser.choice(METRICS), namespace, BySelector(chooser.choice(SELECTORS)))
+            check_queue(harness, namespace, chooser.choice(["web-0", "db-0"]))
             seen["answered"] += 1
         except ALLOWED as error:
             seen[type(error).__name__] += 1
 
 
-def check_pods(house: House, name: str, namespace: str, which: BySelector) -> None:
-    values = house.readings.objects(house.pods(name), namespace, which, EVERYTHING).values
+def check_pods(harness: Harness, name: str, namespace: str, which: BySelector) -> None:
+    values = harness.readings.objects(harness.pods(name), namespace, which, EVERYTHING).values
     assert values
     assert all(value == value_of(namespace, pod) for pod, value in values)
 
 
-def check_queue(house: House, namespace: str, queue: str) -> None:
-    rows = house.readings.external(house.external("queue_depth"), namespace, parse_selector(f"queue={queue}")).rows
+def check_queue(harness: Harness, namespace: str, queue: str) -> None:
+    rows = harness.readings.external(harness.external("queue_depth"), namespace, parse_selector(f"queue={queue}")).rows
     assert [row.value for row in rows] == [value_of(namespace, queue)]
 
 
 def test_concurrent_requests_refreshes_look_ups_and_reloads_give_right_values() -> None:
     flaky, seen, over = Flaky(), Counter[str](), threading.Event()
     with ThreadPoolExecutor(max_workers=16) as pool:
-        house = make_house(
+        harness = make_harness(
             ScriptedPrometheus(answer=flaky),
             objects=OBJECTS,
             submit=pool.submit,
@@ -105,41 +105,41 @@ def test_concurrent_requests_refreshes_look_ups_and_reloads_give_right_values() 
 
         def tick() -> None:
             while not over.wait(0.01):
-                house.readings.run_due()
+                harness.readings.run_due()
 
         def reload() -> None:
             for number in range(RELOADS):
                 text = PODS_RULES if number % 2 else PODS_RULES.replace("[1m]", "[2m]")
-                house.readings.replace_rulebook(rulebook_of(text))
+                harness.readings.replace_rulebook(rulebook_of(text))
                 over.wait(0.05)
 
         ticking = pool.submit(tick)
-        work = [pool.submit(request_many, house, seed, seen) for seed in range(CLIENTS)]
+        work = [pool.submit(request_many, harness, seed, seen) for seed in range(CLIENTS)]
         work.append(pool.submit(reload))
         try:
             for future in work:
                 future.result(timeout=60)
             flaky.healthy = True
-            house.readings.replace_rulebook(rulebook_of())
-            wait_for_all(house, over)
+            harness.readings.replace_rulebook(rulebook_of())
+            wait_for_all(harness, over)
         finally:
             over.set()
         ticking.result(timeout=10)
         # A query that ends may start the next one, which needs the pool.
-        until(lambda: house.readings._scheduler.state.lanes.running == 0)
+        until(lambda: harness.readings._scheduler.state.lanes.running == 0)
 
     assert seen["answered"] > REQUESTS
-    assert house.counter("tidewatch_adapter_refreshes_total", result="fault") == 0
+    assert harness.counter("tidewatch_adapter_refreshes_total", result="fault") == 0
 
 
-def wait_for_all(house: House, pause: threading.Event) -> None:
+def wait_for_all(harness: Harness, pause: threading.Event) -> None:
     """Check that every request gets its value again within a bounded number of rounds."""
     requests = [(name, ns, BySelector(selector)) for name in METRICS for ns in NAMESPACES for selector in SELECTORS]
     for _ in range(200):
         missing = 0
         for name, namespace, which in requests:
             try:
-                check_pods(house, name, namespace, which)
+                check_pods(harness, name, namespace, which)
             except ReadingError:
                 missing += 1
         if not missing:

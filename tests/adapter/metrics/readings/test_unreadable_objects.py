@@ -9,7 +9,7 @@ from adapter.metrics.readings.answers import ByName, BySelector, NamedBySelector
 from adapter.metrics.readings.explain.explanation import Question
 from adapter.metrics.rulebook.model import Api
 from adapter.metrics.rulebook.parsing.resource_rules import PODS
-from tests.support.readings import House, MadeUpObjects, ScriptedPrometheus, make_house, reply
+from tests.support.readings import Harness, MadeUpObjects, ScriptedPrometheus, make_harness, reply
 
 LABELS = "{overrides: {namespace: {resource: namespace}, pod: {resource: pod}, node: {resource: node}}}"
 RULES = f"""
@@ -30,9 +30,9 @@ WEB = BySelector(parse_selector("app=web"))
 
 
 @pytest.fixture
-def house() -> House:
+def harness() -> Harness:
     prometheus = ScriptedPrometheus(answer=lambda _query: reply(SAMPLE))
-    found = make_house(prometheus, objects=OBJECTS, rules=RULES)
+    found = make_harness(prometheus, objects=OBJECTS, rules=RULES)
     found.readings.run_due()
     return found
 
@@ -43,9 +43,9 @@ def notice(count: int) -> str:
 
 @pytest.mark.parametrize(("which", "warnings"), [(WEB, (notice(2),)), (ByName("web-0"), ())], ids=["a list", "one"])
 def test_a_list_of_a_metric_counts_unreadable_objects_of_its_namespace(
-    house: House, which: ByName | BySelector, warnings: tuple[str, ...]
+    harness: Harness, which: ByName | BySelector, warnings: tuple[str, ...]
 ) -> None:
-    answer = house.readings.objects(house.pods("depth"), "shop", which, EVERYTHING)
+    answer = harness.readings.objects(harness.pods("depth"), "shop", which, EVERYTHING)
 
     assert (answer.values, answer.warnings) == ((("web-0", 1.0),), warnings)
 
@@ -62,14 +62,14 @@ def test_a_list_of_a_metric_counts_unreadable_objects_of_its_namespace(
     ids=["a list", "a list of all namespaces", "one", "one name in all namespaces"],
 )
 def test_a_list_of_usage_counts_unreadable_objects_of_its_namespaces(
-    house: House, namespace: str | None, which: ByName | BySelector | NamedBySelector, warnings: tuple[str, ...]
+    harness: Harness, namespace: str | None, which: ByName | BySelector | NamedBySelector, warnings: tuple[str, ...]
 ) -> None:
-    answer = house.readings.usage(PODS, namespace, which)
+    answer = harness.readings.usage(PODS, namespace, which)
 
     assert ([item.name for item in answer.items], answer.warnings) == (["web-0"], warnings)
 
 
-def test_an_explanation_counts_unreadable_objects_too(house: House) -> None:
-    found = house.readings.explain(Question("depth", Api.CUSTOM, PODS, "shop"))
+def test_an_explanation_counts_unreadable_objects_too(harness: Harness) -> None:
+    found = harness.readings.explain(Question("depth", Api.CUSTOM, PODS, "shop"))
 
     assert notice(2) in [step.detail for step in found.steps]

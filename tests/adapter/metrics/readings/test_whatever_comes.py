@@ -17,13 +17,13 @@ from adapter.metrics.readings.answers import BySelector
 from adapter.metrics.readings.errors import ReadingError
 from adapter.metrics.readings.samples.rule_policies import STANDS_IN
 from tests.adapter.metrics.apis.fakes import PODS
-from tests.support.readings import MadeUpObjects, make_house, rulebook_of
+from tests.support.readings import MadeUpObjects, make_harness, rulebook_of
 from tests.support.scripted_answers import Came, Script, Scripted, labels_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.support.readings import House
+    from tests.support.readings import Harness
 
 _LABELS: Final = "{overrides: {namespace: {resource: namespace}, pod: {resource: pod}}}"
 
@@ -78,11 +78,11 @@ OF_WEB_0: Final = st.builds(Came, st.just(WEB_0), st.just("1"), LATE).map(lambda
 SAMPLES: Final = st.lists(st.builds(Came, OF_PODS, VALUES, LATE), max_size=5).map(tuple)
 
 
-def house_with(samples: tuple[Came, ...]) -> tuple[House, Scripted, dict[str, PrometheusUnreachableError]]:
+def harness_with(samples: tuple[Came, ...]) -> tuple[Harness, Scripted, dict[str, PrometheusUnreachableError]]:
     """Return readings, and a dictionary; an error that is put into it makes all later queries fail."""
     down: dict[str, PrometheusUnreachableError] = {}
     prometheus = Scripted(lambda _query: Script(samples, failure=down.get("down")))
-    return make_house(prometheus, rules=RULEBOOK, objects=OBJECTS), prometheus, down
+    return make_harness(prometheus, rules=RULEBOOK, objects=OBJECTS), prometheus, down
 
 
 def of(samples: tuple[Came, ...], namespace: str, **labels: str) -> list[Came]:
@@ -98,10 +98,10 @@ def number(came: Came) -> float:
     return math.nan if came.value == "histogram" else float(came.value)
 
 
-def answered(house: House, metric: str, namespace: str) -> Iterator[tuple[str, float, bool]]:
+def answered(harness: Harness, metric: str, namespace: str) -> Iterator[tuple[str, float, bool]]:
     """Yield each pod, its value, and whether the value stands in for no data; nothing if the answer is an error."""
     try:
-        answer = house.readings.objects(house.pods(metric), namespace, ALL, EVERYTHING)
+        answer = harness.readings.objects(harness.pods(metric), namespace, ALL, EVERYTHING)
     except ReadingError:
         return
     for name, value in answer.values:
@@ -111,11 +111,11 @@ def answered(house: House, metric: str, namespace: str) -> Iterator[tuple[str, f
 @settings(max_examples=30, deadline=None)
 @given(samples=SAMPLES)
 def test_the_value_of_a_pod_is_that_of_its_only_sample(samples: tuple[Came, ...]) -> None:
-    house, _, _ = house_with(samples)
+    harness, _, _ = harness_with(samples)
     for metric in ("raw", "highest", "filled"):
         # The first four are queried one by one, all five together.
         for namespace in (*NAMESPACES, *NAMESPACES):
-            for name, value, stands_in in answered(house, metric, namespace):
+            for name, value, stands_in in answered(harness, metric, namespace):
                 own = of(samples, namespace, pod=name)
                 if stands_in:
                     assert metric == "filled"
@@ -128,10 +128,10 @@ def test_the_value_of_a_pod_is_that_of_its_only_sample(samples: tuple[Came, ...]
 @settings(max_examples=30, deadline=None)
 @given(samples=SAMPLES)
 def test_rows_are_all_those_of_the_namespace_and_all_finite(samples: tuple[Came, ...]) -> None:
-    house, _, _ = house_with(samples)
+    harness, _, _ = harness_with(samples)
     for namespace in (*NAMESPACES, *NAMESPACES):
         try:
-            rows = house.readings.external(house.external("rows"), namespace, EVERYTHING).rows
+            rows = harness.readings.external(harness.external("rows"), namespace, EVERYTHING).rows
         except ReadingError:
             continue
         assert all(row.labels.get("namespace", namespace) == namespace for row in rows)
@@ -149,10 +149,10 @@ def test_rows_are_all_those_of_the_namespace_and_all_finite(samples: tuple[Came,
 def test_usage_of_a_container_is_that_of_its_only_sample(cpu: tuple[Came, ...], memory: tuple[Came, ...]) -> None:
     came = {"cpu": cpu, "memory": memory}
     prometheus = Scripted(lambda query: Script(came["cpu" if "cpu" in query else "memory"]))
-    house = make_house(prometheus, rules=RULEBOOK, objects=OBJECTS)
+    harness = make_harness(prometheus, rules=RULEBOOK, objects=OBJECTS)
     for namespace in (None, *NAMESPACES):
         try:
-            items = house.readings.usage(PODS, namespace, ALL).items
+            items = harness.readings.usage(PODS, namespace, ALL).items
         except ReadingError:
             continue
         for item in items:
@@ -174,11 +174,11 @@ def test_usage_of_a_container_is_that_of_its_only_sample(cpu: tuple[Came, ...], 
 @example(samples=(Came(WEB_0, "1", 30.0),), waited=45)
 @given(samples=OF_WEB_0, waited=st.integers(0, 2 * MOST_SECONDS))
 def test_no_value_is_older_than_allowed_during_an_outage(samples: tuple[Came, ...], waited: int) -> None:
-    house, _, down = house_with(samples)
-    first = {name: value for name, value, _ in answered(house, "raw", "shop")}
+    harness, _, down = harness_with(samples)
+    first = {name: value for name, value, _ in answered(harness, "raw", "shop")}
     down["down"] = PrometheusUnreachableError("q", "connection refused")
-    house.pass_time(waited, step=5.0)
-    for name, value, _ in answered(house, "raw", "shop"):
+    harness.pass_time(waited, step=5.0)
+    for name, value, _ in answered(harness, "raw", "shop"):
         assert first[name] == value
         (own,) = of(samples, "shop", pod=name)
         assert waited + max(0.0, own.seconds_late) <= MOST_SECONDS

@@ -25,7 +25,7 @@ from adapter.metrics.readings.errors import (
     SourceUnreachableError,
 )
 from adapter.metrics.readings.readings_settings import ReadingSettings
-from tests.support.readings import FakeClock, House, MadeUpObjects, make_house
+from tests.support.readings import FakeClock, Harness, MadeUpObjects, make_harness
 from tests.support.waiting import until
 
 if TYPE_CHECKING:
@@ -95,12 +95,12 @@ def client(prometheus: ScrapedPrometheus) -> Iterator[PrometheusClient]:
 
 
 @pytest.fixture
-def house(client: PrometheusClient) -> House:
+def harness(client: PrometheusClient) -> Harness:
     # Time is moved by hand from the present on: Prometheus gives its last samples for moments up to 5 min later.
     clock = FakeClock(wall_offset=time.time() - 1000.0)
-    house = make_house(client, objects=OBJECTS, rules=RULES, clock=clock)
-    house.pass_time(0.25)
-    return house
+    harness = make_harness(client, objects=OBJECTS, rules=RULES, clock=clock)
+    harness.pass_time(0.25)
+    return harness
 
 
 def test_a_value_of_another_time_is_not_served(prometheus: ScrapedPrometheus) -> None:
@@ -108,13 +108,13 @@ def test_a_value_of_another_time_is_not_served(prometheus: ScrapedPrometheus) ->
     settings = PrometheusSettings(url=prometheus.url)
     with closing(PrometheusClient(settings, clock=lambda: time.time() - behind)) as client:
         clock = FakeClock(wall_offset=time.time() - 1000.0)
-        house = make_house(client, objects=OBJECTS, rules=RULES, clock=clock)
-        house.pass_time(0.25)
+        harness = make_harness(client, objects=OBJECTS, rules=RULES, clock=clock)
+        harness.pass_time(0.25)
         # The clock goes wrong after the metrics are known: a list of series of another time is refused as well.
         behind = 3600.0
         clock.wall_offset -= behind
         with pytest.raises(SourceUnreachableError, match=r"3[56]\d\d s behind Prometheus's"):
-            ask(house, "load0", "ns0")
+            ask(harness, "load0", "ns0")
 
 
 def queries_counted(server: ScrapedPrometheus) -> int:
@@ -129,54 +129,54 @@ def queries_counted(server: ScrapedPrometheus) -> int:
     )
 
 
-def ask(house: House, metric: str, namespace: str) -> dict[str, float]:
-    return dict(house.readings.objects(house.pods(metric), namespace, WEB, EVERYTHING).values)
+def ask(harness: Harness, metric: str, namespace: str) -> dict[str, float]:
+    return dict(harness.readings.objects(harness.pods(metric), namespace, WEB, EVERYTHING).values)
 
 
 def test_a_thousand_requests_for_pod_metrics_cost_one_query_per_metric_and_refresh(
-    house: House, prometheus: ScrapedPrometheus
+    harness: Harness, prometheus: ScrapedPrometheus
 ) -> None:
     def request_all() -> None:
         for metric in METRICS:
             for ns in NAMESPACES:
-                assert ask(house, metric, ns) == {pod: load_of(metric, ns, pod) for pod in ("web-0", "web-1")}
+                assert ask(harness, metric, ns) == {pod: load_of(metric, ns, pod) for pod in ("web-0", "web-1")}
 
     for _ in range(3):
         request_all()
-        house.pass_time(15)
+        harness.pass_time(15)
     before = queries_counted(prometheus)
     for _ in range(4):
         request_all()
-        house.pass_time(15)
+        harness.pass_time(15)
 
     # Asked again after 15 s, each metric is refreshed every 7.5 s.
     assert queries_counted(prometheus) - before == len(METRICS) * 60 / 7.5
 
 
 def test_a_thousand_external_requests_with_a_thousand_selectors_cost_one_query_a_refresh(
-    house: House, prometheus: ScrapedPrometheus
+    harness: Harness, prometheus: ScrapedPrometheus
 ) -> None:
-    metric = house.external("queue_depth")
+    metric = harness.external("queue_depth")
     selectors = [parse_selector(f"queue=q{number}") for number in range(QUEUES)]
 
     def request_all() -> None:
         for number, selector in enumerate(selectors):
-            rows = house.readings.external(metric, "ns0", selector).rows
+            rows = harness.readings.external(metric, "ns0", selector).rows
             assert [row.value for row in rows] == [2.0 * number]
 
     for _ in range(3):
         request_all()
-        house.pass_time(15)
+        harness.pass_time(15)
     before = queries_counted(prometheus)
     for _ in range(4):
         request_all()
-        house.pass_time(15)
+        harness.pass_time(15)
 
     assert queries_counted(prometheus) - before == 60 / 7.5
 
 
-def test_an_answer_equals_the_query_result_at_its_time(house: House, prometheus: ScrapedPrometheus) -> None:
-    answer = house.readings.objects(house.pods("load3"), "ns7", WEB, EVERYTHING)
+def test_an_answer_equals_the_query_result_at_its_time(harness: Harness, prometheus: ScrapedPrometheus) -> None:
+    answer = harness.readings.objects(harness.pods("load3"), "ns7", WEB, EVERYTHING)
     expected = prometheus.query('sum by (pod) (load3{namespace="ns7"})', at=answer.evaluated_at)
 
     assert {sample["metric"]["pod"]: float(sample["value"][1]) for sample in expected} == dict(answer.values)
@@ -192,19 +192,19 @@ def test_an_answer_equals_the_query_result_at_its_time(house: House, prometheus:
     ],
 )
 def test_samples_without_a_usable_value_in_prometheus_are_errors(
-    house: House, pod: str, error: type[ReadingError], message: str
+    harness: Harness, pod: str, error: type[ReadingError], message: str
 ) -> None:
     with pytest.raises(error, match=message):
-        house.readings.objects(house.pods("odd"), "ns0", ByName(pod), EVERYTHING)
-    assert house.readings.objects(house.pods("odd"), "ns0", ByName("fine"), EVERYTHING).values == (("fine", 3.0),)
+        harness.readings.objects(harness.pods("odd"), "ns0", ByName(pod), EVERYTHING)
+    assert harness.readings.objects(harness.pods("odd"), "ns0", ByName("fine"), EVERYTHING).values == (("fine", 3.0),)
 
 
-def test_external_rows_with_a_value_that_is_not_finite_are_an_error(house: House) -> None:
-    metric = house.external("odd_rows")
+def test_external_rows_with_a_value_that_is_not_finite_are_an_error(harness: Harness) -> None:
+    metric = harness.external("odd_rows")
 
     with pytest.raises(PartialAnswerError, match="2 of 3 series have no finite value"):
-        house.readings.external(metric, "ns0", parse_selector("queue=n"))
-    assert len(house.readings.external(metric, "ns0", parse_selector("queue=t")).rows) == 2
+        harness.readings.external(metric, "ns0", parse_selector("queue=n"))
+    assert len(harness.readings.external(metric, "ns0", parse_selector("queue=t")).rows) == 2
 
 
 def test_a_wide_query_beyond_the_limit_of_prometheus_is_narrowed(
@@ -213,12 +213,12 @@ def test_a_wide_query_beyond_the_limit_of_prometheus_is_narrowed(
     limited = start_prometheus(extra_flags=["--query.max-samples=60"], stamped=True)
     limited.publish(TEXT, seen='odd{pod="fine"}')
     with closing(PrometheusClient(PrometheusSettings(url=limited.url))) as client:
-        house = make_house(client, objects=OBJECTS, rules=RULES, real_time=True)
-        house.readings.run_due()
+        harness = make_harness(client, objects=OBJECTS, rules=RULES, real_time=True)
+        harness.readings.run_due()
 
         for ns in NAMESPACES[:8]:
-            assert ask(house, "load3", ns) == {pod: load_of("load3", ns, pod) for pod in ("web-0", "web-1")}
-        assert house.counter("tidewatch_adapter_plan_narrowings_total", rule="rules[0]", plan="wide") == 1
+            assert ask(harness, "load3", ns) == {pod: load_of("load3", ns, pod) for pod in ("web-0", "web-1")}
+        assert harness.counter("tidewatch_adapter_plan_narrowings_total", rule="rules[0]", plan="wide") == 1
 
 
 def test_answers_survive_a_killed_prometheus_until_too_old_and_recover(
@@ -230,35 +230,37 @@ def test_answers_survive_a_killed_prometheus_until_too_old_and_recover(
     over = threading.Event()
     settings = ReadingSettings(refresh_interval_seconds=1.0, max_answer_age_seconds=3.0)
     with closing(PrometheusClient(PrometheusSettings(url=server.url))) as client, ThreadPoolExecutor(8) as pool:
-        house = make_house(client, objects=OBJECTS, rules=RULES, submit=pool.submit, settings=settings, real_time=True)
+        harness = make_harness(
+            client, objects=OBJECTS, rules=RULES, submit=pool.submit, settings=settings, real_time=True
+        )
 
         def tick() -> None:
             while not over.wait(0.1):
-                house.readings.run_due()
+                harness.readings.run_due()
 
         pool.submit(tick)
         try:
             expected = {pod: load_of("load3", "ns3", pod) for pod in ("web-0", "web-1")}
-            until(lambda: house.readings.catalogue.find_custom("pods", namespaced=True, name="load3"))
-            assert ask(house, "load3", "ns3") == expected
+            until(lambda: harness.readings.catalogue.find_custom("pods", namespaced=True, name="load3"))
+            assert ask(harness, "load3", "ns3") == expected
             server.prometheus.kill()
-            assert ask(house, "load3", "ns3") == expected
-            reason = until(lambda: error_of(house, "load3", expected))
+            assert ask(harness, "load3", "ns3") == expected
+            reason = until(lambda: error_of(harness, "load3", expected))
             assert isinstance(reason, AnswerTooOldError)
             assert "refused" in reason.message
             with pytest.raises(SourceUnreachableError):
-                ask(house, "load4", "ns3")
+                ask(harness, "load4", "ns3")
             server.prometheus.start_again()
-            until(lambda: error_of(house, "load3", expected) is None)
-            until(lambda: error_of(house, "load4", None) is None)
+            until(lambda: error_of(harness, "load3", expected) is None)
+            until(lambda: error_of(harness, "load4", None) is None)
         finally:
             over.set()
 
 
-def error_of(house: House, metric: str, expected: dict[str, float] | None) -> ReadingError | None:
+def error_of(harness: Harness, metric: str, expected: dict[str, float] | None) -> ReadingError | None:
     """Return the error of the answer, or None if there is a value, which must be the right one."""
     try:
-        found = ask(house, metric, "ns3")
+        found = ask(harness, metric, "ns3")
     except ReadingError as error:
         return error
     assert expected in (None, found)

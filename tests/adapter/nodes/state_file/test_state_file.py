@@ -108,7 +108,7 @@ def of_the_future(path: Path) -> None:
         (of_the_future, "ahead of this machine's clock"),
         (lambda path: path.chmod(0o602), "everybody may write it (mode 602)"),
     ],
-    ids=["cut", "changed", "empty", "other-queries", "future", "world-writable"],
+    ids=["cut", "changed", "empty", "other-queries", "future", "harness-writable"],
 )
 def test_a_file_that_cannot_be_used_is_reported_once_and_moved_aside(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, harm: Callable[[Path], object], problem: str

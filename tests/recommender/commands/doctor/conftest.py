@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.recommender.commands.cluster_world import cluster_server
+from tests.recommender.commands.cluster_harness import cluster_server
 from tests.recommender.commands.doctor.installation import OF_OTHER, SERIES, Installation
 
 if TYPE_CHECKING:

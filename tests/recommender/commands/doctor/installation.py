@@ -18,7 +18,7 @@ from recommender.decisions.memory import LastValue, Memory
 from recommender.decisions.record import TargetReference
 from recommender.running.memory.memory_document import encode_memory
 from recommender.running.memory.store_protocol import stored_name
-from tests.recommender.commands.cluster_world import put_nodes
+from tests.recommender.commands.cluster_harness import put_nodes
 from tests.recommender.configuration.files import entry, whole
 from tests.support.apiserver_kinds import CONFIG_MAPS, LEASES, Kind
 from tests.support.fake_apiserver import TOKEN

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.recommender.commands.cluster_world import cluster_server, deploy, put_hpa
+from tests.recommender.commands.cluster_harness import cluster_server, deploy, put_hpa
 from tests.recommender.commands.doctor.installation import COREDNS, ERROR, OK, TARGETS, UNKNOWN, WARNING, Installation
 from tests.recommender.configuration.files import entry
 

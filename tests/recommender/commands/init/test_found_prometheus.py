@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from tests.recommender.commands.cluster_world import cluster_server
+from tests.recommender.commands.cluster_harness import cluster_server
 from tests.support.apiserver_kinds import DEPLOYMENTS
 from tests.support.fake_apiserver import TOKEN
 from tests.support.forked import ADAPTER, RECOMMENDER, run

@@ -14,8 +14,8 @@ from recommender.commands.cpva.poll import CpvaPoll
 from recommender.commands.cpva.settings import settings_of
 from recommender.commands.vertical.cluster_sizes import nodes_and_cores
 from recommender.commands.vertical.polls import PollError
-from tests.recommender.commands.cluster_world import put_nodes
-from tests.recommender.commands.vertical.world import (
+from tests.recommender.commands.cluster_harness import put_nodes
+from tests.recommender.commands.vertical.harness import (
     NAME,
     NAMESPACE,
     client_of,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from demo.machine.processes import start
-from tests.recommender.commands.cluster_world import put_nodes
-from tests.recommender.commands.vertical.world import NAME, NAMESPACE, deployment_of, resources_of
+from tests.recommender.commands.cluster_harness import put_nodes
+from tests.recommender.commands.vertical.harness import NAME, NAMESPACE, deployment_of, resources_of
 from tests.support.loaded_modules import LoadedModules
 from tests.support.object_apiserver import ObjectApiServer
 from tests.support.recommenders import PROGRAM, Recommender

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from recommender.commands.vertical.polls import CounterFamily, PollError, Polls
-from tests.recommender.commands.vertical.world import Clock
+from tests.recommender.commands.vertical.harness import Clock
 
 if TYPE_CHECKING:
     import pytest

@@ -14,7 +14,7 @@ from recommender.decisions.policy_settings import Brakes, Direction, MaxStep, Pa
 from recommender.decisions.record import Status, TargetAction
 from recommender.decisions.replicas import Replicas
 from recommender.decisions.targets.target_situation import KnownTarget, Situation
-from tests.recommender.decisions.world import DNS, NOW, WEB, asks_for, braked, inputs, policy, remembers
+from tests.recommender.decisions.harness import DNS, NOW, WEB, asks_for, braked, inputs, policy, remembers
 
 BOTH, UP, DOWN = Pause(Direction.BOTH), Pause(Direction.UP), Pause(Direction.DOWN)
 

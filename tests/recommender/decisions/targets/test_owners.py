@@ -14,7 +14,7 @@ from recommender.decisions.loop import decide
 from recommender.decisions.memory import Memory
 from recommender.decisions.policy_settings import Owners
 from recommender.decisions.record import Status, TargetAction
-from tests.recommender.decisions.world import (
+from tests.recommender.decisions.harness import (
     DNS,
     FOLLOWED,
     NOW,

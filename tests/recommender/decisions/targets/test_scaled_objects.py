@@ -15,7 +15,7 @@ from recommender.decisions.memory import Memory
 from recommender.decisions.record import TargetAction
 from recommender.decisions.targets.scaled_objects import scaled_object_kinds, with_scaled_objects
 from tests.recommender.configuration.files import entry, whole
-from tests.recommender.decisions.world import DNS, NOW, asks_for, inputs, policy
+from tests.recommender.decisions.harness import DNS, NOW, asks_for, inputs, policy
 
 if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import JsonObject

@@ -20,7 +20,7 @@ from recommender.decisions.policy_settings import Brakes, Direction, MaxStep, Pa
 from recommender.decisions.record import Record, Status, TargetAction, TargetReference
 from recommender.decisions.replicas import Replicas
 from recommender.outputs.wishes import wishes_of
-from tests.recommender.decisions.world import DNS, NOW, WEB, asks_for, fails_with, policy, remembers
+from tests.recommender.decisions.harness import DNS, NOW, WEB, asks_for, fails_with, policy, remembers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -30,7 +30,7 @@ from recommender.running.sizes.provider_group_writer import ProviderAttempt
 from tests.recommender.kinds.cluster_size.builders import node, pod
 from tests.recommender.kinds.cluster_size.deciding import decide_sizes, writes_of
 from tests.recommender.kinds.cluster_size.test_decide import WEB
-from tests.recommender.running.sizes.provider_world import HostedGroups, NodeApi
+from tests.recommender.running.sizes.provider_harness import HostedGroups, NodeApi
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

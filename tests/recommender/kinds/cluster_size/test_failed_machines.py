@@ -15,22 +15,22 @@ from recommender.kinds.cluster_size.model.memory import AskedSize, RequestedNode
 from recommender.outputs.scale_results import ScaleResult
 from tests.recommender.kinds.cluster_size.builders import node
 from tests.recommender.kinds.cluster_size.deciding import writes_of
-from tests.recommender.kinds.cluster_size.machine_world import (
+from tests.recommender.kinds.cluster_size.machine_harness import (
     PROVISION,
     START,
     STEP,
     PluginMachines,
     group_of,
+    harness_of,
     with_error,
     with_lost,
-    world_of,
 )
 
 
 def test_a_machine_that_cannot_be_created_is_deleted_once() -> None:
     group = with_error(stays=True)
-    world = world_of(group)
-    world.run(600.0)
+    harness = harness_of(group)
+    harness.run(600.0)
     [deletion] = group.deletions
     assert (deletion.machines, deletion.left) == (("x:///new",), 2)
     assert deletion.at - START <= 75.0 + STEP, "as soon as no request of an earlier process can take effect"
@@ -43,8 +43,8 @@ def test_a_machine_that_cannot_be_created_is_deleted_once() -> None:
 
 def test_a_machine_that_never_becomes_a_node_is_deleted_after_the_provision_time() -> None:
     group = with_lost()
-    world = world_of(group)
-    world.run(1500.0)
+    harness = harness_of(group)
+    harness.run(1500.0)
     [deletion] = group.deletions
     assert (deletion.machines, deletion.left) == (("x:///lost",), 2)
     assert PROVISION < deletion.at - START <= PROVISION + STEP
@@ -53,34 +53,34 @@ def test_a_machine_that_never_becomes_a_node_is_deleted_after_the_provision_time
 
 def test_a_machine_that_joins_in_time_is_kept() -> None:
     group = with_lost()
-    world = world_of(group)
-    world.run(870.0)
-    world.nodes.append(node("late", provider_id="x:///lost", created=world.now))
-    world.run(1500.0)
-    assert (group.deletions, world.failed) == ([], ())
+    harness = harness_of(group)
+    harness.run(870.0)
+    harness.nodes.append(node("late", provider_id="x:///lost", created=harness.now))
+    harness.run(1500.0)
+    assert (group.deletions, harness.failed) == ([], ())
 
 
 def test_a_machine_that_joins_after_the_decision_is_kept() -> None:
     group = with_lost()
-    world = world_of(group)
+    harness = harness_of(group)
 
     def join() -> None:
-        if any(one.is_due for one in world.failed) and len(world.nodes) == 2:
-            world.nodes.append(node("late", provider_id="x:///lost", created=world.now))
+        if any(one.is_due for one in harness.failed) and len(harness.nodes) == 2:
+            harness.nodes.append(node("late", provider_id="x:///lost", created=harness.now))
 
-    world.before_send = join
-    world.run(1500.0)
-    assert (len(world.nodes), group.deletions) == (3, [])
-    assert ScaleResult.REFUSED in world.results
+    harness.before_send = join
+    harness.run(1500.0)
+    assert (len(harness.nodes), group.deletions) == (3, [])
+    assert ScaleResult.REFUSED in harness.results
 
 
 def test_a_restart_restarts_the_provision_time() -> None:
     group = with_lost()
-    world = world_of(group)
-    world.run(600.0)
-    world.restart()
-    restarted = world.now
-    world.run(1500.0)
+    harness = harness_of(group)
+    harness.run(600.0)
+    harness.restart()
+    restarted = harness.now
+    harness.run(1500.0)
     [deletion] = group.deletions
     assert PROVISION < deletion.at - restarted <= PROVISION + STEP
 
@@ -88,71 +88,71 @@ def test_a_restart_restarts_the_provision_time() -> None:
 @pytest.mark.parametrize(("stated", "seconds"), [(300.0, 300.0), (0.0, PROVISION)])
 def test_a_group_may_have_its_own_provision_time(stated: float, seconds: float) -> None:
     group = with_lost(provision_seconds=stated)
-    world_of(group).run(1500.0)
+    harness_of(group).run(1500.0)
     [deletion] = group.deletions
     assert seconds < deletion.at - START <= seconds + STEP
 
 
 def test_time_without_decisions_does_not_count() -> None:
     group = with_lost()
-    world = world_of(group)
-    world.run(300.0)
-    world.now += 7200.0
-    again = world.now
-    world.run(1500.0)
+    harness = harness_of(group)
+    harness.run(300.0)
+    harness.now += 7200.0
+    again = harness.now
+    harness.run(1500.0)
     [deletion] = group.deletions
     assert deletion.at - again > PROVISION - 300.0
 
 
 def test_a_size_request_under_way_is_kept_when_a_machine_fails() -> None:
     group = with_error()
-    world = world_of(group)
-    world.run(90.0)
-    own = remembered(world.memory.own)
-    asked = {"a": AskedSize(5, 3, world.now)}
-    world.memory = replace(world.memory, own=structs.replace(own, asked=asked))
-    assert remembered(world.decide().memory.own).asked == asked
-    assert "a change of the size of its group is under way" in world.notes
+    harness = harness_of(group)
+    harness.run(90.0)
+    own = remembered(harness.memory.own)
+    asked = {"a": AskedSize(5, 3, harness.now)}
+    harness.memory = replace(harness.memory, own=structs.replace(own, asked=asked))
+    assert remembered(harness.decide().memory.own).asked == asked
+    assert "a change of the size of its group is under way" in harness.notes
 
 
 def test_failed_machines_wait_for_a_size_that_the_provider_does_not_show_yet() -> None:
     group = with_error()
-    world = world_of(group)
-    world.step()
-    own = structs.replace(remembered(world.memory.own), requested={"a": RequestedNodes(4, START)})
-    world.memory = replace(world.memory, own=own)
-    world.run(600.0)
+    harness = harness_of(group)
+    harness.step()
+    own = structs.replace(remembered(harness.memory.own), requested={"a": RequestedNodes(4, START)})
+    harness.memory = replace(harness.memory, own=own)
+    harness.run(600.0)
     assert group.deletions == []
-    assert "its provider has accepted a size of 4 and still shows 3" in world.notes
-    assert ScaleResult.REFUSED not in world.results, "nothing is requested at an unknown size"
+    assert "its provider has accepted a size of 4 and still shows 3" in harness.notes
+    assert ScaleResult.REFUSED not in harness.results, "nothing is requested at an unknown size"
 
 
 def test_the_provision_time_restarts_for_a_machine_that_was_absent() -> None:
     group = with_lost()
-    world = world_of(group)
-    world.run(600.0)
+    harness = harness_of(group)
+    harness.run(600.0)
     group.machines.remove("x:///lost")
-    world.run(STEP)
+    harness.run(STEP)
     group.machines.append("x:///lost")
-    back = world.now
-    world.run(1500.0)
+    back = harness.now
+    harness.run(1500.0)
     [deletion] = group.deletions
     assert deletion.at - back > PROVISION
 
 
 def test_a_process_that_writes_no_sizes_states_who_deletes_machines() -> None:
     group = with_error()
-    world = world_of(group)
-    world.decide(writes=False)
-    assert [one.is_due for one in world.failed] == [False]
-    assert "this process writes no sizes: let `run` delete it, with the output scale" in world.notes
+    harness = harness_of(group)
+    harness.decide(writes=False)
+    assert [one.is_due for one in harness.failed] == [False]
+    assert "this process writes no sizes: let `run` delete it, with the output scale" in harness.notes
 
 
 def test_a_group_with_a_failed_machine_shrinks_before_it_grows() -> None:
     group = with_lost()
-    world = world_of(group)
-    world.run(930.0)
-    [wish] = writes_of(world.decide(pending=3)).groups.wishes
+    harness = harness_of(group)
+    harness.run(930.0)
+    [wish] = writes_of(harness.decide(pending=3)).groups.wishes
     assert (wish.replicas, [one.provider_id for one in wish.machines]) == (2, ["x:///lost"])
 
 
@@ -160,11 +160,11 @@ def test_at_most_max_parallelism_machines_are_deleted_at_a_time() -> None:
     names = [f"x:///new-{number}" for number in range(12)]
     group = group_of("x:///1", *names, errors=dict.fromkeys(names, "OutOfResources"))
     group.stays = True
-    world = world_of(group)
-    world.down = replace(world.down, max_parallelism=4)
-    world.run(600.0)
+    harness = harness_of(group)
+    harness.down = replace(harness.down, max_parallelism=4)
+    harness.run(600.0)
     assert [len(one.machines) for one in group.deletions] == [4]
-    assert "at most 4 nodes are removed at a time" in world.notes
+    assert "at most 4 nodes are removed at a time" in harness.notes
 
 
 @pytest.mark.parametrize(
@@ -178,14 +178,14 @@ def test_at_most_max_parallelism_machines_are_deleted_at_a_time() -> None:
 def test_brakes_count_failed_machines_like_nodes(brakes: Brakes, deleted: list[int]) -> None:
     names = [f"x:///new-{number}" for number in range(3)]
     group = group_of("x:///1", *names, errors=dict.fromkeys(names, "OutOfResources"))
-    world = world_of(group)
-    world.policy = replace(world.policy, brakes=brakes)
-    world.run(300.0)
+    harness = harness_of(group)
+    harness.policy = replace(harness.policy, brakes=brakes)
+    harness.run(300.0)
     assert [len(one.machines) for one in group.deletions] == deleted
     group.machines.append("x:///new-9")
     group.errors["x:///new-9"] = "OutOfResources"
     group.target += 1
-    world.run(120.0)
+    harness.run(120.0)
     is_stopped = brakes.max_changes_per_hour is not None
     assert [len(one.machines) for one in group.deletions] == [*deleted, *([] if is_stopped else [1])]
 
@@ -197,12 +197,12 @@ def test_a_refused_deletion_is_retried_later_and_delays_nothing_else() -> None:
         raise ValueError("the machine is locked")
 
     group.on_delete = refuse
-    world = world_of(group)
-    world.run(900.0)
+    harness = harness_of(group)
+    harness.run(900.0)
     assert len(group.deletions) == 1
-    world.run(900.0)
+    harness.run(900.0)
     assert [one.at - group.deletions[0].at > 890.0 for one in group.deletions[1:]] == [True]
-    assert remembered(world.memory.own).last_failure is None
+    assert remembered(harness.memory.own).last_failure is None
 
 
 @pytest.mark.parametrize("takes_effect", [True, False])
@@ -214,23 +214,23 @@ def test_a_deletion_with_an_unknown_outcome_is_not_repeated_soon(*, takes_effect
         raise OutcomeUnknownError("NodeGroupDeleteNodes: DEADLINE_EXCEEDED")
 
     group.on_delete = no_answer
-    world = world_of(group)
-    world.run(900.0)
+    harness = harness_of(group)
+    harness.run(900.0)
     assert len(group.deletions) == 1
     assert group.target == 3 - takes_effect
 
 
 def test_a_new_process_does_not_repeat_the_deletion_of_a_killed_one() -> None:
     group = with_error(stays=True)
-    world = world_of(group)
-    world.run(90.0)
-    stored = world.decide()
-    assert [one.is_due for one in world.failed] == [True]
+    harness = harness_of(group)
+    harness.run(90.0)
+    stored = harness.decide()
+    assert [one.is_due for one in harness.failed] == [True]
     group.target -= 1
-    world.memory = stored.memory
-    world.now += STEP
-    world.restart()
-    world.run(600.0)
+    harness.memory = stored.memory
+    harness.now += STEP
+    harness.restart()
+    harness.run(600.0)
     assert (group.deletions, group.target) == ([], 2), "the killed process has sent its request, as the size shows"
 
 
@@ -268,23 +268,23 @@ def test_no_node_no_young_machine_and_nothing_below_the_minimum_is_deleted(
     errors = {name: "OutOfResources" for name, _, errs in machines if errs}
     group = PluginMachines("a", [], errors, size, minimum)
     other = group_of("x:///other", name="b")
-    world = world_of(group, other)
-    world.nodes = [node("other", provider_id="x:///other", created=1.0)]
+    harness = harness_of(group, other)
+    harness.nodes = [node("other", provider_id="x:///other", created=1.0)]
     listed: dict[str, float] = {}
     for number, (name, how, _) in enumerate(machines):
         if number % 2:
-            world.run(listed_after / 2)
+            harness.run(listed_after / 2)
         group.machines.append(name)
-        listed[name] = world.now
+        listed[name] = harness.now
         if how != "lost":
-            world.nodes.append(node(f"node-{number}", provider_id=_spelled(name, how), created=1.0))
+            harness.nodes.append(node(f"node-{number}", provider_id=_spelled(name, how), created=1.0))
     seen, restarted = listed, START
     if twice:
-        world.run(120.0)
-        world.restart()
-        restarted = world.now
-        seen = {name: max(at, world.now) for name, at in listed.items()}
-    world.run(1800.0)
+        harness.run(120.0)
+        harness.restart()
+        restarted = harness.now
+        seen = {name: max(at, harness.now) for name, at in listed.items()}
+    harness.run(1800.0)
     lost = {name for name, how, _ in machines if how == "lost"}
     for deletion in group.deletions:
         nodes = sum(at <= deletion.at for name, at in listed.items() if name not in lost)

@@ -15,7 +15,7 @@ from recommender.kinds.cluster_size.model.groups import (
 )
 from recommender.kinds.cluster_size.node_groups.cluster_api.removals import RemovalPlan
 from recommender.outputs.wishes import MachineRemoval, NodeRemoval, Wish
-from tests.recommender.running.sizes.size_world import GROUP
+from tests.recommender.running.sizes.size_harness import GROUP
 
 WORKERS = NodeGroup(
     "workers",

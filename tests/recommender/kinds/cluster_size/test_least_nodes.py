@@ -26,8 +26,8 @@ from recommender.kinds.cluster_size.predicates.filters import PodFilter
 from recommender.kinds.cluster_size.predicates.template_nodes import add_new_nodes
 from tests.recommender.kinds.cluster_size.builders import node, pod
 from tests.recommender.kinds.cluster_size.options import group, template
-from tests.recommender.kinds.cluster_size.scale_up.worlds import settings as sizes
-from tests.recommender.kinds.cluster_size.scale_up.worlds import situation, snapshot_of
+from tests.recommender.kinds.cluster_size.scale_up.harnesses import settings as sizes
+from tests.recommender.kinds.cluster_size.scale_up.harnesses import situation, snapshot_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

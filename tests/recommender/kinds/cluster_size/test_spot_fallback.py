@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory, RequestedNodes
 from tests.recommender.kinds.cluster_size.builders import pod
 from tests.recommender.kinds.cluster_size.options import group
-from tests.recommender.kinds.cluster_size.scale_up.worlds import NOW, decided, situation
+from tests.recommender.kinds.cluster_size.scale_up.harnesses import NOW, decided, situation
 
 if TYPE_CHECKING:
     from recommender.kinds.cluster_size.model.answer import ScaleUp

@@ -10,7 +10,7 @@ from recommender.kinds.cluster_size.calculate import decide_size
 from recommender.kinds.cluster_size.model.size_settings import ScaleDownSettings
 from tests.recommender.kinds.cluster_size.builders import node, pod
 from tests.recommender.kinds.cluster_size.options import group, template
-from tests.recommender.kinds.cluster_size.scale_up.worlds import settings, situation
+from tests.recommender.kinds.cluster_size.scale_up.harnesses import settings, situation
 
 DOWN = ScaleDownSettings(unneeded_seconds=0.0, delay_after_add_seconds=0.0)
 

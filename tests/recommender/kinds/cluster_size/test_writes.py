@@ -18,7 +18,7 @@ from recommender.outputs.wishes import MachineRemoval, Wish
 from recommender.outputs.write_attempt import NOT_STORED, ScaleOutcome
 from recommender.running.memory.memory_document import decode_memory, encode_memory
 from recommender.running.sizes.reported_writes import WriteResults
-from tests.recommender.running.sizes.size_world import GROUP
+from tests.recommender.running.sizes.size_harness import GROUP
 
 NOW = 1_800_000_000.0
 GROWS = AskedSize(6, 4, NOW)

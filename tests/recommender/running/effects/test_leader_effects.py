@@ -22,8 +22,8 @@ from recommender.outputs.event_rules import TargetEvent
 from recommender.outputs.events import EventWriter
 from recommender.outputs.wishes import wishes_of
 from recommender.running.effects.leader_effects import ClusterEffects
-from tests.recommender.decisions.world import DNS, NOW, WEB, asks_for, inputs, policy
-from tests.recommender.outputs.scale_world import DB, World
+from tests.recommender.decisions.harness import DNS, NOW, WEB, asks_for, inputs, policy
+from tests.recommender.outputs.scale_harness import DB, Harness
 from tests.support.apiserver_kinds import DEPLOYMENTS, EVENTS, STATEFUL_SETS
 from tests.support.apiserver_objects import Direct, ObjectStore
 
@@ -170,19 +170,19 @@ CHANGES = {
 def test_a_configuration_change_cancels_only_the_scale_calls_of_changed_recommendations(
     changed: Configuration, called: set[TargetReference], *, is_late: bool
 ) -> None:
-    world, outputs = World(), Outputs()
-    effects = ClusterEffects(world.writer, outputs, outputs)  # type: ignore[arg-type]
+    harness, outputs = Harness(), Outputs()
+    effects = ClusterEffects(harness.writer, outputs, outputs)  # type: ignore[arg-type]
     decisions = [
         decide(each.policy, asks_for(5), inputs(others={target: TargetState(3)}), Memory(), NOW)
         for each in CONFIGURED.recommendations
         for target in each.policy.targets
     ]
-    world.wall_ahead = NOW
+    harness.wall_ahead = NOW
     if is_late:
         effects.reconfigured(changed)
     effects.act(CONFIGURED, decisions, NOW)
     if not is_late:
         effects.reconfigured(changed)
-    world.wait(2)
+    harness.wait(2)
     kinds = {WEB: DEPLOYMENTS, DB: STATEFUL_SETS}
-    assert {target for target, kind in kinds.items() if world.size(kind, target.name) == 5} == called
+    assert {target for target, kind in kinds.items() if harness.size(kind, target.name) == 5} == called

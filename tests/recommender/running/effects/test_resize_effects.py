@@ -49,7 +49,7 @@ class Nothing:
         pass
 
 
-class World:
+class Harness:
     def __init__(self) -> None:
         self.now = 0.0
         self.writer = Writer()
@@ -67,72 +67,72 @@ class World:
 
 
 def test_a_decision_requests_a_resize_and_no_decision_withdraws_it() -> None:
-    world = World()
-    [wish] = world.polled()
+    harness = Harness()
+    [wish] = harness.polled()
     assert (wish.target, wish.resizing, wish.valid_until) == (WEB, RESIZING, 60.0)
-    assert world.polled(None) == []
+    assert harness.polled(None) == []
 
 
 def test_recommendations_without_the_resize_output_write_nothing() -> None:
-    assert World().polled(name="other") == []
+    assert Harness().polled(name="other") == []
 
 
 @pytest.mark.parametrize("result", [ScaleResult.UNCHANGED, ScaleResult.REFUSED])
 def test_a_settled_resize_is_not_repeated_for_a_while(result: ScaleResult) -> None:
-    world = World()
-    world.polled()
-    world.ended(result)
-    assert world.polled() == []
-    assert len(world.polled(replace(RESIZING, sizes=(RequestedSize("app", "cpu", 400),)))) == 1
-    world.now += QUIET_SECONDS
-    assert len(world.polled()) == 1
+    harness = Harness()
+    harness.polled()
+    harness.ended(result)
+    assert harness.polled() == []
+    assert len(harness.polled(replace(RESIZING, sizes=(RequestedSize("app", "cpu", 400),)))) == 1
+    harness.now += QUIET_SECONDS
+    assert len(harness.polled()) == 1
 
 
 @pytest.mark.parametrize("result", [ScaleResult.OK, ScaleResult.ERROR, ScaleResult.CONFLICT])
 def test_an_unfinished_resize_is_requested_again(result: ScaleResult) -> None:
-    world = World()
-    world.polled()
-    world.ended(result)
-    assert len(world.polled()) == 1
+    harness = Harness()
+    harness.polled()
+    harness.ended(result)
+    assert len(harness.polled()) == 1
 
 
 def test_sizes_count_as_settled_until_the_next_write() -> None:
-    world = World()
-    world.polled()
-    assert not world.requests.settled()
-    world.ended(ScaleResult.UNCHANGED)
-    assert world.requests.settled() == {("sizes", WEB): RESIZING}
-    world.now += QUIET_SECONDS
-    world.polled()
-    world.ended(ScaleResult.REFUSED)
-    assert not world.requests.settled()
-    world.now += QUIET_SECONDS
-    world.polled()
-    world.ended(ScaleResult.OK)
-    assert not world.requests.settled()
+    harness = Harness()
+    harness.polled()
+    assert not harness.requests.settled()
+    harness.ended(ScaleResult.UNCHANGED)
+    assert harness.requests.settled() == {("sizes", WEB): RESIZING}
+    harness.now += QUIET_SECONDS
+    harness.polled()
+    harness.ended(ScaleResult.REFUSED)
+    assert not harness.requests.settled()
+    harness.now += QUIET_SECONDS
+    harness.polled()
+    harness.ended(ScaleResult.OK)
+    assert not harness.requests.settled()
 
 
 def test_a_refusal_is_kept_until_a_write_succeeds_or_the_target_is_removed() -> None:
-    world = World()
-    world.polled()
-    world.ended(ScaleResult.REFUSED, "VerticalPodAutoscaler shop/v")
-    assert world.requests.refusals() == {("sizes", WEB): WriteRefusal("VerticalPodAutoscaler shop/v", "because")}
-    world.now += QUIET_SECONDS
-    world.polled()
-    world.ended(ScaleResult.OK)
-    assert not world.requests.refusals()
-    world.polled()
-    world.ended(ScaleResult.REFUSED)
-    world.polled(None)
-    assert not world.requests.refusals()
+    harness = Harness()
+    harness.polled()
+    harness.ended(ScaleResult.REFUSED, "VerticalPodAutoscaler shop/v")
+    assert harness.requests.refusals() == {("sizes", WEB): WriteRefusal("VerticalPodAutoscaler shop/v", "because")}
+    harness.now += QUIET_SECONDS
+    harness.polled()
+    harness.ended(ScaleResult.OK)
+    assert not harness.requests.refusals()
+    harness.polled()
+    harness.ended(ScaleResult.REFUSED)
+    harness.polled(None)
+    assert not harness.requests.refusals()
 
 
 @pytest.mark.parametrize("result", [ScaleResult.UNCHANGED, ScaleResult.REFUSED])
 def test_results_are_forgotten_when_leadership_is_lost(result: ScaleResult) -> None:
-    world, nothing = World(), Nothing()
-    effects = ClusterEffects(nothing, nothing, nothing, resizes=ResizeEffects(world.writer, world.requests))  # type: ignore[arg-type]
-    world.polled()
-    world.ended(result)
+    harness, nothing = Harness(), Nothing()
+    effects = ClusterEffects(nothing, nothing, nothing, resizes=ResizeEffects(harness.writer, harness.requests))  # type: ignore[arg-type]
+    harness.polled()
+    harness.ended(result)
     effects.stand_down()
     assert (dict(effects.refusals()), dict(effects.settled())) == ({}, {})
-    assert len(world.polled()) == 1
+    assert len(harness.polled()) == 1

@@ -38,7 +38,7 @@ def predicting(load: float, predicted: float | None, at: float | None, **changes
     return replace(RECORD, type="predictive", details=prediction, **changes)  # type: ignore[arg-type]
 
 
-class World:
+class Harness:
     def __init__(self, folder: Path) -> None:
         self.now = 0.0
         self.path = folder / "state" / "history.sqlite"
@@ -61,189 +61,191 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
-    return World(tmp_path)
+def harness(tmp_path: Path) -> Harness:
+    return Harness(tmp_path)
 
 
-def test_the_history_outlives_the_process(world: World) -> None:
-    world.add(0, RECORD, replace(RECORD, name="dns", replicas=None, status=Status.ERROR, binding=None, targets=()))
-    world.add(10, replace(RECORD, replicas=6))
-    world.cache = world.started()
-    assert world.read() == (
+def test_the_history_outlives_the_process(harness: Harness) -> None:
+    harness.add(0, RECORD, replace(RECORD, name="dns", replicas=None, status=Status.ERROR, binding=None, targets=()))
+    harness.add(10, replace(RECORD, replicas=6))
+    harness.cache = harness.started()
+    assert harness.read() == (
         HistoryPoint(START, 5, "ok", "linear/nodes", 3),
         HistoryPoint(START + 10, 6, "ok", "linear/nodes", 3),
     )
-    assert world.read("dns") == (HistoryPoint(START, None, "error", None, None),)
-    assert world.cache.read("web", START + 5) == world.read()[1:]
-    assert world.read("none") == ()
-    assert world.failures == 0
+    assert harness.read("dns") == (HistoryPoint(START, None, "error", None, None),)
+    assert harness.cache.read("web", START + 5) == harness.read()[1:]
+    assert harness.read("none") == ()
+    assert harness.failures == 0
 
 
-def test_an_unchanged_value_is_recorded_once_a_minute(world: World) -> None:
+def test_an_unchanged_value_is_recorded_once_a_minute(harness: Harness) -> None:
     for second in range(0, 300, 10):
-        world.add(second, replace(RECORD, time=float(second)))
-    assert [point.time - START for point in world.read()] == [0, 60, 120, 180, 240]
+        harness.add(second, replace(RECORD, time=float(second)))
+    assert [point.time - START for point in harness.read()] == [0, 60, 120, 180, 240]
 
 
-def test_a_size_too_large_for_its_column_is_left_out_and_other_points_are_kept(world: World) -> None:
+def test_a_size_too_large_for_its_column_is_left_out_and_other_points_are_kept(harness: Harness) -> None:
     huge = replace(RECORD, name="dns", targets=(replace(RECORD.targets[0], current_replicas=10**20),))
-    world.add(0, huge, RECORD)
-    assert world.read("dns") == (HistoryPoint(START, 5, "ok", "linear/nodes", None),)
-    assert world.read() == (HistoryPoint(START, 5, "ok", "linear/nodes", 3),)
+    harness.add(0, huge, RECORD)
+    assert harness.read("dns") == (HistoryPoint(START, 5, "ok", "linear/nodes", None),)
+    assert harness.read() == (HistoryPoint(START, 5, "ok", "linear/nodes", 3),)
 
 
-def test_a_recommendation_that_returns_is_recorded_at_once(world: World) -> None:
+def test_a_recommendation_that_returns_is_recorded_at_once(harness: Harness) -> None:
     other = replace(RECORD, name="dns")
-    world.add(0, RECORD, other)
-    world.add(10, other)
-    world.add(20, RECORD, other)
-    assert [point.time - START for point in world.read()] == [0, 20]
-    assert [point.time - START for point in world.read("dns")] == [0]
+    harness.add(0, RECORD, other)
+    harness.add(10, other)
+    harness.add(20, RECORD, other)
+    assert [point.time - START for point in harness.read()] == [0, 20]
+    assert [point.time - START for point in harness.read("dns")] == [0]
 
 
-def test_the_load_is_kept_with_its_forecast_and_the_time_of_the_forecast(world: World) -> None:
-    world.add(0, predicting(100.0, 130.0, START + 120))
-    world.add(60, predicting(105.0, None, None))
-    world.cache = world.started()
-    assert [point.load for point in world.read()] == [
+def test_the_load_is_kept_with_its_forecast_and_the_time_of_the_forecast(harness: Harness) -> None:
+    harness.add(0, predicting(100.0, 130.0, START + 120))
+    harness.add(60, predicting(105.0, None, None))
+    harness.cache = harness.started()
+    assert [point.load for point in harness.read()] == [
         LoadPoint(100.0, 101.0, 130.0, START + 120),
         LoadPoint(105.0, None, None, None),
     ]
 
 
-def test_a_change_of_the_load_alone_is_recorded_once_a_minute(world: World) -> None:
+def test_a_change_of_the_load_alone_is_recorded_once_a_minute(harness: Harness) -> None:
     for second in range(0, 150, 10):
-        world.add(second, predicting(float(second), second + 5.0, START + second + 120))
-    assert [point.load.observed for point in world.read() if point.load] == [0, 60, 120]
+        harness.add(second, predicting(float(second), second + 5.0, START + second + 120))
+    assert [point.load.observed for point in harness.read() if point.load] == [0, 60, 120]
 
 
-def test_the_sums_of_load_and_forecast_are_kept_if_there_are_many_targets(world: World) -> None:
+def test_the_sums_of_load_and_forecast_are_kept_if_there_are_many_targets(harness: Harness) -> None:
     each = [TargetReference("apps/v1", "Deployment", "shop", name) for name in "abc"]
     found = [predicting(10.0, 13.0, START + 120, each=target) for target in each]
-    world.add(0, *found, replace(RECORD, each=each[0], details=None))
-    world.add(60, *found[:2], predicting(10.0, None, None, each=each[2]))
-    assert [point.load for point in world.read()] == [
+    harness.add(0, *found, replace(RECORD, each=each[0], details=None))
+    harness.add(60, *found[:2], predicting(10.0, None, None, each=each[2]))
+    assert [point.load for point in harness.read()] == [
         LoadPoint(30.0, 33.0, 39.0, START + 120),
         LoadPoint(30.0, None, None, None),
     ]
 
 
-def test_points_older_than_a_day_and_points_from_a_wrong_clock_are_deleted(world: World) -> None:
-    world.add(0, RECORD)
-    world.cache.add(START + 10 * KEPT_SECONDS, [replace(RECORD, replicas=7)])
-    world.add(KEPT_SECONDS + 1.0, RECORD)
-    assert [point.time - START for point in world.read()] == [KEPT_SECONDS + 1.0]
+def test_points_older_than_a_day_and_points_from_a_wrong_clock_are_deleted(harness: Harness) -> None:
+    harness.add(0, RECORD)
+    harness.cache.add(START + 10 * KEPT_SECONDS, [replace(RECORD, replicas=7)])
+    harness.add(KEPT_SECONDS + 1.0, RECORD)
+    assert [point.time - START for point in harness.read()] == [KEPT_SECONDS + 1.0]
 
 
-def test_there_is_no_history_before_the_first_decision(world: World) -> None:
-    assert world.read() == ()
-    assert world.failures == 0
+def test_there_is_no_history_before_the_first_decision(harness: Harness) -> None:
+    assert harness.read() == ()
+    assert harness.failures == 0
 
 
 @pytest.mark.parametrize("content", [b"", b"no database at all, and longer than its header would be" * 50])
 def test_a_file_that_is_not_a_database_is_moved_aside(
-    content: bytes, world: World, caplog: pytest.LogCaptureFixture
+    content: bytes, harness: Harness, caplog: pytest.LogCaptureFixture
 ) -> None:
-    world.path.parent.mkdir()
-    world.path.write_bytes(content)
-    world.add(0, RECORD)
-    world.add(1, RECORD)
-    assert len(world.read()) == 1
-    aside = world.path.with_name("history.sqlite.broken")
+    harness.path.parent.mkdir()
+    harness.path.write_bytes(content)
+    harness.add(0, RECORD)
+    harness.add(1, RECORD)
+    assert len(harness.read()) == 1
+    aside = harness.path.with_name("history.sqlite.broken")
     assert aside.exists() is bool(content), "SQLite takes an empty file for an empty database"
     assert ("replaced by an empty one" in caplog.text) is bool(content)
 
 
-def test_a_database_with_damaged_pages_is_moved_aside(world: World) -> None:
+def test_a_database_with_damaged_pages_is_moved_aside(harness: Harness) -> None:
     for second in range(500):
-        world.cache.add(START + second, [replace(RECORD, replicas=second)])
-    world.cache.flush()
-    with closing(sqlite3.connect(world.path)) as connection:
+        harness.cache.add(START + second, [replace(RECORD, replicas=second)])
+    harness.cache.flush()
+    with closing(sqlite3.connect(harness.path)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    world.cache._close()
-    content = bytearray(world.path.read_bytes())
+    harness.cache._close()
+    content = bytearray(harness.path.read_bytes())
     content[4096:] = b"\x07" * (len(content) - 4096)
-    world.path.write_bytes(content)
-    world.cache = world.started()
-    world.add(500, RECORD)
-    world.add(501, RECORD)
-    assert len(world.read()) == 1
-    assert world.path.with_name("history.sqlite.broken").read_bytes() == bytes(content)
-    assert world.failures >= 1
+    harness.path.write_bytes(content)
+    harness.cache = harness.started()
+    harness.add(500, RECORD)
+    harness.add(501, RECORD)
+    assert len(harness.read()) == 1
+    assert harness.path.with_name("history.sqlite.broken").read_bytes() == bytes(content)
+    assert harness.failures >= 1
 
 
 @pytest.mark.parametrize("version", [1, 2], ids=["without an index", "without loads"])
-def test_an_older_file_is_migrated(version: int, world: World) -> None:
-    world.path.parent.mkdir()
-    with closing(sqlite3.connect(world.path)) as connection:
+def test_an_older_file_is_migrated(version: int, harness: Harness) -> None:
+    harness.path.parent.mkdir()
+    with closing(sqlite3.connect(harness.path)) as connection:
         for migration in MIGRATIONS[:version]:
             connection.execute(migration)
         connection.execute("INSERT INTO points VALUES ('web', 999999.0, 4, 'ok', NULL, 4)")
         connection.execute(f"PRAGMA user_version = {version}")
         connection.commit()
-    world.add(0, predicting(1.0, 3.0, START + 60))
-    assert [(point.replicas, point.load) for point in world.read()] == [
+    harness.add(0, predicting(1.0, 3.0, START + 60))
+    assert [(point.replicas, point.load) for point in harness.read()] == [
         (4, None),
         (5, LoadPoint(1.0, 2.0, 3.0, START + 60)),
     ]
-    with closing(sqlite3.connect(world.path)) as connection:
+    with closing(sqlite3.connect(harness.path)) as connection:
         assert connection.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
-def test_a_file_of_a_newer_version_is_moved_aside(world: World, caplog: pytest.LogCaptureFixture) -> None:
-    world.path.parent.mkdir()
-    with closing(sqlite3.connect(world.path)) as connection:
+def test_a_file_of_a_newer_version_is_moved_aside(harness: Harness, caplog: pytest.LogCaptureFixture) -> None:
+    harness.path.parent.mkdir()
+    with closing(sqlite3.connect(harness.path)) as connection:
         connection.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
-    world.add(0, RECORD)
-    world.add(1, RECORD)
-    assert len(world.read()) == 1
+    harness.add(0, RECORD)
+    harness.add(1, RECORD)
+    assert len(harness.read()) == 1
     assert "replaced by an empty one" in caplog.text
 
 
-def test_a_full_disk_is_logged_once_and_writing_resumes_later(world: World, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_full_disk_is_logged_once_and_writing_resumes_later(
+    harness: Harness, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.INFO)
-    world.add(0, RECORD)
-    connection = world.cache._connection
+    harness.add(0, RECORD)
+    connection = harness.cache._connection
     assert connection is not None
     connection.execute("PRAGMA max_page_count = 1")
     for second in range(1, 400):
-        world.cache.add(START + second, [replace(RECORD, replicas=second, binding="x" * 100)])
-    world.cache.flush()
-    assert world.failures == 1
+        harness.cache.add(START + second, [replace(RECORD, replicas=second, binding="x" * 100)])
+    harness.cache.flush()
+    assert harness.failures == 1
     assert caplog.text.count("database or disk is full") == 1
-    world.cache.flush()
-    assert world.failures == 1, "the next try is later"
-    world.add(500, RECORD)
-    assert len(world.read()) == 401
+    harness.cache.flush()
+    assert harness.failures == 1, "the next try is later"
+    harness.add(500, RECORD)
+    assert len(harness.read()) == 401
     assert caplog.records[-1].getMessage() == "the history is written again"
 
 
 def test_an_unwritable_folder_counts_as_one_failure_and_raises_no_error(tmp_path: Path) -> None:
     (tmp_path / "state").write_text("a file where the folder should be")
-    world = World(tmp_path)
-    world.add(0, RECORD)
-    assert world.read() == ()
-    assert world.failures == 1
+    harness = Harness(tmp_path)
+    harness.add(0, RECORD)
+    assert harness.read() == ()
+    assert harness.failures == 1
 
 
-def test_a_history_that_cannot_be_read_is_empty(world: World) -> None:
-    world.path.parent.mkdir()
-    world.path.write_bytes(b"no database" * 100)
-    assert world.read() == ()
-    assert world.failures == 1
+def test_a_history_that_cannot_be_read_is_empty(harness: Harness) -> None:
+    harness.path.parent.mkdir()
+    harness.path.write_bytes(b"no database" * 100)
+    assert harness.read() == ()
+    assert harness.failures == 1
 
 
-def test_the_writing_thread_writes_everything_before_it_ends(world: World) -> None:
+def test_the_writing_thread_writes_everything_before_it_ends(harness: Harness) -> None:
     stop = threading.Event()
-    thread = threading.Thread(target=world.cache.run, args=(stop,))
+    thread = threading.Thread(target=harness.cache.run, args=(stop,))
     thread.start()
-    world.cache.add(START, [RECORD])
-    until(world.read)
-    world.cache.add(START + 1, [replace(RECORD, replicas=9)])
+    harness.cache.add(START, [RECORD])
+    until(harness.read)
+    harness.cache.add(START + 1, [replace(RECORD, replicas=9)])
     stop.set()
     thread.join(10.0)
-    assert [point.replicas for point in world.read()] == [5, 9]
+    assert [point.replicas for point in harness.read()] == [5, 9]
 
 
 def test_a_folder_that_cannot_be_read_has_no_points(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ WHOLE = TargetState(3, False, "true", ("helm",))  # noqa: FBT003
 SIZE_ALONE = TargetState(3)
 
 
-class World:
+class Harness:
     def __init__(self, seconds: float = 5.0) -> None:
         self.now = 0.0
         self.objects = ObjectStore()
@@ -66,12 +66,12 @@ class World:
 
 
 def test_a_target_is_looked_up_with_its_time_and_uid() -> None:
-    world = World()
-    assert world.of() == Observed(WHOLE, 1000.0)
-    assert world.lookups.uid(WEB).startswith("uid-")
-    assert len(world.paths) == 1
-    assert world.lookups.look([]) == {}
-    assert world.lookups.uid(WEB) == ""
+    harness = Harness()
+    assert harness.of() == Observed(WHOLE, 1000.0)
+    assert harness.lookups.uid(WEB).startswith("uid-")
+    assert len(harness.paths) == 1
+    assert harness.lookups.look([]) == {}
+    assert harness.lookups.uid(WEB) == ""
 
 
 def test_a_target_lookup_without_a_thread_is_sent_once_in_the_next_poll(
@@ -80,84 +80,84 @@ def test_a_target_lookup_without_a_thread_is_sent_once_in_the_next_poll(
     def no_thread(_thread: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
-    world = World()
+    harness = Harness()
     with monkeypatch.context() as patch:
         patch.setattr(threading.Thread, "start", no_thread)
         for _ in range(2):
-            found = world.of()
+            found = harness.of()
             assert isinstance(found, Unknown)
             assert "can't start new thread" in found.reason
             assert found.is_awaited
-    assert world.of() == Observed(WHOLE, 1000.0)
-    assert len(world.paths) == 1
+    assert harness.of() == Observed(WHOLE, 1000.0)
+    assert len(harness.paths) == 1
 
 
 def test_a_target_that_does_not_exist_is_known_to_be_absent() -> None:
-    assert World().of(replace(WEB, name="none")) == Observed(None, 1000.0)
+    assert Harness().of(replace(WEB, name="none")) == Observed(None, 1000.0)
 
 
 def test_a_target_that_exists_and_has_no_size_is_not_absent() -> None:
-    world = World()
+    harness = Harness()
     agent = TargetReference("apps/v1", "DaemonSet", "shop", "agent")
-    world.objects.put(DAEMON_SETS, "shop", "agent", {"kind": "DaemonSet", "metadata": {}, "spec": {}})
+    harness.objects.put(DAEMON_SETS, "shop", "agent", {"kind": "DaemonSet", "metadata": {}, "spec": {}})
 
     def without_scale(path: str) -> None:
         if path.endswith("/scale"):
             raise NotFoundError("not found", 404)
 
-    world.before = without_scale
-    assert world.of(agent) == Unknown(f"{agent}: it exists, and its kind has no scale subresource")
+    harness.before = without_scale
+    assert harness.of(agent) == Unknown(f"{agent}: it exists, and its kind has no scale subresource")
 
 
 def test_with_rights_for_scale_only_the_size_is_known_and_this_is_logged_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    world = World()
-    world.objects.deny("get", "deployments")
+    harness = Harness()
+    harness.objects.deny("get", "deployments")
     for _ in range(3):
-        assert world.of() == Observed(SIZE_ALONE, 1000.0)
-    assert [path.endswith("/scale") for path in world.paths] == [False, True, True, True]
+        assert harness.of() == Observed(SIZE_ALONE, 1000.0)
+    assert [path.endswith("/scale") for path in harness.paths] == [False, True, True, True]
     assert caplog.text.count("only its scale") == 1
-    assert world.lookups.uid(WEB).startswith("uid-")
-    world.objects.denied.clear()
-    world.now = 601.0
-    assert world.of() == Observed(WHOLE, 1601.0)
+    assert harness.lookups.uid(WEB).startswith("uid-")
+    harness.objects.denied.clear()
+    harness.now = 601.0
+    assert harness.of() == Observed(WHOLE, 1601.0)
 
 
 def test_rights_for_one_object_of_a_kind_do_not_imply_rights_for_all(caplog: pytest.LogCaptureFixture) -> None:
-    world = World()
-    world.objects.put(DEPLOYMENTS, "shop", "other", OBJECT)
+    harness = Harness()
+    harness.objects.put(DEPLOYMENTS, "shop", "other", OBJECT)
     other = replace(WEB, name="other")
 
     def refuse(path: str) -> None:
         if path.endswith("/other"):
             raise ForbiddenError("403", 403)
 
-    world.before = refuse
+    harness.before = refuse
     for _ in range(3):
-        found = world.lookups.look([WEB, other])
+        found = harness.lookups.look([WEB, other])
         assert found == {WEB: Observed(WHOLE, 1000.0), other: Observed(SIZE_ALONE, 1000.0)}
     assert len(caplog.records) == 1
-    assert len([path for path in world.paths if path.endswith("/other")]) == 1
+    assert len([path for path in harness.paths if path.endswith("/other")]) == 1
 
 
 def test_a_target_is_unknown_without_any_rights() -> None:
-    world = World()
-    world.objects.deny("get", "deployments")
-    world.objects.deny("get", "deployments/scale")
-    found = world.of()
+    harness = Harness()
+    harness.objects.deny("get", "deployments")
+    harness.objects.deny("get", "deployments/scale")
+    found = harness.of()
     assert isinstance(found, Unknown)
     assert "Deployment shop/web" in found.reason
     assert "forbidden" in found.reason
 
 
 def test_scale_is_requested_if_the_spec_of_a_kind_has_no_size() -> None:
-    world = World()
-    world.objects.put(MACHINE_DEPLOYMENTS, "shop", "pool", {"kind": "MachineDeployment", "spec": {"replicas": 3}})
+    harness = Harness()
+    harness.objects.put(MACHINE_DEPLOYMENTS, "shop", "pool", {"kind": "MachineDeployment", "spec": {"replicas": 3}})
     pool = TargetReference("cluster.x-k8s.io/v1beta1", "MachineDeployment", "shop", "pool")
-    world.objects.change(MACHINE_DEPLOYMENTS, "shop", "pool", lambda one: one["spec"].update(replicas=True))
-    assert isinstance(world.of(pool), Unknown)
-    assert world.paths[-1].endswith("/machinedeployments/pool/scale")
+    harness.objects.change(MACHINE_DEPLOYMENTS, "shop", "pool", lambda one: one["spec"].update(replicas=True))
+    assert isinstance(harness.of(pool), Unknown)
+    assert harness.paths[-1].endswith("/machinedeployments/pool/scale")
 
 
 class Databases:
@@ -237,21 +237,21 @@ def test_the_size_of_a_custom_kind_is_unknown_while_its_scale_does_not_answer() 
 
 @pytest.mark.parametrize("target", [replace(WEB, kind="Gateway"), replace(WEB, api_version="v1")])
 def test_a_target_of_a_kind_that_is_not_served_is_unknown(target: TargetReference) -> None:
-    found = World().of(target)
+    found = Harness().of(target)
     assert isinstance(found, Unknown)
 
 
 def test_a_failed_lookup_of_one_target_does_not_affect_others() -> None:
-    world = World()
-    world.objects.put(DEPLOYMENTS, "shop", "bad", OBJECT)
+    harness = Harness()
+    harness.objects.put(DEPLOYMENTS, "shop", "bad", OBJECT)
 
     def fail(path: str) -> None:
         if path.endswith("/bad"):
             raise DeadlineError("GET: no answer in time")
 
-    world.before = fail
+    harness.before = fail
     bad = replace(WEB, name="bad")
-    found = world.lookups.look([bad, WEB])
+    found = harness.lookups.look([bad, WEB])
     assert found == {
         bad: Unknown("Deployment shop/bad: GET: no answer in time", is_awaited=True),
         WEB: Observed(WHOLE, 1000.0),
@@ -259,7 +259,7 @@ def test_a_failed_lookup_of_one_target_does_not_affect_others() -> None:
 
 
 def test_targets_that_hang_do_not_delay_others_and_are_requested_once_at_a_time() -> None:
-    world = World(seconds=1.0)
+    harness = Harness(seconds=1.0)
     released = threading.Event()
     hung = [replace(WEB, name=f"hang-{number}") for number in range(6)]
 
@@ -267,29 +267,29 @@ def test_targets_that_hang_do_not_delay_others_and_are_requested_once_at_a_time(
         if "hang" in path:
             released.wait(20.0)
 
-    world.before = hang
+    harness.before = hang
     try:
         for _ in range(3):
-            found = world.lookups.look([*hung, WEB])
+            found = harness.lookups.look([*hung, WEB])
             assert found[WEB] == Observed(WHOLE, 1000.0)
             late = Unknown("the API server did not answer within 1 s", is_awaited=True)
             assert all(found[one] == late for one in hung)
-        assert len([path for path in world.paths if "hang" in path]) == len(hung)
+        assert len([path for path in harness.paths if "hang" in path]) == len(hung)
     finally:
         released.set()
 
 
 def test_late_answers_do_not_disturb_the_next_lookup() -> None:
-    world = World(seconds=0.0)
+    harness = Harness(seconds=0.0)
     targets = [replace(WEB, name=f"web-{number}") for number in range(600)]
     for target in targets:
-        world.objects.put(DEPLOYMENTS, "shop", target.name, OBJECT)
+        harness.objects.put(DEPLOYMENTS, "shop", target.name, OBJECT)
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
         # Each look ends at once, and the answers to its new targets arrive during the following ones.
         for count in range(200, len(targets), 8):
-            assert len(world.lookups.look(targets[:count])) == count
+            assert len(harness.lookups.look(targets[:count])) == count
     finally:
         sys.setswitchinterval(before)
 
@@ -298,40 +298,40 @@ def test_late_answers_do_not_disturb_the_next_lookup() -> None:
     "error", [DeadlineError("no answer in time"), ServerError("503", 503), ThrottledError("429", 429)]
 )
 def test_the_last_answer_is_used_with_its_time_while_the_api_server_fails(error: KubernetesError) -> None:
-    world = World()
-    assert world.of() == Observed(WHOLE, 1000.0)
+    harness = Harness()
+    assert harness.of() == Observed(WHOLE, 1000.0)
 
     def fail(_path: str) -> None:
         raise error
 
-    world.before, world.now = fail, 20.0
-    assert world.of() == Observed(WHOLE, 1000.0)
-    world.lookups.look([])
-    assert world.of() == Observed(WHOLE, 1000.0)
-    world.before = lambda _path: None
-    assert world.of() == Observed(WHOLE, 1020.0)
+    harness.before, harness.now = fail, 20.0
+    assert harness.of() == Observed(WHOLE, 1000.0)
+    harness.lookups.look([])
+    assert harness.of() == Observed(WHOLE, 1000.0)
+    harness.before = lambda _path: None
+    assert harness.of() == Observed(WHOLE, 1020.0)
 
 
 def test_a_refusal_by_the_api_server_takes_effect_at_once() -> None:
-    world = World()
-    assert isinstance(world.of(), Observed)
-    world.objects.deny("get", "deployments")
-    world.objects.deny("get", "deployments/scale")
-    found = world.of()
+    harness = Harness()
+    assert isinstance(harness.of(), Observed)
+    harness.objects.deny("get", "deployments")
+    harness.objects.deny("get", "deployments/scale")
+    found = harness.of()
     assert isinstance(found, Unknown)
     assert not found.is_awaited
 
 
 def test_a_target_that_never_answered_is_awaited_for_a_limited_time() -> None:
-    world = World()
+    harness = Harness()
 
     def fail(_path: str) -> None:
         raise DeadlineError("no answer in time")
 
-    world.before = fail
+    harness.before = fail
     waited = []
-    for world.now in (0.0, 30.0, 61.0):
-        found = world.of()
+    for harness.now in (0.0, 30.0, 61.0):
+        found = harness.of()
         assert isinstance(found, Unknown)
         waited.append(found.is_awaited)
     assert waited == [True, True, False]

@@ -21,7 +21,7 @@ from recommender.decisions.record import TargetReference
 from recommender.kinds.predictive.predictive_settings import Connections
 from recommender.running.loads.single_decision_loads import load_inputs_once
 from recommender.running.queries.backend_queries import BackendQueries, connections_of
-from tests.recommender.running.loads.load_world import FOR_EACH, Clocks, LoadWorld, need
+from tests.recommender.running.loads.load_harness import FOR_EACH, Clocks, LoadHarness, need
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -61,17 +61,17 @@ def prometheus(start_prometheus: Callable[..., ScrapedPrometheus], now: float) -
 
 
 @pytest.fixture
-def made(tmp_path: Path) -> Iterator[Callable[..., LoadWorld]]:
-    """Yield a function that makes worlds, which share a state folder and end with the test."""
-    worlds: list[LoadWorld] = []
+def made(tmp_path: Path) -> Iterator[Callable[..., LoadHarness]]:
+    """Yield a function that makes harnesses, which share a state folder and end with the test."""
+    harnesses: list[LoadHarness] = []
 
-    def make(url: str, clocks: Clocks | None = None) -> LoadWorld:
-        worlds.append(LoadWorld(url, tmp_path, clocks))
-        return worlds[-1]
+    def make(url: str, clocks: Clocks | None = None) -> LoadHarness:
+        harnesses.append(LoadHarness(url, tmp_path, clocks))
+        return harnesses[-1]
 
     yield make
-    for world in worlds:
-        world.queries.close()
+    for harness in harnesses:
+        harness.queries.close()
 
 
 def backends_of(configuration: Configuration) -> BackendQueries:
@@ -80,37 +80,37 @@ def backends_of(configuration: Configuration) -> BackendQueries:
     return found
 
 
-def begun(world: LoadWorld, query: str = EACH, **settings: object) -> None:
-    """Let the world see the load for the first time, and download its history."""
+def begun(harness: LoadHarness, query: str = EACH, **settings: object) -> None:
+    """Let the harness see the load for the first time, and download its history."""
     wanted = need(query, **settings)
-    assert isinstance(world.source.load(wanted), Observed)
-    world.download()
+    assert isinstance(harness.source.load(wanted), Observed)
+    harness.download()
 
 
 def test_the_loads_of_another_cluster_are_neither_seen_nor_downloaded(
-    prometheus: ScrapedPrometheus, made: Callable[..., LoadWorld], now: float
+    prometheus: ScrapedPrometheus, made: Callable[..., LoadHarness], now: float
 ) -> None:
-    world = made(prometheus.url, Clocks(now))
+    harness = made(prometheus.url, Clocks(now))
     narrowed = PrometheusSettings(prometheus.url, matchers=Matchers.read('deployment="web"'))
-    world.ask(narrowed)
-    begun(world, for_each=FOR_EACH, history_seconds=SPAN_SECONDS)
+    harness.ask(narrowed)
+    begun(harness, for_each=FOR_EACH, history_seconds=SPAN_SECONDS)
 
-    (history,) = world.keeper.all()
+    (history,) = harness.keeper.all()
     assert set(history.targets()) == {WEB}
     assert source_of(narrowed) != source_of(PrometheusSettings(prometheus.url))
 
 
 def test_history_is_downloaded_once_and_matches_prometheus(
-    prometheus: ScrapedPrometheus, made: Callable[..., LoadWorld], now: float
+    prometheus: ScrapedPrometheus, made: Callable[..., LoadHarness], now: float
 ) -> None:
-    world = made(prometheus.url, Clocks(now))
-    begun(world, for_each=FOR_EACH, history_seconds=SPAN_SECONDS)
-    downloads = len(world.ranges)
-    world.clocks.monotonic += 3000.0
-    world.keeper.work()
+    harness = made(prometheus.url, Clocks(now))
+    begun(harness, for_each=FOR_EACH, history_seconds=SPAN_SECONDS)
+    downloads = len(harness.ranges)
+    harness.clocks.monotonic += 3000.0
+    harness.keeper.work()
 
-    (history,) = world.keeper.all()
-    assert len(world.ranges) == downloads == 1
+    (history,) = harness.keeper.all()
+    assert len(harness.ranges) == downloads == 1
     past = history.history([WEB, CHAT], now - 60)
     for ago in (120, 1800, 7200):
         at = (now - ago) // history.step_seconds * history.step_seconds
@@ -121,7 +121,7 @@ def test_history_is_downloaded_once_and_matches_prometheus(
 
 
 def test_a_restart_downloads_only_what_was_missed(
-    prometheus: ScrapedPrometheus, made: Callable[..., LoadWorld], now: float
+    prometheus: ScrapedPrometheus, made: Callable[..., LoadHarness], now: float
 ) -> None:
     begun(made(prometheus.url, Clocks(now - HOUR)), for_each=FOR_EACH, history_seconds=SPAN_SECONDS)
     restarted = made(prometheus.url, Clocks(now))
@@ -135,23 +135,23 @@ def test_a_restart_downloads_only_what_was_missed(
 
 
 def test_series_become_targets_and_those_without_a_name_are_left_out(
-    prometheus: ScrapedPrometheus, made: Callable[..., LoadWorld], now: float
+    prometheus: ScrapedPrometheus, made: Callable[..., LoadHarness], now: float
 ) -> None:
-    world = made(prometheus.url, Clocks(now))
-    found = world.source.load(need(EACH, for_each=FOR_EACH))
+    harness = made(prometheus.url, Clocks(now))
+    found = harness.source.load(need(EACH, for_each=FOR_EACH))
 
     assert isinstance(found, Observed)
     assert set(found.value) == {WEB, CHAT}
     web = found.value[WEB]
     assert isinstance(web, Observed)
     assert web.value.prediction.load.predicted == pytest.approx(1.1 * web.value.prediction.load.now)
-    assert world.metric("series_left_out") == 1
+    assert harness.metric("series_left_out") == 1
 
 
 @pytest.mark.parametrize(("metric", "is_known"), [("open", True), ("open_before", False)])
 def test_connections_of_pods_are_used_as_long_as_they_are_recent(
     prometheus: ScrapedPrometheus,
-    made: Callable[..., LoadWorld],
+    made: Callable[..., LoadHarness],
     caplog: pytest.LogCaptureFixture,
     metric: str,
     *,
@@ -170,7 +170,7 @@ def test_connections_of_pods_are_used_as_long_as_they_are_recent(
 
 
 def test_a_pod_with_a_recent_sample_does_not_hide_one_without(
-    prometheus: ScrapedPrometheus, made: Callable[..., LoadWorld]
+    prometheus: ScrapedPrometheus, made: Callable[..., LoadHarness]
 ) -> None:
     connections = Connections(limit=10, metric="last_over_time(open_of_some[1h])")
     found = made(prometheus.url).source.load(need(EACH, for_each=FOR_EACH, connections=connections))
@@ -180,20 +180,22 @@ def test_a_pod_with_a_recent_sample_does_not_hide_one_without(
     assert pods[WEB] == (PodConnections(None, is_ready=True, name="a"),), "it counts as full"
 
 
-def test_a_query_with_several_values_is_unknown(prometheus: ScrapedPrometheus, made: Callable[..., LoadWorld]) -> None:
+def test_a_query_with_several_values_is_unknown(
+    prometheus: ScrapedPrometheus, made: Callable[..., LoadHarness]
+) -> None:
     found = made(prometheus.url).source.load(need(EACH))
 
     assert isinstance(found, Unknown)
     assert "has 3 values: write an expression that has exactly one" in found.reason
 
 
-def test_the_load_is_unknown_without_prometheus(made: Callable[..., LoadWorld]) -> None:
-    world = made("http://127.0.0.1:9")
-    found = world.source.load(need("load"))
-    world.download()
+def test_the_load_is_unknown_without_prometheus(made: Callable[..., LoadHarness]) -> None:
+    harness = made("http://127.0.0.1:9")
+    found = harness.source.load(need("load"))
+    harness.download()
 
     assert isinstance(found, Unknown)
-    assert world.keeper.all() == ()
+    assert harness.keeper.all() == ()
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from adapter.foundation.sources.kubernetes.writing import Fence
 from adapter.foundation.time.clock import Clock
 from recommender.running.memory.config_map_store import ConfigMapMemoryStore
 from recommender.running.memory.store_protocol import MemoryUnavailableError, stored_name
-from tests.recommender.running.memory.config_map_world import FIRST, SECOND, THIRD, Losing, World
+from tests.recommender.running.memory.config_map_harness import FIRST, SECOND, THIRD, Harness, Losing
 from tests.support.apiserver_kinds import CONFIG_MAPS
 from tests.support.apiserver_objects import Direct
 
@@ -28,23 +28,23 @@ if TYPE_CHECKING:
 
 
 def test_a_write_with_unknown_outcome_is_followed_by_a_read() -> None:
-    world = World()
-    client = Losing(world.objects, world._before)
+    harness = Harness()
+    client = Losing(harness.objects, harness._before)
     store = ConfigMapMemoryStore(client, "monitoring", Fence(2.0, lambda _: True))
     store.load("web")
     store.save("web", FIRST, urgent=True)
     client.lose_next = True
     assert not store.save("web", SECOND, urgent=True)
-    world.calls.clear()
+    harness.calls.clear()
     assert store.save("web", THIRD, urgent=True)
-    assert world.calls == ["GET", "PUT"]
-    assert world.stored() == THIRD
+    assert harness.calls == ["GET", "PUT"]
+    assert harness.stored() == THIRD
 
 
 def test_an_unavailable_server_is_not_treated_as_an_empty_memory() -> None:
-    world = World()
-    store = world.process()
-    world.fail_before["GET"] = DeadlineError("no answer")
+    harness = Harness()
+    store = harness.process()
+    harness.fail_before["GET"] = DeadlineError("no answer")
     with pytest.raises(MemoryUnavailableError, match="no answer"):
         store.load("web")
     assert store.needs_load("web")
@@ -52,18 +52,18 @@ def test_an_unavailable_server_is_not_treated_as_an_empty_memory() -> None:
 
 def test_missing_rights_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    world = World()
-    store = world.process()
+    harness = Harness()
+    store = harness.process()
     for name in ("web", "dns"):
         store.load(name)
     for verb in ("create", "get"):
-        world.objects.deny(verb, "configmaps")
+        harness.objects.deny(verb, "configmaps")
         for name in ("web", "dns"):
             assert not store.save(name, FIRST, urgent=True)
     with pytest.raises(MemoryUnavailableError, match="allow get, create and update of ConfigMaps"):
         store.load("web")
     assert len([one for one in caplog.records if one.levelno == logging.ERROR]) == 1
-    world.objects.denied.clear()
+    harness.objects.denied.clear()
     assert store.save("web", FIRST, urgent=True)
     assert store.save("dns", FIRST, urgent=True)
     assert caplog.records[-1].getMessage() == "memories can be read and written again"
@@ -71,38 +71,38 @@ def test_missing_rights_are_logged_once(caplog: pytest.LogCaptureFixture) -> Non
 
 def test_one_failing_memory_among_others_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    world = World()
-    client = Direct(world.objects, lambda _method, path: world.refuse(path))
+    harness = Harness()
+    client = Direct(harness.objects, lambda _method, path: harness.refuse(path))
     store = ConfigMapMemoryStore(client, "monitoring", Fence(2.0, lambda _: True))
     for name in ("web", "dns"):
         store.load(name)
-    world.refused = stored_name("dns")
+    harness.refused = stored_name("dns")
     for number in range(5):
         memory = replace(FIRST, changes=(float(number),))
         with suppress(MemoryUnavailableError):
             store.load("dns")
         assert store.save("web", memory, urgent=True)
     assert len(caplog.records) == 1
-    world.refused = ""
+    harness.refused = ""
     store.load("dns")
     assert "again" in caplog.records[-1].getMessage()
     assert len(caplog.records) == 2
 
 
 def test_invalid_content_is_logged_and_replaced(caplog: pytest.LogCaptureFixture) -> None:
-    world = World()
-    first = world.process()
+    harness = Harness()
+    first = harness.process()
     first.load("web")
     first.save("web", FIRST, urgent=True)
-    world.objects.change(
+    harness.objects.change(
         CONFIG_MAPS, "monitoring", stored_name("web"), lambda one: one.update(data={"memory.json": "by hand"})
     )
-    store = world.process()
+    store = harness.process()
     assert store.load("web") is None
     (logged,) = [one for one in caplog.records if one.levelno == logging.ERROR]
     assert "by hand" in str(logged.__dict__["fields"])
     assert store.save("web", SECOND, urgent=True)
-    assert world.stored() == SECOND
+    assert harness.stored() == SECOND
 
 
 class Chaos:
@@ -111,24 +111,24 @@ class Chaos:
     def __init__(self, seed: int) -> None:
         self.chance = random.Random(seed)
         self.failing_ratio = 0.2
-        self.world = World()
+        self.harness = Harness()
         self.written: list[tuple[float, str]] = []
         """The time and the path of each write."""
         self.wanted: dict[str, Memory] = {}
-        objects = Direct(self.world.objects, self.before)
+        objects = Direct(self.harness.objects, self.before)
         self.store = ConfigMapMemoryStore(
-            objects, "monitoring", Fence(2.0, lambda _: True), clock=Clock(lambda: self.world.now)
+            objects, "monitoring", Fence(2.0, lambda _: True), clock=Clock(lambda: self.harness.now)
         )
         self.names = [f"web-{number}" for number in range(self.chance.randrange(1, 12))]
 
     def before(self, method: str, path: str) -> None:
         if method != "GET":
-            self.written.append((self.world.now, path))
+            self.written.append((self.harness.now, path))
         if self.chance.random() < self.failing_ratio:
             raise self.chance.choice([DeadlineError("not sent"), UnknownOutcomeError("no answer")])
 
     def step(self) -> None:
-        self.world.now += self.chance.choice([0.1, 0.5, 3.0])
+        self.harness.now += self.chance.choice([0.1, 0.5, 3.0])
         for name in self.names:
             if self.store.needs_load(name):
                 with suppress(MemoryUnavailableError):
@@ -147,9 +147,9 @@ def test_random_saves_and_failures_respect_the_limits_and_lose_nothing(seed: int
         chaos.step()
     chaos.failing_ratio = 0.0
     for _ in range(10):
-        chaos.world.now += 10.0
+        chaos.harness.now += 10.0
         chaos.store.flush()
-    assert {name: chaos.world.stored(name) for name in chaos.wanted} == chaos.wanted
+    assert {name: chaos.harness.stored(name) for name in chaos.wanted} == chaos.wanted
     for name in chaos.names:
         times = [time for time, path in chaos.written if path.endswith(f"/{stored_name(name)}")]
         assert all(later - earlier >= 10.0 - 1e-9 for earlier, later in itertools.pairwise(times))
@@ -158,7 +158,7 @@ def test_random_saves_and_failures_respect_the_limits_and_lose_nothing(seed: int
 
 
 def test_a_decision_does_not_wait_for_a_write_that_hangs() -> None:
-    world = World()
+    harness = Harness()
     accepted: list[bool] = []
 
     def decide_meanwhile(method: str, _path: str) -> None:
@@ -169,7 +169,7 @@ def test_a_decision_does_not_wait_for_a_write_that_hangs() -> None:
             deciding.start()
             deciding.join(5)
 
-    store = ConfigMapMemoryStore(Losing(world.objects, decide_meanwhile), "monitoring", Fence(2.0, lambda _: True))
+    store = ConfigMapMemoryStore(Losing(harness.objects, decide_meanwhile), "monitoring", Fence(2.0, lambda _: True))
     store.load("web")
     assert store.save("web", FIRST, urgent=True)
     assert accepted == [True], "while the write was under way"

@@ -41,7 +41,7 @@ def memories(count: int, replicas: int = 3, decided: float = 1000.0) -> Memory:
 
 
 @dataclass
-class World:
+class Harness:
     """An API server, and any number of processes that lead one after another."""
 
     now: float = 0.0
@@ -82,51 +82,51 @@ class World:
 
 
 def test_a_new_leader_continues_from_the_shards_of_the_last_one() -> None:
-    world = World()
-    first, store = world.process()
-    assert world.lead(first) == Memory()
+    harness = Harness()
+    first, store = harness.process()
+    assert harness.lead(first) == Memory()
     memory = memories(3)
-    world.poll(first, store, memory)
-    assert len(world.names()) <= 3, "a shard without targets is not stored"
-    second, _ = world.process()
-    assert world.lead(second) == memory
+    harness.poll(first, store, memory)
+    assert len(harness.names()) <= 3, "a shard without targets is not stored"
+    second, _ = harness.process()
+    assert harness.lead(second) == memory
 
 
 def test_the_number_of_shards_is_fixed_and_each_is_small() -> None:
-    world = World()
-    first, store = world.process()
+    harness = Harness()
+    first, store = harness.process()
     memory = memories(10_000)
     for _ in range(2 * SHARDS // SHARDS_A_POLL + 2):
-        world.poll(first, store, memory)
-    assert sorted(world.names()) == sorted(f"tidewatch-recommender-chat-{number}" for number in range(SHARDS))
-    assert max(map(len, world.contents())) < MOST_SHARD_BYTES
-    assert world.lead(world.process()[0]) == memory
-    written = len(world.results)
-    world.poll(first, store, memory)
-    assert len(world.results) == written, "what has not changed is not written again"
+        harness.poll(first, store, memory)
+    assert sorted(harness.names()) == sorted(f"tidewatch-recommender-chat-{number}" for number in range(SHARDS))
+    assert max(map(len, harness.contents())) < MOST_SHARD_BYTES
+    assert harness.lead(harness.process()[0]) == memory
+    written = len(harness.results)
+    harness.poll(first, store, memory)
+    assert len(harness.results) == written, "what has not changed is not written again"
 
 
 @pytest.mark.parametrize(("before", "after"), [(1, 32), (2, 32), (32, 64), (64, 32)])
 @pytest.mark.parametrize("writes", [0, 1, 2, 5, 31, 33])
 def test_a_crash_while_the_number_of_shards_changes_loses_nothing(before: int, after: int, writes: int) -> None:
-    world = World()
-    first, store = world.process()
+    harness = Harness()
+    first, store = harness.process()
     memory = memories(500)
     first.load("chat", before, math.inf)
     first.remember("chat", memory)
     for _ in range(2 * before // SHARDS_A_POLL + 2):
         first.remember("chat", memory)
         for _ in range(10):
-            world.now += 1.0
+            harness.now += 1.0
             store.flush()
-    world.results.clear()
-    world.most_writes = writes
-    second, _ = world.process()
+    harness.results.clear()
+    harness.most_writes = writes
+    second, _ = harness.process()
     with suppress(MemoryUnavailableError):
         assert second.load("chat", after, math.inf) == memory
-    world.most_writes = math.inf
-    assert world.process()[0].load("chat", after, math.inf) == memory
-    documents = [gzip.decompress(base64.b64decode(each)) for each in world.contents()]
+    harness.most_writes = math.inf
+    assert harness.process()[0].load("chat", after, math.inf) == memory
+    documents = [gzip.decompress(base64.b64decode(each)) for each in harness.contents()]
     current = [document for document in documents if f'"shards":{after}}}'.encode() in document]
     assert sum(document.count(b'"namespace"') for document in current) == len(memory.by_target)
 
@@ -137,15 +137,15 @@ OF_MANY = base64.b64encode(encode_shard("chat", Memory(), 10**9)).decode()
 
 @pytest.mark.parametrize("content", ["AAAA", OF_MANY], ids=["damaged", "of-too-many"])
 def test_a_broken_shard_loses_only_its_own_targets(content: str, caplog: pytest.LogCaptureFixture) -> None:
-    world = World()
-    first, store = world.process()
+    harness = Harness()
+    first, store = harness.process()
     memory = memories(1000)
     for _ in range(5):
-        world.poll(first, store, memory)
-    assert len(world.names()) == SHARDS
+        harness.poll(first, store, memory)
+    assert len(harness.names()) == SHARDS
     broken = {"binaryData": {"memory.json.gz": content}}
-    world.objects.change(CONFIG_MAPS, "monitoring", "tidewatch-recommender-chat-0", lambda one: one.update(broken))
-    found = world.lead(world.process()[0]).by_target
+    harness.objects.change(CONFIG_MAPS, "monitoring", "tidewatch-recommender-chat-0", lambda one: one.update(broken))
+    found = harness.lead(harness.process()[0]).by_target
     assert 900 < len(found) < 1000
     assert found.items() <= memory.by_target.items()
     (line,) = [record for record in caplog.records if "cannot be used" in record.getMessage()]
@@ -153,54 +153,54 @@ def test_a_broken_shard_loses_only_its_own_targets(content: str, caplog: pytest.
 
 
 def test_a_scale_call_waits_for_the_shard_of_its_target() -> None:
-    world = World()
-    first, _ = world.process()
-    world.lead(first)
+    harness = Harness()
+    first, _ = harness.process()
+    harness.lead(first)
     first.remember("chat", memories(3))
     assert first.store_now("chat", target(1))
-    assert target(1) in world.lead(world.process()[0]).by_target
+    assert target(1) in harness.lead(harness.process()[0]).by_target
     assert not first.store_now("another", target(1))
 
 
 def test_a_hold_is_stored_with_the_next_poll_and_a_size_within_half_a_minute() -> None:
-    world = World()
-    first, store = world.process()
+    harness = Harness()
+    first, store = harness.process()
     memory = memories(3)
-    world.poll(first, store, memory)
+    harness.poll(first, store, memory)
     resized = memories(3, replicas=9)
-    world.poll(first, store, resized)
-    assert world.lead(world.process()[0]) == memory
+    harness.poll(first, store, resized)
+    assert harness.lead(harness.process()[0]) == memory
     held = PolicyMemory(time=1.7e9, capacity=3.25, reconnect=ReconnectMemory(held_until=1.7e9 + 500))
     on_hold = Memory(by_target={each: replace(one, own=held) for each, one in resized.by_target.items()})
-    world.poll(first, store, on_hold)
-    assert world.lead(world.process()[0]) == on_hold
+    harness.poll(first, store, on_hold)
+    assert harness.lead(harness.process()[0]) == on_hold
 
 
 def test_a_forgotten_target_is_removed_from_its_shard() -> None:
-    world = World()
-    first, store = world.process()
-    world.poll(first, store, memories(3))
+    harness = Harness()
+    first, store = harness.process()
+    harness.poll(first, store, memories(3))
     for _ in range(4):
-        world.poll(first, store, memories(2))
-    assert world.lead(world.process()[0]) == memories(2)
+        harness.poll(first, store, memories(2))
+    assert harness.lead(harness.process()[0]) == memories(2)
 
 
 def test_shards_that_take_too_long_to_read_are_read_with_the_next_polls() -> None:
-    world = World()
-    first, store = world.process()
+    harness = Harness()
+    first, store = harness.process()
     for _ in range(5):
-        world.poll(first, store, memories(1000))
-    second = TargetMemories(store, lambda: world.now)
+        harness.poll(first, store, memories(1000))
+    second = TargetMemories(store, lambda: harness.now)
     store_load = store.load
 
     def slow(name: str, shard: int) -> object:
-        world.now += 0.1
+        harness.now += 0.1
         return store_load(name, shard)
 
     store.load = slow  # type: ignore[method-assign, assignment]
     with pytest.raises(MemoryUnavailableError):
-        second.load("chat", SHARDS, world.now + 2.0)
-    assert second.load("chat", SHARDS, world.now + 5.0) == memories(1000)
+        second.load("chat", SHARDS, harness.now + 2.0)
+    assert second.load("chat", SHARDS, harness.now + 5.0) == memories(1000)
 
 
 def test_shards_are_stored_in_a_folder_too(tmp_path: Path) -> None:

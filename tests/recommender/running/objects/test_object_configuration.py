@@ -22,7 +22,7 @@ ENTRY = entry("web", "targets: [{apiVersion: apps/v1, kind: Deployment, namespac
 
 
 @dataclass
-class World:
+class Harness:
     """A file, objects and a clock."""
 
     seconds: float = 0.0
@@ -55,97 +55,97 @@ class World:
 
 
 def test_only_the_file_counts_while_the_objects_are_unknown() -> None:
-    world = World(text=whole(ENTRY, top=TOP))
-    world.source.follow()
-    assert (world.names(), world.changes, world.source.current.object_names) == (["web"], [], None)
-    world.objects = {}
-    world.source.follow()
-    assert world.source.current.object_names == frozenset()
+    harness = Harness(text=whole(ENTRY, top=TOP))
+    harness.source.follow()
+    assert (harness.names(), harness.changes, harness.source.current.object_names) == (["web"], [], None)
+    harness.objects = {}
+    harness.source.follow()
+    assert harness.source.current.object_names == frozenset()
 
 
 def test_objects_are_added_changed_and_removed_and_a_status_update_is_not_a_change() -> None:
-    world = World()
-    world.put(made())
-    assert world.names() == ["shop/web"]
-    world.put(replace(made(), status={"value": 3}))
-    assert len(world.changes) == 1
-    world.put(replace(made(spec=linear(target("api"))), generation=2))
-    assert [str(each) for each in world.source.current.recommendations[0].policy.targets] == ["Deployment shop/api"]
-    world.put(replace(made(), uid="another"))
-    assert len(world.changes) == 3
-    world.objects = {}
-    world.source.follow()
-    assert world.names() == []
+    harness = Harness()
+    harness.put(made())
+    assert harness.names() == ["shop/web"]
+    harness.put(replace(made(), status={"value": 3}))
+    assert len(harness.changes) == 1
+    harness.put(replace(made(spec=linear(target("api"))), generation=2))
+    assert [str(each) for each in harness.source.current.recommendations[0].policy.targets] == ["Deployment shop/api"]
+    harness.put(replace(made(), uid="another"))
+    assert len(harness.changes) == 3
+    harness.objects = {}
+    harness.source.follow()
+    assert harness.names() == []
 
 
 def test_an_invalid_object_is_refused_and_others_are_not_affected() -> None:
-    world = World()
-    world.put(made("team/a"))
-    world.put(made(spec={"predictive": 7}))
-    assert world.names() == ["team/a"]
-    assert world.source.admission.refusals["shop/web"].reason == "InvalidSpec"
+    harness = Harness()
+    harness.put(made("team/a"))
+    harness.put(made(spec={"predictive": 7}))
+    assert harness.names() == ["team/a"]
+    assert harness.source.admission.refusals["shop/web"].reason == "InvalidSpec"
 
 
 def test_a_changed_file_revalidates_all_objects_at_once() -> None:
-    world = World()
-    world.put(made())
-    world.put(made("team/a"))
-    world.text = whole(ENTRY, top=TOP)
-    world.source.check()
-    assert world.names() == ["web", "team/a"]
-    world.text = whole(top="recommendationObjects: {enabled: true, targetKinds: []}\n")
-    world.source.check()
-    assert world.names() == []
+    harness = Harness()
+    harness.put(made())
+    harness.put(made("team/a"))
+    harness.text = whole(ENTRY, top=TOP)
+    harness.source.check()
+    assert harness.names() == ["web", "team/a"]
+    harness.text = whole(top="recommendationObjects: {enabled: true, targetKinds: []}\n")
+    harness.source.check()
+    assert harness.names() == []
 
 
 def test_disabling_objects_stops_them_at_once_and_enabling_them_brings_them_back() -> None:
-    world = World()
-    world.put(made())
-    world.text = whole()
-    world.source.check()
-    assert (world.names(), world.source.current.object_names) == ([], None)
-    changes = len(world.changes)
-    world.source.follow()
-    assert (world.names(), len(world.changes)) == ([], changes)
-    world.text = whole(top=TOP)
-    world.source.check()
-    world.source.follow()
-    assert world.names() == ["shop/web"]
+    harness = Harness()
+    harness.put(made())
+    harness.text = whole()
+    harness.source.check()
+    assert (harness.names(), harness.source.current.object_names) == ([], None)
+    changes = len(harness.changes)
+    harness.source.follow()
+    assert (harness.names(), len(harness.changes)) == ([], changes)
+    harness.text = whole(top=TOP)
+    harness.source.check()
+    harness.source.follow()
+    assert harness.names() == ["shop/web"]
 
 
 def test_changes_of_a_busy_namespace_are_applied_at_a_limited_rate_and_do_not_delay_others() -> None:
-    world = World()
+    harness = Harness()
     for generation in range(100):
-        world.put(replace(made(), generation=generation))
-    assert len(world.changes) == BURST
-    world.put(made("team/a"))
-    assert world.names() == ["shop/web", "team/a"]
-    world.seconds += 10.0
-    world.source.follow()
-    assert world.source.admission.objects["shop/web"].generation == 99
+        harness.put(replace(made(), generation=generation))
+    assert len(harness.changes) == BURST
+    harness.put(made("team/a"))
+    assert harness.names() == ["shop/web", "team/a"]
+    harness.seconds += 10.0
+    harness.source.follow()
+    assert harness.source.admission.objects["shop/web"].generation == 99
 
 
 def test_a_deletion_in_a_rate_limited_namespace_is_applied_at_once() -> None:
-    world = World()
+    harness = Harness()
     for generation in range(BURST + 5):
-        world.put(replace(made(), generation=generation))
-    world.objects = {}
-    world.source.follow()
-    assert world.names() == []
+        harness.put(replace(made(), generation=generation))
+    harness.objects = {}
+    harness.source.follow()
+    assert harness.names() == []
 
 
 def test_deleting_all_objects_of_a_namespace_does_not_refill_its_burst() -> None:
-    world = World()
+    harness = Harness()
     for _ in range(100):
-        world.objects = {}
-        world.source.follow()
-        world.put(made())
-    assert len(world.changes) == 2 * BURST + 1
-    world.objects = {}
-    world.source.follow()
-    world.seconds += 100.0
+        harness.objects = {}
+        harness.source.follow()
+        harness.put(made())
+    assert len(harness.changes) == 2 * BURST + 1
+    harness.objects = {}
+    harness.source.follow()
+    harness.seconds += 100.0
     for _ in range(2):
-        world.put(made())
-        world.objects = {}
-        world.source.follow()
-    assert len(world.changes) == 2 * BURST + 5
+        harness.put(made())
+        harness.objects = {}
+        harness.source.follow()
+    assert len(harness.changes) == 2 * BURST + 5

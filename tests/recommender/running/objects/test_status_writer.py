@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class World:
+class Harness:
     """An API server, a clock, and the objects of a leader."""
 
     seconds: float = 1000.0
@@ -69,39 +69,39 @@ def error(kind: type[Exception], code: int) -> Exception:
 
 
 def test_a_status_is_applied_once_and_only_to_the_object_with_the_same_uid() -> None:
-    world = World()
-    assert [world.poll(RECORD), world.poll(RECORD), world.poll(RECORD)] == [1, 0, 0]
-    path, document = world.calls[0]
+    harness = Harness()
+    assert [harness.poll(RECORD), harness.poll(RECORD), harness.poll(RECORD)] == [1, 0, 0]
+    path, document = harness.calls[0]
     assert path == "/apis/tidewatch.io/v1alpha1/namespaces/shop/recommendations/web/status"
     assert document["metadata"] == {"name": "web", "namespace": "shop", "uid": "uid-shop/web"}
     assert document["status"]["value"] == 3
 
 
 def test_a_changed_value_is_written_at_once_and_a_changed_message_later() -> None:
-    world = World()
-    world.poll(RECORD)
-    assert world.poll(replace(RECORD, replicas=4), after=1.0) == 1
+    harness = Harness()
+    harness.poll(RECORD)
+    assert harness.poll(replace(RECORD, replicas=4), after=1.0) == 1
     text = replace(RECORD, replicas=4, message="more")
-    assert world.poll(text, after=1.0) == 0
-    assert world.poll(text, after=CALM_SECONDS) == 1
+    assert harness.poll(text, after=1.0) == 0
+    assert harness.poll(text, after=CALM_SECONDS) == 1
 
 
 def test_a_follower_writes_no_status_and_a_new_leader_writes_only_what_differs() -> None:
-    world = World()
-    assert world.poll(RECORD, leads=False) == 0
-    world.poll(RECORD)
-    status = world.calls[0][1]["status"]
-    world.known = {"shop/web": replace(made(), status=status)}
-    assert world.poll(leads=False) == 0
-    assert world.poll(RECORD) == 0
+    harness = Harness()
+    assert harness.poll(RECORD, leads=False) == 0
+    harness.poll(RECORD)
+    status = harness.calls[0][1]["status"]
+    harness.known = {"shop/web": replace(made(), status=status)}
+    assert harness.poll(leads=False) == 0
+    assert harness.poll(RECORD) == 0
 
 
 def test_what_others_write_into_a_status_stays_until_the_record_changes() -> None:
-    world = World()
-    world.poll(RECORD)
-    world.known = {"shop/web": replace(made(), status={"value": 99})}
-    assert world.poll(RECORD) == 0
-    assert world.poll(replace(RECORD, replicas=4)) == 1
+    harness = Harness()
+    harness.poll(RECORD)
+    harness.known = {"shop/web": replace(made(), status={"value": 99})}
+    assert harness.poll(RECORD) == 0
+    assert harness.poll(replace(RECORD, replicas=4)) == 1
 
 
 @pytest.mark.parametrize(
@@ -109,78 +109,78 @@ def test_what_others_write_into_a_status_stays_until_the_record_changes() -> Non
     [error(NotFoundError, 404), error(ConflictError, 409), error(ForbiddenError, 403), error(ServerError, 500)],
 )
 def test_a_failed_write_is_retried_later_and_does_not_block_others(failure: Exception) -> None:
-    world = World(objects={"shop/web": made(), "team/a": made("team/a")})
-    world.fails = failure
+    harness = Harness(objects={"shop/web": made(), "team/a": made("team/a")})
+    harness.fails = failure
     records = (RECORD, replace(RECORD, name="team/a"))
-    assert world.poll(*records) == 2
-    assert world.poll(*records, after=5.0) == 0
-    world.fails = None
-    assert world.poll(*records, after=60.0) == 2
-    assert world.poll(*records) == 0
+    assert harness.poll(*records) == 2
+    assert harness.poll(*records, after=5.0) == 0
+    harness.fails = None
+    assert harness.poll(*records, after=60.0) == 2
+    assert harness.poll(*records) == 0
 
 
 def test_many_statuses_are_written_at_a_limited_rate_until_all_are_written() -> None:
     objects = {f"n{place}/web": made(f"n{place}/web") for place in range(100)}
-    world = World(objects=objects)
+    harness = Harness(objects=objects)
     records = [replace(RECORD, name=key) for key in objects]
-    written = [world.poll(*records, after=1.0) for _ in range(5)]
+    written = [harness.poll(*records, after=1.0) for _ in range(5)]
     assert written == [40, 20, 20, 20, 0]
 
 
 def test_a_namespace_with_many_objects_does_not_delay_statuses_of_another() -> None:
     objects = {f"many/web-{place}": made(f"many/web-{place}") for place in range(200)} | {"shop/web": made()}
-    world = World(objects=objects)
-    world.poll(*(replace(RECORD, name=key) for key in objects))
-    assert "shop" in {document["metadata"]["namespace"] for _, document in world.calls}
+    harness = Harness(objects=objects)
+    harness.poll(*(replace(RECORD, name=key) for key in objects))
+    assert "shop" in {document["metadata"]["namespace"] for _, document in harness.calls}
 
 
 def test_a_deleted_or_recreated_object_gets_no_status() -> None:
-    world = World()
-    world.known = {}
-    assert world.poll(RECORD) == 0
-    world.known = {"shop/web": replace(made(), uid="other")}
-    assert world.poll(RECORD) == 0
-    world.known = None
-    assert world.poll(RECORD) == 0
+    harness = Harness()
+    harness.known = {}
+    assert harness.poll(RECORD) == 0
+    harness.known = {"shop/web": replace(made(), uid="other")}
+    assert harness.poll(RECORD) == 0
+    harness.known = None
+    assert harness.poll(RECORD) == 0
 
 
 @pytest.mark.parametrize("failure", [None, error(ConflictError, 409)], ids=["written", "lost"])
 def test_a_recreated_object_does_not_wait_for_the_failed_write_of_its_predecessor(
     failure: Exception | None,
 ) -> None:
-    world = World()
-    world.fails = failure
-    world.poll(RECORD)
-    world.fails = None
+    harness = Harness()
+    harness.fails = failure
+    harness.poll(RECORD)
+    harness.fails = None
     anew = replace(made(), uid="another")
-    world.known = world.objects = {"shop/web": anew}
-    assert world.poll(RECORD, after=1.0) == 1
-    assert world.calls[-1][1]["metadata"]["uid"] == "another"
+    harness.known = harness.objects = {"shop/web": anew}
+    assert harness.poll(RECORD, after=1.0) == 1
+    assert harness.calls[-1][1]["metadata"]["uid"] == "another"
 
 
 def test_after_a_configuration_change_refusals_are_written_but_old_records_are_not() -> None:
-    world = World(objects={"shop/web": made(), "team/a": made("team/a")})
-    world.writer.publish(Publication(leads=True, records=(RECORD,)))
-    world.refusals["team/a"] = ObjectRefusal("TargetTaken", "it is taken")
-    world.writer.reconfigured()
-    world.writer.write_due()
-    assert [document["metadata"]["name"] for _, document in world.calls] == ["a"]
+    harness = Harness(objects={"shop/web": made(), "team/a": made("team/a")})
+    harness.writer.publish(Publication(leads=True, records=(RECORD,)))
+    harness.refusals["team/a"] = ObjectRefusal("TargetTaken", "it is taken")
+    harness.writer.reconfigured()
+    harness.writer.write_due()
+    assert [document["metadata"]["name"] for _, document in harness.calls] == ["a"]
 
 
 def test_objects_beyond_the_quota_get_their_status_once_in_turns_and_after_all_others() -> None:
-    world = World()
+    harness = Harness()
     for place in range(50):
-        world.store.put(form(f"flood/{place:02}"))
-        world.store.put(form(f"team/{place:02}" if place < 2 else "team/00"))
-    world.poll(RECORD)
-    paths = [path.split("/namespaces/")[1] for path, _ in world.calls]
+        harness.store.put(form(f"flood/{place:02}"))
+        harness.store.put(form(f"team/{place:02}" if place < 2 else "team/00"))
+    harness.poll(RECORD)
+    paths = [path.split("/namespaces/")[1] for path, _ in harness.calls]
     assert paths[:3] == [f"{each}/status" for each in _PATHS]
     assert len(paths) == 40
     for _ in range(5):
-        world.seconds += 1.0
-        world.writer.write_due()
-    statuses = {document["metadata"]["name"]: document["status"] for _, document in world.calls[3:]}
-    assert len(world.calls) == 1 + 49 + 1
+        harness.seconds += 1.0
+        harness.writer.write_due()
+    statuses = {document["metadata"]["name"]: document["status"] for _, document in harness.calls[3:]}
+    assert len(harness.calls) == 1 + 49 + 1
     refused = statuses["49"]["conditions"][-1]
     assert (refused["type"], refused["status"], refused["reason"]) == ("Refused", "True", "QuotaExceeded")
     assert "recommendationObjects.maxPerNamespace" in refused["message"]
@@ -190,16 +190,16 @@ _PATHS = ("shop/recommendations/web", "flood/recommendations/01", "team/recommen
 
 
 def test_an_object_beyond_the_quota_whose_status_cannot_be_written_is_tried_again_later() -> None:
-    world = World(objects={}, fails=error(ServerError, 500))
-    world.store.put(form("flood/a"))
-    world.store.put(form("flood/b"))
-    assert [world.poll(), world.poll(after=1.0)] == [1, 0]
-    world.fails = None
-    assert [world.poll(after=30.0), world.poll(after=30.0)] == [1, 0]
+    harness = Harness(objects={}, fails=error(ServerError, 500))
+    harness.store.put(form("flood/a"))
+    harness.store.put(form("flood/b"))
+    assert [harness.poll(), harness.poll(after=1.0)] == [1, 0]
+    harness.fails = None
+    assert [harness.poll(after=30.0), harness.poll(after=30.0)] == [1, 0]
 
 
 def test_a_follower_writes_no_status_to_objects_beyond_the_quota() -> None:
-    world = World(objects={})
-    world.store.put(form("flood/a"))
-    world.store.put(form("flood/b"))
-    assert world.poll(leads=False) == 0
+    harness = Harness(objects={})
+    harness.store.put(form("flood/a"))
+    harness.store.put(form("flood/b"))
+    assert harness.poll(leads=False) == 0

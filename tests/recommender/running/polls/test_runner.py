@@ -85,7 +85,7 @@ def _always(calculate: Calculate, _target: TargetReference | None) -> Calculate:
 
 
 @dataclass
-class World:
+class Harness:
     """Everything that the loop interacts with."""
 
     calculate: dict[str, Calculate]
@@ -216,88 +216,88 @@ def statuses(latest: Latest) -> dict[str, Status]:
 
 
 def test_a_recommendation_that_fails_does_not_affect_others() -> None:
-    world = World({"bad": unforeseen, "good": always(3)})
-    runner, latest = world.runner()
+    harness = Harness({"bad": unforeseen, "good": always(3)})
+    runner, latest = harness.runner()
     runner.poll()
 
     assert statuses(latest) == {"bad": Status.ERROR, "good": Status.OK, "refused": Status.ERROR}
-    assert world.acted == [{"bad": None, "good": 3}]
+    assert harness.acted == [{"bad": None, "good": 3}]
 
 
 def test_a_follower_decides_nothing_and_names_the_leader() -> None:
-    world = World({"good": always(3)}, leads=False)
-    runner, latest = world.runner()
+    harness = Harness({"good": always(3)}, leads=False)
+    runner, latest = harness.runner()
     runner.poll()
 
     assert latest.get().records == ()
     assert latest.get().leader == "theirs"
-    assert world.reported == [0], "what failed while it led must not count for ever"
-    assert world.acted == []
-    assert world.stood_down == 1
+    assert harness.reported == [0], "what failed while it led must not count for ever"
+    assert harness.acted == []
+    assert harness.stood_down == 1
 
 
 def test_a_poll_has_no_effects_if_leadership_ends_during_it() -> None:
-    world = World({"good": always(3)})
-    world.on_gather = lambda: setattr(world, "leads", False)
-    runner, latest = world.runner()
+    harness = Harness({"good": always(3)})
+    harness.on_gather = lambda: setattr(harness, "leads", False)
+    runner, latest = harness.runner()
     runner.poll()
 
     assert latest.get().records == ()
-    assert world.acted == []
+    assert harness.acted == []
 
 
 def test_an_unreadable_memory_is_not_treated_as_empty() -> None:
-    world = World({"forgetful": always(3), "good": always(3)}, unavailable={"forgetful"})
-    runner, latest = world.runner()
+    harness = Harness({"forgetful": always(3), "good": always(3)}, unavailable={"forgetful"})
+    runner, latest = harness.runner()
     runner.poll()
 
     assert statuses(latest)["forgetful"] is Status.ERROR
     assert statuses(latest)["good"] is Status.OK
-    assert [name for name, _ in world.saved] == ["good"]
+    assert [name for name, _ in harness.saved] == ["good"]
 
 
 def test_a_new_leader_continues_from_the_stored_memory() -> None:
     stored = Memory(last=LastValue(3, NOW - 100, NOW - 50), changes=(NOW - 100,))
-    world = World({"good": always(4)}, memories={"good": stored})
-    runner, _ = world.runner()
+    harness = Harness({"good": always(4)}, memories={"good": stored})
+    runner, _ = harness.runner()
     runner.poll()
 
-    (name, memory) = world.saved[-1]
+    (name, memory) = harness.saved[-1]
     assert name == "good"
     assert memory.changes == (NOW - 100, NOW)
 
 
 def test_a_poll_that_only_confirms_the_value_saves_no_memory() -> None:
-    world = World({"good": always(3)})
-    runner, _ = world.runner()
+    harness = Harness({"good": always(3)})
+    runner, _ = harness.runner()
     runner.poll()
-    writes = len(world.saved)
+    writes = len(harness.saved)
     for _ in range(5):
-        world.now += 10
+        harness.now += 10
         runner.poll()
 
-    assert len(world.saved) == writes
+    assert len(harness.saved) == writes
 
 
 def test_memories_are_read_again_after_leadership_was_lost() -> None:
-    world = World({"good": always(3)})
-    runner, _ = world.runner()
+    harness = Harness({"good": always(3)})
+    runner, _ = harness.runner()
     runner.poll()
-    world.leads = False
+    harness.leads = False
     runner.poll()
-    world.leads, world.memories = True, {"good": Memory(last=LastValue(9, NOW, NOW), changes=(NOW,))}
+    harness.leads, harness.memories = True, {"good": Memory(last=LastValue(9, NOW, NOW), changes=(NOW,))}
     runner.poll()
 
-    assert world.saved[-1][1].changes == (NOW, NOW), "9 to 3 is a change"
+    assert harness.saved[-1][1].changes == (NOW, NOW), "9 to 3 is a change"
 
 
 def test_a_note_is_logged_when_it_appears_and_when_it_disappears(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "recommender.running.polls.recommendation_log")
-    world = World({"good": always(3)})
-    runner, _ = world.runner()
+    harness = Harness({"good": always(3)})
+    runner, _ = harness.runner()
     lines: list[int] = []
     for note in ("", "", "in 2 s: the ConfigMap is broken", "in 3 s: the ConfigMap is broken", ""):
-        world.calculate = {"good": noted(note, nodes=len(lines))}
+        harness.calculate = {"good": noted(note, nodes=len(lines))}
         caplog.clear()
         runner.poll()
         lines.append(len(caplog.messages))
@@ -307,12 +307,12 @@ def test_a_note_is_logged_when_it_appears_and_when_it_disappears(caplog: pytest.
 
 def test_each_reason_for_having_no_value_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "recommender.running.polls.recommendation_log")
-    world = World({"good": always(3)})
-    runner, _ = world.runner()
+    harness = Harness({"good": always(3)})
+    runner, _ = harness.runner()
     runner.poll()
     lines: list[int] = []
     for reason in ("no series", "no TLS for 3 s", "no series", "no TLS for 5 s", "", "no TLS for 8 s"):
-        world.calculate = {"good": lacking(reason) if reason else always(3)}
+        harness.calculate = {"good": lacking(reason) if reason else always(3)}
         caplog.clear()
         runner.poll()
         lines.append(len(caplog.messages))
@@ -321,9 +321,9 @@ def test_each_reason_for_having_no_value_is_logged_once(caplog: pytest.LogCaptur
 
 def test_a_change_of_the_cluster_triggers_a_poll_before_the_interval_is_over() -> None:
     polls = threading.Semaphore(0)
-    world = World({"good": always(3)})
-    world.on_gather = polls.release
-    runner, _ = world.runner()
+    harness = Harness({"good": always(3)})
+    harness.on_gather = polls.release
+    runner, _ = harness.runner()
     wake, stop = runner.wake, threading.Event()
     thread = threading.Thread(target=runner.run, args=(stop,), daemon=True)
     thread.start()
@@ -336,22 +336,22 @@ def test_a_change_of_the_cluster_triggers_a_poll_before_the_interval_is_over() -
 
 
 def test_a_poll_has_no_effects_if_the_configuration_changes_during_it() -> None:
-    world = World({"removed": always(3)})
-    world.on_gather = lambda: setattr(world, "calculate", {"new": always(4)})
-    runner, latest = world.runner()
+    harness = Harness({"removed": always(3)})
+    harness.on_gather = lambda: setattr(harness, "calculate", {"new": always(4)})
+    runner, latest = harness.runner()
     runner.poll()
-    assert (world.acted, latest.get().records) == ([], ())
+    assert (harness.acted, latest.get().records) == ([], ())
     runner.poll()
-    assert world.acted == [{"new": 4}]
+    assert harness.acted == [{"new": 4}]
 
 
 def test_with_for_each_every_target_is_decided_and_remembered(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
     targets = [TargetReference("apps/v1", "Deployment", "shop", name) for name in ("a", "b")]
-    world = World({"chat": always(3), "one": always(4)})
-    world.for_each = {"chat": EachTarget(while_known)}
-    world.loads = {"chat": {targets[0]: Unknown("no forecast yet"), targets[1]: known_load()}}
-    runner, latest = world.runner()
+    harness = Harness({"chat": always(3), "one": always(4)})
+    harness.for_each = {"chat": EachTarget(while_known)}
+    harness.loads = {"chat": {targets[0]: Unknown("no forecast yet"), targets[1]: known_load()}}
+    runner, latest = harness.runner()
     runner.poll()
 
     found = [(record.name, record.each, record.status) for record in latest.get().records]
@@ -361,7 +361,7 @@ def test_with_for_each_every_target_is_decided_and_remembered(caplog: pytest.Log
         ("one", None, Status.OK),
         ("refused", None, Status.ERROR),
     ]
-    stored = dict(world.saved)
+    stored = dict(harness.saved)
     assert list(stored["chat"].by_target) == [targets[1]]
     lines = [record for record in caplog.records if record.getMessage() == "recommendation"]
     assert len(lines) == 3
@@ -369,10 +369,10 @@ def test_with_for_each_every_target_is_decided_and_remembered(caplog: pytest.Log
 
 def test_two_recommendations_that_scale_one_target_are_both_refused() -> None:
     target = TargetReference("apps/v1", "Deployment", "shop", "a")
-    world = World({"chat": always(3), "static": always(4)}, outputs=frozenset({Output.SCALE}), targets=(target,))
-    world.for_each = {"chat": EachTarget(lambda _: always(3))}
-    world.loads = {"chat": {target: known_load()}}
-    runner, latest = world.runner()
+    harness = Harness({"chat": always(3), "static": always(4)}, outputs=frozenset({Output.SCALE}), targets=(target,))
+    harness.for_each = {"chat": EachTarget(lambda _: always(3))}
+    harness.loads = {"chat": {target: known_load()}}
+    runner, latest = harness.runner()
     runner.poll()
 
     owners = {record.name: [each.owner for each in record.targets] for record in latest.get().records}
@@ -381,11 +381,11 @@ def test_two_recommendations_that_scale_one_target_are_both_refused() -> None:
 
 def test_a_target_of_for_each_is_looked_up_before_it_is_scaled() -> None:
     target = TargetReference("apps/v1", "Deployment", "shop", "a")
-    world = World({"chat": always(3)}, outputs=frozenset({Output.SCALE}))
-    world.for_each = {"chat": EachTarget(lambda _: always(3))}
-    world.loads = {"chat": {target: known_load()}}
-    world.sizes = {target: 5}
-    runner, latest = world.runner()
+    harness = Harness({"chat": always(3)}, outputs=frozenset({Output.SCALE}))
+    harness.for_each = {"chat": EachTarget(lambda _: always(3))}
+    harness.loads = {"chat": {target: known_load()}}
+    harness.sizes = {target: 5}
+    runner, latest = harness.runner()
     actions = []
     for _ in range(2):
         runner.poll()

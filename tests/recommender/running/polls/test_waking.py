@@ -27,7 +27,7 @@ from recommender.running.sizes.reported_writes import WriteResults
 from tests.recommender.configuration.files import entry, whole
 from tests.recommender.kinds.cluster_size.builders import pod
 from tests.recommender.kinds.cluster_size.test_decide import cluster
-from tests.recommender.running.polls.test_runner import World
+from tests.recommender.running.polls.test_runner import Harness
 from tests.recommender.running.sizes.test_background_decisions import NoPlugins
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class _Stop(threading.Event):
 
 
 @dataclass
-class Cluster(World):
+class Cluster(Harness):
     """A recommender's loop with a cluster in which nothing else happens."""
 
     decisions: list[tuple[float, frozenset[str]]] = field(default_factory=list)
@@ -123,7 +123,7 @@ def decisions_during(arrivals: Sequence[float], delay: float, poll_seconds: floa
         pod(f"p{number}", "3", "1Gi", namespace="shop", controller="web", created=START + after)
         for number, after in enumerate(arrivals)
     ]
-    time, world = Simulated(pods, seconds), Cluster({})
+    time, harness = Simulated(pods, seconds), Cluster({})
     sized = {"nodeGroups": [GROUP], "newPodScaleUpDelay": f"{delay}s", "scaleDown": {"enabled": False}}
     text = whole(entry("workers", kind=f"clusterSize: {json.dumps(sized)}"), top=f"pollInterval: {poll_seconds}s\n")
     configuration = read_configuration(text, "r.yaml")
@@ -136,7 +136,7 @@ def decisions_during(arrivals: Sequence[float], delay: float, poll_seconds: floa
         return replace(state, pods=Observed((*state.pods.value, *time.came()), START + time.now))
 
     nothing = InputSources(seen, lambda _: None, lambda *_: None, lambda _: {})  # type: ignore[arg-type, return-value]
-    at_once, memories = LookUpThreads(lambda work: work(), lambda work: work()), Memories(world, clock.monotonic)
+    at_once, memories = LookUpThreads(lambda work: work(), lambda work: work()), Memories(harness, clock.monotonic)
     slow = SizesInBackground(
         submit=lambda work: work(),
         plugins=NoPlugins(),
@@ -149,22 +149,22 @@ def decisions_during(arrivals: Sequence[float], delay: float, poll_seconds: floa
     runner = Runner(
         plan=lambda: plan,
         gatherer=Gatherer(nothing, at_once, at_once, clock.monotonic),
-        decisions=PollDecisions(memories, world, clock, slow),
-        leadership=world,
+        decisions=PollDecisions(memories, harness, clock, slow),
+        leadership=harness,
         memories=memories,
-        effects=world,
+        effects=harness,
         latest=Latest(),
-        telemetry=world,
+        telemetry=harness,
         clock=clock,
         wake=time.wake,
     )
     runner.run(time.stop)
-    return world
+    return harness
 
 
-def first_considered_at(world: Cluster, name: str, came: float) -> float:
+def first_considered_at(harness: Cluster, name: str, came: float) -> float:
     """Return when the pod was first considered, in seconds from the start."""
-    return next(now - START for now, young in world.decisions if now >= START + came and name not in young)
+    return next(now - START for now, young in harness.decisions if now >= START + came and name not in young)
 
 
 @pytest.mark.parametrize(
@@ -182,13 +182,13 @@ def first_considered_at(world: Cluster, name: str, came: float) -> float:
 def test_a_decision_is_made_as_soon_as_a_pod_counts_and_otherwise_at_the_interval(
     arrivals: tuple[float, ...], delay: float, decided: tuple[float, ...]
 ) -> None:
-    world = decisions_during(arrivals, delay, 10, decided[-1] + 1)
-    assert [now - START for now, _ in world.decisions] == pytest.approx(decided, abs=TOLERANCE)
+    harness = decisions_during(arrivals, delay, 10, decided[-1] + 1)
+    assert [now - START for now, _ in harness.decisions] == pytest.approx(decided, abs=TOLERANCE)
 
 
 def test_a_pod_that_arrives_in_an_idle_cluster_does_not_wait_for_the_interval() -> None:
-    world = decisions_during((7.3,), 0, 60, 59)
-    assert first_considered_at(world, "p0", 7.3) == pytest.approx(7.3 + SETTLING_SECONDS, abs=TOLERANCE)
+    harness = decisions_during((7.3,), 0, 60, 59)
+    assert first_considered_at(harness, "p0", 7.3) == pytest.approx(7.3 + SETTLING_SECONDS, abs=TOLERANCE)
 
 
 @settings(max_examples=25, deadline=None)
@@ -200,11 +200,11 @@ def test_a_pod_that_arrives_in_an_idle_cluster_does_not_wait_for_the_interval() 
 def test_decisions_are_a_second_apart_and_consider_each_pod_within_a_second_after_it_counts(
     arrivals: list[float], delay: float, poll_seconds: float
 ) -> None:
-    world = decisions_during(arrivals, delay, poll_seconds, 18)
-    times = [now for now, _ in world.decisions]
+    harness = decisions_during(arrivals, delay, poll_seconds, 18)
+    times = [now for now, _ in harness.decisions]
     assert all(later - earlier > 1 - 1e-3 for earlier, later in pairwise(times))
     # The pods stay, so only the first ones settle.
     settled = min(arrivals, default=0.0) + SETTLING_SECONDS
     for number, came in enumerate(arrivals):
         counts = max(came + delay, settled)
-        assert first_considered_at(world, f"p{number}", came) <= counts + 1 + TOLERANCE
+        assert first_considered_at(harness, f"p{number}", came) <= counts + 1 + TOLERANCE

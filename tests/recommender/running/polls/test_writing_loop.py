@@ -24,7 +24,7 @@ from recommender.decisions.constraints.brakes import step_limit
 from recommender.decisions.policy_settings import MaxStep
 from recommender.decisions.record import TargetReference
 from tests.recommender.configuration.files import entry, whole
-from tests.recommender.running.polls.writing_loop import KilledError, SizeWrite, WritingProcess, WritingWorld
+from tests.recommender.running.polls.writing_loop import KilledError, SizeWrite, WritingHarness, WritingProcess
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,7 +95,7 @@ def _part(path: str) -> str:
     return "configmap" if "/configmaps" in path else path.rpartition("/")[2]
 
 
-def world_with(kind: str, brake: str, sizes: tuple[int, int]) -> WritingWorld:
+def harness_with(kind: str, brake: str, sizes: tuple[int, int]) -> WritingHarness:
     lines = ("outputs: [metric, scale]", *BRAKES[brake])
     if kind == LISTED:
         targets = ", ".join(
@@ -110,40 +110,40 @@ def world_with(kind: str, brake: str, sizes: tuple[int, int]) -> WritingWorld:
         calculated = f"predictive: {{load: x, {sizes_of}, {series}}}"
     top = f"prometheus: {{url: 'http://p'}}\nstaleAfter: {STALE_AFTER:g}s\n"
     text = whole(entry(kind, *lines, kind=calculated), top=top)
-    world = WritingWorld(text, {(each.namespace, each.name): each for each in TARGETS})
+    harness = WritingHarness(text, {(each.namespace, each.name): each for each in TARGETS})
     for target, size in zip(TARGETS, sizes, strict=True):
-        world.put(target, size)
-    return world
+        harness.put(target, size)
+    return harness
 
 
-def run(world: WritingWorld, turns: list[Turn]) -> list[tuple[Turn, float, list[SizeWrite]]]:
+def run(harness: WritingHarness, turns: list[Turn]) -> list[tuple[Turn, float, list[SizeWrite]]]:
     """Return for each turn the time of its facts, and the writes in it."""
-    process, found = world.process(), []
+    process, found = harness.process(), []
     for turn in turns:
-        known = world.now - turn.nodes_age
-        world.nodes = Observed(turn.nodes, known) if turn.nodes else Unknown("no answer")
-        world.owners = {
+        known = harness.now - turn.nodes_age
+        harness.nodes = Observed(turn.nodes, known) if turn.nodes else Unknown("no answer")
+        harness.owners = {
             target.namespace: Observed(
                 (Autoscaler(target.namespace, "hpa", {}, "apps/v1", "Deployment", "web", 1, 50, None, None, ()),)
                 * (turn.owned and target is TARGETS[1]),
-                world.now,
+                harness.now,
             )
             for target in TARGETS
         }
-        begun = len(world.writes)
-        _misbehave(world, turn)
+        begun = len(harness.writes)
+        _misbehave(harness, turn)
         try:
             process.poll()
             if turn.by_hand is not None:
-                world.put(TARGETS[0], turn.by_hand)
+                harness.put(TARGETS[0], turn.by_hand)
             process.write_for(turn.seconds)
         except KilledError:
-            process = WritingProcess(world, turn.clock_ahead)
-        found.append((turn, known, world.writes[begun:]))
+            process = WritingProcess(harness, turn.clock_ahead)
+        found.append((turn, known, harness.writes[begun:]))
     return found
 
 
-def _misbehave(world: WritingWorld, turn: Turn) -> None:
+def _misbehave(harness: WritingHarness, turn: Turn) -> None:
     writes = [0]
 
     def before(method: str, path: str) -> None:
@@ -160,7 +160,7 @@ def _misbehave(world: WritingWorld, turn: Turn) -> None:
         if turn.faults.get((method, _part(path))) == len(FAULTS):
             raise UnknownOutcomeError("sent, but no answer")
 
-    world.before, world.after = before, after
+    harness.before, harness.after = before, after
 
 
 CALM: Final = Turn(20, 0.0, 10, {}, by_hand=None, owned=False, killed_at=None, clock_ahead=0.0)
@@ -168,13 +168,13 @@ CALM: Final = Turn(20, 0.0, 10, {}, by_hand=None, owned=False, killed_at=None, c
 
 @pytest.mark.parametrize("kind", [LISTED, BY_SERIES])
 def test_without_faults_each_target_gets_its_size_once(kind: str) -> None:
-    world = world_with(kind, "none", (2, 3))
-    run(world, [CALM, CALM, CALM])
-    assert {(write.target, write.before, write.after) for write in world.writes} == {
+    harness = harness_with(kind, "none", (2, 3))
+    run(harness, [CALM, CALM, CALM])
+    assert {(write.target, write.before, write.after) for write in harness.writes} == {
         (TARGETS[0], 2, 10),
         (TARGETS[1], 3, 10),
     }
-    assert len(world.writes) == 2
+    assert len(harness.writes) == 2
 
 
 SIZES: Final = st.tuples(st.integers(LOWEST, HIGHEST), st.integers(LOWEST, HIGHEST))
@@ -186,8 +186,8 @@ SIZES: Final = st.tuples(st.integers(LOWEST, HIGHEST), st.integers(LOWEST, HIGHE
 def test_no_write_violates_a_bound_a_brake_or_an_owner(
     kind: str, brake: str, sizes: tuple[int, int], turns: list[Turn]
 ) -> None:
-    world = world_with(kind, brake, sizes)
-    for turn, known, written in run(world, turns):
+    harness = harness_with(kind, brake, sizes)
+    for turn, known, written in run(harness, turns):
         for write in written:
             assert LOWEST <= write.after <= HIGHEST
             assert not (turn.owned and write.target is TARGETS[1])
@@ -200,15 +200,15 @@ def test_no_write_violates_a_bound_a_brake_or_an_owner(
             if brake == "paused down":
                 assert write.after >= min(write.before, HIGHEST)
     if brake == "changes":
-        _check_changes(world, turns)
+        _check_changes(harness, turns)
 
 
-def _check_changes(world: WritingWorld, turns: list[Turn]) -> None:
+def _check_changes(harness: WritingHarness, turns: list[Turn]) -> None:
     """The first size of all is not a change, and a size that a person undoes is written again without one."""
     if any(turn.by_hand is not None for turn in turns):
         return
     for target in TARGETS:
-        own = [write for write in world.writes if write.target == target]
+        own = [write for write in harness.writes if write.target == target]
         for position, write in enumerate(own):
             within = [each for each in own[position:] if each.time - write.time < 3600.0]
             assert len(within) <= 3

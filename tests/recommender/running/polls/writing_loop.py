@@ -1,10 +1,10 @@
 """A recommender that writes: its real loop, look-ups, memory and writer, with a failing API server in memory.
 
-world = WritingWorld(text, targets)
-process = world.process()
+harness = WritingHarness(text, targets)
+process = harness.process()
 process.poll()
 process.write_for(10)       # seconds
-world.writes                # the sizes that the API server took
+harness.writes                # the sizes that the API server took
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class SizeWrite:
 
 
 @dataclass
-class WritingWorld:
+class WritingHarness:
     """The cluster, and the time that passes in it."""
 
     text: str
@@ -105,37 +105,37 @@ class WritingWorld:
 class _Calls(Direct):
     """The calls of one process."""
 
-    def __init__(self, world: WritingWorld) -> None:
-        super().__init__(world.store, self._ask_world)
-        self._world = world
+    def __init__(self, harness: WritingHarness) -> None:
+        super().__init__(harness.store, self._ask_harness)
+        self._harness = harness
 
-    def _ask_world(self, method: str, path: str) -> None:
+    def _ask_harness(self, method: str, path: str) -> None:
         # What the test says now, which changes from turn to turn.
-        self._world.before(method, path)
+        self._harness.before(method, path)
 
     def replace(self, path: str, document: Mapping[str, Any], fence: Fence) -> dict[str, Any]:
-        world = self._world
+        harness = self._harness
         target = None
         if path.endswith("/scale"):
             _, namespace, name = named(path.removesuffix("/scale"))
-            target = world.targets[namespace, name]
-            before = world.size(target)
+            target = harness.targets[namespace, name]
+            before = harness.size(target)
         taken = super().replace(path, document, fence)
         if target is not None:
-            world.writes.append(SizeWrite(world.now, target, before, world.size(target)))
-        world.after("PUT", path)
+            harness.writes.append(SizeWrite(harness.now, target, before, harness.size(target)))
+        harness.after("PUT", path)
         return taken
 
 
 class WritingProcess:
     """One process, which leads all the time."""
 
-    def __init__(self, world: WritingWorld, wall_ahead: float) -> None:
-        self.world = world
-        self.plan = plan_of(_configuration(world.text))
-        clock = Clock(monotonic=lambda: world.now, wall=lambda: world.now + wall_ahead)
+    def __init__(self, harness: WritingHarness, wall_ahead: float) -> None:
+        self.harness = harness
+        self.plan = plan_of(_configuration(harness.text))
+        clock = Clock(monotonic=lambda: harness.now, wall=lambda: harness.now + wall_ahead)
         fence = Fence(WRITE_SECONDS, self.may_write)
-        calls = _Calls(world)
+        calls = _Calls(harness)
         self.store = ConfigMapMemoryStore(calls, "monitoring", fence, clock=clock)
         memories = Memories(self.store, clock.monotonic)
         lookups = TargetLookups(calls, _resolve, clock=clock)
@@ -186,20 +186,20 @@ class WritingProcess:
         for _ in range(seconds):
             self.writer.step()
             self.store.flush()
-            self.world.now += 1.0
+            self.harness.now += 1.0
 
     def _cluster(self) -> ClusterState:
-        found = self.world.nodes
+        found = self.harness.nodes
         nodes = found if isinstance(found, Unknown) else Observed(_nodes(found.value), found.time, found.began_empty)
-        return ClusterState(nodes=nodes, autoscalers=self.world.owners)
+        return ClusterState(nodes=nodes, autoscalers=self.harness.owners)
 
     def _load(self, _need: LoadNeed) -> Observed[LoadInputs] | Unknown:
         """Return a load of one per node, for each target."""
-        found = self.world.nodes
+        found = self.harness.nodes
         if isinstance(found, Unknown):
             return found
         load = LoadInput(Prediction(PredictedLoad(float(found.value), None, None), "linear", ""))
-        return Observed({target: Observed(load, found.time) for target in self.world.targets.values()}, self.wall())
+        return Observed({target: Observed(load, found.time) for target in self.harness.targets.values()}, self.wall())
 
     # As leadership
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class World:
+class Harness:
     """Counts the passes of each backend's worker; those of `us` do what the test says."""
 
     passes: Counter[str] = field(default_factory=Counter)
@@ -36,21 +36,21 @@ class World:
 
 
 @pytest.fixture
-def world() -> Iterator[World]:
-    found = World()
+def harness() -> Iterator[Harness]:
+    found = Harness()
     yield found
     found.released.set()
 
 
 @pytest.fixture
-def workers(world: World) -> Iterator[BackendWorkers[object]]:
+def workers(harness: Harness) -> Iterator[BackendWorkers[object]]:
     """Yield running workers of the default backend and of `us`."""
-    found, stop = BackendWorkers("test", object, world.work), threading.Event()
+    found, stop = BackendWorkers("test", object, harness.work), threading.Event()
     found.of("us")
     thread = threading.Thread(target=found.run, args=(stop,), daemon=True)
     thread.start()
     yield found
-    world.released.set()
+    harness.released.set()
     stop.set()
     thread.join(30)
     assert not thread.is_alive()
@@ -58,32 +58,32 @@ def workers(world: World) -> Iterator[BackendWorkers[object]]:
 
 @pytest.mark.parametrize("is_failing", [False, True])
 def test_other_backends_continue_while_one_hangs_or_fails(
-    world: World, workers: BackendWorkers[object], *, is_failing: bool
+    harness: Harness, workers: BackendWorkers[object], *, is_failing: bool
 ) -> None:
-    world.is_failing = is_failing
-    until(lambda: world.passes["us"], 30)
+    harness.is_failing = is_failing
+    until(lambda: harness.passes["us"], 30)
     # One that is new begins at once, too.
     workers.of("asia")
-    before = world.passes.copy()
-    until(lambda: all(world.passes[each] > before[each] + 3 for each in ("", "asia")), 30)
+    before = harness.passes.copy()
+    until(lambda: all(harness.passes[each] > before[each] + 3 for each in ("", "asia")), 30)
 
 
 def test_the_worker_of_a_removed_backend_ends_and_others_continue(
-    world: World, workers: BackendWorkers[object]
+    harness: Harness, workers: BackendWorkers[object]
 ) -> None:
-    world.released.set()
-    until(lambda: world.passes["us"], 30)
+    harness.released.set()
+    until(lambda: harness.passes["us"], 30)
     workers.keep({""})
-    until(lambda: "us" in world.ended, 30)
-    before = world.passes[""]
-    until(lambda: world.passes[""] > before, 30)
+    until(lambda: "us" in harness.ended, 30)
+    before = harness.passes[""]
+    until(lambda: harness.passes[""] > before, 30)
     assert set(workers.known()) == {""}
 
 
 def test_the_thread_of_a_backend_that_could_not_be_started_is_started_later(
-    world: World, workers: BackendWorkers[object], monkeypatch: pytest.MonkeyPatch
+    harness: Harness, workers: BackendWorkers[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    until(lambda: world.passes["us"], 30)
+    until(lambda: harness.passes["us"], 30)
 
     def refuse(_thread: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
@@ -93,10 +93,10 @@ def test_the_thread_of_a_backend_that_could_not_be_started_is_started_later(
         with pytest.raises(RuntimeError):
             workers.of("asia")
     workers.of("asia")
-    until(lambda: world.passes["asia"], 30)
+    until(lambda: harness.passes["asia"], 30)
 
 
-def test_a_single_backend_takes_no_thread(world: World) -> None:
+def test_a_single_backend_takes_no_thread(harness: Harness) -> None:
     stop = threading.Event()
     names: list[str] = []
 
@@ -107,4 +107,4 @@ def test_a_single_backend_takes_no_thread(world: World) -> None:
     BackendWorkers("single backend", object, work).run(stop)
     assert names == [threading.current_thread().name]
     assert not [thread.name for thread in threading.enumerate() if "single backend" in thread.name]
-    assert not world.passes
+    assert not harness.passes

@@ -45,7 +45,7 @@ class NoPlugins:
         self.kept.append(recommendations)
 
 
-class World:
+class Harness:
     """Work that runs when the test says so, and a clock that the test moves."""
 
     def __init__(self) -> None:
@@ -105,103 +105,103 @@ class World:
 
 
 @pytest.fixture
-def world() -> World:
-    return World()
+def harness() -> Harness:
+    return Harness()
 
 
-def test_a_fast_decision_is_published_by_its_own_poll(world: World) -> None:
-    world.at_once = True
+def test_a_fast_decision_is_published_by_its_own_poll(harness: Harness) -> None:
+    harness.at_once = True
 
-    assert [world.poll(pending)[:2] for pending in (2, 3)] == [(Status.OK, 5), (Status.OK, 6)]
-
-
-def test_there_is_no_value_while_the_first_decision_is_in_progress(world: World) -> None:
-    assert world.poll()[:2] == (Status.STALE, None)
-    assert len(world.work) == 1
-    assert world.poll()[:2] == (Status.STALE, None)
-    assert len(world.work) == 1
+    assert [harness.poll(pending)[:2] for pending in (2, 3)] == [(Status.OK, 5), (Status.OK, 6)]
 
 
-def test_a_late_decision_is_published_by_the_next_poll_with_its_memory(world: World) -> None:
-    world.poll()
-    world.finish()
+def test_there_is_no_value_while_the_first_decision_is_in_progress(harness: Harness) -> None:
+    assert harness.poll()[:2] == (Status.STALE, None)
+    assert len(harness.work) == 1
+    assert harness.poll()[:2] == (Status.STALE, None)
+    assert len(harness.work) == 1
 
-    status, size, memory = world.poll(pending=7)
+
+def test_a_late_decision_is_published_by_the_next_poll_with_its_memory(harness: Harness) -> None:
+    harness.poll()
+    harness.finish()
+
+    status, size, memory = harness.poll(pending=7)
 
     assert (status, size) == (Status.OK, 5)
     assert remembered(memory.own).sizes == {"a": 5}
 
 
-def test_the_last_decision_is_published_until_it_is_too_old_while_another_is_in_progress(world: World) -> None:
-    world.at_once = True
-    memory = world.poll()[2]
-    world.at_once = False
+def test_the_last_decision_is_published_until_it_is_too_old_while_another_is_in_progress(harness: Harness) -> None:
+    harness.at_once = True
+    memory = harness.poll()[2]
+    harness.at_once = False
 
-    assert world.poll(3, NOW + 10, memory)[:2] == (Status.OK, 5)
-    assert world.poll(3, NOW + 70, memory)[:2] == (Status.STALE, None)
+    assert harness.poll(3, NOW + 10, memory)[:2] == (Status.OK, 5)
+    assert harness.poll(3, NOW + 70, memory)[:2] == (Status.STALE, None)
 
 
 @pytest.mark.parametrize("changed", ["settings", "memory"])
-def test_a_decision_for_other_settings_or_another_memory_is_dropped(world: World, changed: str) -> None:
-    world.poll()
-    world.finish()
+def test_a_decision_for_other_settings_or_another_memory_is_dropped(harness: Harness, changed: str) -> None:
+    harness.poll()
+    harness.finish()
     settings = replace(SETTINGS, max_nodes_per_scale_up=1) if changed == "settings" else SETTINGS
 
     memory = Memory(changes=(1.0,)) if changed == "memory" else None
 
-    assert world.poll(settings=settings, memory=memory)[0] is Status.STALE
+    assert harness.poll(settings=settings, memory=memory)[0] is Status.STALE
 
 
 @pytest.mark.parametrize(("seconds", "later", "status"), [(5.0, 7200.0, Status.STALE), (300.0, 310.0, Status.OK)])
 def test_a_decision_that_waited_too_long_for_its_poll_is_dropped(
-    world: World, seconds: float, later: float, status: Status
+    harness: Harness, seconds: float, later: float, status: Status
 ) -> None:
     """The machine slept meanwhile, or the decision itself took so long."""
-    world.poll()
-    world.seconds = seconds
-    world.finish()
+    harness.poll()
+    harness.seconds = seconds
+    harness.finish()
 
-    assert world.poll(at=NOW + later)[0] is status
-
-
-def test_a_late_decision_of_a_removed_recommendation_is_dropped(world: World) -> None:
-    world.poll()
-    world.finish()
-    world.sizes.keep(())
-
-    assert world.poll()[0] is Status.STALE
-    assert world.plugins.kept == [()]
+    assert harness.poll(at=NOW + later)[0] is status
 
 
-def test_a_decision_is_retried_if_its_thread_cannot_be_started(world: World) -> None:
-    world.has_threads = False
+def test_a_late_decision_of_a_removed_recommendation_is_dropped(harness: Harness) -> None:
+    harness.poll()
+    harness.finish()
+    harness.sizes.keep(())
+
+    assert harness.poll()[0] is Status.STALE
+    assert harness.plugins.kept == [()]
+
+
+def test_a_decision_is_retried_if_its_thread_cannot_be_started(harness: Harness) -> None:
+    harness.has_threads = False
     with pytest.raises(RuntimeError):
-        world.poll()
-    world.has_threads = world.at_once = True
+        harness.poll()
+    harness.has_threads = harness.at_once = True
 
-    assert world.poll()[:2] == (Status.OK, 5)
-
-
-def test_no_decision_of_a_former_leadership_is_published(world: World) -> None:
-    world.poll()
-    world.finish()
-    world.sizes.forget()
-
-    assert world.poll()[:2] == (Status.STALE, None)
+    assert harness.poll()[:2] == (Status.OK, 5)
 
 
-def test_after_a_long_decision_a_poll_is_requested_and_the_thread_rests_for_the_same_time(world: World) -> None:
-    world.poll()
-    world.seconds = 5.0
-    world.finish()
-    memory = world.poll()[2]
+def test_no_decision_of_a_former_leadership_is_published(harness: Harness) -> None:
+    harness.poll()
+    harness.finish()
+    harness.sizes.forget()
 
-    world.now += 4.0
-    world.poll(memory=memory)
-    assert (world.woken, len(world.work)) == (1, 0)
-    world.now += 1.0
-    world.poll(memory=memory)
-    assert len(world.work) == 1
+    assert harness.poll()[:2] == (Status.STALE, None)
+
+
+def test_after_a_long_decision_a_poll_is_requested_and_the_thread_rests_for_the_same_time(harness: Harness) -> None:
+    harness.poll()
+    harness.seconds = 5.0
+    harness.finish()
+    memory = harness.poll()[2]
+
+    harness.now += 4.0
+    harness.poll(memory=memory)
+    assert (harness.woken, len(harness.work)) == (1, 0)
+    harness.now += 1.0
+    harness.poll(memory=memory)
+    assert len(harness.work) == 1
 
 
 def young_pods(created: float) -> Inputs:
@@ -213,7 +213,7 @@ def young_pods(created: float) -> Inputs:
 
 
 def test_a_decision_is_requested_once_a_pod_counts_but_not_while_the_thread_rests(
-    world: World,
+    harness: Harness,
 ) -> None:
     counts = NOW + 1.5
     inputs, memory = young_pods(counts - SETTLING_SECONDS), MEMORY
@@ -221,24 +221,26 @@ def test_a_decision_is_requested_once_a_pod_counts_but_not_while_the_thread_rest
 
     def again(now: float) -> float | None:
         nonlocal memory
-        found = world.sizes.decided(recommendation, calculate, inputs, memory, now)
+        found = harness.sizes.decided(recommendation, calculate, inputs, memory, now)
         memory = found.memory
         return found.decide_again
 
     assert again(NOW) is None, "the end of the decision lets a poll follow"
-    world.seconds = 5.0
-    world.finish()
+    harness.seconds = 5.0
+    harness.finish()
     assert again(NOW + 5) == counts
     assert again(NOW + 6) == NOW + 6 + 5
-    assert world.work == []
-    world.now += 5.0
+    assert harness.work == []
+    harness.now += 5.0
     assert again(NOW + 11) is None
-    world.finish()
+    harness.finish()
     assert again(NOW + 16) is None, "the pod counts"
 
 
 @pytest.mark.parametrize("step", [-86_400.0, -0.5, 600.0])
-def test_a_clock_that_is_set_does_not_change_for_how_long_this_process_has_decided(world: World, step: float) -> None:
+def test_a_clock_that_is_set_does_not_change_for_how_long_this_process_has_decided(
+    harness: Harness, step: float
+) -> None:
     """Requests of former processes are waited for, and failed machines are not deleted at once."""
     passed: list[float] = []
 
@@ -250,43 +252,43 @@ def test_a_clock_that_is_set_does_not_change_for_how_long_this_process_has_decid
         raise InputMissingError("nothing more is needed")
 
     def decided(at: float) -> None:
-        world.sizes.decided(Recommendation(POLICY, SETTINGS), calculate, Inputs(cluster(at)), MEMORY, at)
+        harness.sizes.decided(Recommendation(POLICY, SETTINGS), calculate, Inputs(cluster(at)), MEMORY, at)
 
-    world.at_once = True
+    harness.at_once = True
     decided(NOW)
-    world.now += 30.0
+    harness.now += 30.0
     decided(NOW + step + 30.0)
-    world.now += 30.0
+    harness.now += 30.0
     decided(NOW + step + 60.0)
     assert passed == pytest.approx([0.0, 30.0, 60.0], abs=1.0)
 
 
-def test_the_duration_of_a_decision_is_measured_however_long_polls_wait_for_it(world: World) -> None:
-    world.seconds = 7.0
-    world.poll()
-    assert world.measured == []
-    world.finish()
-    world.poll()
-    assert world.measured == [(POLICY.name, 7.0)]
+def test_the_duration_of_a_decision_is_measured_however_long_polls_wait_for_it(harness: Harness) -> None:
+    harness.seconds = 7.0
+    harness.poll()
+    assert harness.measured == []
+    harness.finish()
+    harness.poll()
+    assert harness.measured == [(POLICY.name, 7.0)]
 
 
-def test_results_of_writes_are_kept_until_a_decision_that_considers_them_is_published(world: World) -> None:
+def test_results_of_writes_are_kept_until_a_decision_that_considers_them_is_published(harness: Harness) -> None:
     target = TargetReference("cluster.x-k8s.io/v1beta2", "MachineDeployment", "capi", "a")
-    world.results.note(ScaleOutcome(Wish(POLICY.name, target, 5, NOW), ScaleResult.ERROR))
-    world.poll()
-    world.finish()
+    harness.results.note(ScaleOutcome(Wish(POLICY.name, target, 5, NOW), ScaleResult.ERROR))
+    harness.poll()
+    harness.finish()
 
     other = Memory(changes=(1.0,))
-    world.poll(memory=other)
-    assert world.results.of(POLICY.name), "the decision was dropped, since its memory was another one"
-    world.finish()
-    world.poll(memory=other)
-    assert not world.results.of(POLICY.name)
+    harness.poll(memory=other)
+    assert harness.results.of(POLICY.name), "the decision was dropped, since its memory was another one"
+    harness.finish()
+    harness.poll(memory=other)
+    assert not harness.results.of(POLICY.name)
 
 
-def test_results_of_writes_are_forgotten_when_leadership_is_lost(world: World) -> None:
+def test_results_of_writes_are_forgotten_when_leadership_is_lost(harness: Harness) -> None:
     target = TargetReference("cluster.x-k8s.io/v1beta2", "MachineDeployment", "capi", "a")
-    world.results.note(ScaleOutcome(Wish(POLICY.name, target, 5, NOW), ScaleResult.ERROR))
-    world.sizes.forget()
+    harness.results.note(ScaleOutcome(Wish(POLICY.name, target, 5, NOW), ScaleResult.ERROR))
+    harness.sizes.forget()
 
-    assert not world.results.of(POLICY.name)
+    assert not harness.results.of(POLICY.name)

@@ -16,8 +16,8 @@ from recommender.outputs.write_attempt import LONGEST_EFFECT_RATIO
 from recommender.running.sizes.former_buffers import FormerBuffers
 from recommender.running.sizes.size_writers import SizeWriters
 from recommender.running.sizes.withdrawn_buffers import Withdrawals
-from tests.recommender.running.sizes.size_world import OWNER, Recording, resolve
-from tests.recommender.running.sizes.test_size_writers import NOTHING, OTHER, World, configured
+from tests.recommender.running.sizes.size_harness import OWNER, Recording, resolve
+from tests.recommender.running.sizes.test_size_writers import NOTHING, OTHER, Harness, configured
 from tests.support.apiserver_kinds import CAPACITY_BUFFERS
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class LateRecording(Recording):
 
     is_late = False
 
-    def __init__(self, store: Any, now: Callable[[], float]) -> None:  # noqa: ANN401 - the store of the world
+    def __init__(self, store: Any, now: Callable[[], float]) -> None:  # noqa: ANN401 - the store of the harness
         super().__init__(store)
         self.now = now
         self.late: list[tuple[float, Callable[[], object]]] = []
@@ -93,30 +93,30 @@ class Buffers:
     A third buffer is sized by another recommender, and a fourth one by no recommender; a person resizes it.
     """
 
-    world: World = field(default_factory=World)
+    harness: Harness = field(default_factory=Harness)
     present: str = ""
 
     def __post_init__(self) -> None:
         for name, stated in OTHERS_BUFFERS.items():
             one = {"kind": "CapacityBuffer", "metadata": {"annotations": stated}, "spec": {"replicas": 5}}
-            self.world.store.put(CAPACITY_BUFFERS, "shop", name, one)
-        self.objects = self.world.objects = LateRecording(self.world.store, lambda: self.world.now)
+            self.harness.store.put(CAPACITY_BUFFERS, "shop", name, one)
+        self.objects = self.harness.objects = LateRecording(self.harness.store, lambda: self.harness.now)
         self.begin()
 
     def begin(self) -> None:
-        world = self.world
-        world.begin()
-        world.withdrawals = Withdrawals()
-        world.writers = SizeWriters(world.groups, world.buffers, resolve, world.withdrawals)
-        world.writers.reconfigured(self.configuration)
+        harness = self.harness
+        harness.begin()
+        harness.withdrawals = Withdrawals()
+        harness.writers = SizeWriters(harness.groups, harness.buffers, resolve, harness.withdrawals)
+        harness.writers.reconfigured(self.configuration)
         self.former = FormerBuffers(
-            objects=ListedBuffers(self.objects, world.store),
+            objects=ListedBuffers(self.objects, harness.store),
             resolve=resolve,
-            fence=Fence(2.0, lambda _seconds: world.permits),
+            fence=Fence(2.0, lambda _seconds: harness.permits),
             owner=OWNER,
-            found=world.withdrawals.found,
+            found=harness.withdrawals.found,
             are_configured=lambda: False,
-            monotonic=lambda: world.now,
+            monotonic=lambda: harness.now,
         )
 
     @property
@@ -125,13 +125,13 @@ class Buffers:
 
     def reload(self, name: str) -> None:
         self.present = name
-        self.world.writers.reconfigured(self.configuration)
+        self.harness.writers.reconfigured(self.configuration)
 
     def poll(self, chunks: int, seconds: float = 10.0) -> None:
-        self.world.now += seconds
+        self.harness.now += seconds
         try:
             self.former.step()
-            self.world.poll(self.configuration, chunks=chunks if self.present else None)
+            self.harness.poll(self.configuration, chunks=chunks if self.present else None)
         except KilledError:
             self.begin()
 
@@ -141,8 +141,8 @@ class Buffers:
         self.objects.is_late = False
         for _ in range(8):
             self.poll(chunks)
-            self.world.now += 60.0
-            self.world.step()
+            self.harness.now += 60.0
+            self.harness.step()
 
 
 def fault(buffers: Buffers, kind: str) -> None:
@@ -175,14 +175,14 @@ EVENTS = st.one_of(
 
 def check(buffers: Buffers, chunks: int) -> None:
     for name in OWN:
-        one = buffers.world.store.get_without_rights(CAPACITY_BUFFERS, "shop", name)
+        one = buffers.harness.store.get_without_rights(CAPACITY_BUFFERS, "shop", name)
         former = one["metadata"].get("annotations", {}).get(FORMER)
         if name == buffers.present:
             assert (one["spec"]["replicas"], former) == (chunks, str(OWN[name]))
         else:
             assert (one["spec"]["replicas"], former) == (OWN[name], None)
     for name, stated in OTHERS_BUFFERS.items():
-        one = buffers.world.store.get_without_rights(CAPACITY_BUFFERS, "shop", name)
+        one = buffers.harness.store.get_without_rights(CAPACITY_BUFFERS, "shop", name)
         assert (one["spec"]["replicas"], one["metadata"]["annotations"]) == (5, stated), "this process does not own it"
 
 

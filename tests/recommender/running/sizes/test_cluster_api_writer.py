@@ -7,7 +7,7 @@ import pytest
 from adapter.foundation.sources.kubernetes.errors import DeadlineError, ServerError, UnknownOutcomeError
 from recommender.outputs.scale_results import ScaleResult
 from tests.recommender.kinds.cluster_size.node_groups.cluster_api_objects import MAX, MIN
-from tests.recommender.running.sizes.size_world import POOL, SizeWorld, removal
+from tests.recommender.running.sizes.size_harness import POOL, SizeHarness, removal
 from tests.support.apiserver_kinds import CLUSTERS, MACHINE_DEPLOYMENTS, MACHINE_POOLS, MACHINES
 
 if TYPE_CHECKING:
@@ -18,37 +18,42 @@ GROUP_PATH = "capi/machinedeployments/workers"
 
 @pytest.mark.parametrize("size", [1, 4, 5, 10])
 def test_a_machine_deployment_gets_the_size(size: int) -> None:
-    world = SizeWorld()
-    world.change(MACHINE_DEPLOYMENTS, "capi", "workers", lambda one: one["status"].update(readyReplicas=1))
-    outcome = world.resize(size)
-    assert world.size == size
+    harness = SizeHarness()
+    harness.change(MACHINE_DEPLOYMENTS, "capi", "workers", lambda one: one["status"].update(readyReplicas=1))
+    outcome = harness.resize(size)
+    assert harness.size == size
     assert outcome.result is (ScaleResult.UNCHANGED if size == 4 else ScaleResult.OK)
-    assert (outcome.before, world.stored) == (4, 0 if size == 4 else 1)
+    assert (outcome.before, harness.stored) == (4, 0 if size == 4 else 1)
 
 
 def test_a_machine_pool_gets_the_size() -> None:
-    world = SizeWorld()
-    assert world.resize(6, target=POOL).result is ScaleResult.OK
-    assert world.store.get_without_rights(MACHINE_POOLS, "capi", "pool")["spec"]["replicas"] == 6
+    harness = SizeHarness()
+    assert harness.resize(6, target=POOL).result is ScaleResult.OK
+    assert harness.store.get_without_rights(MACHINE_POOLS, "capi", "pool")["spec"]["replicas"] == 6
 
 
-def _paused_cluster(world: SizeWorld) -> None:
-    world.change(CLUSTERS, "capi", "prod", lambda one: one["spec"].update(paused=True))
+def _paused_cluster(harness: SizeHarness) -> None:
+    harness.change(CLUSTERS, "capi", "prod", lambda one: one["spec"].update(paused=True))
 
 
-REFUSALS: list[tuple[Callable[[SizeWorld], object], str]] = [
+REFUSALS: list[tuple[Callable[[SizeHarness], object], str]] = [
     (
-        lambda world: world.annotate(MACHINE_DEPLOYMENTS, "workers", **{MAX: "5"}),
+        lambda harness: harness.annotate(MACHINE_DEPLOYMENTS, "workers", **{MAX: "5"}),
         "6 is outside of its limits, which are 1 to 5",
     ),
     (
-        lambda world: world.annotate(MACHINE_DEPLOYMENTS, "workers", **{MIN: "5", MAX: "5"}),
+        lambda harness: harness.annotate(MACHINE_DEPLOYMENTS, "workers", **{MIN: "5", MAX: "5"}),
         "6 is outside of its limits, which are 5 to 5",
     ),
-    (lambda world: world.annotate(MACHINE_DEPLOYMENTS, "workers", **{MIN: "x"}), "write a whole number"),
-    (lambda world: world.annotate(MACHINE_DEPLOYMENTS, "workers", **{"cluster.x-k8s.io/paused": ""}), "it is paused"),
+    (lambda harness: harness.annotate(MACHINE_DEPLOYMENTS, "workers", **{MIN: "x"}), "write a whole number"),
     (
-        lambda world: world.annotate(MACHINE_DEPLOYMENTS, "workers", **{"cluster.x-k8s.io/replicas-managed-by": "x"}),
+        lambda harness: harness.annotate(MACHINE_DEPLOYMENTS, "workers", **{"cluster.x-k8s.io/paused": ""}),
+        "it is paused",
+    ),
+    (
+        lambda harness: harness.annotate(
+            MACHINE_DEPLOYMENTS, "workers", **{"cluster.x-k8s.io/replicas-managed-by": "x"}
+        ),
         "size to x",
     ),
     (_paused_cluster, "its Cluster prod is paused"),
@@ -57,153 +62,153 @@ REFUSALS: list[tuple[Callable[[SizeWorld], object], str]] = [
 
 @pytest.mark.parametrize(("change", "message"), REFUSALS)
 def test_limits_and_pauses_set_after_the_decision_are_respected(
-    change: Callable[[SizeWorld], object], message: str, caplog: pytest.LogCaptureFixture
+    change: Callable[[SizeHarness], object], message: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    world = SizeWorld()
-    change(world)
-    outcome = world.resize(6)
-    assert (outcome.result, world.size, world.objects.written) == (ScaleResult.REFUSED, 4, [])
+    harness = SizeHarness()
+    change(harness)
+    outcome = harness.resize(6)
+    assert (outcome.result, harness.size, harness.objects.written) == (ScaleResult.REFUSED, 4, [])
     assert message in outcome.message
     assert [record.getMessage() for record in caplog.records] == [f"the size is not written: {outcome.message}"]
 
 
 def test_a_limit_that_is_set_between_read_and_write_is_a_conflict() -> None:
-    world = SizeWorld()
+    harness = SizeHarness()
 
     def others(method: str, _path: str) -> None:
-        if method == "PUT" and not world.outcomes:
-            world.annotate(MACHINE_DEPLOYMENTS, "workers", **{MAX: "5"})
+        if method == "PUT" and not harness.outcomes:
+            harness.annotate(MACHINE_DEPLOYMENTS, "workers", **{MAX: "5"})
 
-    world.objects.before = others
-    assert world.resize(6).result is ScaleResult.CONFLICT
-    world.wait(3)
-    assert world.outcomes[-1].result is ScaleResult.REFUSED
-    world.wait(3)
-    assert len(world.outcomes) == 2, "a refusal is not repeated before the next decision"
-    assert world.size == 4
+    harness.objects.before = others
+    assert harness.resize(6).result is ScaleResult.CONFLICT
+    harness.wait(3)
+    assert harness.outcomes[-1].result is ScaleResult.REFUSED
+    harness.wait(3)
+    assert len(harness.outcomes) == 2, "a refusal is not repeated before the next decision"
+    assert harness.size == 4
 
 
 def test_a_group_whose_cluster_is_unknown_is_written() -> None:
-    world = SizeWorld()
-    world.store.remove(CLUSTERS, "capi", "prod")
-    assert world.resize(6).result is ScaleResult.OK
+    harness = SizeHarness()
+    harness.store.remove(CLUSTERS, "capi", "prod")
+    assert harness.resize(6).result is ScaleResult.OK
 
 
 def test_a_size_below_the_ready_nodes_is_refused_if_none_is_marked_for_removal() -> None:
-    world = SizeWorld()
-    outcome = world.resize(3)
+    harness = SizeHarness()
+    outcome = harness.resize(3)
     assert (outcome.result, outcome.message) == (
         ScaleResult.REFUSED,
         "4 of its nodes are ready, and none is marked for removal",
     )
-    assert world.size == 4
+    assert harness.size == 4
 
 
 def test_machines_are_marked_and_the_size_is_lowered_by_one_for_each() -> None:
-    world = SizeWorld()
-    assert world.resize(2, removal(3), removal(1)).result is ScaleResult.OK
-    assert world.size == 2
-    assert world.marked == ["m1", "m3"]
-    assert world.objects.written == [
+    harness = SizeHarness()
+    assert harness.resize(2, removal(3), removal(1)).result is ScaleResult.OK
+    assert harness.size == 2
+    assert harness.marked == ["m1", "m3"]
+    assert harness.objects.written == [
         "capi/machines/m3", f"{GROUP_PATH}/scale", "capi/machines/m1", f"{GROUP_PATH}/scale",
     ]  # fmt: skip
-    assert world.stored == 1
+    assert harness.stored == 1
 
 
 def test_a_removal_is_not_repeated_if_the_scale_call_had_no_answer() -> None:
-    world = SizeWorld()
+    harness = SizeHarness()
 
     def lost(path: str) -> None:
-        if path.endswith("/scale") and world.size == 3:
+        if path.endswith("/scale") and harness.size == 3:
             raise UnknownOutcomeError("PUT: sent, but no answer")
 
-    world.objects.after_put = lost
-    assert world.resize(2, removal(3), removal(1)).result is ScaleResult.ERROR
-    assert (world.size, world.marked) == (3, ["m3"])
-    world.wait(3)
-    assert world.outcomes[-1].result is ScaleResult.OK
-    assert (world.size, world.marked) == (2, ["m1", "m3"])
+    harness.objects.after_put = lost
+    assert harness.resize(2, removal(3), removal(1)).result is ScaleResult.ERROR
+    assert (harness.size, harness.marked) == (3, ["m3"])
+    harness.wait(3)
+    assert harness.outcomes[-1].result is ScaleResult.OK
+    assert (harness.size, harness.marked) == (2, ["m1", "m3"])
 
 
 @pytest.mark.parametrize("error", [ServerError("500", 500), DeadlineError("not sent")])
 def test_a_machine_is_unmarked_if_the_size_is_not_lowered(error: Exception) -> None:
-    world = SizeWorld()
+    harness = SizeHarness()
 
     def fails(method: str, path: str) -> None:
         if method == "PUT" and path.endswith("/scale"):
             raise error
 
-    world.objects.before = fails
-    assert world.resize(3, removal(2)).result is ScaleResult.ERROR
-    assert (world.size, world.marked) == (4, [])
+    harness.objects.before = fails
+    assert harness.resize(3, removal(2)).result is ScaleResult.ERROR
+    assert (harness.size, harness.marked) == (4, [])
 
 
 def test_a_mark_set_by_others_is_kept_if_the_size_is_not_lowered() -> None:
-    world = SizeWorld()
-    world.annotate(MACHINES, "m2", **{"cluster.x-k8s.io/delete-machine": "yes"})
+    harness = SizeHarness()
+    harness.annotate(MACHINES, "m2", **{"cluster.x-k8s.io/delete-machine": "yes"})
 
     def fails(method: str, path: str) -> None:
         if method == "PUT" and path.endswith("/scale"):
             raise ServerError("500", 500)
 
-    world.objects.before = fails
-    world.resize(3, removal(2))
-    assert world.marked == ["m2"]
+    harness.objects.before = fails
+    harness.resize(3, removal(2))
+    assert harness.marked == ["m2"]
 
 
 def test_a_size_changed_since_the_decision_stops_the_removal() -> None:
-    world = SizeWorld()
-    world.change(MACHINE_DEPLOYMENTS, "capi", "workers", lambda one: one["spec"].update(replicas=6))
-    outcome = world.resize(3, removal(2))
+    harness = SizeHarness()
+    harness.change(MACHINE_DEPLOYMENTS, "capi", "workers", lambda one: one["spec"].update(replicas=6))
+    outcome = harness.resize(3, removal(2))
     assert (outcome.result, outcome.message) == (
         ScaleResult.REFUSED,
         "its size is now 6, but the removal was decided at 4",
     )
-    assert (world.size, world.marked) == (6, [])
+    assert (harness.size, harness.marked) == (6, [])
 
 
 def test_a_group_resized_by_others_since_the_decision_keeps_that_size() -> None:
-    world = SizeWorld()
-    world.change(MACHINE_DEPLOYMENTS, "capi", "workers", lambda one: one["spec"].update(replicas=8))
-    outcome = world.resize(6, known_size=4)
+    harness = SizeHarness()
+    harness.change(MACHINE_DEPLOYMENTS, "capi", "workers", lambda one: one["spec"].update(replicas=8))
+    outcome = harness.resize(6, known_size=4)
     assert (outcome.result, outcome.message) == (ScaleResult.REFUSED, "its size is now 8, but 6 was decided at 4")
-    assert world.size == 8
-    assert world.resize(9, known_size=8).result is ScaleResult.OK
+    assert harness.size == 8
+    assert harness.resize(9, known_size=8).result is ScaleResult.OK
 
 
 def test_a_removal_stops_at_the_minimum() -> None:
-    world = SizeWorld()
-    world.annotate(MACHINE_DEPLOYMENTS, "workers", **{MIN: "4"})
-    assert world.resize(3, removal(2)).result is ScaleResult.REFUSED
-    assert (world.size, world.marked) == (4, [])
+    harness = SizeHarness()
+    harness.annotate(MACHINE_DEPLOYMENTS, "workers", **{MIN: "4"})
+    assert harness.resize(3, removal(2)).result is ScaleResult.REFUSED
+    assert (harness.size, harness.marked) == (4, [])
 
 
 def test_a_group_above_its_maximum_loses_nodes() -> None:
-    world = SizeWorld()
-    world.annotate(MACHINE_DEPLOYMENTS, "workers", **{MAX: "2"})
-    assert world.resize(3, removal(2)).result is ScaleResult.OK
-    assert (world.size, world.marked) == (3, ["m2"])
-    assert world.resize(5).message == "5 is outside of its limits, which are 1 to 2"
+    harness = SizeHarness()
+    harness.annotate(MACHINE_DEPLOYMENTS, "workers", **{MAX: "2"})
+    assert harness.resize(3, removal(2)).result is ScaleResult.OK
+    assert (harness.size, harness.marked) == (3, ["m2"])
+    assert harness.resize(5).message == "5 is outside of its limits, which are 1 to 2"
 
 
 def test_a_group_above_its_maximum_loses_nodes_that_never_came() -> None:
-    world = SizeWorld()
-    world.annotate(MACHINE_DEPLOYMENTS, "workers", **{MAX: "1"})
-    world.change(MACHINE_DEPLOYMENTS, "capi", "workers", lambda one: one["status"].update(readyReplicas=2))
-    assert world.resize(2).result is ScaleResult.OK
-    assert world.size == 2
+    harness = SizeHarness()
+    harness.annotate(MACHINE_DEPLOYMENTS, "workers", **{MAX: "1"})
+    harness.change(MACHINE_DEPLOYMENTS, "capi", "workers", lambda one: one["status"].update(readyReplicas=2))
+    assert harness.resize(2).result is ScaleResult.OK
+    assert harness.size == 2
 
 
 def test_a_group_below_its_minimum_grows_towards_it() -> None:
-    world = SizeWorld()
-    world.annotate(MACHINE_DEPLOYMENTS, "workers", **{MIN: "7"})
-    assert world.resize(3, removal(2)).message == "3 is outside of its limits, which are 7 to 10"
-    assert world.resize(6).result is ScaleResult.OK
-    assert world.size == 6
+    harness = SizeHarness()
+    harness.annotate(MACHINE_DEPLOYMENTS, "workers", **{MIN: "7"})
+    assert harness.resize(3, removal(2)).message == "3 is outside of its limits, which are 7 to 10"
+    assert harness.resize(6).result is ScaleResult.OK
+    assert harness.size == 6
 
 
 def test_the_machines_of_a_pool_cannot_be_chosen() -> None:
-    outcome = SizeWorld().resize(3, removal(2), target=POOL)
+    outcome = SizeHarness().resize(3, removal(2), target=POOL)
     assert (outcome.result, outcome.message) == (ScaleResult.REFUSED, "the machines of a MachinePool cannot be chosen")
 
 
@@ -217,27 +222,27 @@ def _of_other_node(one: dict[str, dict[str, dict[str, str]]]) -> None:
 
 @pytest.mark.parametrize("change", [_deleting, _of_other_node])
 def test_a_machine_that_changed_since_the_decision_stops_its_removal(change: Callable[[object], object]) -> None:
-    world = SizeWorld()
-    world.change(MACHINES, "capi", "m2", change)
-    assert world.resize(3, removal(2)).result is ScaleResult.REFUSED
-    assert (world.size, world.marked) == (4, [])
+    harness = SizeHarness()
+    harness.change(MACHINES, "capi", "m2", change)
+    assert harness.resize(3, removal(2)).result is ScaleResult.REFUSED
+    assert (harness.size, harness.marked) == (4, [])
 
 
 @pytest.mark.parametrize("removals", [(), (removal(2),)])
 def test_a_fenced_process_sends_nothing(removals: tuple[object, ...]) -> None:
-    world = SizeWorld()
-    world.permits = False
-    outcome = world.resize(3, removal(2)) if removals else world.resize(6)
-    assert (outcome.result, world.objects.written, world.size) == (ScaleResult.FENCED, [], 4)
+    harness = SizeHarness()
+    harness.permits = False
+    outcome = harness.resize(3, removal(2)) if removals else harness.resize(6)
+    assert (outcome.result, harness.objects.written, harness.size) == (ScaleResult.FENCED, [], 4)
 
 
 def test_nothing_is_sent_after_the_decision_has_expired() -> None:
-    world = SizeWorld()
+    harness = SizeHarness()
 
     def slow(method: str, path: str) -> None:
         if method == "PUT" and path.endswith("m3"):
-            world.now += 61.0
+            harness.now += 61.0
 
-    world.objects.before = slow
-    outcome = world.resize(2, removal(3), removal(1))
-    assert (outcome.result, world.size) == (ScaleResult.EXPIRED, 4)
+    harness.objects.before = slow
+    outcome = harness.resize(2, removal(3), removal(1))
+    assert (outcome.result, harness.size) == (ScaleResult.EXPIRED, 4)

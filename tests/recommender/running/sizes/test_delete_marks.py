@@ -38,7 +38,7 @@ from tests.recommender.kinds.cluster_size.node_groups.cluster_api_objects import
     state,
 )
 from tests.recommender.kinds.cluster_size.test_decide import WEB
-from tests.recommender.running.sizes.size_world import GROUP, SizeWorld, removal
+from tests.recommender.running.sizes.size_harness import GROUP, SizeHarness, removal
 from tests.support.apiserver_kinds import MACHINE_DEPLOYMENTS, MACHINES
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class KilledError(BaseException):
     """The process ends here."""
 
 
-class MarkWorld(SizeWorld):
+class MarkHarness(SizeHarness):
     """A process that decides and writes, beside the MachineSet controller; nodes in `busy` are full of pods."""
 
     def __init__(self) -> None:
@@ -159,7 +159,7 @@ class MarkWorld(SizeWorld):
             self.reconcile()
 
 
-def dies(world: MarkWorld, number: int, *, after: bool) -> None:
+def dies(harness: MarkHarness, number: int, *, after: bool) -> None:
     """Kill the process at the call with this number, or after the change with this number."""
     left = [number]
 
@@ -169,9 +169,9 @@ def dies(world: MarkWorld, number: int, *, after: bool) -> None:
             raise KilledError
 
     if after:
-        world.objects.after_put = count
+        harness.objects.after_put = count
     else:
-        world.objects.before = count
+        harness.objects.before = count
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
@@ -179,144 +179,144 @@ def dies(world: MarkWorld, number: int, *, after: bool) -> None:
 def test_a_process_killed_at_any_call_of_a_removal_leaves_no_mark_on_a_node_with_pods(
     number: int, *, after: bool
 ) -> None:
-    world = MarkWorld()
-    dies(world, number, after=after)
-    world.decide()
-    world.busy.add("n2")
-    world.calm()
-    assert world.marked == []
-    gone = list(world.gone)
-    world.person_resizes(-1)
-    assert world.gone == [*gone, "m4"], "the removal by a person takes the Machine that Cluster API chooses"
+    harness = MarkHarness()
+    dies(harness, number, after=after)
+    harness.decide()
+    harness.busy.add("n2")
+    harness.calm()
+    assert harness.marked == []
+    gone = list(harness.gone)
+    harness.person_resizes(-1)
+    assert harness.gone == [*gone, "m4"], "the removal by a person takes the Machine that Cluster API chooses"
 
 
 def test_a_removal_decided_again_after_a_kill_is_completed() -> None:
-    world = MarkWorld()
-    dies(world, 1, after=True)
-    world.decide()
-    world.calm()
-    assert (world.gone, world.marked, world.size) == (["m2"], [], 3)
+    harness = MarkHarness()
+    dies(harness, 1, after=True)
+    harness.decide()
+    harness.calm()
+    assert (harness.gone, harness.marked, harness.size) == (["m2"], [], 3)
 
 
 @pytest.mark.parametrize("value", ["2026-11-22 10:00:00 +0000 UTC", "yes", ""], ids=["ca", "person", "empty"])
 def test_a_mark_set_by_others_is_never_removed(value: str) -> None:
-    world = MarkWorld()
-    world.busy.add("n2")
-    world.annotate(MACHINES, "m3", **{MARK: value})
-    world.calm()
-    assert world.marked == ["m3"]
+    harness = MarkHarness()
+    harness.busy.add("n2")
+    harness.annotate(MACHINES, "m3", **{MARK: value})
+    harness.calm()
+    assert harness.marked == ["m3"]
 
 
 def test_a_mark_stays_after_the_size_is_lowered_until_its_machine_is_deleted() -> None:
-    world = MarkWorld()
-    world.annotate(MACHINES, "m2", **{MARK: "tidewatch"})
-    world.change(MACHINE_DEPLOYMENTS, "capi", "workers", lambda one: one["spec"].update(replicas=3))
-    reconcile, world.reconcile = world.reconcile, lambda: None  # type: ignore[method-assign]
-    world.calm()
-    assert world.marked == ["m2"]
+    harness = MarkHarness()
+    harness.annotate(MACHINES, "m2", **{MARK: "tidewatch"})
+    harness.change(MACHINE_DEPLOYMENTS, "capi", "workers", lambda one: one["spec"].update(replicas=3))
+    reconcile, harness.reconcile = harness.reconcile, lambda: None  # type: ignore[method-assign]
+    harness.calm()
+    assert harness.marked == ["m2"]
     reconcile()
-    assert world.gone == ["m2"]
+    assert harness.gone == ["m2"]
 
 
 def test_a_mark_is_kept_while_an_unanswered_scale_call_may_still_take_effect() -> None:
-    world = MarkWorld()
+    harness = MarkHarness()
     late: list[Callable[[], None]] = []
 
     def lost(method: str, path: str) -> None:
         if method == "PUT" and path.endswith("/scale") and not late:
-            version = world.store.get_without_rights(MACHINE_DEPLOYMENTS, "capi", "workers")["metadata"]
-            late.append(lambda: _lower_version(world, version["resourceVersion"]))
+            version = harness.store.get_without_rights(MACHINE_DEPLOYMENTS, "capi", "workers")["metadata"]
+            late.append(lambda: _lower_version(harness, version["resourceVersion"]))
             raise UnknownOutcomeError("PUT: sent, but no answer")
 
-    world.objects.before = lost
-    world.decide()
-    world.busy.add("n2")
-    world.now -= 9.0
-    world.decide()
-    assert world.outcomes[-1].result is ScaleResult.FENCED
+    harness.objects.before = lost
+    harness.decide()
+    harness.busy.add("n2")
+    harness.now -= 9.0
+    harness.decide()
+    assert harness.outcomes[-1].result is ScaleResult.FENCED
     late[0]()
-    world.reconcile()
-    assert world.gone == ["m2"], "its mark was still there"
-    world.calm()
-    assert world.marked == []
+    harness.reconcile()
+    assert harness.gone == ["m2"], "its mark was still there"
+    harness.calm()
+    assert harness.marked == []
 
 
-def _lower_version(world: MarkWorld, version: str) -> None:
-    group = world.store.get_without_rights(MACHINE_DEPLOYMENTS, "capi", "workers")
+def _lower_version(harness: MarkHarness, version: str) -> None:
+    group = harness.store.get_without_rights(MACHINE_DEPLOYMENTS, "capi", "workers")
     assert group["metadata"]["resourceVersion"] == version
-    world.change(MACHINE_DEPLOYMENTS, "capi", "workers", lambda one: one["spec"].update(replicas=3))
+    harness.change(MACHINE_DEPLOYMENTS, "capi", "workers", lambda one: one["spec"].update(replicas=3))
 
 
 @pytest.mark.parametrize("option", [None, False], ids=["not written", "off"])
 def test_marks_are_removed_even_after_mark_machines_was_disabled(option: bool | None) -> None:  # noqa: FBT001 - the value of a key
-    world = MarkWorld()
-    dies(world, 0, after=True)
-    world.decide()
-    assert world.marked == ["m2"], "the process was killed between the mark and the size"
-    world.configure_marks(option)
-    world.calm()
-    assert (world.gone, world.marked) == ([], [])
+    harness = MarkHarness()
+    dies(harness, 0, after=True)
+    harness.decide()
+    assert harness.marked == ["m2"], "the process was killed between the mark and the size"
+    harness.configure_marks(option)
+    harness.calm()
+    assert (harness.gone, harness.marked) == ([], [])
 
 
-def forbid_machines(world: MarkWorld) -> None:
+def forbid_machines(harness: MarkHarness) -> None:
     """Forbid all changes of Machines."""
 
     def refuse(_method: str, path: str) -> None:
         if "/machines/" in path:
             raise ForbiddenError("PUT: 403 Forbidden", 403)
 
-    world.objects.before = refuse
+    harness.objects.before = refuse
 
 
 def test_the_machines_and_the_command_are_named_if_marks_may_not_be_removed() -> None:
-    world = MarkWorld()
-    world.annotate(MACHINES, "m2", **{MARK: "tidewatch"})
-    world.annotate(MACHINES, "m3", **{MARK: "tidewatch"})
-    world.configure_marks(None)
-    forbid_machines(world)
-    world.decide()
-    outcome = world.outcomes[-1]
+    harness = MarkHarness()
+    harness.annotate(MACHINES, "m2", **{MARK: "tidewatch"})
+    harness.annotate(MACHINES, "m3", **{MARK: "tidewatch"})
+    harness.configure_marks(None)
+    forbid_machines(harness)
+    harness.decide()
+    outcome = harness.outcomes[-1]
     assert outcome.result is ScaleResult.REFUSED
     assert "delete-machine on Machines of MachineDeployment capi/workers" in outcome.message
     assert "first: m2, m3; it cannot be taken off: PUT: 403 Forbidden" in outcome.message
     assert outcome.message.endswith(f"`kubectl annotate machines.cluster.x-k8s.io -n capi m2 m3 {MARK}-`")
-    assert (world.size, world.gone) == (4, [])
+    assert (harness.size, harness.gone) == (4, [])
 
 
 def test_a_mark_that_cannot_be_removed_does_not_prevent_scale_up() -> None:
-    world = MarkWorld()
-    world.annotate(MACHINES, "m2", **{MARK: "tidewatch"})
-    forbid_machines(world)
-    wish = Wish("nodes", GROUP, 5, world.now + 60.0, known_size=4, unmarks=(removal(2),))
-    world.groups.wanted("nodes", [wish])
-    world.groups.step()
-    assert (world.outcomes[-1].result, world.size) == (ScaleResult.OK, 5)
+    harness = MarkHarness()
+    harness.annotate(MACHINES, "m2", **{MARK: "tidewatch"})
+    forbid_machines(harness)
+    wish = Wish("nodes", GROUP, 5, harness.now + 60.0, known_size=4, unmarks=(removal(2),))
+    harness.groups.wanted("nodes", [wish])
+    harness.groups.step()
+    assert (harness.outcomes[-1].result, harness.size) == (ScaleResult.OK, 5)
 
 
 def test_old_marks_and_the_command_are_noted_if_sizes_are_no_longer_written() -> None:
-    world = MarkWorld()
-    world.annotate(MACHINES, "m2", **{MARK: "tidewatch"})
-    world.policy = replace(POLICY, outputs=frozenset({Output.METRIC}))
-    world.writes_sizes = False
-    world.decide()
+    harness = MarkHarness()
+    harness.annotate(MACHINES, "m2", **{MARK: "tidewatch"})
+    harness.policy = replace(POLICY, outputs=frozenset({Output.METRIC}))
+    harness.writes_sizes = False
+    harness.decide()
     command = f"run `kubectl annotate machines.cluster.x-k8s.io -n capi m2 {MARK}-`"
-    assert [note for note in world.notes if note.endswith(command)]
-    assert world.objects.written == []
+    assert [note for note in harness.notes if note.endswith(command)]
+    assert harness.objects.written == []
 
 
 def test_a_size_is_not_lowered_while_another_machine_has_an_old_mark() -> None:
-    world = MarkWorld()
-    world.annotate(MACHINES, "m3", **{MARK: "tidewatch"})
+    harness = MarkHarness()
+    harness.annotate(MACHINES, "m3", **{MARK: "tidewatch"})
 
     def fails(method: str, path: str) -> None:
         if method == "PUT" and path.endswith("m3"):
             raise ServerError("500", 500)
 
-    world.objects.before = fails
-    world.decide()
-    assert (world.size, world.gone) == (4, [])
-    world.calm()
-    assert (world.gone, world.marked) == (["m2"], [])
+    harness.objects.before = fails
+    harness.decide()
+    assert (harness.size, harness.gone) == (4, [])
+    harness.calm()
+    assert (harness.gone, harness.marked) == (["m2"], [])
 
 
 FAULTS: Final = ("none", "500", "lost", "unanswered", "killed before", "killed after")
@@ -328,7 +328,7 @@ EVENTS = st.one_of(
 )
 
 
-def fault(world: MarkWorld, kind: str, number: int) -> None:
+def fault(harness: MarkHarness, kind: str, number: int) -> None:
     """Let the call or the change with this number fail."""
     left = [number]
 
@@ -348,34 +348,34 @@ def fault(world: MarkWorld, kind: str, number: int) -> None:
         if kind in {"unanswered", "killed after"} and at(path):
             raise UnknownOutcomeError("sent, but no answer") if kind == "unanswered" else KilledError
 
-    world.objects.before, world.objects.after_put = before, after
+    harness.objects.before, harness.objects.after_put = before, after
 
 
 @given(st.lists(EVENTS, min_size=1, max_size=12))
 @settings(max_examples=60)
 def test_every_own_mark_is_removed_after_any_failures(events: list[tuple[str, str, int]]) -> None:
-    world = MarkWorld()
+    harness = MarkHarness()
     for what, which, number in events:
         if what == "busy":
-            world.busy ^= {which}
+            harness.busy ^= {which}
         elif what == "person":
-            _person(world, number)
+            _person(harness, number)
         elif what == "option":
-            world.configure_marks({"": None, "on": True, "off": False}[which])
+            harness.configure_marks({"": None, "on": True, "off": False}[which])
         else:
-            fault(world, which, number)
-            world.decide()
-    world.busy = {"n1", "n2", "n3", "n4"}
-    world.calm()
-    assert world.marked == []
+            fault(harness, which, number)
+            harness.decide()
+    harness.busy = {"n1", "n2", "n3", "n4"}
+    harness.calm()
+    assert harness.marked == []
 
 
-def _person(world: MarkWorld, by: int) -> None:
+def _person(harness: MarkHarness, by: int) -> None:
     """Let a person resize the group, and new Machines appear."""
-    world.person_resizes(by)
-    while len(world.store.listed(MACHINES)) < world.size:
-        name = f"m{len(world.gone) + len(world.store.listed(MACHINES)) + 1}"
+    harness.person_resizes(by)
+    while len(harness.store.listed(MACHINES)) < harness.size:
+        name = f"m{len(harness.gone) + len(harness.store.listed(MACHINES)) + 1}"
         owned = owner("MachineSet", "workers-x7f2k")
         one: dict[str, Any] = machine(name, f"n{name[1:]}", owned_by=owned)
-        world.store.put(MACHINES, "capi", name, one)
-    world.reconcile()
+        harness.store.put(MACHINES, "capi", name, one)
+    harness.reconcile()

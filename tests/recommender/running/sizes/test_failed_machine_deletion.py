@@ -10,7 +10,7 @@ from adapter.foundation.cluster.values.state import ClusterState, Unknown
 from recommender.cluster_size.node_groups.protocol import InstanceState, ProviderInstance
 from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.wishes import MachineToDelete, Wish
-from tests.recommender.running.sizes.provider_world import GROUP, ProviderWorld
+from tests.recommender.running.sizes.provider_harness import GROUP, ProviderHarness
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,56 +20,56 @@ if TYPE_CHECKING:
 FAILED = MachineToDelete("x:///3", is_creation_error=True)
 
 
-def world_with_a_failed_machine() -> ProviderWorld:
-    world = ProviderWorld()
-    world.group.machines.append("x:///3")
-    world.group.answers["nodes"] = [
+def harness_with_a_failed_machine() -> ProviderHarness:
+    harness = ProviderHarness()
+    harness.group.machines.append("x:///3")
+    harness.group.answers["nodes"] = [
         *(ProviderInstance(each) for each in ("x:///1", "x:///2")),
         ProviderInstance("x:///3", InstanceState.CREATING, "OutOfResources"),
     ]
-    return world
+    return harness
 
 
-def delete(world: ProviderWorld, machine: MachineToDelete = FAILED) -> ScaleOutcome:
-    wish = Wish("nodes", GROUP, 2, world.now + world.wall_ahead + 60.0, "", 3, machines=(machine,))
-    world.writer.wanted("nodes", (wish,))
-    world.writer.step()
-    return world.outcomes[-1]
+def delete(harness: ProviderHarness, machine: MachineToDelete = FAILED) -> ScaleOutcome:
+    wish = Wish("nodes", GROUP, 2, harness.now + harness.wall_ahead + 60.0, "", 3, machines=(machine,))
+    harness.writer.wanted("nodes", (wish,))
+    harness.writer.step()
+    return harness.outcomes[-1]
 
 
 def test_a_failed_machine_is_deleted() -> None:
-    world = world_with_a_failed_machine()
-    outcome = delete(world)
-    assert (outcome.result, world.group.changes) == (ScaleResult.OK, [("delete", ["x:///3"])])
+    harness = harness_with_a_failed_machine()
+    outcome = delete(harness)
+    assert (outcome.result, harness.group.changes) == (ScaleResult.OK, [("delete", ["x:///3"])])
 
 
-def _state(world: ProviderWorld, state: InstanceState, error: str = "") -> None:
+def _state(harness: ProviderHarness, state: InstanceState, error: str = "") -> None:
     joined = (ProviderInstance(each) for each in ("x:///1", "x:///2"))
-    world.group.answers["nodes"] = [*joined, ProviderInstance("x:///3", state, error)]
+    harness.group.answers["nodes"] = [*joined, ProviderInstance("x:///3", state, error)]
 
 
-def _let_nodes_age(world: ProviderWorld) -> None:
-    nodes = world.seen()
-    world.seen = lambda: nodes  # type: ignore[method-assign]
-    world.now += 46.0
+def _let_nodes_age(harness: ProviderHarness) -> None:
+    nodes = harness.seen()
+    harness.seen = lambda: nodes  # type: ignore[method-assign]
+    harness.now += 46.0
 
 
-REFUSALS: dict[str, tuple[Callable[[ProviderWorld], object], str]] = {
-    "it has joined": (lambda world: world.api.add_node("n3", "x:///3"), "x:///3 is a node"),
-    "it has joined under its name": (lambda world: world.api.add_node("3", "x:///other"), "x:///3 is a node"),
-    "a node has no id yet": (lambda world: world.api.add_node("n3", ""), "node n3 has no spec.providerID"),
-    "it is being deleted": (lambda world: _state(world, InstanceState.DELETING), "is being deleted already"),
-    "it runs by now": (lambda world: _state(world, InstanceState.RUNNING), "x:///3 can be created after all"),
-    "it is created after all": (lambda world: _state(world, InstanceState.CREATING), "can be created after all"),
+REFUSALS: dict[str, tuple[Callable[[ProviderHarness], object], str]] = {
+    "it has joined": (lambda harness: harness.api.add_node("n3", "x:///3"), "x:///3 is a node"),
+    "it has joined under its name": (lambda harness: harness.api.add_node("3", "x:///other"), "x:///3 is a node"),
+    "a node has no id yet": (lambda harness: harness.api.add_node("n3", ""), "node n3 has no spec.providerID"),
+    "it is being deleted": (lambda harness: _state(harness, InstanceState.DELETING), "is being deleted already"),
+    "it runs by now": (lambda harness: _state(harness, InstanceState.RUNNING), "x:///3 can be created after all"),
+    "it is created after all": (lambda harness: _state(harness, InstanceState.CREATING), "can be created after all"),
     "it is gone": (
-        lambda world: world.group.answers.update(nodes=[ProviderInstance("x:///1")]),
+        lambda harness: harness.group.answers.update(nodes=[ProviderInstance("x:///1")]),
         "x:///3 is gone, or is being deleted already",
     ),
-    "another size by now": (lambda world: world.group.answers.update(target_size=4), "its size is now 4"),
-    "a higher minimum by now": (lambda world: world.group.answers.update(min_size=3), "2 is outside of its limits"),
-    "an earlier list": (lambda world: world.group.answers.update(age_seconds=5.0), "is an earlier one"),
+    "another size by now": (lambda harness: harness.group.answers.update(target_size=4), "its size is now 4"),
+    "a higher minimum by now": (lambda harness: harness.group.answers.update(min_size=3), "2 is outside of its limits"),
+    "an earlier list": (lambda harness: harness.group.answers.update(age_seconds=5.0), "is an earlier one"),
     "nodes are not known": (
-        lambda world: setattr(world, "seen", lambda: ClusterState(nodes=Unknown("away"))),
+        lambda harness: setattr(harness, "seen", lambda: ClusterState(nodes=Unknown("away"))),
         "the nodes of the cluster are not known now",
     ),
     "nodes are not confirmed": (_let_nodes_age, "the nodes of the cluster are not known now"),
@@ -78,19 +78,19 @@ REFUSALS: dict[str, tuple[Callable[[ProviderWorld], object], str]] = {
 
 @pytest.mark.parametrize(("change", "message"), REFUSALS.values(), ids=REFUSALS)
 def test_a_change_since_the_decision_stops_the_deletion_of_the_machine(
-    change: Callable[[ProviderWorld], object], message: str
+    change: Callable[[ProviderHarness], object], message: str
 ) -> None:
-    world = world_with_a_failed_machine()
-    change(world)
-    world.begin()
-    outcome = delete(world)
-    assert (outcome.result, world.group.changes) == (ScaleResult.REFUSED, [])
+    harness = harness_with_a_failed_machine()
+    change(harness)
+    harness.begin()
+    outcome = delete(harness)
+    assert (outcome.result, harness.group.changes) == (ScaleResult.REFUSED, [])
     assert message in outcome.message
 
 
 @pytest.mark.parametrize("lack", ["permits", "stores"])
 def test_no_machine_is_deleted_without_the_lease_or_a_stored_memory(lack: str) -> None:
-    world = world_with_a_failed_machine()
-    setattr(world, lack, False)
-    delete(world)
-    assert world.group.changes == []
+    harness = harness_with_a_failed_machine()
+    setattr(harness, lack, False)
+    delete(harness)
+    assert harness.group.changes == []

@@ -13,7 +13,7 @@ from adapter.foundation.sources.kubernetes.errors import ForbiddenError, ServerE
 from adapter.foundation.sources.kubernetes.writing import Fence, Reply
 from recommender.kinds.cluster_size.model.size_settings import BufferSettings
 from recommender.running.sizes.former_buffers import LOOK_SECONDS, FormerBuffers
-from tests.recommender.running.sizes.size_world import OWNER, resolve
+from tests.recommender.running.sizes.size_harness import OWNER, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -63,27 +63,27 @@ class Looking:
 
 
 def test_the_leader_looks_for_buffers_at_once_and_then_periodically() -> None:
-    world = Looking()
-    assert [world.after(0.0), world.after(1.0), world.after(LOOK_SECONDS)] == [1, 1, 2]
-    assert world.found == [{BufferSettings("shop", "reserve"): "nodes"}] * 2
+    harness = Looking()
+    assert [harness.after(0.0), harness.after(1.0), harness.after(LOOK_SECONDS)] == [1, 1, 2]
+    assert harness.found == [{BufferSettings("shop", "reserve"): "nodes"}] * 2
 
 
 def test_a_follower_looks_for_buffers_each_time_it_becomes_leader() -> None:
-    world = Looking(leads=False)
-    assert world.after(1.0) == 0
-    world.leads = True
-    assert world.after(1.0) == 1
-    world.leads = False
-    assert world.after(1.0) == 1
-    world.leads = True
-    assert world.after(1.0) == 2, "another process may have led, and been killed"
+    harness = Looking(leads=False)
+    assert harness.after(1.0) == 0
+    harness.leads = True
+    assert harness.after(1.0) == 1
+    harness.leads = False
+    assert harness.after(1.0) == 1
+    harness.leads = True
+    assert harness.after(1.0) == 2, "another process may have led, and been killed"
 
 
 def test_a_failed_look_is_retried_soon() -> None:
-    world = Looking(error=ServerError("500", 500))
-    world.after(0.0)
-    world.error = None
-    assert (world.after(1.0), world.after(30.0), len(world.found)) == (1, 2, 1)
+    harness = Looking(error=ServerError("500", 500))
+    harness.after(0.0)
+    harness.error = None
+    assert (harness.after(1.0), harness.after(30.0), len(harness.found)) == (1, 2, 1)
 
 
 @pytest.mark.parametrize("configured", [False, True])
@@ -91,15 +91,15 @@ def test_a_missing_right_is_logged_once_if_buffers_are_configured(
     caplog: pytest.LogCaptureFixture, *, configured: bool
 ) -> None:
     caplog.set_level(logging.INFO)
-    world = Looking(configured=configured, error=ForbiddenError("GET: 403", 403))
-    world.after(0.0)
-    world.after(LOOK_SECONDS)
+    harness = Looking(configured=configured, error=ForbiddenError("GET: 403", 403))
+    harness.after(0.0)
+    harness.after(LOOK_SECONDS)
     expected = "CapacityBuffers that an earlier configuration sized are not looked for: GET: 403"
     assert caplog.messages == [expected] * configured
-    assert world.looks == 1, "nothing is asked again and again that is forbidden"
+    assert harness.looks == 1, "nothing is asked again and again that is forbidden"
 
 
 def test_nothing_is_logged_if_the_cluster_has_no_capacity_buffers(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    world = Looking(error=UnknownResourceError("no kind"))
-    assert (world.after(0.0), caplog.messages) == (0, [])
+    harness = Looking(error=UnknownResourceError("no kind"))
+    assert (harness.after(0.0), caplog.messages) == (0, [])

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from recommender.cluster_size.node_groups.protocol import OutcomeUnknownError
-from tests.recommender.running.sizes.provider_world import ProviderWorld
+from tests.recommender.running.sizes.provider_harness import ProviderHarness
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,21 +31,21 @@ class KilledRemovals:
     """A process that removes nodes, and is started again whenever it is killed."""
 
     lag: int
-    world: ProviderWorld = field(default_factory=lambda: ProviderWorld(now=100_000.0))
+    harness: ProviderHarness = field(default_factory=lambda: ProviderHarness(now=100_000.0))
     sizes: list[int] = field(default_factory=list)
     """The size of the group in each second."""
     kill: str = ""
 
     def __post_init__(self) -> None:
-        world, self.put = self.world, self.world.api.replace
-        world.group.answers |= {"min_size": LEAST, "target_size": self.shown}
-        world.group.on_change = self.changed
-        world.api.replace = self.replace  # type: ignore[method-assign]
-        world.begin()
+        harness, self.put = self.harness, self.harness.api.replace
+        harness.group.answers |= {"min_size": LEAST, "target_size": self.shown}
+        harness.group.on_change = self.changed
+        harness.api.replace = self.replace  # type: ignore[method-assign]
+        harness.begin()
 
     def shown(self) -> int:
         """Return the size that the provider shows."""
-        past = [len(NODES), *self.sizes, len(self.world.group.machines)]
+        past = [len(NODES), *self.sizes, len(self.harness.group.machines)]
         return past[-1 - min(self.lag, len(past) - 1)]
 
     def replace(self, path: str, document: Mapping[str, Any], fence: Fence) -> dict[str, Any]:
@@ -59,30 +59,30 @@ class KilledRemovals:
     def changed(self) -> None:
         """End the process once the provider has deleted a machine, so that it can write nothing more."""
         if self.kill == "provider":
-            self.world.permits = False
+            self.harness.permits = False
             raise OutcomeUnknownError("the process ends")
 
     def later(self, seconds: int, kill: str = "") -> None:
         """Let time pass, and kill the process at most once."""
         self.kill = kill
         for _ in range(seconds):
-            self.sizes.append(len(self.world.group.machines))
+            self.sizes.append(len(self.harness.group.machines))
             try:
-                self.world.later(1)
+                self.harness.later(1)
             except KilledError:
                 self.begin()
-            if not self.world.permits:
+            if not self.harness.permits:
                 self.begin()
 
     def begin(self) -> None:
-        self.kill, self.world.permits = "", True
-        self.world.begin()
+        self.kill, self.harness.permits = "", True
+        self.harness.begin()
 
     def remove(self, name: str, kill: str) -> None:
         """Decide a removal, based on the size that is shown."""
         shown, self.kill = self.shown(), kill if kill != "provider" else ""
         try:
-            self.world.resize(shown - 1, name, known=shown)
+            self.harness.resize(shown - 1, name, known=shown)
         except KilledError:
             self.begin()
 
@@ -102,16 +102,16 @@ def test_kills_at_any_write_repeat_no_deletion_and_leave_no_node_cordoned(
     lag: int, events: list[tuple[str, Any, str]]
 ) -> None:
     removals = KilledRemovals(lag)
-    world = removals.world
+    harness = removals.harness
     for what, which, kill in events:
         if what == "remove":
             removals.remove(which, kill)
         else:
             removals.later(which, kill)
-        assert len(world.group.machines) >= LEAST
+        assert len(harness.group.machines) >= LEAST
     removals.later(1000)
-    deleted = [name for _, names in world.group.changes for name in names]  # type: ignore[attr-defined]
+    deleted = [name for _, names in harness.group.changes for name in names]  # type: ignore[attr-defined]
     assert len(deleted) == len({*deleted}), "deletion requested twice"
-    assert len(world.group.machines) == len(NODES) - len(deleted) >= LEAST
-    assert [name for name in NODES if name not in deleted and not world.is_usable(name)] == []
-    assert {one["metadata"]["annotations"]["own"] for one in world.api.nodes.values()} == {"1"}
+    assert len(harness.group.machines) == len(NODES) - len(deleted) >= LEAST
+    assert [name for name in NODES if name not in deleted and not harness.is_usable(name)] == []
+    assert {one["metadata"]["annotations"]["own"] for one in harness.api.nodes.values()} == {"1"}

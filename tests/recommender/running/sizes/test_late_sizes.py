@@ -29,8 +29,8 @@ from recommender.running.sizes.reported_writes import WriteResults
 from tests.recommender.kinds.cluster_size.builders import node, pod
 from tests.recommender.kinds.cluster_size.deciding import decide_sizes, writes_of
 from tests.recommender.kinds.cluster_size.test_decide import WEB
-from tests.recommender.outputs.scale_world import resolve
-from tests.recommender.running.sizes.provider_world import NodeApi, ProviderWorld
+from tests.recommender.outputs.scale_harness import resolve
+from tests.recommender.running.sizes.provider_harness import NodeApi, ProviderHarness
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -149,7 +149,7 @@ class Process:
             resolve,
             Fence(3.0, lambda _: True),
             ScaleHooks(before_write=lambda _: True, count=lambda _name, _result: None, on_result=self.results.note),
-            attempt=ProviderAttempt(cloud, ProviderWorld().removals, ClusterState, clock.wall, clock.monotonic),
+            attempt=ProviderAttempt(cloud, ProviderHarness().removals, ClusterState, clock.wall, clock.monotonic),
             limits=ScaleLimits(per_second=1000.0, burst=1000),
             effects=ScaleEffects(clock, lambda work: work()),
         )

@@ -5,33 +5,33 @@ from __future__ import annotations
 import pytest
 
 from recommender.cluster_size.node_groups.protocol import InstanceState, OutcomeUnknownError, ProviderInstance
-from tests.recommender.running.sizes.provider_world import ProviderWorld
+from tests.recommender.running.sizes.provider_harness import ProviderHarness
 
 
 def test_a_deletion_that_did_not_take_effect_makes_the_node_usable_again() -> None:
-    world = ProviderWorld()
-    world.group.answers["nodes"] = [ProviderInstance("x:///1"), ProviderInstance("x:///2")]
+    harness = ProviderHarness()
+    harness.group.answers["nodes"] = [ProviderInstance("x:///1"), ProviderInstance("x:///2")]
 
     def unanswered() -> None:
         raise OutcomeUnknownError("no answer")
 
-    world.group.on_change = unanswered
-    world.resize(1, "n2")
-    world.later(100)
-    assert world.is_cordoned("n2")
-    world.later(40)
-    assert world.is_usable("n2")
-    assert world.group.changes == [("delete", ["n2"])]
+    harness.group.on_change = unanswered
+    harness.resize(1, "n2")
+    harness.later(100)
+    assert harness.is_cordoned("n2")
+    harness.later(40)
+    assert harness.is_usable("n2")
+    assert harness.group.changes == [("delete", ["n2"])]
 
 
 def test_two_removals_keep_the_minimum_even_if_the_size_is_shown_late() -> None:
-    world = ProviderWorld()
-    world.group.answers |= {"min_size": 1, "target_size": 2}
-    world.resize(1, "n1", known=2)
-    world.resize(1, "n2", known=2)
-    world.later(20)
-    assert len(world.group.changes) == 1
-    assert world.is_usable("n1") or world.is_usable("n2")
+    harness = ProviderHarness()
+    harness.group.answers |= {"min_size": 1, "target_size": 2}
+    harness.resize(1, "n1", known=2)
+    harness.resize(1, "n2", known=2)
+    harness.later(20)
+    assert len(harness.group.changes) == 1
+    assert harness.is_usable("n1") or harness.is_usable("n2")
 
 
 @pytest.mark.parametrize(
@@ -54,63 +54,63 @@ def test_two_removals_keep_the_minimum_even_if_the_size_is_shown_late() -> None:
 def test_machines_that_are_not_running_do_not_count_towards_the_minimum(
     machines: list[ProviderInstance], *, is_deleted: bool
 ) -> None:
-    world = ProviderWorld()
-    world.group.answers |= {"min_size": 2, "target_size": 4, "nodes": machines}
-    world.resize(3, "n2", known=4)
-    world.later(20)
-    assert world.group.changes == ([("delete", ["n2"])] if is_deleted else [])
+    harness = ProviderHarness()
+    harness.group.answers |= {"min_size": 2, "target_size": 4, "nodes": machines}
+    harness.resize(3, "n2", known=4)
+    harness.later(20)
+    assert harness.group.changes == ([("delete", ["n2"])] if is_deleted else [])
 
 
 @pytest.mark.parametrize("is_answered", [True, False])
 def test_a_deletion_by_a_killed_process_counts_towards_the_minimum_even_if_the_size_is_late(
     *, is_answered: bool
 ) -> None:
-    world = ProviderWorld(now=100_000.0)
-    world.group.answers |= {"min_size": 1, "target_size": 2}
+    harness = ProviderHarness(now=100_000.0)
+    harness.group.answers |= {"min_size": 1, "target_size": 2}
 
     def die() -> None:
-        world.permits = False
+        harness.permits = False
         if not is_answered:
             raise OutcomeUnknownError("the process ends")
 
-    world.group.on_change = die
-    world.resize(1, "n1", known=2)
-    world.resize(1, "n2", known=2)
-    world.later(10)
-    assert len(world.group.changes) == 1
-    world.group.on_change = lambda: None
-    world.permits = True
-    world.begin()
-    world.later(60)
-    assert len(world.group.changes) == 1, "the size that the provider shows may not count the first deletion"
-    del world.group.answers["target_size"]
-    world.later(120)
-    assert len(world.group.changes) == 1
-    assert world.is_usable("n1") or world.is_usable("n2")
+    harness.group.on_change = die
+    harness.resize(1, "n1", known=2)
+    harness.resize(1, "n2", known=2)
+    harness.later(10)
+    assert len(harness.group.changes) == 1
+    harness.group.on_change = lambda: None
+    harness.permits = True
+    harness.begin()
+    harness.later(60)
+    assert len(harness.group.changes) == 1, "the size that the provider shows may not count the first deletion"
+    del harness.group.answers["target_size"]
+    harness.later(120)
+    assert len(harness.group.changes) == 1
+    assert harness.is_usable("n1") or harness.is_usable("n2")
 
 
 @pytest.mark.parametrize("after_seconds", [2, 60], ids=["while it is drained", "while it is deleted"])
 def test_a_clock_set_back_does_not_stop_a_removal(after_seconds: int) -> None:
-    world = ProviderWorld(now=100_000.0)
-    world.group.answers["nodes"] = [ProviderInstance("x:///1"), ProviderInstance("x:///2")]
-    world.resize(1, "n2")
-    world.later(after_seconds)
-    world.wall_ahead -= 50_000
-    world.later(1000)
-    assert world.group.changes == [("delete", ["n2"])]
-    assert world.is_usable("n2"), "its machine did not go"
+    harness = ProviderHarness(now=100_000.0)
+    harness.group.answers["nodes"] = [ProviderInstance("x:///1"), ProviderInstance("x:///2")]
+    harness.resize(1, "n2")
+    harness.later(after_seconds)
+    harness.wall_ahead -= 50_000
+    harness.later(1000)
+    assert harness.group.changes == [("delete", ["n2"])]
+    assert harness.is_usable("n2"), "its machine did not go"
 
 
 def test_a_deletion_with_unknown_outcome_counts_towards_the_minimum() -> None:
-    world = ProviderWorld()
-    world.group.answers |= {"min_size": 1, "target_size": 2}
+    harness = ProviderHarness()
+    harness.group.answers |= {"min_size": 1, "target_size": 2}
 
     def unanswered() -> None:
         raise OutcomeUnknownError("no answer")
 
-    world.group.on_change = unanswered
-    world.resize(1, "n1", known=2)
-    world.resize(1, "n2", known=2)
-    world.later(60)
-    assert len(world.group.changes) == 1
-    assert world.is_usable("n1") or world.is_usable("n2")
+    harness.group.on_change = unanswered
+    harness.resize(1, "n1", known=2)
+    harness.resize(1, "n2", known=2)
+    harness.later(60)
+    assert len(harness.group.changes) == 1
+    assert harness.is_usable("n1") or harness.is_usable("n2")

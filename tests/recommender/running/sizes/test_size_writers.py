@@ -29,7 +29,7 @@ from recommender.outputs.wishes import Wish
 from recommender.running.effects.leader_effects import ClusterEffects
 from recommender.running.sizes.size_writers import SizeWriters
 from recommender.running.sizes.withdrawn_buffers import Withdrawals
-from tests.recommender.running.sizes.size_world import GROUP, SizeWorld, resolve
+from tests.recommender.running.sizes.size_harness import GROUP, SizeHarness, resolve
 from tests.support.apiserver_kinds import CAPACITY_BUFFERS, MACHINE_DEPLOYMENTS
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def configured(
 NOTHING = Configuration()
 
 
-class World(SizeWorld):
+class Harness(SizeHarness):
     """A leader's writers, and what they have written."""
 
     def __init__(self) -> None:
@@ -93,14 +93,14 @@ class World(SizeWorld):
 
 
 @pytest.fixture
-def world() -> World:
-    return World()
+def harness() -> Harness:
+    return Harness()
 
 
-def test_sizes_and_chunks_are_written_once(world: World) -> None:
-    assert world.poll(configured(), 6, 7) == [ScaleResult.OK, ScaleResult.OK]
-    assert (world.size, world.replicas()) == (6, 7)
-    assert world.poll(configured()) == []
+def test_sizes_and_chunks_are_written_once(harness: Harness) -> None:
+    assert harness.poll(configured(), 6, 7) == [ScaleResult.OK, ScaleResult.OK]
+    assert (harness.size, harness.replicas()) == (6, 7)
+    assert harness.poll(configured()) == []
 
 
 @pytest.mark.parametrize(
@@ -112,131 +112,131 @@ def test_sizes_and_chunks_are_written_once(world: World) -> None:
     ],
 )
 def test_only_sizes_named_by_the_outputs_are_written(
-    world: World, outputs: frozenset[Output], expected: tuple[int, int]
+    harness: Harness, outputs: frozenset[Output], expected: tuple[int, int]
 ) -> None:
-    world.poll(configured(outputs=outputs), 6, 7)
+    harness.poll(configured(outputs=outputs), 6, 7)
 
-    assert (world.size, world.replicas()) == expected
-
-
-def test_a_process_that_does_not_lead_sends_nothing(world: World) -> None:
-    world.permits = False
-
-    assert world.poll(configured(), 6, 7) == [ScaleResult.FENCED, ScaleResult.FENCED]
-    assert (world.size, world.replicas(), world.objects.written) == (4, 2, [])
+    assert (harness.size, harness.replicas()) == expected
 
 
-def test_pending_writes_end_with_leadership(world: World) -> None:
-    world.permits = False
-    world.poll(configured(), 6, 7)
-    world.writers.clear()
-    world.permits = True
-    world.now += 30.0
-    world.step()
+def test_a_process_that_does_not_lead_sends_nothing(harness: Harness) -> None:
+    harness.permits = False
 
-    assert world.objects.written == []
+    assert harness.poll(configured(), 6, 7) == [ScaleResult.FENCED, ScaleResult.FENCED]
+    assert (harness.size, harness.replicas(), harness.objects.written) == (4, 2, [])
 
 
-def test_limits_and_pauses_are_read_at_the_time_of_the_write(world: World) -> None:
+def test_pending_writes_end_with_leadership(harness: Harness) -> None:
+    harness.permits = False
+    harness.poll(configured(), 6, 7)
+    harness.writers.clear()
+    harness.permits = True
+    harness.now += 30.0
+    harness.step()
+
+    assert harness.objects.written == []
+
+
+def test_limits_and_pauses_are_read_at_the_time_of_the_write(harness: Harness) -> None:
     paused = {"cluster.x-k8s.io/paused": "true"}
-    world.change(MACHINE_DEPLOYMENTS, "capi", "workers", lambda one: one["metadata"]["annotations"].update(paused))
-    assert world.poll(configured(), 6) == [ScaleResult.REFUSED]
-    world.change(MACHINE_DEPLOYMENTS, "capi", "workers", lambda one: one["metadata"]["annotations"].pop(*paused))
-    assert world.poll(configured(), 11) == [ScaleResult.REFUSED], "the maximum is 10"
-    assert world.poll(configured(), 10) == [ScaleResult.OK]
+    harness.change(MACHINE_DEPLOYMENTS, "capi", "workers", lambda one: one["metadata"]["annotations"].update(paused))
+    assert harness.poll(configured(), 6) == [ScaleResult.REFUSED]
+    harness.change(MACHINE_DEPLOYMENTS, "capi", "workers", lambda one: one["metadata"]["annotations"].pop(*paused))
+    assert harness.poll(configured(), 11) == [ScaleResult.REFUSED], "the maximum is 10"
+    assert harness.poll(configured(), 10) == [ScaleResult.OK]
 
 
-def test_a_buffer_with_an_unknown_number_of_chunks_keeps_its_size(world: World) -> None:
-    world.poll(configured(), 6, None)
+def test_a_buffer_with_an_unknown_number_of_chunks_keeps_its_size(harness: Harness) -> None:
+    harness.poll(configured(), 6, None)
 
-    assert (world.size, world.replicas()) == (6, 2)
+    assert (harness.size, harness.replicas()) == (6, 2)
 
 
 @pytest.mark.parametrize("later", [NOTHING, configured(None, frozenset({Output.METRIC}))])
 @pytest.mark.parametrize("is_reloaded_first", [True, False])
 def test_a_buffer_that_is_no_longer_sized_gets_its_former_size_back(
-    world: World, later: Configuration, *, is_reloaded_first: bool
+    harness: Harness, later: Configuration, *, is_reloaded_first: bool
 ) -> None:
-    world.poll(configured(), 6, 7)
+    harness.poll(configured(), 6, 7)
     if is_reloaded_first:
-        world.writers.reconfigured(later)
+        harness.writers.reconfigured(later)
 
-    assert world.poll(later) == [ScaleResult.OK]
-    assert (world.replicas(), world.size) == (2, 6)
-    event = event_of_scale_call(world.outcomes[-1])
+    assert harness.poll(later) == [ScaleResult.OK]
+    assert (harness.replicas(), harness.size) == (2, 6)
+    event = event_of_scale_call(harness.outcomes[-1])
     assert event is not None
     assert event.message == "recommendation nodes: it is no longer sized, so its previous size is restored"
-    assert world.poll(later) == [], "it is done"
+    assert harness.poll(later) == [], "it is done"
 
 
 @pytest.mark.parametrize("name", ["nodes", ""], ids=["named", "unreadable"])
-def test_a_buffer_keeps_its_size_while_its_entry_is_refused(world: World, name: str) -> None:
+def test_a_buffer_keeps_its_size_while_its_entry_is_refused(harness: Harness, name: str) -> None:
     """A process that starts with a faulty entry has no last good version of the entry."""
-    world.buffer(7)
-    world.withdrawals.found({RESERVE: "nodes"})
-    assert world.poll(Configuration(refused=(RefusedRecommendation(name, ()),))) == []
-    assert world.replicas() == 7
-    assert world.poll(NOTHING) == [ScaleResult.OK]
-    assert world.replicas() == 2
+    harness.buffer(7)
+    harness.withdrawals.found({RESERVE: "nodes"})
+    assert harness.poll(Configuration(refused=(RefusedRecommendation(name, ()),))) == []
+    assert harness.replicas() == 7
+    assert harness.poll(NOTHING) == [ScaleResult.OK]
+    assert harness.replicas() == 2
 
 
-def test_the_first_buffer_gets_its_former_size_back_if_another_is_configured(world: World) -> None:
-    world.poll(configured(), chunks=7)
-    world.writers.reconfigured(configured(OTHER))
+def test_the_first_buffer_gets_its_former_size_back_if_another_is_configured(harness: Harness) -> None:
+    harness.poll(configured(), chunks=7)
+    harness.writers.reconfigured(configured(OTHER))
 
-    world.poll(configured(OTHER), chunks=5)
+    harness.poll(configured(OTHER), chunks=5)
 
-    assert (world.replicas("reserve"), world.replicas("other")) == (2, 5)
-
-
-def test_a_buffer_that_another_recommendation_sizes_now_keeps_its_size(world: World) -> None:
-    world.poll(configured(), chunks=7)
-
-    world.poll(configured(name="others"))
-
-    assert world.replicas() == 7
+    assert (harness.replicas("reserve"), harness.replicas("other")) == (2, 5)
 
 
-def test_a_failed_withdrawal_is_repeated_until_it_succeeds(world: World) -> None:
-    world.poll(configured(), chunks=7)
-    world.permits = False
-    assert world.poll(NOTHING) == [ScaleResult.FENCED]
-    world.permits = True
-    world.now += 30.0
+def test_a_buffer_that_another_recommendation_sizes_now_keeps_its_size(harness: Harness) -> None:
+    harness.poll(configured(), chunks=7)
 
-    assert world.poll(NOTHING) == [ScaleResult.OK]
-    assert world.replicas() == 2
+    harness.poll(configured(name="others"))
+
+    assert harness.replicas() == 7
 
 
-def test_a_process_that_becomes_leader_after_the_reload_withdraws_too(world: World) -> None:
-    world.buffer(7)
-    world.writers.reconfigured(configured())
-    world.writers.reconfigured(NOTHING)
+def test_a_failed_withdrawal_is_repeated_until_it_succeeds(harness: Harness) -> None:
+    harness.poll(configured(), chunks=7)
+    harness.permits = False
+    assert harness.poll(NOTHING) == [ScaleResult.FENCED]
+    harness.permits = True
+    harness.now += 30.0
 
-    assert world.poll(NOTHING) == [ScaleResult.OK]
-    assert world.replicas() == 2
-
-
-def test_nothing_is_withdrawn_when_the_process_ends(world: World) -> None:
-    world.poll(configured(), chunks=7)
-    world.writers.clear()
-    world.now += 30.0
-    world.step()
-
-    assert world.replicas() == 7
+    assert harness.poll(NOTHING) == [ScaleResult.OK]
+    assert harness.replicas() == 2
 
 
-def test_groups_are_written_in_a_cluster_without_capacity_buffers(world: World) -> None:
+def test_a_process_that_becomes_leader_after_the_reload_withdraws_too(harness: Harness) -> None:
+    harness.buffer(7)
+    harness.writers.reconfigured(configured())
+    harness.writers.reconfigured(NOTHING)
+
+    assert harness.poll(NOTHING) == [ScaleResult.OK]
+    assert harness.replicas() == 2
+
+
+def test_nothing_is_withdrawn_when_the_process_ends(harness: Harness) -> None:
+    harness.poll(configured(), chunks=7)
+    harness.writers.clear()
+    harness.now += 30.0
+    harness.step()
+
+    assert harness.replicas() == 7
+
+
+def test_groups_are_written_in_a_cluster_without_capacity_buffers(harness: Harness) -> None:
     def without(group: str, name: str) -> Resource:
         if name == "CapacityBuffer":
             raise UnknownResourceError("the cluster serves no CapacityBuffer")
         return resolve(group, name)
 
-    writers = SizeWriters(world.groups, world.buffers, without, world.withdrawals)
-    writers.act(configured(), [world.decision(configured(), 6, 7)], world.now)
-    world.step()
+    writers = SizeWriters(harness.groups, harness.buffers, without, harness.withdrawals)
+    writers.act(configured(), [harness.decision(configured(), 6, 7)], harness.now)
+    harness.step()
 
-    assert (world.size, world.replicas()) == (6, 2)
+    assert (harness.size, harness.replicas()) == (6, 2)
 
 
 class Silent:
@@ -250,32 +250,32 @@ class Silent:
 
 
 @pytest.mark.parametrize("is_late", [False, True], ids=["decided-before", "decided-after"])
-def test_sizes_decided_by_a_former_entry_are_not_written(world: World, *, is_late: bool) -> None:
+def test_sizes_decided_by_a_former_entry_are_not_written(harness: Harness, *, is_late: bool) -> None:
     silent = Silent()
-    effects = ClusterEffects(silent, silent, silent, world.writers)  # type: ignore[arg-type]
+    effects = ClusterEffects(silent, silent, silent, harness.writers)  # type: ignore[arg-type]
     former = configured()
     entry = former.recommendations[0]
     limited = replace(entry.subject, limits=SizeLimits(max_nodes=5))
     changed = replace(former, recommendations=(replace(entry, subject=limited),))
     if is_late:
         effects.reconfigured(changed)
-    effects.act(former, [world.decision(former, 6, 7)], world.now)
+    effects.act(former, [harness.decision(former, 6, 7)], harness.now)
     if not is_late:
         effects.reconfigured(changed)
-    world.step()
-    assert world.objects.written == []
-    effects.act(changed, [world.decision(changed, 5, 6)], world.now)
-    world.step()
-    assert (world.size, world.replicas()) == (5, 6)
+    harness.step()
+    assert harness.objects.written == []
+    effects.act(changed, [harness.decision(changed, 5, 6)], harness.now)
+    harness.step()
+    assert (harness.size, harness.replicas()) == (5, 6)
 
 
-def test_a_buffer_gets_its_former_size_back_even_if_the_change_cancels_pending_writes(world: World) -> None:
+def test_a_buffer_gets_its_former_size_back_even_if_the_change_cancels_pending_writes(harness: Harness) -> None:
     silent = Silent()
-    effects = ClusterEffects(silent, silent, silent, world.writers)  # type: ignore[arg-type]
-    effects.act(configured(), [world.decision(configured(), None, 7)], world.now)
-    world.step()
-    assert world.replicas() == 7
+    effects = ClusterEffects(silent, silent, silent, harness.writers)  # type: ignore[arg-type]
+    effects.act(configured(), [harness.decision(configured(), None, 7)], harness.now)
+    harness.step()
+    assert harness.replicas() == 7
     effects.reconfigured(NOTHING)
-    effects.act(NOTHING, [], world.now)
-    world.step()
-    assert world.replicas() == 2
+    effects.act(NOTHING, [], harness.now)
+    harness.step()
+    assert harness.replicas() == 2

@@ -49,7 +49,7 @@ def flat(value: float) -> Callable[[int], float]:
     return lambda _age: value
 
 
-def world() -> str:
+def harness() -> str:
     found = Exposition()
     requests = {"cpu": 1.0, "memory": 512.0 * MIB}
     for number in range(4):
@@ -70,7 +70,7 @@ def world() -> str:
 
 @pytest.fixture(scope="module")
 def client(start_prometheus: Callable[..., ScrapedPrometheus]) -> Iterator[PrometheusClient]:
-    with PrometheusClient(PrometheusSettings(start_prometheus(history=world()).url)) as found:
+    with PrometheusClient(PrometheusSettings(start_prometheus(history=harness()).url)) as found:
         yield found
 
 

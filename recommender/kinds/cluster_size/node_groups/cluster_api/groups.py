@@ -81,18 +81,18 @@ def needed_kinds(stated: ClusterApiGroups, objects: Objects) -> frozenset[Object
 
 
 def cluster_api_groups(
-    stated: ClusterApiGroups, world: DiscoveryFacts, seen: SeenAutoscaler | Unknown | None
+    stated: ClusterApiGroups, facts: DiscoveryFacts, seen: SeenAutoscaler | Unknown | None
 ) -> Discovered:
     """Return the groups of the annotated objects; groups that depend on a kind that cannot be read are left out."""
-    read = _read(stated, world)
+    read = _read(stated, facts)
     problems = list(read.problems)
     groups = []
     for one in read.scalables:
         options, wrong = options_of(one)
         problems.extend(wrong)
         problems.extend(read.members.get(identity_of(one), Members()).refused.values())
-        found = replace(_group(one, read, stated, world), options=options)
-        groups.append(_with_autoscaler(found, seen, world))
+        found = replace(_group(one, read, stated, facts), options=options)
+        groups.append(_with_autoscaler(found, seen, facts))
     return Discovered(tuple(groups), tuple(problems))
 
 
@@ -116,23 +116,23 @@ def _is_group(one: JsonObject, stated: ClusterApiGroups) -> bool:
     return is_in_place and stated.cluster_name in {"", cluster_of(one)}
 
 
-def _read(stated: ClusterApiGroups, world: DiscoveryFacts) -> _Read:
+def _read(stated: ClusterApiGroups, facts: DiscoveryFacts) -> _Read:
     problems: list[str] = []
     scalables: list[JsonObject] = []
     for kind in kinds.SCALABLE_RESOURCES:
-        found, missing = _list_objects(kinds.scalable_kinds(kind, stated), world)
+        found, missing = _list_objects(kinds.scalable_kinds(kind, stated), facts)
         scalables.extend(one for one in found if _is_group(one, stated))
         problems += [
             f"the {kind}s of Cluster API in {namespace} are not known, so none is a node group: {reason}"
             for namespace, reason in missing.items()
         ]
-    machines, machines_missing = _list_objects(kinds.machines(stated), world)
-    clusters, clusters_missing = _list_objects(kinds.clusters(stated), world)
+    machines, machines_missing = _list_objects(kinds.machines(stated), facts)
+    clusters, clusters_missing = _list_objects(kinds.clusters(stated), facts)
     pools = [one for one in scalables if text(one, "kind") == "MachinePool"]
-    sets = objects_of(world.objects, *kinds.scalable_kinds("MachineSet", stated))
+    sets = objects_of(facts.objects, *kinds.scalable_kinds("MachineSet", stated))
     return _Read(
         tuple(scalables),
-        members_of(machines, sets, pools, world.nodes),
+        members_of(machines, sets, pools, facts.nodes),
         machines_missing,
         {identity_of(one)[1:]: one for one in clusters},
         clusters_missing,
@@ -140,12 +140,12 @@ def _read(stated: ClusterApiGroups, world: DiscoveryFacts) -> _Read:
     )
 
 
-def _list_objects(wanted: Iterable[ObjectKind], world: DiscoveryFacts) -> tuple[list[JsonObject], dict[str, str]]:
+def _list_objects(wanted: Iterable[ObjectKind], facts: DiscoveryFacts) -> tuple[list[JsonObject], dict[str, str]]:
     """Return the objects of a kind in its namespaces, and why they are not known, by namespace."""
     found: list[JsonObject] = []
     missing = {}
     for kind in wanted:
-        listed = world.listed(kind)
+        listed = facts.listed(kind)
         if isinstance(listed, Unknown):
             missing[kind.namespace] = listed.reason
         else:
@@ -153,7 +153,7 @@ def _list_objects(wanted: Iterable[ObjectKind], world: DiscoveryFacts) -> tuple[
     return found, missing
 
 
-def _group(one: JsonObject, read: _Read, stated: ClusterApiGroups, world: DiscoveryFacts) -> NodeGroup:
+def _group(one: JsonObject, read: _Read, stated: ClusterApiGroups, facts: DiscoveryFacts) -> NodeGroup:
     name, members = group_name(one), read.members.get(identity_of(one), Members())
     group = NodeGroup(
         name=name,
@@ -176,8 +176,8 @@ def _group(one: JsonObject, read: _Read, stated: ClusterApiGroups, world: Discov
             target_size=size,
             deleting=tuple(sorted(members.deleting | _leaving(members, size))),
         )
-        node = _node_from_zero(one, world)
-        template = world.template(name, group.nodes, node, "template of Cluster API")
+        node = _node_from_zero(one, facts)
+        template = facts.template(name, group.nodes, node, "template of Cluster API")
     except ScalableError as error:
         return replace(group, problem=str(error))
     unknown = read.machines_missing.get(text(one, "metadata", "namespace"), "")
@@ -189,14 +189,14 @@ def _group(one: JsonObject, read: _Read, stated: ClusterApiGroups, world: Discov
         disputed = f"the node {node_name} is claimed by {claimants}, and it is not known to which of them it belongs"
         return replace(group, template=template, problem=f"{disputed}: delete the Machine that is not its own")
     if members.foreign and not members.nodes:
-        return replace(group, template=template, problem=_foreign_problem(min(members.foreign), stated, world))
+        return replace(group, template=template, problem=_foreign_problem(min(members.foreign), stated, facts))
     missing = "" if template else f"{NO_TEMPLATE}: add the annotations {CPU_ANNOTATION} and {MEMORY_ANNOTATION}"
     return replace(group, template=template, problem=missing)
 
 
-def _foreign_problem(node: str, stated: ClusterApiGroups, world: DiscoveryFacts) -> str:
+def _foreign_problem(node: str, stated: ClusterApiGroups, facts: DiscoveryFacts) -> str:
     """Return the problem of a group of whose Machines none has a node here. One of them names the given node."""
-    if node in world.nodes:
+    if node in facts.nodes:
         return f"its Machines are nodes of another cluster, such as {node}: set clusterAPI.clusterName"
     other = "" if stated.cluster_name else ", or set clusterAPI.clusterName if they belong to another cluster"
     return f"its Machines have nodes that do not exist, such as {node}: delete Machines whose nodes are gone{other}"
@@ -216,13 +216,13 @@ def _leaving(members: Members, size: int) -> set[str]:
     }
 
 
-def _node_from_zero(one: JsonObject, world: DiscoveryFacts) -> ClusterNode | None:
+def _node_from_zero(one: JsonObject, facts: DiscoveryFacts) -> ClusterNode | None:
     reference = infrastructure_of(one)
     template = None
     if reference is not None:
         kind = kinds.infrastructure(reference.api_group, reference.kind, text(one, "metadata", "namespace"))
         place = (reference.kind, reference.namespace, reference.name)
-        template = next((each for each in objects_of(world.objects, kind) if identity_of(each) == place), None)
+        template = next((each for each in objects_of(facts.objects, kind) if identity_of(each) == place), None)
     return node_from_zero(one, template)
 
 
@@ -234,13 +234,13 @@ def _pause_reason(one: JsonObject, read: _Read) -> str:
     return write_problem(one, read.clusters.get((namespace, cluster_of(one))))
 
 
-def _with_autoscaler(group: NodeGroup, seen: SeenAutoscaler | Unknown | None, world: DiscoveryFacts) -> NodeGroup:
+def _with_autoscaler(group: NodeGroup, seen: SeenAutoscaler | Unknown | None, facts: DiscoveryFacts) -> NodeGroup:
     """Name the autoscaler that manages the group.
 
     Cluster Autoscaler opts groups in by the same annotations. So it manages each such group, unless its published
     status names its groups and this one is not among them, such as when it works with a cloud's own groups.
     """
-    karpenter = karpenter_of(group.nodes, world.nodes)
+    karpenter = karpenter_of(group.nodes, facts.nodes)
     if karpenter:
         return replace(group, autoscaler=karpenter)
     if isinstance(seen, Unknown):

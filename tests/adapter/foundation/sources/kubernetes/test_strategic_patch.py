@@ -8,7 +8,7 @@ import pytest
 
 from adapter.foundation.sources.kubernetes.errors import ConflictError, FencedError, NotFoundError, UnknownOutcomeError
 from adapter.foundation.sources.kubernetes.writing import Fence, ObjectClient
-from tests.recommender.commands.vertical.world import NAME, NAMESPACE, client_of, deployment_of, patches, resources_of
+from tests.recommender.commands.vertical.harness import NAME, NAMESPACE, client_of, deployment_of, patches, resources_of
 from tests.support.apiserver_faults import Fault
 from tests.support.object_apiserver import ObjectApiServer
 

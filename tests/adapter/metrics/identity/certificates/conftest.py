@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.adapter.metrics.identity.certificates.keeping_world import (
+from tests.adapter.metrics.identity.certificates.keeping_harness import (
     Cluster,
 )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from tests.adapter.metrics.identity.certificates.keeping_world import (
+from tests.adapter.metrics.identity.certificates.keeping_harness import (
     LIFE,
 )
 

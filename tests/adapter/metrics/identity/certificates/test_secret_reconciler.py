@@ -10,7 +10,7 @@ import pytest
 from adapter.foundation.objects.names import ObjectName
 from adapter.metrics.identity.certificates.issuing import names_of
 from adapter.metrics.identity.certificates.secret_reconciler import Look
-from tests.adapter.metrics.identity.certificates.keeping_world import (
+from tests.adapter.metrics.identity.certificates.keeping_harness import (
     EXTERNAL,
     LIFE,
     SECRET,

@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from adapter.foundation.sources.kubernetes.errors import UnreachableError
-from tests.adapter.metrics.identity.certificates.keeping_world import (
+from tests.adapter.metrics.identity.certificates.keeping_harness import (
     CUSTOM,
     SECRET,
     WANTED,

@@ -12,7 +12,7 @@ import pytest
 from adapter.foundation.objects.names import ObjectName
 from adapter.metrics.identity.certificates import issuing
 from adapter.metrics.identity.certificates.generations import bundle_pem
-from tests.adapter.metrics.identity.certificates.keeping_world import (
+from tests.adapter.metrics.identity.certificates.keeping_harness import (
     CUSTOM,
     EXTERNAL,
     SECRET,

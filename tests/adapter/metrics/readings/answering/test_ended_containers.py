@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.metrics.readings.answering.ended_containers import KEPT_SECONDS, SLACK_SECONDS, EndedContainers
-from tests.adapter.metrics.readings.answering.usage_world import rule
+from tests.adapter.metrics.readings.answering.usage_harness import rule
 from tests.support.readings import rulebook_of
 
 MEMORY, *_ = rulebook_of(f"resourceRules:{rule('memory')}").resource.metrics

@@ -23,7 +23,7 @@ from adapter.metrics.readings.errors import (
 from adapter.metrics.readings.readings_settings import ReadingSettings
 from adapter.metrics.rulebook.parsing.parse import parse_rulebook
 from adapter.metrics.rulebook.parsing.resource_rules import NODES, PODS
-from tests.adapter.metrics.readings.answering.usage_world import (
+from tests.adapter.metrics.readings.answering.usage_harness import (
     ALL,
     CPU,
     DOWN,
@@ -31,7 +31,7 @@ from tests.adapter.metrics.readings.answering.usage_world import (
     RULES,
     SHOP,
     answering,
-    house_of,
+    harness_of,
     rule,
     sample,
     used,
@@ -42,7 +42,7 @@ from tests.support.readings import (
     Reply,
     ScriptedPrometheus,
     Threads,
-    make_house,
+    make_harness,
     reply,
     rulebook_of,
 )
@@ -62,7 +62,7 @@ OTHER = {"other/web-0": {"app": {"cpu": 3, "memory": 300}}}
 
 
 def test_usage_has_the_measured_resources_of_each_container_and_no_others() -> None:
-    answer = house_of(ScriptedPrometheus(answering())).readings.usage(PODS, "shop", ALL)
+    answer = harness_of(ScriptedPrometheus(answering())).readings.usage(PODS, "shop", ALL)
     assert used(answer) == SHOP
     assert [item.name for item in answer.items] == ["web-0", "web-1"]
     assert list(answer.items[0].used) == ["app", "proxy"]
@@ -82,16 +82,16 @@ def test_a_namespace_with_many_autoscalers_costs_eight_queries_a_minute_for_each
     pods = [f"app{number}-0" for number in range(20)]
     answers = {name: reply(*(sample("shop", pod, "app", "1") for pod in pods)) for name in ("cpu_used", "memory_used")}
     prometheus = ScriptedPrometheus(answering(**answers))
-    house = make_house(prometheus, rules=RULES, objects=MadeUpObjects({"shop": pods}))
+    harness = make_harness(prometheus, rules=RULES, objects=MadeUpObjects({"shop": pods}))
     between = (15.0 - pause) / len(pods)
 
     def a_minute() -> int:
         before = len(prometheus.asked)
         for _ in range(4):
             for pod in pods:
-                assert house.readings.usage(PODS, "shop", ByName(pod)).items
-                house.pass_time(between, step=between)
-            house.pass_time(pause)
+                assert harness.readings.usage(PODS, "shop", ByName(pod)).items
+                harness.pass_time(between, step=between)
+            harness.pass_time(pause)
         return len(prometheus.asked) - before
 
     a_minute()
@@ -101,51 +101,51 @@ def test_a_namespace_with_many_autoscalers_costs_eight_queries_a_minute_for_each
 
 def test_usage_is_refreshed_twice_in_the_interval_of_the_most_frequent_request() -> None:
     prometheus = ScriptedPrometheus(answering())
-    house = house_of(prometheus)
+    harness = harness_of(prometheus)
     before = 0
     for second in range(120):
         if second % 4 == 0:
-            house.readings.usage(PODS, "shop", ByName("web-0"))
+            harness.readings.usage(PODS, "shop", ByName("web-0"))
         if second % 15 == 1:
-            house.readings.usage(PODS, "shop", ByName("web-1"))
+            harness.readings.usage(PODS, "shop", ByName("web-1"))
         before = len(prometheus.asked) if second == 60 else before
-        house.pass_time(1)
+        harness.pass_time(1)
 
     assert len(prometheus.asked) - before == pytest.approx(2 * 30, abs=3)
 
 
 def test_pods_of_all_namespaces_are_sorted_by_namespace_and_name() -> None:
-    answer = house_of(ScriptedPrometheus(answering())).readings.usage(PODS, None, ALL)
+    answer = harness_of(ScriptedPrometheus(answering())).readings.usage(PODS, None, ALL)
     assert list(used(answer)) == ["other/web-0", "shop/web-0", "shop/web-1"]
     assert used(answer) == SHOP | OTHER
 
 
 def test_pods_are_selected_by_labels() -> None:
-    house = house_of(ScriptedPrometheus(answering()))
-    assert list(used(house.readings.usage(PODS, "shop", WEB))) == ["shop/web-0", "shop/web-1"]
-    assert list(used(house.readings.usage(PODS, None, WEB))) == ["other/web-0", "shop/web-0", "shop/web-1"]
-    none_selected = house.readings.usage(PODS, "shop", BySelector(parse_selector("app=nobody")))
+    harness = harness_of(ScriptedPrometheus(answering()))
+    assert list(used(harness.readings.usage(PODS, "shop", WEB))) == ["shop/web-0", "shop/web-1"]
+    assert list(used(harness.readings.usage(PODS, None, WEB))) == ["other/web-0", "shop/web-0", "shop/web-1"]
+    none_selected = harness.readings.usage(PODS, "shop", BySelector(parse_selector("app=nobody")))
     assert (none_selected.items, none_selected.evaluated_at, none_selected.warnings) == ((), None, ())
 
 
 def test_nodes_with_a_sample_are_served() -> None:
-    house = house_of(ScriptedPrometheus(answering()))
-    answer = house.readings.usage(NODES, None, ALL)
+    harness = harness_of(ScriptedPrometheus(answering()))
+    answer = harness.readings.usage(NODES, None, ALL)
     assert used(answer) == {"None/n-1": {"": {"cpu": 4, "memory": 1000}}}
-    assert house.readings.usage(NODES, None, ByName("n-1")).items == answer.items
+    assert harness.readings.usage(NODES, None, ByName("n-1")).items == answer.items
     with pytest.raises(NoSampleError, match=r"^it has no value of cpu: Prometheus has no sample for it"):
-        house.readings.usage(NODES, None, ByName("n-2"))
+        harness.readings.usage(NODES, None, ByName("n-2"))
 
 
 def test_requests_of_all_namespaces_share_one_query_per_resource() -> None:
     prometheus = ScriptedPrometheus(answering())
-    house = house_of(prometheus)
+    harness = harness_of(prometheus)
     for namespace in ("shop", "other", None):
         for which in (ALL, WEB, BySelector(parse_selector("app in (db)"))):
-            house.readings.usage(PODS, namespace, which)
-    house.readings.usage(PODS, "shop", ByName("web-0"))
-    house.readings.usage(NODES, None, ALL)
-    house.readings.usage(NODES, None, ByName("n-1"))
+            harness.readings.usage(PODS, namespace, which)
+    harness.readings.usage(PODS, "shop", ByName("web-0"))
+    harness.readings.usage(NODES, None, ALL)
+    harness.readings.usage(NODES, None, ByName("n-1"))
     assert sorted(prometheus.asked) == [
         'sum by (namespace,pod,container) (cpu_used{namespace!="",pod!=""})',
         'sum by (namespace,pod,container) (memory_used{namespace!="",pod!=""})',
@@ -162,10 +162,10 @@ def test_a_custom_metric_of_the_same_name_and_query_is_separate() -> None:
     )
     by_pod = reply(({"namespace": "shop", "pod": "web-0"}, "-5"))
     prometheus = ScriptedPrometheus(lambda query: by_pod if "by (pod)" in query else answering()(query))
-    house = house_of(prometheus, RULES + custom)
+    harness = harness_of(prometheus, RULES + custom)
     for _ in range(2):
-        assert house.readings.objects(house.pods("cpu"), "shop", ALL, EVERYTHING).values == (("web-0", -5.0),)
-        assert used(house.readings.usage(PODS, "shop", ALL)) == SHOP
+        assert harness.readings.objects(harness.pods("cpu"), "shop", ALL, EVERYTHING).values == (("web-0", -5.0),)
+        assert used(harness.readings.usage(PODS, "shop", ALL)) == SHOP
 
 
 def test_a_query_that_cannot_be_shared_is_sent_once_per_namespace() -> None:
@@ -174,8 +174,8 @@ def test_a_query_that_cannot_be_shared_is_sent_once_per_namespace() -> None:
         return Reply(tuple(one for one in CPU.samples if one[0]["namespace"] == namespace))
 
     prometheus = ScriptedPrometheus(exact)
-    house = house_of(prometheus, EXACT)
-    all_pods = house.readings.usage(PODS, None, ALL)
+    harness = harness_of(prometheus, EXACT)
+    all_pods = harness.readings.usage(PODS, None, ALL)
     assert used(all_pods) == {
         "other/web-0": {"app": {"cpu": 3}},
         "shop/done-0": {"app": {"cpu": 0.125}},
@@ -188,7 +188,7 @@ def test_a_query_that_cannot_be_shared_is_sent_once_per_namespace() -> None:
         'topk(9, sum by (pod,container) (cpu_used{namespace="other",pod="web-0"}))',
         'topk(9, sum by (pod,container) (cpu_used{namespace="shop",pod=~"db-0|done-0|neg-0|new-0|odd-0|web-0|web-1"}))',
     ]
-    assert list(used(house.readings.usage(PODS, "shop", WEB))) == ["shop/web-0", "shop/web-1"]
+    assert list(used(harness.readings.usage(PODS, "shop", WEB))) == ["shop/web-0", "shop/web-1"]
     assert len(prometheus.asked) == 2
 
 
@@ -203,100 +203,104 @@ def test_a_refused_wide_query_is_replaced_by_one_per_namespace() -> None:
         assert isinstance(found, Reply)
         return replace(found, samples=tuple(one for one in found.samples if one[0].get("namespace") == namespace))
 
-    house = house_of(ScriptedPrometheus(narrow))
-    assert used(house.readings.usage(PODS, "shop", ALL)) == SHOP
-    assert used(house.readings.usage(PODS, None, ALL)) == SHOP | OTHER
+    harness = harness_of(ScriptedPrometheus(narrow))
+    assert used(harness.readings.usage(PODS, "shop", ALL)) == SHOP
+    assert used(harness.readings.usage(PODS, None, ALL)) == SHOP | OTHER
 
 
 def test_answers_are_served_until_they_are_too_old() -> None:
     prometheus = ScriptedPrometheus(answering())
-    house = house_of(prometheus, settings=ReadingSettings(max_answer_age_seconds=30.0))
-    house.readings.usage(PODS, "shop", ALL)
+    harness = harness_of(prometheus, settings=ReadingSettings(max_answer_age_seconds=30.0))
+    harness.readings.usage(PODS, "shop", ALL)
     prometheus.answer = lambda _query: DOWN
-    house.pass_time(20)
-    late = house.readings.usage(PODS, "shop", ALL)
+    harness.pass_time(20)
+    late = harness.readings.usage(PODS, "shop", ALL)
     assert used(late) == SHOP
     assert late.evaluated_at == NOW
-    house.pass_time(20)
+    harness.pass_time(20)
     with pytest.raises(AnswerTooOldError):
-        house.readings.usage(PODS, "shop", ALL)
+        harness.readings.usage(PODS, "shop", ALL)
 
 
 def test_the_timestamp_is_that_of_the_older_resource() -> None:
     prometheus = ScriptedPrometheus(answering())
-    house = house_of(prometheus)
-    house.readings.usage(PODS, "shop", ALL)
+    harness = harness_of(prometheus)
+    harness.readings.usage(PODS, "shop", ALL)
     prometheus.answer = answering(cpu_used=DOWN)
-    house.pass_time(20)
-    answer = house.readings.usage(PODS, "shop", ALL)
+    harness.pass_time(20)
+    answer = harness.readings.usage(PODS, "shop", ALL)
     assert answer.evaluated_at == NOW
     assert used(answer) == SHOP
 
 
 def test_pods_that_are_not_listed_yet_are_an_error() -> None:
     objects = MadeUpObjects(NAMESPACES, not_synced=True)
-    house = make_house(ScriptedPrometheus(answering()), rules=RULES, objects=objects)
+    harness = make_harness(ScriptedPrometheus(answering()), rules=RULES, objects=objects)
     for which in (ALL, ByName("web-0")):
         with pytest.raises(ObjectsNotKnownError):
-            house.readings.usage(PODS, "shop", which)
+            harness.readings.usage(PODS, "shop", which)
 
 
 def test_both_queries_run_at_the_same_time() -> None:
     threads = Threads(held=True)
     prometheus = ScriptedPrometheus(answering())
     settings = ReadingSettings(first_answer_wait_seconds=0.0)
-    house = make_house(prometheus, rules=RULES, objects=MadeUpObjects(NAMESPACES), settings=settings, submit=threads)
+    harness = make_harness(
+        prometheus, rules=RULES, objects=MadeUpObjects(NAMESPACES), settings=settings, submit=threads
+    )
     with pytest.raises(ReadingError, match="did not answer within 0 s"):
-        house.readings.usage(PODS, "shop", ALL)
+        harness.readings.usage(PODS, "shop", ALL)
     threads.run()
     assert len(prometheus.asked) == 2
-    assert used(house.readings.usage(PODS, "shop", ALL)) == SHOP
+    assert used(harness.readings.usage(PODS, "shop", ALL)) == SHOP
 
 
 def test_usage_is_an_error_until_the_first_answers_of_both_resources_arrive() -> None:
     threads = Threads(held=True)
     settings = ReadingSettings(first_answer_wait_seconds=0.0)
     objects = MadeUpObjects(NAMESPACES)
-    house = make_house(ScriptedPrometheus(answering()), rules=RULES, objects=objects, settings=settings, submit=threads)
+    harness = make_harness(
+        ScriptedPrometheus(answering()), rules=RULES, objects=objects, settings=settings, submit=threads
+    )
     with pytest.raises(FirstAnswerPendingError):
-        house.readings.usage(PODS, "shop", ALL)
+        harness.readings.usage(PODS, "shop", ALL)
     threads.waiting.popleft()()
     for which in (ALL, ByName("web-0")):
         with pytest.raises(FirstAnswerPendingError):
-            house.readings.usage(PODS, "shop", which)
+            harness.readings.usage(PODS, "shop", which)
     threads.run()
-    assert used(house.readings.usage(PODS, "shop", ALL)) == SHOP
+    assert used(harness.readings.usage(PODS, "shop", ALL)) == SHOP
 
 
 def test_a_reload_keeps_readings_of_unchanged_rules_and_applies_the_new_window() -> None:
     prometheus = ScriptedPrometheus(answering())
-    house = house_of(prometheus)
-    house.readings.usage(PODS, "shop", ALL)
-    before = house.readings.catalogue
+    harness = harness_of(prometheus)
+    harness.readings.usage(PODS, "shop", ALL)
+    before = harness.readings.catalogue
     moved = f"# moved\nresourceRules:{rule('memory')}  window: 7m\n"
-    house.readings.replace_rulebook(rulebook_of(moved))
-    answer = house.readings.usage(PODS, "shop", ALL)
+    harness.readings.replace_rulebook(rulebook_of(moved))
+    answer = harness.readings.usage(PODS, "shop", ALL)
     assert answer.window_seconds == 420
     assert used(answer)["shop/web-0"] == {"app": {"memory": 100}, "proxy": {"memory": 10}}
     assert len(prometheus.asked) == 2
-    assert house.readings.catalogue.generation > before.generation
-    house.readings.replace_rulebook(rulebook_of("rules: []\n"))
-    assert house.readings.catalogue.resource.rules == ()
-    assert house.readings.usage(PODS, "shop", ALL).items == ()
-    house.pass_time(30)
+    assert harness.readings.catalogue.generation > before.generation
+    harness.readings.replace_rulebook(rulebook_of("rules: []\n"))
+    assert harness.readings.catalogue.resource.rules == ()
+    assert harness.readings.usage(PODS, "shop", ALL).items == ()
+    harness.pass_time(30)
     assert len(prometheus.asked) == 2
 
 
 def test_a_container_that_a_reloaded_memory_rule_leaves_out_has_not_ended() -> None:
     apps = reply(sample("shop", "web-0", "app", "100"))
-    house = house_of(ScriptedPrometheus(answering(of_apps=apps)))
-    assert used(house.readings.usage(PODS, "shop", ByName("web-0"))) == {"shop/web-0": SHOP["shop/web-0"]}
+    harness = harness_of(ScriptedPrometheus(answering(of_apps=apps)))
+    assert used(harness.readings.usage(PODS, "shop", ByName("web-0"))) == {"shop/web-0": SHOP["shop/web-0"]}
     changed = rule("memory", "sum by (<<.GroupBy>>) (of_apps{<<.LabelMatchers>>})")
-    house.readings.replace_rulebook(rulebook_of(f"resourceRules:{rule('cpu')}{changed}  window: 2m\n"))
+    harness.readings.replace_rulebook(rulebook_of(f"resourceRules:{rule('cpu')}{changed}  window: 2m\n"))
     for _ in range(20):
-        (item,) = house.readings.usage(PODS, "shop", ByName("web-0")).items
+        (item,) = harness.readings.usage(PODS, "shop", ByName("web-0")).items
         assert item.used == {"app": {"cpu": 1, "memory": 100}, "proxy": {"cpu": 0.5}}
-        house.pass_time(15)
+        harness.pass_time(15)
 
 
 def test_plans_are_checked_against_the_exact_query_of_one_namespace() -> None:
@@ -306,14 +310,16 @@ def test_plans_are_checked_against_the_exact_query_of_one_namespace() -> None:
             return reply(sample(namespace, "web-0", "app", "77"))
         return answering()(query)
 
-    house = make_house(ScriptedPrometheus(differing), rules=RULES, objects=MadeUpObjects(NAMESPACES), cross_checks=True)
-    house.readings.usage(PODS, "other", ALL)
+    harness = make_harness(
+        ScriptedPrometheus(differing), rules=RULES, objects=MadeUpObjects(NAMESPACES), cross_checks=True
+    )
+    harness.readings.usage(PODS, "other", ALL)
     for _ in range(5):
-        house.pass_time(61, step=0.5)
-        house.readings.usage(PODS, "other", ALL)
-    checked = house.counter("tidewatch_adapter_plan_cross_checks_total", rule="resourceRules.cpu", result="different")
+        harness.pass_time(61, step=0.5)
+        harness.readings.usage(PODS, "other", ALL)
+    checked = harness.counter("tidewatch_adapter_plan_cross_checks_total", rule="resourceRules.cpu", result="different")
     assert checked == 3
-    assert used(house.readings.usage(PODS, "other", ALL)) == {"other/web-0": {"app": {"cpu": 77, "memory": 300}}}
+    assert used(harness.readings.usage(PODS, "other", ALL)) == {"other/web-0": {"app": {"cpu": 77, "memory": 300}}}
 
 
 CONTAINER_NAMES = st.sampled_from(["app", "proxy", "db"])
@@ -333,7 +339,7 @@ def test_an_answer_holds_exactly_what_was_measured(
         f"{name}_used": Reply(tuple(sample("shop", *row) for row in rows))
         for name, rows in (("cpu", cpu), ("memory", memory))
     }
-    answer = house_of(ScriptedPrometheus(answering(**replies))).readings.usage(PODS, "shop", ALL)
+    answer = harness_of(ScriptedPrometheus(answering(**replies))).readings.usage(PODS, "shop", ALL)
     served_values = {
         (item.name, container, resource, value)
         for item in answer.items
@@ -371,9 +377,9 @@ class NotingObjects(MadeUpObjects):
 
 def test_nodes_are_watched_once_a_rule_serves_them_and_not_before() -> None:
     objects = NotingObjects()
-    house = make_house(ScriptedPrometheus(answering()), rules="rules: []\n", objects=objects)
+    harness = make_harness(ScriptedPrometheus(answering()), rules="rules: []\n", objects=objects)
     pods_alone = RULES.replace("nodeQuery", "# nodeQuery")
-    house.readings.replace_rulebook(parse_rulebook([load_documents(pods_alone, "rules.yaml")], objects.resource))
+    harness.readings.replace_rulebook(parse_rulebook([load_documents(pods_alone, "rules.yaml")], objects.resource))
     assert objects.kinds == []
-    house.readings.replace_rulebook(rulebook_of(RULES))
+    harness.readings.replace_rulebook(rulebook_of(RULES))
     assert objects.kinds == [NODES]

@@ -15,12 +15,12 @@ from adapter.metrics.readings.errors import (
 )
 from adapter.metrics.rulebook.parsing.parse import parse_rulebook
 from adapter.metrics.rulebook.parsing.resource_rules import NODES, PODS
-from tests.adapter.metrics.readings.answering.usage_world import (
+from tests.adapter.metrics.readings.answering.usage_harness import (
     ALL,
     DOWN,
     SHOP,
     answering,
-    house_of,
+    harness_of,
     rule,
     sample,
     used,
@@ -48,25 +48,25 @@ if TYPE_CHECKING:
     ],
 )
 def test_a_pod_without_a_value_is_an_error_with_the_reason(namespace: str, name: str, why: str) -> None:
-    house = house_of(ScriptedPrometheus(answering()))
+    harness = harness_of(ScriptedPrometheus(answering()))
     with pytest.raises(NoSampleError) as missing:
-        house.readings.usage(PODS, namespace, ByName(name))
+        harness.readings.usage(PODS, namespace, ByName(name))
     assert missing.value.message == why
 
 
 @pytest.mark.parametrize("resource", ["cpu", "memory"])
 def test_a_pod_with_too_many_containers_is_left_out(resource: str) -> None:
     crowd = reply(*(sample("shop", "web-0", f"c-{number}", "1") for number in range(1500)))
-    house = house_of(ScriptedPrometheus(answering(**{f"{resource}_used": crowd})))
-    assert "shop/web-0" not in used(house.readings.usage(PODS, "shop", ALL))
+    harness = harness_of(ScriptedPrometheus(answering(**{f"{resource}_used": crowd})))
+    assert "shop/web-0" not in used(harness.readings.usage(PODS, "shop", ALL))
     with pytest.raises(NoSampleError, match=f"^'web-0' has no value of {resource}: more than 1000 values"):
-        house.readings.usage(PODS, "shop", ByName("web-0"))
+        harness.readings.usage(PODS, "shop", ByName("web-0"))
 
 
 @pytest.mark.parametrize("failing", ["cpu", "memory"])
 def test_pods_are_listed_with_one_resource_while_the_other_is_unavailable(failing: str) -> None:
     available = {"cpu": "memory", "memory": "cpu"}[failing]
-    answer = house_of(ScriptedPrometheus(answering(**{f"{failing}_used": DOWN}))).readings.usage(PODS, "shop", ALL)
+    answer = harness_of(ScriptedPrometheus(answering(**{f"{failing}_used": DOWN}))).readings.usage(PODS, "shop", ALL)
     listed = [set(container) for item in answer.items for container in item.used.values()]
     assert listed
     assert all(resources == {available} for resources in listed)
@@ -76,12 +76,12 @@ def test_pods_are_listed_with_one_resource_while_the_other_is_unavailable(failin
 @pytest.mark.parametrize(("nothing", "other"), [("cpu", "memory"), ("memory", "cpu")])
 def test_a_rule_without_any_value_is_named_in_the_warning_of_an_empty_list(nothing: str, other: str) -> None:
     replies = {f"{nothing}_used": Reply(), f"node_{nothing}_used": Reply()}
-    house = house_of(ScriptedPrometheus(answering(**replies)))
+    harness = harness_of(ScriptedPrometheus(answering(**replies)))
     for kind, namespace in ((PODS, "shop"), (PODS, None), (NODES, None)):
-        answer = house.readings.usage(kind, namespace, ALL)
+        answer = harness.readings.usage(kind, namespace, ALL)
         warning = f"{kind.plural}/{nothing} has no value for any requested {kind.singular}, so none is listed"
         assert (answer.items, answer.warnings) == ((), (warning,)), other
-    assert house.readings.usage(PODS, "shop", BySelector(parse_selector("app=nobody"))).warnings == ()
+    assert harness.readings.usage(PODS, "shop", BySelector(parse_selector("app=nobody"))).warnings == ()
 
 
 def test_a_container_with_several_values_is_left_out_with_the_reason() -> None:
@@ -89,52 +89,52 @@ def test_a_container_with_several_values_is_left_out_with_the_reason() -> None:
         ({"namespace": "shop", "pod": "db-0", "container": "db", "id": "1"}, "1"),
         ({"namespace": "shop", "pod": "db-0", "container": "db", "id": "2"}, "2"),
     )
-    house = house_of(ScriptedPrometheus(answering(cpu_used=twice, memory_used=Reply())))
-    assert house.readings.usage(PODS, "shop", ALL).items == ()
+    harness = harness_of(ScriptedPrometheus(answering(cpu_used=twice, memory_used=Reply())))
+    assert harness.readings.usage(PODS, "shop", ALL).items == ()
     with pytest.raises(NoSampleError, match="several samples claim to be its value; they differ in id"):
-        house.readings.usage(PODS, "shop", ByName("db-0"))
+        harness.readings.usage(PODS, "shop", ByName("db-0"))
 
 
 def test_a_query_without_the_container_label_gives_an_unnamed_container_and_a_warning() -> None:
     bare = reply(({"namespace": "shop", "pod": "db-0"}, "1"))
-    house = house_of(ScriptedPrometheus(answering(cpu_used=bare, memory_used=bare)))
-    answer = house.readings.usage(PODS, "shop", ALL)
+    harness = harness_of(ScriptedPrometheus(answering(cpu_used=bare, memory_used=bare)))
+    answer = harness.readings.usage(PODS, "shop", ALL)
     assert [(item.name, item.used) for item in answer.items] == [("db-0", {"": {"cpu": 1.0, "memory": 1.0}})]
     for resource, warning in zip(("cpu", "memory"), answer.warnings, strict=True):
         assert warning.startswith(f"pods/{resource}: no sample has the label 'container', which names its")
-    (item,) = house.readings.usage(PODS, "shop", ByName("db-0")).items
+    (item,) = harness.readings.usage(PODS, "shop", ByName("db-0")).items
     assert item.used == {"": {"cpu": 1.0, "memory": 1.0}}
 
 
 def test_a_pod_whose_containers_only_one_resource_names_is_left_out() -> None:
     bare = reply(({"namespace": "shop", "pod": "db-0"}, "1"))
     named = reply(({"namespace": "shop", "pod": "db-0", "container": "db"}, "1"))
-    house = house_of(ScriptedPrometheus(answering(cpu_used=bare, memory_used=named)))
-    assert house.readings.usage(PODS, "shop", ALL).items == ()
+    harness = harness_of(ScriptedPrometheus(answering(cpu_used=bare, memory_used=named)))
+    assert harness.readings.usage(PODS, "shop", ALL).items == ()
 
 
 def test_an_unavailable_resource_does_not_affect_the_other() -> None:
-    house = house_of(ScriptedPrometheus(answering(cpu_used=DOWN)))
-    answer = house.readings.usage(PODS, "other", ALL)
+    harness = harness_of(ScriptedPrometheus(answering(cpu_used=DOWN)))
+    answer = harness.readings.usage(PODS, "other", ALL)
     assert used(answer) == {"other/web-0": {"app": {"memory": 300}}}
     (warning,) = answer.warnings
     assert warning.startswith("in other: pods/cpu is missing: ")
-    (warning,) = house.readings.usage(PODS, None, ALL).warnings
+    (warning,) = harness.readings.usage(PODS, None, ALL).warnings
     assert warning.startswith("in other and 1 more: pods/cpu is missing: ")
 
 
 def test_two_unavailable_resources_are_an_error() -> None:
-    house = house_of(ScriptedPrometheus(lambda _query: DOWN))
+    harness = harness_of(ScriptedPrometheus(lambda _query: DOWN))
     for namespace in ("shop", None):
         with pytest.raises(SourceUnreachableError):
-            house.readings.usage(PODS, namespace, ALL)
+            harness.readings.usage(PODS, namespace, ALL)
 
 
 def test_dropped_values_are_counted_by_reason() -> None:
-    house = house_of(ScriptedPrometheus(answering()))
-    house.readings.usage(PODS, "shop", ALL)
+    harness = harness_of(ScriptedPrometheus(answering()))
+    harness.readings.usage(PODS, "shop", ALL)
     counted = {
-        reason: house.counter("tidewatch_adapter_dropped_samples_total", reason=reason)
+        reason: harness.counter("tidewatch_adapter_dropped_samples_total", reason=reason)
         for reason in ("nan", "inf", "negative", "unknown_object")
     }
     assert counted == {"nan": 1, "inf": 1, "negative": 1, "unknown_object": 2}
@@ -144,17 +144,17 @@ def test_a_refused_rule_is_named_in_a_warning() -> None:
     broken = rule("cpu").replace("containerLabel", "containerLable")
     text = f"resourceRules:{broken}{rule('memory')}"
     rulebook = parse_rulebook([load_documents(text, "rules.yaml")], MadeUpObjects().resource)
-    house = house_of(ScriptedPrometheus(answering()))
-    house.readings.replace_rulebook(rulebook)
-    answer = house.readings.usage(PODS, "other", ALL)
+    harness = harness_of(ScriptedPrometheus(answering()))
+    harness.readings.replace_rulebook(rulebook)
+    answer = harness.readings.usage(PODS, "other", ALL)
     assert used(answer) == {"other/web-0": {"app": {"memory": 300}}}
     assert answer.warnings == ("resourceRules.cpu (rules.yaml:2) is refused, so that resource is missing",)
 
 
 def test_nodes_named_by_address_in_prometheus_are_reported_in_a_warning() -> None:
     by_address = reply(({"node": "10.0.0.1:9100"}, "4"))
-    house = house_of(ScriptedPrometheus(answering(node_cpu_used=by_address, node_memory_used=Reply())))
-    answer = house.readings.usage(NODES, None, ALL)
+    harness = harness_of(ScriptedPrometheus(answering(node_cpu_used=by_address, node_memory_used=Reply())))
+    answer = harness.readings.usage(NODES, None, ALL)
     assert answer.items == ()
     assert answer.warnings == (
         "nodes/cpu has no value for any requested node: the label 'node' holds names such as '10.0.0.1:9100'",
@@ -163,7 +163,7 @@ def test_nodes_named_by_address_in_prometheus_are_reported_in_a_warning() -> Non
 
 def test_nodes_whose_cpu_is_named_by_address_are_left_out_with_a_warning_for_cpu_alone() -> None:
     by_address = reply(({"node": "10.0.0.1:9100"}, "4"))
-    answer = house_of(ScriptedPrometheus(answering(node_cpu_used=by_address))).readings.usage(NODES, None, ALL)
+    answer = harness_of(ScriptedPrometheus(answering(node_cpu_used=by_address))).readings.usage(NODES, None, ALL)
     assert answer.items == ()
     assert [warning.partition(" ")[0] for warning in answer.warnings] == ["nodes/cpu"]
 
@@ -171,10 +171,10 @@ def test_nodes_whose_cpu_is_named_by_address_are_left_out_with_a_warning_for_cpu
 def test_warnings_of_a_request_for_one_name_reveal_no_other_object_or_namespace() -> None:
     """A list that a field selector restricts to one name is allowed to callers that may list only that name."""
     by_address = reply(({"node": "10.0.0.1:9100"}, "4"))
-    nodes = house_of(ScriptedPrometheus(answering(node_cpu_used=by_address, node_memory_used=Reply())))
+    nodes = harness_of(ScriptedPrometheus(answering(node_cpu_used=by_address, node_memory_used=Reply())))
     answer = nodes.readings.usage(NODES, None, NamedBySelector("n-1", EVERYTHING))
     assert (answer.items, answer.warnings) == ((), ())
-    pods = house_of(ScriptedPrometheus(answering(cpu_used=DOWN)))
+    pods = harness_of(ScriptedPrometheus(answering(cpu_used=DOWN)))
     (warning,) = pods.readings.usage(PODS, None, NamedBySelector("db-0", EVERYTHING)).warnings
     assert warning.startswith("in shop: pods/cpu is missing: ")
     (warning,) = pods.readings.usage(PODS, None, NamedBySelector("web-0", EVERYTHING)).warnings
@@ -184,16 +184,16 @@ def test_warnings_of_a_request_for_one_name_reveal_no_other_object_or_namespace(
 
 
 def test_one_name_in_all_namespaces_can_be_selected_with_labels() -> None:
-    house = house_of(ScriptedPrometheus(answering()))
+    harness = harness_of(ScriptedPrometheus(answering()))
     for selector, expected in ((EVERYTHING, ["other/web-0", "shop/web-0"]), (parse_selector("app=db"), [])):
-        assert list(used(house.readings.usage(PODS, None, NamedBySelector("web-0", selector)))) == expected
-    assert list(used(house.readings.usage(NODES, None, NamedBySelector("n-1", EVERYTHING)))) == ["None/n-1"]
+        assert list(used(harness.readings.usage(PODS, None, NamedBySelector("web-0", selector)))) == expected
+    assert list(used(harness.readings.usage(NODES, None, NamedBySelector("n-1", EVERYTHING)))) == ["None/n-1"]
 
 
 def test_a_pod_whose_cpu_cannot_be_queried_is_an_outage_and_not_missing() -> None:
-    house = house_of(ScriptedPrometheus(answering(cpu_used=DOWN, memory_used=Reply())))
+    harness = harness_of(ScriptedPrometheus(answering(cpu_used=DOWN, memory_used=Reply())))
     with pytest.raises(SourceUnreachableError):
-        house.readings.usage(PODS, "shop", ByName("web-0"))
+        harness.readings.usage(PODS, "shop", ByName("web-0"))
 
 
 def _of_web(*samples: tuple[str, str]) -> Reply:
@@ -214,35 +214,35 @@ def test_an_ended_container_is_left_out_while_its_cpu_lingers() -> None:
         "cpu_used": _of_web(("app", "1"), ("init", "0.25")),
         "memory_used": _of_web(("app", "100"), ("init", "7")),
     }
-    house = house_of(_answering(answers))
+    harness = harness_of(_answering(answers))
     both = {"app": {"cpu": 1, "memory": 100}, "init": {"cpu": 0.25, "memory": 7}}
-    assert used(house.readings.usage(PODS, "shop", ALL)) == {"shop/web-0": both}
+    assert used(harness.readings.usage(PODS, "shop", ALL)) == {"shop/web-0": both}
     answers["memory_used"] = _of_web(("app", "100"))
     for _ in range(4):
-        house.pass_time(30)
-        assert used(house.readings.usage(PODS, "shop", ALL)) == {"shop/web-0": {"app": {"cpu": 1, "memory": 100}}}
+        harness.pass_time(30)
+        assert used(harness.readings.usage(PODS, "shop", ALL)) == {"shop/web-0": {"app": {"cpu": 1, "memory": 100}}}
     # What still uses CPU when the range of the query is over has not ended: its memory is not known, and it is not 0.
     for _ in range(4):
-        house.pass_time(30)
-        answer = used(house.readings.usage(PODS, "shop", ALL))
+        harness.pass_time(30)
+        answer = used(harness.readings.usage(PODS, "shop", ALL))
     assert answer == {"shop/web-0": {"app": {"cpu": 1, "memory": 100}, "init": {"cpu": 0.25}}}
     answers["memory_used"] = _of_web(("app", "100"), ("init", "7"))
-    house.pass_time(30)
-    assert used(house.readings.usage(PODS, "shop", ALL)) == {"shop/web-0": both}
+    harness.pass_time(30)
+    assert used(harness.readings.usage(PODS, "shop", ALL)) == {"shop/web-0": both}
 
 
 def test_a_container_that_never_had_memory_has_not_ended() -> None:
-    house = house_of(ScriptedPrometheus(answering()))
+    harness = harness_of(ScriptedPrometheus(answering()))
     for _ in range(5):
-        answer = used(house.readings.usage(PODS, "shop", ALL))
+        answer = used(harness.readings.usage(PODS, "shop", ALL))
         assert answer["shop/web-1"] == {"app": {"cpu": 2, "memory": 200}, "init": {"cpu": 0.25}}
-        house.pass_time(30)
+        harness.pass_time(30)
 
 
 def test_a_pod_whose_containers_all_lost_their_memory_is_left_out() -> None:
     answers = {"cpu_used": _of_web(("app", "1"), ("init", "1")), "memory_used": _of_web(("app", "100"), ("init", "7"))}
-    house = house_of(_answering(answers))
-    assert house.readings.usage(PODS, "shop", ALL).items
+    harness = harness_of(_answering(answers))
+    assert harness.readings.usage(PODS, "shop", ALL).items
     answers["memory_used"] = reply(sample("shop", "web-1", "app", "1"))
-    house.pass_time(30)
-    assert not house.readings.usage(PODS, "shop", ALL).items
+    harness.pass_time(30)
+    assert not harness.readings.usage(PODS, "shop", ALL).items

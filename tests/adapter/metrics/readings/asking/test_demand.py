@@ -13,23 +13,23 @@ from adapter.metrics.readings.errors import AnswerTooOldError, NoSampleError, To
 from adapter.metrics.readings.readings_settings import ReadingSettings
 from adapter.metrics.readings.retries import retry_after
 from tests.adapter.metrics.readings.asking.test_request_intervals import arrivals_at
-from tests.support.readings import MadeUpObjects, ScriptedPrometheus, make_house, reply
+from tests.support.readings import MadeUpObjects, ScriptedPrometheus, make_harness, reply
 
 PODS = reply(({"pod": "web-0", "namespace": "shop"}, "1"), ({"pod": "web-0", "namespace": "bank"}, "2"))
 
 
 def test_the_demand_of_a_namespace_is_bounded_without_affecting_others() -> None:
     prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
-    house = make_house(prometheus, settings=ReadingSettings(max_demand_per_namespace=2))
-    metric, raw = house.pods("http_rps"), house.pods("raw")
-    house.readings.objects(metric, "shop", ByName("web-0"), EVERYTHING)
-    house.readings.objects(raw, "shop", ByName("web-0"), EVERYTHING)
+    harness = make_harness(prometheus, settings=ReadingSettings(max_demand_per_namespace=2))
+    metric, raw = harness.pods("http_rps"), harness.pods("raw")
+    harness.readings.objects(metric, "shop", ByName("web-0"), EVERYTHING)
+    harness.readings.objects(raw, "shop", ByName("web-0"), EVERYTHING)
 
     with pytest.raises(TooMuchDemandError, match="namespace 'shop': 2 different requests are in demand already"):
-        house.readings.objects(metric, "shop", ByName("web-1"), EVERYTHING)
+        harness.readings.objects(metric, "shop", ByName("web-1"), EVERYTHING)
 
-    assert house.readings.objects(metric, "shop", ByName("web-0"), EVERYTHING).values == (("web-0", 1.0),)
-    assert house.readings.objects(metric, "bank", ByName("web-0"), EVERYTHING).values == (("web-0", 2.0),)
+    assert harness.readings.objects(metric, "shop", ByName("web-0"), EVERYTHING).values == (("web-0", 1.0),)
+    assert harness.readings.objects(metric, "bank", ByName("web-0"), EVERYTHING).values == (("web-0", 2.0),)
 
 
 @pytest.mark.parametrize("api", ["external", "objects", "labels"])
@@ -37,18 +37,18 @@ def test_requests_are_weighted_by_the_length_of_their_selectors(api: str) -> Non
     """In an attack, 2000 requests with selectors of 60 kB took more than 1 GB of the adapter that all tenants share."""
     objects = MadeUpObjects({"shop": ["web-0"], "bank": ["web-0"]})
     settings = ReadingSettings(max_demand_per_namespace=10, demand_ttl_seconds=60)
-    house = make_house(ScriptedPrometheus(), objects=objects, settings=settings)
+    harness = make_harness(ScriptedPrometheus(), objects=objects, settings=settings)
 
     def ask(number: int, namespace: str = "shop") -> None:
         values = ",".join(f"v{value:03}-{number}" for value in range(500))
-        long, metric = parse_selector(f"a notin ({values})"), house.pods("http_rps")
+        long, metric = parse_selector(f"a notin ({values})"), harness.pods("http_rps")
         with contextlib.suppress(NoSampleError):
             if api == "external":
-                house.readings.external(house.external("queue_depth"), namespace, long)
+                harness.readings.external(harness.external("queue_depth"), namespace, long)
             elif api == "objects":
-                house.readings.objects(metric, namespace, ByName("web-0"), long)
+                harness.readings.objects(metric, namespace, ByName("web-0"), long)
             else:
-                house.readings.objects(metric, namespace, BySelector(long), EVERYTHING)
+                harness.readings.objects(metric, namespace, BySelector(long), EVERYTHING)
 
     for number in range(3):
         ask(number)
@@ -56,34 +56,34 @@ def test_requests_are_weighted_by_the_length_of_their_selectors(api: str) -> Non
         ask(3)
     ask(0)
     ask(3, "bank")
-    house.pass_time(130)
+    harness.pass_time(130)
     ask(3)
 
 
 def test_the_demand_of_all_namespaces_together_is_bounded() -> None:
-    house = make_house(ScriptedPrometheus(), settings=ReadingSettings(max_demand=3))
+    harness = make_harness(ScriptedPrometheus(), settings=ReadingSettings(max_demand=3))
     for number in range(3):
-        house.readings.external(house.external("queue_depth"), f"made-up-{number}", EVERYTHING)
+        harness.readings.external(harness.external("queue_depth"), f"made-up-{number}", EVERYTHING)
 
     with pytest.raises(TooMuchDemandError, match="3 different requests are in demand already in all namespaces"):
-        house.readings.external(house.external("queue_depth"), "made-up-4", EVERYTHING)
-    house.readings.external(house.external("queue_depth"), "made-up-1", EVERYTHING)
+        harness.readings.external(harness.external("queue_depth"), "made-up-4", EVERYTHING)
+    harness.readings.external(harness.external("queue_depth"), "made-up-1", EVERYTHING)
 
 
 def test_two_hundred_autoscalers_of_one_metric_cost_eight_queries_a_minute() -> None:
     prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
     objects = MadeUpObjects({"shop": [f"app{number}-0" for number in range(200)]})
-    house = make_house(prometheus, objects=objects, settings=ReadingSettings(refresh_interval_seconds=2))
-    metric, others = house.pods("http_rps"), [house.pods("raw"), house.pods("only_exact")]
+    harness = make_harness(prometheus, objects=objects, settings=ReadingSettings(refresh_interval_seconds=2))
+    metric, others = harness.pods("http_rps"), [harness.pods("raw"), harness.pods("only_exact")]
     for other in others:
         with contextlib.suppress(NoSampleError):
-            house.readings.objects(other, "shop", ByName("app0-0"), EVERYTHING)
+            harness.readings.objects(other, "shop", ByName("app0-0"), EVERYTHING)
 
     def one_round() -> None:
         for number in range(200):
             with contextlib.suppress(NoSampleError):
-                house.readings.objects(metric, "shop", ByName(f"app{number}-0"), EVERYTHING)
-            house.pass_time(0.075, step=0.075)
+                harness.readings.objects(metric, "shop", ByName(f"app{number}-0"), EVERYTHING)
+            harness.pass_time(0.075, step=0.075)
 
     for _ in range(6):
         one_round()
@@ -96,50 +96,50 @@ def test_two_hundred_autoscalers_of_one_metric_cost_eight_queries_a_minute() -> 
 
 def test_a_refused_request_sends_no_query() -> None:
     prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
-    house = make_house(prometheus, settings=ReadingSettings(max_demand_per_namespace=1))
-    house.readings.objects(house.pods("http_rps"), "shop", ByName("web-0"), EVERYTHING)
+    harness = make_harness(prometheus, settings=ReadingSettings(max_demand_per_namespace=1))
+    harness.readings.objects(harness.pods("http_rps"), "shop", ByName("web-0"), EVERYTHING)
 
     with pytest.raises(TooMuchDemandError):
-        house.readings.objects(house.pods("raw"), "shop", ByName("web-0"), EVERYTHING)
+        harness.readings.objects(harness.pods("raw"), "shop", ByName("web-0"), EVERYTHING)
 
     assert len(prometheus.asked) == 1
 
 
 def test_demand_that_is_not_repeated_expires() -> None:
     prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
-    house = make_house(prometheus, settings=ReadingSettings(max_demand_per_namespace=1, demand_ttl_seconds=60))
-    house.readings.objects(house.pods("http_rps"), "shop", ByName("web-0"), EVERYTHING)
-    house.pass_time(66)
+    harness = make_harness(prometheus, settings=ReadingSettings(max_demand_per_namespace=1, demand_ttl_seconds=60))
+    harness.readings.objects(harness.pods("http_rps"), "shop", ByName("web-0"), EVERYTHING)
+    harness.pass_time(66)
     asked = len(prometheus.asked)
-    house.pass_time(60)
+    harness.pass_time(60)
 
     assert asked == 7
     assert len(prometheus.asked) == asked
-    assert house.counter("tidewatch_adapter_demanded_metrics") == 0
-    house.readings.objects(house.pods("raw"), "shop", ByName("web-0"), EVERYTHING)
+    assert harness.counter("tidewatch_adapter_demanded_metrics") == 0
+    harness.readings.objects(harness.pods("raw"), "shop", ByName("web-0"), EVERYTHING)
 
 
 def test_repeated_demand_does_not_expire() -> None:
     prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
-    house = make_house(prometheus, settings=ReadingSettings(demand_ttl_seconds=60))
-    metric = house.pods("http_rps")
+    harness = make_harness(prometheus, settings=ReadingSettings(demand_ttl_seconds=60))
+    metric = harness.pods("http_rps")
     for _ in range(5):
-        house.readings.objects(metric, "shop", ByName("web-0"), EVERYTHING)
-        house.pass_time(50)
+        harness.readings.objects(metric, "shop", ByName("web-0"), EVERYTHING)
+        harness.pass_time(50)
 
-    assert house.counter("tidewatch_adapter_demanded_metrics") == 1
+    assert harness.counter("tidewatch_adapter_demanded_metrics") == 1
 
 
 @pytest.mark.parametrize(("interval", "queries_a_minute"), [(30.0, 4), (60.0, 2), (15.0, 8), (4.0, 30), (1.0, 60)])
 def test_a_metric_is_refreshed_twice_in_the_interval_of_its_requests(interval: float, queries_a_minute: int) -> None:
     prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
-    house = make_house(prometheus)
-    metric = house.pods("http_rps")
+    harness = make_harness(prometheus)
+    metric = harness.pods("http_rps")
 
     def ask_for(seconds: float) -> None:
         for _ in range(round(seconds / interval)):
-            house.readings.objects(metric, "shop", ByName("web-0"), EVERYTHING)
-            house.pass_time(interval)
+            harness.readings.objects(metric, "shop", ByName("web-0"), EVERYTHING)
+            harness.pass_time(interval)
 
     ask_for(60)
     before = len(prometheus.asked)
@@ -150,16 +150,16 @@ def test_a_metric_is_refreshed_twice_in_the_interval_of_its_requests(interval: f
 
 def test_a_request_that_stops_is_forgotten_after_four_of_its_intervals() -> None:
     prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
-    house = make_house(prometheus)
+    harness = make_harness(prometheus)
     for _ in range(5):
-        house.readings.objects(house.pods("http_rps"), "shop", ByName("web-0"), EVERYTHING)
-        house.pass_time(1)
-    house.pass_time(10)
+        harness.readings.objects(harness.pods("http_rps"), "shop", ByName("web-0"), EVERYTHING)
+        harness.pass_time(1)
+    harness.pass_time(10)
     before = len(prometheus.asked)
-    house.pass_time(60)
+    harness.pass_time(60)
 
     assert len(prometheus.asked) == before
-    assert house.counter("tidewatch_adapter_demanded_metrics") == 0
+    assert harness.counter("tidewatch_adapter_demanded_metrics") == 0
 
 
 @pytest.mark.parametrize("interval", [0.25, 1.0, 5.0])
@@ -171,19 +171,19 @@ def test_a_client_that_pauses_during_an_outage_is_served_until_the_answer_is_too
     away = False
     gone = PrometheusUnreachableError("up", "Connection refused")
     prometheus = ScriptedPrometheus(answer=lambda _query: gone if away else PODS)
-    house = make_house(prometheus)
-    metric = house.pods("http_rps")
+    harness = make_harness(prometheus)
+    metric = harness.pods("http_rps")
     for _ in range(8):
-        house.readings.objects(metric, "shop", ByName("web-0"), EVERYTHING)
-        house.pass_time(interval)
-    house.pass_time(asked_before_the_end * interval)
+        harness.readings.objects(metric, "shop", ByName("web-0"), EVERYTHING)
+        harness.pass_time(interval)
+    harness.pass_time(asked_before_the_end * interval)
     away = True
-    house.pass_time(50)
+    harness.pass_time(50)
 
-    assert house.readings.objects(metric, "shop", ByName("web-0"), EVERYTHING).values == (("web-0", 1.0),)
-    house.pass_time(30)
+    assert harness.readings.objects(metric, "shop", ByName("web-0"), EVERYTHING).values == (("web-0", 1.0),)
+    harness.pass_time(30)
     with pytest.raises(AnswerTooOldError, match=r"Connection refused; the last good answer is 8\d s old"):
-        house.readings.objects(metric, "shop", ByName("web-0"), EVERYTHING)
+        harness.readings.objects(metric, "shop", ByName("web-0"), EVERYTHING)
 
 
 @pytest.mark.parametrize(
@@ -197,14 +197,14 @@ def test_demand_that_is_not_repeated_is_forgotten_during_an_outage(settings: Rea
     away = False
     gone = PrometheusUnreachableError("up", "Connection refused")
     prometheus = ScriptedPrometheus(answer=lambda _query: gone if away else PODS)
-    house = make_house(prometheus, settings=settings)
+    harness = make_harness(prometheus, settings=settings)
     for _ in range(8):
-        house.readings.objects(house.pods("http_rps"), "shop", ByName("web-0"), EVERYTHING)
-        house.pass_time(1)
+        harness.readings.objects(harness.pods("http_rps"), "shop", ByName("web-0"), EVERYTHING)
+        harness.pass_time(1)
     away = True
-    house.pass_time(seconds)
+    harness.pass_time(seconds)
 
-    assert house.counter("tidewatch_adapter_demanded_metrics") == 0
+    assert harness.counter("tidewatch_adapter_demanded_metrics") == 0
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_a_query_is_due_after_half_of_the_shortest_known_interval(
     requests: list[tuple[float, ...]], period: float
 ) -> None:
     settings, paces = ReadingSettings(refresh_interval_seconds=2.0), Paces()
-    metric = make_house(ScriptedPrometheus()).pods("http_rps")
+    metric = make_harness(ScriptedPrometheus()).pods("http_rps")
     assert longest_period(metric, settings) == 2.0
     for moments in requests:
         arrivals = arrivals_at(*moments)

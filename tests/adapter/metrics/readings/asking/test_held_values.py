@@ -16,7 +16,7 @@ from adapter.metrics.readings.asking.held_values import HeldValues, ReadingSize
 from adapter.metrics.readings.errors import ReadingError, TooMuchDemandError
 from adapter.metrics.readings.readings_settings import ReadingSettings
 from adapter.metrics.rulebook.model import PlanKind
-from tests.support.readings import House, MadeUpObjects, Reply, ScriptedPrometheus, make_house, reply
+from tests.support.readings import Harness, MadeUpObjects, Reply, ScriptedPrometheus, make_harness, reply
 
 if TYPE_CHECKING:
     from adapter.metrics.readings.asking.queries import Query
@@ -34,93 +34,93 @@ def answer(query: str) -> Reply:
     return reply(*(({"namespace": ns, "pod": pod}, path if path.isdigit() else "7") for ns, pod in wanted))
 
 
-def house_of(prometheus: ScriptedPrometheus, most: int, most_per_namespace: int) -> House:
+def harness_of(prometheus: ScriptedPrometheus, most: int, most_per_namespace: int) -> Harness:
     settings = ReadingSettings(
         max_values=most, max_values_per_namespace=most_per_namespace, once_asked_ttl_seconds=600, demand_ttl_seconds=600
     )
-    return make_house(prometheus, objects=MadeUpObjects({"shop": SHOP, "bank": BANK}), settings=settings)
+    return make_harness(prometheus, objects=MadeUpObjects({"shop": SHOP, "bank": BANK}), settings=settings)
 
 
-def ask(house: House, namespace: str = "shop", path: str = "") -> float:
+def ask(harness: Harness, namespace: str = "shop", path: str = "") -> float:
     selector: Selector = parse_selector(f"path={path}") if path else EVERYTHING
     pod = "web-0" if namespace == "shop" else "till-0"
-    ((_, value),) = house.readings.objects(house.pods("raw"), namespace, ByName(pod), selector).values
+    ((_, value),) = harness.readings.objects(harness.pods("raw"), namespace, ByName(pod), selector).values
     return value
 
 
 def test_a_namespace_at_its_limit_is_refused_new_values_and_keeps_the_held_ones() -> None:
-    house = house_of(ScriptedPrometheus(answer=answer), 1000, 25)
-    assert [ask(house, path=str(n)) for n in (1, 2)] == [1, 2]
+    harness = harness_of(ScriptedPrometheus(answer=answer), 1000, 25)
+    assert [ask(harness, path=str(n)) for n in (1, 2)] == [1, 2]
     with pytest.raises(TooMuchDemandError, match=r"'shop': .* more than 25 values \(--max-values-per-namespace\)"):
-        ask(house, path="3")
+        ask(harness, path="3")
 
-    house.pass_time(60)
-    assert [ask(house, path=str(n)) for n in (1, 2)] == [1, 2]
-    assert ask(house, "bank") == 0
-    assert house.counter(HELD) == 22
+    harness.pass_time(60)
+    assert [ask(harness, path=str(n)) for n in (1, 2)] == [1, 2]
+    assert ask(harness, "bank") == 0
+    assert harness.counter(HELD) == 22
 
 
 def test_equal_answers_of_many_selectors_are_held_once() -> None:
-    house = house_of(ScriptedPrometheus(answer=answer), 1000, 15)
+    harness = harness_of(ScriptedPrometheus(answer=answer), 1000, 15)
 
-    assert [ask(house, path=f"v{n}") for n in range(50)] == [7] * 50
-    house.pass_time(60)
-    assert house.counter(HELD) == 10
+    assert [ask(harness, path=f"v{n}") for n in range(50)] == [7] * 50
+    harness.pass_time(60)
+    assert harness.counter(HELD) == 10
 
 
 def test_an_answer_beyond_the_limit_is_an_error_once_the_last_good_one_is_too_old() -> None:
     prometheus = ScriptedPrometheus(answer=answer)
-    house = house_of(prometheus, 1000, 15)
-    assert ask(house) == 0
+    harness = harness_of(prometheus, 1000, 15)
+    assert ask(harness) == 0
     prometheus.answer = lambda _query: reply(*(({"pod": f"web-{n}"}, "1") for n in range(16)))
-    house.pass_time(40)
-    assert ask(house) == 0, "the last good answer"
-    house.pass_time(30)
+    harness.pass_time(40)
+    assert ask(harness) == 0, "the last good answer"
+    harness.pass_time(30)
     with pytest.raises(ReadingError, match="--max-values-per-namespace"):
-        ask(house)
+        ask(harness)
 
 
 def test_beyond_the_total_limit_the_namespace_with_the_most_values_loses_its_newest() -> None:
-    house = house_of(ScriptedPrometheus(answer=answer), 31, 30)
-    assert [ask(house, path=str(n)) for n in (1, 2, 3)] == [1, 2, 3]
+    harness = harness_of(ScriptedPrometheus(answer=answer), 31, 30)
+    assert [ask(harness, path=str(n)) for n in (1, 2, 3)] == [1, 2, 3]
 
-    assert ask(house, "bank") == 0
+    assert ask(harness, "bank") == 0
     with pytest.raises(TooMuchDemandError, match=r"more than 31 values \(--max-values\)"):
-        ask(house, path="3")
-    assert [ask(house, path=str(n)) for n in (1, 2)] == [1, 2], "the newest was dropped"
-    house.pass_time(120)
-    assert ask(house, "bank") == 0
-    assert house.counter(HELD) <= 31
+        ask(harness, path="3")
+    assert [ask(harness, path=str(n)) for n in (1, 2)] == [1, 2], "the newest was dropped"
+    harness.pass_time(120)
+    assert ask(harness, "bank") == 0
+    assert harness.counter(HELD) <= 31
 
 
 @pytest.mark.parametrize(("characters", "held"), [(400, 8), (40_000, 8 + 39_500 // 70), (100_000, 1418)])
 def test_rows_are_weighted_by_the_length_of_their_labels(characters: int, held: int) -> None:
     """In an attack, a tenant's series with labels of 10 kB count as few values, and fill memory that tenants share."""
     labels = {"namespace": "shop", "note": "x" * (characters - len("shop"))}
-    house = house_of(ScriptedPrometheus(answer=lambda _query: reply((labels, "1"))), 2000, 1000)
+    harness = harness_of(ScriptedPrometheus(answer=lambda _query: reply((labels, "1"))), 2000, 1000)
     refused = pytest.raises(TooMuchDemandError, match=r"'shop': .* more than 1000 values")
     with refused if held > 1000 else contextlib.nullcontext():
-        house.readings.external(house.external("queue_depth"), "shop", EVERYTHING)
-    assert house.counter(HELD) == (0 if held > 1000 else held)
+        harness.readings.external(harness.external("queue_depth"), "shop", EVERYTHING)
+    assert harness.counter(HELD) == (0 if held > 1000 else held)
 
 
 def test_values_are_released_when_demand_expires() -> None:
-    house = house_of(ScriptedPrometheus(answer=answer), 1000, 10)
-    ask(house, path="1")
+    harness = harness_of(ScriptedPrometheus(answer=answer), 1000, 10)
+    ask(harness, path="1")
     for path in ("2", "3"):
         with contextlib.suppress(TooMuchDemandError):
-            ask(house, path=path)
-    house.pass_time(660, step=5)
+            ask(harness, path=path)
+    harness.pass_time(660, step=5)
 
-    assert house.counter(HELD) == 0
-    assert ask(house, path="9") == 9
+    assert harness.counter(HELD) == 0
+    assert ask(harness, path="9") == 9
 
 
 def query(number: int, namespace: str) -> Query:
-    house = make_house(ScriptedPrometheus(answer=answer), objects=MadeUpObjects({"shop": SHOP, "bank": BANK}))
+    harness = make_harness(ScriptedPrometheus(answer=answer), objects=MadeUpObjects({"shop": SHOP, "bank": BANK}))
     with contextlib.suppress(ReadingError):
-        ask(house, namespace, str(number))
-    (found,) = house.readings._scheduler.state.planner.queries.values()
+        ask(harness, namespace, str(number))
+    (found,) = harness.readings._scheduler.state.planner.queries.values()
     assert found.kind is PlanKind.NAMESPACE
     return found
 

@@ -21,7 +21,7 @@ from adapter.metrics.readings.refreshing.refresh_loop import let_go
 from adapter.metrics.rulebook.model import PlanKind
 from adapter.metrics.rulebook.plans import planned_query
 from adapter.metrics.rulebook.templates.matchers import RenderError
-from tests.adapter.metrics.readings.asking.planning_world import (
+from tests.adapter.metrics.readings.asking.planning_harness import (
     ALL_SAMPLES,
     NAMESPACES,
     OBJECTS,
@@ -37,7 +37,7 @@ from tests.support.readings import (
     MadeUpObjects,
     ScriptedPrometheus,
     Threads,
-    make_house,
+    make_harness,
     reply,
 )
 
@@ -54,25 +54,25 @@ if TYPE_CHECKING:
 
 def test_few_namespaces_are_queried_one_by_one_and_more_together() -> None:
     prometheus = ScriptedPrometheus(answer=answer_as_asked)
-    house = make_house(prometheus, objects=OBJECTS)
+    harness = make_harness(prometheus, objects=OBJECTS)
 
-    assert [ask(house, ns) for ns in NAMESPACES] == [0, 1, 2, 3, 4, 5]
+    assert [ask(harness, ns) for ns in NAMESPACES] == [0, 1, 2, 3, 4, 5]
     assert wide(prometheus.asked) == [False, False, False, False, True]
     prometheus.asked.clear()
-    house.pass_time(20)
-    house.pass_time(10)
+    harness.pass_time(20)
+    harness.pass_time(10)
     assert wide(prometheus.asked[-2:]) == [True, True]
-    assert [ask(house, ns) for ns in NAMESPACES] == [0, 1, 2, 3, 4, 5]
+    assert [ask(harness, ns) for ns in NAMESPACES] == [0, 1, 2, 3, 4, 5]
 
 
 def test_queries_replaced_by_a_wider_one_are_no_longer_sent() -> None:
     prometheus = ScriptedPrometheus(answer=answer_as_asked)
-    house = make_house(prometheus, objects=OBJECTS)
+    harness = make_harness(prometheus, objects=OBJECTS)
     for ns in NAMESPACES:
-        ask(house, ns)
-    house.pass_time(20)
+        ask(harness, ns)
+    harness.pass_time(20)
     prometheus.asked.clear()
-    house.pass_time(60)
+    harness.pass_time(60)
 
     assert len(prometheus.asked) == 6
     assert all(wide(prometheus.asked))
@@ -81,17 +81,17 @@ def test_queries_replaced_by_a_wider_one_are_no_longer_sent() -> None:
 def test_requests_with_an_answer_do_not_wait_for_the_wider_query() -> None:
     threads = Threads(held=True)
     prometheus = ScriptedPrometheus(answer=answer_as_asked)
-    house = make_house(
+    harness = make_harness(
         prometheus, objects=OBJECTS, submit=threads, settings=ReadingSettings(first_answer_wait_seconds=0.01)
     )
     for ns in NAMESPACES[:4]:
-        house.readings._scheduler.entry(house.pods("http_rps"), request(ns))
+        harness.readings._scheduler.entry(harness.pods("http_rps"), request(ns))
     threads.run()
-    house.readings._scheduler.entry(house.pods("http_rps"), request(NAMESPACES[4]))
+    harness.readings._scheduler.entry(harness.pods("http_rps"), request(NAMESPACES[4]))
 
-    assert [ask(house, ns) for ns in NAMESPACES[:4]] == [0, 1, 2, 3]
+    assert [ask(harness, ns) for ns in NAMESPACES[:4]] == [0, 1, 2, 3]
     threads.run()
-    assert ask(house, NAMESPACES[4]) == 4
+    assert ask(harness, NAMESPACES[4]) == 4
 
 
 def request(namespace: str) -> DemandedRequest:
@@ -100,24 +100,24 @@ def request(namespace: str) -> DemandedRequest:
 
 def test_namespaces_are_queried_one_by_one_again_when_few_are_left() -> None:
     prometheus = ScriptedPrometheus(answer=answer_as_asked)
-    house = make_house(prometheus, objects=OBJECTS, settings=ReadingSettings(demand_ttl_seconds=60))
+    harness = make_harness(prometheus, objects=OBJECTS, settings=ReadingSettings(demand_ttl_seconds=60))
     for ns in NAMESPACES:
-        ask(house, ns)
+        ask(harness, ns)
     for _ in range(10):
-        house.pass_time(10)
-        assert ask(house, NAMESPACES[0]) == 0
+        harness.pass_time(10)
+        assert ask(harness, NAMESPACES[0]) == 0
     prometheus.asked.clear()
-    house.pass_time(10)
+    harness.pass_time(10)
 
     assert set(wide(prometheus.asked)) == {False}
 
 
 def test_a_metric_selector_is_part_of_the_query() -> None:
     prometheus = ScriptedPrometheus(answer=answer_as_asked)
-    house = make_house(prometheus, objects=OBJECTS)
-    metric = house.pods("http_rps")
-    house.readings.objects(metric, "ns0", WEB, parse_selector("path=a"))
-    house.readings.objects(metric, "ns0", WEB, parse_selector("path=b"))
+    harness = make_harness(prometheus, objects=OBJECTS)
+    metric = harness.pods("http_rps")
+    harness.readings.objects(metric, "ns0", WEB, parse_selector("path=a"))
+    harness.readings.objects(metric, "ns0", WEB, parse_selector("path=b"))
 
     assert ['path="a"' in query for query in prometheus.asked] == [True, False]
 
@@ -126,11 +126,11 @@ def test_a_refused_wide_query_is_replaced_by_namespace_queries_unnoticed_by_clie
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     prometheus = ScriptedPrometheus(answer=refuse_wide)
-    house = make_house(prometheus, objects=OBJECTS)
+    harness = make_harness(prometheus, objects=OBJECTS)
 
-    assert [ask(house, ns) for ns in NAMESPACES] == [0, 1, 2, 3, 4, 5]
+    assert [ask(harness, ns) for ns in NAMESPACES] == [0, 1, 2, 3, 4, 5]
     assert sum(wide(prometheus.asked)) == 1
-    assert house.counter("tidewatch_adapter_plan_narrowings_total", rule="rules[0]", plan="wide") == 1
+    assert harness.counter("tidewatch_adapter_plan_narrowings_total", rule="rules[0]", plan="wide") == 1
     assert [record.getMessage() for record in caplog.records] == [
         (
             "pods/http_rps (rules[0]): its wide query fails; "
@@ -139,7 +139,7 @@ def test_a_refused_wide_query_is_replaced_by_namespace_queries_unnoticed_by_clie
             "Prometheus refused it (execution): too many"
         )
     ]
-    house.pass_time(60)
+    harness.pass_time(60)
     assert sum(wide(prometheus.asked)) == 1, "there were no requests meanwhile"
 
 
@@ -148,53 +148,53 @@ def test_a_refused_namespace_query_is_replaced_by_the_exact_one() -> None:
         return QueryRefusedError(query, "bad_data", "no") if 'pod!=""' in query else answer_as_asked(query)
 
     prometheus = ScriptedPrometheus(answer=refuse_wider)
-    house = make_house(prometheus, objects=OBJECTS)
+    harness = make_harness(prometheus, objects=OBJECTS)
 
-    assert [ask(house, ns) for ns in NAMESPACES] == [0, 1, 2, 3, 4, 5]
-    house.pass_time(60)
+    assert [ask(harness, ns) for ns in NAMESPACES] == [0, 1, 2, 3, 4, 5]
+    harness.pass_time(60)
     assert sum("!=" in query for query in prometheus.asked) == len(NAMESPACES), "each namespace's own was refused"
     assert any('pod=~"web-0"' in query or 'pod="web-0"' in query for query in prometheus.asked)
 
 
 def test_a_refused_plan_keeps_its_answers_until_the_narrower_one_has_its_own() -> None:
     prometheus = ScriptedPrometheus(answer=answer_as_asked)
-    house = make_house(prometheus, objects=OBJECTS)
+    harness = make_harness(prometheus, objects=OBJECTS)
     for ns in NAMESPACES:
-        ask(house, ns)
+        ask(harness, ns)
     prometheus.answer = refuse_wide
     for _ in range(60):
-        house.pass_time(1)
-        assert [ask(house, ns) for ns in NAMESPACES] == [0, 1, 2, 3, 4, 5]
+        harness.pass_time(1)
+        assert [ask(harness, ns) for ns in NAMESPACES] == [0, 1, 2, 3, 4, 5]
 
     assert not any(wide(prometheus.asked[-6:]))
 
 
 def test_an_answer_that_is_too_large_narrows_the_plan() -> None:
     prometheus = ScriptedPrometheus(answer=answer_as_asked, limits=AnswerLimits(max_samples=3))
-    house = make_house(prometheus, objects=OBJECTS)
+    harness = make_harness(prometheus, objects=OBJECTS)
 
-    assert [ask(house, ns) for ns in NAMESPACES] == [0, 1, 2, 3, 4, 5]
+    assert [ask(harness, ns) for ns in NAMESPACES] == [0, 1, 2, 3, 4, 5]
 
 
 def test_an_exact_answer_that_is_too_large_is_an_error() -> None:
     prometheus = ScriptedPrometheus(answer=lambda _query: ALL_SAMPLES, limits=AnswerLimits(max_samples=3))
-    house = make_house(prometheus, objects=OBJECTS)
+    harness = make_harness(prometheus, objects=OBJECTS)
 
     with pytest.raises(PartialAnswerError, match="3"):
-        ask(house, "ns0", "only_exact")
+        ask(harness, "ns0", "only_exact")
 
 
 def test_an_outage_does_not_narrow_the_plan() -> None:
     prometheus = ScriptedPrometheus(answer=answer_as_asked)
-    house = make_house(prometheus, objects=OBJECTS)
+    harness = make_harness(prometheus, objects=OBJECTS)
     for ns in NAMESPACES:
-        ask(house, ns)
-    house.pass_time(20)
+        ask(harness, ns)
+    harness.pass_time(20)
     prometheus.answer = lambda query: PrometheusUnreachableError(query, "connection refused")
-    house.pass_time(60)
+    harness.pass_time(60)
     prometheus.answer = answer_as_asked
     prometheus.asked.clear()
-    house.pass_time(30)
+    harness.pass_time(30)
 
     assert prometheus.asked
     assert all(wide(prometheus.asked))
@@ -205,14 +205,14 @@ def test_a_bad_selector_does_not_narrow_other_requests() -> None:
         return QueryRefusedError(query, "bad_data", "bad") if "bad" in query else answer_as_asked(query)
 
     prometheus = ScriptedPrometheus(answer=refuse_bad)
-    house = make_house(prometheus, objects=OBJECTS)
+    harness = make_harness(prometheus, objects=OBJECTS)
     for ns in NAMESPACES:
-        ask(house, ns)
+        ask(harness, ns)
     with pytest.raises(QueryRefusedByPrometheusError):
-        house.readings.objects(house.pods("http_rps"), "ns0", ByName("web-0"), parse_selector("path in (bad)"))
-    house.pass_time(20)
+        harness.readings.objects(harness.pods("http_rps"), "ns0", ByName("web-0"), parse_selector("path in (bad)"))
+    harness.pass_time(20)
     prometheus.asked.clear()
-    house.pass_time(30)
+    harness.pass_time(30)
 
     assert [WIDE in query for query in prometheus.asked if "bad" not in query] == [True, True, True]
 
@@ -229,9 +229,9 @@ rules:
 """,
     )
     prometheus = ScriptedPrometheus(answer=answer_as_asked)
-    house = make_house(prometheus, objects=OBJECTS, rules=twice)
+    harness = make_harness(prometheus, objects=OBJECTS, rules=twice)
 
-    assert ask(house, "ns1", "http_rps") == ask(house, "ns1", "same_rps") == 1
+    assert ask(harness, "ns1", "http_rps") == ask(harness, "ns1", "same_rps") == 1
     assert len(prometheus.asked) == 1
 
 
@@ -243,9 +243,9 @@ def test_a_plan_without_a_query_is_replaced_by_the_next(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(queries, "planned_query", no_wide_query)
     prometheus = ScriptedPrometheus(answer=answer_as_asked)
-    house = make_house(prometheus, objects=OBJECTS)
+    harness = make_harness(prometheus, objects=OBJECTS)
 
-    assert [ask(house, ns) for ns in NAMESPACES] == [0, 1, 2, 3, 4, 5]
+    assert [ask(harness, ns) for ns in NAMESPACES] == [0, 1, 2, 3, 4, 5]
 
 
 def test_a_replaced_reading_is_freed_in_slices() -> None:
@@ -280,55 +280,55 @@ def test_a_label_that_names_pods_in_one_rule_and_services_in_another_is_queried_
 """
     samples = {name: reply(({"namespace": "ns0", "target": name}, "1")) for name in ("pod-0", "service-0")}
     prometheus = ScriptedPrometheus(lambda query: next(samples[name] for name in samples if f'"{name}"' in query))
-    house = make_house(prometheus, objects=PodsAndServices(), rules="rules:" + rule % "pod" + rule % "service")
+    harness = make_harness(prometheus, objects=PodsAndServices(), rules="rules:" + rule % "pod" + rule % "service")
     found = {}
     for _ in range(2):
         for kind in ("pods", "services"):
-            metric = house.readings.catalogue.find_custom(kind, namespaced=True, name="load")
+            metric = harness.readings.catalogue.find_custom(kind, namespaced=True, name="load")
             assert metric is not None
-            found[kind] = house.readings.objects(metric, "ns0", WEB, EVERYTHING).values
-        house.pass_time(20)
+            found[kind] = harness.readings.objects(metric, "ns0", WEB, EVERYTHING).values
+        harness.pass_time(20)
 
     assert found == {"pods": (("pod-0", 1.0),), "services": (("service-0", 1.0),)}
 
 
 def test_plans_for_labels_of_selectors_are_forgotten_with_their_last_request() -> None:
     prometheus = ScriptedPrometheus(answer=refuse_wide)
-    house = make_house(prometheus, objects=OBJECTS)
+    harness = make_harness(prometheus, objects=OBJECTS)
     for number in range(30):
         for ns in NAMESPACES:
-            house.readings.external(house.external("queue_depth"), ns, parse_selector(f"label{number}=a"))
-    house.pass_time(620, step=5)
+            harness.readings.external(harness.external("queue_depth"), ns, parse_selector(f"label{number}=a"))
+    harness.pass_time(620, step=5)
 
-    planner = house.readings._scheduler.state.planner
+    planner = harness.readings._scheduler.state.planner
     assert (planner._plans._plans, planner._groups) == ({}, {})
 
 
 def test_plans_of_short_lived_metrics_are_forgotten_with_their_last_request() -> None:
-    house = make_house(ScriptedPrometheus(answer=answer_as_asked), objects=OBJECTS)
-    metric, plans = house.pods("http_rps"), house.readings._scheduler.state.planner._plans
+    harness = make_harness(ScriptedPrometheus(answer=answer_as_asked), objects=OBJECTS)
+    metric, plans = harness.pods("http_rps"), harness.readings._scheduler.state.planner._plans
     for number in range(30):
         # As objects of the kind MetricRule do whose names are those of short-lived jobs.
         present = replace(metric, rule=replace(metric.rule, id=f"MetricRule ns0/job-{number}"))
         for selector in (EVERYTHING, parse_selector("code=200")):
-            house.readings.objects(present, "ns0", WEB, selector)
+            harness.readings.objects(present, "ns0", WEB, selector)
         assert len(plans._plans) == 1, "requests with several selectors share a plan"
-    house.pass_time(620, step=5)
+    harness.pass_time(620, step=5)
     assert plans._plans == {}
 
 
 @pytest.mark.parametrize("namespaces", [NAMESPACES[:2], NAMESPACES], ids=["of each namespace", "of all namespaces"])
 def test_a_query_forgets_expired_requests_that_shared_it(namespaces: list[str]) -> None:
-    house = make_house(ScriptedPrometheus(answer=lambda _: reply()), objects=OBJECTS)
+    harness = make_harness(ScriptedPrometheus(answer=lambda _: reply()), objects=OBJECTS)
     for number in range(30):
         for ns in namespaces:
             for selector in ("app=web", f"label{number}=a"):
-                house.readings.external(house.external("queue_rows"), ns, parse_selector(selector))
-        house.pass_time(70, step=10)
+                harness.readings.external(harness.external("queue_rows"), ns, parse_selector(selector))
+        harness.pass_time(70, step=10)
 
-    planner = house.readings._scheduler.state.planner
+    planner = harness.readings._scheduler.state.planner
     for ns in namespaces:
-        house.readings.external(house.external("queue_rows"), ns, parse_selector("app=web"))
+        harness.readings.external(harness.external("queue_rows"), ns, parse_selector("app=web"))
     assert len(planner.queries) == (2 if namespaces == NAMESPACES[:2] else 1)
     assert all(query.kind is not PlanKind.EXACT for query in planner.queries.values())
     in_demand = set(planner.groups())
@@ -336,12 +336,12 @@ def test_a_query_forgets_expired_requests_that_shared_it(namespaces: list[str]) 
 
 
 def test_the_number_of_indexed_labels_is_bounded() -> None:
-    house = make_house(ScriptedPrometheus(answer=lambda _: reply()), objects=OBJECTS)
+    harness = make_harness(ScriptedPrometheus(answer=lambda _: reply()), objects=OBJECTS)
     made_up = parse_selector(",".join(f"made_up_{number}=a" for number in range(40)))
     for selector in (parse_selector("app=web"), made_up):
-        house.readings.external(house.external("queue_rows"), "shop", selector)
+        harness.readings.external(harness.external("queue_rows"), "shop", selector)
 
-    planner = house.readings._scheduler.state.planner
+    planner = harness.readings._scheduler.state.planner
     (query,) = planner.queries.values()
     assert "app" in query.labels
     assert len(query.labels) == 16

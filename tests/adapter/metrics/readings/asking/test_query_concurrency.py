@@ -32,7 +32,7 @@ from adapter.metrics.readings.failure import Failure
 from adapter.metrics.readings.readings_settings import ReadingSettings
 from adapter.metrics.readings.readings_telemetry import ReadingsTelemetry
 from adapter.metrics.readings.samples.object_reading import Evaluation, ObjectReading
-from tests.support.readings import FakeClock, ScriptedPrometheus, make_house
+from tests.support.readings import FakeClock, ScriptedPrometheus, make_harness
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -52,7 +52,7 @@ class Simulation:
 
     def __init__(self) -> None:
         self.clock = FakeClock()
-        self.catalogue = make_house(ScriptedPrometheus(), clock=self.clock).readings.catalogue
+        self.catalogue = make_harness(ScriptedPrometheus(), clock=self.clock).readings.catalogue
         self.running: list[tuple[float, Query]] = []
         self.most_running = 0
         self.begun = 0

@@ -16,7 +16,7 @@ from adapter.metrics.readings.answers import BySelector
 from adapter.metrics.readings.asking.refused_plans import WIDE_PLACE, Setbacks, pause_after
 from adapter.metrics.readings.errors import ReadingError
 from adapter.metrics.rulebook.model import PlanKind
-from tests.support.readings import House, MadeUpObjects, ScriptedPrometheus, make_house, reply
+from tests.support.readings import Harness, MadeUpObjects, ScriptedPrometheus, make_harness, reply
 
 if TYPE_CHECKING:
     from tests.support.readings import Reply
@@ -38,7 +38,7 @@ class Join:
     def __post_init__(self) -> None:
         self.prometheus = ScriptedPrometheus(answer=self.answer)
         objects = MadeUpObjects({ns: [f"app{n}-0" for n in range(20)] for ns in self.namespaces})
-        self.house: House = make_house(self.prometheus, objects=objects)
+        self.harness: Harness = make_harness(self.prometheus, objects=objects)
         self.asked = 0
         self.answers: Counter[str] = Counter()
         self.oldest = 0.0
@@ -55,20 +55,20 @@ class Join:
         namespace = self.namespaces[number % len(self.namespaces)]
         which = BySelector(parse_selector(f"app=app{number}"))
         try:
-            answer = self.house.readings.objects(self.house.pods("http_rps"), namespace, which, EVERYTHING)
+            answer = self.harness.readings.objects(self.harness.pods("http_rps"), namespace, which, EVERYTHING)
         except ReadingError as error:
             self.answers[type(error).__name__] += 1
             return
         self.answers["good"] += 1
         assert answer.values == ((f"app{number}-0", float(number)),)
-        self.oldest = max(self.oldest, self.house.clock.clock.wall() - answer.evaluated_at)
+        self.oldest = max(self.oldest, self.harness.clock.clock.wall() - answer.evaluated_at)
 
     def run(self, seconds: int) -> tuple[int, int]:
         """Let all clients send requests for so long; return the number of requests and the number of queries."""
         asked, sent = self.asked, len(self.prometheus.asked)
         for _ in range(4 * seconds):
             self.ask(self.asked % 20)
-            self.house.pass_time(0.25)
+            self.harness.pass_time(0.25)
         return self.asked - asked, len(self.prometheus.asked) - sent
 
     def is_wide(self) -> bool:
@@ -106,7 +106,7 @@ def test_a_join_that_fails_for_six_seconds_costs_at_most_one_query_per_request(
         assert queries <= requests
     assert join.answers == {"good": requests}, "the last good answer stands in"
     assert join.oldest <= 16
-    assert join.house.counter("tidewatch_adapter_rule_plan", rule="rules[0]", plan="exact") == 0, "back by now"
+    assert join.harness.counter("tidewatch_adapter_rule_plan", rule="rules[0]", plan="exact") == 0, "back by now"
     assert join.run(20)[1] <= usual + 1
 
 
@@ -135,8 +135,8 @@ def test_a_wider_plan_that_differs_from_the_exact_query_is_not_used_again() -> N
     join.doubled, join.error = set(), 0.5
     join.run(120)
 
-    assert join.house.counter(CHECKS, rule="rules[0]", result="different") >= 2
-    assert join.house.counter("tidewatch_adapter_rule_plan", rule="rules[0]", plan="wide") == 0
+    assert join.harness.counter(CHECKS, rule="rules[0]", result="different") >= 2
+    assert join.harness.counter("tidewatch_adapter_rule_plan", rule="rules[0]", plan="wide") == 0
     join.error = 0.0
     join.run(50)
     assert join.is_wide()

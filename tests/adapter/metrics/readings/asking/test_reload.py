@@ -8,7 +8,7 @@ import pytest
 
 from adapter.foundation.objects.selectors import EVERYTHING, parse_selector
 from adapter.foundation.sources.prometheus.errors import PrometheusUnreachableError, QueryRefusedError
-from tests.adapter.metrics.readings.asking.planning_world import (
+from tests.adapter.metrics.readings.asking.planning_harness import (
     NAMESPACES,
     OBJECTS,
     WEB,
@@ -21,7 +21,7 @@ from tests.support.readings import (
     PODS_RULES,
     ScriptedPrometheus,
     Threads,
-    make_house,
+    make_harness,
     reply,
     rulebook_of,
 )
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
 def test_a_reload_keeps_the_readings_of_metrics_that_did_not_change() -> None:
     prometheus = ScriptedPrometheus(answer=answer_as_asked)
-    house = make_house(prometheus, objects=OBJECTS)
+    harness = make_harness(prometheus, objects=OBJECTS)
     for ns in NAMESPACES:
-        ask(house, ns)
-    house.pass_time(20)
+        ask(harness, ns)
+    harness.pass_time(20)
     prometheus.answer = lambda query: PrometheusUnreachableError(query, "connection refused")
     moved = PODS_RULES.replace(
         "\nrules:\n",
@@ -46,51 +46,51 @@ rules:
   metricsQuery: 'max(<<.Series>>{<<.LabelMatchers>>}) by (<<.GroupBy>>)'
 """,
     )
-    house.readings.replace_rulebook(rulebook_of(moved))
+    harness.readings.replace_rulebook(rulebook_of(moved))
 
-    assert house.pods("http_rps").rule.id == "rules[1]"
-    assert [ask(house, ns) for ns in NAMESPACES] == [0, 1, 2, 3, 4, 5]
+    assert harness.pods("http_rps").rule.id == "rules[1]"
+    assert [ask(harness, ns) for ns in NAMESPACES] == [0, 1, 2, 3, 4, 5]
 
 
 def test_a_reload_with_a_changed_rule_takes_effect_at_once() -> None:
     prometheus = ScriptedPrometheus(answer=lambda query: reply(({"pod": "web-0"}, "2" if "[2m]" in query else "1")))
-    house = make_house(prometheus, objects=OBJECTS)
-    assert ask(house, "ns0") == 1
-    house.readings.replace_rulebook(rulebook_of(PODS_RULES.replace("[1m]", "[2m]")))
+    harness = make_harness(prometheus, objects=OBJECTS)
+    assert ask(harness, "ns0") == 1
+    harness.readings.replace_rulebook(rulebook_of(PODS_RULES.replace("[1m]", "[2m]")))
 
-    assert ask(house, "ns0") == 2
-    house.pass_time(20)
+    assert ask(harness, "ns0") == 2
+    harness.pass_time(20)
     prometheus.asked.clear()
-    house.pass_time(20)
+    harness.pass_time(20)
     assert all("[2m]" in query for query in prometheus.asked)
 
 
 def test_a_reload_forgets_refused_plans() -> None:
     prometheus = ScriptedPrometheus(answer=refuse_wide)
-    house = make_house(prometheus, objects=OBJECTS)
+    harness = make_harness(prometheus, objects=OBJECTS)
     for ns in NAMESPACES:
-        ask(house, ns)
+        ask(harness, ns)
     prometheus.answer = answer_as_asked
-    house.readings.replace_rulebook(rulebook_of())
-    house.pass_time(20)
+    harness.readings.replace_rulebook(rulebook_of())
+    harness.pass_time(20)
     prometheus.asked.clear()
-    house.pass_time(20)
+    harness.pass_time(20)
 
     assert wide(prometheus.asked) == [True, True]
-    assert [ask(house, ns) for ns in NAMESPACES] == [0, 1, 2, 3, 4, 5]
+    assert [ask(harness, ns) for ns in NAMESPACES] == [0, 1, 2, 3, 4, 5]
 
 
 def test_a_reload_that_removes_a_metric_ends_its_queries() -> None:
     prometheus = ScriptedPrometheus(answer=answer_as_asked)
-    house = make_house(prometheus, objects=OBJECTS)
-    ask(house, "ns0")
-    house.readings.replace_rulebook(rulebook_of("externalRules: []\nrules: []\n"))
-    house.pass_time(10)
+    harness = make_harness(prometheus, objects=OBJECTS)
+    ask(harness, "ns0")
+    harness.readings.replace_rulebook(rulebook_of("externalRules: []\nrules: []\n"))
+    harness.pass_time(10)
     prometheus.asked.clear()
-    house.pass_time(60)
+    harness.pass_time(60)
 
     assert prometheus.asked == []
-    assert house.readings.catalogue.custom == ()
+    assert harness.readings.catalogue.custom == ()
 
 
 @pytest.mark.parametrize("name", ["queue_depth", "queue_rows"])
@@ -103,21 +103,21 @@ def test_a_reload_that_returns_to_a_wider_plan_does_not_mix_up_answers(name: str
 
     def ask_queues() -> list[float]:
         selectors = [parse_selector(f"queue={queue}") for queue in "ab"]
-        answers = [house.readings.external(house.external(name), "ns0", selector) for selector in selectors]
+        answers = [harness.readings.external(harness.external(name), "ns0", selector) for selector in selectors]
         return [row.value for answer in answers for row in answer.rows]
 
     threads = Threads()
     prometheus = ScriptedPrometheus(answer=exact_only)
-    house = make_house(prometheus, objects=OBJECTS, submit=threads)
+    harness = make_harness(prometheus, objects=OBJECTS, submit=threads)
     assert ask_queues() == [0, 1]
     threads.held = True
-    house.readings.replace_rulebook(rulebook_of())
+    harness.readings.replace_rulebook(rulebook_of())
 
     assert ask_queues() == [0, 1]
     threads.run()
     assert ask_queues() == [0, 1]
     prometheus.answer = lambda _query: reply(({"queue": "a"}, "10"), ({"queue": "b"}, "11"))
-    house.readings.replace_rulebook(rulebook_of())
+    harness.readings.replace_rulebook(rulebook_of())
     assert ask_queues() == [0, 1]
     threads.run()
     assert ask_queues() == [10, 11]
@@ -126,9 +126,9 @@ def test_a_reload_that_returns_to_a_wider_plan_does_not_mix_up_answers(name: str
 def test_a_request_with_a_metric_from_before_a_reload_leaves_no_former_answer() -> None:
     answer = reply(({"pod": "web-0"}, "1"))
     prometheus = ScriptedPrometheus(answer=lambda query: reply(({"pod": "web-0"}, "2")) if "[2m]" in query else answer)
-    house = make_house(prometheus, objects=OBJECTS)
-    former = house.pods("http_rps")
-    house.readings.replace_rulebook(rulebook_of(PODS_RULES.replace("[1m]", "[2m]")))
-    house.readings.objects(former, "ns0", WEB, EVERYTHING)
+    harness = make_harness(prometheus, objects=OBJECTS)
+    former = harness.pods("http_rps")
+    harness.readings.replace_rulebook(rulebook_of(PODS_RULES.replace("[1m]", "[2m]")))
+    harness.readings.objects(former, "ns0", WEB, EVERYTHING)
 
-    assert ask(house, "ns0") == 2
+    assert ask(harness, "ns0") == 2

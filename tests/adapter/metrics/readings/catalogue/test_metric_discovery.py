@@ -10,8 +10,8 @@ from adapter.foundation.sources.prometheus.errors import PrometheusTimeoutError,
 from adapter.metrics.readings.catalogue import cataloguer as cataloguing
 from adapter.metrics.readings.catalogue.catalogue import Catalogue
 from adapter.metrics.readings.readings_settings import ReadingSettings
-from tests.adapter.metrics.readings.catalogue.discovery_world import PATTERN_RULES, Series, names, series
-from tests.support.readings import FakeClock, ScriptedPrometheus, Threads, make_house
+from tests.adapter.metrics.readings.catalogue.discovery_harness import PATTERN_RULES, Series, names, series
+from tests.support.readings import FakeClock, ScriptedPrometheus, Threads, make_harness
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -20,41 +20,41 @@ if TYPE_CHECKING:
 
 
 def test_a_metric_that_a_rule_spells_out_is_served_before_its_series_exist() -> None:
-    house = make_house(ScriptedPrometheus(), rules=PATTERN_RULES)
+    harness = make_harness(ScriptedPrometheus(), rules=PATTERN_RULES)
 
-    assert names(house) == ["spelled_out"]
+    assert names(harness) == ["spelled_out"]
 
 
 def test_metrics_appear_with_their_series() -> None:
     found = Series(app=series("app_rps"))
-    house = make_house(ScriptedPrometheus(series_answer=found), rules=PATTERN_RULES)
-    before = house.readings.catalogue.generation
-    house.pass_time(1)
-    assert names(house) == ["rps", "spelled_out"]
-    assert house.readings.catalogue.generation > before
+    harness = make_harness(ScriptedPrometheus(series_answer=found), rules=PATTERN_RULES)
+    before = harness.readings.catalogue.generation
+    harness.pass_time(1)
+    assert names(harness) == ["rps", "spelled_out"]
+    assert harness.readings.catalogue.generation > before
 
     found.by_prefix["app"] = series("app_rps", "app_errors")
-    house.pass_time(61)
-    assert names(house) == ["errors", "rps", "spelled_out"]
+    harness.pass_time(61)
+    assert names(harness) == ["errors", "rps", "spelled_out"]
 
 
 def test_an_unchanged_catalogue_is_kept() -> None:
-    house = make_house(ScriptedPrometheus(series_answer=Series(app=series("app_rps"))), rules=PATTERN_RULES)
-    house.pass_time(1)
-    catalogue = house.readings.catalogue
-    house.pass_time(200)
+    harness = make_harness(ScriptedPrometheus(series_answer=Series(app=series("app_rps"))), rules=PATTERN_RULES)
+    harness.pass_time(1)
+    catalogue = harness.readings.catalogue
+    harness.pass_time(200)
 
-    assert house.readings.catalogue is catalogue
+    assert harness.readings.catalogue is catalogue
 
 
 def test_each_series_query_is_sent_once_per_relist_interval() -> None:
     prometheus = ScriptedPrometheus(series_answer=Series(app=series("app_rps")))
-    house = make_house(
+    harness = make_harness(
         prometheus,
         rules=PATTERN_RULES + PATTERN_RULES.replace("rules:", ""),
         settings=ReadingSettings(relist_interval_seconds=30),
     )
-    house.pass_time(91)
+    harness.pass_time(91)
 
     assert len(set(prometheus.looked_up)) == 3
     assert len(prometheus.looked_up) == 12
@@ -62,15 +62,15 @@ def test_each_series_query_is_sent_once_per_relist_interval() -> None:
 
 def test_a_rule_whose_look_up_fails_keeps_its_metrics_and_does_not_affect_others() -> None:
     found = Series(app=series("app_rps"), job=series("job_depth"))
-    house = make_house(ScriptedPrometheus(series_answer=found), rules=PATTERN_RULES)
-    house.pass_time(1)
+    harness = make_harness(ScriptedPrometheus(series_answer=found), rules=PATTERN_RULES)
+    harness.pass_time(1)
     found.by_prefix["app"] = PrometheusTimeoutError("q", "too slow")
     found.by_prefix["job"] = series("job_depth", "job_age")
-    house.pass_time(2000)
+    harness.pass_time(2000)
 
-    assert names(house) == ["age", "depth", "rps", "spelled_out"]
-    assert house.counter("tidewatch_adapter_rules", state="failing") == 1
-    assert house.counter("tidewatch_adapter_rules", state="ok") == 2
+    assert names(harness) == ["age", "depth", "rps", "spelled_out"]
+    assert harness.counter("tidewatch_adapter_rules", state="failing") == 1
+    assert harness.counter("tidewatch_adapter_rules", state="ok") == 2
 
 
 def test_an_internal_error_in_one_look_up_does_not_affect_others(caplog: pytest.LogCaptureFixture) -> None:
@@ -79,10 +79,10 @@ def test_an_internal_error_in_one_look_up_does_not_affect_others(caplog: pytest.
             raise ZeroDivisionError
         return series("job_depth") if "job" in selector else ()
 
-    house = make_house(ScriptedPrometheus(series_answer=found), rules=PATTERN_RULES)
-    house.pass_time(1)
+    harness = make_harness(ScriptedPrometheus(series_answer=found), rules=PATTERN_RULES)
+    harness.pass_time(1)
 
-    assert names(house) == ["depth", "spelled_out"]
+    assert names(harness) == ["depth", "spelled_out"]
     assert "ZeroDivisionError" in caplog.text
 
 
@@ -95,62 +95,62 @@ def test_the_pause_between_look_ups_is_at_least_as_long_as_one_takes() -> None:
 
     prometheus = ScriptedPrometheus(series_answer=slow)
     rules = PATTERN_RULES.partition("- seriesQuery: '{__name__=~\"^job")[0]
-    house = make_house(prometheus, rules=rules, clock=clock, settings=ReadingSettings(relist_interval_seconds=60))
+    harness = make_harness(prometheus, rules=rules, clock=clock, settings=ReadingSettings(relist_interval_seconds=60))
     began = clock.now
     while clock.now < began + 1000:
-        house.pass_time(0.25)
+        harness.pass_time(0.25)
 
     assert len(prometheus.looked_up) == pytest.approx(10, abs=1)
 
 
 def test_rules_are_looked_up_again_after_an_error_in_the_catalogue(monkeypatch: pytest.MonkeyPatch) -> None:
     prometheus = ScriptedPrometheus(series_answer=Series(app=series("app_rps")))
-    house = make_house(prometheus, rules=PATTERN_RULES)
+    harness = make_harness(prometheus, rules=PATTERN_RULES)
     with monkeypatch.context() as patched:
         patched.setattr(cataloguing, "Catalogue", lambda *_arguments: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            house.pass_time(1)
-    house.pass_time(61)
+            harness.pass_time(1)
+    harness.pass_time(61)
 
-    assert names(house) == ["rps", "spelled_out"]
+    assert names(harness) == ["rps", "spelled_out"]
 
 
 def test_failed_look_ups_are_retried_soon() -> None:
     prometheus = ScriptedPrometheus(series_answer=lambda selector: PrometheusUnreachableError(selector, "refused"))
-    house = make_house(prometheus, rules=PATTERN_RULES)
-    house.pass_time(60)
+    harness = make_harness(prometheus, rules=PATTERN_RULES)
+    harness.pass_time(60)
     tries = len(prometheus.looked_up) / 3
     prometheus.series_answer = Series(app=series("app_rps"))
-    house.pass_time(5.25)
+    harness.pass_time(5.25)
 
     assert tries == pytest.approx(14, abs=2)
-    assert names(house) == ["rps", "spelled_out"]
+    assert names(harness) == ["rps", "spelled_out"]
 
 
 def test_the_last_rule_in_the_files_wins_a_name() -> None:
     both = Series(app=series("app_same"), job=series("job_same"))
-    house = make_house(ScriptedPrometheus(series_answer=both), rules=PATTERN_RULES)
-    house.pass_time(1)
+    harness = make_harness(ScriptedPrometheus(series_answer=both), rules=PATTERN_RULES)
+    harness.pass_time(1)
 
-    assert house.pods("same").series == "job_same"
+    assert harness.pods("same").series == "job_same"
 
 
 def test_a_rule_without_series_does_not_take_the_name_from_one_with_series() -> None:
     found = Series(app=series("app_spelled_out"))
-    house = make_house(ScriptedPrometheus(series_answer=found), rules=PATTERN_RULES)
-    house.pass_time(1)
+    harness = make_harness(ScriptedPrometheus(series_answer=found), rules=PATTERN_RULES)
+    harness.pass_time(1)
 
-    assert house.pods("spelled_out").series == "app_spelled_out"
+    assert harness.pods("spelled_out").series == "app_spelled_out"
 
 
 def test_the_last_success_of_each_rule_is_exposed() -> None:
     found = Series(app=series("app_rps"), job=PrometheusTimeoutError("q", "slow"))
-    house = make_house(ScriptedPrometheus(series_answer=found), rules=PATTERN_RULES)
-    house.pass_time(1)
+    harness = make_harness(ScriptedPrometheus(series_answer=found), rules=PATTERN_RULES)
+    harness.pass_time(1)
     name = "tidewatch_adapter_rule_last_success_timestamp_seconds"
 
-    assert house.counter(name, rule="rules[0]") == pytest.approx(house.clock.clock.wall(), abs=2)
-    assert house.registry.get_sample_value(name, {"rule": "rules[1]"}) is None
+    assert harness.counter(name, rule="rules[0]") == pytest.approx(harness.clock.clock.wall(), abs=2)
+    assert harness.registry.get_sample_value(name, {"rule": "rules[1]"}) is None
 
 
 def test_few_look_ups_run_at_once() -> None:
@@ -164,8 +164,8 @@ def test_few_look_ups_run_at_once() -> None:
 """
         for number in range(20)
     )
-    house = make_house(prometheus, rules=f"rules:{rules}", submit=threads)
-    house.pass_time(2)
+    harness = make_harness(prometheus, rules=f"rules:{rules}", submit=threads)
+    harness.pass_time(2)
 
     assert len(threads.waiting) == ReadingSettings().max_concurrent_look_ups
     while threads.waiting:
@@ -174,22 +174,22 @@ def test_few_look_ups_run_at_once() -> None:
 
 
 def test_a_look_up_counts_as_done_only_once_its_metrics_are_served(monkeypatch: pytest.MonkeyPatch) -> None:
-    house = make_house(ScriptedPrometheus(series_answer=Series(app=series("app_rps"))), rules=PATTERN_RULES)
+    harness = make_harness(ScriptedPrometheus(series_answer=Series(app=series("app_rps"))), rules=PATTERN_RULES)
     seen: list[tuple[bool, set[str]]] = []
 
     class Watched(Catalogue):
         def __init__(self, metrics: Iterable[Metric], *more: object) -> None:
             made = list(metrics)
-            succeeded = {look_up.rule.series_query for look_up in house.readings.look_ups() if look_up.succeeded_at}
-            served = {metric.rule.series_query for metric in house.readings.catalogue.custom}
+            succeeded = {look_up.rule.series_query for look_up in harness.readings.look_ups() if look_up.succeeded_at}
+            served = {metric.rule.series_query for metric in harness.readings.catalogue.custom}
             of_rates = {query for query in succeeded if "app_" in query}
-            seen.append((house.readings.has_looked_up_all(), of_rates - served))
+            seen.append((harness.readings.has_looked_up_all(), of_rates - served))
             super().__init__(made, *more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(cataloguing, "Catalogue", Watched)
-    house.pass_time(1)
+    harness.pass_time(1)
 
     assert seen
     assert set(map(str, seen)) == {"(False, set())"}
-    assert house.readings.has_looked_up_all()
-    assert names(house) == ["rps", "spelled_out"]
+    assert harness.readings.has_looked_up_all()
+    assert names(harness) == ["rps", "spelled_out"]

@@ -15,12 +15,12 @@ from adapter.foundation.sources.prometheus.prometheus_settings import Prometheus
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from adapter.metrics.readings.readings_settings import ReadingSettings
 from tests.support.raw_server import Peer, raw_server
-from tests.support.readings import make_house
+from tests.support.readings import make_harness
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tests.support.readings import House
+    from tests.support.readings import Harness
 
 RULES = "rules:" + "".join(
     f"""
@@ -69,8 +69,8 @@ def huge_label(peer: Peer) -> None:
 
 
 @contextmanager
-def house_before(misbehave: Callable[[Peer], None]) -> Iterator[House]:
-    """Run a house whose second rule has found its metrics once, and meets a server that misbehaves from then on."""
+def harness_before(misbehave: Callable[[Peer], None]) -> Iterator[Harness]:
+    """Run a harness whose second rule has found its metrics once, and meets a server that misbehaves from then on."""
     met: list[str] = []
 
     def script(peer: Peer) -> None:
@@ -86,13 +86,13 @@ def house_before(misbehave: Callable[[Peer], None]) -> Iterator[House]:
 
     with raw_server(script) as server, PrometheusClient(PrometheusSettings(server.url)) as client:
         settings = SHORT_DEADLINE if misbehave in {stalls, never_ends} else SETTINGS
-        house = make_house(client, rules=RULES, settings=settings)
-        house.pass_time(1)
-        yield house
+        harness = make_harness(client, rules=RULES, settings=settings)
+        harness.pass_time(1)
+        yield harness
 
 
-def names(house: House) -> set[str]:
-    return {metric.name for metric in house.readings.catalogue.custom if metric.qualified.startswith("pods/")}
+def names(harness: Harness) -> set[str]:
+    return {metric.name for metric in harness.readings.catalogue.custom if metric.qualified.startswith("pods/")}
 
 
 @pytest.mark.parametrize(
@@ -112,15 +112,15 @@ def names(house: House) -> set[str]:
 def test_a_misbehaving_server_affects_only_its_rule_which_keeps_its_metrics(
     misbehave: Callable[[Peer], None], message: str, more: set[str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    with house_before(misbehave) as house:
+    with harness_before(misbehave) as harness:
         # Far beyond the time of grace.
         for _ in range(3):
-            house.clock.forward(61)
-            house.readings.run_due()
-        assert {"good_a", "good_b", "bad_a", "bad_b"} | more <= names(house)
-        assert (names(house) >= {"bad_c"}) == bool(more)
-        assert house.counter("tidewatch_adapter_rules", state="failing") == 1
-        assert house.counter("tidewatch_adapter_rules", state="ok") == 1
+            harness.clock.forward(61)
+            harness.readings.run_due()
+        assert {"good_a", "good_b", "bad_a", "bad_b"} | more <= names(harness)
+        assert (names(harness) >= {"bad_c"}) == bool(more)
+        assert harness.counter("tidewatch_adapter_rules", state="failing") == 1
+        assert harness.counter("tidewatch_adapter_rules", state="ok") == 1
     (record,) = [record for record in caplog.records if record.name == "adapter.metrics.readings.catalogue.rule_health"]
     assert "rules[1]" in record.getMessage()
     assert "keeps the metrics that it has" in record.getMessage()

@@ -19,8 +19,8 @@ from adapter.metrics.readings.explain.explanation import Question
 from adapter.metrics.readings.readings_settings import ReadingSettings
 from adapter.metrics.rulebook.model import Api
 from adapter.metrics.rulebook.naming import SeriesFilter
-from tests.adapter.metrics.readings.catalogue.object_world import MATCHED, Served, matching
-from tests.support.readings import ScriptedPrometheus, Threads, make_house, reply
+from tests.adapter.metrics.readings.catalogue.object_harness import MATCHED, Served, matching
+from tests.support.readings import ScriptedPrometheus, Threads, make_harness, reply
 from tests.support.rule_objects import QUEUE, RATE, rule_object, spec_with
 
 if TYPE_CHECKING:
@@ -34,16 +34,16 @@ def test_a_metric_is_served_only_to_its_own_namespace() -> None:
     served = Served()
     served.put(rule_object(QUEUE, "shop/queue"))
     assert (served.names("shop"), served.names("bank"), served.names("*")) == (["jobs_waiting"], [], [])
-    assert served.house.readings.catalogue.find_external("jobs_waiting") is None
+    assert served.harness.readings.catalogue.find_external("jobs_waiting") is None
     assert served.reasons() == {"shop/queue": "Served"}
 
 
 def test_a_query_is_restricted_to_the_namespace() -> None:
     served = Served()
     served.put(rule_object(QUEUE, "shop/queue"))
-    metric = served.house.readings.catalogue_of("shop").find_external("jobs_waiting")
+    metric = served.harness.readings.catalogue_of("shop").find_external("jobs_waiting")
     assert metric is not None
-    answer = served.house.readings.external(metric, "shop", EVERYTHING)
+    answer = served.harness.readings.external(metric, "shop", EVERYTHING)
     assert [row.value for row in answer.rows] == [5.0]
     assert served.prometheus.asked == ['sum(jobs_waiting{namespace="shop",namespace="shop"})']
 
@@ -52,11 +52,11 @@ def test_a_custom_metric_describes_the_objects_of_its_namespace() -> None:
     served = Served(series=lambda _: [{"__name__": "hits_total", "namespace": "shop", "pod": "web-0"}])
     served.put(rule_object(RATE))
     # What describes namespaces or nodes is not an object's to serve without a namespace.
-    metric = served.house.readings.catalogue_of("shop").find_custom("pods", True, "hit_rate")  # noqa: FBT003
+    metric = served.harness.readings.catalogue_of("shop").find_custom("pods", True, "hit_rate")  # noqa: FBT003
     assert metric is not None
     assert served.verdicts()["shop/web"].metrics == ("pods/hit_rate",)
     served.prometheus.answer = lambda _: reply(({"pod": "web-0"}, "2"))
-    answer = served.house.readings.objects(metric, "shop", BySelector(EVERYTHING), EVERYTHING)
+    answer = served.harness.readings.objects(metric, "shop", BySelector(EVERYTHING), EVERYTHING)
     assert [value[:2] for value in answer.values] == [("web-0", 2.0)]
 
 
@@ -65,7 +65,7 @@ def test_a_rule_file_keeps_its_metric_name() -> None:
     served.put(rule_object(spec_with(QUEUE, name={"as": "queue_depth"}), "shop/queue"))
     verdict = served.verdicts()["shop/queue"]
     assert (verdict.reason, verdict.metrics) == ("NameTaken", ())
-    found = served.house.readings.catalogue.find_external("queue_depth")
+    found = served.harness.readings.catalogue.find_external("queue_depth")
     assert found is not None
     assert found.rule.confinement is None
 
@@ -73,8 +73,8 @@ def test_a_rule_file_keeps_its_metric_name() -> None:
 def test_an_object_gets_its_name_when_the_files_no_longer_use_it() -> None:
     served = Served()
     served.put(rule_object(spec_with(QUEUE, name={"as": "queue_depth"}), "shop/queue"))
-    served.house.readings.replace_rulebook(
-        make_house(ScriptedPrometheus(), rules="rules: []").readings._cataloguer.rulebook
+    served.harness.readings.replace_rulebook(
+        make_harness(ScriptedPrometheus(), rules="rules: []").readings._cataloguer.rulebook
     )
     assert served.reasons() == {"shop/queue": "Served"}
 
@@ -86,7 +86,7 @@ def test_of_two_objects_with_one_name_the_older_one_serves_it() -> None:
     served.put(new, old)
     assert served.reasons() == {"shop/z": "Served", "shop/a": "NameTaken"}
     assert "MetricRule shop/z" in served.verdicts()["shop/a"].message
-    metric = served.house.readings.catalogue_of("shop").find_external("jobs_waiting")
+    metric = served.harness.readings.catalogue_of("shop").find_external("jobs_waiting")
     assert metric is not None
     assert metric.rule.id == "MetricRule shop/z"
 
@@ -100,9 +100,9 @@ def test_the_same_name_may_be_used_in_two_namespaces() -> None:
 def test_a_deleted_object_stops_serving_at_once() -> None:
     served = Served()
     served.put(rule_object(QUEUE, "shop/queue"))
-    served.house.readings.replace_rule_objects(())
+    served.harness.readings.replace_rule_objects(())
     assert served.names("shop") == []
-    assert served.house.readings.rule_objects() == {}
+    assert served.harness.readings.rule_objects() == {}
 
 
 def test_an_invalid_object_does_not_affect_others() -> None:
@@ -136,11 +136,11 @@ def test_a_failed_look_up_keeps_served_metrics_and_is_reported_only_for_new_obje
     served = Served(series=series)
     served.put(rule_object(MATCHED, "shop/jobs"))
     failing = True
-    served.house.pass_time(61.0)
+    served.harness.pass_time(61.0)
     assert served.reasons() == {"shop/jobs": "Served"}
     served.put(rule_object(MATCHED, "shop/jobs"), rule_object(MATCHED, "bank/jobs"))
     assert served.reasons() == {"shop/jobs": "Served", "bank/jobs": "LookUpFailed"}
-    assert served.house.readings.complete_catalogue_of("bank").external == ()
+    assert served.harness.readings.complete_catalogue_of("bank").external == ()
 
 
 @pytest.mark.parametrize(
@@ -176,16 +176,16 @@ def test_names_whose_series_vanished_do_not_take_the_place_of_those_that_replace
     )
     served.put(rule_object(MATCHED, "shop/jobs"))
     names[:] = [*(f"jobs_new_{number}" for number in range(60)), "jobs_old_1"]
-    served.house.pass_time(61.0)
+    served.harness.pass_time(61.0)
     assert served.reasons() == {"shop/jobs": "Served"}
     after = served.names("shop")
     assert set(names) <= set(after)
     assert len(after) == len(set(after)) == 100, "the rest stays for a while as far as there is room"
     names[:] = [f"jobs_new_{number}" for number in range(59)]
-    served.house.pass_time(61.0)
+    served.harness.pass_time(61.0)
     assert {*names, "jobs_new_59", "jobs_old_1"} <= set(served.names("shop")), "the last to vanish are kept first"
     names[:] = [f"jobs_new_{number}" for number in range(101)]
-    served.house.pass_time(61.0)
+    served.harness.pass_time(61.0)
     assert served.reasons() == {"shop/jobs": "TooManyMetrics"}
     assert "it would serve 101 metrics" in served.verdicts()["shop/jobs"].message
 
@@ -194,10 +194,10 @@ def test_look_ups_of_one_namespace_do_not_delay_others() -> None:
     """Twenty objects of one namespace and one of another share two look-ups: the single one is among the first."""
     served = Served(ReadingSettings(max_concurrent_object_look_ups=2), threads=Threads(held=True))
     crowd = [rule_object(MATCHED, f"shop/jobs-{number}") for number in range(20)]
-    served.house.readings.replace_rule_objects([*crowd, rule_object(MATCHED, "bank/jobs")])
+    served.harness.readings.replace_rule_objects([*crowd, rule_object(MATCHED, "bank/jobs")])
     served.threads.run()
     served.prometheus.looked_up.clear()
-    served.house.readings.run_due()
+    served.harness.readings.run_due()
     served.threads.run()
     assert len([each for each in served.prometheus.looked_up if '"bank"' in each]) == 1
     assert len([each for each in served.prometheus.looked_up if '"shop"' in each]) == 1
@@ -207,8 +207,8 @@ def test_slow_look_ups_of_constantly_changing_objects_have_pauses_between_them()
     served, started = Served(rules=""), list[float]()
 
     def slow(selector: str) -> list[Mapping[str, str]]:
-        started.append(served.house.clock.now)
-        served.house.clock.forward(5.0)
+        started.append(served.harness.clock.now)
+        served.harness.clock.forward(5.0)
         return matching(selector)
 
     served.prometheus.series_answer = slow
@@ -221,24 +221,24 @@ def test_slow_look_ups_of_constantly_changing_objects_have_pauses_between_them()
 
 def test_requests_wait_for_objects_that_have_not_been_read() -> None:
     served = Served(ReadingSettings(first_answer_wait_seconds=0.01))
-    served.house.readings.expect_rule_objects()
+    served.harness.readings.expect_rule_objects()
     for _ in range(2):
         with pytest.raises(FirstAnswerPendingError):
-            served.house.readings.complete_catalogue_of("shop")
-        served.house.readings.replace_rule_objects((), are_all=False)
+            served.harness.readings.complete_catalogue_of("shop")
+        served.harness.readings.replace_rule_objects((), are_all=False)
     served.put(rule_object(QUEUE, "shop/queue"))
-    assert served.house.readings.complete_catalogue_of("shop").find_external("jobs_waiting") is not None
+    assert served.harness.readings.complete_catalogue_of("shop").find_external("jobs_waiting") is not None
 
 
 def test_a_reload_of_the_files_keeps_the_readings_of_objects() -> None:
     served = Served()
     served.put(rule_object(QUEUE, "shop/queue"))
-    metric = served.house.readings.catalogue_of("shop").find_external("jobs_waiting")
+    metric = served.harness.readings.catalogue_of("shop").find_external("jobs_waiting")
     assert metric is not None
-    served.house.readings.external(metric, "shop", EVERYTHING)
+    served.harness.readings.external(metric, "shop", EVERYTHING)
     asked = len(served.prometheus.asked)
-    served.house.readings.replace_rulebook(served.house.readings._cataloguer.rulebook)
-    served.house.readings.external(metric, "shop", EVERYTHING)
+    served.harness.readings.replace_rulebook(served.harness.readings._cataloguer.rulebook)
+    served.harness.readings.external(metric, "shop", EVERYTHING)
     assert len(served.prometheus.asked) == asked
 
 
@@ -246,16 +246,16 @@ def test_own_metrics_share_one_rule_label_for_all_objects() -> None:
     served = Served()
     served.put(*(rule_object(QUEUE, f"team-{number}/queue") for number in range(5)), rule_object({}, "bad/queue"))
     for number in range(5):
-        metric = served.house.readings.catalogue_of(f"team-{number}").find_external("jobs_waiting")
+        metric = served.harness.readings.catalogue_of(f"team-{number}").find_external("jobs_waiting")
         assert metric is not None
-        served.house.readings.external(metric, f"team-{number}", EVERYTHING)
-    house = served.house
-    assert house.counter("tidewatch_adapter_rule_plan", rule="MetricRule", plan="namespace") == 5.0
-    states = {state: house.counter("tidewatch_adapter_metric_rules", state=state) for state in ("ready", "refused")}
+        served.harness.readings.external(metric, f"team-{number}", EVERYTHING)
+    harness = served.harness
+    assert harness.counter("tidewatch_adapter_rule_plan", rule="MetricRule", plan="namespace") == 5.0
+    states = {state: harness.counter("tidewatch_adapter_metric_rules", state=state) for state in ("ready", "refused")}
     assert states == {"ready": 5.0, "refused": 1.0}
     rules = {
         sample.labels["rule"]
-        for family in house.registry.collect()
+        for family in harness.registry.collect()
         for sample in family.samples
         if "rule" in sample.labels
     }
@@ -265,10 +265,10 @@ def test_own_metrics_share_one_rule_label_for_all_objects() -> None:
 def test_an_explanation_names_the_object() -> None:
     served = Served()
     served.put(rule_object(QUEUE, "shop/queue"), rule_object({"api": "external"}, "shop/bad"))
-    found = served.house.readings.explain(Question("jobs_waiting", namespace="shop", api=Api.EXTERNAL))
+    found = served.harness.readings.explain(Question("jobs_waiting", namespace="shop", api=Api.EXTERNAL))
     assert (found.verdict, found.rule) == ("value", "MetricRule shop/queue")
     assert "MetricRule shop/queue provides jobs_waiting" in " ".join(step.detail for step in found.steps)
-    elsewhere = served.house.readings.explain(Question("jobs_waiting", namespace="bank", api=Api.EXTERNAL))
+    elsewhere = served.harness.readings.explain(Question("jobs_waiting", namespace="bank", api=Api.EXTERNAL))
     assert (elsewhere.verdict, elsewhere.rule) == ("no-value", None)
     assert "MetricRule" not in " ".join(step.detail for step in elsewhere.steps)
 
@@ -276,7 +276,7 @@ def test_an_explanation_names_the_object() -> None:
 def test_an_explanation_gives_the_reason_for_a_refused_object() -> None:
     served = Served()
     served.put(rule_object(spec_with(QUEUE, metricsQuery=None), "shop/queue"))
-    found = served.house.readings.explain(Question("jobs_waiting", namespace="shop", api=Api.EXTERNAL))
+    found = served.harness.readings.explain(Question("jobs_waiting", namespace="shop", api=Api.EXTERNAL))
     assert any("MetricRule shop/queue is refused: `metricsQuery` is missing" in step.detail for step in found.steps)
 
 
@@ -287,19 +287,19 @@ def test_an_object_corrected_during_its_look_up_does_not_inherit_the_failure() -
     def refused_or_found(selector: str) -> list[Mapping[str, str]]:
         if "jobs_broken_total" not in selector:
             return matching(selector)
-        served.house.readings.replace_rule_objects([corrected])
+        served.harness.readings.replace_rule_objects([corrected])
         raise QueryRefusedError(selector, "execution", "too many series")
 
     served = Served(series=refused_or_found)
     served.put(former)
 
-    assert [each.failure for each in served.house.readings.rule_objects()["shop"].look_ups] == [None]
+    assert [each.failure for each in served.harness.readings.rule_objects()["shop"].look_ups] == [None]
     assert served.verdicts()["shop/queue"].metrics == ("jobs_waiting",)
 
 
 def test_a_distrusted_plan_is_no_longer_counted_once_its_object_changes() -> None:
     served = Served()
-    readings, distrusted = served.house.readings, "tidewatch_adapter_rule_plan_distrusted"
+    readings, distrusted = served.harness.readings, "tidewatch_adapter_rule_plan_distrusted"
     other = rule_object(QUEUE, "bank/queue")
     corrected = spec_with(QUEUE, metricsQuery="max(<<.Series>>{<<.LabelMatchers>>})")
     for change in ((rule_object(corrected, "shop/queue"), other), (other,)):
@@ -311,9 +311,9 @@ def test_a_distrusted_plan_is_no_longer_counted_once_its_object_changes() -> Non
             (group,) = [each for each in readings._scheduler.state.groups() if each.metric is metric]
             readings._scheduler.distrust(group, "the answers differ")
         served.put(rule_object(QUEUE, "shop/queue"), other)
-        assert served.house.counter(distrusted, rule="MetricRule") == 2, "no object has changed"
+        assert served.harness.counter(distrusted, rule="MetricRule") == 2, "no object has changed"
         served.put(*change)
-        assert served.house.counter(distrusted, rule="MetricRule") == 1
+        assert served.harness.counter(distrusted, rule="MetricRule") == 1
 
 
 @dataclass
@@ -345,13 +345,13 @@ def test_patterns_that_take_long_end_at_the_deadline_of_the_look_up() -> None:
         # Each name is a slice of its own.
         pace=Pace(0.0, sleep=lambda _seconds: None, clock=count().__next__),
     )
-    clock = served.house.clock
+    clock = served.harness.clock
     began = clock.now
     served.put(with_filter(rule_object(MATCHED), lambda: clock.forward(0.6)))
     assert clock.now - began < 10
     assert served.reasons() == {"shop/web": "LookUpFailed"}
     assert len(served.names("shop")) == 9
-    (look_up,) = served.house.readings.rule_objects()["shop"].look_ups
+    (look_up,) = served.harness.readings.rule_objects()["shop"].look_ups
     assert look_up.failure == (
         "its patterns took more than 5 s: simplify those of `seriesFilters` and `name.matches`, or narrow the query"
     )
@@ -371,7 +371,7 @@ def test_patterns_that_take_long_hold_up_no_other_work() -> None:
 
     served = Served()
     served.put(with_filter(rule_object(MATCHED), look))
-    served.house.pass_time(70)
+    served.harness.pass_time(70)
     # Two series in each of two look-ups.
     assert is_free == [True] * 4
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.resources import BUILT_IN
 from adapter.metrics.readings.catalogue.object_catalogues import MOST_SERIES_METRICS
-from tests.adapter.metrics.readings.catalogue.object_world import Served
+from tests.adapter.metrics.readings.catalogue.object_harness import Served
 from tests.support.rule_objects import RATE, rule_object, spec_with
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def of_each_kind(names: Callable[[], Iterable[str]]) -> Served:
-    """Return a world with an object whose metrics all have one name, for these series with a label for each kind."""
+    """Return a harness with an object whose metrics all have one name, for these series with a label for each kind."""
     kinds = {f"label_{number}": kind for number, kind in enumerate(BUILT_IN) if kind.plural != "namespaces"}
     of_kind = {
         label: {"resource": kind.plural, **({"group": kind.group} if kind.group else {})}
@@ -29,7 +29,7 @@ def of_each_kind(names: Callable[[], Iterable[str]]) -> Served:
 
 def metrics_in_memory(served: Served) -> int:
     """Return how many metrics are kept, also those that are not served."""
-    cataloguer = served.house.readings._rule_objects
+    cataloguer = served.harness.readings._rule_objects
     states = [state.discovered for states in cataloguer._states.values() for state in states.values()]
     return sum(len(state.found) for state in states if state is not None)
 
@@ -47,7 +47,7 @@ def test_series_whose_names_change_at_each_look_up_do_not_fill_memory() -> None:
     rounds = count()
     served = of_each_kind(lambda: [f"hits_{next(rounds)}" for _ in range(10)])
     for _ in range(9):
-        served.house.pass_time(61)
+        served.harness.pass_time(61)
     assert next(rounds) >= 100
     assert metrics_in_memory(served) < 2 * MOST_SERIES_METRICS
     assert served.reasons() == {"shop/web": "Served"}

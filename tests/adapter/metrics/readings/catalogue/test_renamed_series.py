@@ -7,7 +7,7 @@ import pytest
 from adapter.foundation.objects.selectors import EVERYTHING
 from adapter.metrics.readings.answers import ByName
 from adapter.metrics.readings.readings_settings import ReadingSettings
-from tests.support.readings import House, Reply, ScriptedPrometheus, make_house, reply
+from tests.support.readings import Harness, Reply, ScriptedPrometheus, make_harness, reply
 
 OLD, NEW = "http_requests", "http_requests_total"
 RULES = """
@@ -20,8 +20,8 @@ rules:
 """
 
 
-def value_of(house: House) -> float:
-    ((_, value),) = house.readings.objects(house.pods(OLD), "shop", ByName("web-0"), EVERYTHING).values
+def value_of(harness: Harness) -> float:
+    ((_, value),) = harness.readings.objects(harness.pods(OLD), "shop", ByName("web-0"), EVERYTHING).values
     return value
 
 
@@ -38,19 +38,19 @@ def test_a_vanished_series_does_not_keep_its_name_from_a_present_one(during: tup
         assert selector
         return [{"__name__": name, "namespace": "shop", "pod": "web-0"} for name in during if name in there]
 
-    house = make_house(ScriptedPrometheus(answer, series), rules=RULES, settings=ReadingSettings())
-    house.readings.run_due()
-    assert value_of(house) == 80.0
+    harness = make_harness(ScriptedPrometheus(answer, series), rules=RULES, settings=ReadingSettings())
+    harness.readings.run_due()
+    assert value_of(harness) == 80.0
 
     for gone in (OLD, NEW, OLD):
         there.clear()
         there.add(OLD if gone == NEW else NEW)
-        house.pass_time(70)
-        assert value_of(house) == 80.0, f"{gone} is gone"
+        harness.pass_time(70)
+        assert value_of(harness) == 80.0, f"{gone} is gone"
 
     there.clear()
-    house.pass_time(70)
-    assert house.pods(OLD).series in during, "a paused job does not take the metric from the API"
+    harness.pass_time(70)
+    assert harness.pods(OLD).series in during, "a paused job does not take the metric from the API"
 
 
 def test_a_vanished_series_does_not_keep_its_name_from_another_rule() -> None:
@@ -72,22 +72,22 @@ def test_a_vanished_series_does_not_keep_its_name_from_another_rule() -> None:
         return [{"__name__": name, "namespace": "shop", "pod": "web-0"} for name in there if f"^{name}$" in selector]
 
     prometheus = ScriptedPrometheus(answer, series)
-    house = make_house(prometheus, rules=f"rules:{rule % NEW}{rule % OLD}", settings=ReadingSettings())
-    house.readings.run_due()
-    assert house.pods("rps").series == OLD
+    harness = make_harness(prometheus, rules=f"rules:{rule % NEW}{rule % OLD}", settings=ReadingSettings())
+    harness.readings.run_due()
+    assert harness.pods("rps").series == OLD
 
     there.remove(OLD)
-    house.pass_time(70)
-    ((_, value),) = house.readings.objects(house.pods("rps"), "shop", ByName("web-0"), EVERYTHING).values
-    assert (house.pods("rps").series, value) == (NEW, 80.0)
+    harness.pass_time(70)
+    ((_, value),) = harness.readings.objects(harness.pods("rps"), "shop", ByName("web-0"), EVERYTHING).values
+    assert (harness.pods("rps").series, value) == (NEW, 80.0)
 
     there.add(OLD)
-    house.pass_time(70)
-    assert house.pods("rps").series == OLD
+    harness.pass_time(70)
+    assert harness.pods("rps").series == OLD
 
     there.clear()
-    house.pass_time(70)
-    assert house.pods("rps").series == OLD, "while neither has series, the last rule has the name"
+    harness.pass_time(70)
+    assert harness.pods("rps").series == OLD, "while neither has series, the last rule has the name"
 
 
 @pytest.mark.parametrize("listed", [(OLD, NEW), (NEW, OLD), (OLD, f"{OLD}_a", NEW), (NEW, f"{OLD}_a", OLD)])
@@ -97,7 +97,7 @@ def test_every_process_gives_the_name_to_the_same_series(listed: tuple[str, ...]
     prometheus = ScriptedPrometheus(
         series_answer=lambda _: [{"__name__": name, "namespace": "shop", "pod": "web-0"} for name in listed]
     )
-    house = make_house(prometheus, rules=rules, settings=ReadingSettings())
-    house.readings.run_due()
+    harness = make_harness(prometheus, rules=rules, settings=ReadingSettings())
+    harness.readings.run_due()
 
-    assert house.pods(OLD).series == NEW
+    assert harness.pods(OLD).series == NEW

@@ -19,7 +19,7 @@ from adapter.foundation.sources.prometheus.errors import (
 from adapter.metrics.readings.answers import BySelector
 from adapter.metrics.readings.errors import PartialAnswerError, QueryRefusedByPrometheusError, ReadingError
 from adapter.metrics.rulebook.parsing.resource_rules import NODES, PODS
-from tests.support.readings import House, MadeUpObjects, Reply, ScriptedPrometheus, make_house, reply, rulebook_of
+from tests.support.readings import Harness, MadeUpObjects, Reply, ScriptedPrometheus, make_harness, reply, rulebook_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -50,15 +50,15 @@ class Team:
     def __init__(self) -> None:
         self.prometheus = ScriptedPrometheus(answer=lambda _query: reply())
         objects = MadeUpObjects({namespace: ["web-0"] for namespace in NAMESPACES})
-        self.house = make_house(self.prometheus, objects=objects)
+        self.harness = make_harness(self.prometheus, objects=objects)
 
     def answer(self, with_: Reply | PrometheusError) -> None:
         self.prometheus.answer = lambda _query: with_
 
     def ask(self, metric: str = "only_exact") -> None:
         for namespace in NAMESPACES:
-            self.house.readings.objects(
-                self.house.pods(metric), namespace, BySelector(parse_selector("app=web")), EVERYTHING
+            self.harness.readings.objects(
+                self.harness.pods(metric), namespace, BySelector(parse_selector("app=web")), EVERYTHING
             )
 
 
@@ -85,8 +85,8 @@ def of_states(lines: Iterable[logging.LogRecord]) -> list[str]:
     return [line.getMessage() for line in lines if "state" in getattr(line, "fields", {})]
 
 
-def failing(house: House) -> float:
-    return house.counter("tidewatch_adapter_rules", state="failing")
+def failing(harness: Harness) -> float:
+    return harness.counter("tidewatch_adapter_rules", state="failing")
 
 
 def test_a_failing_rule_is_logged_once_when_it_begins_and_once_when_it_ends(
@@ -94,28 +94,28 @@ def test_a_failing_rule_is_logged_once_when_it_begins_and_once_when_it_ends(
 ) -> None:
     team.ask()
     team.answer(REFUSED)
-    team.house.pass_time(300, step=1)
+    team.harness.pass_time(300, step=1)
     (line,) = rule_lines()
     assert line.levelname == "WARNING"
     assert line.getMessage().startswith("rules[2] (rules.yaml:11) fails (15 of its queries): query q: ")
     assert "found duplicate series" in line.getMessage()
     fields = {"rule": "rules[2]", "file": "rules.yaml", "line": 11, "state": "failing", "reason": "refused"}
     assert getattr(line, "fields", {}).items() >= fields.items()
-    assert (failing(team.house), team.house.counter("tidewatch_adapter_rules", state="ok")) == (1, 4)
+    assert (failing(team.harness), team.harness.counter("tidewatch_adapter_rules", state="ok")) == (1, 4)
     team.answer(reply())
-    team.house.pass_time(30, step=1)
+    team.harness.pass_time(30, step=1)
     (line,) = rule_lines()
     assert (line.levelname, line.getMessage()) == ("INFO", "rules[2] (rules.yaml:11) works again")
     assert getattr(line, "fields", {})["state"] == "ok"
-    assert failing(team.house) == 0
+    assert failing(team.harness) == 0
 
 
 def test_another_reason_is_logged_too(team: Team, rule_lines: Callable[[], list[logging.LogRecord]]) -> None:
     team.ask()
     team.answer(REFUSED)
-    team.house.pass_time(120, step=1)
+    team.harness.pass_time(120, step=1)
     team.answer(SLOW)
-    team.house.pass_time(120, step=1)
+    team.harness.pass_time(120, step=1)
     assert [getattr(line, "fields", {})["reason"] for line in rule_lines()] == ["refused", "slow"]
 
 
@@ -126,25 +126,25 @@ def test_a_hanging_prometheus_is_logged_in_a_few_lines_for_any_number_of_rules(
         "- {{seriesQuery: jobs_{0}, name: {{as: jobs_{0}}}, resources: {{namespaced: false}}, metricsQuery: jobs_{0}}}"
     )
     prometheus = ScriptedPrometheus(answer=lambda _query: reply())
-    house = make_house(prometheus, rules="\n".join(["externalRules:", *(rule.format(n) for n in range(200))]))
+    harness = make_harness(prometheus, rules="\n".join(["externalRules:", *(rule.format(n) for n in range(200))]))
     prometheus.series_answer = lambda selector: [{"__name__": selector.partition("{")[0]}]
-    house.pass_time(61, step=1)
+    harness.pass_time(61, step=1)
     for number in range(200):
-        house.readings.external(house.external(f"jobs_{number}"), "shop", EVERYTHING)
+        harness.readings.external(harness.external(f"jobs_{number}"), "shop", EVERYTHING)
     prometheus.answer = lambda _query: SLOW
     prometheus.series_answer = lambda _selector: SLOW
-    house.pass_time(300, step=1)
+    harness.pass_time(300, step=1)
     lines = of_states(rule_lines())
     assert 1 <= len(lines) <= 12
     assert lines[0].startswith("200 rules fail: externalRules[0] (rules.yaml:2), ")
     assert lines[0].endswith(" and 197 more; the first: query q: no answer within 10 s")
     prometheus.answer = lambda _query: reply()
     prometheus.series_answer = lambda selector: [{"__name__": selector.partition("{")[0]}]
-    house.pass_time(120, step=1)
+    harness.pass_time(120, step=1)
     lines = of_states(rule_lines())
     assert 1 <= len(lines) <= 12
     assert lines[-1].startswith("200 rules work again: externalRules[0] (rules.yaml:2), ")
-    assert failing(house) == 0
+    assert failing(harness) == 0
 
 
 def test_a_flapping_rule_is_logged_once_a_minute_with_its_number_of_changes(
@@ -153,9 +153,9 @@ def test_a_flapping_rule_is_logged_once_a_minute_with_its_number_of_changes(
     team.ask()
     for _ in range(10):
         team.answer(REFUSED)
-        team.house.pass_time(15, step=1)
+        team.harness.pass_time(15, step=1)
         team.answer(reply())
-        team.house.pass_time(15, step=1)
+        team.harness.pass_time(15, step=1)
     lines = [line.getMessage() for line in rule_lines()]
     assert 4 <= len(lines) <= 6
     assert sum("changes in 6" in line for line in lines) == len(lines) - 1
@@ -165,14 +165,14 @@ def test_an_outage_of_prometheus_is_not_logged_as_failing_rules(
     team: Team, rule_lines: Callable[[], list[logging.LogRecord]], caplog: pytest.LogCaptureFixture
 ) -> None:
     team.ask()
-    team.house.pass_time(61, step=1)
+    team.harness.pass_time(61, step=1)
     team.answer(AWAY)
     team.prometheus.series_answer = lambda _selector: AWAY
     caplog.clear()
-    team.house.pass_time(300, step=1)
+    team.harness.pass_time(300, step=1)
     team.answer(reply())
     team.prometheus.series_answer = lambda _selector: ()
-    team.house.pass_time(30, step=1)
+    team.harness.pass_time(30, step=1)
     messages = [record.getMessage().partition(";")[0] for record in caplog.records]
     assert messages == ["queries to Prometheus fail", "Prometheus answers again"]
     assert rule_lines() == []
@@ -195,7 +195,7 @@ def test_an_outage_that_requests_meet_is_logged_in_two_lines_whenever_it_ends(
         for _ in range(seconds):
             with suppress(ReadingError):
                 team.ask()
-            team.house.pass_time(1, step=1)
+            team.harness.pass_time(1, step=1)
 
     pass_time(61)
     team.answer(failure)
@@ -208,7 +208,7 @@ def test_an_outage_that_requests_meet_is_logged_in_two_lines_whenever_it_ends(
     messages = [record.getMessage().partition(";")[0] for record in caplog.records]
     assert messages == ["queries to Prometheus fail", "Prometheus answers again"]
     assert rule_lines() == []
-    assert failing(team.house) == 0
+    assert failing(team.harness) == 0
 
 
 @pytest.mark.parametrize("failure", [AWAY, FOREIGN], ids=["away", "redirected"])
@@ -221,7 +221,7 @@ def test_outages_in_quick_succession_are_not_logged_as_failing_rules(
         team.answer(reply() if second in (55, 56) else failure)
         with suppress(ReadingError):
             team.ask()
-        team.house.pass_time(1, step=1)
+        team.harness.pass_time(1, step=1)
     assert of_states(rule_lines()) == []
 
 
@@ -233,7 +233,7 @@ def test_a_look_up_that_alone_fails_is_logged_as_a_failing_rule(
     team.prometheus.series_answer = lambda selector: failure if "only_exact" in selector else ()
     for _ in range(150):
         team.ask()
-        team.house.pass_time(1, step=1)
+        team.harness.pass_time(1, step=1)
     (line,) = of_states(rule_lines())
     assert line.startswith("rules[2] (rules.yaml:11) fails (look-up): ")
 
@@ -241,11 +241,11 @@ def test_a_look_up_that_alone_fails_is_logged_as_a_failing_rule(
 def test_an_outage_is_logged_even_if_only_series_are_looked_up(
     team: Team, rule_lines: Callable[[], list[logging.LogRecord]]
 ) -> None:
-    team.house.pass_time(61, step=1)
+    team.harness.pass_time(61, step=1)
     team.prometheus.series_answer = lambda _selector: AWAY
-    team.house.pass_time(600, step=1)
+    team.harness.pass_time(600, step=1)
     team.prometheus.series_answer = lambda _selector: ()
-    team.house.pass_time(30, step=1)
+    team.harness.pass_time(30, step=1)
     messages = [line.getMessage() for line in rule_lines()]
     assert len(messages) == 2
     assert messages[0].startswith("queries to Prometheus fail; no series are looked up, and rules keep their metrics: ")
@@ -257,24 +257,24 @@ def test_a_reload_that_moves_a_failing_rule_logs_nothing(
 ) -> None:
     team.ask()
     team.answer(REFUSED)
-    team.house.pass_time(30, step=1)
+    team.harness.pass_time(30, step=1)
     assert len(rule_lines()) == 1
     first, *others = rulebook_of().rules
     moved = rulebook_of()
     order = [*others, first]
     text_of = {rule.id: rule for rule in order}
     assert len(text_of) == len(moved.rules)
-    team.house.readings.replace_rulebook(
+    team.harness.readings.replace_rulebook(
         type(moved)(rules=tuple(order), files=moved.files, findings=(), refused=(), resource=moved.resource)
     )
-    team.house.pass_time(120, step=1)
+    team.harness.pass_time(120, step=1)
     assert rule_lines() == []
-    assert failing(team.house) == 1
+    assert failing(team.harness) == 1
     # Taken out: nothing works again that is not there.
-    team.house.readings.replace_rulebook(type(moved)(rules=(first,), files=moved.files))
-    team.house.pass_time(120, step=1)
+    team.harness.readings.replace_rulebook(type(moved)(rules=(first,), files=moved.files))
+    team.harness.pass_time(120, step=1)
     assert rule_lines() == []
-    assert failing(team.house) == 0
+    assert failing(team.harness) == 0
 
 
 @pytest.mark.parametrize("refused", ["cpu_used", "node_cpu_used"])
@@ -284,26 +284,26 @@ def test_a_resource_rule_with_one_failing_query_is_logged_once_and_once_when_it_
     """The queries for containers and for nodes are two metrics of one rule, whichever of the two fails."""
     prometheus = ScriptedPrometheus(lambda query: REFUSED if f"({refused}" in query else reply())
     objects = MadeUpObjects({"shop": ["web-0"], None: ["n-1"]})
-    house = make_house(prometheus, rules=USAGE_RULES, objects=objects)
+    harness = make_harness(prometheus, rules=USAGE_RULES, objects=objects)
     everything = BySelector(EVERYTHING)
 
     def ask() -> None:
         for kind, namespace in ((PODS, "shop"), (NODES, None)):
             with suppress(QueryRefusedByPrometheusError):
-                house.readings.usage(kind, namespace, everything)
+                harness.readings.usage(kind, namespace, everything)
 
     ask()
     for _ in range(4):
-        house.pass_time(5, step=1)
+        harness.pass_time(5, step=1)
         ask()
     (line,) = of_states(rule_lines())
     assert line.startswith("resourceRules.cpu (rules.yaml:3) fails (")
-    assert failing(house) == 1
-    house.readings.replace_rulebook(rulebook_of(f"# moved\n{USAGE_RULES}"))
+    assert failing(harness) == 1
+    harness.readings.replace_rulebook(rulebook_of(f"# moved\n{USAGE_RULES}"))
     prometheus.answer = lambda _query: reply()
-    house.pass_time(90, step=1)
+    harness.pass_time(90, step=1)
     assert of_states(rule_lines()) == ["resourceRules.cpu (rules.yaml:4) works again"]
-    assert failing(house) == 0
+    assert failing(harness) == 0
 
 
 def test_a_promql_warning_fails_only_the_requests_of_its_namespace(
@@ -319,14 +319,14 @@ def test_a_promql_warning_fails_only_the_requests_of_its_namespace(
 
     team.prometheus.answer = answer
     which = BySelector(parse_selector("app=web"))
-    team.house.pass_time(1, step=1)
-    ask = team.house.readings.objects
+    team.harness.pass_time(1, step=1)
+    ask = team.harness.readings.objects
     for namespace in NAMESPACES[1:]:
-        assert ask(team.house.pods("http_rps"), namespace, which, EVERYTHING).evaluated_at > 0
+        assert ask(team.harness.pods("http_rps"), namespace, which, EVERYTHING).evaluated_at > 0
     with pytest.raises(PartialAnswerError, match="a mix of histograms and floats"):
-        ask(team.house.pods("http_rps"), "team-0", which, EVERYTHING)
-    team.house.pass_time(60, step=1)
-    assert ask(team.house.pods("http_rps"), "team-1", which, EVERYTHING).values == (("web-0", 3.0),)
+        ask(team.harness.pods("http_rps"), "team-0", which, EVERYTHING)
+    team.harness.pass_time(60, step=1)
+    assert ask(team.harness.pods("http_rps"), "team-1", which, EVERYTHING).values == (("web-0", 3.0),)
     assert rule_lines()
 
 
@@ -343,9 +343,9 @@ def test_an_older_answer_has_a_warning_with_its_age_and_no_text_of_prometheus(
 ) -> None:
     team.ask()
     team.answer(failure)
-    team.house.pass_time(30, step=1)
-    answer = team.house.readings.objects(
-        team.house.pods("only_exact"), "team-3", BySelector(parse_selector("app=web")), EVERYTHING
+    team.harness.pass_time(30, step=1)
+    answer = team.harness.readings.objects(
+        team.harness.pods("only_exact"), "team-3", BySelector(parse_selector("app=web")), EVERYTHING
     )
     (warning,) = answer.warnings
     assert warning.startswith("this answer is ")

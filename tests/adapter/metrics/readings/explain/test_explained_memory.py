@@ -32,7 +32,7 @@ from tests.support.readings import (
     FakeClock,
     MadeUpObjects,
     ScriptedPrometheus,
-    make_house,
+    make_harness,
     reply,
     rulebook_of,
 )
@@ -40,16 +40,16 @@ from tests.support.readings import (
 if TYPE_CHECKING:
     from adapter.foundation.sources.prometheus.answers.decoding import InstantAnswer, SeriesAnswer
     from adapter.foundation.sources.prometheus.errors import PrometheusError
-    from tests.support.readings import House
+    from tests.support.readings import Harness
 
 
 RPS = Question("http_rps", api=Api.CUSTOM, resource=resolve("", "pods"), namespace="shop")
 
 
-def memory_of(house: House, question: Question = RPS) -> dict[str, list[str]]:
+def memory_of(harness: Harness, question: Question = RPS) -> dict[str, list[str]]:
     """Return the details that a running process adds to an explanation, by step of the explanation."""
     details: dict[str, list[str]] = {}
-    for step in house.readings.explain(question).steps:
+    for step in harness.readings.explain(question).steps:
         details.setdefault(step.step, []).append(step.detail)
     return details
 
@@ -57,48 +57,48 @@ def memory_of(house: House, question: Question = RPS) -> dict[str, list[str]]:
 class TestMemory:
     def test_a_metric_without_requests_is_not_in_memory_and_needs_no_look_up(self) -> None:
         prometheus = ScriptedPrometheus()
-        house = make_house(prometheus)
-        house.readings.run_due()
+        harness = make_harness(prometheus)
+        harness.readings.run_due()
         before = len(prometheus.looked_up)
-        details = memory_of(house)
+        details = memory_of(harness)
 
         assert details["memory"] == ["this process has no recent request for it, so nothing is in memory"]
         assert details["series"] == ["its series were looked up at 2027-01-15T08:00:00Z, 0 s ago"]
         assert len(prometheus.looked_up) == before
 
     def test_the_answer_in_memory_is_shown_with_plan_and_age(self) -> None:
-        house = make_house(ScriptedPrometheus(answer=lambda _query: reply(({"pod": "web-0"}, "5"))))
-        house.readings.objects(house.pods("http_rps"), "shop", ByName("web-0"), EVERYTHING)
-        house.clock.forward(4)
+        harness = make_harness(ScriptedPrometheus(answer=lambda _query: reply(({"pod": "web-0"}, "5"))))
+        harness.readings.objects(harness.pods("http_rps"), "shop", ByName("web-0"), EVERYTHING)
+        harness.clock.forward(4)
 
-        assert memory_of(house)["memory"] == [
+        assert memory_of(harness)["memory"] == [
             "1 different request, the last 4 s ago",
             "queried by the namespace plan every 10 s; the answer in memory is 4 s old",
         ]
-        assert "no recent request" in memory_of(house, replace(RPS, namespace="other"))["memory"][0]
+        assert "no recent request" in memory_of(harness, replace(RPS, namespace="other"))["memory"][0]
 
     def test_only_requests_for_the_namespace_in_question_are_shown(self) -> None:
-        house = make_house(ScriptedPrometheus(answer=lambda _query: reply(({"namespace": "shop"}, "5"))))
+        harness = make_harness(ScriptedPrometheus(answer=lambda _query: reply(({"namespace": "shop"}, "5"))))
         namespaces = resolve("", "namespaces")
-        metric = house.readings.catalogue.find_custom("namespaces", namespaced=False, name="http_rps")
+        metric = harness.readings.catalogue.find_custom("namespaces", namespaced=False, name="http_rps")
         assert metric is not None
-        house.readings.objects(metric, None, ByName("shop"), EVERYTHING)
+        harness.readings.objects(metric, None, ByName("shop"), EVERYTHING)
         of_shop = Question("http_rps", api=Api.CUSTOM, resource=namespaces, object="shop")
 
-        assert memory_of(house, of_shop)["memory"][0] == "1 different request, the last 0 s ago"
-        assert "no recent request" in memory_of(house, replace(of_shop, object="other"))["memory"][0]
+        assert memory_of(harness, of_shop)["memory"][0] == "1 different request, the last 0 s ago"
+        assert "no recent request" in memory_of(harness, replace(of_shop, object="other"))["memory"][0]
 
     def test_the_last_failure_is_shown(self) -> None:
         answers: list[PrometheusError] = []
         prometheus = ScriptedPrometheus(
             answer=lambda query: answers[0] if answers else reply(({"pod": "web-0", "query": query}, "5"))
         )
-        house = make_house(prometheus)
-        house.readings.objects(house.pods("http_rps"), "shop", ByName("web-0"), EVERYTHING)
+        harness = make_harness(prometheus)
+        harness.readings.objects(harness.pods("http_rps"), "shop", ByName("web-0"), EVERYTHING)
         answers.append(PrometheusUnreachableError("q", "no server"))
-        house.pass_time(11)
-        found = house.readings.explain(RPS)
-        details = memory_of(house)
+        harness.pass_time(11)
+        found = harness.readings.explain(RPS)
+        details = memory_of(harness)
 
         assert found.verdict is ExplanationVerdict.ERROR
         assert any("the last refresh failed: " in line and "no server" in line for line in details["memory"])
@@ -109,23 +109,25 @@ class TestMemory:
         prometheus = ScriptedPrometheus(
             answer=lambda query: failing[0] if failing and "namespace" in query else reply()
         )
-        house = make_house(prometheus, objects=MadeUpObjects({name: ["web-0"] for name in names}))
+        harness = make_harness(prometheus, objects=MadeUpObjects({name: ["web-0"] for name in names}))
         for name in names:
-            house.readings.objects(house.pods("http_rps"), name, BySelector(EVERYTHING), EVERYTHING)
-        house.pass_time(2)
+            harness.readings.objects(harness.pods("http_rps"), name, BySelector(EVERYTHING), EVERYTHING)
+        harness.pass_time(2)
         failing.append(PrometheusTimeoutError("q", "series of the namespace secret are slow"))
-        house.pass_time(11)
-        details = memory_of(house, replace(RPS, namespace="ns-1"))["memory"]
+        harness.pass_time(11)
+        details = memory_of(harness, replace(RPS, namespace="ns-1"))["memory"]
 
         assert any("queried by the wide plan" in line for line in details), details
         assert any("the query for all namespaces fails" in line for line in details), details
         assert "secret" not in str(details)
 
     def test_a_failed_look_up_is_shown(self) -> None:
-        house = make_house(ScriptedPrometheus(series_answer=lambda selector: PrometheusTimeoutError(selector, "slow")))
-        house.readings.run_due()
+        harness = make_harness(
+            ScriptedPrometheus(series_answer=lambda selector: PrometheusTimeoutError(selector, "slow"))
+        )
+        harness.readings.run_due()
 
-        (line,) = memory_of(house)["series"]
+        (line,) = memory_of(harness)["series"]
         assert line.startswith("the last look-up of its series failed: query http_requests_total")
         assert line.endswith("slow; the one before that succeeded: never")
 
@@ -139,8 +141,8 @@ class TestMemory:
                 time.forward(timeout_seconds)
                 raise PrometheusTimeoutError(selector, "slow")
 
-        house = make_house(Slow(), clock=time)
-        found = house.readings.explain(Question("unheard_of", api=Api.EXTERNAL, namespace="shop"))
+        harness = make_harness(Slow(), clock=time)
+        found = harness.readings.explain(Question("unheard_of", api=Api.EXTERNAL, namespace="shop"))
 
         assert found.verdict is ExplanationVerdict.ERROR
         assert sum(waited) <= 5
@@ -165,10 +167,10 @@ def test_an_explanation_ends_in_time_even_if_prometheus_is_slow(name: str) -> No
         return Started(0.0, 0.0)
 
     rules = PODS_RULES.replace("  name: {as: http_rps}", "  name: {as: http_rps}\n  onNoData: 1\n  maxSampleAge: 1m")
-    house = make_house(Slow(), clock=time, rules=rules, started=started)
+    harness = make_harness(Slow(), clock=time, rules=rules, started=started)
     time.forward(60)
     began = time.now
-    house.readings.explain(replace(RPS, name=name))
+    harness.readings.explain(replace(RPS, name=name))
 
     assert time.now - began <= HASTY.total + 0.01
 
@@ -176,16 +178,16 @@ def test_an_explanation_ends_in_time_even_if_prometheus_is_slow(name: str) -> No
 def test_a_timeout_of_an_explanation_does_not_count_as_an_outage() -> None:
     slow: list[PrometheusError] = []
     rules = PODS_RULES.replace("  name: {as: http_rps}", "  name: {as: http_rps}\n  onNoData: 1")
-    house = make_house(ScriptedPrometheus(answer=lambda _query: slow[0] if slow else reply()), rules=rules)
-    ask = (house.pods("http_rps"), "shop", ByName("web-0"), EVERYTHING)
-    house.readings.objects(*ask)
+    harness = make_harness(ScriptedPrometheus(answer=lambda _query: slow[0] if slow else reply()), rules=rules)
+    ask = (harness.pods("http_rps"), "shop", ByName("web-0"), EVERYTHING)
+    harness.readings.objects(*ask)
     slow.append(PrometheusTimeoutError("q", "it did not answer within 2.4 s"))
-    house.clock.forward(5)
-    assert house.readings.explain(RPS).verdict is ExplanationVerdict.ERROR
+    harness.clock.forward(5)
+    assert harness.readings.explain(RPS).verdict is ExplanationVerdict.ERROR
     slow.clear()
-    house.pass_time(11)
+    harness.pass_time(11)
 
-    assert house.readings.objects(*ask).values == (("web-0", 1.0),)
+    assert harness.readings.objects(*ask).values == (("web-0", 1.0),)
 
 
 def test_a_query_that_fails_for_a_whole_namespace_is_sent_for_its_objects() -> None:
@@ -194,8 +196,8 @@ def test_a_query_that_fails_for_a_whole_namespace_is_sent_for_its_objects() -> N
             QueryRefusedError(query, "execution", "too much") if 'pod!=""' in query else reply(({"pod": "web-0"}, "5"))
         )
     )
-    house = make_house(prometheus)
-    found = house.readings.explain(RPS)
+    harness = make_harness(prometheus)
+    found = harness.readings.explain(RPS)
 
     assert found.verdict is ExplanationVerdict.VALUE
     assert 'pod=~"db-0|web-0|web-1"' in (found.query or "")

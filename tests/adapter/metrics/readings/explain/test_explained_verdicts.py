@@ -33,14 +33,14 @@ from adapter.metrics.readings.readings_settings import ReadingSettings
 from adapter.metrics.readings.samples.series import as_series
 from adapter.metrics.rulebook.model import Api
 from tests.adapter.metrics.apis.fakes import NODES, PODS
-from tests.support.readings import START, MadeUpObjects, make_house, rulebook_of
+from tests.support.readings import START, MadeUpObjects, make_harness, rulebook_of
 from tests.support.scripted_answers import Came, Script, Scripted, labels_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from adapter.metrics.readings.explain.explanation import Explanation
-    from tests.support.readings import House
+    from tests.support.readings import Harness
 
     Verdict: TypeAlias = tuple[ExplanationVerdict, list[tuple[str, float]]]
 
@@ -157,9 +157,9 @@ def times(labels: st.SearchStrategy[tuple[tuple[str, str], ...]]) -> st.SearchSt
     return scripts(st.builds(Came, labels, MOMENTS))
 
 
-def answer_of_api(house: House, ask: Callable[[], Iterable[tuple[str, float]]]) -> Verdict:
+def answer_of_api(harness: Harness, ask: Callable[[], Iterable[tuple[str, float]]]) -> Verdict:
     """Return the API's answer: a value, none (an empty list, or 404), or an error."""
-    house.readings.run_due()
+    harness.readings.run_due()
     try:
         values = ask()
     except ReadingError as error:
@@ -172,13 +172,13 @@ def answer_of(found: Explanation) -> Verdict:
     return found.verdict, sorted((value.object, value.value) for value in found.values)
 
 
-def explained(prometheus: Scripted, question: Question, started: Started, house: House) -> tuple[Verdict, Verdict]:
+def explained(prometheus: Scripted, question: Question, started: Started, harness: Harness) -> tuple[Verdict, Verdict]:
     """Return the answers of a running process and of a command by itself."""
-    clock = house.clock.clock
+    clock = harness.clock.clock
     uptime = PrometheusUptime(clock, lambda _seconds: started)
     uptime.wanted = True
     explainer = Explainer(ReadingSources(only(prometheus, uptime), OBJECTS, ReadingSettings(), clock, UNPACED))
-    return answer_of(house.readings.explain(question)), answer_of(explainer.explain(question, RULEBOOK))
+    return answer_of(harness.readings.explain(question)), answer_of(explainer.explain(question, RULEBOOK))
 
 
 @settings(max_examples=40, deadline=None)
@@ -195,11 +195,11 @@ def test_explanations_of_pods_agree_with_the_api(
     name: str, pod: str | None, values: Script, moments: Script, started: Started
 ) -> None:
     prometheus = Scripted(lambda query: of_pod_asked(query, moments if query.startswith("min") else values))
-    house = make_house(prometheus, objects=OBJECTS, rules=RULEBOOK, started=lambda _seconds: started)
+    harness = make_harness(prometheus, objects=OBJECTS, rules=RULEBOOK, started=lambda _seconds: started)
     which = BySelector(EVERYTHING) if pod is None else ByName(pod)
-    api = answer_of_api(house, lambda: house.readings.objects(house.pods(name), "shop", which, EVERYTHING).values)
+    api = answer_of_api(harness, lambda: harness.readings.objects(harness.pods(name), "shop", which, EVERYTHING).values)
 
-    by_process, by_itself = explained(prometheus, Question(name, Api.CUSTOM, PODS, "shop", pod), started, house)
+    by_process, by_itself = explained(prometheus, Question(name, Api.CUSTOM, PODS, "shop", pod), started, harness)
     assert (by_process, by_itself) == (api, api)
 
 
@@ -215,14 +215,14 @@ def test_explanations_of_external_rows_agree_with_the_api(
 ) -> None:
     values = summed(values) if name == "total" else values
     prometheus = Scripted(lambda query: summed(moments) if query.startswith("min") else values)
-    house = make_house(prometheus, objects=OBJECTS, rules=RULEBOOK, started=lambda _seconds: started)
+    harness = make_harness(prometheus, objects=OBJECTS, rules=RULEBOOK, started=lambda _seconds: started)
 
     def rows() -> list[tuple[str, float]]:
-        found = house.readings.external(house.external(name), "shop", EVERYTHING).rows
+        found = harness.readings.external(harness.external(name), "shop", EVERYTHING).rows
         return [(as_series(row.labels), row.value) for row in found]
 
-    api = answer_of_api(house, rows)
-    by_process, by_itself = explained(prometheus, Question(name, Api.EXTERNAL, None, "shop"), started, house)
+    api = answer_of_api(harness, rows)
+    by_process, by_itself = explained(prometheus, Question(name, Api.EXTERNAL, None, "shop"), started, harness)
     assert (by_process, by_itself) == (api, api)
 
 
@@ -257,11 +257,11 @@ def test_explanations_of_usage_agree_with_the_api(
         return Script(tuple(kept), script.warnings, script.failure) if 'namespace="shop"' in query else script
 
     prometheus = Scripted(script_of)
-    house = make_house(prometheus, objects=OBJECTS, rules=RULEBOOK)
+    harness = make_harness(prometheus, objects=OBJECTS, rules=RULEBOOK)
     which = BySelector(EVERYTHING) if name is None else ByName(name)
 
     def used() -> list[tuple[str, float]]:
-        answer = house.readings.usage(kind, namespace, which)
+        answer = harness.readings.usage(kind, namespace, which)
         # The API answers with what it has of the other resource, and warns of this one.
         missing = f"{kind.qualified}/{resource} is missing: "
         if any(missing in warning for warning in answer.warnings):
@@ -273,7 +273,7 @@ def test_explanations_of_usage_agree_with_the_api(
             if resource in own
         ]
 
-    api = answer_of_api(house, used)
+    api = answer_of_api(harness, used)
     question = Question(resource, Api.RESOURCE, kind, namespace, name)
-    by_process, by_itself = explained(prometheus, question, Started(0.0, 0.0), house)
+    by_process, by_itself = explained(prometheus, question, Started(0.0, 0.0), harness)
     assert (by_process, by_itself) == (api, api)

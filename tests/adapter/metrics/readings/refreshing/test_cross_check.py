@@ -13,7 +13,7 @@ from adapter.foundation.sources.prometheus.errors import QueryRefusedError
 from adapter.metrics.readings.answers import ByName, BySelector
 from adapter.metrics.readings.readings_settings import ReadingSettings
 from adapter.metrics.readings.refreshing.cross_check import difference_of
-from tests.support.readings import House, MadeUpObjects, Reply, ScriptedPrometheus, make_house, reply, rulebook_of
+from tests.support.readings import Harness, MadeUpObjects, Reply, ScriptedPrometheus, make_harness, reply, rulebook_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,109 +45,109 @@ class Answers:
         return reply(*(({"namespace": NAMESPACES[index], "pod": pod}, str(index)) for pod in ("web-0", "web-1")))
 
 
-def ask(house: House, namespace: str, name: str = "http_rps") -> dict[str, float]:
-    return dict(house.readings.objects(house.pods(name), namespace, WEB, EVERYTHING).values)
+def ask(harness: Harness, namespace: str, name: str = "http_rps") -> dict[str, float]:
+    return dict(harness.readings.objects(harness.pods(name), namespace, WEB, EVERYTHING).values)
 
 
-def keep_asking(house: House, seconds: float) -> None:
+def keep_asking(harness: Harness, seconds: float) -> None:
     for _ in range(round(seconds / 10)):
         for ns in NAMESPACES:
-            ask(house, ns)
-        house.pass_time(10)
+            ask(harness, ns)
+        harness.pass_time(10)
 
 
-def checks(house: House, result: str, rule: str = "rules[0]") -> float:
-    return house.counter(CHECKS, rule=rule, result=result)
+def checks(harness: Harness, result: str, rule: str = "rules[0]") -> float:
+    return harness.counter(CHECKS, rule=rule, result=result)
 
 
 def test_a_wider_plan_is_compared_once_a_minute_at_one_instant_a_minute_ago() -> None:
     prometheus = ScriptedPrometheus(answer=Answers())
-    house = make_house(prometheus, objects=OBJECTS, cross_checks=True)
-    keep_asking(house, 50)
+    harness = make_harness(prometheus, objects=OBJECTS, cross_checks=True)
+    keep_asking(harness, 50)
     regular = set(prometheus.asked)
-    keep_asking(house, 200)
+    keep_asking(harness, 200)
 
     compared = [
         (at, query)
         for at, query in zip(prometheus.times, prometheus.asked, strict=True)
-        if query not in regular or (at is not None and at < house.clock.now + house.clock.wall_offset - 50 - 200)
+        if query not in regular or (at is not None and at < harness.clock.now + harness.clock.wall_offset - 50 - 200)
     ]
     exact_times = [at for at, query in compared if query not in regular]
-    assert checks(house, "equal") == len(exact_times)
+    assert checks(harness, "equal") == len(exact_times)
     assert 3 <= len(exact_times) <= 4
     for at in exact_times:
         assert sum(time == at for time in prometheus.times if time is not None) >= 2, "both forms, one instant"
-    assert house.counter(DISTRUSTED, rule="rules[0]") == 0
+    assert harness.counter(DISTRUSTED, rule="rules[0]") == 0
 
 
 def test_after_three_differences_in_a_row_a_metric_is_queried_exactly(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     prometheus = ScriptedPrometheus(answer=Answers(error=0.5))
-    house = make_house(prometheus, objects=OBJECTS, cross_checks=True)
+    harness = make_harness(prometheus, objects=OBJECTS, cross_checks=True)
     with caplog.at_level(logging.ERROR):
-        keep_asking(house, 170)
-        assert checks(house, "different") == 2
-        assert ask(house, "ns3") == {"web-0": 3.5, "web-1": 3.5}, "two may be chance: still the wide plan"
-        keep_asking(house, 60)
+        keep_asking(harness, 170)
+        assert checks(harness, "different") == 2
+        assert ask(harness, "ns3") == {"web-0": 3.5, "web-1": 3.5}, "two may be chance: still the wide plan"
+        keep_asking(harness, 60)
 
-    assert checks(house, "different") == 3
-    assert [ask(house, ns)["web-0"] for ns in NAMESPACES] == [0, 1, 2, 3, 4, 5]
-    assert house.counter(DISTRUSTED, rule="rules[0]") == 1
+    assert checks(harness, "different") == 3
+    assert [ask(harness, ns)["web-0"] for ns in NAMESPACES] == [0, 1, 2, 3, 4, 5]
+    assert harness.counter(DISTRUSTED, rule="rules[0]") == 1
     (record,) = caplog.records
     assert "gives other values than its exact query" in record.getMessage()
     prometheus.asked.clear()
-    keep_asking(house, 120)
+    keep_asking(harness, 120)
     assert not [query for query in prometheus.asked if WIDE in query]
 
 
 def test_differences_are_forgotten_after_an_equal_result() -> None:
     answers = Answers(error=0.5)
-    house = make_house(ScriptedPrometheus(answer=answers), objects=OBJECTS, cross_checks=True)
-    keep_asking(house, 170)
+    harness = make_harness(ScriptedPrometheus(answer=answers), objects=OBJECTS, cross_checks=True)
+    keep_asking(harness, 170)
     answers.error = 0.0
-    keep_asking(house, 60)
+    keep_asking(harness, 60)
     answers.error = 0.5
-    keep_asking(house, 120)
+    keep_asking(harness, 120)
 
-    assert checks(house, "different") == 4
-    assert checks(house, "equal") == 1
-    assert house.counter(DISTRUSTED, rule="rules[0]") == 0
+    assert checks(harness, "different") == 4
+    assert checks(harness, "equal") == 1
+    assert harness.counter(DISTRUSTED, rule="rules[0]") == 0
 
 
 def test_differences_are_forgotten_with_the_last_request() -> None:
     settings = ReadingSettings(demand_ttl_seconds=20)
     prometheus = ScriptedPrometheus(answer=Answers(error=0.5))
-    house = make_house(prometheus, objects=OBJECTS, cross_checks=True, settings=settings)
-    keep_asking(house, 130)
-    house.pass_time(300)
-    assert checks(house, "different") == 2
+    harness = make_harness(prometheus, objects=OBJECTS, cross_checks=True, settings=settings)
+    keep_asking(harness, 130)
+    harness.pass_time(300)
+    assert checks(harness, "different") == 2
 
-    keep_asking(house, 70)
-    assert checks(house, "different") == 3
-    assert house.counter(DISTRUSTED, rule="rules[0]") == 0
+    keep_asking(harness, 70)
+    assert checks(harness, "different") == 3
+    assert harness.counter(DISTRUSTED, rule="rules[0]") == 0
 
 
 def test_a_reload_restores_trust_in_a_plan() -> None:
     answers = Answers(error=0.5)
     prometheus = ScriptedPrometheus(answer=answers)
-    house = make_house(prometheus, objects=OBJECTS, cross_checks=True)
-    keep_asking(house, 240)
+    harness = make_harness(prometheus, objects=OBJECTS, cross_checks=True)
+    keep_asking(harness, 240)
     answers.error = 0.0
-    house.readings.replace_rulebook(rulebook_of())
+    harness.readings.replace_rulebook(rulebook_of())
     prometheus.asked.clear()
-    keep_asking(house, 30)
+    keep_asking(harness, 30)
 
     assert [query for query in prometheus.asked if WIDE in query]
-    assert house.counter(DISTRUSTED, rule="rules[0]") == 0
+    assert harness.counter(DISTRUSTED, rule="rules[0]") == 0
 
 
 def test_new_requests_for_a_distrusted_metric_are_queried_exactly() -> None:
     prometheus = ScriptedPrometheus(answer=Answers(error=0.5))
-    house = make_house(prometheus, objects=OBJECTS, cross_checks=True)
-    keep_asking(house, 240)
+    harness = make_harness(prometheus, objects=OBJECTS, cross_checks=True)
+    keep_asking(harness, 240)
     prometheus.asked.clear()
-    (found,) = house.readings.objects(house.pods("http_rps"), "ns5", ByName("web-1"), EVERYTHING).values
+    (found,) = harness.readings.objects(harness.pods("http_rps"), "ns5", ByName("web-1"), EVERYTHING).values
 
     assert found == ("web-1", 5.0)
     assert not [query for query in prometheus.asked if WIDE in query]
@@ -160,14 +160,14 @@ def test_a_failed_check_does_not_count_against_the_plan() -> None:
         return right(query) if WIDE in query else QueryRefusedError(query, "execution", "too many")
 
     prometheus = ScriptedPrometheus(answer=right)
-    house = make_house(prometheus, objects=OBJECTS, cross_checks=True)
-    keep_asking(house, 50)
+    harness = make_harness(prometheus, objects=OBJECTS, cross_checks=True)
+    keep_asking(harness, 50)
     prometheus.answer = only_wide
-    keep_asking(house, 300)
+    keep_asking(harness, 300)
 
-    assert checks(house, "failed") >= 3
-    assert checks(house, "different") == 0
-    assert house.counter(DISTRUSTED, rule="rules[0]") == 0
+    assert checks(harness, "failed") >= 3
+    assert checks(harness, "different") == 0
+    assert harness.counter(DISTRUSTED, rule="rules[0]") == 0
 
 
 def test_external_rows_are_compared_by_their_labels() -> None:
@@ -178,14 +178,14 @@ def test_external_rows_are_compared_by_their_labels() -> None:
         named = [(labels, value) for labels, value in wide if f'"{labels["namespace"]}"' in query]
         return reply(*((labels, "7") if labels["queue"] == "q1" else (labels, value) for labels, value in named))
 
-    house = make_house(ScriptedPrometheus(answer=rows), cross_checks=True)
+    harness = make_harness(ScriptedPrometheus(answer=rows), cross_checks=True)
     for _ in range(24):
         for ns in NAMESPACES:
-            house.readings.external(house.external("queue_rows"), ns, EVERYTHING)
-        house.pass_time(10)
+            harness.readings.external(harness.external("queue_rows"), ns, EVERYTHING)
+        harness.pass_time(10)
 
-    assert checks(house, "different", "externalRules[1]") == 3
-    assert house.counter(DISTRUSTED, rule="externalRules[1]") == 1
+    assert checks(harness, "different", "externalRules[1]") == 3
+    assert harness.counter(DISTRUSTED, rule="externalRules[1]") == 1
 
 
 @pytest.mark.parametrize(

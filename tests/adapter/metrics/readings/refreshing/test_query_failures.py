@@ -15,7 +15,7 @@ from adapter.foundation.sources.prometheus.errors import PrometheusError
 from adapter.foundation.time.pace import UNPACED
 from adapter.metrics.readings.errors import QueryRefusedByPrometheusError
 from adapter.metrics.rulebook.requests import Row
-from tests.support.readings import House, Reply, ScriptedPrometheus, make_house, reply
+from tests.support.readings import Harness, Reply, ScriptedPrometheus, make_harness, reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,22 +47,22 @@ def answers_for(kind: str) -> Callable[[str], Reply | PrometheusError]:
     return answer
 
 
-def value_of(house: House, name: str) -> tuple[Row, ...]:
-    return house.readings.external(house.external(name), "shop", EVERYTHING).rows
+def value_of(harness: Harness, name: str) -> tuple[Row, ...]:
+    return harness.readings.external(harness.external(name), "shop", EVERYTHING).rows
 
 
 @pytest.mark.parametrize("kind", ["matrix", "string"])
 def test_a_query_of_the_wrong_type_fails_only_its_rule(kind: str, caplog: pytest.LogCaptureFixture) -> None:
-    house = make_house(ScriptedPrometheus(answers_for(kind)), rules=RULES)
-    value_of(house, "depth")
-    house.pass_time(600)
+    harness = make_harness(ScriptedPrometheus(answers_for(kind)), rules=RULES)
+    value_of(harness, "depth")
+    harness.pass_time(600)
     with caplog.at_level(logging.INFO):
         for _ in range(40):
-            assert value_of(house, "depth") == (Row({}, 0.0),)
+            assert value_of(harness, "depth") == (Row({}, 0.0),)
             with pytest.raises(QueryRefusedByPrometheusError, match=f"the answer is a {kind}: only expressions"):
-                value_of(house, "jobs")
-            house.pass_time(15)
-    assert house.counter("tidewatch_adapter_rules", state="failing") == 1
+                value_of(harness, "jobs")
+            harness.pass_time(15)
+    assert harness.counter("tidewatch_adapter_rules", state="failing") == 1
     messages = [record.getMessage() for record in caplog.records]
     assert not [line for line in messages if "queries to Prometheus" in line or "answers again" in line]
     assert len([line for line in messages if line.startswith("externalRules[1] (rules.yaml:8) fails (a query)")]) == 1

@@ -13,11 +13,11 @@ from adapter.metrics.readings.errors import AmbiguousSamplesError, ForeignNamesp
 from adapter.metrics.readings.readings_settings import ReadingSettings
 from adapter.metrics.readings.samples.foreign_samples import MOST_STRANGERS
 from adapter.metrics.rulebook.requests import Row
-from tests.support.readings import MadeUpObjects, ScriptedPrometheus, make_house, reply, rulebook_of
+from tests.support.readings import MadeUpObjects, ScriptedPrometheus, make_harness, reply, rulebook_of
 
 if TYPE_CHECKING:
     from adapter.metrics.readings.answers import ExternalAnswer, ObjectsAnswer
-    from tests.support.readings import House, Reply
+    from tests.support.readings import Harness, Reply
 
 ALLOW = "foreignNamespaces: allow"
 ERROR = "foreignNamespaces: error"
@@ -41,17 +41,17 @@ rules:
 {more}"""
 
 
-def house_with(answer: Reply, text: str, settings: ReadingSettings | None = None) -> House:
-    return make_house(ScriptedPrometheus(answer=lambda _query: answer), rules=text, settings=settings)
+def harness_with(answer: Reply, text: str, settings: ReadingSettings | None = None) -> Harness:
+    return make_harness(ScriptedPrometheus(answer=lambda _query: answer), rules=text, settings=settings)
 
 
-def ask(house: House, which: ByName | BySelector) -> ObjectsAnswer:
-    return house.readings.objects(house.pods("jobs"), "shop", which, EVERYTHING)
+def ask(harness: Harness, which: ByName | BySelector) -> ObjectsAnswer:
+    return harness.readings.objects(harness.pods("jobs"), "shop", which, EVERYTHING)
 
 
-def ask_external(house: House, selector: str = "") -> ExternalAnswer:
+def ask_external(harness: Harness, selector: str = "") -> ExternalAnswer:
     asked = parse_selector(selector) if selector else EVERYTHING
-    return house.readings.external(house.external("queue"), "shop", asked)
+    return harness.readings.external(harness.external("queue"), "shop", asked)
 
 
 OTHER = reply(({"namespace": "other", "pod": "web-0"}, "70"))
@@ -68,7 +68,7 @@ class TestOfObjects:
     ) -> None:
         message = "namespace='other' instead of 'shop': .*<<.LabelMatchers>>.*`foreignNamespaces: allow`"
         with pytest.raises(ForeignNamespaceError, match=message):
-            ask(house_with(OTHER, rules(*keys)), which)
+            ask(harness_with(OTHER, rules(*keys)), which)
 
     @pytest.mark.parametrize(
         ("keys", "settings"), [((ALLOW,), None), ((), AS_BEFORE)], ids=["by the rule", "by the flag"]
@@ -76,26 +76,26 @@ class TestOfObjects:
     def test_foreign_samples_are_values_if_allowed(
         self, keys: tuple[str, ...], settings: ReadingSettings | None
     ) -> None:
-        house = house_with(OTHER, rules(*keys), settings)
-        assert ask(house, ByName("web-0")).values == ask(house, WEB).values == (("web-0", 70.0),)
+        harness = harness_with(OTHER, rules(*keys), settings)
+        assert ask(harness, ByName("web-0")).values == ask(harness, WEB).values == (("web-0", 70.0),)
 
     def test_the_rule_takes_precedence_over_the_flag(self) -> None:
         with pytest.raises(ForeignNamespaceError):
-            ask(house_with(OTHER, rules(ERROR), AS_BEFORE), WEB)
+            ask(harness_with(OTHER, rules(ERROR), AS_BEFORE), WEB)
 
     @pytest.mark.parametrize("keys", [(), (ALLOW,)])
     def test_an_objects_own_sample_takes_precedence_over_foreign_ones(self, keys: tuple[str, ...]) -> None:
         """Pods of one name in two namespaces are an example, if the query restricts nothing."""
         both = reply(*OTHER.samples, ({"namespace": "shop", "pod": "web-0"}, "1"))
-        assert ask(house_with(both, rules(*keys)), WEB).values == (("web-0", 1.0),)
+        assert ask(harness_with(both, rules(*keys)), WEB).values == (("web-0", 1.0),)
 
     def test_several_foreign_samples_are_ambiguous(self) -> None:
         with pytest.raises(AmbiguousSamplesError, match="namespace='a' and namespace='b'"):
-            ask(house_with(TWO_OTHERS, rules(ALLOW)), WEB)
+            ask(harness_with(TWO_OTHERS, rules(ALLOW)), WEB)
 
     def test_an_object_with_foreign_samples_is_left_out_of_a_list_with_a_warning(self) -> None:
         both = reply(*OTHER.samples, ({"namespace": "shop", "pod": "web-1"}, "1"))
-        answer = ask(house_with(both, rules()), WEB)
+        answer = ask(harness_with(both, rules()), WEB)
         assert answer.values == (("web-1", 1.0),)
         (warning,) = answer.warnings
         assert warning.startswith("1 of 2 objects have no value and are left out, such as 'web-0': its samples carry")
@@ -103,36 +103,36 @@ class TestOfObjects:
     def test_an_allowed_foreign_nan_is_still_no_value(self) -> None:
         nan = reply(({"namespace": "other", "pod": "web-0"}, "NaN"))
         with pytest.raises(NoSampleError, match="NaN"):
-            ask(house_with(nan, rules(ALLOW)), ByName("web-0"))
-        assert ask(house_with(nan, rules(ALLOW, "onNoData: 3")), ByName("web-0")).values == (("web-0", 3.0),)
+            ask(harness_with(nan, rules(ALLOW)), ByName("web-0"))
+        assert ask(harness_with(nan, rules(ALLOW, "onNoData: 3")), ByName("web-0")).values == (("web-0", 3.0),)
 
     def test_a_reload_that_allows_foreign_samples_loses_no_reading(self) -> None:
         prometheus = ScriptedPrometheus(answer=lambda _query: OTHER)
-        house = make_house(prometheus, rules=rules())
+        harness = make_harness(prometheus, rules=rules())
         with pytest.raises(ForeignNamespaceError):
-            ask(house, WEB)
+            ask(harness, WEB)
         asked = len(prometheus.asked)
-        house.readings.replace_rulebook(rulebook_of(rules(ALLOW)))
-        assert ask(house, WEB).values == (("web-0", 70.0),)
+        harness.readings.replace_rulebook(rulebook_of(rules(ALLOW)))
+        assert ask(harness, WEB).values == (("web-0", 70.0),)
         assert len(prometheus.asked) == asked
 
     def test_too_many_foreign_samples_to_remember_are_an_error_and_not_missing_data(self) -> None:
         many = [({"namespace": "other", "pod": f"pod-{number}"}, "1") for number in range(MOST_STRANGERS + 1)]
         answer = reply(*many, *OTHER.samples, ({"namespace": "shop", "pod": "web-1"}, "1"))
-        house = house_with(answer, rules("onNoData: 0"))
-        assert ask(house, ByName("web-1")).values == ask(house, WEB).values == (("web-1", 1.0),)
+        harness = harness_with(answer, rules("onNoData: 0"))
+        assert ask(harness, ByName("web-1")).values == ask(harness, WEB).values == (("web-1", 1.0),)
         for name in ("web-0", "db-0"):
             with pytest.raises(
                 ForeignNamespaceError, match="too many objects have samples that carry another namespace"
             ):
-                ask(house, ByName(name))
-        assert ask(house_with(answer, rules(ALLOW)), WEB).values == (("web-0", 70.0), ("web-1", 1.0))
+                ask(harness, ByName(name))
+        assert ask(harness_with(answer, rules(ALLOW)), WEB).values == (("web-0", 70.0), ("web-1", 1.0))
 
     def test_foreign_samples_are_counted(self) -> None:
-        house = house_with(OTHER, rules())
+        harness = harness_with(OTHER, rules())
         with pytest.raises(ForeignNamespaceError):
-            ask(house, WEB)
-        assert house.counter("tidewatch_adapter_dropped_samples_total", reason="foreign_namespace") == 1
+            ask(harness, WEB)
+        assert harness.counter("tidewatch_adapter_dropped_samples_total", reason="foreign_namespace") == 1
 
 
 ROWS = reply(({"namespace": "shop"}, "1"), ({"namespace": "other"}, "1"))
@@ -140,11 +140,11 @@ ROWS = reply(({"namespace": "shop"}, "1"), ({"namespace": "other"}, "1"))
 
 class TestOfExternalMetrics:
     def test_foreign_rows_are_an_error_if_the_query_is_restricted_by_the_request(self) -> None:
-        house = house_with(ROWS, rules())
+        harness = harness_with(ROWS, rules())
         for _ in range(2):
             with pytest.raises(ForeignNamespaceError, match="1 series carry another namespace, namespace='other'"):
-                ask_external(house)
-        assert house.counter("tidewatch_adapter_dropped_samples_total", reason="foreign_namespace") == 1
+                ask_external(harness)
+        assert harness.counter("tidewatch_adapter_dropped_samples_total", reason="foreign_namespace") == 1
 
     @pytest.mark.parametrize(
         ("text", "settings"),
@@ -159,11 +159,11 @@ class TestOfExternalMetrics:
         self, text: str, settings: ReadingSettings | None
     ) -> None:
         rows = (Row({"namespace": "shop"}, 1.0), Row({"namespace": "other"}, 1.0))
-        assert ask_external(house_with(ROWS, text, settings)).rows == rows
+        assert ask_external(harness_with(ROWS, text, settings)).rows == rows
 
     def test_the_key_of_the_rule_takes_precedence_over_its_query(self) -> None:
         with pytest.raises(ForeignNamespaceError):
-            ask_external(house_with(ROWS, rules(ERROR, external="x")))
+            ask_external(harness_with(ROWS, rules(ERROR, external="x")))
 
     def test_only_the_namespaces_own_rows_of_a_wide_answer_are_checked(self) -> None:
         """A wide answer has the rows of all namespaces, and no client learns of another namespace."""
@@ -175,8 +175,8 @@ class TestOfExternalMetrics:
 
         prometheus = ScriptedPrometheus(answer=answer)
         text = rules(external="<<.Series>>{<<.LabelMatchers>>}")
-        house = make_house(prometheus, rules=text, objects=MadeUpObjects())
+        harness = make_harness(prometheus, rules=text, objects=MadeUpObjects())
         for name in (*spaces, *spaces):
-            found = house.readings.external(house.external("queue"), name, EVERYTHING)
+            found = harness.readings.external(harness.external("queue"), name, EVERYTHING)
             assert found.rows == (Row({"namespace": name}, 1.0),)
         assert any('namespace!=""' in query for query in prometheus.asked)

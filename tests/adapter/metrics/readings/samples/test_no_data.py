@@ -30,23 +30,23 @@ from adapter.metrics.readings.errors import (
 )
 from adapter.metrics.readings.samples.rule_policies import STANDS_IN
 from adapter.metrics.rulebook.requests import Row
-from tests.adapter.metrics.readings.samples.policies_world import (
+from tests.adapter.metrics.readings.samples.policies_harness import (
     DOWN,
     SECOND,
     ask,
     ask_external,
-    house_of,
+    harness_of,
     pod,
     rules,
     scripted,
 )
 from tests.support.readings import (
     START,
-    House,
+    Harness,
     MadeUpObjects,
     Reply,
     Threads,
-    make_house,
+    make_harness,
     reply,
 )
 
@@ -62,28 +62,28 @@ class TestNoData:
     def test_all_objects_get_the_stand_in_if_none_has_data(
         self, samples: tuple[tuple[Mapping[str, str], str], ...]
     ) -> None:
-        house = house_of(scripted(reply(*samples)), "onNoData: 7")
+        harness = harness_of(scripted(reply(*samples)), "onNoData: 7")
 
-        assert ask(house) == ObjectsAnswer((("web-0", 7.0), ("web-1", 7.0)), SECOND, (STANDS_IN,))
-        assert ask(house, ByName("web-1")) == ObjectsAnswer((("web-1", 7.0),), SECOND, (STANDS_IN,))
+        assert ask(harness) == ObjectsAnswer((("web-0", 7.0), ("web-1", 7.0)), SECOND, (STANDS_IN,))
+        assert ask(harness, ByName("web-1")) == ObjectsAnswer((("web-1", 7.0),), SECOND, (STANDS_IN,))
 
     def test_objects_without_data_get_no_stand_in_if_others_have_data(self) -> None:
-        house = house_of(scripted(reply(pod("web-1", "3"))), "onNoData: 7")
+        harness = harness_of(scripted(reply(pod("web-1", "3"))), "onNoData: 7")
 
-        assert ask(house) == ObjectsAnswer((("web-1", 3.0),), SECOND)
-        assert ask(house, ByName("web-0")).values == (("web-0", 7.0),), "by its name it is all that is requested"
+        assert ask(harness) == ObjectsAnswer((("web-1", 3.0),), SECOND)
+        assert ask(harness, ByName("web-0")).values == (("web-0", 7.0),), "by its name it is all that is requested"
 
     @pytest.mark.parametrize("answer", [reply(), reply(({"namespace": "shop", "queue": "a"}, "NaN"))])
     def test_the_stand_in_of_an_external_metric_is_one_row_without_labels(self, answer: Reply) -> None:
-        house = house_of(scripted(answer), "onNoData: 0")
+        harness = harness_of(scripted(answer), "onNoData: 0")
 
-        assert ask_external(house) == ExternalAnswer((Row({}, 0.0),), SECOND, (STANDS_IN,))
+        assert ask_external(harness) == ExternalAnswer((Row({}, 0.0),), SECOND, (STANDS_IN,))
 
     def test_a_selector_that_matches_no_row_gets_the_stand_in(self) -> None:
-        house = house_of(scripted(reply(({"namespace": "shop", "queue": "a"}, "5"))), "onNoData: 0")
+        harness = harness_of(scripted(reply(({"namespace": "shop", "queue": "a"}, "5"))), "onNoData: 0")
 
-        assert ask_external(house, "queue=a").rows == (Row({"namespace": "shop", "queue": "a"}, 5.0),)
-        assert ask_external(house, "queue=b").rows == (Row({}, 0.0),)
+        assert ask_external(harness, "queue=a").rows == (Row({"namespace": "shop", "queue": "a"}, 5.0),)
+        assert ask_external(harness, "queue=b").rows == (Row({}, 0.0),)
 
     @pytest.mark.parametrize(
         ("answer", "error"),
@@ -102,10 +102,10 @@ class TestNoData:
     def test_the_stand_in_does_not_hide_errors_of_one_object(
         self, answer: Reply | PrometheusError, error: type[ReadingError]
     ) -> None:
-        house = house_of(scripted(answer), "onNoData: 0")
+        harness = harness_of(scripted(answer), "onNoData: 0")
 
         with pytest.raises(error):
-            ask(house, ByName("web-0"))
+            ask(harness, ByName("web-0"))
 
     @pytest.mark.parametrize(
         "answer",
@@ -115,7 +115,7 @@ class TestNoData:
     def test_the_stand_in_does_not_hide_errors_in_a_list(self, answer: Reply) -> None:
         # Without any usable sample a list is empty, or an error that says what is wrong.
         with contextlib.suppress(NoSampleError):
-            assert ask(house_of(scripted(answer), "onNoData: 0")).values == ()
+            assert ask(harness_of(scripted(answer), "onNoData: 0")).values == ()
 
     @pytest.mark.parametrize(
         "answer",
@@ -123,40 +123,40 @@ class TestNoData:
         ids=["infinite", "old"],
     )
     def test_the_stand_in_does_not_hide_errors_of_an_external_metric(self, answer: Reply) -> None:
-        assert ask_external(house_of(scripted(answer), "onNoData: 0")) == ExternalAnswer((), SECOND)
+        assert ask_external(harness_of(scripted(answer), "onNoData: 0")) == ExternalAnswer((), SECOND)
 
     def test_the_stand_in_ends_when_its_answer_is_too_old(self) -> None:
         prometheus = scripted(reply())
-        house = house_of(prometheus, "onNoData: 0")
-        assert ask(house, ByName("web-0")).values == (("web-0", 0.0),)
+        harness = harness_of(prometheus, "onNoData: 0")
+        assert ask(harness, ByName("web-0")).values == (("web-0", 0.0),)
         prometheus.answer = lambda _query: DOWN
-        house.pass_time(61)
+        harness.pass_time(61)
 
         with pytest.raises(AnswerTooOldError):
-            ask(house, ByName("web-0"))
+            ask(harness, ByName("web-0"))
 
     def test_objects_that_were_not_queried_yet_get_no_stand_in(self) -> None:
         objects = MadeUpObjects({"shop": ["web-0"]})
-        house = make_house(scripted(reply()), rules=rules("onNoData: 0"), objects=objects)
-        assert ask(house, name="picked").values == (("web-0", 0.0),)
+        harness = make_harness(scripted(reply()), rules=rules("onNoData: 0"), objects=objects)
+        assert ask(harness, name="picked").values == (("web-0", 0.0),)
         objects.names_by_namespace["shop"].append("web-1")
 
-        assert ask(house, name="picked").values == (), "Prometheus has not been queried for web-1"
-        house.pass_time(11)
-        assert ask(house, name="picked").values == (("web-0", 0.0), ("web-1", 0.0))
+        assert ask(harness, name="picked").values == (), "Prometheus has not been queried for web-1"
+        harness.pass_time(11)
+        assert ask(harness, name="picked").values == (("web-0", 0.0), ("web-1", 0.0))
 
     def test_a_selector_without_objects_gets_no_stand_in(self) -> None:
         with pytest.raises(NoObjectsMatchError):
-            ask(house_of(scripted(reply()), "onNoData: 0"), NO_PODS)
+            ask(harness_of(scripted(reply()), "onNoData: 0"), NO_PODS)
 
     @pytest.mark.parametrize("policy", ["error", "empty"])
     def test_other_policies_give_no_stand_in(self, policy: str) -> None:
-        house = house_of(scripted(reply()), f"onNoData: {policy}")
+        harness = harness_of(scripted(reply()), f"onNoData: {policy}")
 
-        assert ask(house) == ObjectsAnswer((), SECOND)
-        assert ask_external(house) == ExternalAnswer((), SECOND)
+        assert ask(harness) == ObjectsAnswer((), SECOND)
+        assert ask_external(harness) == ExternalAnswer((), SECOND)
         with pytest.raises(NoSampleError):
-            ask(house, ByName("web-0"))
+            ask(harness, ByName("web-0"))
 
 
 class TestOfObjectsThatAreThere:
@@ -164,41 +164,41 @@ class TestOfObjectsThatAreThere:
     def test_an_object_that_does_not_exist_gets_no_stand_in(
         self, samples: tuple[tuple[Mapping[str, str], str], ...]
     ) -> None:
-        house = house_of(scripted(reply(*samples)), "onNoData: 0")
+        harness = harness_of(scripted(reply(*samples)), "onNoData: 0")
 
         with pytest.raises(NoSampleError, match="there is no object 'typo-0'"):
-            ask(house, ByName("typo-0"))
+            ask(harness, ByName("typo-0"))
 
     def test_an_object_that_is_gone_keeps_its_value(self) -> None:
-        house = house_of(scripted(reply(pod("gone-0", "3"))), "onNoData: 0")
+        harness = harness_of(scripted(reply(pod("gone-0", "3"))), "onNoData: 0")
 
-        assert ask(house, ByName("gone-0")).values == (("gone-0", 3.0),)
+        assert ask(harness, ByName("gone-0")).values == (("gone-0", 3.0),)
 
     def test_there_is_no_stand_in_before_the_objects_are_known(self) -> None:
         objects = MadeUpObjects({"shop": ["web-0"]}, not_synced=True)
-        house = make_house(scripted(reply()), rules=rules("onNoData: 0"), objects=objects)
+        harness = make_harness(scripted(reply()), rules=rules("onNoData: 0"), objects=objects)
 
         with pytest.raises(ObjectsNotKnownError):
-            ask(house, ByName("web-0"))
+            ask(harness, ByName("web-0"))
         objects.not_synced = False
-        assert ask(house, ByName("web-0")).values == (("web-0", 0.0),)
+        assert ask(harness, ByName("web-0")).values == (("web-0", 0.0),)
 
     def test_without_a_stand_in_the_objects_need_not_be_known(self) -> None:
         objects = MadeUpObjects({"shop": ["web-0"]}, not_synced=True)
-        house = make_house(scripted(reply()), rules=rules(), objects=objects)
+        harness = make_harness(scripted(reply()), rules=rules(), objects=objects)
 
         with pytest.raises(NoSampleError):
-            ask(house, ByName("web-0"))
+            ask(harness, ByName("web-0"))
 
 
 class TestAfterAnOutage:
     """A Prometheus that was down did not scrape, and for minutes it knows less than there is."""
 
     @staticmethod
-    def stands_in(house: House) -> list[bool]:
+    def stands_in(harness: Harness) -> list[bool]:
         """Return whether the rule's value is served for one pod by name, for several, and as an external metric."""
         found: list[bool] = []
-        for one in (lambda: ask(house, ByName("web-0")), lambda: ask(house), lambda: ask_external(house)):
+        for one in (lambda: ask(harness, ByName("web-0")), lambda: ask(harness), lambda: ask_external(harness)):
             try:
                 found.append(one().warnings == (STANDS_IN,))
             except NoDataUncertainError:
@@ -208,73 +208,73 @@ class TestAfterAnOutage:
     @pytest.mark.parametrize("away", [85, 330])
     def test_there_is_no_stand_in_until_the_whole_look_back_was_scraped(self, away: float) -> None:
         prometheus = scripted(reply())
-        house = house_of(prometheus, "onNoData: 0")
-        assert self.stands_in(house) == [True] * 3
+        harness = harness_of(prometheus, "onNoData: 0")
+        assert self.stands_in(harness) == [True] * 3
         prometheus.answer = lambda _query: DOWN
-        house.pass_time(away)
+        harness.pass_time(away)
         prometheus.answer = lambda _query: reply()
-        house.pass_time(40)
+        harness.pass_time(40)
 
         with pytest.raises(NoDataUncertainError, match=r"back, for only \d\d s: .* is not known before 300 s"):
-            ask(house, ByName("web-0"))
+            ask(harness, ByName("web-0"))
         for _ in range(12):
-            house.pass_time(20)
-            assert self.stands_in(house) == [False] * 3
-        house.pass_time(35)
-        assert self.stands_in(house) == [True] * 3
+            harness.pass_time(20)
+            assert self.stands_in(harness) == [False] * 3
+        harness.pass_time(35)
+        assert self.stands_in(harness) == [True] * 3
 
     def test_values_are_served_at_once_after_an_outage(self) -> None:
         prometheus = scripted(reply(pod("web-0", "1")))
-        house = house_of(prometheus, "onNoData: 0")
-        ask(house)
+        harness = harness_of(prometheus, "onNoData: 0")
+        ask(harness)
         prometheus.answer = lambda _query: DOWN
-        house.pass_time(85)
+        harness.pass_time(85)
         prometheus.answer = lambda _query: reply(pod("web-0", "2"))
-        house.pass_time(10)
+        harness.pass_time(10)
 
-        assert ask(house, ByName("web-0")).values == (("web-0", 2.0),)
+        assert ask(harness, ByName("web-0")).values == (("web-0", 2.0),)
 
     def test_the_range_of_the_query_is_added_to_the_look_back(self) -> None:
         text = rules("onNoData: 0").replace(
             "<<.Series>>{<<.LabelMatchers>>}", "rate(<<.Series>>{<<.LabelMatchers>>}[10m])"
         )
         prometheus = scripted(reply())
-        house = make_house(prometheus, rules=text)
+        harness = make_harness(prometheus, rules=text)
         prometheus.answer = lambda _query: DOWN
         with pytest.raises(SourceUnreachableError):
-            ask(house)
+            ask(harness)
         prometheus.answer = lambda _query: reply()
-        house.pass_time(880)
+        harness.pass_time(880)
         with pytest.raises(NoDataUncertainError, match="is not known before 900 s"):
-            ask(house)
-        house.pass_time(40)
-        assert self.stands_in(house) == [True] * 3
+            ask(harness)
+        harness.pass_time(40)
+        assert self.stands_in(harness) == [True] * 3
 
     def test_an_outage_seen_only_by_a_look_up_counts(self) -> None:
         prometheus = scripted(reply())
         prometheus.series_answer = lambda _selector: DOWN
-        house = house_of(prometheus, "onNoData: 0")
-        house.pass_time(70)
+        harness = harness_of(prometheus, "onNoData: 0")
+        harness.pass_time(70)
         prometheus.series_answer = lambda _selector: ()
-        house.pass_time(70)
+        harness.pass_time(70)
 
-        assert self.stands_in(house) == [False] * 3
+        assert self.stands_in(harness) == [False] * 3
 
     def test_the_start_time_of_prometheus_counts_at_first(self) -> None:
-        house = make_house(
+        harness = make_harness(
             scripted(reply()), rules=rules("onNoData: 0"), started=lambda _timeout: Started(START - 299, START - 298)
         )
-        assert self.stands_in(house) == [False] * 3
-        house.pass_time(30)
-        assert self.stands_in(house) == [True] * 3
+        assert self.stands_in(harness) == [False] * 3
+        harness.pass_time(30)
+        assert self.stands_in(harness) == [True] * 3
 
     def test_the_first_answer_counts_if_the_start_time_is_unknown(self) -> None:
-        house = make_house(scripted(reply()), rules=rules("onNoData: 0"), started=None)
-        assert self.stands_in(house) == [False] * 3
-        house.pass_time(280)
-        assert self.stands_in(house) == [False] * 3
-        house.pass_time(60)
-        assert self.stands_in(house) == [True] * 3
+        harness = make_harness(scripted(reply()), rules=rules("onNoData: 0"), started=None)
+        assert self.stands_in(harness) == [False] * 3
+        harness.pass_time(280)
+        assert self.stands_in(harness) == [False] * 3
+        harness.pass_time(60)
+        assert self.stands_in(harness) == [True] * 3
 
     def test_the_start_time_of_prometheus_is_fetched_only_in_the_background(self) -> None:
         timeouts: list[float] = []
@@ -284,14 +284,14 @@ class TestAfterAnOutage:
             timeouts.append(timeout)
             return Started(0.0, 0.0)
 
-        house = make_house(scripted(reply()), rules=rules("onNoData: 0"), submit=threads, started=started)
+        harness = make_harness(scripted(reply()), rules=rules("onNoData: 0"), submit=threads, started=started)
         with pytest.raises(SourceSlowError):
-            ask(house)
+            ask(harness)
         assert timeouts == []
         threads.run()
-        assert ask(house).warnings == (STANDS_IN,)
+        assert ask(harness).warnings == (STANDS_IN,)
         for _ in range(20):
-            ask(house)
+            ask(harness)
         assert len(timeouts) == 1
 
     def test_the_start_time_is_not_fetched_for_rules_without_a_stand_in(self) -> None:
@@ -301,7 +301,7 @@ class TestAfterAnOutage:
             timeouts.append(timeout)
             return Started(0.0, 0.0)
 
-        house = make_house(scripted(reply()), rules=rules(), started=started)
-        ask(house)
-        house.pass_time(60)
+        harness = make_harness(scripted(reply()), rules=rules(), started=started)
+        ask(harness)
+        harness.pass_time(60)
         assert timeouts == []

@@ -8,11 +8,11 @@ import pytest
 
 from adapter.metrics.readings.answers import ByName
 from adapter.metrics.readings.readings_settings import ReadingSettings
-from tests.adapter.metrics.readings.samples.policies_world import ask, ask_external, house_of, pod, rules, scripted
+from tests.adapter.metrics.readings.samples.policies_harness import ask, ask_external, harness_of, pod, rules, scripted
 from tests.support.readings import (
-    House,
+    Harness,
     ScriptedPrometheus,
-    make_house,
+    make_harness,
     reply,
     rulebook_of,
 )
@@ -20,11 +20,11 @@ from tests.support.readings import (
 
 class TestRefresh:
     @staticmethod
-    def queries_in(house: House, prometheus: ScriptedPrometheus, seconds: int, ask_each: float = 1.0) -> int:
+    def queries_in(harness: Harness, prometheus: ScriptedPrometheus, seconds: int, ask_each: float = 1.0) -> int:
         before = len(prometheus.asked)
         for _ in range(int(seconds / ask_each)):
-            ask(house)
-            house.pass_time(ask_each)
+            ask(harness)
+            harness.pass_time(ask_each)
         return len(prometheus.asked) - before
 
     @pytest.mark.parametrize(("policy", "queries"), [(("refresh: 20s",), 6), (("refresh: 2s",), 60), ((), 120)])
@@ -32,35 +32,37 @@ class TestRefresh:
         self, policy: tuple[str, ...], queries: int
     ) -> None:
         prometheus = scripted(reply(pod("web-0", "1")))
-        house = house_of(prometheus, *policy)
+        harness = harness_of(prometheus, *policy)
 
-        assert self.queries_in(house, prometheus, 120) == pytest.approx(queries, abs=max(2, queries / 20))
+        assert self.queries_in(harness, prometheus, 120) == pytest.approx(queries, abs=max(2, queries / 20))
 
     def test_a_rule_is_refreshed_twice_within_its_maximum_sample_age(self) -> None:
         prometheus = ScriptedPrometheus()
-        house = house_of(prometheus, "maxSampleAge: 6s")
+        harness = harness_of(prometheus, "maxSampleAge: 6s")
         prometheus.answer = lambda query: (
-            reply(pod("web-0", str(house.clock.clock.wall()))) if query.startswith("min") else reply(pod("web-0", "1"))
+            reply(pod("web-0", str(harness.clock.clock.wall())))
+            if query.startswith("min")
+            else reply(pod("web-0", "1"))
         )
 
-        assert self.queries_in(house, prometheus, 60, ask_each=30.0) == pytest.approx(2 * 60 / 3, abs=4)
+        assert self.queries_in(harness, prometheus, 60, ask_each=30.0) == pytest.approx(2 * 60 / 3, abs=4)
 
     def test_a_refresh_interval_that_is_too_long_is_shortened_and_logged(
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
         prometheus = scripted(reply(pod("web-0", "1")))
         with caplog.at_level(logging.WARNING):
-            house = house_of(prometheus, "refresh: 10m")
+            harness = harness_of(prometheus, "refresh: 10m")
         assert "rules[0] (rules.yaml:3): `refresh` is 600 s" in caplog.text
         assert "it is refreshed every 49 s" in caplog.text
 
-        assert self.queries_in(house, prometheus, 300, ask_each=15.0) == pytest.approx(300 / 49, abs=1)
+        assert self.queries_in(harness, prometheus, 300, ask_each=15.0) == pytest.approx(300 / 49, abs=1)
 
     def test_the_refresh_interval_is_half_of_a_short_answer_age_limit(self) -> None:
         prometheus = scripted(reply(pod("web-0", "1")))
-        house = house_of(prometheus, "refresh: 10m", settings=ReadingSettings(max_answer_age_seconds=12.0))
+        harness = harness_of(prometheus, "refresh: 10m", settings=ReadingSettings(max_answer_age_seconds=12.0))
 
-        assert self.queries_in(house, prometheus, 60, ask_each=5.0) == pytest.approx(10, abs=1)
+        assert self.queries_in(harness, prometheus, 60, ask_each=5.0) == pytest.approx(10, abs=1)
 
     def test_the_shorter_refresh_of_two_rules_with_one_query_counts(self) -> None:
         text = rules("refresh: 40s").replace("externalRules:", "") + ""
@@ -69,30 +71,30 @@ class TestRefresh:
             "  resources:", "  name: {as: again}\n  resources:"
         )
         prometheus = scripted(reply(pod("web-0", "1")))
-        house = make_house(prometheus, rules=both)
-        ask(house)
-        ask(house, name="again")
+        harness = make_harness(prometheus, rules=both)
+        ask(harness)
+        ask(harness, name="again")
         assert len(prometheus.asked) == 1
 
-        house.pass_time(40)
+        harness.pass_time(40)
         assert len(prometheus.asked) == pytest.approx(1 + 10, abs=1)
 
     def test_a_reload_changes_the_refresh_and_keeps_the_reading(self) -> None:
         prometheus = scripted(reply(pod("web-0", "1")))
-        house = house_of(prometheus, "refresh: 40s")
-        ask(house)
-        house.readings.replace_rulebook(rulebook_of(rules("refresh: 2s")))
-        ask(house)
+        harness = harness_of(prometheus, "refresh: 40s")
+        ask(harness)
+        harness.readings.replace_rulebook(rulebook_of(rules("refresh: 2s")))
+        ask(harness)
         assert len(prometheus.asked) == 1
 
-        house.pass_time(20)
+        harness.pass_time(20)
         assert len(prometheus.asked) == pytest.approx(1 + 10, abs=1)
 
 
 def test_the_window_is_returned_with_every_answer() -> None:
-    house = house_of(scripted(reply(pod("web-0", "1"))), "window: 2m", "onNoData: 0")
+    harness = harness_of(scripted(reply(pod("web-0", "1"))), "window: 2m", "onNoData: 0")
 
-    assert ask(house).window_seconds == 120
-    assert ask(house, ByName("web-1")).window_seconds == 120
-    assert ask_external(house).window_seconds == 120
-    assert ask(house_of(scripted(reply(pod("web-0", "1"))))).window_seconds is None
+    assert ask(harness).window_seconds == 120
+    assert ask(harness, ByName("web-1")).window_seconds == 120
+    assert ask_external(harness).window_seconds == 120
+    assert ask(harness_of(scripted(reply(pod("web-0", "1"))))).window_seconds is None

@@ -20,13 +20,13 @@ from adapter.metrics.readings.errors import (
 )
 from adapter.metrics.readings.readings_settings import ReadingSettings
 from adapter.metrics.rulebook.requests import Row
-from tests.adapter.metrics.readings.samples.policies_world import (
+from tests.adapter.metrics.readings.samples.policies_harness import (
     DOWN,
     SECOND,
     WEB,
     ask,
     ask_external,
-    house_of,
+    harness_of,
     pod,
     rules,
     scripted,
@@ -34,7 +34,7 @@ from tests.adapter.metrics.readings.samples.policies_world import (
 from tests.support.readings import (
     Reply,
     ScriptedPrometheus,
-    make_house,
+    make_harness,
     reply,
     rulebook_of,
 )
@@ -51,28 +51,28 @@ def at(name: str, age: float) -> tuple[Mapping[str, str], str]:
 class TestSampleAge:
     def test_values_of_young_samples_are_served(self) -> None:
         prometheus = scripted(reply(pod("web-0", "1"), pod("web-1", "2")), reply(at("web-0", 5), at("web-1", 9)))
-        house = house_of(prometheus, "maxSampleAge: 10s")
+        harness = harness_of(prometheus, "maxSampleAge: 10s")
 
-        assert ask(house) == ObjectsAnswer((("web-0", 1.0), ("web-1", 2.0)), SECOND)
-        assert house.counter("tidewatch_adapter_dropped_samples_total", reason="stale") == 0
+        assert ask(harness) == ObjectsAnswer((("web-0", 1.0), ("web-1", 2.0)), SECOND)
+        assert harness.counter("tidewatch_adapter_dropped_samples_total", reason="stale") == 0
 
     def test_both_queries_are_of_one_instant_and_the_times_are_queried_first(self) -> None:
         prometheus = scripted(reply(pod("web-0", "1")), reply(at("web-0", 5)))
-        ask(house_of(prometheus, "maxSampleAge: 10s"))
+        ask(harness_of(prometheus, "maxSampleAge: 10s"))
 
         matchers = 'rps{namespace="shop",pod!=""}'
         assert prometheus.asked == [f"min by (pod) (timestamp({matchers}))", f"sum by (pod) ({matchers})"]
         assert prometheus.times == [SECOND, SECOND]
 
     def test_an_object_whose_samples_are_too_old_has_no_value(self) -> None:
-        house = house_of(scripted(reply(pod("web-0", "1")), reply(at("web-0", 130))), "maxSampleAge: 2m")
+        harness = harness_of(scripted(reply(pod("web-0", "1")), reply(at("web-0", 130))), "maxSampleAge: 2m")
 
         message = r"'web-0' has no value: its series' last samples are 130\.\d s old, and the rule allows 120 s"
         with pytest.raises(SampleTooOldError, match=message):
-            ask(house, ByName("web-0"))
+            ask(harness, ByName("web-0"))
         with pytest.raises(SampleTooOldError, match=message):
-            ask(house)
-        assert house.counter("tidewatch_adapter_dropped_samples_total", reason="stale") == 1
+            ask(harness)
+        assert harness.counter("tidewatch_adapter_dropped_samples_total", reason="stale") == 1
 
     @pytest.mark.parametrize(
         ("look_back", "range_text", "warnings"),
@@ -92,7 +92,7 @@ class TestSampleAge:
             text = text.replace(
                 "(<<.Series>>{<<.LabelMatchers>>})", f"(rate(<<.Series>>{{<<.LabelMatchers>>}}[{range_text}]))"
             )
-        make_house(ScriptedPrometheus(), rules=text, settings=ReadingSettings(look_back_seconds=look_back))
+        make_harness(ScriptedPrometheus(), rules=text, settings=ReadingSettings(look_back_seconds=look_back))
 
         message = (
             "rules[0] (rules.yaml:3): its query looks over 300 s, but Prometheus tells the times of samples for 60 s"
@@ -102,45 +102,45 @@ class TestSampleAge:
 
     def test_an_object_with_old_samples_is_left_out_of_a_list_with_a_warning(self) -> None:
         prometheus = scripted(reply(pod("web-0", "1"), pod("web-1", "2")), reply(at("web-0", 130), at("web-1", 1)))
-        house = house_of(prometheus, "maxSampleAge: 2m")
+        harness = harness_of(prometheus, "maxSampleAge: 2m")
 
         warning = "1 of 2 objects are left out: their samples are older than 120 s"
-        assert ask(house) == ObjectsAnswer((("web-1", 2.0),), SECOND, (warning,))
+        assert ask(harness) == ObjectsAnswer((("web-1", 2.0),), SECOND, (warning,))
 
     def test_a_value_whose_series_have_no_current_sample_is_too_old(self) -> None:
-        house = house_of(scripted(reply(pod("web-0", "1"))), "maxSampleAge: 2m")
+        harness = harness_of(scripted(reply(pod("web-0", "1"))), "maxSampleAge: 2m")
 
         with pytest.raises(SampleTooOldError, match="Prometheus has no current sample of its series"):
-            ask(house, ByName("web-0"))
+            ask(harness, ByName("web-0"))
 
     def test_the_age_is_that_at_the_time_of_the_answer(self) -> None:
         prometheus = scripted(reply(pod("web-0", "1")), reply(at("web-0", 5)))
-        house = house_of(prometheus, "maxSampleAge: 30s")
-        ask(house)
-        house.clock.forward(24)
-        assert ask(house).values == (("web-0", 1.0),)
-        house.clock.forward(1)
+        harness = harness_of(prometheus, "maxSampleAge: 30s")
+        ask(harness)
+        harness.clock.forward(24)
+        assert ask(harness).values == (("web-0", 1.0),)
+        harness.clock.forward(1)
 
         with pytest.raises(SampleTooOldError, match=r"30\.2 s old"):
-            ask(house)
+            ask(harness)
 
     def test_a_wall_clock_set_back_does_not_make_samples_young_again(self) -> None:
-        house = house_of(scripted(reply(pod("web-0", "1")), reply(at("web-0", 5))), "maxSampleAge: 30s")
-        ask(house)
-        house.clock.forward(40)
-        house.clock.wall_offset -= 40
+        harness = harness_of(scripted(reply(pod("web-0", "1")), reply(at("web-0", 5))), "maxSampleAge: 30s")
+        ask(harness)
+        harness.clock.forward(40)
+        harness.clock.wall_offset -= 40
 
         with pytest.raises(SampleTooOldError):
-            ask(house)
+            ask(harness)
 
     @pytest.mark.parametrize("times", [DOWN, QueryRefusedError("q", "execution", "too many samples")])
     def test_a_value_is_not_served_unless_its_age_is_known(self, times: PrometheusError) -> None:
-        house = house_of(scripted(reply(pod("web-0", "1")), times), "maxSampleAge: 2m")
+        harness = harness_of(scripted(reply(pod("web-0", "1")), times), "maxSampleAge: 2m")
 
         with pytest.raises(ReadingError, match="the age of its samples"):
-            ask(house)
+            ask(harness)
         with pytest.raises(ReadingError, match="the age of its samples"):
-            ask_external(house)
+            ask_external(harness)
 
     def test_an_old_selected_series_fails_an_external_metric(self) -> None:
         rows = reply(({"namespace": "shop", "queue": "a"}, "1"), ({"namespace": "shop", "queue": "b"}, "2"))
@@ -148,36 +148,36 @@ class TestSampleAge:
             ({"namespace": "shop", "queue": "a"}, str(SECOND - 3)),
             ({"namespace": "shop", "queue": "b"}, str(SECOND - 31)),
         )
-        house = house_of(scripted(rows, times), "maxSampleAge: 30s")
+        harness = harness_of(scripted(rows, times), "maxSampleAge: 30s")
 
-        assert ask_external(house, "queue=a").rows == (Row({"namespace": "shop", "queue": "a"}, 1.0),)
+        assert ask_external(harness, "queue=a").rows == (Row({"namespace": "shop", "queue": "a"}, 1.0),)
         for _ in range(3):
             with pytest.raises(SampleTooOldError, match=r"31\.\d s old"):
-                ask_external(house, "queue=b")
-        assert house.counter("tidewatch_adapter_dropped_samples_total", reason="stale") == 1, "counted once"
+                ask_external(harness, "queue=b")
+        assert harness.counter("tidewatch_adapter_dropped_samples_total", reason="stale") == 1, "counted once"
 
     def test_rows_without_sample_times_are_not_served(self) -> None:
-        house = house_of(scripted(reply(({"namespace": "shop"}, "0"))), "maxSampleAge: 30s")
+        harness = harness_of(scripted(reply(({"namespace": "shop"}, "0"))), "maxSampleAge: 30s")
 
         with pytest.raises(SampleTooOldError, match="no current sample"):
-            ask_external(house)
+            ask_external(harness)
 
     def test_there_is_no_stand_in_for_samples_that_are_too_old(self) -> None:
         prometheus = scripted(reply(pod("web-0", "1")), reply(at("web-0", 130)))
-        house = house_of(prometheus, "maxSampleAge: 2m", "onNoData: 0")
+        harness = harness_of(prometheus, "maxSampleAge: 2m", "onNoData: 0")
         with pytest.raises(SampleTooOldError):
-            ask(house, ByName("web-0"))
+            ask(harness, ByName("web-0"))
         with pytest.raises(SampleTooOldError):
-            ask(house)
-        assert ask(house, ByName("web-1")).values == (("web-1", 0.0),)
+            ask(harness)
+        assert ask(harness, ByName("web-1")).values == (("web-1", 0.0),)
 
     @pytest.mark.parametrize("keys", [(), ("onNoData: 0",)], ids=["no value", "a value"])
     def test_old_samples_without_a_rate_are_too_old_and_not_missing(self, keys: tuple[str, ...]) -> None:
-        house = house_of(scripted(reply(), reply(at("web-1", 130))), "maxSampleAge: 2m", *keys)
+        harness = harness_of(scripted(reply(), reply(at("web-1", 130))), "maxSampleAge: 2m", *keys)
         for which in (WEB, ByName("web-1")):
             with pytest.raises(SampleTooOldError, match=r"'web-1' has no value: its series' last samples are 130"):
-                ask(house, which)
-        external = house_of(
+                ask(harness, which)
+        external = harness_of(
             scripted(reply(), reply(({"namespace": "shop"}, str(SECOND - 130)))), "maxSampleAge: 2m", *keys
         )
         with pytest.raises(SampleTooOldError):
@@ -186,25 +186,27 @@ class TestSampleAge:
     @pytest.mark.parametrize("which", [ByName("web-0"), WEB], ids=["by name", "in a list"])
     def test_young_samples_without_a_value_do_not_count_as_no_data(self, which: ByName | BySelector) -> None:
         """Such queries are a `rate` of one sample, or a join with what is missing."""
-        house = house_of(scripted(reply(), reply(at("web-0", 1))), "maxSampleAge: 2m", "onNoData: 0")
+        harness = harness_of(scripted(reply(), reply(at("web-0", 1))), "maxSampleAge: 2m", "onNoData: 0")
 
         with pytest.raises(NoDataUncertainError, match="'web-0' has no value: there are samples"):
-            ask(house, which)
-        assert ask(house, ByName("web-1")).values == (("web-1", 0.0),)
+            ask(harness, which)
+        assert ask(harness, ByName("web-1")).values == (("web-1", 0.0),)
 
     def test_young_samples_of_an_external_metric_do_not_count_as_no_data(self) -> None:
-        house = house_of(
+        harness = harness_of(
             scripted(reply(), reply(({"namespace": "shop"}, str(SECOND - 1)))), "maxSampleAge: 2m", "onNoData: 0"
         )
 
         with pytest.raises(NoDataUncertainError, match="the metric has no value: there are samples"):
-            ask_external(house)
+            ask_external(harness)
 
     def test_a_nan_of_young_samples_is_no_data(self) -> None:
-        house = house_of(scripted(reply(pod("web-0", "NaN")), reply(at("web-0", 1))), "maxSampleAge: 2m", "onNoData: 0")
-        assert ask(house, ByName("web-0")).values == (("web-0", 0.0),)
+        harness = harness_of(
+            scripted(reply(pod("web-0", "NaN")), reply(at("web-0", 1))), "maxSampleAge: 2m", "onNoData: 0"
+        )
+        assert ask(harness, ByName("web-0")).values == (("web-0", 0.0),)
         nan = reply(({"namespace": "shop"}, "NaN"))
-        external = house_of(
+        external = harness_of(
             scripted(nan, reply(({"namespace": "shop"}, str(SECOND)))), "maxSampleAge: 2m", "onNoData: 0"
         )
         assert ask_external(external).rows == (Row({}, 0.0),)
@@ -212,7 +214,7 @@ class TestSampleAge:
     def test_a_partial_answer_of_times_is_an_error(self) -> None:
         times = reply(at("web-0", 1), warnings=["a store did not answer"])
         with pytest.raises(PartialAnswerError, match="the age of its samples"):
-            ask(house_of(scripted(reply(pod("web-0", "1")), times), "maxSampleAge: 2m"))
+            ask(harness_of(scripted(reply(pod("web-0", "1")), times), "maxSampleAge: 2m"))
 
     def test_a_plan_that_gives_other_times_is_distrusted(self) -> None:
         def one_second_younger_by_the_wider_query(query: str) -> Reply:
@@ -221,24 +223,24 @@ class TestSampleAge:
             return reply(pod("web-0", "1"))
 
         prometheus = ScriptedPrometheus(answer=one_second_younger_by_the_wider_query)
-        house = make_house(prometheus, rules=rules("maxSampleAge: 1h"), cross_checks=True)
+        harness = make_harness(prometheus, rules=rules("maxSampleAge: 1h"), cross_checks=True)
         for _ in range(25):
-            ask(house)
-            house.pass_time(10)
-        assert house.counter("tidewatch_adapter_rule_plan_distrusted", rule="rules[0]") == 1
+            ask(harness)
+            harness.pass_time(10)
+        assert harness.counter("tidewatch_adapter_rule_plan_distrusted", rule="rules[0]") == 1
 
     def test_the_times_of_an_exact_query_are_those_of_the_same_objects(self) -> None:
         prometheus = scripted(reply(pod("web-0", "1"), pod("web-1", "2")), reply(at("web-0", 1), at("web-1", 99)))
-        house = house_of(prometheus, "maxSampleAge: 30s")
+        harness = harness_of(prometheus, "maxSampleAge: 30s")
 
-        assert ask(house, name="picked").values == (("web-0", 1.0),)
+        assert ask(harness, name="picked").values == (("web-0", 1.0),)
         assert [query.count('pod=~"web-0|web-1"') for query in prometheus.asked] == [1, 1]
 
     def test_many_requests_cost_one_pair_of_queries(self) -> None:
         prometheus = scripted(reply(pod("web-0", "1")), reply(at("web-0", 1)))
-        house = house_of(prometheus, "maxSampleAge: 30s")
+        harness = harness_of(prometheus, "maxSampleAge: 30s")
         for which in (WEB, ByName("web-0"), BySelector(EVERYTHING)):
-            ask(house, which)
+            ask(harness, which)
 
         assert len(prometheus.asked) == 2
 
@@ -248,27 +250,27 @@ class TestSampleAge:
                 return QueryRefusedError("q", "execution", "too many") if 'pod!=""' in query else reply(at("web-0", 1))
             return reply(pod("web-0", "1"))
 
-        house = house_of(ScriptedPrometheus(answer=refuse_the_namespaces), "maxSampleAge: 30s")
+        harness = harness_of(ScriptedPrometheus(answer=refuse_the_namespaces), "maxSampleAge: 30s")
 
-        assert ask(house, ByName("web-0")).values == (("web-0", 1.0),)
-        assert house.counter("tidewatch_adapter_rule_plan", rule="rules[0]", plan="exact") == 1
+        assert ask(harness, ByName("web-0")).values == (("web-0", 1.0),)
+        assert harness.counter("tidewatch_adapter_rule_plan", rule="rules[0]", plan="exact") == 1
 
     def test_a_reload_that_changes_only_the_limit_loses_no_reading(self) -> None:
         prometheus = scripted(reply(pod("web-0", "1")), reply(at("web-0", 20)))
-        house = house_of(prometheus, "maxSampleAge: 30s")
-        ask(house)
+        harness = harness_of(prometheus, "maxSampleAge: 30s")
+        ask(harness)
         asked = len(prometheus.asked)
-        house.readings.replace_rulebook(rulebook_of(rules("maxSampleAge: 10s")))
+        harness.readings.replace_rulebook(rulebook_of(rules("maxSampleAge: 10s")))
 
         with pytest.raises(SampleTooOldError, match="allows 10 s"):
-            ask(house)
+            ask(harness)
         assert len(prometheus.asked) == asked
 
     def test_a_reload_that_adds_a_limit_serves_no_unchecked_value(self) -> None:
         prometheus = scripted(reply(pod("web-0", "1")), reply(at("web-0", 20)))
-        house = house_of(prometheus)
-        assert ask(house).values == (("web-0", 1.0),)
-        house.readings.replace_rulebook(rulebook_of(rules("maxSampleAge: 10s")))
+        harness = harness_of(prometheus)
+        assert ask(harness).values == (("web-0", 1.0),)
+        harness.readings.replace_rulebook(rulebook_of(rules("maxSampleAge: 10s")))
 
         with pytest.raises(SampleTooOldError):
-            ask(house)
+            ask(harness)

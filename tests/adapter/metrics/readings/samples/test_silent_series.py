@@ -20,13 +20,13 @@ from adapter.metrics.readings.samples.silent_series import (
     SilentSeries,
 )
 from adapter.metrics.rulebook.requests import Row
-from tests.support.readings import MadeUpObjects, ScriptedPrometheus, make_house, reply, rulebook_of
+from tests.support.readings import MadeUpObjects, ScriptedPrometheus, make_harness, reply, rulebook_of
 from tests.support.rule_objects import rule_object
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.support.readings import House, Reply
+    from tests.support.readings import Harness, Reply
 
 LOOK_BACK = 300.0
 FROZEN = {"namespace": "shop", "queue": "a", "shard": "2"}
@@ -56,8 +56,8 @@ class Shards:
     def __post_init__(self) -> None:
         self.prometheus = ScriptedPrometheus(answer=self._answer)
 
-    def silence(self, house: House) -> None:
-        self.silent_since[FROZEN["shard"]] = house.clock.clock.wall()
+    def silence(self, harness: Harness) -> None:
+        self.silent_since[FROZEN["shard"]] = harness.clock.clock.wall()
 
     def _answer(self, query: str) -> Reply | QueryRefusedError:
         if self.refuse_wide and 'namespace!=""' in query:
@@ -85,93 +85,93 @@ class Shards:
 
 
 def sum_of(
-    house: House, selector: str = "queue=a", namespace: str = "shop", name: str = "depth"
+    harness: Harness, selector: str = "queue=a", namespace: str = "shop", name: str = "depth"
 ) -> float | type[ReadingError]:
-    own = house.readings.catalogue_of(namespace).find_external(name)
+    own = harness.readings.catalogue_of(namespace).find_external(name)
     try:
-        rows = house.readings.external(own or house.external(name), namespace, parse_selector(selector)).rows
+        rows = harness.readings.external(own or harness.external(name), namespace, parse_selector(selector)).rows
     except ReadingError as error:
         return type(error)
     return sum(row.value for row in rows)
 
 
-def answers(house: House, seconds: float, **request: str) -> list[float | type[ReadingError]]:
+def answers(harness: Harness, seconds: float, **request: str) -> list[float | type[ReadingError]]:
     """Send a request every five seconds, and return the answers; equal ones that follow each other are listed once."""
     found: list[float | type[ReadingError]] = []
     for _ in range(int(seconds / 5)):
-        answer = sum_of(house, **request)
+        answer = sum_of(harness, **request)
         found += [] if found[-1:] == [answer] else [answer]
-        house.pass_time(5, step=5)
+        harness.pass_time(5, step=5)
     return found
 
 
-def guarded(*keys: str) -> tuple[Shards, House]:
+def guarded(*keys: str) -> tuple[Shards, Harness]:
     shards = Shards()
-    return shards, make_house(shards.prometheus, rules=rules("maxSampleAge: 10s", *keys), objects=MadeUpObjects())
+    return shards, make_harness(shards.prometheus, rules=rules("maxSampleAge: 10s", *keys), objects=MadeUpObjects())
 
 
 def test_a_sum_is_an_error_until_a_silent_series_is_back() -> None:
-    shards, house = guarded()
-    assert answers(house, 30) == [114.0]
-    shards.silence(house)
-    assert answers(house, 900) == [114.0, SampleTooOldError]
+    shards, harness = guarded()
+    assert answers(harness, 30) == [114.0]
+    shards.silence(harness)
+    assert answers(harness, 900) == [114.0, SampleTooOldError]
     shards.silent_since.clear()
-    assert answers(house, 60) == [SampleTooOldError, 114.0]
+    assert answers(harness, 60) == [SampleTooOldError, 114.0]
 
 
 def test_a_silent_series_is_held_for_half_an_hour_after_its_last_sample() -> None:
-    shards, house = guarded()
-    sum_of(house)
-    shards.silence(house)
-    assert answers(house, 1790) == [114.0, SampleTooOldError]
-    assert answers(house, 30) == [SampleTooOldError, 76.0]
+    shards, harness = guarded()
+    sum_of(harness)
+    shards.silence(harness)
+    assert answers(harness, 1790) == [114.0, SampleTooOldError]
+    assert answers(harness, 30) == [SampleTooOldError, 76.0]
 
 
 @pytest.mark.parametrize(("key", "held"), [("holdSilent: 6m", 360), ("holdSilent: 40m", 2400)])
 def test_the_rule_sets_how_long_a_silent_series_is_held(key: str, held: int) -> None:
-    shards, house = guarded(key)
-    sum_of(house)
-    shards.silence(house)
-    assert answers(house, held - 10) == [114.0, SampleTooOldError]
-    assert answers(house, 30) == [SampleTooOldError, 76.0]
+    shards, harness = guarded(key)
+    sum_of(harness)
+    shards.silence(harness)
+    assert answers(harness, held - 10) == [114.0, SampleTooOldError]
+    assert answers(harness, 30) == [SampleTooOldError, 76.0]
 
 
 def test_a_series_that_is_marked_stale_is_not_held() -> None:
-    shards, house = guarded()
-    answers(house, 30)
+    shards, harness = guarded()
+    answers(harness, 30)
     shards.series.remove(FROZEN)
-    assert answers(house, 30) == [114.0, 76.0]
+    assert answers(harness, 30) == [114.0, 76.0]
 
 
 def test_requests_for_other_series_are_not_affected() -> None:
-    shards, house = guarded()
-    shards.silence(house)
+    shards, harness = guarded()
+    shards.silence(harness)
     for _ in range(100):
-        sum_of(house)
-        assert sum_of(house, "queue=b") == 38
-        assert sum_of(house, namespace="bank") == 38
-        house.pass_time(5, step=5)
-    assert sum_of(house, "queue in (a,b)") is SampleTooOldError
-    assert sum_of(house, "shard!=2") == 3 * 38
+        sum_of(harness)
+        assert sum_of(harness, "queue=b") == 38
+        assert sum_of(harness, namespace="bank") == 38
+        harness.pass_time(5, step=5)
+    assert sum_of(harness, "queue in (a,b)") is SampleTooOldError
+    assert sum_of(harness, "shard!=2") == 3 * 38
 
 
-def no_change(_house: House, _shards: Shards) -> None:
+def no_change(_harness: Harness, _shards: Shards) -> None:
     return
 
 
-def more_namespaces(house: House, _shards: Shards) -> None:
+def more_namespaces(harness: Harness, _shards: Shards) -> None:
     for number in range(8):
-        sum_of(house, namespace=f"ns-{number}")
-    house.pass_time(10, step=1)
+        sum_of(harness, namespace=f"ns-{number}")
+    harness.pass_time(10, step=1)
 
 
-def refused(house: House, shards: Shards) -> None:
-    more_namespaces(house, shards)
+def refused(harness: Harness, shards: Shards) -> None:
+    more_namespaces(harness, shards)
     shards.refuse_wide = True
-    house.pass_time(10, step=1)
+    harness.pass_time(10, step=1)
 
 
-def moved(house: House, _shards: Shards) -> None:
+def moved(harness: Harness, _shards: Shards) -> None:
     before = """
 externalRules:
 - seriesQuery: 'other{namespace!=""}'
@@ -179,32 +179,32 @@ externalRules:
   metricsQuery: 'max(<<.Series>>{<<.LabelMatchers>>})'
 """
     own = rules("maxSampleAge: 20s", "window: 1m").replace("\nexternalRules:\n", "")
-    house.readings.replace_rulebook(rulebook_of(before + own))
+    harness.readings.replace_rulebook(rulebook_of(before + own))
 
 
-def silence_of_all(house: House, _shards: Shards) -> None:
+def silence_of_all(harness: Harness, _shards: Shards) -> None:
     """Send no request until the demand has expired, and the queries with it."""
-    house.pass_time(700, step=5)
+    harness.pass_time(700, step=5)
 
 
 @pytest.mark.parametrize("change", [no_change, more_namespaces, refused, moved, silence_of_all])
-def test_silent_series_are_remembered_beyond_the_query_that_saw_them(change: Callable[[House, Shards], None]) -> None:
-    shards, house = guarded()
-    sum_of(house)
-    shards.silence(house)
-    answers(house, 350)
-    change(house, shards)
-    assert answers(house, 60) == [SampleTooOldError]
+def test_silent_series_are_remembered_beyond_the_query_that_saw_them(change: Callable[[Harness, Shards], None]) -> None:
+    shards, harness = guarded()
+    sum_of(harness)
+    shards.silence(harness)
+    answers(harness, 350)
+    change(harness, shards)
+    assert answers(harness, 60) == [SampleTooOldError]
 
 
 @pytest.mark.parametrize("key", ["holdSilent: 0s", "holdSilent: 1m"])
 def test_a_rule_can_release_a_series_that_was_removed_on_purpose(key: str) -> None:
-    shards, house = guarded()
-    sum_of(house)
-    shards.silence(house)
-    answers(house, 350)
-    house.readings.replace_rulebook(rulebook_of(rules("maxSampleAge: 10s", key)))
-    assert answers(house, 10) == [76.0]
+    shards, harness = guarded()
+    sum_of(harness)
+    shards.silence(harness)
+    answers(harness, 350)
+    harness.readings.replace_rulebook(rulebook_of(rules("maxSampleAge: 10s", key)))
+    assert answers(harness, 10) == [76.0]
 
 
 @pytest.mark.parametrize("others", ["holdSilent: 0s", "holdSilent: 6m"])
@@ -213,14 +213,14 @@ def test_a_rule_that_shares_the_query_releases_a_series_only_for_itself(others: 
     own = rules("maxSampleAge: 10s")
     other = rules("name: {as: other}", "maxSampleAge: 10s", others).replace("\nexternalRules:\n", "")
     shards = Shards()
-    house = make_house(shards.prometheus, rules=own + other, objects=MadeUpObjects())
+    harness = make_harness(shards.prometheus, rules=own + other, objects=MadeUpObjects())
     for name in ("other", "depth") if is_first else ("depth", "other"):
-        assert sum_of(house, name=name) == 114.0
-    shards.silence(house)
+        assert sum_of(harness, name=name) == 114.0
+    shards.silence(harness)
     found: list[tuple[float | type[ReadingError], ...]] = []
     for _ in range(350):
-        house.pass_time(5, step=5)
-        found.append((sum_of(house), sum_of(house, name="other")))
+        harness.pass_time(5, step=5)
+        found.append((sum_of(harness), sum_of(harness, name="other")))
     asked = [query for query in shards.prometheus.asked if "timestamp(" not in query]
     assert len(set(asked)) == 1, "they share the query"
     assert found[-1] == (SampleTooOldError, 76.0)
@@ -229,25 +229,25 @@ def test_a_rule_that_shares_the_query_releases_a_series_only_for_itself(others: 
 
 def test_a_rule_object_releases_a_series_by_excluding_it() -> None:
     shards = Shards()
-    house = make_house(shards.prometheus, rules="rules: []\n", objects=MadeUpObjects())
+    harness = make_harness(shards.prometheus, rules="rules: []\n", objects=MadeUpObjects())
 
     def serve(query: str) -> None:
         rule = {"seriesQuery": "depth", "metricsQuery": query, "maxSampleAge": "10s"}
-        house.readings.replace_rule_objects([rule_object({"api": "external", "rule": rule})])
+        harness.readings.replace_rule_objects([rule_object({"api": "external", "rule": rule})])
 
     serve("sum(<<.Series>>{<<.LabelMatchers>>})")
-    assert answers(house, 30) == [114.0]
-    shards.silence(house)
-    assert answers(house, 600) == [114.0, SampleTooOldError]
+    assert answers(harness, 30) == [114.0]
+    shards.silence(harness)
+    assert answers(harness, 600) == [114.0, SampleTooOldError]
     serve('sum(<<.Series>>{shard!="2",<<.LabelMatchers>>})')
-    assert answers(house, 30) == [76.0]
+    assert answers(harness, 30) == [76.0]
 
 
 def test_a_sum_of_silent_series_alone_has_no_stand_in() -> None:
-    shards, house = guarded("onNoData: 0")
-    sum_of(house)
-    shards.silent_since = {labels["shard"]: house.clock.clock.wall() for labels in SHARDS}
-    assert answers(house, 700) == [114.0, SampleTooOldError]
+    shards, harness = guarded("onNoData: 0")
+    sum_of(harness)
+    shards.silent_since = {labels["shard"]: harness.clock.clock.wall() for labels in SHARDS}
+    assert answers(harness, 700) == [114.0, SampleTooOldError]
 
 
 NOW = 1_800_000_000.0
@@ -256,8 +256,8 @@ HOLD = 1800.0
 
 def test_memory_is_bounded_and_a_namespace_beyond_its_limit_is_held_as_a_whole() -> None:
     rulebook = rulebook_of(rules("maxSampleAge: 10s"))
-    house = make_house(ScriptedPrometheus(), rules=rules("maxSampleAge: 10s"))
-    metric = house.external("depth")
+    harness = make_harness(ScriptedPrometheus(), rules=rules("maxSampleAge: 10s"))
+    metric = harness.external("depth")
     assert metric.rule == rulebook.rules[0]
     silences = SilentSeries(LOOK_BACK)
     spaces = [f"ns-{number}" for number in range(2 * MOST_OF_ALL // MOST_OF_NAMESPACE)]
@@ -281,7 +281,7 @@ def test_memory_is_bounded_and_a_namespace_beyond_its_limit_is_held_as_a_whole()
 
 
 def test_silent_series_of_one_namespace_do_not_displace_those_of_others() -> None:
-    metric = make_house(ScriptedPrometheus(), rules=rules("maxSampleAge: 10s")).external("depth")
+    metric = make_harness(ScriptedPrometheus(), rules=rules("maxSampleAge: 10s")).external("depth")
     silences = SilentSeries(LOOK_BACK)
     for number in range(2 * MOST_OF_ALL // MOST_OF_NAMESPACE):
         rows = [Row({"namespace": "loud", "queue": str(queue)}, NOW - 60) for queue in range(MOST_OF_NAMESPACE)]
@@ -300,9 +300,9 @@ def test_silent_series_of_one_namespace_do_not_displace_those_of_others() -> Non
 
 def test_silent_series_without_requests_are_forgotten() -> None:
     silences = SilentSeries(LOOK_BACK)
-    house = make_house(ScriptedPrometheus(), rules=rules("maxSampleAge: 10s"))
-    other = make_house(ScriptedPrometheus(), rules=rules("maxSampleAge: 10s").replace("depth", "length"))
-    silences.after(house.external("depth"), [Row(FROZEN, NOW - 60)], NOW, HOLD, UNPACED)
+    harness = make_harness(ScriptedPrometheus(), rules=rules("maxSampleAge: 10s"))
+    other = make_harness(ScriptedPrometheus(), rules=rules("maxSampleAge: 10s").replace("depth", "length"))
+    silences.after(harness.external("depth"), [Row(FROZEN, NOW - 60)], NOW, HOLD, UNPACED)
     for later in (3600, 3601):
         row = Row(FROZEN, NOW + later - 60)
         silences.after(other.external("length"), [row], NOW + later, HOLD, UNPACED)

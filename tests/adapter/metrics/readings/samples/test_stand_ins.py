@@ -17,13 +17,13 @@ from adapter.metrics.readings.answers import ByName, BySelector
 from adapter.metrics.readings.errors import ReadingError
 from adapter.metrics.readings.readings_settings import ReadingSettings
 from adapter.metrics.readings.samples.rule_policies import STANDS_IN
-from tests.support.readings import MadeUpObjects, Reply, ScriptedPrometheus, make_house
+from tests.support.readings import MadeUpObjects, Reply, ScriptedPrometheus, make_harness
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from adapter.foundation.objects.selectors import Selector
-    from tests.support.readings import House
+    from tests.support.readings import Harness
 
 STAND_IN = 987654.0
 SPACES = ("shop", "bank")
@@ -72,12 +72,12 @@ selectors = st.sampled_from((EVERYTHING, parse_selector("queue=a")))
 
 
 @cache
-def _house(foreign: str, limit: int) -> tuple[House, ScriptedPrometheus]:
+def _harness(foreign: str, limit: int) -> tuple[Harness, ScriptedPrometheus]:
     prometheus = ScriptedPrometheus()
-    house = make_house(
+    harness = make_harness(
         prometheus, rules=_rules(foreign), objects=OBJECTS, settings=ReadingSettings(namespace_plan_limit=limit)
     )
-    return house, prometheus
+    return harness, prometheus
 
 
 def _sent(found: Reply, query: str) -> Reply:
@@ -128,17 +128,17 @@ def test_a_value_stands_in_only_if_the_answer_is_empty_for_the_request(
     namespace: str,
     selector: Selector,
 ) -> None:
-    house, prometheus = _house(foreign, limit)
+    harness, prometheus = _harness(foreign, limit)
     prometheus.answer = lambda text: _sent(found, text)
-    house.pass_time(700, step=700)
-    house.pass_time(5, step=5)
+    harness.pass_time(700, step=700)
+    harness.pass_time(5, step=5)
     names = PODS if isinstance(which, BySelector) else None if which is None else (which.name,)
     try:
         if which is None:
-            given = house.readings.external(house.external(query), namespace, selector)
+            given = harness.readings.external(harness.external(query), namespace, selector)
             served = [row.value for row in given.rows]
         else:
-            answer = house.readings.objects(house.pods(query), namespace, which, selector)
+            answer = harness.readings.objects(harness.pods(query), namespace, which, selector)
             served, given = [value for _, value in answer.values], answer  # type: ignore[assignment]
     except ReadingError:
         return

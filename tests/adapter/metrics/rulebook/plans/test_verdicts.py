@@ -21,7 +21,7 @@ from adapter.metrics.readings.samples.rule_policies import STANDS_IN, asking_of,
 from adapter.metrics.rulebook.model import OnNoData, PlanKind, Policy
 from adapter.metrics.rulebook.plans import plan_of
 from tests.support.plan_trials import EXTERNAL, PODS
-from tests.support.readings import RealAnswers, make_house
+from tests.support.readings import RealAnswers, make_harness
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -92,7 +92,7 @@ def _metric(field: Field, random: Random, template: str) -> Metric:
 @pytest.mark.parametrize("field", [pytest.param(PODS, id="pods"), pytest.param(EXTERNAL, id="external")])
 def test_proven_plans_of_random_queries_give_the_exact_verdict(prometheus: AskedPrometheus, field: Field) -> None:
     random, seen = Random(11), Counter[str]()
-    refresher = make_house(RealAnswers(lambda query, _at: _rows(prometheus, query))).readings._loop._refreshers
+    refresher = make_harness(RealAnswers(lambda query, _at: _rows(prometheus, query))).readings._loop._refreshers
     for template, _ in zip(field.templates(random), range(70), strict=False):
         metric = _metric(field, random, template)
         for asked in random.sample(field.askers, 4):

@@ -15,7 +15,7 @@ from recommender.kinds.cluster_size.future.prediction_limits import ForecastBoun
 from recommender.kinds.cluster_size.future.predictions import PredictedReplicas
 from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings, NodeGroupSources
 from tests.recommender.kinds.cluster_size.builders import controller, pod
-from tests.recommender.kinds.cluster_size.scale_up.worlds import situation
+from tests.recommender.kinds.cluster_size.scale_up.harnesses import situation
 
 if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import ClusterPod

@@ -19,7 +19,7 @@ from recommender.kinds.cluster_size.node_groups.discover import node_groups
 from recommender.kinds.cluster_size.node_groups.discovery_facts import DiscoveryFacts
 from tests.recommender.kinds.cluster_size.builders import READY, node
 from tests.recommender.kinds.cluster_size.options import group, template
-from tests.recommender.kinds.cluster_size.scale_up.worlds import NOW, settings, situation
+from tests.recommender.kinds.cluster_size.scale_up.harnesses import NOW, settings, situation
 
 if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import ClusterNode
@@ -100,13 +100,13 @@ def test_after_the_provision_time_without_absences_a_node_is_no_longer_starting(
 def test_a_node_without_its_gpus_is_not_used_as_the_template_of_its_group() -> None:
     bare = node("n", created=NOW - 60)
     whole = node("stated", extended=GPU)
-    world = DiscoveryFacts(NOW, {"n": bare}, (), {}, TrustedDaemonSets(), {})
-    found = world.template("a", ["n"], whole, "annotations")
+    harness = DiscoveryFacts(NOW, {"n": bare}, (), {}, TrustedDaemonSets(), {})
+    found = harness.template("a", ["n"], whole, "annotations")
     assert found is not None
     assert found.source == "annotations"
     there = replace(bare, allocatable=whole.allocatable)
-    world = DiscoveryFacts(NOW, {"n": there}, (), {}, TrustedDaemonSets(), {})
-    found = world.template("a", ["n"], whole, "annotations")
+    harness = DiscoveryFacts(NOW, {"n": there}, (), {}, TrustedDaemonSets(), {})
+    found = harness.template("a", ["n"], whole, "annotations")
     assert found is not None
     assert found.source == "node n"
 

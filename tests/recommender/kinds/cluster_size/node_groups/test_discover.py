@@ -21,7 +21,7 @@ from recommender.kinds.cluster_size.node_groups.discover import node_groups
 from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginGroup, PluginReading
 from tests.recommender.kinds.cluster_size.builders import controller, node, pod
 from tests.recommender.kinds.cluster_size.node_groups.cluster_api_objects import state
-from tests.recommender.kinds.cluster_size.node_groups.discovery_world import POOL_A, static
+from tests.recommender.kinds.cluster_size.node_groups.discovery_harness import POOL_A, static
 
 GIB = 1 << 30
 TRUSTS_DEFAULT = TrustedDaemonSets(frozenset({"kube-system", "default"}))
@@ -53,9 +53,9 @@ def group_of(
     trusted: TrustedDaemonSets | None = None,
     **facts: object,
 ) -> NodeGroup:
-    world = state(pods=pods, workloads=Observed(workloads, 0.0), **facts)  # type: ignore[arg-type]
+    harness = state(pods=pods, workloads=Observed(workloads, 0.0), **facts)  # type: ignore[arg-type]
     sources = NodeGroupSources(static=(stated,), daemon_sets=trusted or TrustedDaemonSets())
-    (group,) = node_groups(sources, world, 1000.0).groups
+    (group,) = node_groups(sources, harness, 1000.0).groups
     return group
 
 
@@ -216,8 +216,8 @@ def test_daemon_sets_of_a_tenant_take_only_a_share_and_the_rest_is_reported() ->
     small = [daemon_set(f"hog{number}", "500m", namespace="evil") for number in range(8)]
     system = daemon_set("cni", "1500m", namespace="kube-system")
     sources = NodeGroupSources(static=(static(capacity={"cpu": 4000, "memory": 8 * GIB}),))
-    world = state(workloads=Observed((*small, system, daemon_set("log", "1")), 0.0))
-    found = node_groups(sources, world, 0.0)
+    harness = state(workloads=Observed((*small, system, daemon_set("log", "1")), 0.0))
+    found = node_groups(sources, harness, 0.0)
     (group,) = found.groups
     assert group.template is not None
     names = sorted(one.name for one in group.template.pods)
@@ -306,14 +306,14 @@ def test_a_node_in_two_groups_belongs_to_the_first_and_the_other_is_left_out() -
 
 @pytest.mark.parametrize("missing", ["nodes", "pods"])
 def test_without_nodes_or_pods_there_are_no_groups(missing: str) -> None:
-    world = replace(state(nodes=(node("n1", labels=POOL_A),)), **{missing: Unknown("403")})  # type: ignore[arg-type]
-    groups = node_groups(NodeGroupSources(static=(static(),)), world, 0.0)
+    harness = replace(state(nodes=(node("n1", labels=POOL_A),)), **{missing: Unknown("403")})  # type: ignore[arg-type]
+    groups = node_groups(NodeGroupSources(static=(static(),)), harness, 0.0)
     assert (groups.groups, groups.problems) == ((), ("node groups are not known: 403",))
 
 
 def test_without_workloads_the_missing_daemon_sets_of_templates_are_reported() -> None:
-    world = state(workloads=Unknown("403"))
-    groups = node_groups(NodeGroupSources(static=(static(capacity={"cpu": 1000, "memory": GIB}),)), world, 0.0)
+    harness = state(workloads=Unknown("403"))
+    groups = node_groups(NodeGroupSources(static=(static(capacity={"cpu": 1000, "memory": GIB}),)), harness, 0.0)
     assert groups.problems[0].startswith("DaemonSets are not known")
     assert groups.problems[0].endswith("403")
 

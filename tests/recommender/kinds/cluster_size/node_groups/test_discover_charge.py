@@ -13,7 +13,7 @@ from recommender.kinds.cluster_size.node_groups.discover import node_groups
 from recommender.kinds.cluster_size.node_groups.watched_kinds import STATUS_CONFIG_MAP, leases
 from tests.recommender.kinds.cluster_size.builders import node, pod
 from tests.recommender.kinds.cluster_size.node_groups.cluster_api_objects import ALL, Json, machines_of, scalable, state
-from tests.recommender.kinds.cluster_size.node_groups.discovery_world import POOL_A, static
+from tests.recommender.kinds.cluster_size.node_groups.discovery_harness import POOL_A, static
 
 
 def status(text: str, updated: str = "") -> Json:
@@ -51,8 +51,8 @@ def test_the_status_of_cluster_autoscaler_shows_which_groups_it_manages(
     config_map: Json, *, is_in_charge: bool
 ) -> None:
     owned, machines = machines_of("workers", "n1")
-    world = state(scalable(), owned, *machines, config_map, nodes=(node("n1"),))
-    (group,) = node_groups(NodeGroupSources(cluster_api=ALL), world, NOW).groups
+    harness = state(scalable(), owned, *machines, config_map, nodes=(node("n1"),))
+    (group,) = node_groups(NodeGroupSources(cluster_api=ALL), harness, NOW).groups
     assert group.autoscaler.startswith("Cluster Autoscaler (ConfigMap kube-system/") == is_in_charge
 
 
@@ -66,9 +66,9 @@ def deployment(name: str, namespace: str = "kube-system", image: str = IMAGE, re
     )
 
 
-def in_charge(world: ClusterState, namespaces: tuple[str, ...] = ("kube-system", "ops")) -> str:
+def in_charge(harness: ClusterState, namespaces: tuple[str, ...] = ("kube-system", "ops")) -> str:
     sources = NodeGroupSources(cluster_api=ALL, autoscaler_namespaces=namespaces)
-    (group,) = node_groups(sources, world, NOW).groups
+    (group,) = node_groups(sources, harness, NOW).groups
     return group.autoscaler
 
 
@@ -124,8 +124,8 @@ def test_a_lease_in_a_listed_namespace_shows_that_cluster_autoscaler_runs(
 
 
 def test_no_size_is_written_if_it_is_unknown_whether_cluster_autoscaler_runs() -> None:
-    world = state(scalable(), more={STATUS_CONFIG_MAP: Unknown("403")})
-    (group,) = node_groups(NodeGroupSources(cluster_api=ALL), world, NOW).groups
+    harness = state(scalable(), more={STATUS_CONFIG_MAP: Unknown("403")})
+    (group,) = node_groups(NodeGroupSources(cluster_api=ALL), harness, NOW).groups
     assert group.paused == "it is not known whether a Cluster Autoscaler manages it: 403"
 
 

@@ -38,9 +38,9 @@ def plan(
 ) -> RemovalPlan:
     owned, machines = machines_of("workers", "n1", "n2", "n3")
     one = group or scalable(replicas=3, status={"upToDateReplicas": 3})
-    world = state(one, owned, *machines, *more, nodes=NODES)
-    found: NodeGroup = node_groups(NodeGroupSources(cluster_api=stated), world, 0.0).groups[0]
-    return plan_removals(replace(found, **changed), wanted, stated, world)
+    harness = state(one, owned, *machines, *more, nodes=NODES)
+    found: NodeGroup = node_groups(NodeGroupSources(cluster_api=stated), harness, 0.0).groups[0]
+    return plan_removals(replace(found, **changed), wanted, stated, harness)
 
 
 def removal(name: str) -> MachineRemoval:

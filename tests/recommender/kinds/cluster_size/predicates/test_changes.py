@@ -99,7 +99,7 @@ kinds = st.builds(
 
 
 @dataclass
-class World:
+class Harness:
     """A snapshot that is changed, and plain lists of its expected content."""
 
     snapshot: Snapshot
@@ -110,13 +110,13 @@ class World:
         return [replace(one, node=place) for one, place in self.pods]
 
 
-def world(pods: list[ClusterPod]) -> World:
-    started = World(Snapshot(NODES[:4], pods, STORAGE, NAMESPACES), list(NODES[:4]), [])
+def harness(pods: list[ClusterPod]) -> Harness:
+    started = Harness(Snapshot(NODES[:4], pods, STORAGE, NAMESPACES), list(NODES[:4]), [])
     started.pods = [(one, one.node) for one in pods]
     return started
 
 
-def change(data: st.DataObject, current: World, kinds: list[ClusterPod], number: int) -> None:
+def change(data: st.DataObject, current: Harness, kinds: list[ClusterPod], number: int) -> None:
     """Make one random change."""
     present = {one.name for one in current.nodes}
     absent = [one for one in NODES if one.name not in present]
@@ -166,7 +166,7 @@ def filters_of(snapshot: Snapshot, kinds: list[ClusterPod]) -> list[PodFilter]:
 @given(data=st.data(), kinds=st.lists(kinds, min_size=3, max_size=6))
 def test_counts_after_changes_equal_those_of_a_new_snapshot(data: st.DataObject, kinds: list[ClusterPod]) -> None:
     bound = [replace(one, name=f"b{index}", node=f"n{index % 4}") for index, one in enumerate(kinds)]
-    current = world(bound)
+    current = harness(bound)
     early = filters_of(current.snapshot, kinds[::2])
     mark, before = current.snapshot.checkpoint(), contents(current.snapshot)
     late = filters_of(current.snapshot, kinds)
@@ -190,7 +190,7 @@ def test_counts_after_changes_equal_those_of_a_new_snapshot(data: st.DataObject,
 @settings(max_examples=50, deadline=None)
 @given(kinds=st.lists(kinds, min_size=1, max_size=3), at_most=st.integers(0, 12))
 def test_room_equals_the_number_of_pods_that_can_be_placed_one_by_one(kinds: list[ClusterPod], at_most: int) -> None:
-    snapshot = world([replace(one, name=f"b{index}", node="n0") for index, one in enumerate(kinds[1:])]).snapshot
+    snapshot = harness([replace(one, name=f"b{index}", node="n0") for index, one in enumerate(kinds[1:])]).snapshot
     judge = PodFilter(snapshot, snapshot.shape(kinds[0]))
     before = contents(snapshot)
     for name, info in snapshot.nodes.items():

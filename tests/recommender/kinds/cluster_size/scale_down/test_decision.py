@@ -15,18 +15,18 @@ from recommender.kinds.cluster_size.model.pod_places import PodName
 from recommender.kinds.cluster_size.model.size_settings import ScaleDownSettings, SizeLimits
 from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
 from tests.recommender.kinds.cluster_size.builders import node, pod
-from tests.recommender.kinds.cluster_size.scale_down.world import NOTHING, NOW, World, due, group, kept, waits
+from tests.recommender.kinds.cluster_size.scale_down.harness import NOTHING, NOW, Harness, due, group, kept, waits
 
 MINUTE = 60.0
 HOUR = 3600.0
 WHOLE = GroupOptions(zero_or_max=True)
 
 
-def empty(count: int, *, waits: bool = True, since: float | None = 11 * MINUTE) -> World:
+def empty(count: int, *, waits: bool = True, since: float | None = 11 * MINUTE) -> Harness:
     """Return nodes without pods, unneeded for longer than required, and one node that must stay."""
     names = [f"n{number:02}" for number in range(count)]
     unneeded = {} if since is None else dict.fromkeys(names, NOW - since)
-    return World(
+    return Harness(
         nodes=tuple(map(node, names)),
         groups=(group("g", names),),
         waits=waits,
@@ -34,11 +34,11 @@ def empty(count: int, *, waits: bool = True, since: float | None = 11 * MINUTE) 
     )
 
 
-def drained(count: int, cpu: str = "1") -> World:
+def drained(count: int, cpu: str = "1") -> Harness:
     """Return nodes with one pod each, all of which fit on one node that stays."""
-    world = empty(count)
-    pods = tuple(pod(f"p-{one.name}", cpu, "1Gi", node=one.name, controller="web") for one in world.nodes)
-    return replace(world, nodes=(*world.nodes, node("stays", "64", "256Gi")), pods=pods)
+    harness = empty(count)
+    pods = tuple(pod(f"p-{one.name}", cpu, "1Gi", node=one.name, controller="web") for one in harness.nodes)
+    return replace(harness, nodes=(*harness.nodes, node("stays", "64", "256Gi")), pods=pods)
 
 
 def test_without_waiting_all_removable_nodes_are_due_at_once() -> None:
@@ -49,20 +49,20 @@ def test_without_waiting_all_removable_nodes_are_due_at_once() -> None:
 
 
 def test_a_timer_starts_at_the_first_decision_and_must_exceed_its_time() -> None:
-    world = empty(1, since=None)
-    first = world.decide()
+    harness = empty(1, since=None)
+    first = harness.decide()
     assert waits(first) == {"n00": "NotUnneededLongEnough"}
-    at_limit = world.after(10 * MINUTE, first).decide()
+    at_limit = harness.after(10 * MINUTE, first).decide()
     assert waits(at_limit) == {"n00": "NotUnneededLongEnough"}
     assert [one.unneeded_seconds for one in at_limit.removals] == [600.0]
-    assert due(world.after(10 * MINUTE + 1, first).decide()) == ["n00"]
+    assert due(harness.after(10 * MINUTE + 1, first).decide()) == ["n00"]
 
 
 def test_a_timer_restarts_after_the_node_was_needed() -> None:
-    world = empty(1)
-    busy = replace(world, pods=(pod("p", "3", node="n00", controller="web"),)).decide()
+    harness = empty(1)
+    busy = replace(harness, pods=(pod("p", "3", node="n00", controller="web"),)).decide()
     assert busy.unneeded_since == {}
-    assert waits(world.after(MINUTE, busy).decide()) == {"n00": "NotUnneededLongEnough"}
+    assert waits(harness.after(MINUTE, busy).decide()) == {"n00": "NotUnneededLongEnough"}
 
 
 @pytest.mark.parametrize(
@@ -76,22 +76,22 @@ def test_a_timer_stops_during_an_absence(until: float, waited: float) -> None:
     """A node that was unneeded for a minute before an outage may have been needed during it."""
     absence = Absence(NOW - HOUR, until)
     memory = ClusterSizeMemory(unneeded_since={"n00": NOW - HOUR - MINUTE}, absences=(absence,))
-    world = replace(empty(1), memory=memory)
-    decision = world.decide()
+    harness = replace(empty(1), memory=memory)
+    decision = harness.decide()
     assert waits(decision) == {"n00": "NotUnneededLongEnough"}
     assert [one.unneeded_seconds for one in decision.removals] == [waited]
-    again = replace(world, now=NOW + 10 * MINUTE - waited + 1).decide()
+    again = replace(harness, now=NOW + 10 * MINUTE - waited + 1).decide()
     assert due(again) == ["n00"]
     assert "unneeded for 10m1s" in again.removals[0].reason
 
 
 def test_timers_restart_after_too_many_nodes_were_not_ready() -> None:
-    world = replace(empty(1, since=None), nodes=(node("n00", conditions={"Ready": "Unknown"}),))
-    held = world.decide(ScaleUp({}, hold="6 of 10 nodes are not ready"))
+    harness = replace(empty(1, since=None), nodes=(node("n00", conditions={"Ready": "Unknown"}),))
+    held = harness.decide(ScaleUp({}, hold="6 of 10 nodes are not ready"))
     for _ in range(3):
-        world = world.after(10 * MINUTE, held)
-        held = world.decide(ScaleUp({}, hold="6 of 10 nodes are not ready"))
-    healthy = world.after(MINUTE, held)
+        harness = harness.after(10 * MINUTE, held)
+        held = harness.decide(ScaleUp({}, hold="6 of 10 nodes are not ready"))
+    healthy = harness.after(MINUTE, held)
     assert waits(healthy.decide()) == {"n00": "NotUnreadyLongEnough"}
     assert due(healthy.after(20 * MINUTE + 1, healthy.decide()).decide()) == ["n00"]
 
@@ -104,8 +104,8 @@ def test_a_timer_that_starts_in_the_future_counts_from_now() -> None:
 
 @pytest.mark.parametrize(("minutes", "expected"), [(19, "NotUnreadyLongEnough"), (21, None)])
 def test_a_node_that_is_not_ready_waits_longer(minutes: int, expected: str | None) -> None:
-    world = empty(1, since=minutes * MINUTE)
-    unready = replace(world, nodes=(node("n00", conditions={"Ready": "Unknown"}),))
+    harness = empty(1, since=minutes * MINUTE)
+    unready = replace(harness, nodes=(node("n00", conditions={"Ready": "Unknown"}),))
     assert waits(unready.decide()).get("n00") == expected
 
 
@@ -119,19 +119,21 @@ def test_a_node_that_is_not_ready_waits_longer(minutes: int, expected: str | Non
     ],
 )
 def test_a_recent_change_holds_removals_while_timers_continue(memory: ClusterSizeMemory, text: str) -> None:
-    world = empty(1)
+    harness = empty(1)
     settings = ScaleDownSettings(delay_after_delete_seconds=60)
-    held = replace(world, settings=settings, memory=structs.replace(memory, unneeded_since=world.memory.unneeded_since))
+    held = replace(
+        harness, settings=settings, memory=structs.replace(memory, unneeded_since=harness.memory.unneeded_since)
+    )
     decision = held.decide()
     assert [(one.is_due, one.reason) for one in decision.removals] == [(False, f"InCooldown: {text}")]
     assert decision.hold == f"InCooldown: {text}"
-    assert decision.unneeded_since == world.memory.unneeded_since
+    assert decision.unneeded_since == harness.memory.unneeded_since
 
 
 @pytest.mark.parametrize("at", [NOW - 600, NOW - 9999])
 def test_a_cool_down_ends(at: float) -> None:
-    world = empty(1)
-    assert due(replace(world, memory=structs.replace(world.memory, last_scale_up=at)).decide()) == ["n00"]
+    harness = empty(1)
+    assert due(replace(harness, memory=structs.replace(harness.memory, last_scale_up=at)).decide()) == ["n00"]
 
 
 @pytest.mark.parametrize(
@@ -157,38 +159,38 @@ def test_needed_nodes_a_held_scale_up_and_young_pods_hold_removals(
 
 
 def test_requested_nodes_that_have_not_arrived_hold_removals_if_sizes_are_written() -> None:
-    world = empty(1)
-    asked = replace(world, memory=structs.replace(world.memory, requested={"g": RequestedNodes(3, NOW)}))
+    harness = empty(1)
+    asked = replace(harness, memory=structs.replace(harness.memory, requested={"g": RequestedNodes(3, NOW)}))
     assert due(asked.decide()) == ["n00"]
     assert waits(replace(asked, writes_sizes=True).decide()) == {"n00": "UpcomingNodes"}
 
 
 def test_room_that_scale_up_gave_to_a_pending_pod_is_not_reused() -> None:
-    world = World((node("a"), node("b")), groups=(group("g", ["a"]),))
-    snapshot = world.snapshot()
+    harness = Harness((node("a"), node("b")), groups=(group("g", ["a"]),))
+    snapshot = harness.snapshot()
     snapshot.place(pod("pending", "1", "1Gi"), "a")
     snapshot.place(pod("large", "3500m", "1Gi"), "b")
-    decision = world.decide(NOTHING, snapshot)
+    decision = harness.decide(NOTHING, snapshot)
     assert kept(decision)["a"] == "NoPlaceToMovePods"
 
 
 def test_pods_of_two_nodes_never_use_the_same_room() -> None:
     pods = tuple(pod(f"p-{name}", "1500m", "1Gi", node=name, controller="web") for name in "ab")
-    world = World(
+    harness = Harness(
         (node("a"), node("b"), node("c")),
         (*pods, pod("q", "2500m", "1Gi", node="c", controller="web")),
         (group("g", ["a", "b"]),),
     )
-    decision = world.decide()
+    decision = harness.decide()
     assert due(decision) == ["a"]
     assert kept(decision) == {"b": "NoPlaceToMovePods", "c": "NotAutoscaled"}
 
 
 def test_empty_nodes_are_removed_first_and_then_the_least_used() -> None:
-    world = drained(3)
-    settings = replace(world.settings, max_drain_parallelism=10)
+    harness = drained(3)
+    settings = replace(harness.settings, max_drain_parallelism=10)
     more = replace(
-        world, pods=(*world.pods[1:], pod("x", "500m", "1Gi", node="n02", controller="web")), settings=settings
+        harness, pods=(*harness.pods[1:], pod("x", "500m", "1Gi", node="n02", controller="web")), settings=settings
     )
     assert [one.node for one in more.decide().removals] == ["n00", "n01", "n02"]
 
@@ -199,16 +201,16 @@ def test_nodes_beyond_the_parallelism_wait() -> None:
 
 
 def test_no_more_unneeded_nodes_are_searched_than_can_be_removed_in_time() -> None:
-    world = empty(40, since=None)
-    decision = world.decide()
+    harness = empty(40, since=None)
+    decision = harness.decide()
     assert len(decision.removals) == 20
     assert set(kept(decision).values()) == {"UnneededLimitReached"}
 
 
 def test_deletions_in_progress_count_against_parallelism_and_sizes() -> None:
-    world = drained(3)
-    names = [one.name for one in world.nodes if one.name != "stays"]
-    going = replace(world, groups=(group("g", names, deleting=["n00"]),))
+    harness = drained(3)
+    names = [one.name for one in harness.nodes if one.name != "stays"]
+    going = replace(harness, groups=(group("g", names, deleting=["n00"]),))
     decision = going.decide()
     assert kept(decision)["n00"] == "CurrentlyBeingDeleted"
     assert waits(decision) == {"n01": "ParallelismReached", "n02": "ParallelismReached"}
@@ -238,11 +240,11 @@ def test_an_all_or_nothing_group_is_removed_as_a_whole_or_not_at_all() -> None:
 
 
 def test_a_node_whose_pods_did_not_fit_is_simulated_again_after_five_minutes() -> None:
-    world = replace(drained(1), nodes=(node("n00"), node("stays", "500m")), groups=(group("g", ["n00"]),))
-    first = world.decide()
+    harness = replace(drained(1), nodes=(node("n00"), node("stays", "500m")), groups=(group("g", ["n00"]),))
+    first = harness.decide()
     assert kept(first)["n00"] == "NoPlaceToMovePods"
     assert first.unremovable_until == {"n00": NOW + 300}
-    larger = replace(world, nodes=(node("n00"), node("stays", "64")))
+    larger = replace(harness, nodes=(node("n00"), node("stays", "64")))
     assert kept(larger.after(299, first).decide())["n00"] == "RecentlyUnremovable"
     assert waits(larger.after(301, first).decide()) == {"n00": "NotUnneededLongEnough"}
 
@@ -250,25 +252,25 @@ def test_a_node_whose_pods_did_not_fit_is_simulated_again_after_five_minutes() -
 def test_annotations_of_nodes_prevent_or_delay_their_removal() -> None:
     disabled = {"cluster-autoscaler.kubernetes.io/scale-down-disabled": "true"}
     delayed = {"delay-deletion.cluster-autoscaler.kubernetes.io/storage": "yes"}
-    world = World((node("a", annotations=disabled), node("b", annotations=delayed)))
-    decision = world.decide()
+    harness = Harness((node("a", annotations=disabled), node("b", annotations=delayed)))
+    decision = harness.decide()
     assert kept(decision) == {"a": "ScaleDownDisabledAnnotation"}
     assert waits(decision) == {"b": "DeletionDelayed"}
 
 
 def test_an_annotation_that_delays_a_deletion_does_not_delay_the_drain_of_a_node() -> None:
     delayed = {"delay-deletion.cluster-autoscaler.kubernetes.io/storage": "yes"}
-    world = World((node("b", annotations=delayed),), waits=False)
+    harness = Harness((node("b", annotations=delayed),), waits=False)
     deleted = replace(group("g", ["b"]), provider=ProviderReference("plugin/cloud", deletes_nodes=True))
-    assert due(replace(world, groups=(deleted,)).decide()) == ["b"]
+    assert due(replace(harness, groups=(deleted,)).decide()) == ["b"]
     sized = replace(deleted, provider=ProviderReference("plugin/cloud"))
-    assert waits(replace(world, groups=(sized,)).decide()) == {"b": "DeletionDelayed"}
+    assert waits(replace(harness, groups=(sized,)).decide()) == {"b": "DeletionDelayed"}
 
 
 def test_savings_are_stated_if_all_groups_have_a_price() -> None:
-    world = World((node("a"), node("b")), groups=(group("x", ["a"], price=0.5), group("y", ["b"], price=0.25)))
-    assert [one.saved_per_hour for one in world.decide().removals] == [0.5, 0.25]
-    partly = replace(world, groups=(world.groups[0], group("y", ["b"])))
+    harness = Harness((node("a"), node("b")), groups=(group("x", ["a"], price=0.5), group("y", ["b"], price=0.25)))
+    assert [one.saved_per_hour for one in harness.decide().removals] == [0.5, 0.25]
+    partly = replace(harness, groups=(harness.groups[0], group("y", ["b"])))
     assert [one.saved_per_hour for one in partly.decide().removals] == [None, None]
 
 
@@ -279,29 +281,29 @@ def test_disabled_scale_down_is_stated_once_and_removes_nothing() -> None:
 
 
 def test_a_decision_leaves_the_snapshot_unchanged() -> None:
-    world = drained(3)
-    snapshot = world.snapshot()
-    world.decide(NOTHING, snapshot)
+    harness = drained(3)
+    snapshot = harness.snapshot()
+    harness.decide(NOTHING, snapshot)
     assert {name: set(info.pods) for name, info in snapshot.nodes.items()} == {
-        name: set(info.pods) for name, info in Snapshot(world.nodes, world.pods).nodes.items()
+        name: set(info.pods) for name, info in Snapshot(harness.nodes, harness.pods).nodes.items()
     }
 
 
 def test_a_waiting_node_does_not_block_the_removal_of_others() -> None:
-    world = drained(2)
+    harness = drained(2)
     memory = ClusterSizeMemory(unneeded_since={"n00": NOW - 11 * MINUTE, "n01": NOW})
-    decision = replace(world, memory=memory).decide()
+    decision = replace(harness, memory=memory).decide()
     assert due(decision) == ["n00"]
     assert waits(decision) == {"n01": "NotUnneededLongEnough"}
 
 
 def test_a_starting_node_takes_no_pods_from_removed_nodes() -> None:
-    world = drained(1)
+    harness = drained(1)
     starting = replace(node("stays", "64", "256Gi", conditions={"Ready": "False"}), created=NOW - MINUTE)
     ready = replace(starting, name="template", conditions={"Ready": "True"})
     members = group("g", ["n00", "stays"], template=NodeTemplate(ready))
-    pods = (*world.pods, pod("waits-for-it", "40", controller="web"))
-    its = replace(world, nodes=(world.nodes[0], starting), groups=(members,), pods=pods)
+    pods = (*harness.pods, pod("waits-for-it", "40", controller="web"))
+    its = replace(harness, nodes=(harness.nodes[0], starting), groups=(members,), pods=pods)
     answer = decide_size(its.situation(), its.sizes())
     assert [one.node for one in answer.removals] == []
     assert {one.node: one.reason.partition(":")[0] for one in answer.kept}["n00"] == "NoPlaceToMovePods"
@@ -355,6 +357,6 @@ def test_a_group_at_its_minimum_states_how_many_of_its_nodes_are_being_deleted(
     deleting: tuple[str, ...], sizes: str
 ) -> None:
     names = ("n00", "n01", "n02")
-    world = replace(empty(3), groups=(group("g", names, least=3, deleting=deleting),))
-    found = {one.node: one.reason for one in world.decide().kept}
+    harness = replace(empty(3), groups=(group("g", names, least=3, deleting=deleting),))
+    found = {one.node: one.reason for one in harness.decide().kept}
     assert found["n02"] == f"NodeGroupMinSizeReached: the node group g {sizes}"

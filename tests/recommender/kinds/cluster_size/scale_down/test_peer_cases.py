@@ -22,7 +22,7 @@ from recommender.kinds.cluster_size.scale_down.unneeded_times import unneeded_li
 from recommender.kinds.cluster_size.scale_down.utilization import UtilizationError, UtilizationOptions, node_utilization
 from tests.recommender.kinds.cluster_size.builders import READY, controller, node, pod
 from tests.recommender.kinds.cluster_size.cases import Case, cases
-from tests.recommender.kinds.cluster_size.scale_down.world import NOW, World, group, kept, waits, workloads_of
+from tests.recommender.kinds.cluster_size.scale_down.harness import NOW, Harness, group, kept, waits, workloads_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -103,7 +103,7 @@ def test_eligibility(case: Case) -> None:
     conditions = READY if stated["ready"] else {"Ready": "False"}
     one = case_node("regular", stated, taints=taints, annotations=annotations, conditions=conditions)
     target = node("target", "64", "64Gi")
-    world = World(
+    harness = Harness(
         nodes=(one, target),
         pods=tuple(
             case_pod(f"p{number}", {"controller": "ReplicaSet"} | pod_, "regular")
@@ -116,7 +116,7 @@ def test_eligibility(case: Case) -> None:
             unready_enabled=options["scale_down_unready"],
         ),
     )
-    assert kept(world.decide()).get("regular", "unneeded") == case.expected["result"]
+    assert kept(harness.decide()).get("regular", "unneeded") == case.expected["result"]
 
 
 @pytest.mark.parametrize("case", cases("removable_reason"))
@@ -125,7 +125,7 @@ def test_reasons_to_keep_an_unneeded_node_equal_those_of_the_peer(case: Case) ->
     annotations = {SCALE_DOWN_DISABLED: "true"} if stated["disabled_annotation"] else {}
     one = node("n", conditions=READY if stated["ready"] else {"Ready": "False"}, annotations=annotations)
     own = group("g", ["n"] if stated["autoscaled"] else [], least=stated["min_size"], size=stated["target_size"])
-    world = World(
+    harness = Harness(
         nodes=(one,),
         groups=(own,),
         waits=True,
@@ -134,7 +134,7 @@ def test_reasons_to_keep_an_unneeded_node_equal_those_of_the_peer(case: Case) ->
         ),
         memory=ClusterSizeMemory(unneeded_since={"n": NOW - stated["unneeded_for_s"]}),
     )
-    decision = world.decide()
+    decision = harness.decide()
     assert {**kept(decision), **waits(decision)}.get("n", "") == case.expected["reason"]
 
 
@@ -193,7 +193,7 @@ def test_simulation_of_one_removal(case: Case) -> None:
         for name, listed in stated["cluster"].items()
         for number, one in enumerate(listed)
     )
-    decision = World(nodes, pods, groups=(group("g", [stated["node"]]),)).decide()
+    decision = Harness(nodes, pods, groups=(group("g", [stated["node"]]),)).decide()
     found = {one.node: ("removable", one.moved_pods) for one in decision.removals}
     found |= {name: (reason, 0) for name, reason in kept(decision).items()}
     assert found[stated["node"]] == (case.expected["result"], case.expected["pods_to_move"])
@@ -216,7 +216,7 @@ def test_an_option_of_a_group_replaces_the_setting_for_all() -> None:
     one = node("n", "1", "1Gi")
     busy = pod("p", "600m", "", node="n", controller="web")
     lenient = group("g", ["n"], options=GroupOptions(utilization_threshold_ratio=0.7))
-    assert kept(World((one, node("t")), (busy,), (lenient, group("t", ["t"], least=1))).decide()) == {
+    assert kept(Harness((one, node("t")), (busy,), (lenient, group("t", ["t"], least=1))).decide()) == {
         "t": "NodeGroupMinSizeReached"
     }
 

@@ -14,7 +14,15 @@ from recommender.kinds.cluster_size.model.size_settings import ScaleDownSettings
 from recommender.kinds.cluster_size.scale_down.decide import scale_down
 from recommender.kinds.cluster_size.scale_down.disruptions import RemainingDisruptions
 from tests.recommender.kinds.cluster_size.builders import controller, node, pod
-from tests.recommender.kinds.cluster_size.scale_down.world import NOTHING, NOW, World, due, group, kept, workloads_of
+from tests.recommender.kinds.cluster_size.scale_down.harness import (
+    NOTHING,
+    NOW,
+    Harness,
+    due,
+    group,
+    kept,
+    workloads_of,
+)
 
 if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import ClusterPod, ControllerReference
@@ -27,9 +35,9 @@ SCRATCH: Final = PodScheduling(local_volumes=(("scratch", LocalVolume.EMPTY_DIR)
 DEFAULTS: Final = ScaleDownSettings()
 
 
-def world(one: ClusterPod, settings: ScaleDownSettings = DEFAULTS) -> World:
+def harness(one: ClusterPod, settings: ScaleDownSettings = DEFAULTS) -> Harness:
     nodes = (node("n"), node("other"))
-    return World(nodes, (one,), (group("g", ["n"]),), settings=settings, workloads=workloads_of([one]))
+    return Harness(nodes, (one,), (group("g", ["n"]),), settings=settings, workloads=workloads_of([one]))
 
 
 def running(annotations: dict[str, str] | None = None, namespace: str = "shop", created: float = NOW) -> ClusterPod:
@@ -56,7 +64,7 @@ def running(annotations: dict[str, str] | None = None, namespace: str = "shop", 
     ],
 )
 def test_a_pod_keeps_its_node(one: ClusterPod, reason: str) -> None:
-    decision = world(one).decide()
+    decision = harness(one).decide()
     assert kept(decision)["n"] == reason
     assert due(decision) == []
 
@@ -80,7 +88,7 @@ def test_a_pod_keeps_its_node(one: ClusterPod, reason: str) -> None:
     ],
 )
 def test_a_pod_allows_the_removal_of_its_node(one: ClusterPod, moved: int) -> None:
-    decision = world(one).decide()
+    decision = harness(one).decide()
     assert due(decision) == ["n"]
     assert [found.moved_pods for found in decision.removals] == [moved]
 
@@ -101,11 +109,11 @@ def test_a_pod_allows_the_removal_of_its_node(one: ClusterPod, moved: int) -> No
     ],
 )
 def test_an_option_switches_a_rule_off(one: ClusterPod, settings: ScaleDownSettings) -> None:
-    assert due(world(one, settings).decide()) == ["n"]
+    assert due(harness(one, settings).decide()) == ["n"]
 
 
 def test_a_terminating_pod_counts_until_half_a_minute_after_its_grace_period() -> None:
-    assert kept(world(pod("p", node="n", deleted=NOW - 60, grace_seconds=30)).decide())["n"] == "NotReplicated"
+    assert kept(harness(pod("p", node="n", deleted=NOW - 60, grace_seconds=30)).decide())["n"] == "NotReplicated"
 
 
 @pytest.mark.parametrize(
@@ -119,7 +127,7 @@ def test_a_terminating_pod_counts_until_half_a_minute_after_its_grace_period() -
     ],
 )
 def test_a_controller_that_is_gone_keeps_the_node(kind: str, version: str) -> None:
-    orphan = replace(world(pod("p", node="n", controller=controller("x", kind, version))), workloads=())
+    orphan = replace(harness(pod("p", node="n", controller=controller("x", kind, version))), workloads=())
     decision = orphan.decide()
     assert kept(decision)["n"] == "ControllerNotFound"
     assert f"default/p is controlled by {kind} default/x" in decision.kept[0].reason
@@ -127,13 +135,13 @@ def test_a_controller_that_is_gone_keeps_the_node(kind: str, version: str) -> No
 
 def test_few_replicas_keep_the_node_only_below_the_minimum_replica_count() -> None:
     one = running()
-    few = replace(world(one), workloads=workloads_of([one], replicas=2))
+    few = replace(harness(one), workloads=workloads_of([one], replicas=2))
     for least, expected in {2: ["n"], 3: []}.items():
         assert due(replace(few, settings=ScaleDownSettings(min_replica_count=least)).decide()) == expected
 
 
 def test_a_kept_node_names_its_pod() -> None:
-    decision = world(running({CA + "safe-to-evict": "false"})).decide()
+    decision = harness(running({CA + "safe-to-evict": "false"})).decide()
     assert [str(one.pod) for one in decision.kept if one.pod] == ["shop/p"]
     assert decision.kept[0].reason == (
         "NotSafeToEvictAnnotation: shop/p has the annotation cluster-autoscaler.kubernetes.io/safe-to-evict: false"
@@ -144,12 +152,14 @@ def test_a_pod_that_cannot_be_read_keeps_its_node() -> None:
     one = running()
     assert one.facts is not None
     broken = replace(one, facts=replace(one.facts, problem="spec.affinity cannot be read"))
-    decision = world(broken).decide()
+    decision = harness(broken).decide()
     assert decision.kept[0].reason == "UnexpectedError: shop/p must not be moved: spec.affinity cannot be read"
 
 
 def test_a_node_waits_for_a_pod_that_must_complete() -> None:
-    decision = world(pod("p", node="n", controller="web", annotations={CA + "safe-to-evict": "on-completion"})).decide()
+    decision = harness(
+        pod("p", node="n", controller="web", annotations={CA + "safe-to-evict": "on-completion"})
+    ).decide()
     assert [(one.is_due, one.reason) for one in decision.removals] == [
         (False, "BlockedByOnCompletionPod: default/p must complete before the node is removed")
     ]
@@ -163,7 +173,7 @@ def budget(allowed: int, namespace: str = "shop") -> DisruptionBudget:
 def test_pods_of_several_nodes_share_a_budget(allowed: int, going: int) -> None:
     names = ["a", "b", "c"]
     pods = tuple(pod(f"p-{name}", node=name, namespace="shop", controller="web") for name in names)
-    shared = World((*map(node, names), node("other")), pods, (group("g", names),), budgets=(budget(allowed),))
+    shared = Harness((*map(node, names), node("other")), pods, (group("g", names),), budgets=(budget(allowed),))
     decision = shared.decide()
     assert len(due(decision)) == going
     assert list(kept(decision).values()).count("NotEnoughPdb") == 3 - going
@@ -171,7 +181,7 @@ def test_pods_of_several_nodes_share_a_budget(allowed: int, going: int) -> None:
 
 def test_pods_of_one_node_share_a_budget() -> None:
     pods = tuple(pod(f"p{number}", node="n", namespace="shop", controller="web") for number in range(2))
-    both = World((node("n"), node("other")), pods, (group("g", ["n"]),), budgets=(budget(1),))
+    both = Harness((node("n"), node("other")), pods, (group("g", ["n"]),), budgets=(budget(1),))
     assert both.decide().kept[0].reason == (
         "NotEnoughPdb: shop/p1 must not be moved: the PodDisruptionBudget shop/budget allows 1 disruption, "
         "and the node runs 2 of its pods"
@@ -181,7 +191,7 @@ def test_pods_of_one_node_share_a_budget() -> None:
 def test_a_pod_of_two_budgets_keeps_its_node_since_the_api_server_never_evicts_it() -> None:
     pods = (pod("p", node="n", namespace="shop", controller="web", labels={"app": "web", "team": "a"}),)
     budgets = tuple(DisruptionBudget("shop", name, parse_selector(name), 5) for name in ("app=web", "team=a", "app=db"))
-    both = World((node("n"), node("other")), pods, (group("g", ["n"]),), budgets=budgets)
+    both = Harness((node("n"), node("other")), pods, (group("g", ["n"]),), budgets=budgets)
     (reason,) = (one.reason for one in both.decide().kept if one.node == "n")
     assert reason == (
         "NotEnoughPdb: shop/p must not be moved: the PodDisruptionBudgets app=web and team=a cover it, and the API "
@@ -191,7 +201,7 @@ def test_a_pod_of_two_budgets_keeps_its_node_since_the_api_server_never_evicts_i
 
 
 def test_without_known_budgets_only_empty_nodes_are_removed() -> None:
-    unknown = World(
+    unknown = Harness(
         (node("n"), node("empty"), node("other")), (running(),), (group("g", ["n", "empty"]),), budgets=None
     )
     decision = unknown.decide()
@@ -226,7 +236,7 @@ def test_a_budget_without_selector_covers_no_pod() -> None:
 
 def test_without_known_controllers_of_a_kind_those_of_pods_are_assumed_to_exist() -> None:
     """The output of `kubectl get nodes,pods` has no controllers, so otherwise nothing in it could be moved."""
-    listed = replace(world(pod("p", node="n", controller=controller("x", "ReplicaSet", "apps/v1"))), workloads=())
+    listed = replace(harness(pod("p", node="n", controller=controller("x", "ReplicaSet", "apps/v1"))), workloads=())
     assumed = replace(listed.situation(), assumed_controllers=frozenset({"ReplicaSet"}))
     decision = scale_down(assumed, listed.sizes(), listed.snapshot(), NOTHING)
     assert due(decision) == ["n"]
@@ -247,5 +257,5 @@ def test_pods_with_forged_owners_are_not_moved(owner: ControllerReference, reaso
     """Nothing would recreate such a pod, whatever owner it states."""
     known = workloads_of([pod("q", controller="web"), pod("r", controller=controller("web", "DaemonSet"))])
     one = pod("p", node="n", namespace="default", controller=owner)
-    made = World((node("n"), node("other")), (one,), (group("g", ["n"]),), settings=DEFAULTS, workloads=known)
+    made = Harness((node("n"), node("other")), (one,), (group("g", ["n"]),), settings=DEFAULTS, workloads=known)
     assert kept(made.decide())["n"] == reason

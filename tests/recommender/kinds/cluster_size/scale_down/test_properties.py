@@ -28,7 +28,7 @@ from recommender.kinds.cluster_size.scale_down.removal_candidates import survey
 from recommender.kinds.cluster_size.scale_down.removal_sequence import simulate
 from recommender.kinds.cluster_size.scale_down.simulated_removal import ZONE_LABEL
 from tests.recommender.kinds.cluster_size.builders import node, pod
-from tests.recommender.kinds.cluster_size.scale_down.world import World, due, group
+from tests.recommender.kinds.cluster_size.scale_down.harness import Harness, due, group
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,7 +47,7 @@ KINDS: Mapping[str, PodScheduling] = {
 
 
 @st.composite
-def worlds(draw: st.DrawFn) -> World:
+def harnesses(draw: st.DrawFn) -> Harness:
     count = draw(st.integers(2, 9))
     names = [f"n{number}" for number in range(count)]
     nodes = [node(name, "4", "8Gi", labels={ZONE_LABEL: f"z{number % 3}"}) for number, name in enumerate(names)]
@@ -68,7 +68,7 @@ def worlds(draw: st.DrawFn) -> World:
         DisruptionBudget("default", kind, parse_selector(f"app={kind}"), draw(st.integers(0, 3)))
         for kind in draw(st.sets(st.sampled_from(sorted(KINDS)), max_size=3))
     )
-    return World(
+    return Harness(
         nodes=tuple(nodes),
         pods=tuple(pods),
         groups=groups,
@@ -79,14 +79,14 @@ def worlds(draw: st.DrawFn) -> World:
 
 
 @settings(max_examples=60, deadline=None)
-@given(worlds())
-def test_every_moved_pod_has_a_place_on_a_fresh_snapshot(world: World) -> None:
-    situation, sizes, snapshot = world.situation(), world.sizes(), world.snapshot()
+@given(harnesses())
+def test_every_moved_pod_has_a_place_on_a_fresh_snapshot(harness: Harness) -> None:
+    situation, sizes, snapshot = harness.situation(), harness.sizes(), harness.snapshot()
     rules = DrainRules(sizes.scale_down, situation.workloads, RemainingDisruptions(situation.budgets), situation.now)
-    minimums = Minimums({one.name: one for one in world.groups}, world.nodes, sizes.limits)
+    minimums = Minimums({one.name: one for one in harness.groups}, harness.nodes, sizes.limits)
     found = survey(situation, sizes, snapshot, rules, minimums)
     sequence = simulate(situation, sizes.scale_down, snapshot, found, minimums)
-    fresh = world.snapshot()
+    fresh = harness.snapshot()
     for removal in sequence.removed:
         leaving = {one.node.name for one in removal.unit}
         assert leaving.isdisjoint(move.target for move in removal.moves)
@@ -100,27 +100,27 @@ def test_every_moved_pod_has_a_place_on_a_fresh_snapshot(world: World) -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(worlds())
-def test_all_removals_together_respect_budgets_and_minimum_sizes(world: World) -> None:
-    decision = world.decide()
+@given(harnesses())
+def test_all_removals_together_respect_budgets_and_minimum_sizes(harness: Harness) -> None:
+    decision = harness.decide()
     going = frozenset(due(decision))
     assert going.isdisjoint(one.node for one in decision.kept)
-    assert {one.name for one in world.nodes} == {one.node for one in decision.removals} | {
+    assert {one.name for one in harness.nodes} == {one.node for one in decision.removals} | {
         one.node for one in decision.kept
     }
     sizes = Counter(one.group for one in decision.removals if one.is_due)
-    for one in world.groups:
+    for one in harness.groups:
         assert sizes[one.name] == 0 or one.target_size - sizes[one.name] >= one.min_size
-    assert not going or 4 * (len(world.nodes) - len(going)) >= world.limits.min_cores
-    for budget in world.budgets or ():
+    assert not going or 4 * (len(harness.nodes) - len(going)) >= harness.limits.min_cores
+    for budget in harness.budgets or ():
         away = [
-            one for one in world.pods if one.node in going and budget.selector and budget.selector.matches(one.labels)
+            one for one in harness.pods if one.node in going and budget.selector and budget.selector.matches(one.labels)
         ]
         assert len(away) <= budget.disruptions_allowed
 
 
 @st.composite
-def plain_worlds(draw: st.DrawFn) -> World:
+def plain_harnesses(draw: st.DrawFn) -> Harness:
     """Return more nodes than a block has, with pods of several sizes and no constraints."""
     count = draw(st.integers(BLOCK - 2, BLOCK + 8))
     sizes = draw(st.lists(st.sampled_from([100, 300, 400, 700, 1100, 1900, 2500]), min_size=count, max_size=3 * count))
@@ -130,20 +130,20 @@ def plain_worlds(draw: st.DrawFn) -> World:
         for number, (size, where) in enumerate(zip(sizes, at, strict=True))
     ]
     nodes = tuple(node(f"n{number}", "3") for number in range(count))
-    return World(nodes, tuple(pods), settings=ScaleDownSettings(utilization_threshold_ratio=1.0))
+    return Harness(nodes, tuple(pods), settings=ScaleDownSettings(utilization_threshold_ratio=1.0))
 
 
 @settings(max_examples=25, deadline=None)
-@given(plain_worlds())
-def test_remembering_full_nodes_does_not_change_decisions(world: World) -> None:
-    situation, sizes, snapshot = world.situation(), world.sizes(), world.snapshot()
+@given(plain_harnesses())
+def test_remembering_full_nodes_does_not_change_decisions(harness: Harness) -> None:
+    situation, sizes, snapshot = harness.situation(), harness.sizes(), harness.snapshot()
     rules = DrainRules(sizes.scale_down, situation.workloads, RemainingDisruptions(situation.budgets), situation.now)
-    minimums = Minimums({"g": situation.groups.groups[0]}, world.nodes, sizes.limits)
+    minimums = Minimums({"g": situation.groups.groups[0]}, harness.nodes, sizes.limits)
     found = survey(situation, sizes, snapshot, rules, minimums)
     sequence = simulate(situation, sizes.scale_down, snapshot, found, minimums)
-    free = {one.name: 3000 for one in world.nodes}
-    where: dict[str, dict[str, int]] = {one.name: {} for one in world.nodes}
-    for one in world.pods:
+    free = {one.name: 3000 for one in harness.nodes}
+    where: dict[str, dict[str, int]] = {one.name: {} for one in harness.nodes}
+    for one in harness.pods:
         where[one.node][one.name] = one.resources.requests["cpu"]
         free[one.node] -= one.resources.requests["cpu"]
     gone = [unit[0].node.name for unit in found.units if moves_all(unit[0].node.name, found.destinations, free, where)]

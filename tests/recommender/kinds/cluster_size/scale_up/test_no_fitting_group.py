@@ -15,7 +15,7 @@ from recommender.kinds.cluster_size.model.pod_places import PlaceKind, PodOrigin
 from tests.recommender.kinds.cluster_size.builders import controller, node, pod
 from tests.recommender.kinds.cluster_size.options import group, template
 from tests.recommender.kinds.cluster_size.predicates.test_volumes import claim, storage, volume
-from tests.recommender.kinds.cluster_size.scale_up.worlds import NOW, decided, situation
+from tests.recommender.kinds.cluster_size.scale_up.harnesses import NOW, decided, situation
 
 if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import ClusterPod

@@ -17,7 +17,7 @@ from recommender.kinds.cluster_size.scale_up import pod_work_limit
 from recommender.kinds.cluster_size.scale_up.pod_work_limit import NOT_LOOKED_AT, cost_of, within_bound
 from tests.recommender.kinds.cluster_size.builders import node, pod
 from tests.recommender.kinds.cluster_size.options import group, template
-from tests.recommender.kinds.cluster_size.scale_up.worlds import settings, situation
+from tests.recommender.kinds.cluster_size.scale_up.harnesses import settings, situation
 
 if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import ClusterPod

@@ -14,8 +14,8 @@ from recommender.kinds.cluster_size.model.size_settings import SizeLimits
 from recommender.kinds.cluster_size.scale_up.decide import scale_up
 from tests.recommender.kinds.cluster_size.builders import controller, node, pod
 from tests.recommender.kinds.cluster_size.options import group, template
+from tests.recommender.kinds.cluster_size.scale_up.harnesses import NOW, decided, settings, situation, snapshot_of
 from tests.recommender.kinds.cluster_size.scale_up.pools import pods
-from tests.recommender.kinds.cluster_size.scale_up.worlds import NOW, decided, settings, situation, snapshot_of
 
 NOT_READY = {"Ready": "False"}
 SMALL = template("2", "8Gi", labels={"pool": "small"})

@@ -8,7 +8,7 @@ from recommender.kinds.cluster_size.model.size_settings import SizeLimits
 from tests.recommender.kinds.cluster_size.builders import node, pod
 from tests.recommender.kinds.cluster_size.cases import Case, cases
 from tests.recommender.kinds.cluster_size.options import group
-from tests.recommender.kinds.cluster_size.scale_up.worlds import decided, like, situation
+from tests.recommender.kinds.cluster_size.scale_up.harnesses import decided, like, situation
 
 OUTSIDE = "(none)"
 

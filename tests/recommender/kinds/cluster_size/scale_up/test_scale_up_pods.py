@@ -15,8 +15,8 @@ from recommender.kinds.cluster_size.calculate import decide_size
 from recommender.kinds.cluster_size.model.pod_places import PodName
 from tests.recommender.kinds.cluster_size.builders import controller, node, pod
 from tests.recommender.kinds.cluster_size.options import group
+from tests.recommender.kinds.cluster_size.scale_up.harnesses import NOW, decided, settings, situation
 from tests.recommender.kinds.cluster_size.scale_up.pools import pods
-from tests.recommender.kinds.cluster_size.scale_up.worlds import NOW, decided, settings, situation
 
 if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import ClusterPod

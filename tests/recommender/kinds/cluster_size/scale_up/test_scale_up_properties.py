@@ -22,8 +22,8 @@ from recommender.kinds.cluster_size.predicates.filters import PodFilter
 from recommender.kinds.cluster_size.scale_up.decide import scale_up
 from tests.recommender.kinds.cluster_size.builders import node, pod
 from tests.recommender.kinds.cluster_size.options import group, template
-from tests.recommender.kinds.cluster_size.scale_up.worlds import settings as sizes
-from tests.recommender.kinds.cluster_size.scale_up.worlds import situation, snapshot_of
+from tests.recommender.kinds.cluster_size.scale_up.harnesses import settings as sizes
+from tests.recommender.kinds.cluster_size.scale_up.harnesses import situation, snapshot_of
 
 if TYPE_CHECKING:
     from recommender.kinds.cluster_size.model.size_situation import ClusterSituation

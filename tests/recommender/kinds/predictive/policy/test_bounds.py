@@ -6,7 +6,7 @@ from recommender.kinds.predictive.policy.load_situation import LoadSituation
 from recommender.kinds.predictive.policy.memory import PolicyMemory
 from recommender.kinds.predictive.policy.sizing import size_of
 from recommender.kinds.predictive.predictive_settings import Override, Schedule
-from tests.recommender.kinds.predictive.policy.policy_world import NOW, forecast, gently, polls, settings, sizes
+from tests.recommender.kinds.predictive.policy.policy_harness import NOW, forecast, gently, polls, settings, sizes
 
 ALWAYS = Schedule("* * * * *", "UTC", 3600.0, 7)
 GATED = {"freeze_unless": 'up{job="backend"}'}

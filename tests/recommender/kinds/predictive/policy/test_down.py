@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from recommender.kinds.predictive.policy.load_situation import LoadSituation
 from recommender.kinds.predictive.policy.memory import PolicyMemory
 from recommender.kinds.predictive.policy.sizing import size_of
-from tests.recommender.kinds.predictive.policy.policy_world import (
+from tests.recommender.kinds.predictive.policy.policy_harness import (
     LIMIT,
     NOW,
     forecast,

@@ -5,7 +5,7 @@ import pytest
 from recommender.kinds.predictive.policy.memory import ReconnectMemory
 from recommender.kinds.predictive.policy.reconnect import observed
 from recommender.kinds.predictive.predictive_settings import Connections
-from tests.recommender.kinds.predictive.policy.policy_world import NOW, gently, polls, sizes, sticky
+from tests.recommender.kinds.predictive.policy.policy_harness import NOW, gently, polls, sizes, sticky
 
 CONNECTIONS = Connections(limit=25_000)
 

@@ -15,7 +15,7 @@ from recommender.kinds.predictive.policy.load_situation import LoadForecast, Loa
 from recommender.kinds.predictive.policy.memory import PolicyMemory
 from recommender.kinds.predictive.policy.sizing import Sized, size_of
 from recommender.kinds.predictive.predictive_settings import ModelName
-from tests.recommender.kinds.predictive.policy.policy_world import (
+from tests.recommender.kinds.predictive.policy.policy_harness import (
     LIMIT,
     NOW,
     forecast,

@@ -16,7 +16,7 @@ from recommender.kinds.predictive.predictive_settings import ForEach
 from recommender.running.loads.histories.history_files import LoadFiles
 from recommender.running.loads.histories.load_histories import TargetHistory
 from recommender.running.loads.histories.target_loads import target_of
-from tests.recommender.running.loads.load_world import FOR_EACH, need
+from tests.recommender.running.loads.load_harness import FOR_EACH, need
 
 if TYPE_CHECKING:
     from collections.abc import Callable

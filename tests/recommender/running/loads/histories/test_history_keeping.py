@@ -11,7 +11,7 @@ from recommender.running.loads.histories.history_files import LoadFiles
 from recommender.running.loads.histories.history_keeping import HistoryKeeper
 from recommender.running.loads.load_telemetry import LoadTelemetry
 from recommender.running.memory.store_protocol import stored_name
-from tests.recommender.running.loads.load_world import Clocks, need
+from tests.recommender.running.loads.load_harness import Clocks, need
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,7 +15,7 @@ from recommender.decisions.record import TargetReference
 from recommender.kinds.predictive.predictive_settings import ForEach
 from recommender.running.loads.histories.downloads import CHECK_SECONDS, Downloads
 from recommender.running.loads.histories.load_histories import TargetHistory
-from tests.recommender.running.loads.load_world import Clocks, need
+from tests.recommender.running.loads.load_harness import Clocks, need
 
 if TYPE_CHECKING:
     from collections.abc import Callable

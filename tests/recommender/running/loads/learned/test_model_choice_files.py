@@ -20,7 +20,7 @@ from recommender.running.loads.learned.forecast_tasks import task_of
 from recommender.running.loads.learned.model_choice_files import OLDEST_SECONDS, LearnedFiles
 from recommender.running.loads.learned.model_choices import Learned
 from recommender.running.loads.predictions.delay_measurement import DelayMeter
-from tests.recommender.running.loads.load_world import FOR_EACH, need
+from tests.recommender.running.loads.load_harness import FOR_EACH, need
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -27,7 +27,7 @@ from recommender.running.loads.learning.learning_rules import (
 from recommender.running.loads.load_telemetry import LoadTelemetry
 from recommender.running.loads.predictions.delay_measurement import DelayMeter
 from recommender.running.loads.predictions.predicting import Predictor
-from tests.recommender.running.loads.learning.learning_world import (
+from tests.recommender.running.loads.learning.learning_harness import (
     AUTO,
     DAY,
     END,
@@ -35,22 +35,22 @@ from tests.recommender.running.loads.learning.learning_world import (
     LIGHT,
     STEP,
     VERDICT,
+    Harness,
     NotStored,
-    World,
     daily,
 )
-from tests.recommender.running.loads.load_world import Clocks
+from tests.recommender.running.loads.load_harness import Clocks
 
 if TYPE_CHECKING:
     from recommender.kinds.predictive.history import LoadHistory
 
 
 def test_a_seasonal_model_is_chosen_for_a_load_that_rises_daily() -> None:
-    world = World(daily(AUTO, 9))
-    world.failing = {"holt-winters", "state-space", "quantile", "boosted", "boosted-conformal"}
-    assert world.learner.step()
+    harness = Harness(daily(AUTO, 9))
+    harness.failing = {"holt-winters", "state-space", "quantile", "boosted", "boosted-conformal"}
+    assert harness.learner.step()
 
-    learned = world.learned_models.get(AUTO)
+    learned = harness.learned_models.get(AUTO)
     assert learned is not None
     verdict = learned.verdicts[None]
     assert verdict.model == "seasonal"
@@ -62,20 +62,20 @@ def test_a_seasonal_model_is_chosen_for_a_load_that_rises_daily() -> None:
     assert ratio is not None
     assert ratio < 0.8
 
-    found = Predictor(world.learned_models).predictions(
-        AUTO, DelayMeter().delays(AUTO), world.history, {None: 100.0}, END
+    found = Predictor(harness.learned_models).predictions(
+        AUTO, DelayMeter().delays(AUTO), harness.history, {None: 100.0}, END
     )[None]
     assert (found.model, found.model_reason) == ("seasonal", verdict.reason)
 
 
 def test_fits_and_choices_are_due_by_the_clock() -> None:
-    world = World(daily(replace(AUTO, settings=replace(AUTO.settings, model=ModelName.SEASONAL)), 4))
+    harness = Harness(daily(replace(AUTO, settings=replace(AUTO.settings, model=ModelName.SEASONAL)), 4))
     ran = []
     for seconds in (0.0, 60.0, CATCH_UP_SECONDS, 2 * DAY):
-        world.clocks.monotonic += seconds
-        world.ran.clear()
-        world.learner.step()
-        ran.append(list(world.ran))
+        harness.clocks.monotonic += seconds
+        harness.ran.clear()
+        harness.learner.step()
+        ran.append(list(harness.ran))
 
     assert ran == [["seasonal", "choice"], [], ["choice"], ["seasonal", "choice"]]
 
@@ -86,36 +86,36 @@ def test_fits_and_choices_are_due_by_the_clock() -> None:
     ids=["within a step", "later by steps"],
 )
 def test_models_are_tried_again_once_samples_arrive_later_than_learned(seconds: float, ran: list[str]) -> None:
-    world = World(daily(replace(AUTO, settings=replace(AUTO.settings, model=ModelName.SEASONAL)), 4))
-    assert world.learner.step()
-    world.delays.scrape_seconds = seconds
+    harness = Harness(daily(replace(AUTO, settings=replace(AUTO.settings, model=ModelName.SEASONAL)), 4))
+    assert harness.learner.step()
+    harness.delays.scrape_seconds = seconds
     ran_each_time = []
     for _ in range(2):
-        world.ran.clear()
-        world.clocks.monotonic += CATCH_UP_SECONDS
-        world.learner.step()
-        ran_each_time.append(list(world.ran))
+        harness.ran.clear()
+        harness.clocks.monotonic += CATCH_UP_SECONDS
+        harness.learner.step()
+        ran_each_time.append(list(harness.ran))
 
     assert ran_each_time == [ran, ["choice"]]
 
 
 def test_a_failed_fit_keeps_the_last_good_parameters_and_is_retried() -> None:
     configured = replace(AUTO, settings=replace(AUTO.settings, model=ModelName.HOLT_WINTERS))
-    world = World(daily(configured, 4), is_choice_skipped=True)
-    world.answers = {
+    harness = Harness(daily(configured, 4), is_choice_skipped=True)
+    harness.answers = {
         "holt-winters": lambda past: ModelTrial("holt-winters", object(), 0, np.full(past.values.shape, np.nan)),
     }
-    world.learner.step()
-    first = world.learned_models.get(configured)
+    harness.learner.step()
+    first = harness.learned_models.get(configured)
     assert first is not None
-    world.failing = {"holt-winters"}
-    world.clocks.monotonic += 2 * DAY
-    world.learner.step()
-    second = world.learned_models.get(configured)
-    world.failing = set()
-    world.clocks.monotonic += RETRY_SECONDS
-    world.learner.step()
-    third = world.learned_models.get(configured)
+    harness.failing = {"holt-winters"}
+    harness.clocks.monotonic += 2 * DAY
+    harness.learner.step()
+    second = harness.learned_models.get(configured)
+    harness.failing = set()
+    harness.clocks.monotonic += RETRY_SECONDS
+    harness.learner.step()
+    third = harness.learned_models.get(configured)
 
     assert second is not None
     assert third is not None
@@ -124,15 +124,15 @@ def test_a_failed_fit_keeps_the_last_good_parameters_and_is_retried() -> None:
     assert third.problems == {}
     assert third.trials["holt-winters"].parameters is not first.trials["holt-winters"].parameters
     labels = {"recommendation": "shop", "model": "holt-winters", "result": "deadline"}
-    assert world.registry.get_sample_value("tidewatch_recommender_load_model_trials_total", labels) == 1
+    assert harness.registry.get_sample_value("tidewatch_recommender_load_model_trials_total", labels) == 1
 
 
 def test_a_model_that_was_never_fitted_leaves_headroom_in_use() -> None:
     configured = replace(AUTO, settings=replace(AUTO.settings, model=ModelName.STATE_SPACE))
-    world = World(daily(configured, 4), failing={"state-space"})
-    world.learner.step()
+    harness = Harness(daily(configured, 4), failing={"state-space"})
+    harness.learner.step()
     delays = DelayMeter().delays(configured)
-    found = Predictor(world.learned_models).predictions(configured, delays, world.history, {None: 100.0}, END)[None]
+    found = Predictor(harness.learned_models).predictions(configured, delays, harness.history, {None: 100.0}, END)[None]
 
     assert found.model == "headroom"
     assert found.model_reason == "state-space could not be fitted: state-space: killed after 60 s"
@@ -140,90 +140,90 @@ def test_a_model_that_was_never_fitted_leaves_headroom_in_use() -> None:
 
 @pytest.mark.parametrize(("days", "is_downloaded"), [(0.1, True), (4.0, False)])
 def test_nothing_is_learned_from_too_little_history(days: float, *, is_downloaded: bool) -> None:
-    world = World(daily(AUTO, days))
-    world.history.is_downloaded = is_downloaded
+    harness = Harness(daily(AUTO, days))
+    harness.history.is_downloaded = is_downloaded
 
-    assert not world.learner.step()
-    assert world.ran == []
+    assert not harness.learner.step()
+    assert harness.ran == []
 
 
 def test_only_light_models_are_tried_on_less_than_two_days() -> None:
-    world = World(daily(AUTO, 1.5))
-    world.learner.step()
+    harness = Harness(daily(AUTO, 1.5))
+    harness.learner.step()
 
-    assert world.ran == ["largest-hour", "conformal", "percentile", "linear", "polynomial", "trend", "choice"]
+    assert harness.ran == ["largest-hour", "conformal", "percentile", "linear", "polynomial", "trend", "choice"]
 
 
 def test_a_model_that_has_not_been_judged_for_hours_is_on_trial() -> None:
-    world = World(daily(AUTO, 0.16))
-    world.learner.step()
+    harness = Harness(daily(AUTO, 0.16))
+    harness.learner.step()
 
-    learned = world.learned_models.get(AUTO)
+    learned = harness.learned_models.get(AUTO)
     assert learned is not None
     assert learned.verdicts[None].model == "trend"
     assert "trend until a model has been judged for 3 h" in learned.verdicts[None].reason
 
 
 def test_after_a_restart_the_chosen_models_are_used_at_once_and_fitted_first() -> None:
-    world = World(daily(AUTO, 4), is_choice_skipped=True)
+    harness = Harness(daily(AUTO, 4), is_choice_skipped=True)
     chosen = SeriesVerdict(
         "boosted",
         "auto: boosted leads",
         Blend(0.3, (Part("boosted", 0.7, 0.9), Part("linear", 0.3, 1.0))),
         proof=SeriesProof(("boosted", "linear"), b""),
     )
-    world.learned_models.put(AUTO, Learned(task_of(AUTO, DelayMeter().delays(AUTO)), verdicts={None: chosen}))
+    harness.learned_models.put(AUTO, Learned(task_of(AUTO, DelayMeter().delays(AUTO)), verdicts={None: chosen}))
     fits = {"boosted": SharedFit((0,), (object(),))}
     seen: list[Learned | None] = []
 
     def trial(past: LoadHistory) -> ModelTrial:
-        seen.append(world.learned_models.get(AUTO))
+        seen.append(harness.learned_models.get(AUTO))
         return ModelTrial("", None, 0, np.full(past.values.shape, np.nan))
 
-    world.answers = {"restart": lambda _past: fits, **dict.fromkeys({*HEAVY, *LIGHT}, trial)}
-    world.learner.step()
-    assert world.ran[:2] == ["restart", "largest-hour"]
+    harness.answers = {"restart": lambda _past: fits, **dict.fromkeys({*HEAVY, *LIGHT}, trial)}
+    harness.learner.step()
+    assert harness.ran[:2] == ["restart", "largest-hour"]
     assert seen[0] is not None
     assert seen[0].verdicts == {None: chosen}
     assert seen[0].has("boosted")
     assert seen[0].parameters("boosted") is fits["boosted"].parameters
-    assert world.proofs == [(chosen.proof,)], "what was proven is gone on with"
+    assert harness.proofs == [(chosen.proof,)], "what was proven is gone on with"
 
 
 def test_after_a_restart_the_models_in_use_are_fitted_before_any_model_is_tried() -> None:
     """A trial takes a minute of a core, so the last of many entries would have waited for all others."""
     needs = [replace(AUTO, name=name) for name in ("first", "second", "third")]
-    world = World(daily(AUTO, 4), is_choice_skipped=True)
+    harness = Harness(daily(AUTO, 4), is_choice_skipped=True)
     chosen = SeriesVerdict("boosted", "auto: boosted leads", Blend(0.3, (Part("boosted", 1.0, 0.9),)))
     for each in needs[:2]:
-        world.learned_models.put(each, Learned(task_of(each, DelayMeter().delays(each)), verdicts={None: chosen}))
+        harness.learned_models.put(each, Learned(task_of(each, DelayMeter().delays(each)), verdicts={None: chosen}))
     fits = {"boosted": SharedFit((0,), (object(),))}
-    world.answers = {
+    harness.answers = {
         "restart": lambda _past: fits,
         **dict.fromkeys({*HEAVY, *LIGHT}, lambda past: ModelTrial("", None, 0, np.full(past.values.shape, np.nan))),
     }
-    learner = world.learner_of(tuple(daily(each, 4) for each in needs))
+    learner = harness.learner_of(tuple(daily(each, 4) for each in needs))
     learner.step()
-    assert world.ran[:3] == ["restart", "restart", "largest-hour"]
-    second = world.learned_models.get(needs[1])
+    assert harness.ran[:3] == ["restart", "restart", "largest-hour"]
+    second = harness.learned_models.get(needs[1])
     assert second is not None
     assert second.has("boosted")
 
     for _ in range(5):
         learner.step()
-    assert world.ran.count("restart") == 2
-    assert world.ran.count("choice") == 3
+    assert harness.ran.count("restart") == 2
+    assert harness.ran.count("choice") == 3
 
 
 def test_a_recommendation_that_cannot_learn_does_not_block_others(caplog: pytest.LogCaptureFixture) -> None:
     good = replace(AUTO, name="good", settings=replace(AUTO.settings, model=ModelName.SEASONAL))
-    world = World(daily(AUTO, 3), is_choice_skipped=True)
-    histories = (world.history, daily(good, 3))
-    world.answers = {"linear": lambda _: 1 / 0}
-    world.learner_of(histories).step()
+    harness = Harness(daily(AUTO, 3), is_choice_skipped=True)
+    histories = (harness.history, daily(good, 3))
+    harness.answers = {"linear": lambda _: 1 / 0}
+    harness.learner_of(histories).step()
 
-    assert world.learned_models.get(good) is not None
-    assert world.learned_models.get(AUTO) is None
+    assert harness.learned_models.get(good) is not None
+    assert harness.learned_models.get(AUTO) is None
     assert len(caplog.records) == 1
 
 
@@ -267,13 +267,13 @@ def test_the_log_says_what_is_used_instead_of_a_model_that_cannot_be_fitted(
     model: str, consequence: str, caplog: pytest.LogCaptureFixture, *, is_fitted: bool
 ) -> None:
     configured = replace(AUTO, settings=replace(AUTO.settings, model=ModelName(model)))
-    world = World(daily(configured, 4), is_choice_skipped=True)
-    world.answers = {model: lambda past: ModelTrial(model, object(), 0, np.full(past.values.shape, np.nan))}
+    harness = Harness(daily(configured, 4), is_choice_skipped=True)
+    harness.answers = {model: lambda past: ModelTrial(model, object(), 0, np.full(past.values.shape, np.nan))}
     if is_fitted:
-        world.learner.step()
-    world.failing = {model}
-    world.clocks.monotonic += 2 * DAY
-    world.learner.step()
+        harness.learner.step()
+    harness.failing = {model}
+    harness.clocks.monotonic += 2 * DAY
+    harness.learner.step()
 
     (message,) = caplog.messages
     assert message.endswith(f"{model}: killed after 60 s: {consequence}")
@@ -282,18 +282,18 @@ def test_the_log_says_what_is_used_instead_of_a_model_that_cannot_be_fitted(
 def test_a_failed_trial_after_a_restart_leaves_the_renewed_fit_in_use() -> None:
     configured = replace(AUTO, settings=replace(AUTO.settings, model=ModelName.HOLT_WINTERS))
     chosen = SeriesVerdict("holt-winters", "it is configured", Blend(0.1, (Part("holt-winters", 1.0, 1.0),)))
-    world = World(daily(configured, 4), failing={"holt-winters"})
+    harness = Harness(daily(configured, 4), failing={"holt-winters"})
     task = task_of(configured, DelayMeter().delays(configured))
-    world.learned_models.put(configured, Learned(task, verdicts={None: chosen}))
-    world.learner.step()
+    harness.learned_models.put(configured, Learned(task, verdicts={None: chosen}))
+    harness.learner.step()
 
-    assert world.ran == ["restart", "holt-winters", "choice"]
-    learned = world.learned_models.get(configured)
+    assert harness.ran == ["restart", "holt-winters", "choice"]
+    learned = harness.learned_models.get(configured)
     assert learned is not None
     assert "killed after 60 s" in learned.problems["holt-winters"]
     assert learned.has("holt-winters")
     delays = DelayMeter().delays(configured)
-    found = Predictor(world.learned_models).predictions(configured, delays, world.history, {None: 100.0}, END)[None]
+    found = Predictor(harness.learned_models).predictions(configured, delays, harness.history, {None: 100.0}, END)[None]
     assert found.model == "holt-winters"
 
 
@@ -303,16 +303,16 @@ def test_models_are_chosen_more_often_if_there_are_few_recommendations(recommend
 
 
 def test_a_failed_comparison_after_a_restart_loses_neither_trials_nor_proofs() -> None:
-    world = World(daily(AUTO, 1), is_choice_skipped=True, failing={"choice"})
+    harness = Harness(daily(AUTO, 1), is_choice_skipped=True, failing={"choice"})
     chosen = replace(VERDICT, proof=SeriesProof(("linear",), b""))
-    world.learned_models.put(AUTO, Learned(task_of(AUTO, DelayMeter().delays(AUTO)), verdicts={None: chosen}))
-    world.learner.step()
-    world.failing.clear()
-    world.clocks.pass_seconds(600.0)
-    assert world.learner.step()
+    harness.learned_models.put(AUTO, Learned(task_of(AUTO, DelayMeter().delays(AUTO)), verdicts={None: chosen}))
+    harness.learner.step()
+    harness.failing.clear()
+    harness.clocks.pass_seconds(600.0)
+    assert harness.learner.step()
 
-    assert world.proofs == [(chosen.proof,), (chosen.proof,)]
-    learned = world.learned_models.get(AUTO)
+    assert harness.proofs == [(chosen.proof,), (chosen.proof,)]
+    learned = harness.learned_models.get(AUTO)
     assert learned is not None
     assert learned.verdicts == {None: VERDICT}
     assert learned.has("linear")

@@ -9,7 +9,7 @@ import pytest
 
 from recommender.decisions.loads.control_delays import Delay, DelaySource
 from recommender.running.loads.predictions.delay_measurement import DelayMeter
-from tests.recommender.running.loads.load_world import need
+from tests.recommender.running.loads.load_harness import need
 
 if TYPE_CHECKING:
     from recommender.running.loads.load_needs import LoadNeed

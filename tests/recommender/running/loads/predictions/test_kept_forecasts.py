@@ -18,7 +18,7 @@ from recommender.running.loads.learned.model_choices import Learned, LearnedMode
 from recommender.running.loads.predictions import predicting
 from recommender.running.loads.predictions.delay_measurement import DelayMeter
 from recommender.running.loads.predictions.predicting import Predictor
-from tests.recommender.running.loads.load_world import FOR_EACH, need
+from tests.recommender.running.loads.load_harness import FOR_EACH, need
 from tests.recommender.running.loads.predictions.rising_load import START, STEP, predicted, rising
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from recommender.running.loads.predictions.blending import ModelForecast, predic
 from recommender.running.loads.predictions.delay_measurement import DelayMeter
 from recommender.running.loads.predictions.forecast_limits import KnownLoads, limits_of
 from recommender.running.loads.predictions.predicting import Predictor
-from tests.recommender.running.loads.load_world import need
+from tests.recommender.running.loads.load_harness import need
 from tests.recommender.running.loads.predictions.rising_load import START, STEP, predicted, rising
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from adapter.foundation.sources.kubernetes.lists.list_watch import (
     ListWatch,
 )
 from adapter.foundation.sources.kubernetes.lists.whole_list import whole_list
-from tests.recommender.commands.cluster_world import put_nodes
+from tests.recommender.commands.cluster_harness import put_nodes
 from tests.support.object_apiserver import ObjectApiServer
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from recommender.running.queries.query_values import QueryValues
 from tests.adapter.foundation.promql.queries import QUERIES, MadeQuery
 from tests.adapter.nodes.queries.exporters import NodeExporter, text_of
 from tests.support.checkout import CHECKOUT
-from tests.support.readings import FakeClock, House, MadeUpObjects, make_house
+from tests.support.readings import FakeClock, Harness, MadeUpObjects, make_harness
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -156,25 +156,25 @@ def test_lookups_and_ranges_return_only_our_cluster(stores: Stores) -> None:
 
 
 @pytest.fixture
-def house(stores: Stores) -> House:
+def harness(stores: Stores) -> Harness:
     clock = FakeClock(wall_offset=AT - 1000.0)
-    made = make_house(stores.narrowed, objects=MadeUpObjects({"shop": ["web-0", "web-1"]}), rules=RULES, clock=clock)
+    made = make_harness(stores.narrowed, objects=MadeUpObjects({"shop": ["web-0", "web-1"]}), rules=RULES, clock=clock)
     made.pass_time(0.25)
     return made
 
 
-def test_the_metrics_api_serves_only_our_cluster(house: House) -> None:
-    values = house.readings.objects(house.pods("load"), "shop", BySelector(EVERYTHING), EVERYTHING).values
+def test_the_metrics_api_serves_only_our_cluster(harness: Harness) -> None:
+    values = harness.readings.objects(harness.pods("load"), "shop", BySelector(EVERYTHING), EVERYTHING).values
     assert set(dict(values)) == {"web-0", "web-1"}
     assert all(value < FOREIGN for value in dict(values).values())
-    rows = house.readings.external(house.external("queue_depth"), "shop", EVERYTHING).rows
+    rows = harness.readings.external(harness.external("queue_depth"), "shop", EVERYTHING).rows
     assert [row.value for row in rows] == [3.0]
 
 
-def test_only_a_rule_whose_query_cannot_be_read_is_refused(house: House) -> None:
+def test_only_a_rule_whose_query_cannot_be_read_is_refused(harness: Harness) -> None:
     with pytest.raises(QueryRefusedByPrometheusError, match=r'matchers cluster="eu-1" cannot be added to each of its'):
-        house.readings.objects(house.pods("unreadable"), "shop", BySelector(EVERYTHING), EVERYTHING)
-    assert house.readings.objects(house.pods("load"), "shop", BySelector(EVERYTHING), EVERYTHING).values
+        harness.readings.objects(harness.pods("unreadable"), "shop", BySelector(EVERYTHING), EVERYTHING)
+    assert harness.readings.objects(harness.pods("load"), "shop", BySelector(EVERYTHING), EVERYTHING).values
 
 
 def test_a_recommendation_uses_only_our_cluster(stores: Stores) -> None:
@@ -227,14 +227,14 @@ def test_a_recommendation_of_another_namespace_changes_nothing(
     with PrometheusClient(PrometheusSettings(prometheus.url)) as client:
         objects = MadeUpObjects({"shop": ["web", "other"]})
         clock = FakeClock(wall_offset=AT - 1000.0)
-        house = make_house(client, objects=objects, rules=SHIPPED.read_text(), clock=clock)
-        house.pass_time(0.25)
+        harness = make_harness(client, objects=objects, rules=SHIPPED.read_text(), clock=clock)
+        harness.pass_time(0.25)
         for name in ("recommended_replicas", "predicted_load"):
-            metric = house.readings.catalogue.find_custom("deployments.apps", namespaced=True, name=name)
+            metric = harness.readings.catalogue.find_custom("deployments.apps", namespaced=True, name=name)
             assert metric is not None
-            found = house.readings.objects(metric, "shop", BySelector(EVERYTHING), EVERYTHING)
+            found = harness.readings.objects(metric, "shop", BySelector(EVERYTHING), EVERYTHING)
             assert dict(found.values) == {"web": 3.0}
-            rows = house.readings.external(house.external(name), "shop", EVERYTHING).rows
+            rows = harness.readings.external(harness.external(name), "shop", EVERYTHING).rows
             assert [row.value for row in rows] == [3.0]
 
 

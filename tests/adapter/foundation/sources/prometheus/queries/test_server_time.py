@@ -38,7 +38,7 @@ def answer(timestamp: str, value: str, *, times: int = 1) -> bytearray:
 
 
 @dataclass
-class World:
+class Harness:
     """A server and both of our clocks, in seconds."""
 
     ahead: float = 0.0
@@ -68,7 +68,7 @@ class World:
 class TestDecision:
     @pytest.mark.parametrize("ahead", [59.0, 0.0, -30.0, -59.0])
     def test_a_server_whose_clock_is_nearly_ours_is_believed(self, ahead: float) -> None:
-        assert World(ahead).refused() == ""
+        assert Harness(ahead).refused() == ""
 
     @pytest.mark.parametrize(
         ("ahead", "words"),
@@ -80,7 +80,7 @@ class TestDecision:
         ],
     )
     def test_a_server_that_is_far_ahead_or_behind_is_not(self, ahead: float, words: str) -> None:
-        assert words in World(ahead).refused()
+        assert words in Harness(ahead).refused()
 
     def test_a_pause_of_this_process_during_the_check_is_no_difference(self) -> None:
         times = iter([1e9, 1e9 + 600])
@@ -88,21 +88,21 @@ class TestDecision:
         clock.refuse_if_wrong("up", Deadline(SECONDS, lambda: 0.0))
 
     def test_the_time_is_checked_once_a_minute_and_only_for_queries(self) -> None:
-        world = World()
-        for world.now in (0.0, 10.0, 59.9, 60.0, 61.0, 119.0, 7200.0):
-            world.refused()
-        assert len(world.asked) == 3
+        harness = Harness()
+        for harness.now in (0.0, 10.0, 59.9, 60.0, 61.0, 119.0, 7200.0):
+            harness.refused()
+        assert len(harness.asked) == 3
 
     @pytest.mark.parametrize("ahead", [3600.0, -3600.0])
     def test_while_it_is_wrong_every_answer_is_refused_until_a_check_agrees_seconds_later(self, ahead: float) -> None:
-        world = World(ahead)
-        assert world.refused()
-        world.ahead = 0.0
-        world.now = 4.9
-        assert world.refused()
-        world.now = 5.0
-        assert not world.refused()
-        assert len(world.asked) == 2
+        harness = Harness(ahead)
+        assert harness.refused()
+        harness.ahead = 0.0
+        harness.now = 4.9
+        assert harness.refused()
+        harness.now = 5.0
+        assert not harness.refused()
+        assert len(harness.asked) == 2
 
     @pytest.mark.parametrize(
         "failure",
@@ -115,23 +115,23 @@ class TestDecision:
         ids=lambda failure: type(failure).__name__,
     )
     def test_a_failed_check_refuses_nothing_and_is_repeated_a_minute_later(self, failure: PrometheusError) -> None:
-        world = World(3600.0, failure)
-        assert [world.refused() for world.now in (0.0, 59.0)] == ["", ""]
-        assert len(world.asked) == 1
-        world.failure, world.now = None, 60.0
-        assert world.refused()
+        harness = Harness(3600.0, failure)
+        assert [harness.refused() for harness.now in (0.0, 59.0)] == ["", ""]
+        assert len(harness.asked) == 1
+        harness.failure, harness.now = None, 60.0
+        assert harness.refused()
 
     def test_a_check_that_fails_makes_no_server_right_that_was_wrong(self) -> None:
-        world = World(3600.0)
-        assert world.refused()
-        world.failure, world.now = PrometheusTimeoutError("q", "late"), 3600.0
-        assert world.refused()
+        harness = Harness(3600.0)
+        assert harness.refused()
+        harness.failure, harness.now = PrometheusTimeoutError("q", "late"), 3600.0
+        assert harness.refused()
 
     @pytest.mark.parametrize(("seconds", "share"), [(0.05, 0.05), (0.2, 0.1), (2.0, 0.5), (4.0, 1.0), (60.0, 2.0)])
     def test_a_check_takes_a_small_share_of_the_remaining_time(self, seconds: float, share: float) -> None:
-        world = World()
-        world.refused(seconds)
-        assert world.asked == [share]
+        harness = Harness()
+        harness.refused(seconds)
+        assert harness.asked == [share]
 
 
 class TestThreads:

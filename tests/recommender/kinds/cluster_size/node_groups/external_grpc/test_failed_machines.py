@@ -12,8 +12,8 @@ import pytest
 from recommender.kinds.cluster_size.model.size_settings import NodeGroupSources
 from recommender.kinds.cluster_size.node_groups.plugin_host import PluginHost
 from tests.recommender.kinds.cluster_size.builders import node
-from tests.recommender.kinds.cluster_size.machine_world import MachineWorld
-from tests.recommender.kinds.cluster_size.node_groups.external_grpc.worlds import settings
+from tests.recommender.kinds.cluster_size.machine_harness import MachineHarness
+from tests.recommender.kinds.cluster_size.node_groups.external_grpc.harnesses import settings
 from tests.support.grpc_provider import CloudGroup, GrpcProvider, ProviderFaultError
 
 if TYPE_CHECKING:
@@ -23,12 +23,12 @@ JOINED = ("x:///1", "x:///2")
 
 
 @contextmanager
-def served_world(provider: GrpcProvider) -> Iterator[MachineWorld]:
+def served_harness(provider: GrpcProvider) -> Iterator[MachineHarness]:
     stated = replace(settings(provider.start()), delete_nodes=True)
     host = PluginHost(stated, seconds=30.0)
     nodes = [node(f"n{number}", provider_id=each, created=1.0) for number, each in enumerate(JOINED)]
     try:
-        yield MachineWorld(host, NodeGroupSources(external_grpc=stated), nodes)
+        yield MachineHarness(host, NodeGroupSources(external_grpc=stated), nodes)
     finally:
         host.close()
         provider.stop()
@@ -50,20 +50,20 @@ def cloud(*machines: str, minimum: int = 0, errors: dict[str, str] | None = None
 
 def test_an_out_of_stock_machine_is_deleted_and_the_size_falls() -> None:
     provider = cloud("x:///new", errors={"x:///new": "OutOfResources"})
-    with served_world(provider) as world:
-        world.run(240.0)
+    with served_harness(provider) as harness:
+        harness.run(240.0)
         assert deletions(provider) == [("a", "x:///new", "create-error")]
         assert provider.groups["a"].size == 2
 
 
 def test_a_machine_that_never_joins_is_deleted_after_the_provision_time() -> None:
     provider = cloud("x:///lost")
-    with served_world(provider) as world:
-        world.run(900.0)
+    with served_harness(provider) as harness:
+        harness.run(900.0)
         assert deletions(provider) == []
-        world.run(120.0)
+        harness.run(120.0)
         assert deletions(provider) == [("a", "x:///lost", "unregistered")]
-        assert world.memory.own is not None
+        assert harness.memory.own is not None
 
 
 @pytest.mark.parametrize("method", ["NodeGroupNodes", "NodeGroupTargetSize", "NodeGroups", "Refresh"])
@@ -73,18 +73,18 @@ def test_while_a_provider_fails_no_machine_is_deleted(method: str) -> None:
     def fail(_request: Any) -> Any:  # noqa: ANN401 - any message
         raise ProviderFaultError("the cloud is away", grpc.StatusCode.UNAVAILABLE)
 
-    with served_world(provider) as world:
-        world.step()
+    with served_harness(provider) as harness:
+        harness.step()
         provider.instead[method] = fail
-        world.run(240.0)
+        harness.run(240.0)
         assert deletions(provider) == []
 
 
 def test_the_minimum_of_the_provider_is_respected() -> None:
     provider = cloud("x:///new", "x:///lost", minimum=4, errors={"x:///new": "OutOfResources"})
-    with served_world(provider) as world:
-        world.run(1200.0)
+    with served_harness(provider) as harness:
+        harness.run(1200.0)
         assert deletions(provider) == []
         provider.groups["a"].min_size = 3
-        world.run(60.0)
+        harness.run(60.0)
         assert deletions(provider) == [("a", "x:///new", "create-error")], "what cannot be created goes first"

@@ -10,7 +10,7 @@ import grpc
 
 from recommender.kinds.cluster_size.model.size_settings import ExternalGrpcGroups
 from recommender.kinds.cluster_size.node_groups.external_grpc.provider import ExternalGrpcProvider
-from tests.recommender.kinds.cluster_size.node_groups.external_grpc.worlds import served
+from tests.recommender.kinds.cluster_size.node_groups.external_grpc.harnesses import served
 from tests.support.grpc_provider import CloudGroup, GrpcProvider, ProviderFaultError
 from tests.support.waiting import until
 

@@ -23,7 +23,7 @@ from recommender.kinds.cluster_size.node_groups.plugin_host import PluginHost
 from recommender.kinds.cluster_size.node_groups.plugin_reading import MOST_GROUPS, PluginError
 from recommender.kinds.cluster_size.node_groups.protocol import OutcomeUnknownError
 from recommender.kinds.cluster_size.wire import external_grpc_pb2 as wire
-from tests.recommender.kinds.cluster_size.node_groups.external_grpc.worlds import (
+from tests.recommender.kinds.cluster_size.node_groups.external_grpc.harnesses import (
     NODES,
     groups_of,
     served,

@@ -12,7 +12,7 @@ import pytest
 
 from recommender.kinds.cluster_size.node_groups.external_grpc.channel import CallError
 from recommender.kinds.cluster_size.node_groups.external_grpc.provider import ExternalGrpcProvider
-from tests.recommender.kinds.cluster_size.node_groups.external_grpc.worlds import settings, two_groups
+from tests.recommender.kinds.cluster_size.node_groups.external_grpc.harnesses import settings, two_groups
 from tests.support.grpc_provider import GrpcProvider
 from tests.support.waiting import until
 

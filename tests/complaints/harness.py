@@ -1,4 +1,4 @@
-"""The world in which complaints are tested: a small shop, one namespace with 1,500 pods, and good and bad rules.
+"""The harness in which complaints are tested: a small shop, one namespace with 1,500 pods, and good and bad rules.
 
 Samples are backfilled for the past and the next hour, so that nothing must be scraped; each value is constant.
 """
@@ -8,13 +8,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from tests.support.harnesses import NAMESPACES, PODS, Harness, always, moments, samples
 from tests.support.serving import listed, pod
-from tests.support.worlds import NAMESPACES, PODS, World, always, moments, samples
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tests.support.worlds import Course
+    from tests.support.harnesses import Course
 
 STEP_SECONDS = 30
 SHORT_LOOK_BACK = "--prometheus-look-back=1s"
@@ -117,6 +117,6 @@ def _courses(*, few: bool) -> dict[str, Course]:
     return {series: always(value) for series, value in SAMPLES.items() if ('"big"' not in series) is few}
 
 
-COMPLAINTS = World(RULES, OBJECTS, _samples_at, logs_queries=True)
+COMPLAINTS = Harness(RULES, OBJECTS, _samples_at, logs_queries=True)
 SMALL_COMPLAINTS = replace(COMPLAINTS, samples_at=_few_at)
-"""The world without the series of the namespace `big`, whose Prometheus starts sooner."""
+"""The harness without the series of the namespace `big`, whose Prometheus starts sooner."""

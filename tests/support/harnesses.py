@@ -63,7 +63,7 @@ def prometheus_with(folder: Path, lines: Iterable[str], *, logs_queries: bool = 
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class Harness:
     """A small cluster: its series, its objects, and the rules for them."""
 
     rules: str
@@ -88,7 +88,7 @@ class World:
         rules: str | Path | None = None,
         as_installed: bool = False,
     ) -> Iterator[Adapter]:
-        """Run an adapter before this Prometheus, with the world's rules or with others."""
+        """Run an adapter before this Prometheus, with the harness's rules or with others."""
         chosen = self.rules if rules is None else rules
         with running_adapter(
             folder,

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from adapter.foundation.sources.prometheus.errors import PrometheusError
-    from tests.support.readings import House
+    from tests.support.readings import Harness
 
 
 PATTERN_RULES = """
@@ -41,9 +41,9 @@ class Series:
         return next((found for prefix, found in self.by_prefix.items() if f"^{prefix}_" in selector), ())
 
 
-def names(house: House) -> list[str]:
+def names(harness: Harness) -> list[str]:
     return [
         metric.name
-        for metric in house.readings.catalogue.custom
+        for metric in harness.readings.catalogue.custom
         if metric.resource and metric.resource.plural == "pods"
     ]

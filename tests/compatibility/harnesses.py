@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 CHART: Final = "chart"
 ALL: Final = "all"
-WORLDS: Final[dict[str, tuple[Case, ...]]] = {
+HARNESSES: Final[dict[str, tuple[Case, ...]]] = {
     CHART: (chart.CHART,),
     ALL: (
         walkthrough.WALKTHROUGH,

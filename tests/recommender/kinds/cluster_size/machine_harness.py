@@ -28,7 +28,7 @@ from recommender.running.sizes.provider_group_writer import ProviderAttempt
 from tests.recommender.kinds.cluster_size.builders import node
 from tests.recommender.kinds.cluster_size.deciding import decide_sizes, writes_of
 from tests.recommender.kinds.cluster_size.test_provider_sizes import facts
-from tests.recommender.running.sizes.provider_world import HostedGroups, NodeApi
+from tests.recommender.running.sizes.provider_harness import HostedGroups, NodeApi
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -162,7 +162,7 @@ class PluginMachines:
 
 
 @dataclass
-class MachineWorld:
+class MachineHarness:
     """A leading process, and the cluster that it knows."""
 
     host: PluginHost
@@ -244,16 +244,16 @@ class MachineWorld:
         self.outcomes[outcome.wish.target] = outcome
 
 
-def world_of(*groups: PluginMachines, settings: PluginGroups = PLUGIN) -> MachineWorld:
-    """Return a world in which each machine is a node whose id contains neither `lost` nor is one with an error."""
+def harness_of(*groups: PluginMachines, settings: PluginGroups = PLUGIN) -> MachineHarness:
+    """Return a harness in which each machine is a node whose id contains neither `lost` nor is one with an error."""
     cloud = CloudOfPlugin(list(groups))
     host = PluginHost(settings, seconds=30.0, load=lambda _: cloud)
     joined = [each for group in groups for each in group.machines if "lost" not in each and each not in group.errors]
     nodes = [node(f"node-{number}", provider_id=each, created=1.0) for number, each in enumerate(joined)]
-    world = MachineWorld(host, NodeGroupSources(plugin=settings), nodes)
+    harness = MachineHarness(host, NodeGroupSources(plugin=settings), nodes)
     for group in groups:
-        group.clock = lambda: world.now
-    return world
+        group.clock = lambda: harness.now
+    return harness
 
 
 def group_of(

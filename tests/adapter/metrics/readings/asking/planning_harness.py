@@ -8,7 +8,7 @@ from adapter.foundation.objects.selectors import EVERYTHING, parse_selector
 from adapter.foundation.sources.prometheus.errors import QueryRefusedError
 from adapter.metrics.readings.answers import BySelector
 from tests.support.readings import (
-    House,
+    Harness,
     MadeUpObjects,
     reply,
 )
@@ -37,8 +37,8 @@ def refuse_wide(query: str) -> Reply | QueryRefusedError:
     return QueryRefusedError(query, "execution", "too many") if WIDE in query else answer_as_asked(query)
 
 
-def ask(house: House, namespace: str, name: str = "http_rps") -> float:
-    ((_, value),) = house.readings.objects(house.pods(name), namespace, WEB, EVERYTHING).values
+def ask(harness: Harness, namespace: str, name: str = "http_rps") -> float:
+    ((_, value),) = harness.readings.objects(harness.pods(name), namespace, WEB, EVERYTHING).values
     return value
 
 

@@ -19,7 +19,7 @@ from tests.recommender.kinds.cluster_size.node_groups.cluster_api_objects import
     owner,
     scalable,
 )
-from tests.recommender.outputs.scale_world import Faulty
+from tests.recommender.outputs.scale_harness import Faulty
 from tests.support.apiserver_kinds import CAPACITY_BUFFERS, CLUSTERS, MACHINE_DEPLOYMENTS, MACHINE_POOLS, MACHINES
 from tests.support.apiserver_objects import ObjectStore
 
@@ -67,7 +67,7 @@ class Recording(Faulty):
         return [path.partition("/namespaces/")[2] for method, path in self.calls if method == "PUT"]
 
 
-class SizeWorld:
+class SizeHarness:
     """Writers whose attempts run at once, on a clock of their own: `groups` and `buffers`."""
 
     def __init__(self) -> None:

@@ -60,7 +60,7 @@ class CountingClient(PrometheusClient):
         return super().range(query, start=start, end=end, **options)
 
 
-class LoadWorld:
+class LoadHarness:
     """A source of loads with its histories."""
 
     def __init__(

@@ -71,7 +71,7 @@ def group(
 
 
 @dataclass(frozen=True)
-class World:
+class Harness:
     """A cluster and its configuration; without groups, all nodes belong to the group `g`."""
 
     nodes: tuple[ClusterNode, ...]
@@ -111,7 +111,7 @@ class World:
     def decide(self, scaled: ScaleUp = NOTHING, snapshot: Snapshot | None = None) -> ScaleDownAnswer:
         return scale_down(self.situation(), self.sizes(), snapshot or self.snapshot(), scaled)
 
-    def after(self, seconds: float, decision: ScaleDownAnswer) -> World:
+    def after(self, seconds: float, decision: ScaleDownAnswer) -> Harness:
         """Return the same cluster later, with the memory that the decision has left."""
         memory = structs.replace(
             self.memory,

@@ -8,11 +8,11 @@ from adapter.foundation.objects.selectors import EVERYTHING
 from adapter.foundation.sources.prometheus.errors import PrometheusUnreachableError
 from adapter.metrics.readings.answers import BySelector
 from tests.support.readings import (
-    House,
+    Harness,
     MadeUpObjects,
     Reply,
     ScriptedPrometheus,
-    make_house,
+    make_harness,
     reply,
 )
 
@@ -95,8 +95,8 @@ def answering(**changed: Reply | PrometheusError | Exception) -> Callable[[str],
     return lambda query: next(answers[name] for name in by_longest if name in query)
 
 
-def house_of(prometheus: ScriptedPrometheus, rules: str = RULES, settings: ReadingSettings | None = None) -> House:
-    return make_house(prometheus, rules=rules, objects=MadeUpObjects(NAMESPACES), settings=settings)
+def harness_of(prometheus: ScriptedPrometheus, rules: str = RULES, settings: ReadingSettings | None = None) -> Harness:
+    return make_harness(prometheus, rules=rules, objects=MadeUpObjects(NAMESPACES), settings=settings)
 
 
 def used(answer: UsageAnswer) -> dict[str, Mapping[str, Mapping[str, float]]]:

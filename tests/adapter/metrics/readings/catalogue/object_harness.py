@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from adapter.foundation.time.pace import UNPACED, Pace
 from adapter.metrics.readings.readings_settings import ReadingSettings
 from adapter.metrics.rulebook.objects.rule_object_verdict import Verdict, verdict_of
-from tests.support.readings import FakeClock, House, ScriptedPrometheus, Threads, make_house, reply
+from tests.support.readings import FakeClock, Harness, ScriptedPrometheus, Threads, make_harness, reply
 from tests.support.rule_objects import QUEUE, spec_with
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Served:
 
     def __post_init__(self) -> None:
         self.prometheus = ScriptedPrometheus(lambda _: reply(({}, "5")), self.series)
-        self.house: House = make_house(
+        self.harness: Harness = make_harness(
             self.prometheus,
             rules=self.rules,
             settings=self.settings,
@@ -53,20 +53,20 @@ class Served:
             clock=FakeClock(),
             pace=self.pace,
         )
-        self.house.readings.run_due()
+        self.harness.readings.run_due()
 
     def put(self, *objects: RuleObject) -> None:
         """Put objects into force, and let their first look-ups end."""
-        self.house.readings.replace_rule_objects(objects)
-        self.house.pass_time(1.0)
+        self.harness.readings.replace_rule_objects(objects)
+        self.harness.pass_time(1.0)
 
     def names(self, namespace: str) -> list[str]:
-        catalogue = self.house.readings.catalogue_of(namespace)
+        catalogue = self.harness.readings.catalogue_of(namespace)
         return [metric.qualified for metric in (*catalogue.custom, *catalogue.external)]
 
     def verdicts(self) -> dict[str, Verdict]:
-        files = self.house.readings.catalogue
-        spaces = self.house.readings.rule_objects()
+        files = self.harness.readings.catalogue
+        spaces = self.harness.readings.rule_objects()
         known = [each for objects in spaces.values() for each in objects.judged(files)]
         return {f"{each.found.content.namespace}/{each.found.content.name}": verdict_of(each) for each in known}
 

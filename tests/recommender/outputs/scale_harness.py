@@ -66,7 +66,7 @@ class Faulty(Direct):
 
 
 @dataclass
-class World:
+class Harness:
     """A writer whose attempts run at once, on a clock of its own."""
 
     now: float = 0.0

@@ -20,7 +20,7 @@ from recommender.running.loads.learning.learner import Learner
 from recommender.running.loads.learning.learning_rules import LearningServices
 from recommender.running.loads.load_telemetry import LoadTelemetry
 from recommender.running.loads.predictions.delay_measurement import DelayMeter
-from tests.recommender.running.loads.load_world import Clocks, need
+from tests.recommender.running.loads.load_harness import Clocks, need
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,7 +72,7 @@ class NotStored:
 
 
 @dataclass
-class World:
+class Harness:
     """A learner whose child processes are called in this process."""
 
     history: TargetHistory
@@ -94,7 +94,7 @@ class World:
         self.learner = self.learner_of(())
 
     def learner_of(self, histories: tuple[TargetHistory, ...]) -> Learner:
-        """Return a learner for these histories, by default for the history of this world."""
+        """Return a learner for these histories, by default for the history of this harness."""
         services = LearningServices(
             self.delays, self.learned_models, self.run_child, self._telemetry, self, self.clocks.clock()
         )

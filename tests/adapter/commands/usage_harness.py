@@ -8,8 +8,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from tests.support.harnesses import Harness, always, moments, samples
 from tests.support.serving import listed, pod
-from tests.support.worlds import World, always, moments, samples
 
 MIB = 1024**2
 _STEP_SECONDS = 15
@@ -122,4 +122,4 @@ def _counter_value(rate: float, start: int, moment: int) -> float:
     return (moment - start) * rate
 
 
-USAGE = World(RULES, OBJECTS, _samples_at)
+USAGE = Harness(RULES, OBJECTS, _samples_at)

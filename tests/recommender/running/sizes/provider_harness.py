@@ -133,7 +133,7 @@ class HostedGroups:
 
 
 @dataclass
-class ProviderWorld:
+class ProviderHarness:
     """Writers whose attempts run at once, on a clock of their own."""
 
     now: float = 1000.0

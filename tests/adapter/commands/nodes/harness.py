@@ -14,8 +14,8 @@ from demo.machine.files import replace_file
 from demo.machine.processes import ManagedProcess, start
 from tests.support import forked
 from tests.support.caller import PATIENCE_SECONDS, Answer
+from tests.support.harnesses import moments, samples
 from tests.support.serving import PROGRAM, eventually, listed
-from tests.support.worlds import moments, samples
 
 if TYPE_CHECKING:
     import ssl

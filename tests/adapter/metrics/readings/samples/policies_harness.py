@@ -12,10 +12,10 @@ from adapter.foundation.sources.prometheus.errors import (
 from adapter.metrics.readings.answers import ByName, BySelector, ExternalAnswer, ObjectsAnswer
 from tests.support.readings import (
     START,
-    House,
+    Harness,
     Reply,
     ScriptedPrometheus,
-    make_house,
+    make_harness,
     reply,
 )
 
@@ -47,17 +47,17 @@ rules:
 {keys}"""
 
 
-def house_of(prometheus: ScriptedPrometheus, *policy: str, settings: ReadingSettings | None = None) -> House:
-    return make_house(prometheus, rules=rules(*policy), settings=settings)
+def harness_of(prometheus: ScriptedPrometheus, *policy: str, settings: ReadingSettings | None = None) -> Harness:
+    return make_harness(prometheus, rules=rules(*policy), settings=settings)
 
 
-def ask(house: House, which: ByName | BySelector = WEB, name: str = "rps") -> ObjectsAnswer:
-    return house.readings.objects(house.pods(name), "shop", which, EVERYTHING)
+def ask(harness: Harness, which: ByName | BySelector = WEB, name: str = "rps") -> ObjectsAnswer:
+    return harness.readings.objects(harness.pods(name), "shop", which, EVERYTHING)
 
 
-def ask_external(house: House, selector: str = "") -> ExternalAnswer:
-    return house.readings.external(
-        house.external("queue"), "shop", parse_selector(selector) if selector else EVERYTHING
+def ask_external(harness: Harness, selector: str = "") -> ExternalAnswer:
+    return harness.readings.external(
+        harness.external("queue"), "shop", parse_selector(selector) if selector else EVERYTHING
     )
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tests.support.harnesses import NAMESPACES, PODS, Harness, always, moments, samples
 from tests.support.serving import listed, pod
-from tests.support.worlds import NAMESPACES, PODS, World, always, moments, samples
 
 if TYPE_CHECKING:
-    from tests.support.worlds import Course
+    from tests.support.harnesses import Course
 
 STEP_SECONDS = 2
 _PAST_SECONDS = 60
@@ -97,4 +97,4 @@ def _samples_at(now: int) -> list[str]:
     return samples(_CHANGING, times) + samples(_CONSTANT, times[::20])
 
 
-SHOP = World(RULES, OBJECTS, _samples_at)
+SHOP = Harness(RULES, OBJECTS, _samples_at)

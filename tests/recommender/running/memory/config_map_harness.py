@@ -23,7 +23,7 @@ SECOND = replace(FIRST, changes=(1.0,))
 THIRD = replace(FIRST, changes=(1.0, 2.0))
 
 
-class World:
+class Harness:
     """An API server, and any number of processes that store memories there."""
 
     def __init__(self) -> None:

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from tests.adapter.commands.nodes.world import (
+from tests.adapter.commands.nodes.harness import (
     FUTURE_SECONDS,
     PAST_SECONDS,
     STEP_SECONDS,
@@ -16,13 +16,13 @@ from tests.adapter.commands.nodes.world import (
     node,
     running_nodes,
 )
+from tests.support.harnesses import always, moments, prometheus_with, samples
 from tests.support.serving import eventually, listed
-from tests.support.worlds import always, moments, prometheus_with, samples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.support.worlds import Course
+    from tests.support.harnesses import Course
 
 REAL = {"job": "node-exporter", "namespace": "monitoring"}
 QUERY = 'tidewatch_node_utilization_ratio{resource="cpu",window="15m",stat="avg"}'
