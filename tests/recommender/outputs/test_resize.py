@@ -3,97 +3,33 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from adapter.foundation.objects.quantities import parse_quantity
-from adapter.foundation.objects.resources import BUILT_IN, find_resource
 from adapter.foundation.sources.kubernetes.errors import (
     ConflictError,
     ForbiddenError,
-    NotFoundError,
     ServerError,
     StatusError,
 )
-from adapter.foundation.sources.kubernetes.writing import Fence, Reply
-from recommender.decisions.record import TargetReference
-from recommender.outputs.resize import ResizeAttempt
 from recommender.outputs.scale_results import ScaleResult
-from recommender.outputs.wishes import RequestedSize, Resizing, Wish
-from recommender.outputs.write_attempt import ScaleOutcome, SendingTerms
+from recommender.outputs.wishes import RequestedSize
+from tests.recommender.outputs.resized_server import (
+    APPS,
+    PODS,
+    Server,
+    pod,
+    resize,
+    server,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-APPS = "/apis/apps/v1/namespaces/shop"
-PODS = "/api/v1/namespaces/shop/pods"
-LIMIT_RANGES = "/api/v1/namespaces/shop/limitranges"
-QUOTAS = "/api/v1/namespaces/shop/resourcequotas"
-AUTOSCALERS = "/apis/autoscaling.k8s.io/v1/namespaces/shop/verticalpodautoscalers"
-HALF = RequestedSize("app", "cpu", 500)
-
-
-@dataclass
-class Server:
-    """A server that has objects by path, and records what is written."""
-
-    objects: dict[str, Any]
-    refusals: dict[str, StatusError] = field(default_factory=dict)
-    written: dict[str, dict[str, Any]] = field(default_factory=dict)
-
-    def get(self, path: str, query: Mapping[str, str] | None = None, *, seconds: float | None = None) -> Reply:  # noqa: ARG002 - as the protocol has it
-        if path not in self.objects:
-            raise NotFoundError(f"GET {path}: not found", 404)
-        return Reply(copy.deepcopy(self.objects[path]))
-
-    def replace(self, path: str, document: Mapping[str, Any], fence: Fence) -> dict[str, Any]:  # noqa: ARG002 - as the protocol has it
-        if path in self.refusals:
-            raise self.refusals[path]
-        self.written[path] = dict(document)
-        return dict(document)
-
-    def carry_out(self) -> None:
-        """Show what was written as the pods that run."""
-        pods = self.objects[PODS]["items"]
-        pods = [self.written.get(f"{PODS}/{each['metadata']['name']}/resize", each) for each in pods]
-        self.objects[PODS] = listed("Pod", *pods)
-
-
-def pod(name: str, **changes: Any) -> dict[str, Any]:  # noqa: ANN401 - fields of a container
-    container = {"name": "app", "resources": {"requests": {"cpu": "1"}}} | changes
-    return {
-        "metadata": {"name": name, "ownerReferences": [{"controller": True, "uid": "w"}]},
-        "spec": {"containers": [container]},
-        "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]},
-    }
-
-
-def listed(kind: str, *items: dict[str, Any], api_version: str = "v1") -> dict[str, Any]:
-    return {"kind": f"{kind}List", "apiVersion": api_version, "metadata": {}, "items": list(items)}
-
-
-def server(kind: str = "StatefulSet", *pods: dict[str, Any], in_place: bool = True, **workload: Any) -> Server:  # noqa: ANN401 - parts of the object
-    spec = {"selector": {"matchLabels": {"app": "web"}}, "template": {"spec": pod("t")["spec"]}}
-    document = {"kind": kind, "metadata": {"name": "web", "uid": "w", "generation": 1}, "spec": spec} | workload
-    resources = [{"name": "pods"}, *([{"name": "pods/resize"}] if in_place else [])]
-    return Server(
-        {
-            f"{APPS}/{kind.lower()}s/web": document,
-            PODS: listed("Pod", *pods),
-            "/api/v1": {"kind": "APIResourceList", "resources": resources},
-            LIMIT_RANGES: listed("LimitRange"),
-            QUOTAS: listed("ResourceQuota"),
-        }
-    )
-
-
-def resize(at: Server, kind: str = "StatefulSet", *sizes: RequestedSize, wall: float = 0.0) -> ScaleOutcome:
-    resizing = Resizing(sizes or (HALF,), 0.1, in_place=True, up=True, down=True, managers=())
-    wish = Wish("sizes", TargetReference("apps/v1", kind, "shop", "web"), 0, 60.0, "why", resizing=resizing)
-    attempt = ResizeAttempt(at, at, lambda group, name: find_resource(BUILT_IN, group, name), lambda: wall)
-    return attempt(wish, SendingTerms(lambda: None, lambda: True, Fence(5.0, lambda _: True)))
+    from adapter.foundation.sources.kubernetes.writing import Fence
 
 
 @pytest.mark.parametrize(
@@ -329,74 +265,3 @@ def test_memory_that_the_kubelet_cannot_lower_does_not_keep_cpu_from_growing() -
     outcome = resize(at, "StatefulSet", *GROWS_AND_SHRINKS)
     assert outcome.result is ScaleResult.OK, outcome.message
     assert stated(at, "a") == [{"cpu": "1500m", "memory": "1Gi"}]
-
-
-BARE: dict[str, Any] = {"resources": {}}
-EXACT = {"resources": {part: {"cpu": "1", "memory": "1Gi"} for part in ("requests", "limits")}}
-
-
-@pytest.mark.parametrize(
-    ("template", "pods", "written"),
-    [
-        # Without requests, pods cannot get any in place.
-        (BARE, {"a": BARE, "b": BARE}, {f"{APPS}/statefulsets/web"}),
-        # One that was created before the template had requests keeps no other waiting.
-        ({"resources": {"requests": {"cpu": "500m"}}}, {"a": BARE, "b": {}}, {f"{PODS}/b/resize"}),
-        # Limits go with their requests, so that the class stays.
-        (EXACT, {"a": EXACT}, {f"{PODS}/a/resize"}),
-        ({}, {"a": {"resources": {"limits": {"cpu": "1"}}}}, {f"{PODS}/a/resize"}),
-    ],
-    ids=["BestEffort", "one old pod", "Guaranteed", "a limit alone"],
-)
-def test_pods_whose_qos_class_would_change_get_their_requests_through_the_template(
-    template: dict[str, Any], pods: dict[str, dict[str, Any]], written: set[str]
-) -> None:
-    at = server("StatefulSet", *(pod(name, **changes) for name, changes in pods.items()))
-    at.objects[f"{APPS}/statefulsets/web"]["spec"]["template"]["spec"] = pod("t", **template)["spec"]
-    outcome = resize(at)
-    assert (outcome.result, set(at.written)) == (ScaleResult.OK, written), outcome.message
-
-
-@pytest.mark.parametrize("in_place", [True, False], ids=["in place", "template"])
-@pytest.mark.parametrize(
-    "answer", [{}, {"kind": "Status", "apiVersion": "v1"}, listed("Node")], ids=["empty", "status", "other"]
-)
-@pytest.mark.parametrize("path", [AUTOSCALERS, PODS, "/api/v1", LIMIT_RANGES, QUOTAS])
-def test_an_answer_that_is_not_a_list_is_not_treated_as_empty(
-    path: str, answer: dict[str, Any], *, in_place: bool
-) -> None:
-    at = server("StatefulSet", pod("a"), in_place=in_place)
-    at.objects[path] = answer
-    outcome = resize(at)
-    is_read = path in {AUTOSCALERS, "/api/v1"} or in_place == (path == PODS)
-    assert (outcome.result, bool(at.written)) == ((ScaleResult.ERROR, False) if is_read else (ScaleResult.OK, True)), (
-        outcome.message
-    )
-
-
-LIMITED = {"metadata": {"name": "most"}, "spec": {"limits": [{"type": "Container", "max": {"cpu": "400m"}}]}}
-FULL = {
-    "metadata": {"name": "all"},
-    "spec": {"hard": {"requests.cpu": "3"}},
-    "status": {"used": {"requests.cpu": "3"}},
-}
-
-
-@pytest.mark.parametrize(
-    ("path", "item", "wanted", "message"),
-    [
-        (LIMIT_RANGES, LIMITED, 500, "LimitRange most forbids"),
-        (LIMIT_RANGES, LIMITED, 300, ""),
-        (QUOTAS, FULL, 1500, "ResourceQuota all allows 3"),
-        (QUOTAS, FULL, 500, ""),
-    ],
-)
-def test_a_template_is_not_written_if_the_namespace_would_forbid_its_pods(
-    path: str, item: dict[str, Any], wanted: int, message: str
-) -> None:
-    at = server("StatefulSet", in_place=False)
-    at.objects[path]["items"] = [item]
-    outcome = resize(at, "StatefulSet", RequestedSize("app", "cpu", wanted))
-    assert outcome.result is (ScaleResult.REFUSED if message else ScaleResult.OK), outcome.message
-    assert message in outcome.message
-    assert bool(at.written) is not bool(message)

@@ -15,7 +15,7 @@ from adapter.foundation.cluster.watch.doubted_lists import when_one_is_missing
 from adapter.foundation.cluster.watch.watch import ClusterWatch
 from adapter.foundation.sources.kubernetes.lists.list_checks import CONFIRM_SECONDS, Confirmation
 from tests.adapter.foundation.cluster.test_files import WEB
-from tests.adapter.foundation.cluster.test_watch import put, settings
+from tests.adapter.foundation.cluster.watched_facts import put, settings
 from tests.support.cluster_objects import autoscaler_object, node_object
 from tests.support.fake_apiserver import Fault
 from tests.support.waiting import until

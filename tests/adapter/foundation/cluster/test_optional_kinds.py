@@ -10,7 +10,7 @@ import pytest
 from adapter.foundation.cluster.values.state import ClusterNeeds, ObjectKind, Observed, Unknown
 from adapter.foundation.cluster.watch.watch import ClusterWatch
 from adapter.foundation.objects.resources import Resource
-from tests.adapter.foundation.cluster.test_watch import settings
+from tests.adapter.foundation.cluster.watched_facts import settings
 from tests.support.fake_apiserver import Fault
 from tests.support.waiting import until
 

@@ -8,7 +8,7 @@ from adapter.foundation.cluster.files.folder import ClusterFolder
 from adapter.foundation.cluster.files.reading import read_contents, state_of
 from adapter.foundation.cluster.values.state import ClusterNeeds, NodeAddress, Observed, PodSelector, Unknown
 from tests.adapter.foundation.cluster.test_files import NOW, written
-from tests.adapter.foundation.cluster.test_watch import PLURALS, watching
+from tests.adapter.foundation.cluster.watched_facts import PLURALS, watching
 from tests.support.cluster_objects import Json, node_object, pod_object, selecting_object
 from tests.support.waiting import until
 

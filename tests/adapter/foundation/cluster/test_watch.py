@@ -2,93 +2,40 @@
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING
 
 import pytest
 from prometheus_client import CollectorRegistry
 
 from adapter.foundation.cluster.files.reading import read_contents, state_of
-from adapter.foundation.cluster.values.hpas_by_namespace import EVERYWHERE
 from adapter.foundation.cluster.values.state import ClusterNeeds, CountQuery, ObjectKind, Observed, Unknown
 from adapter.foundation.cluster.watch.watch import ClusterWatch
 from adapter.foundation.objects.resources import Resource
 from adapter.foundation.sources.kubernetes.kubernetes_telemetry import WatchMetrics
 from adapter.foundation.sources.kubernetes.lists.list_watch import WatchSettings
-from adapter.foundation.time.backoff import Backoff
 from adapter.foundation.time.clock import Moment
-from tests.adapter.foundation.cluster.test_files import NEEDS, OBJECTS, WEB, written
-from tests.support.cluster_objects import Json, autoscaler_object, endpoint, node_object, slice_object
+from tests.adapter.foundation.cluster.test_files import NEEDS, OBJECTS, written
+from tests.adapter.foundation.cluster.watched_facts import (
+    ALL_NODES,
+    ENDPOINTS,
+    NOW,
+    PODS,
+    Changes,
+    names,
+    put,
+    settings,
+    watching,
+)
+from tests.support.cluster_objects import endpoint, node_object, slice_object
 from tests.support.fake_apiserver import Fault
 from tests.support.waiting import until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
-    from adapter.foundation.cluster.values.state import ClusterState
     from adapter.foundation.sources.kubernetes.client import KubernetesClient
     from tests.adapter.foundation.sources.kubernetes.conftest import Tasks
     from tests.support.fake_apiserver import FakeApiServer
-
-NOW = 1795327200.0
-ALL_NODES = ClusterNeeds(nodes=True)
-PODS = CountQuery("pods")
-ENDPOINTS = CountQuery("endpoints")
-PLURALS = {
-    "Node": "nodes",
-    "HorizontalPodAutoscaler": "horizontalpodautoscalers",
-    "EndpointSlice": "endpointslices",
-    "Pod": "pods",
-    "Service": "services",
-    "Namespace": "namespaces",
-}
-
-
-class Changes:
-    """A counter of the calls of `changed`."""
-
-    def __init__(self) -> None:
-        self.seen = 0
-        self._lock = threading.Lock()
-
-    def __call__(self) -> None:
-        with self._lock:
-            self.seen += 1
-
-
-def settings(**named: object) -> WatchSettings:
-    # Both clocks stand still.
-    made = {
-        "backoff": lambda: Backoff(longest_seconds=0.1),
-        "refused_seconds": 0.0,
-        "wall_clock": lambda: NOW,
-        "clock": lambda: 0.0,
-    }
-    return WatchSettings(**(made | named))  # type: ignore[arg-type] # as each test names them
-
-
-def put(server: FakeApiServer, content: Json) -> None:
-    plural = PLURALS[content["kind"]]
-    metadata = content["metadata"]
-    root_scoped = plural in {"nodes", "namespaces"}
-    namespace = "" if root_scoped else metadata.get("namespace", "default")
-    rest = {key: value for key, value in content.items() if key not in {"apiVersion", "kind", "metadata"}}
-    resource = next(one for one in server.resources if one.plural == plural)
-    server.store.put(resource, namespace, metadata["name"], metadata.get("labels", {}), rest)
-
-
-def names(state: ClusterState) -> list[str]:
-    assert isinstance(state.nodes, Observed), state.nodes
-    return [node.name for node in state.nodes.value]
-
-
-def watching(
-    client: KubernetesClient, tasks: Tasks, needs: ClusterNeeds, changed: Callable[[], None] | None = None
-) -> ClusterWatch:
-    watch = ClusterWatch(client, needs, tasks.start, settings(), changed or Changes())
-    watch.await_first_lists(10.0)
-    return watch
 
 
 def test_setting_the_wall_clock_back_does_not_change_the_age_of_facts(
@@ -220,55 +167,6 @@ def test_an_unusable_node_is_left_out_until_it_is_usable(
     until(lambda: watch.state().problems == (reason,))
     server.remove("nodes", "", "b")
     until(lambda: watch.state().nodes == Unknown(reason))
-
-
-def test_an_hpa_that_cannot_be_used_makes_the_owners_of_its_namespace_unknown(
-    server: FakeApiServer, client: KubernetesClient, tasks: Tasks
-) -> None:
-    put(server, autoscaler_object("odd", "shop", {}))
-    put(server, autoscaler_object("web", "talk", WEB))
-    watch = watching(client, tasks, ClusterNeeds(autoscaler_namespaces=frozenset({"shop", "talk"})))
-    found = watch.state().autoscalers
-    assert isinstance(found["shop"], Unknown)
-    assert isinstance(found["talk"], Observed)
-    server.remove("horizontalpodautoscalers", "shop", "odd")
-    until(lambda: watch.state().autoscalers["shop"] == Observed((), NOW))
-
-
-@pytest.mark.parametrize(
-    "odd", [{}, {"minReplicas": "two", "scaleTargetRef": WEB}], ids=["without a target", "that cannot be decoded"]
-)
-def test_in_a_watch_of_all_namespaces_an_invalid_hpa_makes_only_its_own_namespace_unknown(
-    odd: Json, server: FakeApiServer, client: KubernetesClient, tasks: Tasks
-) -> None:
-    put(server, autoscaler_object("odd", "shop", {}) | {"spec": odd})
-    put(server, autoscaler_object("web", "talk", WEB))
-    watch = watching(client, tasks, ClusterNeeds(autoscaler_namespaces=frozenset({EVERYWHERE})))
-    found = watch.state().autoscalers
-    assert isinstance(found["shop"], Unknown)
-    assert isinstance(found["talk"], Observed)
-    assert [one.name for one in found["talk"].value] == ["web"]
-    server.remove("horizontalpodautoscalers", "shop", "odd")
-    until(lambda: watch.state().autoscalers["shop"] == Observed((), NOW))
-
-
-@pytest.mark.parametrize("odd", [{}, {"minReplicas": "two"}], ids=["unusable", "that cannot be decoded"])
-def test_an_hpa_that_becomes_invalid_never_counts_as_absent(
-    odd: Json, server: FakeApiServer, client: KubernetesClient, tasks: Tasks
-) -> None:
-    watches: list[ClusterWatch] = []
-    seen: list[object] = []
-    put(server, autoscaler_object("web", "shop", WEB))
-    needs = ClusterNeeds(autoscaler_namespaces=frozenset({EVERYWHERE}))
-    watch = watching(client, tasks, needs, lambda: seen.extend(each.state().autoscalers["shop"] for each in watches))
-    until(lambda: server.watching("horizontalpodautoscalers") == 1)
-    watches.append(watch)
-    put(server, autoscaler_object("web", "shop", WEB) | {"spec": odd})
-    until(lambda: isinstance(watch.state().autoscalers["shop"], Unknown))
-    put(server, autoscaler_object("web", "shop", WEB))
-    until(lambda: isinstance(watch.state().autoscalers["shop"], Observed))
-    assert seen
-    assert not [found for found in seen if isinstance(found, Observed) and not found.value]
 
 
 def test_a_missing_permission_is_named(server: FakeApiServer, client: KubernetesClient, tasks: Tasks) -> None:

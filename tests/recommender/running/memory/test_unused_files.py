@@ -12,7 +12,7 @@ from recommender.running.memory.unused_files import UnusedFiles
 from recommender.running.usage.target_usage import KnownUsage
 from recommender.running.usage.usage_files import UsageFiles
 from tests.recommender.running.loads.histories.test_history_files import filled
-from tests.recommender.running.usage.test_usage_keeping import EACH
+from tests.recommender.running.usage.kept_usage import EACH
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,3 +1,5 @@
+"""Usage of containers that a recommender reads, keeps in files, and continues with."""
+
 from __future__ import annotations
 
 import hashlib
@@ -14,78 +16,36 @@ from adapter.foundation.cluster.values.state import Observed, Unknown
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from recommender.decisions.record import TargetReference
-from recommender.kinds.resources.resources_settings import FromUsage, ResourcesSettings, WorkloadsOfKind
-from recommender.kinds.resources.workload_usage import WorkloadUsage
-from recommender.running.usage import usage_queries
-from recommender.running.usage.prometheus_vectors import vector
-from recommender.running.usage.usage_files import UsageFiles
-from recommender.running.usage.usage_keeping import UsageKeeper
+from recommender.kinds.resources.resources_settings import ResourcesSettings, WorkloadsOfKind
 from recommender.running.usage.usage_needs import UsageNeed
-from tests.recommender.commands.sized_pods import DAY, END, MIB, Exposition, SizedPod
+from tests.recommender.commands.sized_pods import DAY, END, MIB
 from tests.recommender.kinds.resources.reference import end_of_bucket, percentile
+from tests.recommender.running.usage.kept_usage import (
+    API,
+    EACH,
+    HISTORY,
+    MEMORY,
+    NOW,
+    OTHER,
+    WEB,
+    keeper,
+    season,
+    sizes,
+    usage_history,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from recommender.kinds.resources.size_record import SizeRecord
+    from recommender.running.usage.usage_keeping import UsageKeeper
     from tests.support.prometheus import ScrapedPrometheus
-
-WEB = TargetReference("apps/v1", "Deployment", "shop", "web")
-API = TargetReference("apps/v1", "Deployment", "shop", "api")
-OTHER = TargetReference("apps/v1", "Deployment", "lab", "web")
-HISTORY = FromUsage(history_seconds=3.0 * DAY)
-EACH = UsageNeed("sizes", ResourcesSettings(HISTORY, WorkloadsOfKind(namespaces=("shop",))), (), "here")
-NOW = END + 60.0
-WEB_SERIES = {"namespace": "shop", "pod": "web-1-0", "container": "app"}
-MEMORY = "container_memory_working_set_bytes"
-
-
-def season(age: int) -> float:
-    return 0.2 + 0.1 * math.sin(2 * math.pi * age / DAY)
-
-
-def flat(value: float) -> Callable[[int], float]:
-    return lambda _age: value
-
-
-def harness() -> str:
-    found = Exposition()
-    requests = {"cpu": 1.0, "memory": 512.0 * MIB}
-    for number in range(4):
-        # One pod of many is killed: a percentile alone would hide it.
-        killed = 3600 if number == 0 else None
-        pod = SizedPod(
-            "shop", f"web-1-{number}", ("ReplicaSet", "web-1"), season, flat(300.0 * MIB),
-            requests=requests, killed_at=killed,
-        )  # fmt: skip
-        found.add_pod(pod)
-    found.add_replica_set("shop", "web-1", "web")
-    found.add_pod(SizedPod("shop", "api-1-a", ("ReplicaSet", "api-1"), flat(0.3), flat(100.0 * MIB), seconds=2 * DAY))
-    found.add_replica_set("shop", "api-1", "api")
-    found.add_pod(SizedPod("lab", "web-1-0", ("ReplicaSet", "web-1"), flat(5.0), flat(9e9)))
-    found.add_replica_set("lab", "web-1", "web")
-    return found.text()
 
 
 @pytest.fixture(scope="module")
 def client(start_prometheus: Callable[..., ScrapedPrometheus]) -> Iterator[PrometheusClient]:
-    with PrometheusClient(PrometheusSettings(start_prometheus(history=harness()).url)) as found:
+    with PrometheusClient(PrometheusSettings(start_prometheus(history=usage_history()).url)) as found:
         yield found
-
-
-def keeper(client: PrometheusClient | None, folder: Path, now: float = NOW) -> UsageKeeper:
-    return UsageKeeper(lambda _need: client, UsageFiles(folder), lambda: now)
-
-
-def sizes(kept: UsageKeeper, need: UsageNeed = EACH) -> dict[TargetReference, SizeRecord]:
-    found = kept.inputs()[need.name]
-    assert not isinstance(found, Unknown), found.reason
-    return {
-        target: usage.value.sizes[0]
-        for target, usage in found.items()
-        if isinstance(usage, Observed) and isinstance(usage.value, WorkloadUsage)
-    }
 
 
 @pytest.fixture
@@ -331,113 +291,3 @@ def test_an_answer_without_any_usage_changes_nothing_and_is_requested_again(
     again = keeper(kept.client(EACH), tmp_path)
     again.read(EACH)
     assert sizes(again) == before
-
-
-@pytest.mark.parametrize(("restarts", "kills"), [(1.0, 0), (2.0, 1)], ids=["an earlier kill", "a kill in the gap"])
-def test_a_gap_in_kube_state_metrics_neither_invents_nor_hides_kills(
-    start_prometheus: Callable[..., ScrapedPrometheus], restarts: float, kills: int
-) -> None:
-    found = Exposition()
-    known = [age for age in range(7200, -1, -60) if not 600 < age < 1500]
-    reason = WEB_SERIES | {"reason": "OOMKilled"}
-    found.add_object("kube_pod_container_status_last_terminated_reason", reason, [END - age for age in known])
-    counted = ((END - age, 1.0 if age > 1000 else restarts) for age in known)
-    found.add("kube_pod_container_status_restarts_total", WEB_SERIES, counted)
-    with PrometheusClient(PrometheusSettings(start_prometheus(history=found.text()).url)) as client:
-        assert len(vector(client, usage_queries.kills("", 900), END, ("pod",))) == kills
-
-
-def test_metrics_that_a_pod_exports_about_other_containers_are_not_its_own_usage(
-    start_prometheus: Callable[..., ScrapedPrometheus], tmp_path: Path
-) -> None:
-    found = Exposition()
-    pod = SizedPod("shop", "web-1-0", ("ReplicaSet", "web-1"), flat(0.2), flat(3e8), seconds=DAY)
-    found.add_pod(pod)
-    exported = {"exported_namespace": "lab", "exported_pod": "db-0", "exported_container": "db"}
-    found.add_pod(replace(pod, cores=flat(50.0), memory=flat(9e11), labels=exported))
-    found.add_replica_set("shop", "web-1", "web")
-    with PrometheusClient(PrometheusSettings(start_prometheus(history=found.text()).url)) as client:
-        kept = keeper(client, tmp_path)
-        kept.read(EACH)
-    record = sizes(kept)[WEB]
-    assert record.cpu is not None
-    assert record.memory is not None
-    assert record.cpu.target < 1000
-    assert record.memory.target < 2**30
-
-
-def test_usage_has_the_newest_time_at_which_cpu_and_memory_were_both_read(
-    start_prometheus: Callable[..., ScrapedPrometheus], tmp_path: Path
-) -> None:
-    found = Exposition()
-    pods = [
-        SizedPod("shop", f"{name}-1-a", ("ReplicaSet", f"{name}-1"), flat(0.3), flat(1e9), seconds=DAY)
-        for name in ("web", "api", "both")
-    ]
-    for pod in pods:
-        found.add_pod(pod)
-        found.add_replica_set("shop", pod.owner[1], pod.owner[1].removesuffix("-1"))
-    # Of one there is no CPU at all, and of the other memory has ended an hour ago.
-    lines = [
-        line
-        for line in found.text().splitlines()
-        if not (line.startswith("container_cpu") and 'pod="web' in line)
-        and not (line.startswith(MEMORY) and 'pod="api' in line and int(line.split()[-1]) > END - 3600)
-    ]
-    both = TargetReference("apps/v1", "Deployment", "shop", "both")
-    with PrometheusClient(PrometheusSettings(start_prometheus(history="\n".join([*lines, ""])).url)) as client:
-        kept = keeper(client, tmp_path)
-        kept.wall = lambda: NOW - DAY / 2
-        kept.read(EACH)
-        kept.wall = lambda: NOW
-        kept.read(EACH)
-    usage = kept.inputs()["sizes"]
-    assert not isinstance(usage, Unknown)
-    assert isinstance(usage[WEB], Unknown)
-    times = {target: each.time for target, each in usage.items() if isinstance(each, Observed)}
-    assert times == {API: END - DAY / 2, both: END}
-
-
-def test_impossible_requests_do_not_count(start_prometheus: Callable[..., ScrapedPrometheus], tmp_path: Path) -> None:
-    found = Exposition()
-    for number, requests in enumerate(({"cpu": math.inf, "memory": 1e18}, {"cpu": 1.0, "memory": 512.0 * MIB})):
-        pod = SizedPod(
-            "shop", f"web-1-{number}", ("ReplicaSet", "web-1"), flat(0.2), flat(3e8),
-            requests=requests, seconds=DAY, killed_at=1800,
-        )  # fmt: skip
-        found.add_pod(pod)
-    found.add_replica_set("shop", "web-1", "web")
-    with PrometheusClient(PrometheusSettings(start_prometheus(history=found.text()).url)) as client:
-        kept = keeper(client, tmp_path)
-        kept.read(EACH)
-    record = sizes(kept)[WEB]
-    assert record.cpu is not None
-    assert record.memory is not None
-    assert (record.cpu.request, record.memory.request) == (1000, 512 * MIB)
-    assert record.memory.target < 2**30
-
-
-def test_usage_without_owners_is_unknown(start_prometheus: Callable[..., ScrapedPrometheus], tmp_path: Path) -> None:
-    only_usage = Exposition()
-    only_usage.add("container_memory_working_set_bytes", WEB_SERIES, ((END - age, 1e9) for age in range(DAY, -1, -300)))
-    with PrometheusClient(PrometheusSettings(start_prometheus(history=only_usage.text()).url)) as client:
-        found = keeper(client, tmp_path)
-        found.read(EACH)
-    unknown = found.inputs()["sizes"]
-    assert isinstance(unknown, Unknown)
-    assert "kube_pod_owner has no series" in unknown.reason
-
-
-def test_series_of_several_clusters_are_refused_with_a_hint_how_to_select_one(
-    start_prometheus: Callable[..., ScrapedPrometheus], tmp_path: Path
-) -> None:
-    both = Exposition()
-    for cluster in ("eu", "us"):
-        labels = WEB_SERIES | {"cluster": cluster}
-        both.add("container_memory_working_set_bytes", labels, ((END - age, 1e9) for age in range(DAY, -1, -300)))
-    with PrometheusClient(PrometheusSettings(start_prometheus(history=both.text()).url)) as client:
-        found = keeper(client, tmp_path)
-        found.read(EACH)
-    unknown = found.inputs()["sizes"]
-    assert isinstance(unknown, Unknown)
-    assert "prometheus: {matchers: 'cluster=" in unknown.reason

@@ -11,7 +11,7 @@ from adapter.foundation.cluster.watch.whole_objects import served
 from adapter.foundation.objects.resources import Resource
 from tests.adapter.foundation.cluster.scheduling.objects import api_object, budget, claim, workload
 from tests.adapter.foundation.cluster.test_files import NOW, written
-from tests.adapter.foundation.cluster.test_watch import watching
+from tests.adapter.foundation.cluster.watched_facts import watching
 from tests.support.cluster_objects import Json, node_object, pod_object
 from tests.support.waiting import until
 

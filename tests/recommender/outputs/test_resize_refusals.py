@@ -1,0 +1,91 @@
+"""Resizes that go through the template, or that are refused: classes of service, wrong lists, and quotas."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from recommender.outputs.scale_results import ScaleResult
+from recommender.outputs.wishes import RequestedSize
+from tests.recommender.outputs.resized_server import (
+    APPS,
+    AUTOSCALERS,
+    LIMIT_RANGES,
+    PODS,
+    QUOTAS,
+    listed,
+    pod,
+    resize,
+    server,
+)
+
+BARE: dict[str, Any] = {"resources": {}}
+EXACT = {"resources": {part: {"cpu": "1", "memory": "1Gi"} for part in ("requests", "limits")}}
+
+
+@pytest.mark.parametrize(
+    ("template", "pods", "written"),
+    [
+        # Without requests, pods cannot get any in place.
+        (BARE, {"a": BARE, "b": BARE}, {f"{APPS}/statefulsets/web"}),
+        # One that was created before the template had requests keeps no other waiting.
+        ({"resources": {"requests": {"cpu": "500m"}}}, {"a": BARE, "b": {}}, {f"{PODS}/b/resize"}),
+        # Limits go with their requests, so that the class stays.
+        (EXACT, {"a": EXACT}, {f"{PODS}/a/resize"}),
+        ({}, {"a": {"resources": {"limits": {"cpu": "1"}}}}, {f"{PODS}/a/resize"}),
+    ],
+    ids=["BestEffort", "one old pod", "Guaranteed", "a limit alone"],
+)
+def test_pods_whose_qos_class_would_change_get_their_requests_through_the_template(
+    template: dict[str, Any], pods: dict[str, dict[str, Any]], written: set[str]
+) -> None:
+    at = server("StatefulSet", *(pod(name, **changes) for name, changes in pods.items()))
+    at.objects[f"{APPS}/statefulsets/web"]["spec"]["template"]["spec"] = pod("t", **template)["spec"]
+    outcome = resize(at)
+    assert (outcome.result, set(at.written)) == (ScaleResult.OK, written), outcome.message
+
+
+@pytest.mark.parametrize("in_place", [True, False], ids=["in place", "template"])
+@pytest.mark.parametrize(
+    "answer", [{}, {"kind": "Status", "apiVersion": "v1"}, listed("Node")], ids=["empty", "status", "other"]
+)
+@pytest.mark.parametrize("path", [AUTOSCALERS, PODS, "/api/v1", LIMIT_RANGES, QUOTAS])
+def test_an_answer_that_is_not_a_list_is_not_treated_as_empty(
+    path: str, answer: dict[str, Any], *, in_place: bool
+) -> None:
+    at = server("StatefulSet", pod("a"), in_place=in_place)
+    at.objects[path] = answer
+    outcome = resize(at)
+    is_read = path in {AUTOSCALERS, "/api/v1"} or in_place == (path == PODS)
+    assert (outcome.result, bool(at.written)) == ((ScaleResult.ERROR, False) if is_read else (ScaleResult.OK, True)), (
+        outcome.message
+    )
+
+
+LIMITED = {"metadata": {"name": "most"}, "spec": {"limits": [{"type": "Container", "max": {"cpu": "400m"}}]}}
+FULL = {
+    "metadata": {"name": "all"},
+    "spec": {"hard": {"requests.cpu": "3"}},
+    "status": {"used": {"requests.cpu": "3"}},
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "item", "wanted", "message"),
+    [
+        (LIMIT_RANGES, LIMITED, 500, "LimitRange most forbids"),
+        (LIMIT_RANGES, LIMITED, 300, ""),
+        (QUOTAS, FULL, 1500, "ResourceQuota all allows 3"),
+        (QUOTAS, FULL, 500, ""),
+    ],
+)
+def test_a_template_is_not_written_if_the_namespace_would_forbid_its_pods(
+    path: str, item: dict[str, Any], wanted: int, message: str
+) -> None:
+    at = server("StatefulSet", in_place=False)
+    at.objects[path]["items"] = [item]
+    outcome = resize(at, "StatefulSet", RequestedSize("app", "cpu", wanted))
+    assert outcome.result is (ScaleResult.REFUSED if message else ScaleResult.OK), outcome.message
+    assert message in outcome.message
+    assert bool(at.written) is not bool(message)

@@ -1,0 +1,35 @@
+"""Drained nodes wait for programs that delay the deletion of their machines."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.recommender.running.sizes.provider_harness import ProviderHarness
+
+DELAY: Final = "delay-deletion.cluster-autoscaler.kubernetes.io/storage"
+
+
+def test_a_drained_node_waits_for_programs_that_delay_its_deletion() -> None:
+    harness = ProviderHarness()
+    harness.api.add_pod("web", "n2")
+    harness.api.nodes["n2"]["metadata"]["annotations"][DELAY] = "yes"
+    harness.resize(1, "n2")
+    harness.later(100)
+    assert (harness.is_cordoned("n2"), harness.api.evicted, harness.group.changes) == (True, ["web"], [])
+    del harness.api.nodes["n2"]["metadata"]["annotations"][DELAY]
+    harness.later(2)
+    assert harness.group.changes == [("delete", ["n2"])]
+
+
+def test_an_annotation_delays_a_deletion_for_two_minutes_after_the_last_pod() -> None:
+    harness = ProviderHarness()
+    harness.api.lingers = True
+    harness.api.add_pod("web", "n2")
+    harness.api.nodes["n2"]["metadata"]["annotations"][DELAY] = "yes"
+    harness.resize(1, "n2")
+    harness.later(60)
+    harness.api.pods.clear()
+    harness.later(115)
+    assert harness.group.changes == []
+    harness.later(10)
+    assert harness.group.changes == [("delete", ["n2"])]

@@ -1,0 +1,51 @@
+"""Groups that have either no node or all of them lose all of them or none."""
+
+from __future__ import annotations
+
+from recommender.outputs.scale_results import ScaleResult
+from tests.recommender.running.sizes.provider_harness import ProviderHarness
+
+
+def test_no_node_of_a_group_that_goes_as_a_whole_is_deleted_before_all_are_drained() -> None:
+    harness = ProviderHarness()
+    harness.api.lingers = True
+    harness.api.add_pod("web", "n1")
+    assert harness.resize(0, "n1", "n2", whole=2).result is ScaleResult.OK
+    harness.later(300)
+    assert (harness.is_cordoned("n2"), harness.group.changes) == (True, [])
+    harness.api.pods.clear()
+    harness.later(3)
+    assert harness.group.changes == [("delete", ["n1"]), ("delete", ["n2"])]
+
+
+def test_if_one_node_of_a_group_that_goes_as_a_whole_stays_all_do() -> None:
+    harness = ProviderHarness()
+    harness.api.add_pod("web", "n1")
+    harness.api.budget = {"web"}
+    harness.resize(0, "n1", "n2", whole=2)
+    harness.later(140)
+    assert (harness.is_usable("n1"), harness.is_usable("n2"), harness.group.changes) == (True, True, [])
+    assert "the group small goes as a whole" in harness.events[-1].message
+
+
+def test_a_group_that_goes_as_a_whole_stays_if_not_all_of_its_nodes_could_be_marked() -> None:
+    harness = ProviderHarness()
+    harness.resize(0, "n2", whole=2)
+    harness.later(50)
+    assert (harness.is_cordoned("n2"), harness.group.changes) == (True, [])
+    harness.later(20)
+    assert (harness.is_usable("n2"), harness.group.changes) == (True, [])
+
+
+def test_another_process_continues_the_removal_of_a_group_as_a_whole() -> None:
+    harness = ProviderHarness()
+    harness.api.lingers = True
+    harness.api.add_pod("web", "n1")
+    harness.resize(0, "n1", "n2", whole=2)
+    harness.later(30)
+    harness.begin()
+    harness.later(10)
+    assert harness.group.changes == []
+    harness.api.pods.clear()
+    harness.later(5)
+    assert sorted(harness.group.changes) == [("delete", ["n1"]), ("delete", ["n2"])]
