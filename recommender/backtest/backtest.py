@@ -85,8 +85,7 @@ def run_backtest(
 ) -> BacktestReport:
     """Return the report on one series. `show` is called with the share that is done and the current activity."""
     arrivals, history = history, with_connections(history, options.connections)
-    load = history.values[0]
-    fleet = fleet_settings(history, options)
+    load, fleet = history.values[0], fleet_settings(history, options)
     judged = np.arange(history.steps) >= warm_up_steps(history, options)
     task = task_for(
         options.startup_seconds, history.step_seconds, options.settings, down_window_seconds(options.settings)

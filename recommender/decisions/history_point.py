@@ -1,4 +1,4 @@
-"""What is kept of each poll for a day, and drawn on the page."""
+"""The points of a recommendation's history: each poll adds one, which the page draws for a day."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ _REASONS: Final[dict[int | None, str]] = {
     errno.EINVAL: "not a regular file: put one here, or remove it",
     errno.EFBIG: f"the file is larger than {_LARGEST_BYTES >> 20} MiB: split it",
 }
-"""What is said of files that `opened_regular` refuses."""
+"""The messages about files that `opened_regular` refuses, by the code of the error."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,10 +82,10 @@ class ExplainedValue(msgspec.Struct, frozen=True):
     age_seconds: float | None
 
 
-class Explanation(msgspec.Struct, frozen=True, kw_only=True):
+class Explanation(msgspec.Struct, frozen=True, kw_only=True, rename={"api_version": "apiVersion"}):
     """The whole answer to a question: a document whose fields are a stable interface."""
 
-    apiVersion: str = "tidewatch.io/v1alpha1"  # noqa: N815 - the wire's name
+    api_version: str = "tidewatch.io/v1alpha1"
     kind: str = _KIND
     metric: str
     namespace: str | None

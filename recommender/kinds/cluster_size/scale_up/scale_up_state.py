@@ -40,7 +40,7 @@ class SizingState:
     sizes: dict[str, int]
     """Target sizes with the nodes added so far."""
     quota: Quota
-    """What is left of the limits with the nodes added so far."""
+    """The rest of the limits, with the nodes added so far."""
     obstacles: dict[str, str]
     """Why a group is left out, by group; such a group stays left out within a decision."""
     unwritten: frozenset[str] = frozenset()
