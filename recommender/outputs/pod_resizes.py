@@ -20,7 +20,7 @@ _UNFINISHED: Final = {
     (_PENDING, "True", "Infeasible"): "change max, or set inPlace to false",
     _FAILED: "its kubelet tries again; if it never succeeds, set inPlace to false",
 }
-"""What to do about a resize, by the condition that says why the kubelet has not carried it out."""
+"""The advice for a resize, by the condition that says why the kubelet has not carried it out."""
 
 
 def resized_pods(pods: Sequence[Mapping[str, Any]], resizing: Resizing, turn: int) -> list[dict[str, Any]]:

@@ -28,7 +28,7 @@ _SMALL_CLASSES = 20
 _SMALL_BYTES = 1 << 18
 """Limits of a small pattern: characters, classes of Unicode, which take 0.2 ms each, and RE2's memory for it."""
 FEWER_THINGS = "repeat fewer things, and use fewer classes of Unicode"
-"""What to do about a pattern that is too large."""
+"""The advice for a pattern that is too large."""
 _TOO_LARGE = f"it is too large: {FEWER_THINGS}"
 _UNICODE_CLASS = re.compile(r"\\[pP]")
 _META = frozenset(r"\.+*?()|[]{}^$")

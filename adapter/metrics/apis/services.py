@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiServices:
-    """What the APIs are served with."""
+    """The services with which the APIs answer requests."""
 
     authorizer: RequestAuthorizer
     provider: MetricsProvider

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 _KEPT_SECONDS: Final = kept_columns(STEP_SECONDS) * STEP_SECONDS
 """How far back samples are kept. A node that was away for longer is as a new one: its windows fill as time passes."""
 _COUNTS_AGAIN_SECONDS: Final = 1800.0
-"""How long the return of a node counts no more after one that did: the Node object of a broken machine may come and go
-all the time, and each return that counts costs a query for all samples of all nodes."""
+"""How long after a return that counted, other returns of the same node do not count: the Node object of a broken
+machine may come and go all the time, and each return that counts costs a query for all samples of all nodes."""
 
 
 class NodeAbsences:
@@ -25,10 +25,10 @@ class NodeAbsences:
         self._gone_at: dict[str, float] = {}
         """Unix seconds at which each node had no Node object any more."""
         self._back_at: dict[str, float] = {}
-        """Unix seconds at which each node was back, if that counted."""
+        """When each node last returned and that counted, in Unix seconds."""
 
     def have_ended(self, now: float, nodes: tuple[ClusterNode, ...] | None) -> bool:
-        """Return whether a node is back that went minutes ago, unless it comes and goes all the time.
+        """Return whether a node has returned after minutes, unless it comes and goes all the time.
 
         `nodes` are all Node objects at this refresh.
         """

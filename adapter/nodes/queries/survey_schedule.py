@@ -32,7 +32,7 @@ LabelledValue: TypeAlias = tuple[Mapping[str, str], float]
 
 _SURVEY_AGAIN_SECONDS: Final = 60.0
 _MOST_QUERIES: Final = 8
-"""At most this many queries make up a survey, which is then as short as it is ever sent."""
+"""The largest number of queries in which a survey is sent."""
 
 
 class KeptSurvey:
@@ -53,7 +53,7 @@ class KeptSurvey:
         """The last survey; empty before the first answer."""
         self._asked_at = -math.inf
         self._most_queries = 1
-        """As how many queries the survey is sent."""
+        """The number of queries in which the survey is sent."""
         self._sent = 0
 
     def is_due(self, moment: float) -> bool:

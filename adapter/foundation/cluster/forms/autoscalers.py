@@ -31,7 +31,7 @@ class MetricTargetForm(msgspec.Struct, gc=False, rename={"average_value": "avera
 
 
 class MetricSource(msgspec.Struct, gc=False, rename={"described": "describedObject"}):
-    """What Pods, Object and External metrics have in common, and the object that an Object metric is about."""
+    """The fields that Pods, Object and External metrics share, and the object that an Object metric is about."""
 
     metric: MetricName | None = None
     target: MetricTargetForm | None = None

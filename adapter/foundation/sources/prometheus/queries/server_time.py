@@ -40,7 +40,7 @@ _MOST_OFFSET_SECONDS: Final = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class StatedTime:
-    """What an answer to `TIME_QUERY` states, in Unix seconds by the server's clock."""
+    """The times that an answer to `TIME_QUERY` states, in Unix seconds by the server's clock."""
 
     present: float
     """The time that the sample bears."""
