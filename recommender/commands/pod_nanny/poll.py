@@ -57,6 +57,9 @@ class NannyPoll:
 
     def poll(self) -> str:
         """Decide on the sizes and write them if they change; return the outcome. Raises PollError."""
+        if not self._ward.leads():
+            # Another process may have changed the sizes a moment ago, so delays count from when this one leads.
+            self._changed = self._clock()
         resources = self._parameters.current()
         size = self._cluster_size()
         try:

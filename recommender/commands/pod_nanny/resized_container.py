@@ -67,6 +67,10 @@ class WardClient:
     fence: Fence | None
     """The fence that permits only the leader to write; None if only one process runs."""
 
+    def leads(self) -> bool:
+        """Return whether this process is the one that may resize the container now."""
+        return self.fence is None or self.fence.permit(0.0)
+
     def present_sizes(self) -> PresentSizes:
         """Return the container's sizes in the pod or, if no pod is named, in the Deployment.
 

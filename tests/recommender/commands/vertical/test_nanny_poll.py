@@ -193,6 +193,19 @@ def test_a_follower_writes_nothing(harness: Harness) -> None:
     assert patches(harness.server) == 0
 
 
+def test_a_delay_counts_from_the_moment_at_which_the_process_leads(harness: Harness) -> None:
+    leading: list[str] = []
+    poll = harness.poll_of(*SIZES, "--scale-down-delay=1h", fence=Fence(2.0, lambda _: bool(leading)))
+    put_nodes(harness.server, 1)
+    harness.clock.now = 86_400.0
+    poll.poll()
+    leading.append("this process")
+    harness.clock.now = 89_999.0
+    assert (poll.poll(), harness.sizes()) == ("scale_up_down_delay", AT_TWO_NODES)
+    harness.clock.now = 90_000.0
+    assert (poll.poll(), harness.sizes()["cpu"]) == ("updated_resources", "320m")
+
+
 def test_a_dry_run_writes_nothing(harness: Harness) -> None:
     put_nodes(harness.server, 9)
     assert (harness.poll_of(*SIZES, "--dry-run").poll(), patches(harness.server)) == ("dry_run", 0)
