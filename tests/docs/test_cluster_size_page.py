@@ -49,7 +49,7 @@ node-deletion-candidate-ttl salvo-scale-up scale-from-unschedulable force-ds cap
 enable-dynamic-resource-allocation enable-csi-node-aware-scheduling enable-provisioning-requests
 enable-graceful-degradation kubeconfig namespace status-config-map-name cluster-name max-startup-time
 startup-taint startup-taint-prefix status-taint ignore-taint allowed-scheduler-names bypassed-scheduler-names
-async-node-groups enable-proactive-scaleup node-deletion-batcher-interval
+async-node-groups enable-proactive-scaleup node-deletion-batcher-interval scheduler-config-file
 """
 """Flags of Cluster Autoscaler, from its FAQ and `pkg/config/flags/flags.go`."""
 
