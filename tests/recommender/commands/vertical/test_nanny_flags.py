@@ -8,6 +8,7 @@ import pytest
 
 from adapter.foundation.service.flags.parsing import UsageError, parse_flags
 from recommender.commands.pod_nanny.flags import POD_NANNY
+from recommender.commands.pod_nanny.leading import write_seconds
 from recommender.commands.pod_nanny.settings import NannySettings, ResizeRule, settings_of
 from recommender.kinds.proportional.nanny.nanny_configuration import NannyParameters
 from recommender.kinds.proportional.nanny.thresholds import Delays
@@ -101,3 +102,20 @@ def test_flags_that_cannot_work_are_refused_at_startup(flags: tuple[str, ...], r
     with pytest.raises(UsageError) as refused:
         settings("--deployment=a", *flags)
     assert reason in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("timing", "seconds"),
+    [
+        (LeaseTiming(), 2.83),
+        (LeaseTiming(lease_seconds=3, renew_deadline_seconds=2.0, retry_seconds=0.5), 0.57),
+    ],
+)
+def test_a_patch_has_the_time_that_the_lease_leaves(timing: LeaseTiming, seconds: float) -> None:
+    assert write_seconds(timing) == pytest.approx(seconds, abs=0.01)
+
+
+@pytest.mark.parametrize("deadline", [14.0, 14.9])
+def test_a_lease_that_leaves_no_time_for_a_patch_is_refused(deadline: float) -> None:
+    with pytest.raises(UsageError, match=r"too short for a write: write at most 13\.5s, or a"):
+        write_seconds(LeaseTiming(renew_deadline_seconds=deadline))
