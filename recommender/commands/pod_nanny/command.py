@@ -16,7 +16,7 @@ from adapter.foundation.service.server.plain_port.plain_answers import PlainAnsw
 from recommender.commands.one_process.port import Port
 from recommender.commands.one_process.start import ENDINGS, refuse, run_to_the_end
 from recommender.commands.pod_nanny.flags import POD_NANNY
-from recommender.commands.pod_nanny.settings import NannySettings, settings_of
+from recommender.commands.pod_nanny.settings import NannySettings, addresses_of, settings_of
 from recommender.commands.program import PROGRAM
 
 if TYPE_CHECKING:
@@ -39,19 +39,12 @@ def pod_nanny(arguments: Sequence[str]) -> NoReturn:
     values = flags_or_exit(POD_NANNY, arguments, os.environ)
     try:
         settings = settings_of(values, os.environ)
-        port = Port(*_listeners(values), liveness=HEALTH)
+        port = Port(*map(listening_socket, addresses_of(values)), liveness=HEALTH)
     except UsageError as error:
         exit_for_usage(PROGRAM, str(error))
     except StartError as error:
         refuse(str(error))
     run_to_the_end(values, port, lambda: _run(values, settings, port))
-
-
-def _listeners(values: FlagValues) -> list[socket.socket]:
-    """Return the sockets that the flags ask for. Raises StartError."""
-    names = ("healthcheck-address", *(("address",) if values.boolean("expose-metrics") else ()))
-    addresses = [address for name in names if (address := values.address(name)) is not None]
-    return [listening_socket(address) for address in addresses]
 
 
 def _run(values: FlagValues, settings: NannySettings, port: Port) -> int:

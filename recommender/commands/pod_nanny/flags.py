@@ -86,7 +86,7 @@ _HOW_FLAGS = (
         Flag(
             "healthcheck-address",
             ADDRESS,
-            "Address of /health-check, /metrics, /last-poll, /livez and /readyz.",
+            "Address of /health-check, /metrics, /last-poll, /livez and /readyz; with offsets (2.x) only if given.",
             default=Address("", 8080),
         ),
         Flag("address", ADDRESS, "Another address of the same, with --expose-metrics.", default=Address("", 8945)),

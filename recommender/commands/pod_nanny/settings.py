@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from adapter.foundation.service.flags.table import FlagValues
+    from adapter.foundation.service.server.addresses import Address
 
 _OFFSETS: Final = ("acceptance-offset", "recommendation-offset")
 _OF_1_8: Final = ("threshold", "estimator", "minClusterSize", "scaling-mode", "use-metrics")
@@ -92,6 +93,18 @@ def settings_of(values: FlagValues, environment: Mapping[str, str]) -> NannySett
     )
 
 
+def addresses_of(values: FlagValues) -> tuple[Address, ...]:
+    """Return the addresses that are served. addon-resizer 2.x has none, and shares pods in which 8080 is taken."""
+    names = ["healthcheck-address"] if "healthcheck-address" in values.given or not _uses_offsets(values) else []
+    names += ["address"] if values.boolean("expose-metrics") else []
+    return tuple(address for name in names if (address := values.address(name)) is not None)
+
+
+def _uses_offsets(values: FlagValues) -> bool:
+    """Return whether a flag of version 2 chooses its rule."""
+    return bool(values.given & set(_OFFSETS))
+
+
 def _ward(values: FlagValues, environment: Mapping[str, str]) -> Ward:
     namespace = values.text("namespace") or environment.get("MY_POD_NAMESPACE", "")
     if not is_namespace_name(namespace):
@@ -134,7 +147,7 @@ def _rule(values: FlagValues) -> ResizeRule:
     if accepted < recommended:
         message = f"--acceptance-offset {accepted} is less than --recommendation-offset {recommended}"
         raise UsageError(f"{message}: every poll would restart the container; write at least {recommended}")
-    uses_offsets = bool(values.given & set(_OFFSETS))
+    uses_offsets = _uses_offsets(values)
     others = sorted(values.given & set(_OF_1_8))
     if uses_offsets and others:
         both = f"--{others[0]} belongs to addon-resizer 1.8, and the offsets to 2.x"

@@ -9,7 +9,7 @@ import pytest
 from adapter.foundation.service.flags.parsing import UsageError, parse_flags
 from recommender.commands.pod_nanny.flags import POD_NANNY
 from recommender.commands.pod_nanny.leading import write_seconds
-from recommender.commands.pod_nanny.settings import NannySettings, ResizeRule, settings_of
+from recommender.commands.pod_nanny.settings import NannySettings, ResizeRule, addresses_of, settings_of
 from recommender.kinds.proportional.nanny.nanny_configuration import NannyParameters
 from recommender.kinds.proportional.nanny.thresholds import Delays
 from recommender.leader_election.lease_rules import LeaseTiming
@@ -119,3 +119,18 @@ def test_a_patch_has_the_time_that_the_lease_leaves(timing: LeaseTiming, seconds
 def test_a_lease_that_leaves_no_time_for_a_patch_is_refused(deadline: float) -> None:
     with pytest.raises(UsageError, match=r"too short for a write: write at most 13\.5s, or a"):
         write_seconds(LeaseTiming(renew_deadline_seconds=deadline))
+
+
+@pytest.mark.parametrize(
+    ("flags", "ports"),
+    [
+        ((), [8080]),
+        (("--threshold=5",), [8080]),
+        (("--expose-metrics",), [8080, 8945]),
+        (("--acceptance-offset=20",), []),
+        (("--recommendation-offset=5", "--healthcheck-address=:8081"), [8081]),
+    ],
+)
+def test_offsets_of_addon_resizer_2_open_no_port_as_there(flags: tuple[str, ...], ports: list[int]) -> None:
+    values = parse_flags(POD_NANNY, ("--deployment=a", *flags), {})
+    assert [address.port for address in addresses_of(values)] == ports
