@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
+from adapter.foundation.objects.grouping import grouped
 from adapter.foundation.objects.quantities import Quantity, parse_quantity
 
 _RESOURCES: Final = ("cpu", "memory")
 _SECTIONS: Final = ("requests", "limits")
 _INIT: Final = "initContainers"
 _NONE: Final = Quantity(0)
+
+_AmountOf: TypeAlias = Callable[[Mapping[str, Any], str, str], Quantity | None]
+"""Returns what a container or a pod states in a section (`requests` or `limits`) for a resource."""
 
 
 def with_defaults(spec: Mapping[str, Any], ranges: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -47,7 +51,10 @@ def limit_range_refusal(spec: Mapping[str, Any], ranges: Iterable[Mapping[str, A
         parts = [spec] if is_pod else [*spec["containers"], *(spec.get(_INIT) or ())]
         for part in parts:
             what = "the pod" if is_pod else f"container {part.get('name')}"
-            for problem in _problems_of_range(part, item, _amount_of_pod if is_pod else _stated):
+            amounts = _amount_of_pod if is_pod else _stated
+            for missing in () if is_pod and _is_stated_as_a_whole(spec) else _missing_in_range(part, item, amounts):
+                return f"{what} would have no {missing}, which LimitRange {name} demands: state one, or change it"
+            for problem in _problems_of_range(part, item, amounts):
                 return f"{what} would have {problem}, which LimitRange {name} forbids: change it, or min or max"
     return ""
 
@@ -60,11 +67,20 @@ def _items_of(ranges: Iterable[Mapping[str, Any]]) -> Iterator[tuple[object, Map
                 yield (each.get("metadata") or {}).get("name"), item
 
 
-def _problems_of_range(
-    part: Mapping[str, Any],
-    item: Mapping[str, Any],
-    amount_of: Callable[[Mapping[str, Any], str, str], Quantity | None],
-) -> Iterator[str]:
+def _missing_in_range(part: Mapping[str, Any], item: Mapping[str, Any], amount_of: _AmountOf) -> Iterator[str]:
+    """Yield what a LimitRange bounds and a container or pod does not state.
+
+    Containers have the defaults of LimitRanges already. There are none for the ratio, nor for pods.
+    """
+    for resource in _RESOURCES:
+        has_ratio = _bound(item, "maxLimitRequestRatio", resource) is not None
+        for section, bound in (("requests", "min"), ("limits", "max")):
+            amount = amount_of(part, section, resource)
+            if amount is None and (has_ratio or _bound(item, bound, resource) is not None):
+                yield f"{section.removesuffix('s')} of {resource}"
+
+
+def _problems_of_range(part: Mapping[str, Any], item: Mapping[str, Any], amount_of: _AmountOf) -> Iterator[str]:
     for resource in _RESOURCES:
         request, limit = (amount_of(part, section, resource) for section in _SECTIONS)
         most, least = _bound(item, "max", resource), _bound(item, "min", resource)
@@ -101,7 +117,11 @@ def quota_refusal(
         spec, status = each.get("spec") or {}, each.get("status") or {}
         if spec.get("scopes") or spec.get("scopeSelector"):
             continue
-        for key, hard in (spec.get("hard") or {}).items():
+        name, limited = (each.get("metadata") or {}).get("name"), spec.get("hard") or {}
+        missing = _missing_for_quota(after, limited) if pods else ""
+        if missing:
+            return f"its pods would not state {missing}, which ResourceQuota {name} demands: state it"
+        for key, hard in limited.items():
             section, resource = _section_and_resource(key)
             if not resource:
                 continue
@@ -109,10 +129,25 @@ def quota_refusal(
             used = parse_quantity(str((status.get("used") or {}).get(key, "0")))
             added = max((new.nanos - old.nanos) * pods, new.nanos if needs_room_first and pods else 0)
             if added > 0 and used.nanos + added > parse_quantity(str(hard)).nanos:
-                name = (each.get("metadata") or {}).get("name")
                 needed = Quantity(used.nanos + added, new.format)
                 return f"its rollout would need {key} of {needed}, but ResourceQuota {name} allows {hard}: raise it"
     return ""
+
+
+def _missing_for_quota(spec: Mapping[str, Any], limited: Iterable[str]) -> str:
+    """Return which containers lack an amount that a quota limits: each must state it, as a pod without one is refused.
+
+    The result is empty if there are none, or if the pod as a whole states resources.
+    """
+    if _is_stated_as_a_whole(spec):
+        return ""
+    found = grouped(
+        (key, str(container.get("name")))
+        for key in sorted(limited)
+        for container in (*spec["containers"], *(spec.get(_INIT) or ()))
+        if (place := _section_and_resource(key))[1] and _stated(container, *place) is None
+    )
+    return "; ".join(f"{key} for container {', '.join(names)}" for key, names in found.items())
 
 
 def needs_room_first(workload: Mapping[str, Any], pods: int) -> bool:
@@ -171,6 +206,12 @@ def _amount_of_pod(spec: Mapping[str, Any], section: str, resource: str) -> Quan
             peaks.append(sidecars + found)
     known = [each for each in amounts if each is not None]
     return max([sum(known, _NONE), *peaks]) if known or peaks else None
+
+
+def _is_stated_as_a_whole(spec: Mapping[str, Any]) -> bool:
+    """Return whether a pod states resources for itself, besides those of its containers."""
+    whole = spec.get("resources") or {}
+    return bool(whole.get("requests") or whole.get("limits"))
 
 
 def _stated(part: Mapping[str, Any], section: str, resource: str) -> Quantity | None:

@@ -57,6 +57,13 @@ MEMORY = container({"memory": "600Mi"})
         ([CPU, {"name": "b"}], {"type": "Pod", "max": {"cpu": "800m"}}, "the pod would have a limit of 1 cpu"),
         ([CPU, container({"cpu": "700m"})], {"type": "Pod", "max": {"cpu": "1200m"}}, ""),
         ([CPU, {"name": "b"}], {"default": {"cpu": "2"}, "max": {"cpu": "1"}}, "container b would have a request of 2"),
+        # What is bounded must be stated. Containers get it from the LimitRange, but pods do not.
+        ([MEMORY], {"type": "Pod", "max": {"memory": "1Gi"}}, "the pod would have no limit of memory"),
+        ([MEMORY], {"type": "Pod", "min": {"cpu": "1m"}}, "the pod would have no request of cpu"),
+        ([MEMORY], {"type": "Pod", "min": {"memory": "1Mi"}}, ""),
+        ([MEMORY], {"maxLimitRequestRatio": {"memory": "2"}}, "container app would have no limit of memory"),
+        ([CPU], {"maxLimitRequestRatio": {"memory": "2"}}, "container app would have no request of memory"),
+        ([MEMORY], {"maxLimitRequestRatio": {"memory": "2"}, "default": {"memory": "1Gi"}}, ""),
     ],
 )
 def test_a_limit_range_forbids_what_admission_would_forbid(
@@ -67,7 +74,11 @@ def test_a_limit_range_forbids_what_admission_would_forbid(
     assert bool(found) is bool(expected)
 
 
-SIDECAR = container({"cpu": "300m"}) | {"restartPolicy": "Always"}
+def exact(cores: str) -> dict[str, Any]:
+    return container({"cpu": cores}, {"cpu": cores})
+
+
+SIDECAR = exact("300m") | {"restartPolicy": "Always"}
 
 
 @pytest.mark.parametrize(
@@ -76,17 +87,25 @@ SIDECAR = container({"cpu": "300m"}) | {"restartPolicy": "Always"}
         ([SIDECAR], "800m", ""),
         ([SIDECAR], "700m", "the pod would have a request of 800m cpu"),
         # Before the containers start, and beside the sidecars that were started before it.
-        ([container({"cpu": "600m"})], "600m", ""),
-        ([SIDECAR, container({"cpu": "600m"})], "800m", "the pod would have a request of 900m cpu"),
-        ([container({"cpu": "600m"}), SIDECAR], "800m", ""),
+        ([exact("600m")], "600m", ""),
+        ([SIDECAR, exact("600m")], "800m", "the pod would have a request of 900m cpu"),
+        ([exact("600m"), SIDECAR], "800m", ""),
     ],
 )
 def test_a_limit_range_counts_init_containers_and_sidecars(
     inits: list[dict[str, Any]], most: str, expected: str
 ) -> None:
-    found = refusal_of_range([container({"cpu": "500m"})], *inits, type="Pod", max={"cpu": most})
+    found = refusal_of_range([exact("500m")], *inits, type="Pod", max={"cpu": most})
     assert expected in found
     assert bool(found) is bool(expected)
+
+
+def test_a_limit_range_does_not_ask_for_what_the_pod_as_a_whole_states() -> None:
+    ranges = [limit_range(type="Pod", min={"cpu": "1"}, max={"cpu": "2"})]
+    whole = {"resources": {"limits": {"cpu": "2"}}}
+    bare = {"containers": [container({"memory": "1Gi"})]}
+    assert not limit_range_refusal(with_defaults(bare | whole, ranges), ranges)
+    assert limit_range_refusal(with_defaults(bare, ranges), ranges)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +148,6 @@ def test_a_quota_counts_pod_level_resources_instead_of_those_of_containers() -> 
         ({"requests.cpu": "5"}, {"requests.cpu": "3"}, False, True),
         ({"cpu": "5"}, {"cpu": "3"}, False, True),
         ({"cpu": "5900m"}, {"cpu": "3"}, True, True),
-        ({"limits.cpu": "1"}, {}, False, False),
         ({"pods": "3", "requests.storage": "1"}, {"pods": "3"}, False, False),
         ({"requests.cpu": "2"}, {}, False, True),
     ],
@@ -145,6 +163,35 @@ def test_a_quota_forbids_requests_that_exceed_it_for_all_pods(
     assert bool(refusal_of_quota(before, after, quota, needs_room=needs_room)) is is_refused
     scoped = quota | {"spec": {"hard": hard, "scopes": ["BestEffort"]}}
     assert not refusal_of_quota(before, after, scoped, needs_room=needs_room)
+
+
+@pytest.mark.parametrize(
+    ("hard", "names"),
+    [
+        ({"limits.cpu": "9"}, "limits.cpu for container app, other"),
+        (
+            {"limits.cpu": "9", "pods": "9", "cpu": "20", "memory": "9Gi"},
+            "limits.cpu for container app, other; memory for container app",
+        ),
+        ({"memory": "9Gi"}, "memory for container app"),
+        ({"requests.cpu": "9", "requests.ephemeral-storage": "1Gi"}, ""),
+    ],
+)
+def test_a_quota_forbids_containers_that_do_not_state_what_it_limits(hard: dict[str, str], names: str) -> None:
+    other = container({"cpu": "1", "memory": "1Gi"}) | {"name": "other"}
+    before, after = [container({"cpu": "1"}), other], [container({"cpu": "2"}), other]
+    quota = {"metadata": {"name": "q"}, "spec": {"hard": hard}, "status": {"used": {}}}
+    found = refusal_of_quota(before, after, quota, needs_room=False)
+    assert found == (f"its pods would not state {names}, which ResourceQuota q demands: state it" if names else "")
+    # Such as the defaults of a LimitRange.
+    limits = limit_range(default={"cpu": "3", "memory": "2Gi"})
+    assert not refusal_of_quota(before, after, quota, limits, needs_room=False)
+    scoped = quota | {"spec": {"hard": hard, "scopes": ["BestEffort"]}}
+    assert not refusal_of_quota(before, after, scoped, needs_room=False)
+    old, new = ({"containers": each} for each in (before, after))
+    whole = {"resources": {"requests": {"cpu": "4"}}}
+    assert not quota_refusal(old | whole, new | whole, 3, [quota], needs_room_first=False)
+    assert not quota_refusal(old, new, 0, [quota], needs_room_first=False), "no pod is created"
 
 
 @pytest.mark.parametrize(
