@@ -32,7 +32,7 @@ from recommender.decisions.targets.vertical_autoscalers import (
 )
 from recommender.outputs.pod_resizes import resized_pods, unfinished_resize
 from recommender.outputs.resize_documents import (
-    changes_quality_of_service,
+    can_be_resized,
     controlled,
     is_rolling_out,
     is_running,
@@ -112,7 +112,7 @@ class ResizeAttempt:
         if not (resizing.in_place and self._can_resize_pods()):
             return self._changed_template(wish, workload, resizing, path), _ROLLED_OUT
         pods = self._pods_of(wish, workload)
-        able = [pod for pod in pods if not changes_quality_of_service(pod, resizing)]
+        able = [pod for pod in pods if can_be_resized(pod, resizing)]
         documents = self._changed_template(wish, workload, resizing, path) if len(able) < len(pods) else {}
         if documents:
             return documents, _ROLLED_OUT

@@ -161,15 +161,24 @@ def is_rolling_out(workload: Mapping[str, Any]) -> bool:
     return bool(strategy != "OnDelete" and updated < wanted)
 
 
-def changes_quality_of_service(pod: Mapping[str, Any], resizing: Resizing) -> bool:
-    """Return whether the resizing would change the quality-of-service class of a pod.
+def can_be_resized(pod: Mapping[str, Any], resizing: Resizing) -> bool:
+    """Return whether the API server would let a pod be resized in place. Raises QuantityError.
 
-    The API server does not allow this in place. A pod without requests and limits, for example, would no longer be
-    BestEffort. Raises QuantityError.
+    It does not resize pods of Windows, nor pods with resources of their own (`spec.resources`) before Kubernetes 1.36,
+    nor if the quality-of-service class would change: a pod without requests and limits, for example, would no longer be
+    BestEffort.
     """
     spec = pod["spec"]
+    if (spec.get("os") or {}).get("name") == "windows":
+        return False
+    whole = spec.get("resources") or {}
+    if whole.get("requests") or whole.get("limits"):
+        # They alone determine the class. A kubelet that resizes such pods reports what the whole pod has; a pod that
+        # no kubelet has reported on yet says nothing.
+        status = pod.get("status") or {}
+        return "resources" in status or not status.get("containerStatuses")
     before, others = spec["containers"], spec.get("initContainers") or ()
-    return _quality_of_service([*before, *others]) != _quality_of_service([*resized(before, resizing), *others])
+    return _quality_of_service([*before, *others]) == _quality_of_service([*resized(before, resizing), *others])
 
 
 def _quality_of_service(containers: Iterable[Mapping[str, Any]]) -> str:

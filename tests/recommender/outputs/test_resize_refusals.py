@@ -46,6 +46,36 @@ def test_pods_whose_qos_class_would_change_get_their_requests_through_the_templa
     assert (outcome.result, set(at.written)) == (ScaleResult.OK, written), outcome.message
 
 
+WHOLE: dict[str, Any] = {part: {"cpu": "2", "memory": "2Gi"} for part in ("requests", "limits")}
+SEEN: dict[str, Any] = {"containerStatuses": [{"name": "app", "resources": {}}]}
+
+
+@pytest.mark.parametrize(
+    ("spec", "status", "written"),
+    [
+        # The pod as a whole is Guaranteed, whatever its containers request.
+        ({"resources": WHOLE}, SEEN | {"resources": WHOLE}, f"{PODS}/a/resize"),
+        # Before Kubernetes 1.36, such a pod cannot be resized.
+        ({"resources": WHOLE}, SEEN, f"{APPS}/statefulsets/web"),
+        ({"resources": WHOLE}, {}, f"{PODS}/a/resize"),
+        ({"os": {"name": "windows"}}, SEEN, f"{APPS}/statefulsets/web"),
+        ({"os": {"name": "linux"}, "resources": WHOLE}, SEEN | {"resources": WHOLE}, f"{PODS}/a/resize"),
+    ],
+    ids=["whole pod", "whole pod on an old node", "not started", "Windows", "Linux"],
+)
+@pytest.mark.parametrize("container", [BARE, {}], ids=["bare", "with requests"])
+def test_pods_that_the_api_server_does_not_resize_get_their_requests_through_the_template(
+    container: dict[str, Any], spec: dict[str, Any], status: dict[str, Any], written: str
+) -> None:
+    of_whole = pod("a", **container)
+    of_whole["spec"] |= spec
+    of_whole["status"] |= status
+    at = server("StatefulSet", of_whole)
+    at.objects[f"{APPS}/statefulsets/web"]["spec"]["template"]["spec"] = of_whole["spec"]
+    outcome = resize(at)
+    assert (outcome.result, set(at.written)) == (ScaleResult.OK, {written}), outcome.message
+
+
 @pytest.mark.parametrize("in_place", [True, False], ids=["in place", "template"])
 @pytest.mark.parametrize(
     "answer", [{}, {"kind": "Status", "apiVersion": "v1"}, listed("Node")], ids=["empty", "status", "other"]
