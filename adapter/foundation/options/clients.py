@@ -125,10 +125,13 @@ def prometheus_client(
     """Return a client, checked in the background and closed by the worker; raises UsageError.
 
     `telemetry` counts the client's queries; None creates new telemetry for this process.
+
+    Credentials that cannot be read are an error at the start of the process alone. In a worker that replaces another
+    one, they are read again with later queries: if it ended, the process would end with it, and all APIs.
     """
     try:
         telemetry = telemetry or PrometheusTelemetry(context.registry, context.options.metrics_prefix)
-        client = PrometheusClient(settings, telemetry=telemetry, pace=pace)
+        client = PrometheusClient(settings, telemetry=telemetry, pace=pace, awaits_credentials=context.is_replacement)
     except SettingsError as error:
         raise UsageError(str(error)) from error
     if settings.access_files is not None and settings.access_files.notice:

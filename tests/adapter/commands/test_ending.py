@@ -114,6 +114,36 @@ def test_the_rules_in_force_outlive_a_killed_worker(
             eventually(lambda: caller.pods("open_connections", **WEB).status == 404)
 
 
+@pytest.mark.parametrize("broken", ["", None], ids=["empty", "gone"])
+def test_a_token_that_cannot_be_read_when_a_killed_worker_is_replaced_ends_no_process(
+    tmp_path: Path, trust: Trust, prometheus: PrometheusProcess, broken: str | None
+) -> None:
+    """Once, the process ended with its worker if the token could not be used, and all APIs with it."""
+    token = tmp_path / "token"
+    token.write_text("good")
+    flags = (f"--prometheus-token-file={token}", "--refresh-interval=1s")
+
+    def refused() -> float:
+        return adapter.metric("tidewatch_credentials_refused")
+
+    with SHOP.adapter(tmp_path, trust, prometheus, *flags) as adapter:
+        with adapter.caller() as caller:
+            assert caller.pods("open_connections", **WEB).status == 200
+        first = adapter.worker
+        token.unlink() if broken is None else token.write_text(broken)
+        adapter.wait_for("the last good version stays in use")
+        os.kill(first, signal.SIGKILL)
+        eventually(lambda: adapter.worker != first and adapter.plain("/readyz").status == 200)
+        with adapter.caller() as caller:
+            answer = caller.pods("open_connections", **WEB)
+            assert (answer.status, "Prometheus token file" in answer.message) == (503, True)
+            assert "pods/open_connections" in caller.listed()
+            assert refused() == 1.0
+            token.write_text("good")
+            eventually(lambda: caller.pods("open_connections", **WEB).status == 200)
+        assert refused() == 0.0
+
+
 def test_no_worker_outlives_a_killed_arbiter(tmp_path: Path, trust: Trust, prometheus: PrometheusProcess) -> None:
     with SHOP.adapter(tmp_path, trust, prometheus) as adapter:
         os.kill(adapter.process.pid, signal.SIGKILL)

@@ -50,10 +50,14 @@ class WorkerContext:
         address: Address,
         plain: socket.socket | None,
         kept: KeptContents | None = None,
+        *,
+        is_replacement: bool = False,
     ) -> None:
         self.options = options
         self.kept = kept
         """The configuration that a former worker had in force; this worker keeps its own here for the next one."""
+        self.is_replacement = is_replacement
+        """Whether another worker has ended before: what it could do without, this one must do without, too."""
         self.address = address
         """Address of the application, with its actual port."""
         self.plain_address = address_of(plain) if plain else None

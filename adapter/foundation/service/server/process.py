@@ -130,7 +130,9 @@ class ServerApplication(BaseApplication):
 
     def load(self) -> WsgiApp:
         """Make the worker's context and application; exit the process with one line if that fails."""
-        self.context = WorkerContext(self.options, self._address, self._plain, self._kept)
+        self.context = WorkerContext(
+            self.options, self._address, self._plain, self._kept, is_replacement=self.exits.any_ended
+        )
         self.exits.expose(self.context.registry, self.options.metrics_prefix)
         if self.tls is not None:
             self.tls.on_reload = self.context.tls_reloaded

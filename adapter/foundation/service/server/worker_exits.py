@@ -28,6 +28,8 @@ class WorkerExits:
 
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
+        self.any_ended = False
+        """Whether a worker has ended, by a signal or not, so that the next one takes its place."""
 
     def note(self, workers: Iterable[int]) -> None:
         """Count those of the workers that a signal has ended and that have not been reaped yet."""
@@ -36,6 +38,7 @@ class WorkerExits:
                 ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             except ChildProcessError:
                 continue
+            self.any_ended |= ended is not None
             if ended is not None and ended.si_code in {os.CLD_KILLED, os.CLD_DUMPED}:
                 self._counts[_name(ended.si_status)] += 1
 

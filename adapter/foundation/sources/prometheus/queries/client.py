@@ -65,13 +65,16 @@ class PrometheusClient:
         telemetry: QueryTelemetry | None = None,
         pace: Pace = UNPACED,
         clock: Callable[[], float] = time.time,
+        awaits_credentials: bool = False,
     ) -> None:
-        """Read the credentials, without connecting yet. Raises SettingsError.
+        """Read the credentials, without connecting yet.
+
+        Raises SettingsError if they cannot be read; with `awaits_credentials`, queries fail until they can.
 
         `pace` applies to reading an answer and to the checks before it is returned; decoding has a pace of its own.
         `clock` returns Unix seconds, the evaluation time of queries.
         """
-        self._server = Server(settings)
+        self._server = Server(settings, awaits_credentials=awaits_credentials)
         self._sender = QuerySender(self._server, settings.verb, telemetry, pace)
         self._scraped_before: tuple[float, bool] | None = None
         """The start time of the server, and whether anything had been scraped before it."""

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import base64
+import math
 import ssl
+import threading
 import time
 from typing import TYPE_CHECKING, TypeVar
 
-from adapter.foundation.files.credential_files import UNUSABLE, followed_credentials, reason_of, secret_of, token_of
+from adapter.foundation.files.credential_files import (
+    LOOK_SECONDS,
+    UNUSABLE,
+    CredentialState,
+    followed_credentials,
+    reason_of,
+    secret_of,
+    token_of,
+)
 from adapter.foundation.files.file_contents import require_regular
 from adapter.foundation.sources.prometheus.errors import SettingsError
 
@@ -45,6 +55,57 @@ class Credentials:
         if self._described is not None:
             return self._described.current().tls()
         return self._tls.current() if self._tls else None
+
+
+class AwaitedCredentials:
+    """Credentials that may not be readable yet: they are tried again with later requests, at most once a second.
+
+    Thread-safe. Whoever needs them meanwhile gets the SettingsError of the last attempt.
+    """
+
+    def __init__(self, settings: PrometheusSettings, clock: Callable[[], float] = time.monotonic) -> None:
+        """Try to read all files."""
+        self._settings = settings
+        self._clock = clock
+        self._reading = threading.Lock()
+        self._state: CredentialState | None = None
+        """What the metric on refused credentials shows until they are read; from then on, they have states of their
+        own."""
+        self._next_try = -math.inf
+        self._refusal = ""
+        self._read: Credentials | None = None
+        self._try_again()
+
+    def headers(self) -> dict[str, str]:
+        """Return the headers, as `Credentials` does; raises SettingsError."""
+        return self._present().headers()
+
+    def tls(self) -> ssl.SSLContext | None:
+        """Return the TLS context, as `Credentials` does; raises SettingsError."""
+        return self._present().tls()
+
+    def _present(self) -> Credentials:
+        if self._read is None:
+            self._try_again()
+        if self._read is None:
+            raise SettingsError(self._refusal)
+        return self._read
+
+    def _try_again(self) -> None:
+        with self._reading:
+            if self._read is not None or self._clock() < self._next_try:
+                return
+            self._next_try = self._clock() + LOOK_SECONDS
+            try:
+                self._read = Credentials(self._settings, self._clock)
+            except SettingsError as e:
+                self._refusal = str(e)
+                self._state = self._state or CredentialState("Prometheus credentials")
+                self._state.refusal = self._refusal
+                return
+            if self._state is not None:
+                self._state.taken_in()
+                self._state = None
 
 
 def followed(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from adapter.foundation.sources.prometheus.transport.credentials import Credentials
+from adapter.foundation.sources.prometheus.errors import PrometheusUnreachableError, SettingsError
+from adapter.foundation.sources.prometheus.transport.credentials import AwaitedCredentials, Credentials
 from adapter.foundation.sources.prometheus.transport.failures import TRANSPORT_ERRORS, answer_failure, transport_failure
 from adapter.foundation.sources.prometheus.transport.transport import Transport
 from adapter.foundation.sources.secrets import secrets_of
@@ -22,12 +23,15 @@ if TYPE_CHECKING:
 class Server:
     """Sends requests with the credentials and the matchers of the settings. Thread-safe."""
 
-    def __init__(self, settings: PrometheusSettings) -> None:
-        """Read the credentials, without connecting yet. Raises SettingsError."""
+    def __init__(self, settings: PrometheusSettings, *, awaits_credentials: bool = False) -> None:
+        """Read the credentials, without connecting yet.
+
+        Raises SettingsError if they cannot be read; with `awaits_credentials`, requests fail until they can.
+        """
         self.endpoint = settings.endpoint
         self._matchers = settings.matchers
         self._read_seconds = settings.read_timeout_seconds
-        self._credentials = Credentials(settings)
+        self._credentials = AwaitedCredentials(settings) if awaits_credentials else Credentials(settings)
         self._transport = Transport(
             self.endpoint,
             size=settings.pool_size,
@@ -54,7 +58,10 @@ class Server:
             "Accept-Encoding": "identity" if self.endpoint.is_loopback else "gzip",
             "User-Agent": "tidewatch",
         }
-        own = self._credentials.headers()
+        try:
+            own = self._credentials.headers()
+        except SettingsError as e:
+            raise PrometheusUnreachableError(asked, str(e)) from e
         secrets = secrets_of(own, (value for _, value in self.endpoint.parameters))
         try:
             http = narrowed.http(self.endpoint, {**every, **own}, secrets)
