@@ -31,6 +31,12 @@
 {{- if ne (not $credentials.certificate) (not $credentials.key) -}}
 {{- fail "prometheus.credentials: certificate and key belong together: set both, or neither" -}}
 {{- end -}}
+{{- if and $credentials.password (not $credentials.username) -}}
+{{- fail "prometheus.credentials: password is set without username, so nobody could log in with it: set both, or neither" -}}
+{{- end -}}
+{{- if and $credentials.token $credentials.username -}}
+{{- fail "prometheus.credentials: token and username are two ways to log in, and the programs start with one of them alone: set only one" -}}
+{{- end -}}
 {{- range .Values.rbac.objectKinds -}}
 {{- if or (has "*" .apiGroups) (has "*" .resources) (has "secrets" .resources) -}}
 {{- fail (printf "rbac.objectKinds: the adapter must not read Secrets or all kinds: list the kinds that Object metrics describe instead of %s" (toJson .)) -}}

@@ -101,6 +101,14 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"prometheus": {"credentials": {"secret": "c", "certificate": "tls.crt"}}},
         "certificate and key belong together",
     ),
+    "a password without a user": (
+        {"prometheus": {"credentials": {"secret": "c", "password": "password"}}},
+        "password is set without username",
+    ),
+    "two ways to log in to Prometheus": (
+        {"prometheus": {"credentials": {"secret": "c", "token": "token", "username": "u", "password": "password"}}},
+        "token and username are two ways to log in",
+    ),
     "two monitors": (
         {"metrics": {"podMonitor": {"enabled": True}, "serviceMonitor": {"enabled": True}}},
         "enable only one",
