@@ -67,15 +67,20 @@ def read_range(
     times = step * np.arange(first, end, dtype=np.float64)
     known = np.isfinite(values)
     if not known.any():
-        raise BacktestError(
-            f"{asked.source}: the query has no value from {rfc3339(asked.start)} to "
-            f"{rfc3339(asked.end)}: check it, and the range (--last, --start, --end)"
-        )
+        raise BacktestError(f"{asked.source}: {_nothing_known(asked, values)}")
     # Steps without a value at both ends carry no information.
     kept = slice(int(np.argmax(known)), len(known) - int(np.argmax(known[::-1])))
     values = values[kept]
     is_sample = ~np.isnan(values)
     return RecordedLoad(asked.source, times[kept], np.where(np.isfinite(values), values, np.nan), is_sample=is_sample)
+
+
+def _nothing_known(asked: LoadRange, values: FloatArray) -> str:
+    """Return why a range holds no load: nothing was recorded, or nothing of it is a number."""
+    span = f"from {rfc3339(asked.start)} to {rfc3339(asked.end)}"
+    if np.isnan(values).all():
+        return f"the query has no value {span}: check it, and the range (--last, --start, --end)"
+    return f"the query has only values that are NaN or infinite {span}: check it, such as for a division by 0"
 
 
 def _require_steps(asked: LoadRange, steps: int) -> None:
