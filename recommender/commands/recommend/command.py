@@ -154,9 +154,9 @@ def _select_entries(configuration: Configuration, names: tuple[str, ...]) -> Con
 
 def _configuration_and_reader(values: FlagValues) -> tuple[Configuration, ReadInputsFor]:
     """Return the configuration of the file or for the one workload, and the function that reads the cluster."""
-    if values.path("config") is not None and values.text("workload"):
+    if values.path("config") is not None and "workload" in values.given:
         raise UsageError("--config and --workload cannot be combined: use --recommendation to choose one of the file")
-    if values.text("workload"):
+    if "workload" in values.given:
         from recommender.commands.init.one_workload import (  # noqa: PLC0415 - needed only without a file
             configuration_of_workload,
         )

@@ -169,7 +169,7 @@ def _selection(values: FlagValues) -> tuple[str, str]:
     """Return the namespace and the name of the selected workloads; empty for all."""
     namespace, workload = values.text("namespace"), values.text("workload")
     of_workload, slash, name = workload.partition("/")
-    if workload and not (slash and name and is_namespace_name(of_workload)):
+    if "workload" in values.given and not (slash and name and is_namespace_name(of_workload)):
         raise UsageError(f"--workload: {workload!r} is not NAMESPACE/NAME: write one such as shop/web")
     if namespace and not is_namespace_name(namespace):
         raise UsageError(f"--namespace: {namespace!r} is not the name of a namespace: write one such as shop")

@@ -315,6 +315,7 @@ def test_a_namespace_without_containers_ends_with_1(url: str, run: Run) -> None:
         (("--prometheus-url", "http://127.0.0.1:1", "--percentile", "0"), "write auto, or a number"),
         (("--prometheus-url", "http://127.0.0.1:1", "--margin", "0.15"), "such as 15%"),
         (("--prometheus-url", "http://127.0.0.1:1", "--workload", "web"), "shop/web"),
+        (("--prometheus-url", "http://127.0.0.1:1", "--workload", ""), "--workload: '' is not NAMESPACE/NAME"),
         (("--prometheus-url", "http://127.0.0.1:1", "--plot", "x.png"), "--plot needs --workload"),
         (
             ("--prometheus-url", "http://127.0.0.1:1", "--workload", "a/b", "--plot", "web"),

@@ -157,6 +157,7 @@ def test_recommend_decides_a_workload_without_a_file(shop: ScrapedPrometheus) ->
         (("--workload=shop/api",), "horizon cannot be deduced"),
         (("--workload=shop/none",), "no series of a known exporter is its load"),
         (("--workload=web",), "is not NAMESPACE/NAME"),
+        (("--workload=",), "--workload: '' is not NAMESPACE/NAME"),
         (("--workload=shop/web", "--config=f"), "cannot be combined"),
         ((), "--prometheus-url is for --workload"),
     ],
