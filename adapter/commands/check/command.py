@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NoReturn
 import msgspec
 
 from adapter.commands.backend_clients import BackendClient
-from adapter.commands.check.output import as_json, as_text
+from adapter.commands.check.output import MOST_QUERIES, as_json, as_text
 from adapter.commands.program import PROGRAM
 from adapter.commands.rule_files import load_configuration, load_each, rule_files_of
 from adapter.commands.trials.served import served_by
@@ -191,6 +191,7 @@ def _served_metrics(values: FlagValues, checked: _Checked, resolve: ResolveResou
             resolve,
             max_age_seconds=values.seconds("metrics-max-age"),
             timeout_seconds=QUERY_SECONDS,
+            most_queries=None if values.text("output") == "json" else MOST_QUERIES,
         )
         return of_rules | usage_served_by(checked.rulebook.resource.rules, client_of, timeout_seconds=QUERY_SECONDS)
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from adapter.metrics.rulebook.model import Policy
     from adapter.metrics.rulebook.report import RulebookReport, RuleReport
 
+MOST_QUERIES = 1
+"""The number of metrics of a rule whose query the text shows; JSON has all."""
 _MOST_METRICS = 20
 _LONGEST_LINE = 160
 _OF_BACKENDS = frozenset({Code.BAD_BACKEND.value, Code.REPEATED_BACKEND.value})
@@ -126,10 +128,11 @@ def _metric_lines(rule: RuleReport) -> Iterator[str]:
         scope = "" if metric.namespaced else ", not namespaced"
         number = "series not counted" if metric.series is None else f"{metric.series} series"
         yield f"    {metric.name}: {number}{scope}"
-    if rule.metrics:
-        yield from _lines("query", rule.metrics[0].query)
-        if rule.metrics[0].times_query:
-            yield from _lines("query for the times of its samples", rule.metrics[0].times_query)
+    for metric in rule.metrics[:MOST_QUERIES]:
+        if metric.query:
+            yield from _lines("query", metric.query)
+        if metric.times_query:
+            yield from _lines("query for the times of its samples", metric.times_query)
     if rule.policy and (said := ", ".join(_policy_texts(rule.policy))):
         yield f"    policy: {said}"
     if len(rule.metrics) > _MOST_METRICS:

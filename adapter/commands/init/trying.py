@@ -54,7 +54,12 @@ def try_rules(
     document = load_documents(rules_text((), [TriedRule(metric, {}) for metric in ordered], ()), "rules.yaml")
     rulebook = parse_rulebook((document,), resolve)
     served = served_by(
-        rulebook.rules, lambda _: client, resolve, max_age_seconds=_MAX_AGE_SECONDS, timeout_seconds=timeout_seconds
+        rulebook.rules,
+        lambda _: client,
+        resolve,
+        max_age_seconds=_MAX_AGE_SECONDS,
+        timeout_seconds=timeout_seconds,
+        most_queries=0,
     )
     report = rulebook_report((document,), rulebook, resolve, served)
     rules = {rule.id: rule for rule in rulebook.rules}

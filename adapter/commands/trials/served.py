@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.objects.resources import ResolveResource
     from adapter.foundation.sources.prometheus.queries.budget import Prometheus
-    from adapter.metrics.rulebook.model import Metric, Rule
+    from adapter.metrics.rulebook.model import Metric, PlanKind, Rule
 
 _NOBODY = ("some-namespace", ("some-object",))
 _REQUESTED = ("5", "5m")
@@ -57,11 +57,13 @@ def served_by(
     *,
     max_age_seconds: float,
     timeout_seconds: float,
+    most_queries: int | None = None,
 ) -> dict[str, ServedMetrics]:
     """Return, by the ID of each rule, what it serves from the series of the last `max_age_seconds`.
 
     Rules with the same look-up share one request. `client_of` returns the client of a backend; None means the
-    Prometheus that the flags name.
+    Prometheus that the flags name. Only the first `most_queries` metrics of a rule have their query, or all if it is
+    None: each takes a proof of its own, and a rule may serve ten thousand metrics.
     """
     known: dict[LookUpKey, _Seen | PrometheusError] = {}
     found: dict[str, ServedMetrics] = {}
@@ -75,7 +77,7 @@ def served_by(
         else:
             metrics = [metric for part in metrics_by_name(rule, seen.shapes, resolve) for metric in part]
             found[rule.id] = _served_of_rule(
-                rule, metrics, static_metrics(rule, resolve), seen, client, timeout_seconds
+                rule, metrics, static_metrics(rule, resolve), seen, client, timeout_seconds, most_queries
             )
     return found
 
@@ -108,6 +110,7 @@ def _served_of_rule(
     seen: _Seen,
     client: Prometheus,
     timeout_seconds: float,
+    most_queries: int | None,
 ) -> ServedMetrics:
     """Return what the rule serves: metrics of the series in Prometheus, and metrics that the rule names literally."""
     seen_ids = {_id(metric) for metric in metrics}
@@ -122,10 +125,9 @@ def _served_of_rule(
             metric.qualified,
             metric.namespaced,
             _count(seen, metric) if _id(metric) in seen_ids else 0,
-            _query(metric, metric),
-            None if (times := times_of(metric)) is None else _query(times, metric),
+            *(_queries(metric) if most_queries is None or place < most_queries else (None, None)),
         )
-        for metric in sorted(listed, key=lambda metric: metric.qualified)
+        for place, metric in enumerate(sorted(listed, key=lambda metric: metric.qualified))
     )
     for metric in listed[:1]:
         findings += trial(rule, metric, client, timeout_seconds)
@@ -140,9 +142,15 @@ def _id(metric: Metric) -> tuple[str, bool]:
     return metric.qualified, metric.namespaced
 
 
-def _query(metric: Metric, planned_as: Metric) -> str:
+def _queries(metric: Metric) -> tuple[str, str | None]:
+    """Return the query that the plan of a metric sends, and that for the times of its samples if there is one."""
+    kind, times = plan_of(metric).kind, times_of(metric)
+    return _query(metric, kind), None if times is None else _query(times, kind)
+
+
+def _query(metric: Metric, kind: PlanKind) -> str:
     try:
-        return planned_query(metric, asked_of_nobody(metric), plan_of(planned_as).kind).text
+        return planned_query(metric, asked_of_nobody(metric), kind).text
     except RenderError as error:
         return f"none: {error}"
 

@@ -28,10 +28,10 @@ class ServedMetric:
     namespaced: bool
     series: int | None
     """Number of series of that name in Prometheus, all of which one wide query reads; None if it is not known."""
-    query: str
-    """The query that the rule's plan sends, with made-up names such as `some-namespace`."""
+    query: str | None
+    """The query that the rule's plan sends, with made-up names such as `some-namespace`; None if nobody reads it."""
     times_query: str | None = None
-    """Query for the times of its samples; None if the rule does not limit their age."""
+    """Query for the times of its samples; None if the rule does not limit their age, or nobody reads it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from adapter.commands.check.output import as_text
 from adapter.commands.trials.served import served_by
 from adapter.foundation.objects.resources import BUILT_IN, find_resource
@@ -102,6 +104,18 @@ def test_series_that_could_not_be_counted_are_reported_as_not_counted() -> None:
     assert {metric.series for metric in found.metrics} == {None}
     report = RuleReport("rules[0]", Api.CUSTOM, "f", 1, (), None, found.metrics, None)
     assert "pods/app_rps: series not counted" in as_text(RulebookReport(("f",), (report,), ()), {})
+
+
+@pytest.mark.parametrize(("most", "shown"), [(None, 2), (1, 1), (0, 0)])
+def test_only_the_queries_that_are_read_are_proven(most: int | None, shown: int) -> None:
+    """A proof takes almost a millisecond, and a rule may serve ten thousand metrics."""
+    prometheus, rules = Prometheus(series_answer=lambda _: [SERIES]), rulebook_of(RULES).rules
+    (found,) = served_by(
+        rules, lambda _: prometheus, resolve, max_age_seconds=60, timeout_seconds=5, most_queries=most
+    ).values()
+
+    assert [metric.name for metric in found.metrics] == ["namespaces/app_rps", "pods/app_rps"]
+    assert [metric.query is not None for metric in found.metrics] == [place < shown for place in range(2)]
 
 
 def test_a_query_that_does_not_return_a_vector_is_an_error_of_the_rule() -> None:
