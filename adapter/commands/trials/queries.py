@@ -12,11 +12,11 @@ from collections import defaultdict
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from adapter.commands.trials.served import asked_of_nobody
+from adapter.commands.trials.served import asked_of_nobody, asked_with_a_selector
 from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
 from adapter.foundation.sources.prometheus.errors import PrometheusError, PrometheusTimeoutError, QueryRefusedError
 from adapter.metrics.rulebook.lint.examples import example_of
-from adapter.metrics.rulebook.model import ResourceRule, Rule, Rulebook
+from adapter.metrics.rulebook.model import Metric, ResourceRule, Rule, Rulebook
 from adapter.metrics.rulebook.parsing.malformed import is_written_out
 from adapter.metrics.rulebook.query_rendering import RenderError, exact_query
 
@@ -119,7 +119,18 @@ class QueryTrials:
             metrics = () if example is None else (example,)
         for metric in metrics:
             if is_written_out(metric.rule.metrics_query.text):
-                yield exact_query(metric, asked_of_nobody(metric))
+                yield _query_to_try(metric)
+
+
+def _query_to_try(metric: Metric) -> str:
+    """Return the query for an object that does not exist.
+
+    `{<<.LabelMatchers>>,kind="a"}` is valid only with a selector if neither objects nor a namespace have a matcher.
+    """
+    query = exact_query(metric, asked_of_nobody(metric))
+    if metric.needs_selector and not _is_readable(query):
+        return exact_query(metric, asked_with_a_selector(metric))
+    return query
 
 
 def _is_readable(query: str) -> bool:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 _NOBODY = ("some-namespace", ("some-object",))
 _REQUESTED = ("5", "5m")
+_OF_NOTHING = Selector((Requirement("some_label", Operator.EQUALS, ("some-value",)),))
 """Values of a request, one of which is usually allowed where a template puts one outside quotes."""
 
 
@@ -169,7 +170,10 @@ def trial(rule: Rule, metric: Metric, client: Prometheus, timeout_seconds: float
         problem = "refuses the query of" if isinstance(error, QueryRefusedError) else "has no values for"
         if _works_with_a_selector(metric, client, timeout_seconds):
             message = f"Prometheus {problem} {metric.qualified} without a selector: {error}"
-            fix = "always request it with a selector, or write a default, as in <<or .LabelValuesByName.q `0.9`>>"
+            better = "write a default, as in <<or .LabelValuesByName.q `0.9`>>"
+            if not uses_values(metric):
+                better = "write <<.LabelMatchers>> behind the other matchers"
+            fix = f"always request it with a selector, or {better}"
             yield _finding(rule, Severity.WARNING, Code.QUERY_REFUSED, message, fix)
             return
         message = f"Prometheus {problem} {metric.qualified}: {error}"
@@ -180,15 +184,21 @@ def trial(rule: Rule, metric: Metric, client: Prometheus, timeout_seconds: float
 
 def _works_with_a_selector(metric: Metric, client: Prometheus, timeout_seconds: float) -> bool:
     """Return whether Prometheus accepts the query of a request that selects a value for each label of the template."""
-    if not uses_values(metric):
-        return False
-    labels = tuple(possible_labels(metric))
-    for value in _REQUESTED:
-        selector = Selector(tuple(Requirement(label, Operator.EQUALS, (value,)) for label in labels))
+    for selector in _useful_selectors(metric):
         with suppress(RenderError, PrometheusError):
             _try(metric, selector, client, timeout_seconds)
             return True
     return False
+
+
+def _useful_selectors(metric: Metric) -> Iterator[Selector]:
+    """Yield selectors that may make a valid query of one that is not valid without a selector."""
+    if uses_values(metric):
+        labels = tuple(possible_labels(metric))
+        for value in _REQUESTED:
+            yield Selector(tuple(Requirement(label, Operator.EQUALS, (value,)) for label in labels))
+    elif metric.needs_selector:
+        yield _OF_NOTHING
 
 
 def _try(metric: Metric, selector: Selector, client: Prometheus, timeout_seconds: float) -> None:
@@ -196,6 +206,11 @@ def _try(metric: Metric, selector: Selector, client: Prometheus, timeout_seconds
     for each in filter(None, (metric, times_of(metric))):
         asked = replace(asked_of_nobody(each), selector=selector)
         client.instant(exact_query(each, asked), timeout_seconds=timeout_seconds)
+
+
+def asked_with_a_selector(metric: Metric) -> Asked:
+    """Return a request about nothing that exists, with a selector."""
+    return replace(asked_of_nobody(metric), selector=_OF_NOTHING)
 
 
 def asked_of_nobody(metric: Metric) -> Asked:

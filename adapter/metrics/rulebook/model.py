@@ -265,6 +265,11 @@ class Metric:
         return self.resource is None or self.resource.namespaced or self.narrowed
 
     @property
+    def needs_selector(self) -> bool:
+        """Whether nothing but a selector fills the matchers of its query: neither objects nor a namespace do."""
+        return self.object_label is None and self.namespace_label is None
+
+    @property
     def qualified(self) -> str:
         """`pods/http_rps` for custom metrics, `pods/cpu` for resource metrics, `queue_depth` for external ones."""
         return f"{self.resource.qualified}/{self.name}" if self.resource else self.name

@@ -53,15 +53,23 @@ class _Tried(NamedTuple):
     """The flaw that makes every query invalid in every dialect; None if that is not certain."""
     unreadable: str | None
     """Why one of the queries cannot be parsed."""
+    needs_selector: bool
+    """Whether only the queries of requests without a selector cannot be parsed."""
 
 
-def read_metrics_query(fields: MappingNode, api: Api, mapping: ResourceMapping, notes: Notes) -> QueryTemplate | None:
-    """Return the rule's template; None, after noting why, if it cannot be used."""
+def read_metrics_query(
+    fields: MappingNode, api: Api, mapping: ResourceMapping, notes: Notes, *, takes_namespace: bool
+) -> QueryTemplate | None:
+    """Return the rule's template; None, after noting why, if it cannot be used.
+
+    `takes_namespace` says whether the namespace of a request restricts its query.
+    """
     fix = "write a query, such as sum by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>})"
     if notes.required_text(fields, "metricsQuery", "so there is nothing to query", fix) is None:
         return None
     object_label = next((label for label, _ in reversed(mapping.overrides)), "pod") if api is Api.CUSTOM else None
-    return _read(fields, "metricsQuery", _trials(mapping.namespace_label(), object_label), notes)
+    namespace_label = mapping.namespace_label() if takes_namespace else None
+    return _read(fields, "metricsQuery", _trials(namespace_label, object_label), notes)
 
 
 Judge: TypeAlias = "Callable[[Rule | ResourceRule], str | None]"
@@ -117,7 +125,10 @@ def _tried(text: str, trials: _Trials) -> _Tried:
     arguments = (trials.arguments[0], trials.arguments[-1]) if template.is_plain else trials.arguments
     queries = [query for query in _render_queries(template, arguments) if query.strip()]
     flaw = None if has_branches(text) else _flaw_of_all(queries, is_whole=is_written_out(text))
-    return _Tried(template, bool(queries), flaw, None if flaw else _unreadable(queries))
+    unreadable = None if flaw else _unreadable(queries)
+    # The last values have a selector. Without one, nothing may be left for the matchers.
+    needs_selector = unreadable is not None and not arguments[0].label_matchers and _unreadable(queries[-1:]) is None
+    return _Tried(template, bool(queries), flaw, unreadable, needs_selector)
 
 
 def _flaw_of_all(queries: Sequence[str], *, is_whole: bool) -> str | None:
@@ -156,6 +167,9 @@ def _check(key: str, text: str, tried: _Tried, node: Node, notes: Notes) -> None
     if tried.unreadable is not None:
         fix = "correct it, unless Prometheus supports more than this program"
         message = f"the query that `{key}` makes cannot be read: {tried.unreadable}"
+        if tried.needs_selector:
+            fix = "always request it with a selector, or write <<.LabelMatchers>> behind the other matchers"
+            message = f"without a selector, {message}"
         notes.warning(Code.QUERY_NOT_READ, node, message, fix)
 
 

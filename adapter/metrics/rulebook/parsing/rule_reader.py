@@ -49,7 +49,8 @@ def read_rule(
     namespaced = _read_namespaced(resources, api, notes)
     if not notes.has_errors:
         _check_mapping(mapping, api, resources or fields, notes, namespaced=namespaced)
-    metrics_query = read_metrics_query(fields, api, mapping, notes)
+    takes_namespace = namespaced or api is Api.CUSTOM
+    metrics_query = read_metrics_query(fields, api, mapping, notes, takes_namespace=takes_namespace)
     policy = read_policy(fields, api, notes)
     backend = backends.named(fields, notes)
     times_query = _times_query(fields, metrics_query, policy, api, notes)

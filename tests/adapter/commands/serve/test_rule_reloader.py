@@ -263,6 +263,11 @@ def refuses_later(query: str) -> Reply | PrometheusError:
     return QueryRefusedError(query, "bad_data", "parse error: unexpected") if refused else Reply()
 
 
+def refuses_commas(query: str) -> Reply | PrometheusError:
+    refused = QueryRefusedError(query, "bad_data", "parse error: unexpected ','")
+    return refused if "{," in query else Reply()
+
+
 def unreachable(query: str) -> PrometheusError:
     return PrometheusUnreachableError(query, "nobody there")
 
@@ -294,6 +299,17 @@ def test_prometheus_decides_whether_a_query_that_cannot_be_parsed_here_is_a_typo
     assert (contents(now) == contents(before)) is is_kept
     assert reloaded.is_well is not is_kept
     assert [finding.code for finding in now.findings].count("query-refused") == 2 * is_kept
+
+
+def test_a_rule_whose_query_needs_a_selector_is_tried_with_one(tmp_path: Path) -> None:
+    """Only a selector fills its matchers, and autoscalers have one: without it, the query would have `{,kind=…}`."""
+    write(tmp_path, a=rules("a"))
+    reloaded = ReloadedRules(tmp_path, prometheus=Prometheus(refuses_commas))
+    rule = RULE.format(name="b", query="""'sum(<<.Series>>{<<.LabelMatchers>>,kind="a"})'""")
+    write(tmp_path, a=f"{rules('a')}externalRules:\n{rule.replace('template: <<.Resource>>', 'namespaced: false')}")
+    reloaded.look()
+    assert reloaded.serves() == ["a", "b"]
+    assert reloaded.is_well
 
 
 def test_a_query_that_prometheus_refused_stays_refused_while_it_is_unreachable(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from adapter.commands.check.output import as_text
 from adapter.commands.trials.served import served_by
 from adapter.foundation.objects.resources import BUILT_IN, find_resource
-from adapter.foundation.sources.prometheus.errors import NotAVectorError, PrometheusTimeoutError
+from adapter.foundation.sources.prometheus.errors import NotAVectorError, PrometheusTimeoutError, QueryRefusedError
 from adapter.foundation.sources.prometheus.queries.budget import Budgeted
 from adapter.metrics.rulebook.model import Api
 from adapter.metrics.rulebook.report import RulebookReport, RuleReport
@@ -125,6 +125,25 @@ def test_a_query_that_does_not_return_a_vector_is_an_error_of_the_rule() -> None
     (finding,) = served(Prometheus(series_answer=lambda _: [SERIES], answer=answer)).findings
     assert (finding.severity, finding.code, finding.fix) == ("error", "query-refused", "correct `metricsQuery`")
     assert finding.message.startswith("Prometheus has no values for namespaces/app_rps: query ")
+
+
+def test_a_query_that_is_valid_only_with_a_selector_is_a_warning() -> None:
+    """Nothing but a selector fills the matchers of such a rule, and autoscalers have one."""
+
+    def answer(query: str) -> Reply | QueryRefusedError:
+        return QueryRefusedError(query, "bad_data", "unexpected ','") if "{," in query else reply()
+
+    rule = (
+        """{seriesQuery: depth, resources: {namespaced: false}, metricsQuery: 'sum(depth{<<.LabelMatchers>>,a="b"})'}"""
+    )
+    rules = rulebook_of(f"externalRules: [{rule}]").rules
+    prometheus = Prometheus(series_answer=lambda _: [{"__name__": "depth"}], answer=answer)
+    (found,) = served_by(rules, lambda _: prometheus, resolve, max_age_seconds=60, timeout_seconds=5).values()
+
+    (finding,) = found.findings
+    assert (finding.severity, finding.code) == ("warning", "query-refused")
+    assert finding.message.startswith("Prometheus refuses the query of depth without a selector: ")
+    assert finding.fix == "always request it with a selector, or write <<.LabelMatchers>> behind the other matchers"
 
 
 def test_series_are_not_counted_after_a_failed_lookup() -> None:

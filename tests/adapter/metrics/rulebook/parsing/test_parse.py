@@ -264,6 +264,18 @@ def test_a_warning_refuses_no_rule(doubtful: str, line: int, code: str, message:
     assert message in str(book.findings[0])
 
 
+@pytest.mark.parametrize("more", ["", ", template: <<.Resource>>"])
+def test_a_query_that_is_valid_only_with_a_selector_is_reported_as_such(more: str, read: Read) -> None:
+    """Nothing but a selector fills the matchers of such a rule: without one, its query has `{,kind=…}`."""
+    query = """'sum(<<.Series>>{<<.LabelMatchers>>,kind="a"})'"""
+    book = read(f"externalRules:\n{rule(resources=f'{{namespaced: false{more}}}', metricsQuery=query)}")
+    (finding,) = book.findings
+    assert (finding.severity, finding.code) == (Severity.WARNING, "query-not-read")
+    assert finding.message.startswith("without a selector, the query that `metricsQuery` makes cannot be read")
+    assert finding.fix == "always request it with a selector, or write <<.LabelMatchers>> behind the other matchers"
+    assert len(book.rules) == 1
+
+
 def test_foreign_delimiters_are_reported(read: Read) -> None:
     book = read("rules:\n" + rule(metricsQuery="'up{<<.LabelMatchers>>} {{.Series}}'"))
     assert [finding.code for finding in book.findings] == ["foreign-delimiters", "query-not-read"]
