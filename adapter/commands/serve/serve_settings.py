@@ -110,7 +110,9 @@ def serve_settings(values: FlagValues) -> ServeSettings:
 
 def _readings(values: FlagValues) -> ReadingSettings:
     relist = _positive(values, "metrics-relist-interval")
-    max_age = _positive(values, "metrics-max-age") if "metrics-max-age" in values.given else relist
+    # As in prometheus-adapter, 0 is the same as no flag.
+    is_given = "metrics-max-age" in values.given and values.seconds("metrics-max-age") != 0
+    max_age = _positive(values, "metrics-max-age") if is_given else relist
     if max_age < relist:
         raise UsageError(
             f"--metrics-max-age ({max_age:g} s) is shorter than --metrics-relist-interval ({relist:g} s), so series "

@@ -153,6 +153,12 @@ def test_flags_that_are_not_followed_exactly_are_one_warning_each(
     assert settings.server.tls.min_version.name == "TLSv1_2"
 
 
+def test_a_metrics_max_age_of_0_is_the_relist_interval(tmp_path: Path, trust: Trust) -> None:
+    line = [*serving_flags(tmp_path, "http://127.0.0.1:9", RULES, {}), *trust.flags()]
+    line += ["--metrics-relist-interval=90s", "--metrics-max-age=0"]
+    assert serve_settings(parse_flags(SERVE, line, {})).readings.metrics_max_age_seconds == 90
+
+
 def test_words_that_are_not_flags_are_not_shown_in_warnings(tmp_path: Path, trust: Trust) -> None:
     """The shell splits a header that is written without quotes, and its second half is the secret."""
     line = [*serving_flags(tmp_path, "http://127.0.0.1:9", RULES, {}), *trust.flags()]
