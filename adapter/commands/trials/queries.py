@@ -12,8 +12,7 @@ from collections import defaultdict
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from adapter.commands.trials.served import asked_of_nobody, asked_with_a_selector
-from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
+from adapter.commands.trials.served import asked_of_nobody, asked_with_a_selector, is_readable
 from adapter.foundation.sources.prometheus.errors import PrometheusError, PrometheusTimeoutError, QueryRefusedError
 from adapter.metrics.rulebook.lint.examples import example_of
 from adapter.metrics.rulebook.model import Metric, ResourceRule, Rule, Rulebook
@@ -113,7 +112,7 @@ class QueryTrials:
         if isinstance(rule, ResourceRule):
             metrics = rule.metrics
         else:
-            if not _is_readable(rule.series_query):
+            if not is_readable(rule.series_query):
                 yield f"absent({rule.series_query})"
             example = example_of(rule, self._resolve)
             metrics = () if example is None else (example,)
@@ -128,14 +127,6 @@ def _query_to_try(metric: Metric) -> str:
     `{<<.LabelMatchers>>,kind="a"}` is valid only with a selector if neither objects nor a namespace have a matcher.
     """
     query = exact_query(metric, asked_of_nobody(metric))
-    if metric.needs_selector and not _is_readable(query):
+    if metric.needs_selector and not is_readable(query):
         return exact_query(metric, asked_with_a_selector(metric))
     return query
-
-
-def _is_readable(query: str) -> bool:
-    try:
-        parse_query(query)
-    except UnreadableQueryError:
-        return False
-    return True

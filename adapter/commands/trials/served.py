@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.selectors import EVERYTHING, Operator, Requirement, Selector
+from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
 from adapter.foundation.sources.prometheus.backends.backend import Backend, attributed
 from adapter.foundation.sources.prometheus.errors import (
     AuthenticationRefusedError,
@@ -197,8 +198,18 @@ def _useful_selectors(metric: Metric) -> Iterator[Selector]:
         labels = tuple(possible_labels(metric))
         for value in _REQUESTED:
             yield Selector(tuple(Requirement(label, Operator.EQUALS, (value,)) for label in labels))
-    elif metric.needs_selector:
+    elif metric.needs_selector and not is_readable(exact_query(metric, asked_of_nobody(metric))):
+        # Begins with a comma. An error while it was evaluated may occur with every selector that selects something.
         yield _OF_NOTHING
+
+
+def is_readable(query: str) -> bool:
+    """Return whether this program can parse the query."""
+    try:
+        parse_query(query)
+    except UnreadableQueryError:
+        return False
+    return True
 
 
 def _try(metric: Metric, selector: Selector, client: Prometheus, timeout_seconds: float) -> None:

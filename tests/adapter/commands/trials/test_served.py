@@ -146,6 +146,19 @@ def test_a_query_that_is_valid_only_with_a_selector_is_a_warning() -> None:
     assert finding.fix == "always request it with a selector, or write <<.LabelMatchers>> behind the other matchers"
 
 
+def test_a_query_that_prometheus_cannot_evaluate_is_an_error_although_it_can_select_nothing() -> None:
+    def answer(query: str) -> Reply | QueryRefusedError:
+        return QueryRefusedError(query, "execution", "many-to-many") if query == "depth{} / size{}" else reply()
+
+    query = "'depth{<<.LabelMatchers>>} / size{<<.LabelMatchers>>}'"
+    rule = f"{{seriesQuery: depth, resources: {{namespaced: false}}, metricsQuery: {query}}}"
+    rules = rulebook_of(f"externalRules: [{rule}]").rules
+    prometheus = Prometheus(series_answer=lambda _: [{"__name__": "depth"}], answer=answer)
+    (found,) = served_by(rules, lambda _: prometheus, resolve, max_age_seconds=60, timeout_seconds=5).values()
+
+    assert [(finding.severity, finding.code) for finding in found.findings] == [("error", "query-refused")]
+
+
 def test_series_are_not_counted_after_a_failed_lookup() -> None:
     prometheus = Prometheus(series_answer=lambda _: PrometheusTimeoutError("q", "too slow"))
 
