@@ -28,18 +28,50 @@ _ENDINGS = ("_total", "_seconds", "_bytes", "_bucket", "_count", "_sum", "_ratio
 def open_patterns(rule: Rule, place: Place) -> Iterator[Finding]:
     """Yield a finding for each pattern of the rule that certainly matches more names than it seems to.
 
-    Yields none if `seriesQuery` states the name, since the patterns are then only applied to that name.
+    Yields none if `seriesQuery` states the name, since the patterns are then only applied to that name, nor if it or
+    another pattern leaves out the longer names.
     """
     if spelled_out_name(rule) is not None:
         return
-    for key, node in _patterns(place):
+    selected, patterns = _name_patterns(rule), tuple(_patterns(place))
+    wanted = [*selected, *(node.value for key, node in patterns if key != "isNot" and node.value.endswith("$"))]
+    for key, node in patterns:
         text = node.value
         if _WORD.fullmatch(text):
-            message = f"`{key}` {shortened(text)!r} matches every name that contains it, such as other_{text}_more"
-            yield place.warning_at(Code.UNANCHORED_PATTERN, node, message, f"write ^{text}$ if the whole name is meant")
-        elif text.endswith(_ENDINGS):
+            longer = (f"other_{text}_more", f"{text}_more", f"other_{text}")
+            example = next((name for name in longer if all(_may_match(each, name) for each in selected)), None)
+            if example is not None:
+                message = f"`{key}` {shortened(text)!r} matches every name that contains it, such as {example}"
+                fix = f"write ^{text}$ if the whole name is meant"
+                yield place.warning_at(Code.UNANCHORED_PATTERN, node, message, fix)
+        elif text.endswith(_ENDINGS) and not any(_ends_alike(text, each) for each in wanted):
             message = f"`{key}` {shortened(text)!r} also matches longer names, as in …_created"
             yield place.warning_at(Code.UNANCHORED_PATTERN, node, message, "end it with $")
+
+
+def _name_patterns(rule: Rule) -> tuple[str, ...]:
+    """Return the patterns that the whole names of the selected series match, as far as the series query shows."""
+    try:
+        node = parse_query(rule.series_query)
+    except UnreadableQueryError:
+        return ()
+    if not isinstance(node, SelectorNode) or node.alternatives:
+        return ()
+    return tuple(matcher.value for matcher in node.matchers if (matcher.label, matcher.operator) == ("__name__", "=~"))
+
+
+def _may_match(pattern: str, name: str) -> bool:
+    """Return whether a pattern matches the whole name, or cannot be read."""
+    try:
+        return compile_small_pattern(pattern).matches_all_of(name)
+    except BadPatternError:
+        return True
+
+
+def _ends_alike(text: str, closed: str) -> bool:
+    """Return whether all names that the pattern `closed` matches end as the text does."""
+    ending = next(ending for ending in _ENDINGS if text.endswith(ending))
+    return "|" not in closed and closed.removesuffix("$").endswith(ending)
 
 
 def _patterns(place: Place) -> Iterator[tuple[str, ScalarNode]]:

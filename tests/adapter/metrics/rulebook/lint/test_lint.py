@@ -165,28 +165,6 @@ def test_tidewatch_series_chosen_by_a_filter_are_found(source: str, *, found: bo
     assert ("series-of-anybody" in codes(text)) == found
 
 
-@pytest.mark.parametrize(
-    ("more", "lines"),
-    [
-        pytest.param("  seriesFilters: [{is: http}]\n", [5], id="a bare word"),
-        pytest.param("  seriesFilters: [{is: ^http_.*_total}]\n", [5], id="an ending without an end"),
-        pytest.param("  name: {matches: ^(.*)_seconds, as: $1}\n", [5], id="the name's pattern"),
-        pytest.param("  seriesFilters: [{is: ^http_.*_total$}]\n", [], id="anchored"),
-        pytest.param("  seriesFilters: [{isNot: ^container_.*}]\n", [], id="a prefix"),
-        pytest.param("  seriesFilters: [{is: ^container_}]\n", [], id="a prefix without the rest"),
-        pytest.param("  name: {matches: ^(.*)_seconds_total$, as: $1}\n", [], id="as the default rules have it"),
-    ],
-)
-def test_unanchored_patterns_are_found(more: str, lines: list[int]) -> None:
-    found = findings("rules:\n" + rule(series='{__name__=~"http_.*"}', more=more))
-
-    assert [finding.line for finding in found if finding.code == "unanchored-pattern"] == lines
-
-
-def test_a_spelled_out_name_needs_no_anchors() -> None:
-    assert codes(rule(more="  name: {matches: http_requests_total, as: rps}\n")) == []
-
-
 def test_a_rule_that_loses_its_name_to_a_later_one_is_found() -> None:
     named = "  name: {as: rps}\n"
     found = findings(f"rules:\n{rule(more=named)}", f"rules:\n{rule(series='other_total', more=named)}")
