@@ -5,7 +5,7 @@ A memory is stored as the document that its types describe (`running/memory/memo
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Final, Self
 
 import msgspec
@@ -31,6 +31,10 @@ class KindMemory(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
 
     def repaired(self, now: float) -> Self:  # noqa: ARG002 - of use where times are remembered
         """Return the memory without values that no decision can have produced, such as times after `now`."""
+        return self
+
+    def prolonged(self, seconds: float) -> Self:  # noqa: ARG002 - of use where times are remembered
+        """Return the memory with cool-downs, back-offs and holds that end so much later (`Memory.prolonged`)."""
         return self
 
     @property
@@ -87,3 +91,15 @@ class Memory:
     """The last known number of objects of each counted kind (`doubted_first_lists`); kinds without any are left out."""
     by_target: Mapping[TargetReference, Memory] = field(default_factory=dict)
     """With `forEach` or several targets, the memory of each target, which contains no further targets."""
+
+    def prolonged(self, seconds: float) -> Memory:
+        """Return the memory after the wall clock was set forward by so much: all brakes last as long as before.
+
+        The time of the last value stays, since facts get older if in doubt: the machine may have slept.
+        """
+        return replace(
+            self,
+            changes=tuple(time + seconds for time in self.changes),
+            own=None if self.own is None else self.own.prolonged(seconds),
+            by_target={target: memory.prolonged(seconds) for target, memory in self.by_target.items()},
+        )

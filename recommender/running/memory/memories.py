@@ -117,6 +117,12 @@ class Memories:
             self._store.save(name, newest, urgent=False)
         return is_stored
 
+    def prolong(self, seconds: float) -> None:
+        """Let all brakes end so much later, after the wall clock was set forward (`Memory.prolonged`)."""
+        self._memories = {name: memory.prolonged(seconds) for name, memory in self._memories.items()}
+        # The memories of objects follow, since they are read from those of their targets.
+        self._targets.prolong(seconds)
+
     def forget(self) -> None:
         """Forget everything: another process leads and will change the stored memories."""
         self._memories, self._saved = {}, {}

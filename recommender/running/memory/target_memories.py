@@ -144,6 +144,11 @@ class TargetMemories:
             return False
         return is_stored
 
+    def prolong(self, seconds: float) -> None:
+        """Let all brakes end so much later, after the wall clock was set forward (`Memory.prolonged`)."""
+        for known in self._known.values():
+            known.by_target = {target: memory.prolonged(seconds) for target, memory in known.by_target.items()}
+
     def forget(self) -> None:
         """Forget everything: another process leads and will change the stored memories."""
         self._known, self._read = {}, {}

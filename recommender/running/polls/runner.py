@@ -12,6 +12,7 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
+from adapter.foundation.time.clock import ForwardSteps
 from recommender.configuration.changes import unchanged_names
 from recommender.decisions.failed_records import refused_record
 from recommender.decisions.policy_settings import Output
@@ -122,6 +123,7 @@ class Runner:
     _object_targets: DueTargets = field(default_factory=lambda: DueTargets(MOST_OBJECT_LOOK_UPS))
     _log: RecommendationLog = field(default_factory=RecommendationLog)
     """The last log line of each recommendation."""
+    _steps: ForwardSteps = field(default_factory=ForwardSteps)
     _decided: float = -math.inf
     """When decisions were last made, by the monotonic clock."""
     _again: float = math.inf
@@ -145,7 +147,7 @@ class Runner:
         plan = self.plan()
         seconds = min(GATHER_SECONDS, plan.configuration.poll_interval_seconds)
         inputs = self.gatherer.gather(self._look_ups(plan), seconds)
-        now = self.clock.wall()
+        now = self._now()
         inputs = self._with_last_states(plan, inputs, now)
         self._decided = self.clock.monotonic()
         decided = self.decisions.decided(plan, inputs, now)
@@ -164,6 +166,14 @@ class Runner:
         failures = sum(record.status is Status.ERROR for record in records)
         self.telemetry.polled(self.clock.monotonic() - started, failures)
         self.report_poll(records)
+
+    def _now(self) -> float:
+        """Return the time of the wall clock; if that was set forward, no brake ends sooner because of it."""
+        moment = self.clock.moment()
+        gained = self._steps.seconds_since_last(moment)
+        if gained:
+            self.memories.prolong(gained)
+        return moment.wall
 
     def _with_last_states(self, plan: PollPlan, inputs: Inputs, now: float) -> Inputs:
         """Return the inputs together with the last state of targets that were not looked up in this poll."""

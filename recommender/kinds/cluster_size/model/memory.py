@@ -125,6 +125,36 @@ class ClusterSizeMemory(KindMemory, frozen=True, tag="clusterSize"):
             absences=tuple(each for each in self.absences if each.until <= now),
         )
 
+    def prolonged(self, seconds: float) -> ClusterSizeMemory:
+        """Return the memory with all times so much later, so that each remains in order with the others."""
+
+        def later(times: dict[str, float]) -> dict[str, float]:
+            return {name: time + seconds for name, time in times.items()}
+
+        def moved(time: float | None) -> float | None:
+            return None if time is None else time + seconds
+
+        return replace(
+            self,
+            unneeded_since=later(self.unneeded_since),
+            unremovable_until=later(self.unremovable_until),
+            last_scale_up=moved(self.last_scale_up),
+            last_delete=moved(self.last_delete),
+            last_failure=moved(self.last_failure),
+            requested={
+                name: each if each.are_late else replace(each, since=each.since + seconds)
+                for name, each in self.requested.items()
+            },
+            asked={name: replace(one, since=one.since + seconds) for name, one in self.asked.items()},
+            unregistered_since={name: later(its) for name, its in self.unregistered_since.items()},
+            deleted_machines=later(self.deleted_machines),
+            back_offs={
+                name: replace(each, until=each.until + seconds, failed_at=each.failed_at + seconds)
+                for name, each in self.back_offs.items()
+            },
+            absences=tuple(Absence(each.since + seconds, each.until + seconds) for each in self.absences),
+        )
+
     @property
     def stored(self) -> ClusterSizeMemory:
         """Return what is stored: a restart simulates all nodes, and sees all machines without a node anew."""

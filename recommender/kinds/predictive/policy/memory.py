@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
+from msgspec.structs import replace
 
 from recommender.decisions.memory import Amount, KindMemory, Time
 from recommender.kinds.predictive.policy.arithmetic import MOST_REPLICAS
@@ -50,6 +51,18 @@ class PolicyMemory(KindMemory, frozen=True, tag="predictive"):
     window."""
     reconnect: ReconnectMemory = ReconnectMemory()
     sessions: SessionMemory = SessionMemory()
+
+    def prolonged(self, seconds: float) -> PolicyMemory:
+        """Return the memory with a window and a hold that end so much later.
+
+        The times of the last decision and of loads stay: a leap of the clock is like a gap in decisions.
+        """
+        until = self.reconnect.held_until
+        return replace(
+            self,
+            wishes=tuple((time + seconds, replicas) for time, replicas in self.wishes),
+            reconnect=replace(self.reconnect, held_until=None if until is None else until + seconds),
+        )
 
     @property
     def facts(self) -> object:

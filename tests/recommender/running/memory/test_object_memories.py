@@ -96,3 +96,13 @@ def test_an_unreadable_shard_is_read_once_per_poll() -> None:
             memories.load(name)
     memories.keep_objects(set())
     assert store.reads == 1
+
+
+def test_the_brakes_of_objects_last_as_long_if_the_clock_is_set_forward() -> None:
+    store = ProcessMemoryStore()
+    clocked, changed = Clocked(store), Memory(LastValue(3, 1000.0, 1000.0), changes=(1000.0,))
+    clocked.poll({"shop/a"}, shop__a=changed)
+    clocked.memories.prolong(7200.0)
+    later = Memory(LastValue(3, 1000.0, 1000.0), changes=(8200.0,))
+    assert clocked.poll({"shop/a"}, shop__a=later) == {"shop/a": later}
+    assert Clocked(store).poll({"shop/a"}, shop__a=later) == {"shop/a": later}

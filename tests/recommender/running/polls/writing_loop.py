@@ -133,7 +133,8 @@ class WritingProcess:
     def __init__(self, harness: WritingHarness, wall_ahead: float) -> None:
         self.harness = harness
         self.plan = plan_of(_configuration(harness.text))
-        clock = Clock(monotonic=lambda: harness.now, wall=lambda: harness.now + wall_ahead)
+        self.wall_ahead = wall_ahead
+        clock = Clock(monotonic=lambda: harness.now, wall=lambda: harness.now + self.wall_ahead)
         fence = Fence(WRITE_SECONDS, self.may_write)
         calls = _Calls(harness)
         self.store = ConfigMapMemoryStore(calls, "monitoring", fence, clock=clock)
