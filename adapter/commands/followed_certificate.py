@@ -27,15 +27,22 @@ _log = logging.getLogger(__name__)
 def follow_certificate(read: Callable[[], ServingCertificate | None], context: WorkerContext) -> None:
     """Start the task that shows the dates of a certificate that is in no Secret.
 
-    `read` returns None if there is nothing new to show; it may renew the certificate first.
+    `read` returns None if there is nothing new to show; it may renew the certificate first. While it raises
+    IdentitySettingsError, as on a full disk, the former certificate stays in use.
     """
     metrics, state = CertificateDates(context.registry), StateLog(_log)
+    known: ServingCertificate | None = None
 
     def look() -> None:
-        found = read()
-        if found is not None:
-            metrics.show(found.not_before, found.not_after)
-            report_dates(found, datetime.now(tz=UTC), state)
+        nonlocal known
+        try:
+            known = read() or known
+            state.recovered("renewal", "the serving certificate can be renewed again")
+        except IdentitySettingsError as e:
+            state.failed("renewal", f"the former serving certificate stays in use until it expires: {e}")
+        if known is not None:
+            metrics.show(known.not_before, known.not_after)
+            report_dates(known, datetime.now(tz=UTC), state)
 
     context.tasks.periodic("serving certificate", look, every_seconds=FOLLOWED_SECONDS, deadline_seconds=60.0)
 

@@ -190,14 +190,28 @@ def keep_certificate(kept: KeptCertificate, context: WorkerContext) -> None:
 
     def keep(stop: Event) -> None:
         troubles, backoff = _Troubles(), Backoff(first_seconds=pause_seconds, longest_seconds=60.0)
+        problems: tuple[RotationProblem, ...] = ()
         while not stop.is_set():
-            problems = keeper.look().problems
+            try:
+                problems = keeper.look().problems
+            except OSError as e:
+                # The other steps come first; whether their problems have ended is not known.
+                file = str(kept.file)
+                others = tuple(problem for problem in problems if problem.about != file)
+                problems = (*others, RotationProblem(file, _not_written(e)))
             troubles.report(problems)
             if not problems:
                 backoff.reset()
             stop.wait(backoff.delay(pause_seconds) if problems else pause_seconds)
 
     context.tasks.running("serving certificate", keep)
+
+
+def _not_written(error: OSError) -> str:
+    return (
+        f"cannot be written ({error.strerror}), so connections keep the former certificate until that expires: "
+        "free space in the folder of --cert-dir, or make it writable"
+    )
 
 
 class _Troubles:

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import errno
+import logging
+import os
+from dataclasses import replace
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.commands.serve.certificates import KeptCertificate, first_certificate, kept_certificate
+from adapter.commands.serve.certificates import KeptCertificate, first_certificate, keep_certificate, kept_certificate
 from adapter.commands.serve.flags import SERVE
 from adapter.foundation.service.flags.parsing import UsageError, parse_flags
 from adapter.foundation.service.runtime.errors import StartError
+from adapter.foundation.service.server.addresses import Address
+from adapter.foundation.service.server.context import WorkerContext
+from adapter.foundation.service.server.server_settings import ServerOptions
+from adapter.metrics.identity.certificates import certificate_file
 from adapter.metrics.identity.certificates.certificate_file import read_kept
 from tests.adapter.metrics.identity.certificates.keeping_harness import (
     CUSTOM,
@@ -21,6 +30,7 @@ from tests.adapter.metrics.identity.certificates.keeping_harness import (
 )
 from tests.support.apiserver_kinds import APISERVICES, SECRETS
 from tests.support.object_apiserver import ObjectApiServer
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -168,3 +178,45 @@ class TestTheFirstCertificate:
         kept.file.parent.touch()
         with pytest.raises(StartError, match="set --cert-dir to a writable folder"):
             first_certificate(kept)
+
+
+@pytest.fixture
+def context() -> Iterator[WorkerContext]:
+    address = Address("127.0.0.1", 0)
+    options = ServerOptions(
+        program="example",
+        version="1",
+        metrics_prefix="example",
+        address=address,
+        tls=None,
+        plain_address=address,
+    )
+    worker = WorkerContext(options, address, None)
+    yield worker
+    worker.tasks.stop(5.0)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EDQUOT])
+def test_a_folder_that_cannot_be_written_any_more_is_logged_with_its_repair_until_it_can(
+    kept: KeptCertificate,
+    context: WorkerContext,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    number: int,
+) -> None:
+    caplog.set_level(logging.INFO)
+    first_certificate(kept)
+    kept.file.unlink()
+
+    def refuse(*_arguments: object, **_more: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    with monkeypatch.context() as full:
+        full.setattr(certificate_file, "replace_file", refuse)
+        keep_certificate(replace(kept, life=timedelta(seconds=60)), context)
+        until(lambda: f"{kept.file}: cannot be written ({os.strerror(number)})" in caplog.text)
+    until(lambda: f"{kept.file}: resolved" in caplog.text)
+    assert caplog.text.count("cannot be written") == 1
+    assert "--cert-dir" in caplog.text
+    assert "Traceback" not in caplog.text
+    assert read_kept(kept.file) is not None
