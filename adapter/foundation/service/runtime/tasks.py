@@ -1,7 +1,8 @@
 """Supervised background work in named tasks, each in its own thread.
 
-A task that fails is retried with increasing delays; each failure is counted, and logged once with its traceback. A run
-that exceeds its deadline is reported while it still runs, since a thread cannot be interrupted.
+A task that fails is retried with increasing delays; each failure is counted, and logged once with its traceback, until
+the task works again. A run that exceeds its deadline is reported while it still runs, since a thread cannot be
+interrupted.
 """
 
 from __future__ import annotations
@@ -11,12 +12,15 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Final, Protocol
 
 from adapter.foundation.service.runtime.logs import fields
 from adapter.foundation.time.backoff import Backoff
 
 _log = logging.getLogger(__name__)
+
+_WORKING_SECONDS: Final = 60.0
+"""A task without an end that has run for so long works; another failure of it is a new one."""
 
 
 class TaskEvents(Protocol):
@@ -81,8 +85,13 @@ class Tasks:
         """
 
         def passes(task: _Task) -> None:
-            with task.running(None):
-                run(self.stopping)
+            started = self._clock()
+            try:
+                with task.running(None):
+                    run(self.stopping)
+            finally:
+                if self._clock() - started >= _WORKING_SECONDS:
+                    task.forget_failures()
             if not self.stopping.is_set():
                 raise TaskEndedError(f"task {name} ended by itself")
 
@@ -166,10 +175,14 @@ class _Task:
             _log.warning("a task exceeded its deadline", extra=fields(task=self.name))
         if self._backoff.failures:
             _log.info("a task works again", extra=fields(task=self.name, failures=self._backoff.failures))
-        self._backoff.reset()
-        self._last_failure = ""
+        self.forget_failures()
         # The count comes last: who sees it finds the lines of the log.
         self._events.ended(self.name, "late" if self._late else "ok")
+
+    def forget_failures(self) -> None:
+        """Let the next failure be the first one: it is logged, and followed by the shortest delay."""
+        self._backoff.reset()
+        self._last_failure = ""
 
     def failed(self, error: Exception) -> float:
         """Count a failure, and log it if it differs from the last one; return the seconds until the next try."""

@@ -155,6 +155,30 @@ def test_a_running_task_that_returns_is_started_again(tasks: Tasks, events: Reco
     assert set(events.results) == {("watch", "error")}
 
 
+@pytest.mark.parametrize(("seconds", "lines", "waits"), [(59.0, 1, [0.5, 1.0, 2.0]), (61.0, 3, [0.5, 0.5, 0.5])])
+def test_a_failure_after_a_minute_of_work_is_a_new_one(
+    events: Recorded, clock: Clock, caplog: pytest.LogCaptureFixture, seconds: float, lines: int, waits: list[float]
+) -> None:
+    tasks, waited = Tasks(events, backoff=lambda: Backoff(jitter_ratio=0.0), clock=clock), []
+
+    def noted(timeout: float | None = None) -> bool:
+        waited.append(timeout)
+        if len(waited) == len(waits):
+            tasks.stopping.set()
+        return False
+
+    tasks.stopping.wait = noted  # type: ignore[method-assign] # what the task sleeps on is what is looked at
+
+    def work(_stop: threading.Event) -> None:
+        clock.now += seconds
+        raise ConnectionError("at the same place")
+
+    tasks.running("watch", work)
+    until(lambda: not tasks.are_running())
+    assert waited == waits
+    assert caplog.messages == ["a task failed and will be retried"] * lines
+
+
 def test_read_only_tasks_are_not_waited_for_at_shutdown(events: Recorded) -> None:
     tasks, release, begun = Tasks(events), threading.Event(), threading.Semaphore(0)
 
