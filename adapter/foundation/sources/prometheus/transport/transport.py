@@ -9,7 +9,9 @@ Queries change nothing on the server, so this is safe; all other failures are ra
 connection, those that have been idle since before the request are closed, so that the next one asks for the address of
 the server again.
 
-The name of the server is resolved by the system's resolver, which has time limits of its own (resolv.conf).
+The name of the server is resolved by the system's resolver, which has time limits of its own (resolv.conf). A
+connection serves for five minutes at most: if the name, or the Service behind its address, leads to another server
+meanwhile, the former one may go on answering, with older and older values.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ import time
 from collections import deque
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+from weakref import WeakKeyDictionary
 
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
@@ -35,6 +38,10 @@ if TYPE_CHECKING:
     from urllib3.response import BaseHTTPResponse
 
     from adapter.foundation.sources.prometheus.prometheus_settings import Endpoint
+
+
+_LONGEST_USE_SECONDS: Final = 300.0
+"""Age from which a connection gets no further request."""
 
 
 class ConnectFailedError(ConnectionError):
@@ -67,6 +74,8 @@ class Transport:
         # The connection that was used last is used first, so that the server closes those that are no longer needed.
         self._idle: deque[tuple[float, HTTPConnection]] = deque()
         """Idle connections, each with the time since which it has been idle, in monotonic seconds."""
+        self._made_at: WeakKeyDictionary[HTTPConnection, float] = WeakKeyDictionary()
+        """When each connection was made, in monotonic seconds."""
 
     @contextmanager
     def opened(self, request: HttpRequest, deadline: Deadline) -> Iterator[OpenAnswer]:
@@ -96,11 +105,12 @@ class Transport:
             connection.close()
 
     def _idle_connection(self) -> HTTPConnection | None:
-        context = self._tls()
+        context, oldest = self._tls(), time.monotonic() - _LONGEST_USE_SECONDS
         while (connection := self._take_idle()) is not None:
             # A connection that is readable without a request was closed by the server, or has unexpected data. One of
             # another context was made before the files changed: its server may be one of a CA that is gone.
-            if connection.is_connected and getattr(connection.sock, "context", None) is context:
+            is_of_context = getattr(connection.sock, "context", None) is context
+            if is_of_context and self._made_at[connection] > oldest and connection.is_connected:
                 return connection
             connection.close()
         return None
@@ -127,6 +137,7 @@ class Transport:
         context = self._tls()
         kind = HTTPSConnection if context else HTTPConnection
         connection = kind(self._endpoint.host, self._endpoint.port)
+        self._made_at[connection] = time.monotonic()
         connection.sock = _connected_socket(
             self._endpoint, context, partial(self._wait, self._connect_seconds, deadline)
         )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import socket
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -148,6 +151,36 @@ def test_a_slow_query_closes_no_connection_that_was_used_meanwhile(client_of: Cl
         answered.set()
         assert ask(client) == [1.0]
         assert server.connections == 2
+
+
+def test_a_name_that_moves_to_another_address_is_followed_although_the_former_server_still_answers(
+    client_of: ClientOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def script(peer: Peer) -> None:
+        while peer.read() is not None:
+            peer.answer(ONE)
+
+    with raw_server(script) as former, raw_server(script) as present:
+        now, place, look_up = [1000.0], [former], socket.getaddrinfo
+        # The deadlines of the requests follow this clock, too.
+        monkeypatch.setattr(time, "monotonic", lambda: now[0])
+        monkeypatch.setattr(
+            socket,
+            "getaddrinfo",
+            lambda _host, _port, **more: look_up("127.0.0.1", urlsplit(place[0].url).port, **more),
+        )
+        client = client_of("http://prometheus.example:9090")
+        ask(client)
+        place[0] = present
+        for _ in range(4):
+            now[0] += 60.0
+            ask(client)
+        assert (former.connections, present.connections) == (1, 0), "connections are kept"
+        for _ in range(10):
+            now[0] += 60.0
+            ask(client)
+        assert (former.connections, present.connections) == (1, 2)
+        assert len(former.requests) == 5
 
 
 def test_a_request_is_repeated_only_once(client_of: ClientOf) -> None:
