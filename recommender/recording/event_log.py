@@ -43,9 +43,13 @@ class EventLog:
         """The other files with their sizes; those that make room first come first."""
 
     def is_due(self, time: float) -> bool:
-        """Return whether a new file should begin: there is no file, or the present one is a day old or too large."""
+        """Return whether a new file should begin: there is none, or the present one is a day old, too large or deleted.
+
+        On a full disk, people delete files. The room of an open one is free only once it is closed.
+        """
         return (
             self._stream is None
+            or not os.fstat(self._stream.fileno()).st_nlink
             or not 0 <= time - self._began < _FILE_SECONDS
             or self._size - self._beginning > self._most_bytes // _PARTS
         )

@@ -7,7 +7,8 @@
     history.read("coredns", since)
 
 Points are written in batches by the task's thread, so that no decision waits for a disk. A file that is corrupt
-is moved aside and replaced by an empty one; with a full disk the recommender continues without a history.
+is moved aside and replaced by an empty one, and a deleted one is made anew; with a full disk the recommender continues
+without a history.
 """
 
 from __future__ import annotations
@@ -105,6 +106,8 @@ class HistoryCache:
         self._waiting: deque[tuple[str, HistoryPoint]] = deque(maxlen=_MOST_WAITING)
         self._last: dict[str, HistoryPoint] = {}
         self._connection: sqlite3.Connection | None = None
+        self._file: tuple[int, int] | None = None
+        """The device and the inode of the open file."""
         self._backoff = Backoff(1.0, 60.0, jitter_ratio=0.5)
         self._retry_at = 0.0
         self._pruned_at: float | None = None
@@ -152,6 +155,9 @@ class HistoryCache:
         if self._clock.monotonic() < self._retry_at:
             return
         try:
+            if self._connection is not None and self._file_in_place() != self._file:
+                # SQLite writes on to a file that was deleted, whose room is free only once it is closed.
+                self._close()
             connection = self._connection = self._connection or self._open_database()
             self._write(connection)
             self._prune(connection)
@@ -189,8 +195,16 @@ class HistoryCache:
             connection.execute("PRAGMA synchronous = NORMAL")
             _check(connection)
             migrate(connection)
+            self._file = self._file_in_place()
             unless_usable.pop_all()
         return connection
+
+    def _file_in_place(self) -> tuple[int, int] | None:
+        try:
+            found = self._path.stat()
+        except FileNotFoundError:
+            return None
+        return found.st_dev, found.st_ino
 
     def _after(self, error: Exception) -> None:
         """Recover from a failure: with a new file if this one is unusable, otherwise by trying again later."""

@@ -201,6 +201,27 @@ def test_full_disk_is_not_filled_with_empty_files(tmp_path: Path, monkeypatch: p
     assert len(read_recording(tmp_path).pods) == 200
 
 
+@pytest.mark.parametrize("with_folder", [False, True])
+def test_a_recording_that_somebody_deletes_begins_anew(tmp_path: Path, *, with_folder: bool) -> None:
+    times, folder = [START], tmp_path / "recording"
+
+    def known() -> ClusterState:
+        return ClusterState(nodes=Observed((node("n1"),), times[0]), pods=Observed((pod("web"),), times[0]))
+
+    recorder = ClusterRecorder(known, folder, UNPACED, Clock(wall=lambda: times[0]))
+    recorder.record(24 * HOUR)
+    for file in files_of(folder):
+        file.unlink()
+    if with_folder:
+        folder.rmdir()
+    for _ in range(2):
+        times[0] += 10
+        recorder.record(24 * HOUR)
+    recorder.close()
+    found = read_recording(folder)
+    assert (found.start, found.end, len(found.pods)) == (START + 10, START + 20, 1)
+
+
 def test_part_of_a_recording_is_selected_by_time(tmp_path: Path) -> None:
     early, late = pod("early", created=START), pod("late", created=START + 600)
     write(

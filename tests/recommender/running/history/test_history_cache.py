@@ -221,6 +221,23 @@ def test_a_full_disk_is_logged_once_and_writing_resumes_later(
     assert caplog.records[-1].getMessage() == "the history is written again"
 
 
+@pytest.mark.parametrize("with_folder", [False, True])
+def test_a_file_that_somebody_deletes_is_made_anew(
+    harness: Harness, caplog: pytest.LogCaptureFixture, *, with_folder: bool
+) -> None:
+    harness.add(0, RECORD)
+    for file in list(harness.path.parent.iterdir()):
+        file.unlink()
+    if with_folder:
+        harness.path.parent.rmdir()
+    for seconds in (100, 200):
+        harness.add(seconds, RECORD)
+    assert [point.time for point in harness.read()] == [START + 100, START + 200]
+    harness.cache = harness.started()
+    assert len(harness.read()) == 2
+    assert not caplog.messages
+
+
 def test_an_unwritable_folder_counts_as_one_failure_and_raises_no_error(tmp_path: Path) -> None:
     (tmp_path / "state").write_text("a file where the folder should be")
     harness = Harness(tmp_path)
