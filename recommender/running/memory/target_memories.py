@@ -98,7 +98,8 @@ class TargetMemories:
                 shard = self._load_shard(name, number, read_until)
                 known.stale.add(number)
                 if shard is not None:
-                    known.by_target = _later(known.by_target, shard.memory.by_target)
+                    # Another leader has written it, which this process may not have noticed. Its clock may differ.
+                    known.by_target = {**known.by_target, **shard.memory.by_target}
         return Memory(by_target=known.by_target)
 
     def remember(self, name: str, memory: Memory) -> None:

@@ -162,6 +162,29 @@ def test_a_scale_call_waits_for_the_shard_of_its_target() -> None:
     assert not first.store_now("another", target(1))
 
 
+def test_the_state_of_a_newer_leader_is_never_overwritten_even_by_a_later_decision() -> None:
+    """A process that was stopped, or whose clock is ahead, decides later than the leader that it did not notice."""
+    harness = Harness()
+    old, old_store = harness.process()
+    for _ in range(5):
+        harness.poll(old, old_store, memories(20))
+    new, new_store = harness.process()
+    harness.lead(new)
+    changed = {key: replace(each, changes=(1500.0,)) for key, each in memories(10, 4, 1500.0).by_target.items()}
+    for _ in range(10):
+        harness.poll(new, new_store, Memory(by_target={**memories(20).by_target, **changed}))
+    later = memories(20, replicas=5, decided=2000.0)
+    old.remember("chat", later)
+    for number in range(10):
+        assert not old.store_now("chat", target(number))
+    found = harness.lead(old).by_target
+    assert {key: found[key] for key in changed} == changed
+    assert found.keys() == later.by_target.keys()
+    for _ in range(10):
+        harness.poll(old, old_store, Memory(by_target=found))
+    assert harness.lead(harness.process()[0]).by_target == found
+
+
 def test_a_hold_is_stored_with_the_next_poll_and_a_size_within_half_a_minute() -> None:
     harness = Harness()
     first, store = harness.process()
