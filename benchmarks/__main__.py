@@ -25,7 +25,6 @@ END_SECONDS = 20.0
 
 BENCHMARKS: Mapping[str, Sequence[str]] = {
     "adapter_load": ("--hpas", "10000", "--seconds", "60"),
-    "closed_doors": ("--nodes", "5000"),
     "cluster_size": ("--nodes", "5000", "--pods", "150000", "--pending", "1000", "--gaps", "200"),
     "control_plane": ("--hpas", "200", "--seconds", "60"),
     "discovery_lists": ("--metrics", "5000", "--seconds", "60"),
@@ -38,7 +37,7 @@ BENCHMARKS: Mapping[str, Sequence[str]] = {
         "--pods",
         "../shared/traces/gpu/openb_pod_list_default.csv",
     ),
-    "node_tide": ("--days", "10"),
+    "node_policies": ("--days", "10"),
     "node_watcher": ("--nodes", "5000"),
     "plan_proof": (),
     "proportional_limits": ("--nodes", "5000", "--seconds", "30"),
@@ -49,12 +48,13 @@ BENCHMARKS: Mapping[str, Sequence[str]] = {
     "shape_choices": (),
     "sizes": ("--workloads", "5000"),
     "sizes_backtest": ("--containers", "600"),
-    "slow_readers": ("--readers", "300", "--strangers", "1000", "--seconds", "30"),
+    "slow_readers": ("--readers", "300", "--heads", "1000", "--seconds", "30"),
     "start_cost": ("--starts", "5"),
     "image_sizes": (),
     "starts": ("--starts", "100"),
     "tenant_objects": ("--objects", "2000", "--beyond", "20000"),
     "tenants": (),
+    "unauthenticated_clients": ("--nodes", "5000"),
 }
 """The names of the benchmarks, with the options that the README's figures are measured with."""
 

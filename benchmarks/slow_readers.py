@@ -29,8 +29,8 @@ from benchmarks.adapter_stage import CHECKOUT
 from benchmarks.aggregator_client import LoadPlan
 from benchmarks.cores import Cores, on
 from benchmarks.report import report
-from benchmarks.rude_clients import RudeOutcome, RudePlan
 from benchmarks.running import run
+from benchmarks.slow_clients import SlowClientsOutcome, SlowClientsPlan
 from benchmarks.tally import Outcome
 from demo.machine.processes import start
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 NAME = "slow_readers"
 SETTLE_SECONDS = 12.0
-"""The time in which the rude clients connect, and connect again, before the measurement begins."""
+"""The time in which the slow clients connect, and connect again, before the measurement begins."""
 LEAD_SECONDS = 3.0
 """The time before the measurement in which the client of the HPAs already sends requests, which are not counted."""
 GRACE_SECONDS = 30.0
@@ -61,7 +61,7 @@ class Settings:
 
     list_bytes: tuple[int, ...]
     readers: int
-    strangers: int
+    heads: int
     seconds: float
     rate: float
     settle_seconds: float = SETTLE_SECONDS
@@ -73,7 +73,7 @@ class Company:
 
     label: str
     kind: str = ""
-    """The kind as in `RudePlan`; empty if there are no other clients."""
+    """The kind as in `SlowClientsPlan`; empty if there are no other clients."""
     count: int = 0
     segment_bytes: int = 1400
 
@@ -81,7 +81,7 @@ class Company:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark and print its report; return the exit status: 1 if an answer was wrong or missing."""
     options = _options(arguments)
-    settings = Settings(tuple(options.list_bytes), options.readers, options.strangers, options.seconds, options.rate)
+    settings = Settings(tuple(options.list_bytes), options.readers, options.heads, options.seconds, options.rate)
     return run(NAME, options.output, lambda progress: measure(settings, progress))
 
 
@@ -113,11 +113,11 @@ def measure(settings: Settings, progress: Progress) -> Report:
 
 
 def companies(settings: Settings) -> list[Company]:
-    """Return the clients of each row, in order; the strangers are last, since they leave the largest heap behind."""
+    """Return the clients of each row, in order: unfinished heads are last, since they leave the largest heap behind."""
     return [
         Company("alone"),
         *(Company(f"readers, segments of {size}", "readers", settings.readers, size) for size in SEGMENTS),
-        Company("strangers", "strangers", settings.strangers),
+        Company("unfinished heads", "heads", settings.heads),
     ]
 
 
@@ -137,7 +137,7 @@ def measured(stage: Backdrop, adapter: RunningAdapter, company: Company, setting
     )
     with ExitStack() as stack:
         stack.enter_context(on(stage.cores.others))
-        rude = stack.enter_context(_rude_clients(stage, adapter, company, until + 1.0))
+        clients = stack.enter_context(_slow_clients(stage, adapter, company, until + 1.0))
         progress.wait_until(began - LEAD_SECONDS, f"{company.label}: waiting until all have come")
         plan_file = stage.folder / "hpas.plan.json"
         plan_file.write_bytes(msgspec.json.encode(hpas))
@@ -153,12 +153,12 @@ def measured(stage: Backdrop, adapter: RunningAdapter, company: Company, setting
     outcome = msgspec.json.decode(Path(hpas.result_file).read_bytes(), type=Outcome)
     for reason, count in outcome.reasons.items():
         progress.say(f"{company.label}: {count} x {reason}")
-    came = msgspec.json.decode(rude.read_bytes(), type=RudeOutcome) if company.kind else None
+    came = msgspec.json.decode(clients.read_bytes(), type=SlowClientsOutcome) if company.kind else None
     return {
         "load": company.label,
-        "rude_at_once": came.most_at_once if came else 0,
-        "rude_connections": came.connections if came else 0,
-        "rude_cut_off": came.cut_off if came else 0,
+        "slow_at_once": came.most_at_once if came else 0,
+        "slow_connections": came.connections if came else 0,
+        "slow_cut_off": came.cut_off if came else 0,
         "requests": outcome.requests,
         "errors": outcome.errors,
         "rate_per_second": outcome.rate_per_second,
@@ -176,15 +176,15 @@ def measured(stage: Backdrop, adapter: RunningAdapter, company: Company, setting
 
 
 @contextmanager
-def _rude_clients(stage: Backdrop, adapter: RunningAdapter, company: Company, end_at: float) -> Iterator[Path]:
-    """Run the rude clients; yield the file that holds their outcome after the block."""
-    result_file, plan_file = stage.folder / "rude.outcome.json", stage.folder / "rude.plan.json"
+def _slow_clients(stage: Backdrop, adapter: RunningAdapter, company: Company, end_at: float) -> Iterator[Path]:
+    """Run the slow clients; yield the file that holds their outcome after the block."""
+    result_file, plan_file = stage.folder / "slow.outcome.json", stage.folder / "slow.plan.json"
     if not company.kind:
         yield result_file
         return
-    plan = RudePlan(
+    plan = SlowClientsPlan(
         endpoint=adapter.endpoint,
-        kind="readers" if company.kind == "readers" else "strangers",
+        kind="readers" if company.kind == "readers" else "heads",
         count=company.count,
         path=discovery_lists.LIST,
         segment_bytes=company.segment_bytes,
@@ -194,8 +194,8 @@ def _rude_clients(stage: Backdrop, adapter: RunningAdapter, company: Company, en
         result_file=str(result_file),
     )
     plan_file.write_bytes(msgspec.json.encode(plan))
-    command = [sys.executable, "-m", "benchmarks.rude_clients", str(plan_file)]
-    with start(command, log_path=stage.folder / "rude.log", name="rude-clients", folder=CHECKOUT) as process:
+    command = [sys.executable, "-m", "benchmarks.slow_clients", str(plan_file)]
+    with start(command, log_path=stage.folder / "slow.log", name="slow-clients", folder=CHECKOUT) as process:
         yield result_file
         process.wait(GRACE_SECONDS)
 
@@ -238,7 +238,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--list-bytes", type=between(2048, 10_000_000), nargs="+", default=[82_000, 2_000_000], help="sizes of the list"
     )
     parser.add_argument("--readers", type=between(1, 3000), default=300, help="clients that do not read")
-    parser.add_argument("--strangers", type=between(1, 3000), default=1000, help="clients whose heads do not end")
+    parser.add_argument("--heads", type=between(1, 3000), default=1000, help="clients whose heads do not end")
     parser.add_argument("--seconds", type=between(1, 3600), default=30, help="how long each row is measured")
     parser.add_argument("--rate", type=between(1, 10_000), default=667, help="requests of HPAs a second")
     parser.add_argument("-o", "--output", choices=("table", "json"), default="table")

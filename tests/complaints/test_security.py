@@ -65,11 +65,11 @@ def test_tls_is_verified_and_no_token_is_sent_to_another_host__prometheus_adapte
     tmp_path: Path, trust: Trust, tls: ssl.SSLContext
 ) -> None:
     """In `tests/e2e/install/test_chart_installed.py` a real API server verifies the adapter in turn."""
-    with asked_by_adapter(tmp_path, trust, tls) as (stranger, adapter), adapter.caller() as caller:
+    with asked_by_adapter(tmp_path, trust, tls) as (other, adapter), adapter.caller() as caller:
         answer = caller.pods("connections", **WEB)
         assert answer.status == 503
         assert "certificate is not accepted" in answer.message
-        assert stranger.requests == []
+        assert other.requests == []
         assert FIRST_TOKEN not in adapter.log
 
 

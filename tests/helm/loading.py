@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 STEP_SECONDS: Final = 5
 PAST_SECONDS: Final = 1200
 NODES: Final = tuple(f"node-{index:02}" for index in range(16))
-_STRANGER: Final = "10.9.9.9:9100"
+_UNKNOWN_INSTANCE: Final = "10.9.9.9:9100"
 _GONE: Final = NODES[3]
 """The node that was scraped until ten minutes ago."""
 _MEMORY_BYTES: Final = 8 * 2**30
@@ -39,7 +39,7 @@ def objects() -> dict[str, Any]:
 def series_at(now: int) -> Iterator[str]:
     """Yield the samples of all series as lines of OpenMetrics, none in the future, since a scrape would refuse them."""
     times = moments(now, STEP_SECONDS, PAST_SECONDS, 0)
-    for index, instance in enumerate((*NODES, _STRANGER)):
+    for index, instance in enumerate((*NODES, _UNKNOWN_INSTANCE)):
         busy = partial(_busy_seconds, index, times[0])
         idle = partial(_idle_seconds, index, times[0])
         courses: dict[str, Course] = {

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 STATUS = "tidewatch_recommendation_status"
 FULL, READY, UNKNOWN = "gateway-7d9f8b6c5d-x2k4b", "gateway-7d9f8b6c5d-x2k4c", "gateway-7d9f8b6c5d-x2k4d"
-STRANGER = "gateway-internal-7d9f8b6c5d-x2k4f"
+OTHER_POD = "gateway-internal-7d9f8b6c5d-x2k4f"
 TARGET = 'target_namespace="chat",target_kind="Deployment",target_name="gateway"'
 SCALED = 'scaletargetref_kind="Deployment",scaletargetref_name="gateway"'
 TEXT = f"""\
@@ -36,9 +36,9 @@ tidewatch_readiness_connections{{namespace="chat",pod="{READY}"}} 15000
 tidewatch_readiness_limit{{namespace="chat",pod="{READY}"}} 25000
 tidewatch_readiness_ready{{namespace="chat",pod="{UNKNOWN}"}} 1
 tidewatch_readiness_limit{{namespace="chat",pod="{UNKNOWN}"}} 25000
-tidewatch_readiness_ready{{namespace="chat",pod="{STRANGER}"}} 0
-tidewatch_readiness_connections{{namespace="chat",pod="{STRANGER}"}} 0
-tidewatch_readiness_limit{{namespace="chat",pod="{STRANGER}"}} 25000
+tidewatch_readiness_ready{{namespace="chat",pod="{OTHER_POD}"}} 0
+tidewatch_readiness_connections{{namespace="chat",pod="{OTHER_POD}"}} 0
+tidewatch_readiness_limit{{namespace="chat",pod="{OTHER_POD}"}} 25000
 kube_horizontalpodautoscaler_info{{namespace="chat",horizontalpodautoscaler="h",{SCALED}}} 1
 kube_horizontalpodautoscaler_status_desired_replicas{{namespace="chat",horizontalpodautoscaler="h"}} 7
 kube_horizontalpodautoscaler_status_desired_replicas{{namespace="chat",horizontalpodautoscaler="other"}} 99

@@ -20,7 +20,7 @@ from tests.support.forked import RECOMMENDER as RECOMMENDER_PROGRAM
 from tests.support.forked import run
 from tests.support.object_apiserver import ObjectApiServer
 from tests.support.raw_server import answering, raw_server
-from tests.support.tls_door import tls_door
+from tests.support.tls_endpoint import tls_endpoint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,9 +65,9 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]
         web = stack.enter_context(raw_server(answering(b"<html>Hello</html>")))
         empty = stack.enter_context(raw_server(_empty))
         plain = stack.enter_context(raw_server(lambda peer: peer.answer(b"", "400 Bad Request")))
-        door = stack.enter_context(tls_door())
+        endpoint = stack.enter_context(tls_endpoint())
         shown = Authority(folder / "ca").server()
-        door.show(shown.certificate_file, shown.key_file)
+        endpoint.show(shown.certificate_file, shown.key_file)
         cluster = stack.enter_context(ObjectApiServer())
         kubeconfig = cluster.kubeconfig(folder / "kubeconfig")
         nobody = folder / "nobody"
@@ -82,7 +82,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]
             "web": web.url,
             "empty": empty.url,
             "plain": plain.url.removeprefix("http://"),
-            "tls": f"https://{door.address}",
+            "tls": f"https://{endpoint.address}",
             "kubeconfig": str(kubeconfig),
             "gone": str(gone),
             "nobody": str(nobody),

@@ -41,15 +41,15 @@ class Trust:
     server: KeyPair
     front_proxies: Authority
     front_proxy: KeyPair
-    strangers: Authority
+    other_authority: Authority
     """A CA that the adapter does not know."""
 
     @classmethod
     def made_in(cls, folder: Path) -> Trust:
         """Make all certificates in a folder."""
-        serving, strangers = Authority(folder / "serving", "serving"), Authority(folder / "strangers", "strangers")
+        serving, other = Authority(folder / "serving", "serving"), Authority(folder / "other", "other")
         front_proxies = Authority(folder / "front-proxies", "front-proxies", intermediate=True)
-        return cls(serving, serving.server(), front_proxies, front_proxies.client(FRONT_PROXY), strangers)
+        return cls(serving, serving.server(), front_proxies, front_proxies.client(FRONT_PROXY), other)
 
     def flags(self) -> tuple[str, ...]:
         """Return the adapter's flags for these certificates."""
@@ -101,7 +101,7 @@ class Adapter:
         """Return a connection through the front proxy, or with another certificate."""
         return Caller(self.port, self.trust.context(client or self.trust.front_proxy), identity, seconds)
 
-    def stranger(self, identity: Sequence[tuple[str, str]] = ()) -> Caller:
+    def unauthenticated(self, identity: Sequence[tuple[str, str]] = ()) -> Caller:
         """Return a connection without a certificate."""
         return Caller(self.port, self.trust.context(), identity)
 

@@ -27,7 +27,7 @@ QUERY_PATH: Final = "/api/v1/query"
 SCHEDULER: Final = "/scheduler/"
 TOKEN_PATHS: Final = ("/watcher", "/nodes/unmapped", "/scores", "/hotspots", QUERY_PATH)
 OPEN_PATHS: Final = ("/watcher/health",)
-LARGEST_STRANGERS_BODY_BYTES: Final = 4 * 2**20
+LARGEST_UNAUTHENTICATED_BODY_BYTES: Final = 4 * 2**20
 """The largest body from callers of `/scheduler` without credentials, which has room for the names of 20,000 nodes and
 a pod."""
 WATCHER_PATHS: Final = ("/watcher", "/watcher/<host>")
@@ -88,7 +88,7 @@ def plan_by_routes(routes: Iterable[Route]) -> PlanBody:
         largest = route.largest_body_bytes
         if not path.startswith(SCHEDULER):
             return BodyPlan(largest)
-        return BodyPlan(largest, largest if head.peer_chain else min(largest, LARGEST_STRANGERS_BODY_BYTES))
+        return BodyPlan(largest, largest if head.peer_chain else min(largest, LARGEST_UNAUTHENTICATED_BODY_BYTES))
 
     return plan
 
@@ -99,7 +99,7 @@ def _protected_route(
     if certificate is not None and route.path.startswith(SCHEDULER):
         return replace(route, admit=_unless(certificate.problem))
     if token is not None and route.path.startswith(SCHEDULER):
-        return replace(route, largest_body_bytes=min(route.largest_body_bytes, LARGEST_STRANGERS_BODY_BYTES))
+        return replace(route, largest_body_bytes=min(route.largest_body_bytes, LARGEST_UNAUTHENTICATED_BODY_BYTES))
     if token is not None and _needs_token(route.path, open_paths):
         return replace(route, admit=_unless(token.problem))
     return route

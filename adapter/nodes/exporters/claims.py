@@ -73,7 +73,7 @@ class Ownership:
     """Unix seconds at which a source was last live."""
     owners: Mapping[str, Owner] = field(default_factory=dict)
     """The present owner of each node, by name."""
-    strangers: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    contested: Mapping[tuple[str, str], float] = field(default_factory=dict)
     """When an exporter was last refused because another exporter of its source was live, by node and exporter."""
 
 

@@ -56,7 +56,7 @@ def judge_claims(before: Ownership, claims: Sequence[ExporterClaim], now: float)
         for node, owner in before.owners.items()
         if node in by_node or now - owner.seen_at < _REMEMBERED_SECONDS
     }
-    strangers = {key: at for key, at in before.strangers.items() if now - at < HOLD_SECONDS}
+    contested = {key: at for key, at in before.contested.items() if now - at < HOLD_SECONDS}
     refused: dict[int, ClaimRefusal] = {}
     earlier: dict[int, int] = {}
     moved: dict[str, Source] = {}
@@ -71,13 +71,13 @@ def judge_claims(before: Ownership, claims: Sequence[ExporterClaim], now: float)
             claim = claims[place]
             if place == winner:
                 continue
-            if winner is not None and _had_its_turn(claim, claims[winner], strangers):
+            if winner is not None and _had_its_turn(claim, claims[winner], contested):
                 earlier[place] = winner
                 continue
             refused[place] = _refusal(judging, claim, owner)
             if found is not None and claim.is_live and found.is_live and claim.source == found.source:
-                strangers[node, claim.exporter] = now
-    after = replace(before, order=tuple(judging.rank), last_live=last_live, owners=owners, strangers=strangers)
+                contested[node, claim.exporter] = now
+    after = replace(before, order=tuple(judging.rank), last_live=last_live, owners=owners, contested=contested)
     return Judgement(after, refused, earlier, moved)
 
 
@@ -103,7 +103,7 @@ def _winner(judging: _Judging, claims: Sequence[ExporterClaim], places: Sequence
     if not trusted:
         return None
     owner = judging.before.owners.get(claims[places[0]].node)
-    # A source that has merely fallen silent comes before a stranger who has not.
+    # A source that has merely fallen silent comes before another source that has not.
     best = min(rank[claims[place].source] for place in trusted)
     holder = _holder(judging, owner, best)
     if holder is not None:
@@ -117,13 +117,13 @@ def _winner(judging: _Judging, claims: Sequence[ExporterClaim], places: Sequence
         return same
     # After a restart an exporter may have another address, unless its address was that of the node.
     is_held = judging.now - owner.seen_at < HOLD_SECONDS
-    strangers = judging.before.strangers
+    contested = judging.before.contested
     successors = [
         place
         for place in mine
         if claims[place].is_own
         or not is_held
-        or not (owner.is_own or (claims[place].node, claims[place].exporter) in strangers)
+        or not (owner.is_own or (claims[place].node, claims[place].exporter) in contested)
     ]
     return min(successors, key=lambda place: _evidence(claims[place]), default=same)
 
@@ -157,14 +157,14 @@ def _owner_of_claim(owner: Owner | None, claim: ExporterClaim) -> Owner:
     return Owner(claim.source, claim.exporter, claim.is_own, seen_at)
 
 
-def _had_its_turn(claim: ExporterClaim, winner: ExporterClaim, strangers: Mapping[tuple[str, str], float]) -> bool:
+def _had_its_turn(claim: ExporterClaim, winner: ExporterClaim, contested: Mapping[tuple[str, str], float]) -> bool:
     """Return whether a claim comes from an exporter that the winner, which is of the same source, has replaced."""
     return (
         winner.is_live
         and not claim.is_live
         and claim.source == winner.source
         and (claim.is_own or not winner.is_own)
-        and (claim.node, claim.exporter) not in strangers
+        and (claim.node, claim.exporter) not in contested
     )
 
 

@@ -100,7 +100,7 @@ class ExporterRegister:
             before,
             began_at=min(before.began_at, step),
             last_live={source: min(at, step) for source, at in before.last_live.items()},
-            strangers={key: min(at, step) for key, at in before.strangers.items()},
+            contested={key: min(at, step) for key, at in before.contested.items()},
         )
 
     def counted(self, claimants: Claimants, rows: AnswerRows, mapped: MappedRows, piece: QueryPiece) -> CountedRows:
@@ -168,9 +168,9 @@ class ExporterRegister:
         node, owner = claimants.nodes[place], self.owners.get(claimants.nodes[place])
         if owner is None:
             return is_alone
-        is_stranger = (node, claimants.exporters[place]) in self._ownership.strangers
+        is_contested = (node, claimants.exporters[place]) in self._ownership.contested
         is_alike = claimants.is_own[place] or not owner.is_own
-        return owner.source == claimants.sources[place] and is_alike and not is_stranger
+        return owner.source == claimants.sources[place] and is_alike and not is_contested
 
 
 def _claims(claimants: Claimants, rows: AnswerRows, piece: QueryPiece) -> list[ExporterClaim]:

@@ -113,7 +113,7 @@ def survey_parts(matchers: Sequence[str], *, with_past: bool = False) -> dict[st
         for label, part in _OF_NAMESPACES.items():
             parts[f"{part}{resource.value}"] = _largest(f"by ({label})", targets)
         one_of = selector("node_cpu_seconds_total", matchers, 'mode="idle"') if resource is LoadResource.CPU else base
-        # Rules that drop the labels of who scraped a series cannot be distinguished from those of strangers.
+        # Rules that drop the labels of who scraped a series cannot be distinguished from those of others.
         rules = {_RULE: RULES[resource]} | ({_ACCOUNTED: ACCOUNTED_RULE} if resource is LoadResource.CPU else {})
         for part, rule in rules.items():
             recorded = f"count {by} ({selector(rule, matchers)}) and count {by} ({one_of})"

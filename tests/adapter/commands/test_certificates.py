@@ -126,7 +126,7 @@ def test_a_front_proxy_with_a_rotated_ca_is_served(tmp_path: Path, trust: Trust,
     """While kube-apiserver's front-proxy CA is rotated, the bundle holds the old CA and the new one."""
     bundle = tmp_path / "front-proxies.crt"
     replace_file(bundle, trust.front_proxies.ca_file.read_text())
-    renewed = trust.strangers.client("front-proxy-client")
+    renewed = trust.other_authority.client("front-proxy-client")
     with SHOP.adapter(tmp_path, trust, prometheus, f"--requestheader-client-ca-file={bundle}") as adapter:
 
         def status() -> int:
@@ -137,11 +137,11 @@ def test_a_front_proxy_with_a_rotated_ca_is_served(tmp_path: Path, trust: Trust,
                 return 0
 
         assert status() == 0
-        replace_file(bundle, trust.front_proxies.ca_file.read_text() + trust.strangers.ca_file.read_text())
+        replace_file(bundle, trust.front_proxies.ca_file.read_text() + trust.other_authority.ca_file.read_text())
         eventually(lambda: status() == 200)
         with adapter.caller() as caller:
             assert caller.pods("open_connections", **WEB).status == 200
-        replace_file(bundle, trust.strangers.ca_file.read_text())
+        replace_file(bundle, trust.other_authority.ca_file.read_text())
 
         def former_is_refused() -> bool:
             try:

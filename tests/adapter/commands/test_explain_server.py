@@ -61,7 +61,7 @@ class Running:
 
     def ask(self, token: str | None = ALICE, **parameters: str) -> Answer:
         headers = (("Authorization", f"Bearer {token}"),) if token else ()
-        with self.adapter.stranger() as caller:
+        with self.adapter.unauthenticated() as caller:
             return caller.get(f"/debug/explain?{urlencode(parameters)}", headers)
 
     def command(self, *arguments: str, token: str = ALICE) -> Ended:
@@ -190,8 +190,8 @@ def test_a_front_proxy_caller_with_access_is_answered(running: Running) -> None:
 def test_without_access_reviews_the_front_proxy_gets_explanations_and_others_get_401(adapter: Adapter) -> None:
     with adapter.caller() as caller:
         assert caller.get(f"/debug/explain?{urlencode(OPEN)}").document["verdict"] == "value"
-    with adapter.stranger() as stranger:
-        assert stranger.get(f"/debug/explain?{urlencode(OPEN)}").status == 401
+    with adapter.unauthenticated() as caller:
+        assert caller.get(f"/debug/explain?{urlencode(OPEN)}").status == 401
 
 
 def test_a_caller_with_access_to_one_object_gets_explanations_of_that_object_only(running: Running) -> None:
@@ -232,7 +232,7 @@ def test_a_metric_that_no_rule_provides_is_explained_as_such(running: Running) -
 
 
 def test_only_get_is_allowed(running: Running) -> None:
-    with running.adapter.stranger() as caller:
+    with running.adapter.unauthenticated() as caller:
         answer = caller.ask("POST", f"/debug/explain?{urlencode(OPEN)}", (("Authorization", f"Bearer {ALICE}"),))
 
     assert (answer.status, answer.header("Allow")) == (405, "GET")
@@ -240,7 +240,7 @@ def test_only_get_is_allowed(running: Running) -> None:
 
 @pytest.mark.parametrize("path", ["/debug/explain/", "//debug/explain", "/debug/%65xplain", "/debug/explain/x"])
 def test_other_spellings_of_the_path_do_not_bypass_the_access_review(running: Running, path: str) -> None:
-    with running.adapter.stranger() as caller:
+    with running.adapter.unauthenticated() as caller:
         answer = caller.get(f"{path}?{urlencode(OPEN)}", (("Authorization", f"Bearer {MALLORY}"),))
 
     assert answer.status in {403, 404}

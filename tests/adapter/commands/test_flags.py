@@ -133,7 +133,7 @@ def publish_front_proxy(cluster: FakeApiServer, trust: Trust) -> None:
     data = {
         "requestheader-client-ca-file": trust.front_proxies.ca_file.read_text(),
         "requestheader-allowed-names": f'["{FRONT_PROXY}"]',
-        "client-ca-file": trust.strangers.ca_file.read_text(),
+        "client-ca-file": trust.other_authority.ca_file.read_text(),
     }
     cluster.put_config_map("kube-system", "extension-apiserver-authentication", data)
 

@@ -69,7 +69,7 @@ def test_the_front_proxy_without_a_user_is_401(adapter: Adapter, headers: Sequen
 
 @pytest.mark.parametrize("path", PROTECTED)
 def test_forged_headers_without_a_certificate_are_401_everywhere(adapter: Adapter, path: str) -> None:
-    answer = get(adapter.stranger(), ALICE, MASTERS, ("Authorization", "Bearer forged"), path=path)
+    answer = get(adapter.unauthenticated(), ALICE, MASTERS, ("Authorization", "Bearer forged"), path=path)
     assert (answer.status, answer.document["reason"]) == (401, "Unauthorized")
 
 
@@ -90,7 +90,7 @@ def test_a_server_certificate_of_the_front_proxy_ca_is_refused_as_a_client(adapt
 def test_a_certificate_that_cannot_be_verified_ends_the_handshake(adapter: Adapter, kind: str) -> None:
     trust = adapter.trust
     pair: KeyPair = {
-        "another CA": lambda: trust.strangers.client(FRONT_PROXY, ["system:masters"]),
+        "another CA": lambda: trust.other_authority.client(FRONT_PROXY, ["system:masters"]),
         "expired": lambda: trust.front_proxies.client(FRONT_PROXY, validity=of_yesterday()),
         "self-made chain": lambda: trust.serving.client(FRONT_PROXY),
     }[kind]()
@@ -122,19 +122,19 @@ def test_the_identity_of_a_request_does_not_carry_over_to_the_next_on_its_connec
 
 @pytest.mark.parametrize("path", ["/livez", "/readyz", "/healthz", "/readyz/pods"])
 def test_health_needs_no_identity(adapter: Adapter, path: str) -> None:
-    answer = get(adapter.stranger(), path=path)
+    answer = get(adapter.unauthenticated(), path=path)
     assert (answer.status, answer.text) == (200, "ok")
 
 
 def test_verbose_health_lists_its_checks(adapter: Adapter) -> None:
-    assert get(adapter.stranger(), path="/readyz?verbose").text.splitlines() == [
+    assert get(adapter.unauthenticated(), path="/readyz?verbose").text.splitlines() == [
         "[+]ping ok", "[+]serving ok", "[+]pods ok", "[+]metrics ok", "readyz check passed",
     ]  # fmt: skip
 
 
 @pytest.mark.parametrize("path", ["/healthz/../metrics", "/livez/%2e%2e/%2e%2e/metrics", "//metrics", "/readyz;/x"])
 def test_no_path_bypasses_authentication(adapter: Adapter, path: str) -> None:
-    answer = get(adapter.stranger(), ALICE, path=path)
+    answer = get(adapter.unauthenticated(), ALICE, path=path)
     assert answer.status in {401, 404}
     assert b"tidewatch_adapter_" not in answer.body
 
@@ -143,7 +143,7 @@ def test_own_metrics_are_served_only_to_verified_callers(adapter: Adapter) -> No
     answer = get(adapter.caller(), path="/metrics")
     assert answer.status == 200
     assert "tidewatch_adapter_requests_total{" in answer.text
-    assert get(adapter.stranger(), path="/metrics").status == 401
+    assert get(adapter.unauthenticated(), path="/metrics").status == 401
 
 
 IN_A_POD = {"KUBERNETES_SERVICE_HOST": "10.96.0.1"}
@@ -183,7 +183,7 @@ class TestFlags:
         assert found.materials.settings.looked_up == looked_up
 
     def test_nothing_is_looked_up_if_flags_name_both_cas(self, trust: Trust) -> None:
-        front, clients = trust.front_proxies.ca_file, trust.strangers.ca_file
+        front, clients = trust.front_proxies.ca_file, trust.other_authority.ca_file
         flags = (f"--requestheader-client-ca-file={front}", f"--client-ca-file={clients}")
         assert not identity(*flags, environment=IN_A_POD).materials.settings.looked_up
         assert identity(flags[0], environment=IN_A_POD).materials.settings.looked_up

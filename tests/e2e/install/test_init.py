@@ -87,13 +87,13 @@ def test_the_documented_commands_lead_to_an_hpa_that_reads_a_metric(
 ) -> None:
     began = time.monotonic()
     printed = {}
-    folder = tmp_path / "stranger"
+    folder = tmp_path / "newcomer"
     folder.mkdir()
     (folder / "helm").symlink_to(CHECKOUT / "helm")
     for command in documented_commands():
         started = time.monotonic()
         done = shell(f"cd {folder} && {command}")
-        state(f"a stranger runs {' '.join(command.split()[:2])}", f"{time.monotonic() - started:.1f} s")
+        state(f"a newcomer runs {' '.join(command.split()[:2])}", f"{time.monotonic() - started:.1f} s")
         assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
         printed[command] = done.stdout
         if command.startswith("kubectl apply"):

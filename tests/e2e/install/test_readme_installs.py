@@ -39,8 +39,8 @@ CONNECTIONS: Final = 9000.0
 RAW: Final = f"/apis/custom.metrics.k8s.io/v1beta2/namespaces/{CHAT}/pods/*/websocket_connections"
 _START_SECONDS: Final = 120.0
 NOT_HERE: Final = {
-    "logs": "the stand-in for the kubelet has no door for logs",
-    "port-forward": "the stand-in for the kubelet has no door for ports, and the command does not end",
+    "logs": "the stand-in for the kubelet serves no logs",
+    "port-forward": "the stand-in for the kubelet forwards no ports, and the command does not end",
 }
 """Commands of the notes that cannot run here, and why."""
 

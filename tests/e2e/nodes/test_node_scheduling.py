@@ -33,7 +33,7 @@ __all__ = ["state"]
 NAME: Final = "by-load"
 ALONE: Final = "by-load-alone"
 MANY: Final = "by-load-many"
-KNOWN, STRANGER = "by-load-known", "by-load-stranger"
+KNOWN, UNAUTHENTICATED = "by-load-known", "by-load-unauthenticated"
 """Profiles of schedulers that a test starts beside the shared one."""
 BESIDE: Final = "by-request"
 """A second profile of the same scheduler. Extenders are called for the pods of all profiles."""
@@ -51,7 +51,7 @@ POOLS: Final = {
     "off": [NodeLoad(0.9)],
     "beside": [NodeLoad(0.9)],
     "known": [NodeLoad(0.2), NodeLoad(0.05), NodeLoad(0.85)],
-    "stranger": [NodeLoad(0.9)],
+    "unauthenticated": [NodeLoad(0.9)],
     "many": [NodeLoad(0.05 + 0.006 * number) for number in range(NODES)],
 }
 
@@ -65,7 +65,7 @@ def loaded(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 def configuration() -> dict[str, object]:
     """Return the SchedulingConfiguration that the chart ships, for the pods of one profile."""
-    return {**shipped("scheduler/scheduling.yaml"), "schedulerNames": [NAME, ALONE, MANY, KNOWN, STRANGER]}
+    return {**shipped("scheduler/scheduling.yaml"), "schedulerNames": [NAME, ALONE, MANY, KNOWN, UNAUTHENTICATED]}
 
 
 @pytest.fixture(scope="module")
@@ -202,11 +202,11 @@ def test_a_scheduler_with_a_certificate_is_answered_and_one_without_is_refused_a
         assert answered >= 1
         assert program.asked("prioritize") >= 1
 
-        with cluster.start_scheduler(over_tls(program, STRANGER, authority, {})) as stranger:
-            pods.create("stranger", "stranger", scheduler=STRANGER)
-            assert pods.place_of("stranger") == "stranger-0"
-            assert "Skipping extender as it returned error and has ignorable flag set" in log_of(stranger)
-            assert "code 401" in log_of(stranger)
+        with cluster.start_scheduler(over_tls(program, UNAUTHENTICATED, authority, {})) as unauthenticated:
+            pods.create("unauthenticated", "unauthenticated", scheduler=UNAUTHENTICATED)
+            assert pods.place_of("unauthenticated") == "unauthenticated-0"
+            assert "Skipping extender as it returned error and has ignorable flag set" in log_of(unauthenticated)
+            assert "code 401" in log_of(unauthenticated)
         assert program.asked("filter") == answered
         assert refusal_of(program) == (401, "a client certificate is required")
 

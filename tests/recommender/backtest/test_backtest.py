@@ -211,7 +211,7 @@ def test_a_perfect_forecast_beats_headroom_and_is_best_in_hindsight() -> None:
         ahead = np.array([load[at : at + 6].max() for at in origins])[np.newaxis, :]
         return Forecasts(ahead, ahead)
 
-    # It sees the future by a door that no model has: the load is closed over.
+    # It sees the future, as no model can: the closure holds the whole load.
     prophet = Model("prophet", 0.0, lambda _history, _task: 1, prophecy)
     options = BacktestOptions(PredictiveSettings(), startup_seconds=1800.0)
     report = replayed(load, options, models=[*LIGHT, prophet])

@@ -4,8 +4,8 @@ A connection has one request at a time here, but a client that sends many at onc
 the queue again and again before anybody else's turn. So each request that was sent before the previous answer counts as
 if it had arrived later.
 
-Requests of known callers (`Connection.is_admitted`) come before those of strangers, however many strangers wait. A
-share of the starts is left to strangers, since a kubelet's probes are among them.
+Requests of known callers (`Connection.is_admitted`) come before those of unauthenticated clients, however many of
+these wait. A share of the starts is left to unauthenticated clients, since a kubelet's probes are among them.
 
 Some threads may be reserved for requests whose heads entitle them to one (`bodies`). As all threads share one
 interpreter, the other requests then get only a part of the processor's time, however many there are. This limit applies
@@ -45,7 +45,7 @@ asks again sooner than that."""
 LONGEST_HOLD_SECONDS = 0.005
 """Time after which others get a turn even while a reserved thread answers."""
 MOST_KNOWN_IN_A_ROW = 3
-"""Most requests of known callers that are started in a row while strangers wait, too."""
+"""Most requests of known callers that are started in a row while unauthenticated clients wait, too."""
 _BURST_SECONDS = 0.002
 """The allowance after a pause: a few small answers, so that only few threads compete with the reserved ones."""
 _POLLING_SECONDS = 0.0004
@@ -78,7 +78,7 @@ class RequestThreads:
         self._charged: dict[Connection, float] = {}
         """The requests in the common pool, with the processor time charged to their share when they started."""
         self._known: list[_Waiting] = []
-        self._strangers: list[_Waiting] = []
+        self._unauthenticated: list[_Waiting] = []
         self._known_in_a_row = 0
         self._share = TimeShare(COMMON_SHARE, _BURST_SECONDS, clock=clock)
         self._estimate = _FIRST_ESTIMATE_SECONDS
@@ -98,7 +98,7 @@ class RequestThreads:
             self._start(self._reserved, conn)
         else:
             due = self._clock() + AHEAD_SECONDS * min(conn.sent_ahead, MOST_AHEAD)
-            heapq.heappush(self._known if conn.is_admitted else self._strangers, (due, next(self._numbers), conn))
+            heapq.heappush(self._known if conn.is_admitted else self._unauthenticated, (due, next(self._numbers), conn))
             self.start_waiting()
 
     def finished(self, conn: Connection) -> None:
@@ -140,17 +140,17 @@ class RequestThreads:
 
     def seconds_to_next_start(self) -> float:
         """Return the seconds until the share lets a waiting request start; infinity if none waits for the share."""
-        if not (self._known or self._strangers) or len(self._charged) >= self._most:
+        if not (self._known or self._unauthenticated) or len(self._charged) >= self._most:
             return math.inf
         return max(self._share.pause_seconds(), self.seconds_to_others()) if self.is_limited else 0.0
 
     def _next(self) -> Connection:
-        """Take the next request: a known caller's, unless it is the turn of the strangers."""
-        if self._known and not (self._strangers and self._known_in_a_row >= MOST_KNOWN_IN_A_ROW):
+        """Take the next request: a known caller's, unless it is the turn of the unauthenticated clients."""
+        if self._known and not (self._unauthenticated and self._known_in_a_row >= MOST_KNOWN_IN_A_ROW):
             self._known_in_a_row += 1
             return heapq.heappop(self._known)[2]
         self._known_in_a_row = 0
-        return heapq.heappop(self._strangers)[2]
+        return heapq.heappop(self._unauthenticated)[2]
 
     @property
     def is_limited(self) -> bool:
@@ -160,6 +160,6 @@ class RequestThreads:
     def shut_down(self) -> None:
         """Start no further requests, and do not wait for those in progress."""
         self._known.clear()
-        self._strangers.clear()
+        self._unauthenticated.clear()
         for pool in filter(None, (self._common, self._reserved)):
             pool.shutdown(wait=False, cancel_futures=True)

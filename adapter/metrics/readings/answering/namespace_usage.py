@@ -73,12 +73,12 @@ def unlisted_reasons(kind: Resource, answered: Collection[NamespaceUsage], metri
     for metric in lacking:
         # Prometheus usually names nodes by their addresses.
         values = (space.readings[metric.name].values.get(ROOT, {}) for space in answered) if kind == NODES else ()
-        stranger = next(chain.from_iterable(values), None)
-        if stranger is not None:
+        unrequested = next(chain.from_iterable(values), None)
+        if unrequested is not None:
             yield (
                 f"{metric.qualified} has no value for any requested node: the label {metric.object_label!r} holds "
                 "names "
-                f"such as {stranger!r}"
+                f"such as {unrequested!r}"
             )
         elif len(lacking) < len(served):
             yield f"{metric.qualified} has no value for any requested {kind.singular}, so none is listed"

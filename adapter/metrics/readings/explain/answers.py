@@ -107,7 +107,7 @@ class AnswerSteps:
                 names,
                 dict(served),
                 limit_seconds=metric.rule.policy.max_sample_age_seconds,
-                name_strangers=self._may_name_strangers(entry),
+                name_others=self._may_name_others(entry),
             )
             progress.steps.extend((*steps, *steps_of_nobodys(self._queries.nobodys)))
         self._serve(served, answer.warnings)
@@ -224,7 +224,7 @@ class AnswerSteps:
         self._progress.note("plan", Outcome.INFO, f"the widest that is proven is {plan.kind}{why}")
         return entry
 
-    def _may_name_strangers(self, entry: DemandEntry) -> bool:
+    def _may_name_others(self, entry: DemandEntry) -> bool:
         """Return whether objects that nobody asked about may be named.
 
         A client that asks about one object may not be allowed to know others, and an unrestricted query returns those

@@ -46,11 +46,11 @@ def steps_of_objects(
     served: Container[str],
     *,
     limit_seconds: float | None,
-    name_strangers: bool,
+    name_others: bool,
 ) -> Iterator[ExplanationStep]:
     """Yield why objects lack a value, and which other samples came; `served` are the objects that get a value.
 
-    Objects that were not asked about are named only with `name_strangers`: otherwise they may belong to another
+    Objects that were not asked about are named only with `name_others`: otherwise they may belong to another
     namespace. `limit_seconds` is the largest age of samples that the rule allows.
     """
     values, faults = reading.values.get(namespace or ROOT, {}), reading.faults.get(namespace or ROOT, {})
@@ -70,10 +70,10 @@ def steps_of_objects(
         yield ExplanationStep("maxSampleAge", Outcome.NO, too_old)
     if reading.note:
         yield ExplanationStep("values", Outcome.NO, reading.note)
-    strangers = sorted({*values, *faults}.difference(names))
-    if strangers:
-        what = listed(strangers, _MOST_NAMED) if name_strangers else count_of(len(strangers), "other object")
-        yield ExplanationStep("values", Outcome.NO, f"{what} {_have(len(strangers))} samples that were not requested")
+    others = sorted({*values, *faults}.difference(names))
+    if others:
+        what = listed(others, _MOST_NAMED) if name_others else count_of(len(others), "other object")
+        yield ExplanationStep("values", Outcome.NO, f"{what} {_have(len(others))} samples that were not requested")
 
 
 def steps_of_rows(rows: Sequence[Row], note: str | None) -> Iterator[ExplanationStep]:

@@ -23,7 +23,7 @@ from adapter.metrics.readings.refreshing.query_failures import failure_of
 from adapter.metrics.readings.samples.assignment import Assignment
 from adapter.metrics.readings.samples.external_reading import ExternalReading
 from adapter.metrics.readings.samples.external_reading_builder import ExternalReadingBuilder
-from adapter.metrics.readings.samples.foreign_samples import MOST_STRANGERS
+from adapter.metrics.readings.samples.foreign_samples import MOST_FOREIGN_OBJECTS
 from adapter.metrics.readings.samples.object_reading import Dropped, Evaluation, ObjectReading
 from adapter.metrics.readings.samples.object_reading_builder import HISTOGRAMS, ObjectReadingBuilder
 from adapter.metrics.readings.samples.rule_policies import allows_foreign
@@ -242,7 +242,7 @@ class Refresher:
         self, query: Query, assignment: Assignment, answer: InstantAnswer, times: SampleTimes
     ) -> ObjectReading:
         # If samples of other namespaces may be served, all of them are kept.
-        most = None if allows_foreign(query.metric, self._settings) else MOST_STRANGERS
+        most = None if allows_foreign(query.metric, self._settings) else MOST_FOREIGN_OBJECTS
         builder = ObjectReadingBuilder(assignment, self._names, times, most)
         for samples in answer.batches(self._pace):
             builder.add(samples, answer.histograms)

@@ -12,14 +12,14 @@ from dataclasses import replace
 
 from adapter.metrics.readings.samples.object_reading import Fault, ForeignSample
 
-MOST_STRANGERS = 1000
+MOST_FOREIGN_OBJECTS = 1000
 """Limit on the objects for which samples of other namespaces are listed one by one, if no rule accepts such samples."""
 
 
 class ForeignSamples:
     """Collects the foreign samples of one answer to a query that was restricted to one namespace. Not thread-safe."""
 
-    def __init__(self, label: str, most: int | None = MOST_STRANGERS) -> None:
+    def __init__(self, label: str, most: int | None = MOST_FOREIGN_OBJECTS) -> None:
         """`label` contains the namespace.
 
         Samples beyond `most` objects are not listed one by one; None means no limit.

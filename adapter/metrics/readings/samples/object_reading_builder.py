@@ -16,7 +16,7 @@ from adapter.foundation.time.pace import UNPACED, Pace
 from adapter.metrics.readings.errors import NoSampleError
 from adapter.metrics.readings.samples.assignment import NAMELESS, Assignment
 from adapter.metrics.readings.samples.conflicting_labels import Rivals
-from adapter.metrics.readings.samples.foreign_samples import MOST_STRANGERS, ForeignSamples
+from adapter.metrics.readings.samples.foreign_samples import MOST_FOREIGN_OBJECTS, ForeignSamples
 from adapter.metrics.readings.samples.object_reading import ROOT, Dropped, Fault, ObjectReading, container_key
 
 if TYPE_CHECKING:
@@ -71,11 +71,11 @@ class ObjectReadingBuilder:
         assignment: Assignment,
         names: SharedNames,
         times: SampleTimes,
-        most_strangers: int | None = MOST_STRANGERS,
+        most_foreign: int | None = MOST_FOREIGN_OBJECTS,
     ) -> None:
         """Begin a reading whose samples are assigned by `assignment`; `times` judges the times of the samples.
 
-        `most_strangers` limits the objects whose samples from other namespaces are listed one by one; None means no
+        `most_foreign` limits the objects whose samples from other namespaces are listed one by one; None means no
         limit.
         """
         self.dropped: Counter[Dropped] = Counter()
@@ -93,7 +93,7 @@ class ObjectReadingBuilder:
         self._rivals = Rivals()
         self._unplaced: tuple[str, Mapping[str, str]] | None = None
         """The label that a sample lacks, and the labels that it has."""
-        self._strangers = ForeignSamples(assignment.namespace_label or "", most_strangers)
+        self._foreign = ForeignSamples(assignment.namespace_label or "", most_foreign)
         self._has_strays = False
 
     def add(self, samples: Iterable[Sample], histograms: Iterable[Mapping[str, str]] = ()) -> None:
@@ -145,7 +145,7 @@ class ObjectReadingBuilder:
         """
         note, asked, own = self._note(), self._assignment.names, self._assignment.namespace or ROOT
         containers = None if self._assignment.container_label is None else self._joined_containers(pace)
-        foreign = self._strangers.without(self._values.get(own, {}), self._faults.get(own, {}))
+        foreign = self._foreign.without(self._values.get(own, {}), self._faults.get(own, {}))
         return ObjectReading(
             self._times.evaluated(),
             self._values,
@@ -154,7 +154,7 @@ class ObjectReadingBuilder:
             containers,
             asked,
             foreign=foreign,
-            foreign_rest=self._strangers.rest,
+            foreign_rest=self._foreign.rest,
             is_exact=is_exact,
             has_strays=self._has_strays,
             caution=self._caution(),
@@ -192,7 +192,7 @@ class ObjectReadingBuilder:
             elif assignment.names is not None and name not in assignment.names:
                 self._has_strays = True
             elif assignment.container_label is None:
-                self._strangers.add(name, namespace, value, None if flaw is None else _NO_VALUES[flaw])
+                self._foreign.add(name, namespace, value, None if flaw is None else _NO_VALUES[flaw])
 
     def _file(self, place: tuple[str, str], value: float, flaw: Dropped | None) -> None:
         namespace, name = place

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from recommender.kinds.cluster_size.node_groups.protocol import CloudProvider
 
-_STRANGER = ProviderNode("no-such-node", "tidewatch-contract:///no-such-machine", {})
+_UNKNOWN_NODE = ProviderNode("no-such-node", "tidewatch-contract:///no-such-machine", {})
 
 
 class BrokenContractError(AssertionError):
@@ -72,7 +72,7 @@ def _write_failures(provider: CloudProvider, name: str) -> Iterator[str]:
     for delta in (0, -1, after.max_size - after.target_size + 1):
         yield from _accepted_problem(f"increase_size({delta})", partial(_increase, provider, name, delta))
     yield from _accepted_problem("decrease_target_size(1)", lambda: _writable(provider, name).decrease_target_size(1))
-    yield from _accepted_problem("delete_nodes()", lambda: _writable(provider, name).delete_nodes((_STRANGER,)))
+    yield from _accepted_problem("delete_nodes()", lambda: _writable(provider, name).delete_nodes((_UNKNOWN_NODE,)))
     yield from _decrease_failures(provider, name, after)
     yield from _deletion_failures(provider, name)
 
@@ -165,7 +165,7 @@ def _machine_failures(provider: CloudProvider, groups: list[PluginGroup]) -> Ite
             group_of.setdefault(machine.provider_id, group.name)
     for number, (provider_id, name) in enumerate(group_of.items()):
         yield from _wrong_owner(provider, ProviderNode(f"node-{number}", provider_id, {}), name)
-    yield from _wrong_owner(provider, _STRANGER, None)
+    yield from _wrong_owner(provider, _UNKNOWN_NODE, None)
 
 
 def _wrong_owner(provider: CloudProvider, node: ProviderNode, expected: str | None) -> Iterator[str]:

@@ -103,23 +103,23 @@ def compare_machines(reading: PluginReading, nodes: Mapping[str, ClusterNode], p
     listed = frozenset(going)
     if listed <= known:
         return MachineComparison("", known)
-    strangers = [node for node in nodes.values() if node.provider_id and node.provider_id not in listed]
+    unlisted = [node for node in nodes.values() if node.provider_id and node.provider_id not in listed]
     twice = "" if len(going) == len(listed) else "the provider lists a machine in two groups"
-    doubt = problem or twice or nameless_node(nodes.values()) or _foreign_spelling(known & listed, strangers)
+    doubt = problem or twice or nameless_node(nodes.values()) or _foreign_spelling(known & listed, unlisted)
     return MachineComparison(
         doubt,
         known,
         spellings_of(nodes.values()),
-        frozenset(_last(node.provider_id.casefold()) for node in strangers),
+        frozenset(_last(node.provider_id.casefold()) for node in unlisted),
     )
 
 
-def _foreign_spelling(matches: frozenset[str], strangers: Iterable[ClusterNode]) -> str:
+def _foreign_spelling(matches: frozenset[str], unlisted: Iterable[ClusterNode]) -> str:
     """Return why ids cannot be compared: none is both of a machine and of a node, or a node is of another form."""
     if not matches:
         return "no machine that the provider lists is the spec.providerID of any node, so ids cannot be compared"
     schemes = {_scheme(each) for each in matches}
-    others = (node for node in strangers if _scheme(node.provider_id) not in schemes)
+    others = (node for node in unlisted if _scheme(node.provider_id) not in schemes)
     other = next((node for node in others if not is_virtual(node)), None)
     if other is None:
         return ""

@@ -8,7 +8,7 @@ import pytest
 
 from tests.adapter.commands.doctor.installation import Installation
 from tests.support.object_apiserver import ObjectApiServer
-from tests.support.tls_door import tls_door
+from tests.support.tls_endpoint import tls_endpoint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,5 +22,5 @@ def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def installation(tmp_path: Path) -> Iterator[Installation]:
-    with ObjectApiServer() as cluster, tls_door() as door:
-        yield Installation(cluster, tmp_path, door)
+    with ObjectApiServer() as cluster, tls_endpoint() as endpoint:
+        yield Installation(cluster, tmp_path, endpoint)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.support.apiserver_store import Json
-    from tests.support.tls_door import Door
+    from tests.support.tls_endpoint import TlsEndpoint
 
 RESOURCE = "v1beta1.metrics.k8s.io"
 CONFIG_MAP = "extension-apiserver-authentication"
@@ -42,13 +42,13 @@ class Installation:
 
     cluster: ObjectApiServer
     folder: Path
-    door: Door
+    endpoint: TlsEndpoint
     flags: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         generation = make_generation(WANTED.names, datetime.now(tz=UTC), timedelta(days=90))
         write_kept(self.folder / "serving.pem", generation)
-        self.door.show(self.folder / "serving.pem")
+        self.endpoint.show(self.folder / "serving.pem")
         bundle = base64.b64encode(bundle_pem([generation.authority])).decode()
         for name in (CUSTOM, EXTERNAL):
             self.register(name, apiservice(name, caBundle=bundle))
@@ -103,7 +103,13 @@ class Installation:
 
     def command(self, *more: str) -> list[str]:
         config = self.cluster.kubeconfig(self.folder / "config")
-        return [f"--kubeconfig={config}", f"--service={SERVICE}", f"--endpoint={self.door.address}", *self.flags, *more]
+        return [
+            f"--kubeconfig={config}",
+            f"--service={SERVICE}",
+            f"--endpoint={self.endpoint.address}",
+            *self.flags,
+            *more,
+        ]
 
     def lines(self, *more: str) -> dict[str, Line]:
         """Look at everything and return the lines by their names."""

@@ -25,7 +25,7 @@ class TestTheCertificate:
         self, installation: Installation, authority: Authority, name: str, validity: Validity | None = None
     ) -> None:
         pair = authority.server([name], [], validity=validity)
-        installation.door.show(pair.certificate_file, pair.key_file)
+        installation.endpoint.show(pair.certificate_file, pair.key_file)
         bundle = base64.b64encode(authority.ca_file.read_bytes()).decode()
         installation.spec(CUSTOM, caBundle=bundle)
 
@@ -66,7 +66,7 @@ class TestTheCertificate:
         assert "not verified" in lines[f"certificate/{CUSTOM}"].message
 
     def test_an_unreachable_adapter_is_reported(self, installation: Installation) -> None:
-        installation.door.close()
+        installation.endpoint.close()
         line = self.line(installation)
         assert line.status is CheckStatus.UNKNOWN
         assert "Connection refused" in line.message

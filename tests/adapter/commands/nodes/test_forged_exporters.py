@@ -69,7 +69,7 @@ def series_at(now: int) -> list[str]:
 
 @pytest.fixture(name="nodes", scope="module")
 def _nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NodesProcess]:
-    folder = tmp_path_factory.mktemp("strangers")
+    folder = tmp_path_factory.mktemp("exporters")
     with (
         prometheus_with(folder / "prometheus", series_at(int(time.time()))) as prometheus,
         running_nodes(folder, f"--prometheus-url={prometheus.url}", objects=OBJECTS) as running,

@@ -209,8 +209,8 @@ def test_after_a_crash_the_windows_of_the_state_file_are_served(prometheus: Prom
 def relay(url: str) -> Iterator[tuple[int, threading.Event]]:
     """Yield a port at which connections are refused until the event is set, and then reach the URL."""
     host, port = url.removeprefix("http://").split(":")
-    door, is_open = socket.socket(), threading.Event()
-    door.bind(("127.0.0.1", 0))
+    listener, is_open = socket.socket(), threading.Event()
+    listener.bind(("127.0.0.1", 0))
 
     def pump(source: socket.socket, target: socket.socket) -> None:
         with suppress(OSError), source:
@@ -220,10 +220,10 @@ def relay(url: str) -> Iterator[tuple[int, threading.Event]]:
 
     def serve() -> None:
         is_open.wait()
-        with suppress(OSError), door:
-            door.listen()
+        with suppress(OSError), listener:
+            listener.listen()
             while True:
-                inner, _ = door.accept()
+                inner, _ = listener.accept()
                 outer = socket.create_connection((host, int(port)))
                 for pair in ((inner, outer), (outer, inner)):
                     threading.Thread(target=pump, args=pair, daemon=True).start()
@@ -231,11 +231,11 @@ def relay(url: str) -> Iterator[tuple[int, threading.Event]]:
     serving = threading.Thread(target=serve, daemon=True)
     serving.start()
     try:
-        yield door.getsockname()[1], is_open
+        yield listener.getsockname()[1], is_open
     finally:
         is_open.set()
         with suppress(OSError):
-            door.shutdown(socket.SHUT_RDWR)
+            listener.shutdown(socket.SHUT_RDWR)
         serving.join(10.0)
 
 

@@ -10,7 +10,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from adapter.commands.nodes.client_certificate import ClientCertificate
-from adapter.commands.nodes.reader_access import LARGEST_STRANGERS_BODY_BYTES, BearerToken, protected
+from adapter.commands.nodes.reader_access import LARGEST_UNAUTHENTICATED_BODY_BYTES, BearerToken, protected
 from adapter.foundation.web.http import Request, Response
 from adapter.foundation.web.routes import Route
 from adapter.metrics.identity.authorities import AuthorityFile
@@ -125,7 +125,7 @@ def test_with_only_a_token_bodies_for_the_scheduler_paths_are_limited(file: Path
     def largest(token: BearerToken | None, certificate: ClientCertificate | None) -> list[int]:
         return [route.largest_body_bytes for route in protected(routes, token, certificate)]
 
-    assert largest(token, None) == [LARGEST_STRANGERS_BODY_BYTES, LARGEST_STRANGERS_BODY_BYTES, large]
+    assert largest(token, None) == [LARGEST_UNAUTHENTICATED_BODY_BYTES, LARGEST_UNAUTHENTICATED_BODY_BYTES, large]
     assert largest(token, certificate) == largest(None, None) == largest(None, certificate) == [large] * 3
 
 

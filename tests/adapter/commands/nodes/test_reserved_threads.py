@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.commands.nodes.reader_access import LARGEST_STRANGERS_BODY_BYTES, BearerToken, plan_by_routes
+from adapter.commands.nodes.reader_access import LARGEST_UNAUTHENTICATED_BODY_BYTES, BearerToken, plan_by_routes
 from adapter.foundation.service.server.connections.bodies import Head
 from adapter.foundation.service.server.connections.connection import Connection
 from adapter.foundation.web.routes import Route
@@ -28,7 +28,7 @@ def _answer(_request: Request) -> Response:
     ("path", "chain", "reserved"),
     [
         ("/scheduler/filter", (b"certificate",), LARGEST),
-        ("/scheduler/filter", (), LARGEST_STRANGERS_BODY_BYTES),
+        ("/scheduler/filter", (), LARGEST_UNAUTHENTICATED_BODY_BYTES),
         ("/other", (b"certificate",), 0),
     ],
 )

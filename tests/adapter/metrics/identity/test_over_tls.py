@@ -38,7 +38,7 @@ class Harness:
     front_proxy: Authority
     cluster: Authority
     """A CA that TLS trusts too, but not for the front proxy."""
-    stranger: Authority
+    other: Authority
 
     def client(self, pair: KeyPair | None = None, version: ssl.TLSVersion | None = None) -> ssl.SSLContext:
         context = ssl.create_default_context(cafile=self.serving.ca_file)
@@ -72,13 +72,13 @@ def send(connection: http.client.HTTPSConnection, headers: Sequence[tuple[str, s
 @pytest.fixture(name="harness", scope="module")
 def _harness(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Harness]:
     folder = tmp_path_factory.mktemp("over-tls")
-    serving, front_proxy, cluster, stranger = (
+    serving, front_proxy, cluster, other = (
         Authority(folder / name, name, intermediate=name == "front-proxy")
-        for name in ("serving", "front-proxy", "cluster", "stranger")
+        for name in ("serving", "front-proxy", "cluster", "other")
     )
     trusted = [front_proxy.ca_file, cluster.ca_file]
     with serving_identity(folder, serving.server(), trusted, front_proxy.ca_file) as port:
-        yield Harness(port, serving, front_proxy, cluster, stranger)
+        yield Harness(port, serving, front_proxy, cluster, other)
 
 
 @contextmanager
@@ -168,7 +168,7 @@ def test_another_name_from_the_right_ca_is_refused(harness: Harness) -> None:
 
 def test_a_certificate_of_an_unknown_ca_is_rejected_by_tls(harness: Harness) -> None:
     with pytest.raises((ssl.SSLError, ConnectionError)):
-        harness.send(harness.stranger.client(NAME), ALICE, MASTERS)
+        harness.send(harness.other.client(NAME), ALICE, MASTERS)
 
 
 def test_an_expired_certificate_is_rejected_by_tls(harness: Harness) -> None:

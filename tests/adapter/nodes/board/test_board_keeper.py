@@ -239,8 +239,8 @@ def test_another_policy_keeps_the_samples_and_another_query_drops_them(script: S
 
 def test_the_next_hour_is_published_once_the_week_is_read(script: Script) -> None:
     """The load of `a` rises in half an hour, as on every day; that of `b` never rises."""
-    tide = np.where(np.arange(QUARTERS) % QUARTERS_A_DAY >= 2, 0.7, 0.2)
-    script.past = grid_of([tide, np.full(QUARTERS, 0.4)], nodes=("a", "b"))
+    load = np.where(np.arange(QUARTERS) % QUARTERS_A_DAY >= 2, 0.7, 0.2)
+    script.past = grid_of([load, np.full(QUARTERS, 0.4)], nodes=("a", "b"))
     script.past = replace(script.past, step_seconds=QUARTER_SECONDS)
     keeper = script.keeper(SchedulingSettings(policies=(PREDICTED,)))
     verdicts = []

@@ -23,8 +23,8 @@ from adapter.foundation.service.server.connections.bodies import planned_body, r
 from adapter.foundation.service.server.connections.client_addresses import address_key
 from adapter.foundation.service.server.connections.heads import (
     LARGEST_HEAD,
+    LARGEST_UNAUTHENTICATED_HEAD,
     RECORD,
-    STRANGERS_HEAD,
     BoundedUnreader,
     HeadParser,
 )
@@ -143,7 +143,7 @@ class Connection:
     def head_is_too_large(self) -> bool:
         """Whether the head exceeds its limit, which is lower for clients without a certificate."""
         size = len(self.head)
-        return size > LARGEST_HEAD or (size > STRANGERS_HEAD and not self.is_known)
+        return size > LARGEST_HEAD or (size > LARGEST_UNAUTHENTICATED_HEAD and not self.is_known)
 
     def expect_body(self, plan_body: PlanBody) -> bool:
         """Begin to receive the body of the buffered head in advance, if the plan says so; return whether it does."""

@@ -24,7 +24,7 @@ RECORD = 16 * 1024
 """Bytes to read from a socket at once: a whole TLS record, because the poller cannot see what TLS has buffered."""
 LARGEST_HEAD = 1024 * 1024
 """Limit on the bytes of request line and headers; Go's servers allow the same."""
-STRANGERS_HEAD = 64 * 1024
+LARGEST_UNAUTHENTICATED_HEAD = 64 * 1024
 """Limit for clients without a verified certificate. A token has a few kB; users with many groups use the API server."""
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from adapter.foundation.service.server.connections.bodies import BodyLimits
     from adapter.foundation.service.server.connections.connection import Connection
 
-MOST_STRANGERS_BYTES = 16 * 1024 * 1024
+MOST_UNAUTHENTICATED_BYTES = 16 * 1024 * 1024
 """Bytes of incomplete heads in all connections without a verified client certificate."""
 MOST_KNOWN_BYTES = 64 * 1024 * 1024
 """Bytes of incomplete heads in all connections with a verified client certificate."""
@@ -62,15 +62,17 @@ def held_bodies(limits: BodyLimits) -> HeldBytes:
 class HeadBytes:
     """The memory of incomplete heads, with separate limits for clients with and without a verified certificate."""
 
-    def __init__(self, most_strangers: int = MOST_STRANGERS_BYTES, most_known: int = MOST_KNOWN_BYTES) -> None:
-        self._of_strangers = HeldBytes(most_strangers, lambda conn: len(conn.head))
+    def __init__(
+        self, most_unauthenticated: int = MOST_UNAUTHENTICATED_BYTES, most_known: int = MOST_KNOWN_BYTES
+    ) -> None:
+        self._of_unauthenticated = HeldBytes(most_unauthenticated, lambda conn: len(conn.head))
         self._of_known = HeldBytes(most_known, lambda conn: len(conn.head))
 
     def of(self, conn: Connection) -> HeldBytes:
         """Return the counter of the heads that share a limit with this connection's head."""
-        return self._of_known if conn.is_known else self._of_strangers
+        return self._of_known if conn.is_known else self._of_unauthenticated
 
     def forget(self, conn: Connection) -> None:
         """Forget a head that is complete or whose connection has ended; do nothing if it is unknown."""
-        self._of_strangers.release(conn)
+        self._of_unauthenticated.release(conn)
         self._of_known.release(conn)

@@ -28,7 +28,7 @@ _DROPPED_FIRST = (Stage.LINGER, Stage.HANDSHAKE, Stage.HEAD, Stage.BODY, Stage.S
 
 
 FAMILIAR_WEIGHT = 8.0
-"""The share of an address from which somebody has authenticated recently, as a multiple of a stranger's share."""
+"""The share of an address with a recent authentication, as a multiple of the share of other addresses."""
 
 
 class AddressTurns:
@@ -128,7 +128,7 @@ class WaitingRoom:
         conn.expires = time.monotonic() + self._deadlines.of(stage)
         self._members[stage][conn] = None
         if stage is Stage.IDLE and conn.is_known:
-            # A connection that is kept for hours authenticates once, and must not become a stranger's.
+            # A connection that is kept for hours authenticates once, and must not lose this share.
             self.familiar.note(conn.address)
         if (counts := self._counts(stage)) is not None:
             counts[conn.address] += 1
@@ -188,7 +188,7 @@ class WaitingRoom:
         return self._oldest_of(self._largest_address(self._idle), Stage.IDLE) if self._idle else None
 
     def _largest_address(self, counts: Mapping[bytes, int]) -> bytes:
-        """Return the address with the most connections; a familiar address may have more than a stranger's."""
+        """Return the address with the most connections; a familiar address may have more than others."""
         return max(counts, key=lambda one: counts[one] / (FAMILIAR_WEIGHT if one in self.familiar else 1.0))
 
     def _oldest_of(self, address: bytes, *stages: Stage) -> Connection | None:

@@ -88,16 +88,16 @@ def test_known_clients_start_before_unknown_ones_which_keep_a_share_of_starts(
 ) -> None:
     turns = Turns(time, pools[0], None)
     busy = [Client(f"busy-{number}") for number in range(4)]
-    turns.submit(*busy, *(Client(f"stranger-{number}") for number in range(3)))
+    turns.submit(*busy, *(Client(f"unknown-{number}") for number in range(3)))
     turns.submit(*(Client(f"known-{number}", is_admitted=True) for number in range(5)))
     for _ in range(8):
         turns.finished(busy.pop(0))
         busy.append(turns.clients[turns.started[-1]])
     assert turns.started[4:] == [
         *(f"known-{number}" for number in range(3)),
-        "stranger-0",
+        "unknown-0",
         *(f"known-{number}" for number in range(3, 5)),
-        *(f"stranger-{number}" for number in range(1, 3)),
+        *(f"unknown-{number}" for number in range(1, 3)),
     ]
 
 
@@ -130,8 +130,8 @@ def test_a_reserved_thread_is_free_however_many_other_requests_wait(
     time: Time, pools: tuple[ThreadPoolExecutor, ThreadPoolExecutor]
 ) -> None:
     turns = Turns(time, *pools)
-    turns.submit(*(Client(f"stranger-{number}") for number in range(100)), Client("scheduler", is_reserved=True))
-    assert turns.started == ["stranger-0", "stranger-1", "scheduler"]
+    turns.submit(*(Client(f"unknown-{number}") for number in range(100)), Client("scheduler", is_reserved=True))
+    assert turns.started == ["unknown-0", "unknown-1", "scheduler"]
 
 
 def test_beside_a_reserved_thread_all_other_requests_have_a_share_of_the_processor(
@@ -166,12 +166,12 @@ def test_no_other_request_starts_while_a_reserved_thread_answers(
     time: Time, pools: tuple[ThreadPoolExecutor, ThreadPoolExecutor]
 ) -> None:
     turns, scheduler = Turns(time, *pools), Client("scheduler", is_reserved=True)
-    turns.submit(scheduler, Client("stranger"))
+    turns.submit(scheduler, Client("unknown"))
     assert (turns.started, turns.threads.seconds_to_others() > 0) == (["scheduler"], True)
     turns.finished(scheduler)
     assert turns.threads.seconds_to_others() == 0
     turns.threads.start_waiting()
-    assert turns.started == ["scheduler", "stranger"]
+    assert turns.started == ["scheduler", "unknown"]
 
 
 def test_an_answered_request_delays_no_other_whatever_the_state_of_its_connection(
@@ -189,15 +189,15 @@ def test_constant_scheduler_requests_do_not_block_others_indefinitely(
 ) -> None:
     turns = Turns(time, *pools)
     turns.submit(*(Client(f"scheduler-{number}", is_reserved=True) for number in range(3)))
-    strangers = [Client(f"stranger-{number}") for number in range(2)]
-    turns.submit(*strangers)
+    unknown_clients = [Client(f"unknown-{number}") for number in range(2)]
+    turns.submit(*unknown_clients)
     for turn in range(1, 3):
         wait = turns.threads.seconds_to_others()
         assert wait == pytest.approx(request_threads.LONGEST_HOLD_SECONDS)
         time.now += wait + 0.0001
         assert turns.threads.seconds_to_others() == 0
         turns.threads.others_had_turn()
-        assert turns.started[3:] == [f"stranger-{number}" for number in range(turn)]
+        assert turns.started[3:] == [f"unknown-{number}" for number in range(turn)]
 
 
 def test_unused_reserved_threads_delay_no_other_request(

@@ -67,8 +67,11 @@ def test_without_a_client_certificate_there_is_no_chain(server: Server) -> None:
 
 
 def test_a_certificate_of_another_authority_ends_the_connection(server: Server, certificates: Certificates) -> None:
-    stranger = certificates.authority.client("front-proxy-client")
-    with pytest.raises(ssl.SSLError, match=r"(?i)unknown.ca"), server.connect(server.client_context(stranger)) as sock:
+    unknown_client = certificates.authority.client("front-proxy-client")
+    with (
+        pytest.raises(ssl.SSLError, match=r"(?i)unknown.ca"),
+        server.connect(server.client_context(unknown_client)) as sock,
+    ):
         get(sock)
 
 

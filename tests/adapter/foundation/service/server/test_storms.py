@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 STORM = 400
-STRANGER = "127.0.0.2"
+OTHER_ADDRESS = "127.0.0.2"
 
 
-def stranger_to(server: Server) -> socket.socket:
+def other_client_of(server: Server) -> socket.socket:
     """Return a connection from the address of the storm."""
-    return socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE, source_address=(STRANGER, 0))
+    return socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE, source_address=(OTHER_ADDRESS, 0))
 
 
 def answered(sockets: list[socket.socket]) -> int:
@@ -74,7 +74,7 @@ def test_the_scheduler_is_answered_before_a_storm_that_arrived_earlier(
             before.sendall(b"POST /known HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}")
             assert read_answer(before) == (200, b"{}")
         with stopped(pid):
-            storm = [stack.enter_context(stranger_to(server)) for _ in range(STORM)]
+            storm = [stack.enter_context(other_client_of(server)) for _ in range(STORM)]
             for sock in storm:
                 sock.sendall(hello)
             again = stack.enter_context(server.tcp())
@@ -109,7 +109,7 @@ def test_a_storm_displaces_its_own_oldest_connection(
     room: WaitingRoom, sock: socket.socket, stage: Stage, mine: Stage
 ) -> None:
     scheduler = entered(room, sock, "127.0.0.1", mine)
-    first, *_ = [entered(room, sock, STRANGER, stage) for _ in range(3)]
+    first, *_ = [entered(room, sock, OTHER_ADDRESS, stage) for _ in range(3)]
     assert room.least_missed() is first
     room.take(first)
     assert room.least_missed() is not scheduler
@@ -120,7 +120,7 @@ def test_an_idle_connection_of_many_is_dropped_before_the_only_one_of_another_ad
     room: WaitingRoom, sock: socket.socket
 ) -> None:
     entered(room, sock, "127.0.0.1", Stage.IDLE)
-    first, *_ = [entered(room, sock, STRANGER, Stage.IDLE) for _ in range(3)]
+    first, *_ = [entered(room, sock, OTHER_ADDRESS, Stage.IDLE) for _ in range(3)]
     assert room.least_missed() is first
 
 
@@ -130,8 +130,8 @@ def test_a_connection_of_an_unknown_address_is_dropped_before_those_of_a_familia
     known = entered(room, sock, "127.0.0.1", Stage.HEAD)
     entered(room, sock, "127.0.0.1", Stage.HEAD)
     room.familiar.note(known.address)
-    stranger = entered(room, sock, STRANGER, Stage.HEAD)
-    assert room.least_missed() is stranger
+    unknown_client = entered(room, sock, OTHER_ADDRESS, Stage.HEAD)
+    assert room.least_missed() is unknown_client
 
 
 @pytest.mark.parametrize("is_known", [True, False])
@@ -150,7 +150,7 @@ def test_a_request_of_a_known_client_makes_its_address_familiar(
 
 
 def test_a_closed_connection_does_not_wait_for_a_handshake(room: WaitingRoom, sock: socket.socket) -> None:
-    conn = entered(room, sock, STRANGER, Stage.HANDSHAKE)
+    conn = entered(room, sock, OTHER_ADDRESS, Stage.HANDSHAKE)
     room.park(conn)
     room.take(conn)
     assert room.newcomers.first() is None

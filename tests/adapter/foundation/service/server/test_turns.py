@@ -161,12 +161,12 @@ def connection(sock: socket.socket, stage: Stage, steps: int = 0) -> Connection:
 def test_priority_connections_are_advanced_first_and_new_connections_last(
     sock: socket.socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    strangers = [connection(sock, stage) for stage in (Stage.HANDSHAKE, *MOST_PER_TURN)]
+    unknown_clients = [connection(sock, stage) for stage in (Stage.HANDSHAKE, *MOST_PER_TURN)]
     kept, scheduler = connection(sock, Stage.IDLE), connection(sock, Stage.BODY, steps=100)
-    turn = Turn(sock, [scheduler, kept], strangers)
+    turn = Turn(sock, [scheduler, kept], unknown_clients)
     use_its_time(turn, monkeypatch)
     turn._dispatch(0.0)
-    assert turn.advanced == [scheduler, kept, *strangers, "accept"]
+    assert turn.advanced == [scheduler, kept, *unknown_clients, "accept"]
 
 
 def test_connections_with_the_fewest_advances_come_first(sock: socket.socket, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,20 +178,20 @@ def test_connections_with_the_fewest_advances_come_first(sock: socket.socket, mo
 
 
 def test_other_connections_wait_while_a_reserved_thread_answers(sock: socket.socket) -> None:
-    stranger, scheduler = connection(sock, Stage.HEAD), connection(sock, Stage.BODY)
-    turn = Turn(sock, [scheduler], [stranger])
+    unknown_client, scheduler = connection(sock, Stage.HEAD), connection(sock, Stage.BODY)
+    turn = Turn(sock, [scheduler], [unknown_client])
     turn.held_seconds = 0.001
     turn._dispatch(0.0)
     assert turn.advanced == [scheduler]
     turn.held_seconds = 0.0
     turn._dispatch(0.0)
-    assert turn.advanced == [scheduler, scheduler, stranger, "accept"]
+    assert turn.advanced == [scheduler, scheduler, unknown_client, "accept"]
 
 
 def test_a_turn_begins_only_after_other_connections_were_polled(sock: socket.socket) -> None:
-    """A hold ends while strangers are not polled; a turn without them would begin the next hold."""
-    stranger = connection(sock, Stage.HEAD)
-    turn = Turn(sock, [], [stranger])
+    """A hold ends while unknown clients are not polled; a turn without them would begin the next hold."""
+    unknown_client = connection(sock, Stage.HEAD)
+    turn = Turn(sock, [], [unknown_client])
     turn.held_seconds = 0.001
     turn._longest_wait()
     turn.held_seconds = 0.0
@@ -199,7 +199,7 @@ def test_a_turn_begins_only_after_other_connections_were_polled(sock: socket.soc
     assert (turn.advanced, turn.turns) == ([], 0)
     turn._longest_wait()
     turn._dispatch(0.0)
-    assert (turn.advanced, turn.turns) == ([stranger, "accept"], 1)
+    assert (turn.advanced, turn.turns) == ([unknown_client, "accept"], 1)
 
 
 def test_other_connections_are_not_polled_once_their_share_of_the_time_is_used_up(sock: socket.socket) -> None:

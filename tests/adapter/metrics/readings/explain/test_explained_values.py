@@ -17,9 +17,9 @@ def steps_of(
     *names: str,
     served: tuple[str, ...] = (),
     limit: float | None = None,
-    strangers: bool = True,
+    others: bool = True,
 ) -> list[tuple[str, str]]:
-    found = steps_of_objects(reading, "shop", names, served, limit_seconds=limit, name_strangers=strangers)
+    found = steps_of_objects(reading, "shop", names, served, limit_seconds=limit, name_others=others)
     return [(step.step, step.detail) for step in found]
 
 
@@ -49,7 +49,7 @@ def test_samples_that_are_too_old_are_shown_with_their_age() -> None:
 
 def test_objects_that_were_not_requested_are_named_only_if_permitted() -> None:
     reading = ObjectReading(NOW, {"shop": {"a": 1.0, "secret-0": 1.0}}, {"shop": {"secret-1": Fault("odd")}})
-    named, counted = (steps_of(reading, "a", served=("a",), strangers=named) for named in (True, False))
+    named, counted = (steps_of(reading, "a", served=("a",), others=named) for named in (True, False))
 
     assert named == [("values", "secret-0, secret-1 have samples that were not requested")]
     assert counted == [("values", "2 other objects have samples that were not requested")]

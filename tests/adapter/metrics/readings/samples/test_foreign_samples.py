@@ -11,7 +11,7 @@ from adapter.foundation.objects.selectors import EVERYTHING, parse_selector
 from adapter.metrics.readings.answers import ByName, BySelector
 from adapter.metrics.readings.errors import AmbiguousSamplesError, ForeignNamespaceError, NoSampleError
 from adapter.metrics.readings.readings_settings import ReadingSettings
-from adapter.metrics.readings.samples.foreign_samples import MOST_STRANGERS
+from adapter.metrics.readings.samples.foreign_samples import MOST_FOREIGN_OBJECTS
 from adapter.metrics.rulebook.requests import Row
 from tests.support.readings import MadeUpObjects, ScriptedPrometheus, make_harness, reply, rulebook_of
 
@@ -117,7 +117,7 @@ class TestOfObjects:
         assert len(prometheus.asked) == asked
 
     def test_too_many_foreign_samples_to_remember_are_an_error_and_not_missing_data(self) -> None:
-        many = [({"namespace": "other", "pod": f"pod-{number}"}, "1") for number in range(MOST_STRANGERS + 1)]
+        many = [({"namespace": "other", "pod": f"pod-{number}"}, "1") for number in range(MOST_FOREIGN_OBJECTS + 1)]
         answer = reply(*many, *OTHER.samples, ({"namespace": "shop", "pod": "web-1"}, "1"))
         harness = harness_with(answer, rules("onNoData: 0"))
         assert ask(harness, ByName("web-1")).values == ask(harness, WEB).values == (("web-1", 1.0),)

@@ -115,10 +115,10 @@ def test_all_other_clients_are_answered_while_a_reserved_thread_is_in_use(
     ):
         scheduler.sendall(post(3, f"/held?until={is_over}") + b"one")
         until(lambda: connections(server, "request") == 1)
-        strangers = [stack.enter_context(server.connect()) for _ in range(5)]
-        for stranger in strangers:
-            stranger.sendall(2 * b"GET /facts HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        assert [read_answer(stranger)[0] for stranger in strangers for _ in range(2)] == [200] * 10
+        unknown_clients = [stack.enter_context(server.connect()) for _ in range(5)]
+        for unknown_client in unknown_clients:
+            unknown_client.sendall(2 * b"GET /facts HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert [read_answer(unknown_client)[0] for unknown_client in unknown_clients for _ in range(2)] == [200] * 10
         until(lambda: connections(server, "request") == 1)
         is_over.touch()
         assert read_answer(scheduler)[0] == 200

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapter.foundation.service.server.connections.connection import Connection
-from adapter.foundation.service.server.connections.heads import STRANGERS_HEAD
-from adapter.foundation.service.server.connections.held_bytes import MOST_STRANGERS_BYTES, HeadBytes
+from adapter.foundation.service.server.connections.heads import LARGEST_UNAUTHENTICATED_HEAD
+from adapter.foundation.service.server.connections.held_bytes import MOST_UNAUTHENTICATED_BYTES, HeadBytes
 from tests.adapter.foundation.service.servers import (
     NEVER,
     Certificates,
@@ -39,26 +39,26 @@ def head(size: int) -> bytes:
 
 def test_an_unknown_client_may_send_a_head_large_enough_for_any_token(server: Server) -> None:
     with server.connect() as sock:
-        sock.sendall(head(STRANGERS_HEAD - 8000) + b"\r\n")
+        sock.sendall(head(LARGEST_UNAUTHENTICATED_HEAD - 8000) + b"\r\n")
         assert read_answer(sock)[0] == 200
 
 
 def test_an_unknown_client_with_a_too_large_head_is_refused_early(server: Server) -> None:
     with server.connect() as sock:
-        sock.sendall(head(STRANGERS_HEAD + 2 * len(HEADER)))
+        sock.sendall(head(LARGEST_UNAUTHENTICATED_HEAD + 2 * len(HEADER)))
         assert read_answer(sock)[0] == 431
         assert is_closed(sock)
 
 
 def test_a_client_with_a_certificate_may_send_a_larger_head(server: Server, certificates: Certificates) -> None:
     with server.connect(server.client_context(certificates.client)) as sock:
-        sock.sendall(head(4 * STRANGERS_HEAD) + b"\r\n")
+        sock.sendall(head(4 * LARGEST_UNAUTHENTICATED_HEAD) + b"\r\n")
         assert read_answer(sock)[0] == 200
 
 
 def test_the_total_size_of_heads_of_unknown_clients_is_bounded(tmp_path: Path, certificates: Certificates) -> None:
-    size = STRANGERS_HEAD - 2 * len(HEADER)
-    count = MOST_STRANGERS_BYTES // size + 30
+    size = LARGEST_UNAUTHENTICATED_HEAD - 2 * len(HEADER)
+    count = MOST_UNAUTHENTICATED_BYTES // size + 30
     with (
         running_server(tmp_path, certificates, deadlines=NEVER, tls=False) as server,
         contextlib.ExitStack() as stack,
@@ -71,7 +71,7 @@ def test_the_total_size_of_heads_of_unknown_clients_is_bounded(tmp_path: Path, c
             assert get(new)[0] == 200
 
 
-class Stranger(Connection):
+class UnknownClient(Connection):
     """A connection whose client shows a certificate or none, as the test says."""
 
     is_known = False
@@ -81,7 +81,7 @@ class Known(Connection):
     is_known = True
 
 
-@pytest.mark.parametrize(("kind", "other"), [(Stranger, Known), (Known, Stranger)])
+@pytest.mark.parametrize(("kind", "other"), [(UnknownClient, Known), (Known, UnknownClient)])
 def test_the_largest_head_is_dropped_first_and_heads_of_the_other_kind_stay(
     kind: type[Connection], other: type[Connection]
 ) -> None:
@@ -105,10 +105,10 @@ def test_the_largest_head_is_dropped_first_and_heads_of_the_other_kind_stay(
 def test_forgotten_heads_are_not_counted(steps: list[tuple[int, int]]) -> None:
     with closing(socket.socket()) as sock:
         heads = HeadBytes(100)
-        strangers = [Stranger(sock, ("", 1), ("", 2)) for _ in range(5)]
+        unknown_clients = [UnknownClient(sock, ("", 1), ("", 2)) for _ in range(5)]
         sizes: dict[int, int] = {}
         for which, growth in steps:
-            conn = strangers[which]
+            conn = unknown_clients[which]
             if growth < 0:
                 heads.forget(conn)
                 conn.forget_head()

@@ -226,14 +226,14 @@ def test_the_name_of_the_server_is_verified(authority: Authority) -> None:
 def test_a_client_certificate_is_presented(authority: Authority, tmp_path: Path) -> None:
     pair = authority.server()
     client = authority.client("tidewatch")
-    stranger = Authority(tmp_path / "other").client("tidewatch")
+    other = Authority(tmp_path / "other").client("tidewatch")
     with raw_server(answering(ONE), server_context(pair, pair.ca_file)) as server:
         shown = {"client_cert_file": client.certificate_file, "client_key_file": client.key_file}
         assert values(server.url, ca_file=pair.ca_file, **shown) == [1.0]
-        strangers = {"client_cert_file": stranger.certificate_file, "client_key_file": stranger.key_file}
+        unknown = {"client_cert_file": other.certificate_file, "client_key_file": other.key_file}
         for wrong, words in (
             ({}, "it requires a client certificate"),
-            (strangers, "it does not accept this program's client certificate: unknown ca"),
+            (unknown, "it does not accept this program's client certificate: unknown ca"),
         ):
             with pytest.raises(PrometheusUnreachableError, match=words):
                 values(server.url, ca_file=pair.ca_file, **wrong)
@@ -242,7 +242,7 @@ def test_a_client_certificate_is_presented(authority: Authority, tmp_path: Path)
 def test_the_error_for_a_client_certificate_refused_in_the_handshake_says_so(
     authority: Authority, tmp_path: Path
 ) -> None:
-    pair, stranger = authority.server(), Authority(tmp_path / "other").client("tidewatch")
+    pair, other = authority.server(), Authority(tmp_path / "other").client("tidewatch")
     context = server_context(pair, pair.ca_file)
     context.maximum_version = ssl.TLSVersion.TLSv1_2
     with (
@@ -254,8 +254,8 @@ def test_the_error_for_a_client_certificate_refused_in_the_handshake_says_so(
         values(
             server.url,
             ca_file=pair.ca_file,
-            client_cert_file=stranger.certificate_file,
-            client_key_file=stranger.key_file,
+            client_cert_file=other.certificate_file,
+            client_key_file=other.key_file,
         )
 
 

@@ -1,4 +1,4 @@
-"""The strangers of `closed_doors`, each kind in its process, and the floor that they connect to.
+"""The unauthenticated clients of `unauthenticated_clients`, and the baseline server that they connect to.
 
 These processes share a core with the measuring client, and only get time that nobody else wants there.
 """
@@ -15,25 +15,25 @@ import msgspec
 
 from benchmarks.cluster_stage import CHECKOUT
 from benchmarks.cores import on
-from benchmarks.door_strangers import Delivered
 from benchmarks.nodes_stage import START_SECONDS
+from benchmarks.unauthenticated_load import Delivered
 from demo.machine.ports import answers, free_port
 from demo.machine.processes import start
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from benchmarks.door_strangers import StrangersPlan
     from benchmarks.nodes_stage import NodesStage
     from benchmarks.report import Row
+    from benchmarks.unauthenticated_load import UnauthenticatedPlan
     from demo.machine.processes import ManagedProcess
 
 _SETTLE_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class RunningStrangers:
-    """A process of strangers."""
+class RunningClients:
+    """A process of unauthenticated clients."""
 
     process: ManagedProcess
 
@@ -44,34 +44,34 @@ class RunningStrangers:
 
 
 @contextmanager
-def running_strangers(stage: NodesStage, plan: StrangersPlan) -> Iterator[RunningStrangers]:
-    """Let strangers connect, and wait until they have."""
-    file = stage.folder / "strangers.json"
+def running_clients(stage: NodesStage, plan: UnauthenticatedPlan) -> Iterator[RunningClients]:
+    """Let unauthenticated clients connect, and wait until they have."""
+    file = stage.folder / "unauthenticated.json"
     file.write_bytes(msgspec.json.encode(plan))
-    command = [sys.executable, "-m", "benchmarks.door_strangers", str(file)]
+    command = [sys.executable, "-m", "benchmarks.unauthenticated_load", str(file)]
     with on(stage.cores.others):
-        process = start(command, name="strangers", log_path=stage.folder / "strangers.log", folder=CHECKOUT)
+        process = start(command, name="unauthenticated", log_path=stage.folder / "unauthenticated.log", folder=CHECKOUT)
     with process:
-        strangers = RunningStrangers(process)
-        process.wait_until(lambda: strangers.delivered() is not None, START_SECONDS)
+        clients = RunningClients(process)
+        process.wait_until(lambda: clients.delivered() is not None, START_SECONDS)
         time.sleep(_SETTLE_SECONDS)
-        yield strangers
+        yield clients
 
 
 @contextmanager
-def bare_door(stage: NodesStage) -> Iterator[tuple[int, int]]:
-    """Run the floor; yield its ports."""
+def bare_listener(stage: NodesStage) -> Iterator[tuple[int, int]]:
+    """Run the baseline server; yield its ports."""
     ports = free_port(), free_port()
-    command = [sys.executable, "-m", "benchmarks.bare_door", *map(str, ports)]
+    command = [sys.executable, "-m", "benchmarks.bare_listener", *map(str, ports)]
     with on(stage.cores.others):
-        process = start(command, name="bare door", log_path=stage.folder / "bare_door.log", folder=CHECKOUT)
+        process = start(command, name="bare listener", log_path=stage.folder / "bare_listener.log", folder=CHECKOUT)
     with process:
         process.wait_until(lambda: all(answers(f"http://127.0.0.1:{port}/") for port in ports), START_SECONDS)
         yield ports
 
 
 def delivery(before: Delivered | None, after: Delivered | None) -> Row:
-    """Return the columns of what strangers delivered between two reports; None in each without strangers."""
+    """Return the columns of what the clients delivered between two reports; None in each without clients."""
     seconds = after.at - before.at if before and after else 0.0
     if before is None or after is None or not seconds:
         return dict.fromkeys(_COLUMNS)
@@ -92,10 +92,10 @@ def delivery(before: Delivered | None, after: Delivered | None) -> Row:
 
 
 _COLUMNS = (
-    "strangers_connected",
-    "strangers_pending",
-    "strangers_requests_per_second",
-    "strangers_answers_per_second",
-    "strangers_bodies_per_second",
-    "strangers_scrapes_per_second",
+    "unauthenticated_connected",
+    "unauthenticated_pending",
+    "unauthenticated_requests_per_second",
+    "unauthenticated_answers_per_second",
+    "unauthenticated_bodies_per_second",
+    "unauthenticated_scrapes_per_second",
 )

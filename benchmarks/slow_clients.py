@@ -1,6 +1,6 @@
-"""Clients that harm the server, on purpose or not: `python -m benchmarks.rude_clients PLAN`.
+"""Clients that do not read, or do not finish their requests: `python -m benchmarks.slow_clients PLAN`.
 
-`readers` request a list and never read the answer; `strangers` present no certificate and send a head that never ends.
+`readers` request a list and never read the answer; `heads` present no certificate and send a head that never ends.
 All of them connect again when they are cut off, and after some seconds in any case. It is a process with one thread.
 """
 
@@ -28,11 +28,11 @@ _MOST_HANDSHAKES = 4
 """Limit on the new connections in one turn: more would only measure handshakes."""
 
 
-class RudePlan(msgspec.Struct, frozen=True, kw_only=True):
+class SlowClientsPlan(msgspec.Struct, frozen=True, kw_only=True):
     """The clients and what they do. Moments are monotonic seconds, which all processes of a machine share."""
 
     endpoint: Endpoint
-    kind: Literal["readers", "strangers"]
+    kind: Literal["readers", "heads"]
     count: int
     path: str
     segment_bytes: int
@@ -44,7 +44,7 @@ class RudePlan(msgspec.Struct, frozen=True, kw_only=True):
     result_file: str
 
 
-class RudeOutcome(msgspec.Struct, frozen=True, kw_only=True):
+class SlowClientsOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """The connections and requests of the clients."""
 
     connections: int
@@ -69,10 +69,10 @@ class _Client:
         self.sock, self.is_greeted = None, False
 
 
-class RudeClients:
+class SlowClients:
     """All clients, in one loop."""
 
-    def __init__(self, plan: RudePlan) -> None:
+    def __init__(self, plan: SlowClientsPlan) -> None:
         self._plan = plan
         self._context = ssl.create_default_context(cafile=plan.endpoint.ca_file)
         if plan.kind == "readers":
@@ -87,7 +87,7 @@ class RudeClients:
             "X-Remote-User: system:serviceaccount:shop:default\r\nX-Remote-Group: system:masters\r\n"
         ).encode()
 
-    def run(self, is_enough: Callable[[RudeOutcome], bool] = lambda _: False) -> RudeOutcome:
+    def run(self, is_enough: Callable[[SlowClientsOutcome], bool] = lambda _: False) -> SlowClientsOutcome:
         """Run the clients until the plan ends, or until `is_enough` returns True, and return the outcome."""
         while (now := time.monotonic()) < self._plan.end_at and not is_enough(self._outcome()):
             due = [client for client in self._clients if client.again_at <= now]
@@ -104,8 +104,8 @@ class RudeClients:
             client.close()
         return self._outcome()
 
-    def _outcome(self) -> RudeOutcome:
-        return RudeOutcome(connections=self._opened, cut_off=self._cut_off, most_at_once=self._most)
+    def _outcome(self) -> SlowClientsOutcome:
+        return SlowClientsOutcome(connections=self._opened, cut_off=self._cut_off, most_at_once=self._most)
 
     def _come(self, client: _Client, now: float) -> None:
         self._leave(client)
@@ -135,7 +135,7 @@ class RudeClients:
                 client.sock.send(self._head + (b"\r\n" if self._plan.kind == "readers" else b""))
                 wanted = 0 if self._plan.kind == "readers" else select.EPOLLOUT
                 self._poll.modify(client.sock.fileno(), wanted | _GONE)
-            elif self._plan.kind == "strangers":
+            elif self._plan.kind == "heads":
                 client.sock.send(_LINE)
         except ssl.SSLWantReadError:
             self._poll.modify(client.sock.fileno(), select.EPOLLIN | _GONE)
@@ -155,8 +155,8 @@ class RudeClients:
 
 def main() -> None:
     """Carry out the plan and write the outcome."""
-    plan = msgspec.json.decode(Path(sys.argv[1]).read_bytes(), type=RudePlan)
-    Path(plan.result_file).write_bytes(msgspec.json.encode(RudeClients(plan).run()))
+    plan = msgspec.json.decode(Path(sys.argv[1]).read_bytes(), type=SlowClientsPlan)
+    Path(plan.result_file).write_bytes(msgspec.json.encode(SlowClients(plan).run()))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Nodes with a daily season and a tide of pods, in virtual time: the load that follows from the placement of the pods.
+"""Nodes with a daily season and batch pods, in virtual time: the load that follows from the placement of the pods.
 
 There are twelve nodes with 8 cores. Four are busy by day, four by night, and four steadily; their base load stays, with
-the noise of real load and with days that differ. In addition, a tide of pods arrives, most of them between midnight and
-noon, which run for two to eight hours. In the week before, the same tide was placed on random nodes, whatever the
+the noise of real load and with days that differ. In addition, batch pods arrive, most of them between midnight and
+noon, which run for two to eight hours. In the week before, as many pods were placed on random nodes, whatever the
 policy. Everything follows from the seed.
 """
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from adapter.foundation.objects.pod_requests import PodResources
     from adapter.nodes.model.arrays import Floats
 
-NODES: Final = tuple(f"tide-{number:02d}" for number in range(12))
+NODES: Final = tuple(f"batch-{number:02d}" for number in range(12))
 CORES_MILLI: Final = 8000
 START: Final = 1_700_006_400
 """Unix seconds of the midnight at which the week begins."""
@@ -45,8 +45,8 @@ OVER: Final = 0.8
 
 
 @dataclass(frozen=True, slots=True)
-class TidePod:
-    """A pod of the tide."""
+class BatchPod:
+    """A batch pod."""
 
     name: str
     starts: int
@@ -62,16 +62,16 @@ class TidePod:
 
 
 @dataclass(slots=True)
-class TideWorld:
+class SimulatedNodes:
     """The nodes, their loads, and what `nodes` would know of them at each slot."""
 
     base: Floats
-    """Ratios of shape (nodes, slots of the week and of one more day): the load without the pods of the tide."""
-    arrivals: tuple[TidePod, ...]
+    """Ratios of shape (nodes, slots of the week and of one more day): the load without the batch pods."""
+    arrivals: tuple[BatchPod, ...]
     """The pods of the last day, in the order in which they arrive."""
     load: Floats = field(init=False)
     """The same ratios with the pods that have been placed; they may exceed 1."""
-    _placed: list[tuple[TidePod, str]] = field(default_factory=list)
+    _placed: list[tuple[BatchPod, str]] = field(default_factory=list)
     _day: LoadDay = field(default_factory=LoadDay)
     _week: LoadWeek = field(default_factory=LoadWeek)
     _backtest: Backtest = field(default_factory=Backtest)
@@ -83,12 +83,12 @@ class TideWorld:
         self._builder = ColumnsBuilder(SchedulingSettings(), lambda resources: predicted_cpu_milli(resources, args))
         self.load = self.base.copy()
 
-    def place(self, pod: TidePod, node: str) -> None:
+    def place(self, pod: BatchPod, node: str) -> None:
         """Let a pod run on a node from the pod's beginning to its end."""
         self.load[NODES.index(node), pod.starts : pod.ends] += pod.used_milli / CORES_MILLI
         self._placed.append((pod, node))
 
-    def ended(self, slot: int) -> list[TidePod]:
+    def ended(self, slot: int) -> list[BatchPod]:
         """Return the pods that end at the beginning of a slot."""
         return [pod for pod, _ in self._placed if pod.ends == slot]
 
@@ -112,8 +112,8 @@ class TideWorld:
         return Board(self._builder.build(self._nodes, pods, loads, now), loads, "metrics", self._nodes)
 
 
-def made_world(seed: int, pods: int) -> TideWorld:
-    """Return the world of a seed, after a week of history; `pods` is the number of pods that arrive each day."""
+def simulated_nodes(seed: int, pods: int) -> SimulatedNodes:
+    """Return the nodes of a seed, after a week of history; `pods` is the number of pods that arrive each day."""
     random = np.random.default_rng(seed)
     slots = HISTORY + SLOTS
     hours = (np.arange(slots) % SLOTS) * SLOT_SECONDS / 3600.0
@@ -128,26 +128,26 @@ def made_world(seed: int, pods: int) -> TideWorld:
         for slot, shock in enumerate(0.01 * random.standard_normal(slots - 1)):
             noise[slot + 1] = 0.9 * noise[slot] + shock
         base[row] = shapes[row % len(shapes)] * each_day + noise
-    world = TideWorld(np.clip(base, 0.01, 1.0), tuple(_tide(random, WEEK_DAYS, pods)))
+    nodes = SimulatedNodes(np.clip(base, 0.01, 1.0), tuple(_batch_pods(random, WEEK_DAYS, pods)))
     for day in range(WEEK_DAYS):
-        for pod in _tide(random, day, pods):
-            world.place(pod, NODES[random.integers(len(NODES))])
-        world.advance((day + 1) * SLOTS)
-    return world
+        for pod in _batch_pods(random, day, pods):
+            nodes.place(pod, NODES[random.integers(len(NODES))])
+        nodes.advance((day + 1) * SLOTS)
+    return nodes
 
 
-def minutes_over(world: TideWorld) -> int:
+def minutes_over(nodes: SimulatedNodes) -> int:
     """Return for how many minutes the nodes were over 80% of their CPU on the last day, as the sum over all nodes."""
-    return int(np.count_nonzero(world.load[:, HISTORY:] > OVER)) * SLOT_SECONDS // 60
+    return int(np.count_nonzero(nodes.load[:, HISTORY:] > OVER)) * SLOT_SECONDS // 60
 
 
-def _tide(random: np.random.Generator, day: int, pods: int) -> list[TidePod]:
+def _batch_pods(random: np.random.Generator, day: int, pods: int) -> list[BatchPod]:
     starts = np.sort(random.beta(2.0, 2.0, pods) * SLOTS / 2).astype(int) + day * SLOTS
     lasts = random.uniform(2.0, 8.0, pods) * 3600 / SLOT_SECONDS
     requests = random.choice([250, 500, 750], pods)
     used = requests * random.uniform(0.8, 1.4, pods)
     return [
-        TidePod(f"tide-{day}-{number:03d}", int(start), int(start + last), int(request), float(use))
+        BatchPod(f"batch-{day}-{number:03d}", int(start), int(start + last), int(request), float(use))
         for number, (start, last, request, use) in enumerate(zip(starts, lasts, requests, used, strict=True))
     ]
 
@@ -200,9 +200,9 @@ def _node(name: str) -> ClusterNode:
     )
 
 
-def _bound(pod: TidePod, node: str) -> ClusterPod:
+def _bound(pod: BatchPod, node: str) -> ClusterPod:
     return ClusterPod(
-        namespace="tide",
+        namespace="batch",
         name=pod.name,
         uid=pod.name,
         node=node,

@@ -1,7 +1,7 @@
-"""The floor for strangers, who get empty answers on two ports: `python -m benchmarks.bare_door PORT PORT`.
+"""The baseline server for unauthenticated clients, on two ports: `python -m benchmarks.bare_listener PORT PORT`.
 
-It does the least that any server does: it accepts connections, looks for the ends of request heads, sends an answer for
-each, and drops the bodies of requests, of which it reads a megabyte.
+It does the least that any server does: it accepts connections, looks for the ends of request heads, sends an empty
+answer for each, and drops the bodies of requests, of which it reads a megabyte.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _AT_ONCE = 256 * 1024
 _MOST_DROPPED = 1024 * 1024
 
 
-class _Visitor:
+class _Client:
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
         self._sends_body = False
@@ -49,20 +49,20 @@ def main(ports: list[int]) -> None:
             poller.register(socket.create_server(("127.0.0.1", port), backlog=1024), selectors.EVENT_READ)
         while True:
             for key, _ in poller.select():
-                if isinstance(key.data, _Visitor):
+                if isinstance(key.data, _Client):
                     _serve(poller, key.data)
                 elif isinstance(key.fileobj, socket.socket):
                     sock, _ = key.fileobj.accept()
                     sock.settimeout(0)
-                    poller.register(sock, selectors.EVENT_READ, _Visitor(sock))
+                    poller.register(sock, selectors.EVENT_READ, _Client(sock))
 
 
-def _serve(poller: selectors.BaseSelector, visitor: _Visitor) -> None:
+def _serve(poller: selectors.BaseSelector, client: _Client) -> None:
     with suppress(OSError):
-        if visitor.advance():
+        if client.advance():
             return
-    poller.unregister(visitor.sock)
-    visitor.sock.close()
+    poller.unregister(client.sock)
+    client.sock.close()
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""How long nodes are over 80% of their CPU on a day with a tide of pods: `python -m benchmarks.node_tide --days 10`.
+"""How long nodes are over 80% of their CPU on a day with batch pods: `python -m benchmarks.node_policies --days 10`.
 
 The real kube-scheduler places each pod, with this program as its extender. The time is virtual: a day of slots of five
 minutes passes as fast as pods are placed, and the extender answers from what `nodes` would know at that time, made by
-the functions of the product from a week of loads (`tide_world`). The load follows from where the pods are. Every policy
-gets the same days, each of which has its own seed.
+the functions of the product from a week of loads (`simulated_nodes`). The load follows from where the pods are. Every
+policy gets the same days, each of which has its own seed.
 
 The rows are Kubernetes's defaults without an extender, the last 15 minutes alone (`target-load-packing`), `daily-peaks`
 and `predicted-load-packing`. It needs the programs that `make e2e` builds, and Linux namespaces.
@@ -31,7 +31,7 @@ from benchmarks.adapter_load import between
 from benchmarks.control_plane_stage import NotPreparedError, enter_network
 from benchmarks.report import report
 from benchmarks.running import run
-from benchmarks.tide_world import CORES_MILLI, HISTORY, NODES, made_world, minutes_over
+from benchmarks.simulated_nodes import CORES_MILLI, HISTORY, NODES, minutes_over, simulated_nodes
 from tests.e2e.controlplane import network, programs
 from tests.e2e.controlplane.cluster import running_cluster
 from tests.e2e.controlplane.images import images
@@ -49,16 +49,16 @@ if TYPE_CHECKING:
     from adapter.nodes.model.columns import PendingPod
     from benchmarks.progress import Progress
     from benchmarks.report import Report, Row
-    from benchmarks.tide_world import TidePod, TideWorld
+    from benchmarks.simulated_nodes import BatchPod, SimulatedNodes
     from tests.e2e.controlplane.client import Document
     from tests.e2e.controlplane.cluster import Cluster
 
-NAME: Final = "node_tide"
+NAME: Final = "node_policies"
 POLICIES: Final = (None, PolicyName.TARGET_LOAD_PACKING, PolicyName.DAILY_PEAKS, PolicyName.PREDICTED_LOAD_PACKING)
 """The compared policies; None stands for Kubernetes's defaults."""
-_TIDE: Final = "tide"
+_BATCH: Final = "batch"
 """The namespace, the pool of the nodes, and the prefix of each scheduler's name."""
-_PODS: Final = f"/api/v1/namespaces/{_TIDE}/pods"
+_PODS: Final = f"/api/v1/namespaces/{_BATCH}/pods"
 _POD: Final = decoder_of(PodForm)
 
 
@@ -80,9 +80,9 @@ def measure(days: int, pods: int, seed: int, progress: Progress) -> Report:
             Path(folder) / "cluster", programs.control_plane(), network.current(), Options(), images()
         )
         capacity = {"cpu": f"{CORES_MILLI}m", "memory": "64Gi", "pods": "110"}
-        specs = [NodeSpec(name, capacity=capacity, labels={POOL: _TIDE}) for name in NODES]
+        specs = [NodeSpec(name, capacity=capacity, labels={POOL: _BATCH}) for name in NODES]
         with running as cluster, extra_nodes(cluster.client, *specs):
-            cluster.client.create("/api/v1/namespaces", {"metadata": {"name": _TIDE}})
+            cluster.client.create("/api/v1/namespaces", {"metadata": {"name": _BATCH}})
             rows = [_row(cluster, policy, range(seed, seed + days), pods, progress) for policy in POLICIES]
             version = cluster.client.get("/version")["gitVersion"]
             return report(NAME, rows, kubernetes=version, nodes=len(NODES), pods_a_day=pods)
@@ -91,12 +91,12 @@ def measure(days: int, pods: int, seed: int, progress: Progress) -> Report:
 def _row(cluster: Cluster, policy: PolicyName | None, seeds: range, pods: int, progress: Progress) -> Row:
     minutes = []
     for seed in seeds:
-        world = made_world(seed, pods)
+        nodes = simulated_nodes(seed, pods)
         with _extender(cluster.network.host, policy) as extender:
-            name = f"{_TIDE}-{policy or 'requests'}"
+            name = f"{_BATCH}-{policy or 'requests'}"
             with cluster.start_scheduler(_configuration(extender, name)):
-                _play(cluster, world, extender, name)
-        minutes.append(minutes_over(world))
+                _play(cluster, nodes, extender, name)
+        minutes.append(minutes_over(nodes))
         progress.say(f"{policy or 'requests'}, seed {seed}: {minutes[-1]} minutes over 80%")
     return {
         "policy": policy or "none: Kubernetes's defaults, by requests",
@@ -106,32 +106,32 @@ def _row(cluster: Cluster, policy: PolicyName | None, seeds: range, pods: int, p
     }
 
 
-def _play(cluster: Cluster, world: TideWorld, extender: _ExtenderServer, scheduler: str) -> None:
+def _play(cluster: Cluster, nodes: SimulatedNodes, extender: _ExtenderServer, scheduler: str) -> None:
     """Simulate the last day: pods arrive, are placed by the scheduler, and end."""
-    arrivals = {slot: [pod for pod in world.arrivals if pod.starts == slot] for slot in range(HISTORY, HISTORY + SLOTS)}
+    arrivals = {slot: [pod for pod in nodes.arrivals if pod.starts == slot] for slot in range(HISTORY, HISTORY + SLOTS)}
     here: set[str] = set()
     try:
         for slot, coming in arrivals.items():
-            world.advance(slot)
-            for pod in world.ended(slot):
+            nodes.advance(slot)
+            for pod in nodes.ended(slot):
                 _delete(cluster, pod, here)
             for pod in coming:
-                extender.board = world.board(slot)
-                world.place(pod, _placed_by(cluster, pod, scheduler))
+                extender.board = nodes.board(slot)
+                nodes.place(pod, _placed_by(cluster, pod, scheduler))
                 here.add(pod.name)
     finally:
-        for pod in world.arrivals:
+        for pod in nodes.arrivals:
             _delete(cluster, pod, here)
 
 
-def _placed_by(cluster: Cluster, pod: TidePod, scheduler: str) -> str:
+def _placed_by(cluster: Cluster, pod: BatchPod, scheduler: str) -> str:
     """Create a pod and return the node that the scheduler binds it to."""
-    cluster.client.create(_PODS, waiting_pod(pod.name, _TIDE, scheduler, f"{pod.request_milli}m"))
+    cluster.client.create(_PODS, waiting_pod(pod.name, _BATCH, scheduler, f"{pod.request_milli}m"))
     path = f"{_PODS}/{pod.name}"
     return cluster.wait_for(f"a node for {pod.name}", lambda: str(cluster.client.get(path)["spec"].get("nodeName", "")))
 
 
-def _delete(cluster: Cluster, pod: TidePod, here: set[str]) -> None:
+def _delete(cluster: Cluster, pod: BatchPod, here: set[str]) -> None:
     if pod.name in here:
         here.remove(pod.name)
         cluster.client.delete(f"{_PODS}/{pod.name}", {"gracePeriodSeconds": 0})
@@ -208,7 +208,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         prog=f"python -m benchmarks.{NAME}", description=(__doc__ or "").partition("\n")[0]
     )
     parser.add_argument("--days", type=between(1, 100), default=10, help="days, each of its own seed")
-    parser.add_argument("--pods", type=between(1, 300), default=120, help="pods of the tide of a day")
+    parser.add_argument("--pods", type=between(1, 300), default=120, help="batch pods of a day")
     parser.add_argument("--seed", type=between(0, 1_000_000), default=0, help="of the first day")
     parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
     return parser.parse_args(arguments)

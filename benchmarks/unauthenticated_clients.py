@@ -1,18 +1,19 @@
-"""The cost of strangers for kube-scheduler and the kubelet: `python -m benchmarks.closed_doors --nodes 5000`.
+"""The cost of unauthenticated clients for others: `python -m benchmarks.unauthenticated_clients --nodes 5000`.
 
 A real `tidewatch-adapter nodes` watches a scripted cluster, and a client requests scores as kube-scheduler does, over
 TLS and with a certificate, one request after another: at first alone, and then beside eight requests whose bodies never
 end, 20 scrapes a second that nobody reads, and 200 connections with 20 requests at once each. Another client requests
 `/livez` ten times a second, which is more often than a kubelet does.
 
-`--strangers 400` adds 400 connections with one request after another, four clients that send bodies of 20 MB one after
-another, and a reader that requests `/watcher` with the token ten times a second, each time on a new connection.
+`--further-clients 400` adds 400 connections with one request after another, four clients that send bodies of 20 MB one
+after another, and a reader that requests `/watcher` with the token ten times a second, each time on a new connection.
 
-There are three servers: one that is closed, as the chart installs it; one that only has a token, which kube-scheduler
-cannot send; and one that is open to everybody. The server has a core for itself. The strangers share the measuring
-client's core and only get time that the client leaves, because in a cluster they run elsewhere; the columns
-`strangers_…` prove what they delivered all the same. The floor is the same server while the strangers connect to
-another one on the client's core that does next to nothing: any slowdown there is due to the machine.
+There are three servers: one with a client CA, as the chart installs it (`certificate`); one that only has a token,
+which kube-scheduler cannot send (`token`); and one that is open to everybody (`none`). The server has a core for
+itself. The unauthenticated clients share the measuring client's core and only get time that the client leaves, because
+in a cluster they run elsewhere; the columns `unauthenticated_…` show what they delivered. The baseline is the same
+server while the unauthenticated clients connect to another one on the client's core that does next to nothing: any
+slowdown there is due to the machine.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ from typing import TYPE_CHECKING, Self
 from benchmarks.adapter_load import between
 from benchmarks.cluster_stage import temporary_folder
 from benchmarks.cores import Cores, come_before_all_others, on
-from benchmarks.door_stage import bare_door, delivery, running_strangers
-from benchmarks.door_strangers import StrangersPlan
 from benchmarks.extender import PRIORITIZE, extender_arguments, judge_of
 from benchmarks.feasible_nodes import names_in_a_request
 from benchmarks.kept_connection import KeptConnection, get, measured, post, row_of
 from benchmarks.nodes_stage import nodes_stage, running_nodes
 from benchmarks.report import report
 from benchmarks.running import run
+from benchmarks.unauthenticated_load import UnauthenticatedPlan
+from benchmarks.unauthenticated_stage import bare_listener, delivery, running_clients
 from benchmarks.usage import usage
 from demo.machine.certificates import Authority
 from demo.machine.ports import free_port
@@ -46,33 +47,33 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from benchmarks.door_strangers import Delivered
     from benchmarks.nodes_stage import RunningNodes
     from benchmarks.progress import Progress
     from benchmarks.report import Report, Row
+    from benchmarks.unauthenticated_load import Delivered
 
-NAME = "closed_doors"
+NAME = "unauthenticated_clients"
 BODIES, SCRAPES_A_SECOND, PIPELINING, AT_ONCE = 8, 20.0, 200, 20
 WHOLE_BODIES = 4
-"""How many further strangers send whole bodies."""
+"""How many further clients send whole bodies."""
 READERS = "of-readers"
-DOORS = ("closed", "token", "open")
-_VISIT_EVERY_SECONDS = 0.1
+AUTHENTICATIONS = ("certificate", "token", "none")
+_PROBE_EVERY_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The cluster, the duration of each row, and the strangers beside those that always come."""
+    """The cluster, the duration of each row, and the clients beside those that always come."""
 
     nodes: int
     seconds: float
-    further_strangers: int
+    further_clients: int
     real_time: bool
     """Whether server and client come before other programs of the machine."""
 
 
 @dataclass(frozen=True, slots=True)
-class MeasuredDoor:
+class MeasuredServer:
     """A server, and how kube-scheduler and the kubelet reach it."""
 
     running: RunningNodes
@@ -80,7 +81,7 @@ class MeasuredDoor:
     tls: ssl.SSLContext | None
 
 
-class Visitor:
+class Probe:
     """Sends one request ten times a second from a thread, each time on a new connection."""
 
     def __init__(self, port: int, question: bytes) -> None:
@@ -100,7 +101,7 @@ class Visitor:
         self._thread.join()
 
     def _run(self) -> None:
-        while not self._stop.wait(_VISIT_EVERY_SECONDS):
+        while not self._stop.wait(_PROBE_EVERY_SECONDS):
             began = time.monotonic()
             try:
                 with KeptConnection(self._port) as connection:
@@ -110,7 +111,7 @@ class Visitor:
             self.seconds.append(time.monotonic() - began)
 
     def row(self, name: str) -> Row:
-        """Return the visitor's columns of a row."""
+        """Return the probe's columns of a row."""
         seconds = sorted(self.seconds) or [0.0]
         return {
             f"{name}_asked": len(self.seconds),
@@ -124,65 +125,67 @@ class Visitor:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark and print its report; return the exit status: 1 if an answer was wrong or missing."""
     options = _options(arguments)
-    settings = Settings(options.nodes, options.seconds, options.strangers, options.real_time)
+    settings = Settings(options.nodes, options.seconds, options.further_clients, options.real_time)
     return run(
         NAME,
         options.output,
-        lambda progress: measure(settings, options.door or DOORS, progress),
+        lambda progress: measure(settings, options.authentication or AUTHENTICATIONS, progress),
         expected=(OSError,),
     )
 
 
-def measure(settings: Settings, doors: Sequence[str], progress: Progress) -> Report:
+def measure(settings: Settings, authentications: Sequence[str], progress: Progress) -> Report:
     """Run everything and return the report. Raises ProcessFailedError, OSError."""
     cores = Cores.of_this_machine()
     rows: list[Row] = []
     with temporary_folder() as folder, nodes_stage(folder, settings.nodes, cores) as stage, on(cores.others):
         if settings.real_time:
             come_before_all_others()
-        for door in doors:
+        for authentication in authentications:
             plain_port = free_port()
-            flags, tls = _credentials(folder, door)
+            flags, tls = _credentials(folder, authentication)
             with running_nodes(
-                stage, door, state=False, flags=(*flags, f"--plain-bind-address=127.0.0.1:{plain_port}")
+                stage, authentication, state=False, flags=(*flags, f"--plain-bind-address=127.0.0.1:{plain_port}")
             ) as running:
                 running.wait_for("/watcher/health")
-                measured_door = MeasuredDoor(running, plain_port, tls)
-                progress.say(f"{door}, alone")
-                rows.append(_row(f"{door}, alone", measured_door, settings))
-                progress.say(f"{door}, floor")
-                plan = partial(_plan, further=settings.further_strangers)
-                with bare_door(stage) as ports, running_strangers(stage, plan(*ports)) as strangers:
+                server = MeasuredServer(running, plain_port, tls)
+                progress.say(f"{authentication}, alone")
+                rows.append(_row(f"{authentication}, alone", server, settings))
+                progress.say(f"{authentication}, baseline")
+                plan = partial(_plan, further=settings.further_clients)
+                with bare_listener(stage) as ports, running_clients(stage, plan(*ports)) as clients:
                     rows.append(
-                        _row(f"{door}, floor: strangers elsewhere", measured_door, settings, strangers.delivered)
+                        _row(f"{authentication}, baseline: clients elsewhere", server, settings, clients.delivered)
                     )
-                progress.say(f"{door}, beside strangers")
-                with running_strangers(stage, plan(running.port, plain_port)) as strangers:
-                    rows.append(_row(f"{door}, beside strangers", measured_door, settings, strangers.delivered))
+                progress.say(f"{authentication}, beside unauthenticated clients")
+                with running_clients(stage, plan(running.port, plain_port)) as clients:
+                    rows.append(
+                        _row(f"{authentication}, beside unauthenticated clients", server, settings, clients.delivered)
+                    )
         return report(
-            NAME, rows, nodes=settings.nodes, further_strangers=settings.further_strangers, real_time=settings.real_time
+            NAME, rows, nodes=settings.nodes, further_clients=settings.further_clients, real_time=settings.real_time
         )
 
 
 def _row(
-    load: str, door: MeasuredDoor, settings: Settings, delivered: Callable[[], Delivered | None] = lambda: None
+    load: str, server: MeasuredServer, settings: Settings, delivered: Callable[[], Delivered | None] = lambda: None
 ) -> Row:
-    running = door.running
+    running = server.running
     size = min(names_in_a_request(settings.nodes), settings.nodes)
     judge = judge_of(size)
-    visitors = {"livez": Visitor(door.plain_port, get("/livez"))}
-    if settings.further_strangers:
-        visitors["reader"] = Visitor(running.port, get("/watcher", Authorization=f"Bearer {READERS}"))
+    probes = {"livez": Probe(server.plain_port, get("/livez"))}
+    if settings.further_clients:
+        probes["reader"] = Probe(running.port, get("/watcher", Authorization=f"Bearer {READERS}"))
     delivered_before, before, began = delivered(), usage(running.process.pid), time.monotonic()
     with ExitStack() as stack:
-        for visitor in visitors.values():
-            stack.enter_context(visitor)
+        for probe in probes.values():
+            stack.enter_context(probe)
         request = post(PRIORITIZE, extender_arguments(size))
-        outcome = measured(running.port, [request], judge.any_scores, 1, seconds=settings.seconds, tls=door.tls)
+        outcome = measured(running.port, [request], judge.any_scores, 1, seconds=settings.seconds, tls=server.tls)
     seconds, taken = time.monotonic() - began, usage(running.process.pid)
     row = dict(row_of(load, outcome, judge.size))
-    for name, visitor in visitors.items():
-        row.update(visitor.row(name))
+    for name, probe in probes.items():
+        row.update(probe.row(name))
     # The arbiter and its worker share pages, which a limit of memory counts once.
     once = round(taken.peak_mib - taken.rss_mib + taken.pss_mib, 1)
     return {
@@ -194,12 +197,12 @@ def _row(
     }
 
 
-def _credentials(folder: Path, door: str) -> tuple[tuple[str, ...], ssl.SSLContext | None]:
+def _credentials(folder: Path, authentication: str) -> tuple[tuple[str, ...], ssl.SSLContext | None]:
     """Return the flags of a server, and the TLS context with which the scheduler connects to it."""
     token = folder / "token"
     token.write_text(READERS)
-    if door != "closed":
-        return (() if door == "open" else (f"--token-file={token}",)), None
+    if authentication != "certificate":
+        return (() if authentication == "none" else (f"--token-file={token}",)), None
     serving, clients = Authority(folder / "serving"), Authority(folder / "clients", "clients")
     own, scheduler = serving.server(), clients.client("scheduler")
     context = ssl.create_default_context(cafile=serving.ca_file)
@@ -214,8 +217,8 @@ def _credentials(folder: Path, door: str) -> tuple[tuple[str, ...], ssl.SSLConte
     return flags, context
 
 
-def _plan(port: int, plain_port: int, further: int) -> StrangersPlan:
-    return StrangersPlan(
+def _plan(port: int, plain_port: int, further: int) -> UnauthenticatedPlan:
+    return UnauthenticatedPlan(
         port=port,
         plain_port=plain_port,
         bodies=BODIES,
@@ -235,9 +238,14 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--nodes", type=between(2, 20_000), default=5000, help="nodes of the cluster")
     parser.add_argument("--seconds", type=between(1, 600), default=20, help="of each row")
     parser.add_argument(
-        "--strangers", type=between(0, 2000), default=0, help="further connections; with any, large bodies and a reader"
+        "--further-clients",
+        type=between(0, 2000),
+        default=0,
+        help="further connections; with any, large bodies and a reader",
     )
-    parser.add_argument("--door", choices=DOORS, action="append", help="measure only this; may be repeated")
+    parser.add_argument(
+        "--authentication", choices=AUTHENTICATIONS, action="append", help="measure only this; may be repeated"
+    )
     parser.add_argument(
         "--real-time", action="store_true", help="measure on a machine that is not idle; root or CAP_SYS_NICE may"
     )

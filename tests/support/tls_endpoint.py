@@ -1,8 +1,8 @@
 """A port that presents a certificate and does nothing else.
 
-with tls_door() as door:
-    door.show(certificate_file, key_file)
-    connect_to(door.address)
+with tls_endpoint() as endpoint:
+    endpoint.show(certificate_file, key_file)
+    connect_to(endpoint.address)
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-class Door:
+class TlsEndpoint:
     """The port: the server only completes each TLS handshake, and the client closes the connection."""
 
     def __init__(self) -> None:
@@ -58,10 +58,10 @@ class Door:
 
 
 @contextmanager
-def tls_door() -> Iterator[Door]:
-    """Open a door for the block."""
-    door = Door()
+def tls_endpoint() -> Iterator[TlsEndpoint]:
+    """Run the endpoint for the block."""
+    endpoint = TlsEndpoint()
     try:
-        yield door
+        yield endpoint
     finally:
-        door.close()
+        endpoint.close()

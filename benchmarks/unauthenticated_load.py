@@ -1,11 +1,11 @@
-"""Strangers that connect to `tidewatch-adapter nodes`: `python -m benchmarks.door_strangers PLAN`.
+"""Unauthenticated clients that connect to `tidewatch-adapter nodes`: `python -m benchmarks.unauthenticated_load PLAN`.
 
 Some begin requests whose bodies never end, some send complete large bodies, some scrape metrics and read nothing, and
 some send many requests at once. All of them connect again when they are cut off. It is a process with one thread, which
 prints what it has delivered once a second.
 
 It only gets processor time that nobody else wants (SCHED_IDLE): it shares a core with the client that measures, and
-strangers on machines of their own would take no time from kube-scheduler.
+clients on machines of their own would take no time from kube-scheduler.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _KEPT_SCRAPES = 200
 _FEW_BYTES = 4096
 
 
-class StrangersPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """The strangers, and the ports that they connect to.
+class UnauthenticatedPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """The unauthenticated clients, and the ports that they connect to.
 
     Moments are monotonic seconds, which all processes of a machine share.
     """
@@ -56,7 +56,7 @@ class StrangersPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Delivered(msgspec.Struct, frozen=True, kw_only=True):
-    """What strangers have delivered up to a moment, in monotonic seconds."""
+    """What the clients have delivered up to a moment, in monotonic seconds."""
 
     at: float
     connections: int
@@ -164,10 +164,10 @@ class _Pipeline:
         return self._open > 0
 
 
-class Strangers:
-    """All strangers of a plan."""
+class UnauthenticatedClients:
+    """All clients of a plan."""
 
-    def __init__(self, plan: StrangersPlan) -> None:
+    def __init__(self, plan: UnauthenticatedPlan) -> None:
         self._plan = plan
         self._scrapes: deque[socket.socket] = deque()
         self._scrape_at = time.monotonic()
@@ -175,7 +175,7 @@ class Strangers:
         self._tally = _Tally()
 
     def run(self) -> None:
-        """Keep all strangers busy until the plan ends."""
+        """Keep all clients busy until the plan ends."""
         plan = self._plan
         makers: list[Callable[[], _Body | _WholeBody | _Pipeline]] = [
             *[lambda: _Body(plan.port, self._tally)] * plan.bodies,
@@ -183,31 +183,31 @@ class Strangers:
             *[lambda: _Pipeline(plan.port, plan.requests_at_once, self._tally)] * plan.pipelining,
             *[lambda: _Pipeline(plan.port, 1, self._tally)] * plan.asking,
         ]
-        visits: list[_Body | _WholeBody | _Pipeline | None] = [None] * len(makers)
+        clients: list[_Body | _WholeBody | _Pipeline | None] = [None] * len(makers)
         while time.monotonic() < plan.end_at:
-            for place, visit in enumerate(visits):
+            for place, client in enumerate(clients):
                 try:
-                    if visit is None:
-                        visits[place] = makers[place]()
+                    if client is None:
+                        clients[place] = makers[place]()
                     else:
-                        visit.advance()
+                        client.advance()
                 except OSError:
-                    if visit is not None:
-                        visit.sock.close()
-                    visits[place] = None
+                    if client is not None:
+                        client.sock.close()
+                    clients[place] = None
             self._scrape()
-            self._report([visit for visit in visits if visit is not None])
+            self._report([client for client in clients if client is not None])
             time.sleep(_TURN_SECONDS)
 
-    def _report(self, visits: list[_Body | _WholeBody | _Pipeline]) -> None:
+    def _report(self, clients: list[_Body | _WholeBody | _Pipeline]) -> None:
         now = time.monotonic()
         if now < self._report_at:
             return
         self._report_at = now + _REPORT_SECONDS
         delivered = Delivered(
             at=now,
-            connections=len(visits),
-            pending=sum(visit.is_pending for visit in visits),
+            connections=len(clients),
+            pending=sum(client.is_pending for client in clients),
             requests=self._tally.requests,
             answers=self._tally.answers,
             bodies=self._tally.bodies,
@@ -250,4 +250,4 @@ def _connected(port: int, receive_bytes: int | None = None) -> socket.socket:
 
 if __name__ == "__main__":
     yield_to_all_others()
-    Strangers(msgspec.json.decode(Path(sys.argv[1]).read_bytes(), type=StrangersPlan)).run()
+    UnauthenticatedClients(msgspec.json.decode(Path(sys.argv[1]).read_bytes(), type=UnauthenticatedPlan)).run()
