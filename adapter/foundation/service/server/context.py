@@ -82,7 +82,7 @@ class WorkerContext:
         self.plan_body: PlanBody | None = None
         """Decides which bodies are received before their request gets a thread; None if no bodies are."""
         self.admit_head: AdmitHead | None = None
-        """Decides whose requests come before those of other clients; if None, only those with a verified certificate do."""
+        """Decides whose requests come first; if None, those with a verified client certificate."""
         self._metrics = PacedText(self._metrics_text, burst_seconds=_METRICS_BURST_SECONDS)
         self._metrics.start()
         self._plain = PlainServer(plain, self._answer, metrics=self._metrics, paths=self._paths) if plain else None

@@ -67,10 +67,10 @@ def test_without_a_client_certificate_there_is_no_chain(server: Server) -> None:
 
 
 def test_a_certificate_of_another_authority_ends_the_connection(server: Server, certificates: Certificates) -> None:
-    unknown_client = certificates.authority.client("front-proxy-client")
+    other = certificates.authority.client("front-proxy-client")
     with (
         pytest.raises(ssl.SSLError, match=r"(?i)unknown.ca"),
-        server.connect(server.client_context(unknown_client)) as sock,
+        server.connect(server.client_context(other)) as sock,
     ):
         get(sock)
 
