@@ -74,20 +74,20 @@ class AcceptingWorker(ClosingWorker):
         for place in range(HANDSHAKES_PER_TURN):
             if self._handshake_share.pause_seconds() or (place and time.monotonic() >= end):
                 return
-            conn = self._room.newcomers.first()
+            conn = self._waiting_connections.newcomers.first()
             if conn is None:
                 return
-            self._room.newcomers.discard(conn)
+            self._waiting_connections.newcomers.discard(conn)
             with self._handshake_share.counted() as counted:
                 self._advance(conn)
-            self._room.newcomers.spent(conn.address, counted.seconds)
+            self._waiting_connections.newcomers.spent(conn.address, counted.seconds)
             if conn.stage is Stage.HANDSHAKE and not conn.events:
                 self._poll_for(conn, selectors.EVENT_READ)
 
     def _poll_for(self, conn: Connection, events: int) -> None:
         """Change the events that the poller waits for; drop the connection if the kernel refuses to watch it."""
         try:
-            self._room.poll(conn, events)
+            self._waiting_connections.poll(conn, events)
         except OSError as e:
             self._drop(conn, "not_pollable", e)
 
@@ -98,22 +98,22 @@ class AcceptingWorker(ClosingWorker):
                 if has_hung_up(conn.sock):
                     # The answer would take a millisecond, and nobody would read it.
                     raise EOFError
-                self._room.poll(conn, 0)
+                self._waiting_connections.poll(conn, 0)
                 conn.sock = self._tls.wrap(conn.sock)
-                self._room.poll(conn, selectors.EVENT_READ)
+                self._waiting_connections.poll(conn, selectors.EVENT_READ)
             conn.sock.do_handshake()
             self._tls.shaken(conn.sock)
             if conn.is_known:
-                self._room.familiar.note(conn.address)
-        self._room.put(conn, Stage.HEAD)
+                self._waiting_connections.familiar.note(conn.address)
+        self._waiting_connections.put(conn, Stage.HEAD)
 
     def _open(self, sock: socket.socket, client: tuple[str, int], server: tuple[str, int]) -> None:
-        full = len(self._room) + self._in_request >= self._limits.most
-        if full or self._room.unfinished() >= self._limits.most_unfinished:
+        full = len(self._waiting_connections) + self._in_request >= self._limits.most
+        if full or self._waiting_connections.unfinished() >= self._limits.most_unfinished:
             self._make_room("crowded_out")
         prepare_accepted(sock)
         conn = Connection(sock, client, server, self._answers.most_bytes_each)
         try:
-            self._room.put(conn, Stage.HANDSHAKE)
+            self._waiting_connections.put(conn, Stage.HANDSHAKE)
         except OSError as e:
             self._drop(conn, "not_pollable", e)

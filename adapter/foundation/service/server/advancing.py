@@ -80,8 +80,8 @@ class AdvancingWorker(AcceptingWorker):
             self._refuse(conn, 431, "Request Header Fields Too Large", "head_too_large")
             return
         if conn.stage is Stage.IDLE:
-            self._room.put(conn, Stage.HEAD)
-        heads = self._room.heads.of(conn)
+            self._waiting_connections.put(conn, Stage.HEAD)
+        heads = self._waiting_connections.heads.of(conn)
         heads.note(conn)
         while (largest := heads.one_too_many()) is not None:
             self._refuse(largest, 431, "Request Header Fields Too Large", "heads_crowded_out")
@@ -92,7 +92,7 @@ class AdvancingWorker(AcceptingWorker):
             self._held.release(conn.outbox)
             self._continue_connection(conn)
         else:
-            self._room.poll(conn, selectors.EVENT_WRITE)
+            self._waiting_connections.poll(conn, selectors.EVENT_WRITE)
 
     def _continue_connection(self, conn: Connection) -> None:
         """Continue with the next request of a connection whose answer has been passed to the kernel."""
@@ -112,7 +112,7 @@ class AdvancingWorker(AcceptingWorker):
             is_whole = conn.read_body()
         finally:
             self._bodies.note(conn)
-            while (largest := self._bodies.one_too_many(self._room.all(Stage.BODY))) is not None:
+            while (largest := self._bodies.one_too_many(self._waiting_connections.all(Stage.BODY))) is not None:
                 self._refuse(largest, 503, "Service Unavailable", "bodies_crowded_out")
         if is_whole and conn.stage is Stage.BODY:
             self._submit(conn)
@@ -121,7 +121,7 @@ class AdvancingWorker(AcceptingWorker):
         context = self.app.context
         conn.judge_head(context.admit_head)
         if context.plan_body is not None and conn.expect_body(context.plan_body):
-            self._room.put(conn, Stage.BODY)
+            self._waiting_connections.put(conn, Stage.BODY)
             self._advance(conn)
         elif 0 < self._limits.most_requests <= self._in_request and not conn.asks_for_health:
             self._refuse(conn, 429, "Too Many Requests", "too_many_requests")
@@ -129,7 +129,7 @@ class AdvancingWorker(AcceptingWorker):
             self._submit(conn)
 
     def _submit(self, conn: Connection) -> None:
-        self._room.take(conn)
+        self._waiting_connections.take(conn)
         conn.stage = Stage.REQUEST
         self._in_request += 1
         self.enqueue_req(conn)

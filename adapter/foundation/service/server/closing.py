@@ -28,7 +28,7 @@ from adapter.foundation.service.server.sockets import reset_on_close, unacknowle
 
 if TYPE_CHECKING:
     from adapter.foundation.service.server.connections.connection import Connection
-    from adapter.foundation.service.server.connections.waiting_room import WaitingRoom
+    from adapter.foundation.service.server.connections.waiting_connections import WaitingConnections
 
 _log = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ _RECEIVING = frozenset({Stage.HEAD, Stage.IDLE, Stage.BODY})
 class ClosingWorker(AnsweringWorker):
     """Closes connections, and goes through the phases of the shutdown; see the module."""
 
-    _room: WaitingRoom
+    _waiting_connections: WaitingConnections
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - handed through to gunicorn
         super().__init__(*args, **kwargs)
@@ -58,13 +58,13 @@ class ClosingWorker(AnsweringWorker):
 
     def _make_room(self, reason: str) -> bool:
         """Close the least useful connection; return whether there was one."""
-        if (conn := self._room.least_missed()) is not None:
+        if (conn := self._waiting_connections.least_missed()) is not None:
             self._cut_off(conn, reason)
         return conn is not None
 
     def _make_room_for_answers(self) -> None:
         while self._held.total > self._answers.most_bytes:
-            if (slowest := self._room.slowest_reader()) is None:
+            if (slowest := self._waiting_connections.slowest_reader()) is None:
                 return  # the bytes belong to answers that are about to return to this thread
             self._cut_off(slowest, "answers_crowded_out")
 
@@ -88,11 +88,11 @@ class ClosingWorker(AnsweringWorker):
         if conn.stage is Stage.HEAD and conn.head:
             self._refuse(conn, 408, "Request Timeout", "head_timeout")
         elif conn.stage is Stage.BODY and conn.sends_body(self.app.options.bodies.least_rate, self._deadlines):
-            self._room.put(conn, Stage.BODY, conn.events)
+            self._waiting_connections.put(conn, Stage.BODY, conn.events)
         elif conn.stage is Stage.BODY:
             self._refuse(conn, 408, "Request Timeout", "body_timeout")
         elif conn.stage in {Stage.SEND, Stage.LINGER} and conn.reads_answer(self._answers.least_rate, self._deadlines):
-            self._room.put(conn, conn.stage, conn.events)
+            self._waiting_connections.put(conn, conn.stage, conn.events)
         elif conn.stage is Stage.SEND:
             self._cut_off(conn, "answer_unread")
         else:
@@ -112,12 +112,12 @@ class ClosingWorker(AnsweringWorker):
     def _put(self, conn: Connection, stage: Stage, events: int = selectors.EVENT_READ) -> None:
         """Add a connection to a stage; drop it if the kernel refuses to watch it."""
         try:
-            self._room.put(conn, stage, events)
+            self._waiting_connections.put(conn, stage, events)
         except OSError as e:
             self._drop(conn, "not_pollable", e)
 
     def _drop(self, conn: Connection, reason: str = "", error: OSError | None = None) -> None:
-        self._room.take(conn)
+        self._waiting_connections.take(conn)
         self._bodies.release(conn)
         self._held.release(conn.outbox)
         if reason:
@@ -165,10 +165,10 @@ class ClosingWorker(AnsweringWorker):
         self.method_queue.defer(lambda: None)
 
     def _is_drained(self) -> bool:
-        return self._phase is Phase.DRAINING and not self._in_request and not len(self._room)
+        return self._phase is Phase.DRAINING and not self._in_request and not len(self._waiting_connections)
 
     def _finish(self) -> None:
-        for conn in self._room.all():
+        for conn in self._waiting_connections.all():
             self._drop(conn)
         self._threads.shut_down()
         self.app.context.stop()

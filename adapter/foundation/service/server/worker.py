@@ -28,7 +28,7 @@ from adapter.foundation.service.server.advancing import AdvancingWorker
 from adapter.foundation.service.server.connections.connection import Connection
 from adapter.foundation.service.server.connections.limited_work import OTHERS_SHARE, LimitedWork
 from adapter.foundation.service.server.connections.stages import Stage
-from adapter.foundation.service.server.connections.waiting_room import WaitingRoom
+from adapter.foundation.service.server.connections.waiting_connections import WaitingConnections
 from adapter.foundation.service.server.shutdown_phases import Phase
 
 MOST_PER_TURN = {Stage.IDLE: 32, Stage.HEAD: 32, Stage.BODY: 8, Stage.SEND: 16, Stage.LINGER: 8}
@@ -68,14 +68,14 @@ class TidewatchWorker(AdvancingWorker):
     def run(self) -> None:
         """Serve until the shutdown, and then through its phases."""
         self._others = selectors.EpollSelector()
-        self._room = WaitingRoom(self.poller, self._deadlines, self._others)
+        self._waiting_connections = WaitingConnections(self.poller, self._deadlines, self._others)
         self.poller.register(self.method_queue.fileno(), selectors.EVENT_READ, self.method_queue.run_callbacks)
         self.app.context.serving(self)
         while self._phase is not Phase.OVER and not self._is_drained():
             self._show_life()
-            self._dispatch(self._room.next_expiry(self._longest_wait()))
+            self._dispatch(self._waiting_connections.next_expiry(self._longest_wait()))
             self._threads.start_waiting()
-            for conn in self._room.expired():
+            for conn in self._waiting_connections.expired():
                 self._expire(conn)
             if not self.is_parent_alive():
                 self._ending.hurry(time.monotonic())
@@ -90,7 +90,9 @@ class TidewatchWorker(AdvancingWorker):
         self.set_accept_enabled(self._may_accept() and not accepting)
         others = max(held, self._others_share.pause_seconds())
         self._watch_others(enabled=not others)
-        newcomers = max(held, self._handshake_share.pause_seconds()) if self._room.newcomers else LONGEST_WAIT
+        newcomers = (
+            max(held, self._handshake_share.pause_seconds()) if self._waiting_connections.newcomers else LONGEST_WAIT
+        )
         return min(
             accepting or LONGEST_WAIT,
             others or LONGEST_WAIT,
@@ -123,14 +125,14 @@ class TidewatchWorker(AdvancingWorker):
             for listener in self.sockets:
                 listener.close()
             self._dispatch(0)
-            for conn in self._room.all(Stage.HANDSHAKE, Stage.IDLE):
+            for conn in self._waiting_connections.all(Stage.HANDSHAKE, Stage.IDLE):
                 self._drop(conn)
             for stage in (Stage.HEAD, Stage.BODY):
-                self._room.shorten(stage, LONGEST_WAIT)
+                self._waiting_connections.shorten(stage, LONGEST_WAIT)
 
     def open_connections(self) -> dict[str, int]:
         """Return the number of connections by stage."""
-        waiting = {stage.name.lower(): count for stage, count in self._room.counts().items()}
+        waiting = {stage.name.lower(): count for stage, count in self._waiting_connections.counts().items()}
         return waiting | {"request": self._in_request}
 
     def _show_life(self) -> None:
@@ -171,7 +173,7 @@ class TidewatchWorker(AdvancingWorker):
         self._others_are_ready = False
         for key, _ in self._others.select(0):
             if key.data.stage is Stage.HANDSHAKE:
-                self._room.park(key.data)
+                self._waiting_connections.park(key.data)
             else:
                 ready[key.data.stage].append(key.data)
         return ready

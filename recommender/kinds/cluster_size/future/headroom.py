@@ -11,7 +11,7 @@ from adapter.foundation.cluster.values.state import ClusterPod, ControllerRefere
 from adapter.foundation.objects.pod_requests import CPU, MEMORY, PodResources
 from recommender.decisions.texts.times import rfc3339
 from recommender.kinds.cluster_size.model.resources import amounts_of
-from recommender.reading.recurring import latest_start_of
+from recommender.schedules.last_start import latest_start_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -47,7 +47,7 @@ from recommender.kinds.cluster_size.reading.expanders import (
 )
 from recommender.kinds.cluster_size.reading.node_groups import NODE_GROUPS
 from recommender.kinds.cluster_size.reading.options import LONGEST_SECONDS, SCALE_DOWN, TIME
-from recommender.reading.calendar import CRON, TIMEZONE
+from recommender.schedules.values import CRON, TIMEZONE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from recommender.decisions.limits import range_limits
 from recommender.decisions.texts.times import rfc3339
 from recommender.kinds.predictive.policy.arithmetic import known
-from recommender.reading.recurring import latest_start_of
+from recommender.schedules.last_start import latest_start_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -25,7 +25,7 @@ from recommender.kinds.predictive.reading.predictive_sections import (
     SCALE_DOWN,
     SCHEDULES,
 )
-from recommender.reading.calendar import TIMEZONE
+from recommender.schedules.values import TIMEZONE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -29,7 +29,7 @@ from recommender.kinds.predictive.predictive_settings import (
     Schedule,
 )
 from recommender.kinds.predictive.public_holidays import UnknownHolidaysError, check_code
-from recommender.reading.calendar import CRON, TIMEZONE
+from recommender.schedules.values import CRON, TIMEZONE
 
 REPLICAS: Final = whole(1, MOST_REPLICAS)
 _DAY_SECONDS: Final = 86_400.0

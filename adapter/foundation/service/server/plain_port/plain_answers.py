@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from adapter.foundation.service.server.plain_port.paced_text import Pieces
-    from adapter.foundation.service.server.plain_port.visitors import Visitor
+    from adapter.foundation.service.server.plain_port.plain_connections import PlainConnection
 
 _log = logging.getLogger(__name__)
 
@@ -64,16 +64,16 @@ class PlainAnswers:
         self._allows_host = allows_host
         self._leaves_out_metrics = leaves_out_metrics
 
-    def to(self, visitor: Visitor) -> PlainAnswer | None:
+    def to(self, connection: PlainConnection) -> PlainAnswer | None:
         """Return the answer; None for the metrics if another thread builds them."""
-        parts = bytes(visitor.inbox).split(b"\r\n", 1)[0].decode("latin-1").split(" ")
+        parts = bytes(connection.inbox).split(b"\r\n", 1)[0].decode("latin-1").split(" ")
         if len(parts) != 3 or not parts[2].startswith("HTTP/1.") or not parts[1].startswith("/"):
             return PlainAnswer(400, b"this is not an HTTP request\n")
         method, target, _ = parts
-        visitor.wants_body = method != "HEAD"
+        connection.wants_body = method != "HEAD"
         if method not in {"GET", "HEAD"}:
             return PlainAnswer(405, b"only GET and HEAD are allowed here\n", headers=(("Allow", "GET, HEAD"),))
-        if not all(map(self._allows_host, _hosts_of(bytes(visitor.inbox)))):
+        if not all(map(self._allows_host, _hosts_of(bytes(connection.inbox)))):
             return PlainAnswer(421, b"this server is not known by that name\n")
         path, _, query = target.partition("?")
         if path == "/metrics" and self._leaves_out_metrics:

@@ -26,11 +26,11 @@ from adapter.foundation.service.server.plain_port.plain_answers import (
     PlainAnswer,
     PlainAnswers,
 )
-from adapter.foundation.service.server.plain_port.visitors import (
-    Visitor,
+from adapter.foundation.service.server.plain_port.plain_connections import (
+    PlainConnection,
+    connections_of_largest_address,
     held_bytes,
     is_of_one_text,
-    largest_crowd,
     slowest_of,
 )
 from adapter.foundation.service.server.sockets import prepare_accepted, reset_on_close, unacknowledged
@@ -83,9 +83,9 @@ class PlainServer:
         self._deadline = deadline_seconds
         self._most_bytes = most_bytes
         self._poller = selectors.DefaultSelector()
-        self._visitors: dict[Visitor, None] = {}
+        self._connections: dict[PlainConnection, None] = {}
         """Open connections, the oldest first."""
-        self._made: deque[tuple[Visitor, PlainAnswer]] = deque()
+        self._made: deque[tuple[PlainConnection, PlainAnswer]] = deque()
         """Texts from the other thread, which wakes this one by sending a byte."""
         self._wake: socket.socket | None = None
         self._stopped = threading.Event()
@@ -112,15 +112,15 @@ class PlainServer:
 
     def _run(self, woken: socket.socket) -> None:
         while not self._stopped.is_set():
-            # Without visitors nothing expires, and the end of the connection that wakes the poller shows the stop.
-            for key, _ in self._poller.select(_LONGEST_WAIT if self._visitors else None):
-                if isinstance(key.data, Visitor):
+            # Without connections nothing expires, and the end of the socket pair that wakes the poller shows the stop.
+            for key, _ in self._poller.select(_LONGEST_WAIT if self._connections else None):
+                if isinstance(key.data, PlainConnection):
                     self._advance(key.data)
                 else:
                     key.data()
             self._expire()
-        for visitor in list(self._visitors):
-            self._close(visitor)
+        for connection in list(self._connections):
+            self._close(connection)
         self._poller.close()
         woken.close()
 
@@ -132,59 +132,59 @@ class PlainServer:
                 # The listener stays readable, so without a pause this loop would never sleep.
                 self._stopped.wait(_ACCEPT_PAUSE)
             return
-        if len(self._visitors) >= MOST_CONNECTIONS:
+        if len(self._connections) >= MOST_CONNECTIONS:
             self._make_room()
         prepare_accepted(sock)
-        visitor = Visitor(sock, time.monotonic() + self._deadline, address_key(client[0]))
-        self._visitors[visitor] = None
+        connection = PlainConnection(sock, time.monotonic() + self._deadline, address_key(client[0]))
+        self._connections[connection] = None
         try:
-            self._poller.register(sock, selectors.EVENT_READ, visitor)
+            self._poller.register(sock, selectors.EVENT_READ, connection)
         except OSError:  # The kernel watches no further descriptor.
-            self._close(visitor)
+            self._close(connection)
 
     def _make_room(self) -> bool:
         """Close a connection of the address that has the most: its slowest reader or, if it has none, its oldest one.
 
         Return whether one was closed.
         """
-        crowd = largest_crowd(self._visitors)
-        readers = [visitor for visitor in crowd if visitor.is_answered]
+        crowd = connections_of_largest_address(self._connections)
+        readers = [connection for connection in crowd if connection.is_answered]
         if crowd:
             self._cut_off(slowest_of(readers) if readers else crowd[0])
         return bool(crowd)
 
-    def _advance(self, visitor: Visitor) -> None:
-        if visitor not in self._visitors:
+    def _advance(self, connection: PlainConnection) -> None:
+        if connection not in self._connections:
             return
         try:
-            if not visitor.is_answered and visitor.read():
-                self._respond(visitor)
-            elif visitor.is_answered and visitor.write():
-                self._close(visitor)
+            if not connection.is_answered and connection.read():
+                self._respond(connection)
+            elif connection.is_answered and connection.write():
+                self._close(connection)
         except BlockingIOError:
             pass
         except (OSError, EOFError):
-            self._close(visitor)
+            self._close(connection)
 
-    def _respond(self, visitor: Visitor) -> None:
+    def _respond(self, connection: PlainConnection) -> None:
         """Answer a complete head, or request the metrics for it. Raises OSError."""
-        answer = self._answers.to(visitor)
+        answer = self._answers.to(connection)
         if answer is not None:
-            self._begin(visitor, answer)
+            self._begin(connection, answer)
             return
-        self._poller.unregister(visitor.sock)
-        visitor.is_waiting, visitor.expires = True, time.monotonic() + LONGEST_MAKING
+        self._poller.unregister(connection.sock)
+        connection.is_waiting, connection.expires = True, time.monotonic() + LONGEST_MAKING
         assert self._metrics is not None
-        self._metrics.ask(lambda text: self._hand_over(visitor, text))
+        self._metrics.ask(lambda text: self._hand_over(connection, text))
 
-    def _hand_over(self, visitor: Visitor, text: Pieces | None) -> None:
-        """Accept a text for a visitor from the thread that has built it."""
+    def _hand_over(self, connection: PlainConnection, text: Pieces | None) -> None:
+        """Accept a text for a connection from the thread that has built it."""
         made = (
             PlainAnswer(200, b"", METRICS_TYPE, further=text)
             if text is not None
             else PlainAnswer(500, b"internal error\n")
         )
-        self._made.append((visitor, made))
+        self._made.append((connection, made))
         if self._wake is not None:
             with suppress(OSError):  # It is full, so that a byte is there already; or it is closed.
                 self._wake.send(b"\0")
@@ -193,59 +193,63 @@ class PlainServer:
         with suppress(OSError):
             woken.recv(4096)
         while self._made:
-            visitor, answer = self._made.popleft()
-            if visitor not in self._visitors:
+            connection, answer = self._made.popleft()
+            if connection not in self._connections:
                 continue
-            visitor.is_waiting, visitor.expires = False, time.monotonic() + self._deadline
+            connection.is_waiting, connection.expires = False, time.monotonic() + self._deadline
             try:
-                self._poller.register(visitor.sock, selectors.EVENT_WRITE, visitor)
-                self._begin(visitor, answer)
+                self._poller.register(connection.sock, selectors.EVENT_WRITE, connection)
+                self._begin(connection, answer)
             except BlockingIOError:
                 pass
             except OSError:
-                self._close(visitor)
+                self._close(connection)
 
-    def _begin(self, visitor: Visitor, answer: PlainAnswer) -> None:
+    def _begin(self, connection: PlainConnection, answer: PlainAnswer) -> None:
         """Begin to send an answer. Raises OSError."""
-        visitor.answer(answer.head(), (answer.body, *answer.further) if visitor.wants_body else ())
-        self._poller.modify(visitor.sock, selectors.EVENT_WRITE, visitor)
-        if visitor.write():
-            self._close(visitor)
+        connection.answer(answer.head(), (answer.body, *answer.further) if connection.wants_body else ())
+        self._poller.modify(connection.sock, selectors.EVENT_WRITE, connection)
+        if connection.write():
+            self._close(connection)
         else:
-            self._make_room_beside(visitor)
+            self._make_room_beside(connection)
 
-    def _make_room_beside(self, newest: Visitor) -> None:
+    def _make_room_beside(self, newest: PlainConnection) -> None:
         """Close readers until there are few and their unread bytes are within the limit.
 
         However large the newest text is, its readers do not displace each other.
         """
         while len(others := self._readers_beside(newest)) >= MOST_READERS:
-            self._cut_off(slowest_of(largest_crowd(others)))
+            self._cut_off(slowest_of(connections_of_largest_address(others)))
         while (
-            former := [visitor for visitor in self._readers_beside(newest) if not is_of_one_text(visitor, newest)]
+            former := [
+                connection for connection in self._readers_beside(newest) if not is_of_one_text(connection, newest)
+            ]
         ) and held_bytes([newest, *former]) > self._most_bytes:
             self._cut_off(slowest_of(former))
 
-    def _readers_beside(self, newest: Visitor) -> list[Visitor]:
-        return [visitor for visitor in self._visitors if visitor.is_answered and visitor is not newest]
+    def _readers_beside(self, newest: PlainConnection) -> list[PlainConnection]:
+        return [connection for connection in self._connections if connection.is_answered and connection is not newest]
 
     def _expire(self) -> None:
         now = time.monotonic()
-        is_wanted = any(visitor.is_waiting for visitor in self._visitors)
-        for visitor in [one for one in self._visitors if one.expires <= now or (is_wanted and one.is_too_slow(now))]:
-            self._cut_off(visitor)
+        is_wanted = any(connection.is_waiting for connection in self._connections)
+        for connection in [
+            one for one in self._connections if one.expires <= now or (is_wanted and one.is_too_slow(now))
+        ]:
+            self._cut_off(connection)
 
-    def _cut_off(self, visitor: Visitor) -> None:
+    def _cut_off(self, connection: PlainConnection) -> None:
         """Close a connection, and let the kernel discard its unread bytes."""
-        if unacknowledged(visitor.sock):
-            reset_on_close(visitor.sock)
-        self._close(visitor)
+        if unacknowledged(connection.sock):
+            reset_on_close(connection.sock)
+        self._close(connection)
 
-    def _close(self, visitor: Visitor) -> None:
-        del self._visitors[visitor]
+    def _close(self, connection: PlainConnection) -> None:
+        del self._connections[connection]
         with suppress(OSError, KeyError, ValueError):
-            self._poller.unregister(visitor.sock)
-        # Whoever still waits to be told about the visitor would keep a large text in memory.
-        visitor.answer(b"", ())
+            self._poller.unregister(connection.sock)
+        # Whoever still waits to be told about the connection would keep a large text in memory.
+        connection.answer(b"", ())
         with suppress(OSError):
-            visitor.sock.close()
+            connection.sock.close()

@@ -14,7 +14,7 @@ import pytest
 
 from adapter.foundation.service.server.connections.connection import Connection
 from adapter.foundation.service.server.connections.stages import Deadlines, Stage
-from adapter.foundation.service.server.connections.waiting_room import WaitingRoom
+from adapter.foundation.service.server.connections.waiting_connections import WaitingConnections
 from tests.adapter.foundation.service.server.test_hostile_clients import client_hello
 from tests.adapter.foundation.service.servers import (
     NEVER,
@@ -84,10 +84,10 @@ def test_the_scheduler_is_answered_before_a_storm_that_arrived_earlier(
         until(lambda: answered(storm) == STORM)
 
 
-@pytest.fixture(name="room")
-def _room() -> Iterator[WaitingRoom]:
+@pytest.fixture(name="waiting")
+def _waiting() -> Iterator[WaitingConnections]:
     with selectors.DefaultSelector() as poller:
-        yield WaitingRoom(poller, Deadlines())
+        yield WaitingConnections(poller, Deadlines())
 
 
 @pytest.fixture(name="sock")
@@ -96,65 +96,65 @@ def _sock() -> Iterator[socket.socket]:
         yield sock
 
 
-def entered(room: WaitingRoom, sock: socket.socket, host: str, stage: Stage) -> Connection:
+def entered(waiting: WaitingConnections, sock: socket.socket, host: str, stage: Stage) -> Connection:
     """Return a connection from an address, in a stage, whose socket is polled for nothing."""
     conn = Connection(sock, (host, 1), ("", 2))
-    room.put(conn, stage, events=0)
+    waiting.put(conn, stage, events=0)
     return conn
 
 
 @pytest.mark.parametrize("stage", [Stage.HANDSHAKE, Stage.HEAD, Stage.BODY])
 @pytest.mark.parametrize("mine", [Stage.HANDSHAKE, Stage.HEAD, Stage.BODY])
 def test_a_storm_displaces_its_own_oldest_connection(
-    room: WaitingRoom, sock: socket.socket, stage: Stage, mine: Stage
+    waiting: WaitingConnections, sock: socket.socket, stage: Stage, mine: Stage
 ) -> None:
-    scheduler = entered(room, sock, "127.0.0.1", mine)
-    first, *_ = [entered(room, sock, OTHER_ADDRESS, stage) for _ in range(3)]
-    assert room.least_missed() is first
-    room.take(first)
-    assert room.least_missed() is not scheduler
-    assert room.unfinished() == 3
+    scheduler = entered(waiting, sock, "127.0.0.1", mine)
+    first, *_ = [entered(waiting, sock, OTHER_ADDRESS, stage) for _ in range(3)]
+    assert waiting.least_missed() is first
+    waiting.take(first)
+    assert waiting.least_missed() is not scheduler
+    assert waiting.unfinished() == 3
 
 
 def test_an_idle_connection_of_many_is_dropped_before_the_only_one_of_another_address(
-    room: WaitingRoom, sock: socket.socket
+    waiting: WaitingConnections, sock: socket.socket
 ) -> None:
-    entered(room, sock, "127.0.0.1", Stage.IDLE)
-    first, *_ = [entered(room, sock, OTHER_ADDRESS, Stage.IDLE) for _ in range(3)]
-    assert room.least_missed() is first
+    entered(waiting, sock, "127.0.0.1", Stage.IDLE)
+    first, *_ = [entered(waiting, sock, OTHER_ADDRESS, Stage.IDLE) for _ in range(3)]
+    assert waiting.least_missed() is first
 
 
 def test_a_connection_of_an_unknown_address_is_dropped_before_those_of_a_familiar_one(
-    room: WaitingRoom, sock: socket.socket
+    waiting: WaitingConnections, sock: socket.socket
 ) -> None:
-    known = entered(room, sock, "127.0.0.1", Stage.HEAD)
-    entered(room, sock, "127.0.0.1", Stage.HEAD)
-    room.familiar.note(known.address)
-    unknown_client = entered(room, sock, OTHER_ADDRESS, Stage.HEAD)
-    assert room.least_missed() is unknown_client
+    known = entered(waiting, sock, "127.0.0.1", Stage.HEAD)
+    entered(waiting, sock, "127.0.0.1", Stage.HEAD)
+    waiting.familiar.note(known.address)
+    unknown_client = entered(waiting, sock, OTHER_ADDRESS, Stage.HEAD)
+    assert waiting.least_missed() is unknown_client
 
 
 @pytest.mark.parametrize("is_known", [True, False])
 def test_a_request_of_a_known_client_makes_its_address_familiar(
-    room: WaitingRoom,
+    waiting: WaitingConnections,
     sock: socket.socket,
     monkeypatch: pytest.MonkeyPatch,
     is_known: bool,  # noqa: FBT001 - a column of the table
 ) -> None:
     monkeypatch.setattr(Connection, "is_known", is_known)
-    conn = entered(room, sock, "127.0.0.1", Stage.HEAD)
-    assert conn.address not in room.familiar
-    room.take(conn)
-    room.put(conn, Stage.IDLE, events=0)
-    assert (conn.address in room.familiar) is is_known
+    conn = entered(waiting, sock, "127.0.0.1", Stage.HEAD)
+    assert conn.address not in waiting.familiar
+    waiting.take(conn)
+    waiting.put(conn, Stage.IDLE, events=0)
+    assert (conn.address in waiting.familiar) is is_known
 
 
-def test_a_closed_connection_does_not_wait_for_a_handshake(room: WaitingRoom, sock: socket.socket) -> None:
-    conn = entered(room, sock, OTHER_ADDRESS, Stage.HANDSHAKE)
-    room.park(conn)
-    room.take(conn)
-    assert room.newcomers.first() is None
-    assert room.least_missed() is None
+def test_a_closed_connection_does_not_wait_for_a_handshake(waiting: WaitingConnections, sock: socket.socket) -> None:
+    conn = entered(waiting, sock, OTHER_ADDRESS, Stage.HANDSHAKE)
+    waiting.park(conn)
+    waiting.take(conn)
+    assert waiting.newcomers.first() is None
+    assert waiting.least_missed() is None
 
 
 def test_a_client_that_has_hung_up_gets_no_handshake(server: Server) -> None:

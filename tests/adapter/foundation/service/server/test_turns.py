@@ -22,7 +22,7 @@ from adapter.foundation.service.server.connections.held_bytes import held_bodies
 from adapter.foundation.service.server.connections.limited_work import LimitedWork
 from adapter.foundation.service.server.connections.outgoing import HeldAnswers, OutgoingLimits
 from adapter.foundation.service.server.connections.stages import Deadlines, Stage
-from adapter.foundation.service.server.connections.waiting_room import WaitingRoom
+from adapter.foundation.service.server.connections.waiting_connections import WaitingConnections
 from adapter.foundation.service.server.server_settings import ConnectionLimits
 from adapter.foundation.service.server.shutdown_phases import Ending, Phase
 from adapter.foundation.service.server.worker import MOST_PER_TURN, TidewatchWorker
@@ -61,7 +61,7 @@ class Turn(TidewatchWorker):
         self._others = poller_of(others)
         self._others_are_ready = True
         self.poller = poller_of([self.accept, *first], listener)
-        self._room = WaitingRoom(self.poller, Deadlines(), self._others)
+        self._waiting_connections = WaitingConnections(self.poller, Deadlines(), self._others)
         self._ending = Ending(delay_seconds=0.0, drain_seconds=0.0)
         self._phase, self._in_request, self._accept_again = Phase.SERVING, 0, 0.0
         self._limits = ConnectionLimits()
@@ -98,7 +98,7 @@ class Unpollable(TidewatchWorker):
         self.ended: list[tuple[Connection, str]] = []
         self._waiting = waiting
         poller = cast("selectors.BaseSelector", SimpleNamespace(register=self.refuse, modify=self.refuse))
-        self._room = WaitingRoom(poller, Deadlines())
+        self._waiting_connections = WaitingConnections(poller, Deadlines())
         self._phase, self._in_request = Phase.SERVING, 1
         self._threads = cast("RequestThreads", SimpleNamespace(finished=ignored))
         self._bodies, self._held = held_bodies(BodyLimits()), HeldAnswers()
@@ -121,7 +121,7 @@ class Late(TidewatchWorker):
         self.ended: list[str] = []
         self.served: list[Connection] = []
         self._deadlines = Deadlines()
-        self._room = WaitingRoom(poller, self._deadlines)
+        self._waiting_connections = WaitingConnections(poller, self._deadlines)
         self._bodies, self._answers = held_bodies(BodyLimits()), OutgoingLimits()
         self.app = cast("ServerApplication", SimpleNamespace(options=SimpleNamespace(bodies=BodyLimits())))
 
@@ -129,7 +129,7 @@ class Late(TidewatchWorker):
         self._submit(conn)
 
     def _submit(self, conn: Connection) -> None:
-        self._room.take(conn)
+        self._waiting_connections.take(conn)
         conn.stage = Stage.REQUEST
         self.served.append(conn)
 
@@ -267,7 +267,7 @@ def test_data_that_arrived_before_a_late_check_still_counts(
         ours.settimeout(0)
         conn, late = connection(ours, stage), Late(poller)
         conn.body = ArrivingBody(BodyPlan(2, 2), 2) if stage is Stage.BODY else None
-        late._room.put(conn, stage)
+        late._waiting_connections.put(conn, stage)
         theirs.sendall(arrived)
         conn.expires = -inf
         late._expire(conn)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from recommender.kinds.predictive.policy.bounds import scheduled_bound
 from recommender.kinds.predictive.predictive_settings import Schedule
-from recommender.reading.cron import parse_cron
-from recommender.reading.recurring import latest_start
+from recommender.schedules.cron import parse_cron
+from recommender.schedules.last_start import latest_start
 
 HOUR = 3600.0
 

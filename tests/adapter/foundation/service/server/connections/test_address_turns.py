@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapter.foundation.service.server.connections.connection import Connection
-from adapter.foundation.service.server.connections.waiting_room import FAMILIAR_WEIGHT, AddressTurns
+from adapter.foundation.service.server.connections.waiting_connections import FAMILIAR_WEIGHT, AddressTurns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -110,6 +110,6 @@ def test_a_bare_line_feed_is_found_however_the_bytes_are_split(pair: tuple[Conne
 
 
 @pytest.mark.parametrize("stage", [Stage.REQUEST, Stage.CLOSED])
-def test_stages_outside_the_waiting_room_have_no_deadline(stage: Stage) -> None:
+def test_stages_outside_the_waiting_connections_have_no_deadline(stage: Stage) -> None:
     with pytest.raises(ValueError, match="has no time limit"):
         Deadlines().of(stage)

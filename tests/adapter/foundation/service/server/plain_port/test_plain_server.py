@@ -13,8 +13,8 @@ from adapter.foundation.files.gzip_format import PackedText, packed
 from adapter.foundation.service.server.addresses import Address, address_of, listening_socket
 from adapter.foundation.service.server.plain_port.paced_text import LONGEST_PAUSE_SECONDS, PacedText
 from adapter.foundation.service.server.plain_port.plain_answers import PlainAnswer
+from adapter.foundation.service.server.plain_port.plain_connections import LARGEST_HEAD, PlainConnection, held_bytes
 from adapter.foundation.service.server.plain_port.plain_server import MOST_CONNECTIONS, MOST_READERS, PlainServer
-from adapter.foundation.service.server.plain_port.visitors import LARGEST_HEAD, Visitor, held_bytes
 from tests.adapter.foundation.service.servers import ask, connect, is_closed
 from tests.support.waiting import until
 
@@ -40,9 +40,9 @@ def answer(path: str, query: str) -> PlainAnswer | None:
             return None
 
 
-def visitors_of(server: PlainServer) -> list[Visitor]:
-    """Return the present visitors; the server's thread may change them at any time."""
-    return list(server._visitors)
+def connections_of(server: PlainServer) -> list[PlainConnection]:
+    """Return the present connections; the server's thread may change them at any time."""
+    return list(server._connections)
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +97,7 @@ def test_little_of_an_unread_packed_text_is_unpacked(monkeypatch: pytest.MonkeyP
     ours, theirs = socket.socketpair()
     with ours, theirs:
         ours.settimeout(0)
-        reader = Visitor(ours, 0.0)
+        reader = PlainConnection(ours, 0.0)
         reader.answer(b"head", text)
         for _ in range(1000):
             assert not reader.write()
@@ -105,14 +105,14 @@ def test_little_of_an_unread_packed_text_is_unpacked(monkeypatch: pytest.MonkeyP
         assert held_bytes([reader, reader]) < 1_000_000
 
 
-def test_stalled_visitors_do_not_delay_others(port: int) -> None:
+def test_stalled_connections_do_not_delay_others(port: int) -> None:
     with ExitStack() as stack:
         for first in (b"", b"GET", b"GET /big HTTP/1.1\r\n\r\n") * 20:
             stack.enter_context(connect(port)).sendall(first)
         assert ask(port, "/metrics")[0] == 200
 
 
-def test_the_oldest_visitor_is_dropped_when_there_are_too_many(port: int) -> None:
+def test_the_oldest_connection_is_dropped_when_there_are_too_many(port: int) -> None:
     with ExitStack() as stack:
         oldest, *_ = [stack.enter_context(connect(port)) for _ in range(MOST_CONNECTIONS + 1)]
         assert ask(port, "/metrics")[0] == 200
@@ -126,8 +126,8 @@ def test_a_connection_has_a_total_deadline(first: bytes) -> None:
         with connect(address_of(listener).port) as sock:
             server.start()
             sock.sendall(first)
-            until(lambda: server._visitors)
-            until(lambda: not server._visitors)
+            until(lambda: server._connections)
+            until(lambda: not server._connections)
             assert len(read_to_end(sock)) < len(BIG)
         server.stop()
 
@@ -148,10 +148,10 @@ def test_a_too_slow_reader_is_dropped_before_the_next_text_is_made() -> None:
         server.start()
         unread.connect(("127.0.0.1", address_of(listener).port))
         unread.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
-        until(lambda: any(visitor.is_answered for visitor in visitors_of(server)))
+        until(lambda: any(connection.is_answered for connection in connections_of(server)))
         with connect(address_of(listener).port) as reader:
             reader.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
-            until(lambda: [visitor.is_waiting for visitor in visitors_of(server)] == [True])
+            until(lambda: [connection.is_waiting for connection in connections_of(server)] == [True])
             goes_on.set()
             assert len(read_to_end(reader)) > len(BIG)
         server.stop()
@@ -175,7 +175,7 @@ def test_the_slowest_readers_are_dropped_when_too_much_is_unread() -> None:
         for number in range(1, 6):
             readers.append(stack.enter_context(connect(address_of(listener).port)))
             readers[-1].sendall(b"GET /own HTTP/1.1\r\n\r\n")
-            until(lambda: sum(visitor.is_answered for visitor in visitors_of(server)) == min(number, 2))  # noqa: B023 - used at once
+            until(lambda: sum(connection.is_answered for connection in connections_of(server)) == min(number, 2))  # noqa: B023 - used at once
         assert len(read_to_end(readers[-1])) > len(BIG)
         assert sum(len(read_to_end(reader)) > len(BIG) for reader in readers[:-1]) == 1
         server.stop()
@@ -189,7 +189,7 @@ def test_texts_with_common_pieces_are_counted_separately() -> None:
         server.start()
         for _ in range(2):
             stack.enter_context(connect(address_of(listener).port)).sendall(b"GET / HTTP/1.1\r\n\r\n")
-        until(lambda: not texts and len(server._visitors) == 1)
+        until(lambda: not texts and len(server._connections) == 1)
         server.stop()
 
 
@@ -198,10 +198,10 @@ def test_the_answer_of_a_dropped_reader_takes_no_memory() -> None:
         server = PlainServer(listener, answer, deadline_seconds=3600)
         server.start()
         reader.sendall(b"GET /own HTTP/1.1\r\n\r\n")
-        until(lambda: any(visitor.is_answered for visitor in visitors_of(server)))
-        [visitor] = visitors_of(server)
+        until(lambda: any(connection.is_answered for connection in connections_of(server)))
+        [connection] = connections_of(server)
         server.stop()
-        assert (visitor.pieces, visitor._outbox) == ((), [])
+        assert (connection.pieces, connection._outbox) == ((), [])
 
 
 def test_readers_of_one_text_share_it_and_their_number_is_limited() -> None:
@@ -210,7 +210,7 @@ def test_readers_of_one_text_share_it_and_their_number_is_limited() -> None:
         server.start()
         for _ in range(2 * MOST_READERS):
             stack.enter_context(connect(address_of(listener).port)).sendall(b"GET /big HTTP/1.1\r\n\r\n")
-        until(lambda: sum(visitor.is_answered for visitor in visitors_of(server)) == MOST_READERS)
+        until(lambda: sum(connection.is_answered for connection in connections_of(server)) == MOST_READERS)
         assert ask(address_of(listener).port, "/metrics")[0] == 200
         server.stop()
 
@@ -221,11 +221,11 @@ def test_readers_of_one_text_above_the_limit_do_not_displace_each_other() -> Non
         server.start()
         former = stack.enter_context(connect(address_of(listener).port))
         former.sendall(b"GET /own HTTP/1.1\r\n\r\n")
-        until(lambda: any(visitor.is_answered for visitor in visitors_of(server)))
+        until(lambda: any(connection.is_answered for connection in connections_of(server)))
         readers = [stack.enter_context(connect(address_of(listener).port)) for _ in range(3)]
         for reader in readers:
             reader.sendall(b"GET /big HTTP/1.1\r\n\r\n")
-        until(lambda: sum(visitor.is_answered for visitor in visitors_of(server)) == len(readers))
+        until(lambda: sum(connection.is_answered for connection in connections_of(server)) == len(readers))
         assert [len(read_to_end(reader)) > len(BIG) for reader in (*readers, former)] == [True] * 3 + [False]
         server.stop()
 
@@ -310,7 +310,7 @@ def test_the_server_stops_while_it_is_idle() -> None:
     until(lambda: not any(thread.is_alive() for thread in started))
 
 
-def test_the_server_stops_while_visitors_stall() -> None:
+def test_the_server_stops_while_connections_stall() -> None:
     listener = listening_socket(Address("127.0.0.1", 0))
     server = PlainServer(listener, answer)
     server.start()

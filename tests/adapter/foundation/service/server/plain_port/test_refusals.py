@@ -1,4 +1,4 @@
-"""The plain port of a worker: what the kernel refuses ends one visitor, and no more."""
+"""The plain port of a worker: what the kernel refuses ends one connection, and no more."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import pytest
 from adapter.foundation.service.server.addresses import Address, address_of, listening_socket
 from adapter.foundation.service.server.plain_port.paced_text import PacedText
 from adapter.foundation.service.server.plain_port.plain_answers import PlainAnswer
+from adapter.foundation.service.server.plain_port.plain_connections import PlainConnection
 from adapter.foundation.service.server.plain_port.plain_server import _ACCEPT_PAUSE, PlainServer
-from adapter.foundation.service.server.plain_port.visitors import Visitor
 from tests.adapter.foundation.service.servers import ask, connect, is_closed
 from tests.support.waiting import until
 
@@ -44,14 +44,14 @@ class NoDescriptors:
         return self._listener.accept()
 
 
-def test_without_a_free_descriptor_the_oldest_visitor_is_dropped() -> None:
+def test_without_a_free_descriptor_the_oldest_connection_is_dropped() -> None:
     with closing(listening_socket(Address("127.0.0.1", 0))) as real, socket.socket() as oldest:
         port = address_of(real).port
         oldest.connect(("127.0.0.1", port))
         listener = NoDescriptors(real, oldest)
         server = PlainServer(cast("socket.socket", listener), answer, deadline_seconds=3600)
         server.start()
-        until(lambda: server._visitors)
+        until(lambda: server._connections)
         listener.exhausted = True
         assert ask(port, "/metrics")[0] == 200
         assert listener.attempts == 1
@@ -71,7 +71,7 @@ class Pauses(threading.Event):
         return self.is_set()
 
 
-def test_without_a_free_descriptor_or_a_visitor_to_drop_accepting_pauses() -> None:
+def test_without_a_free_descriptor_or_a_connection_to_drop_accepting_pauses() -> None:
     quiet, other = socket.socketpair()
     with closing(quiet), closing(other), closing(listening_socket(Address("127.0.0.1", 0))) as real:
         listener = NoDescriptors(real, quiet)
@@ -84,14 +84,14 @@ def test_without_a_free_descriptor_or_a_visitor_to_drop_accepting_pauses() -> No
 
 
 class UnwatchableOnce(selectors.DefaultSelector):
-    """Refuses one registration of a visitor, as a kernel does whose limit of watched descriptors is reached."""
+    """Refuses one registration of a connection, as a kernel does whose limit of watched descriptors is reached."""
 
     def __init__(self, refused: int) -> None:
         super().__init__()
         self._until = refused
 
     def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:  # noqa: ANN401 - inherited
-        if isinstance(data, Visitor):
+        if isinstance(data, PlainConnection):
             self._until -= 1
             if not self._until:
                 raise OSError(errno.ENOSPC, "No space left on device")
@@ -99,7 +99,7 @@ class UnwatchableOnce(selectors.DefaultSelector):
 
 
 @pytest.mark.parametrize("refused", [1, 2], ids=["when it arrives", "when its text is built"])
-def test_only_a_visitor_that_cannot_be_polled_is_dropped(refused: int) -> None:
+def test_only_a_connection_that_cannot_be_polled_is_dropped(refused: int) -> None:
     metrics = PacedText(lambda: (b"made",))
     with closing(listening_socket(Address("127.0.0.1", 0))) as listener:
         server = PlainServer(listener, answer, metrics=metrics)

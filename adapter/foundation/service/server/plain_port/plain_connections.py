@@ -1,4 +1,4 @@
-"""Connections of the plain port: the arrived part of a head, and the unsent part of an answer."""
+"""One connection of the plain port: the arrived part of a head, and the unsent part of an answer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOST_PIECES = 64
 """Pieces that are offered to the kernel at once; it accepts at most 1024 (IOV_MAX)."""
 
 
-class Visitor:
+class PlainConnection:
     """One connection."""
 
     def __init__(self, sock: socket.socket, expires: float, address: bytes = b"") -> None:
@@ -99,26 +99,26 @@ class Visitor:
         return self._sent / max(1.0, now - self._since)
 
 
-def slowest_of(readers: Iterable[Visitor]) -> Visitor:
+def slowest_of(readers: Iterable[PlainConnection]) -> PlainConnection:
     """Return the reader that has read the fewest bytes per second."""
     now = time.monotonic()
-    return min(readers, key=lambda visitor: visitor.pace(now))
+    return min(readers, key=lambda connection: connection.pace(now))
 
 
-def largest_crowd(visitors: Iterable[Visitor]) -> list[Visitor]:
-    """Return the visitors of the address that has the most of them, in order; empty if there are no visitors."""
-    visitors = list(visitors)
-    counts = Counter(visitor.address for visitor in visitors)
+def connections_of_largest_address(connections: Iterable[PlainConnection]) -> list[PlainConnection]:
+    """Return the connections of the address that has the most of them, in order; empty if there are no connections."""
+    connections = list(connections)
+    counts = Counter(connection.address for connection in connections)
     crowded = max(counts, key=counts.__getitem__, default=b"")
-    return [visitor for visitor in visitors if visitor.address == crowded]
+    return [connection for connection in connections if connection.address == crowded]
 
 
-def is_of_one_text(reader: Visitor, other: Visitor) -> bool:
+def is_of_one_text(reader: PlainConnection, other: PlainConnection) -> bool:
     """Return whether two answers consist of the same objects in memory. Different texts may share some pieces."""
     return [*map(id, reader.pieces)] == [*map(id, other.pieces)]
 
 
-def held_bytes(readers: Sequence[Visitor]) -> int:
+def held_bytes(readers: Sequence[PlainConnection]) -> int:
     """Return the bytes of the readers' answers in memory; a piece that several of them read counts once."""
-    pieces = {id(piece): piece for visitor in readers for piece in visitor.pieces}.values()
+    pieces = {id(piece): piece for connection in readers for piece in connection.pieces}.values()
     return sum(len(piece if isinstance(piece, bytes) else piece.member) for piece in pieces)

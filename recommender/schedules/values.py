@@ -1,4 +1,4 @@
-"""Readers of the values that describe recurring times: cron expressions and time zones."""
+"""Strict readers of the values of a schedule: cron expressions and time zones."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from adapter.foundation.documents.scalars import TEXTS_MAY_BE_EMPTY, checked
 from adapter.foundation.documents.shapes import WrongValueError
-from recommender.reading.cron import CronError, parse_cron
+from recommender.schedules.cron import CronError, parse_cron
 
 
 def _cron(text: str) -> str:

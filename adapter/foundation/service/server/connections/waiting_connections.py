@@ -82,7 +82,7 @@ class AddressTurns:
             self._starts[address] += seconds / (FAMILIAR_WEIGHT if self._is_familiar(address) else 1.0)
 
 
-class WaitingRoom:
+class WaitingConnections:
     """All connections that no request thread is using. For the poller thread only."""
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Computes the last start of something that recurs by a cron expression in the local time of a time zone."""
+"""Computes the last start of a schedule: a cron expression in the local time of a time zone."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from adapter.foundation.objects.bounded_cache import MEBIBYTE, bounded_cache
-from recommender.reading.cron import Cron, parse_cron
+from recommender.schedules.cron import Cron, parse_cron
 
 _ALL_HOURS: Final = 24
 _MINUTE: Final = timedelta(minutes=1)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recommender.reading.cron import Cron, CronError, parse_cron
+from recommender.schedules.cron import Cron, CronError, parse_cron
 
 MINUTES, HOURS, DAYS, MONTHS, WEEKDAYS = (
     frozenset(range(60)),

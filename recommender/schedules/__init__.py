@@ -1,0 +1,1 @@
+"""Recurring times: cron expressions, the values that contain them, and the last start (pure)."""
