@@ -122,7 +122,7 @@ class _Spent:
 
     @contextmanager
     def on(self, step: str) -> Iterator[None]:
-        """Measure a step of the present tick."""
+        """Measure a step of the current tick."""
         wall, cpu = time.perf_counter(), time.process_time()
         yield
         self.wall[step].append(time.perf_counter() - wall)

@@ -29,7 +29,7 @@ class Choices:
     left: tuple[GpuState, ...]
     """The states that may be left."""
     left_milli: Integers
-    """The same states as an array (states + 1, GPUs), whose last row is the present state."""
+    """The same states as an array (states + 1, GPUs), whose last row is the current state."""
     kind: NDArray[np.intp]
     """The kind of each row."""
     option: NDArray[np.intp]

@@ -156,7 +156,7 @@ def packing_points(state: GpuState, count: int, milli: int) -> int:
 
 
 def _present(choices: Choices) -> NDArray[np.intp]:
-    """Return the row of the present state, which is the last one."""
+    """Return the row of the current state, which is the last one."""
     return np.array([len(choices.left)])
 
 

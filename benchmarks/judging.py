@@ -84,7 +84,7 @@ _usage_answers = msgspec.json.Decoder(_UsageAnswer)
 
 
 def judge_pods(fleet: Fleet, app: int, status: int, body: bytes) -> float:
-    """Return the time of the values (unix seconds) if they are those of the app's pods; raises WrongAnswerError."""
+    """Return the time of the values (Unix seconds) if they are those of the app's pods; raises WrongAnswerError."""
     answer: _PodAnswer = _decoded(_pod_answers.decode, status, body)
     metric = fleet.metric_of(app)
     if {item.metric.name for item in answer.items} != {fleet.metric_name(metric)}:
@@ -101,7 +101,7 @@ def judge_pods(fleet: Fleet, app: int, status: int, body: bytes) -> float:
 
 
 def judge_queue(fleet: Fleet, app: int, status: int, body: bytes) -> float:
-    """Return the time of the value (unix seconds) if it is that of the app's queue; raises WrongAnswerError."""
+    """Return the time of the value (Unix seconds) if it is that of the app's queue; raises WrongAnswerError."""
     answer: _QueueAnswer = _decoded(_queue_answers.decode, status, body)
     if len(answer.items) != 1:
         raise WrongAnswerError(f"1 value was expected, not {len(answer.items)}")
@@ -110,7 +110,7 @@ def judge_queue(fleet: Fleet, app: int, status: int, body: bytes) -> float:
 
 
 def judge_usage(fleet: Fleet, app: int, status: int, body: bytes) -> float:
-    """Return the time of the values (unix seconds) if they are what the app's pods use; raises WrongAnswerError."""
+    """Return the time of the values (Unix seconds) if they are what the app's pods use; raises WrongAnswerError."""
     answer: _UsageAnswer = _decoded(_usage_answers.decode, status, body)
     expected = {fleet.pod(app, number): fleet.usage_milli(app, number) for number in range(fleet.pods_per_app)}
     names = [item.metadata.name for item in answer.items]

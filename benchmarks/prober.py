@@ -104,7 +104,7 @@ def probed(plan: ProbePlan) -> Outcome:
 
 
 def _judged(plan: ProbePlan, wanted: bytes, status: int, body: bytes) -> float:
-    """Return the time of the values in unix seconds; raises WrongAnswerError."""
+    """Return the time of the values in Unix seconds; raises WrongAnswerError."""
     if plan.app is not None:
         return judge_pods(plan.fleet, plan.app, status, body)
     if status != 200 or body != wanted:

@@ -4,9 +4,9 @@ Each is the capacity that the policy requests at each step, from the facts known
 
 * `phpa-linear`: least squares through the last six samples, at now + look-ahead (PHPA's `Linear`).
 * `phpa-holt-winters`: additive Holt-Winters with fixed smoothing, a season of a day, one forecast at now + look-ahead
-  (PHPA's `HoltWinters` with `optimized=False`; the largest of forecast and present load is its decision type).
+  (PHPA's `HoltWinters` with `optimized=False`; the largest of forecast and current load is its decision type).
 * `percentile`: the 95th percentile of the trailing week, whatever the time of day (VPA's and Crane's percentile).
-* `largest-of-both`: the largest load of the coming hour yesterday, or the present one if larger (Crane's EHPA).
+* `largest-of-both`: the largest load of the coming hour yesterday, or the current one if larger (Crane's EHPA).
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ class SlowClientsOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Client:
-    """One client and its present connection."""
+    """One client and its current connection."""
 
     def __init__(self, again_at: float) -> None:
         self.sock: ssl.SSLSocket | None = None

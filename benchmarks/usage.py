@@ -25,7 +25,7 @@ class Usage:
 
 
 def usage(pid: int) -> Usage:
-    """Return the present usage of the process tree of `pid`; a process that ends meanwhile is left out."""
+    """Return the current usage of the process tree of `pid`; a process that ends meanwhile is left out."""
     cpu = rss = peak = pss = 0.0
     for member in _tree(pid):
         try:

@@ -131,7 +131,7 @@ class WatchedFleet:
             self.fleet.feed.scale(sync.desired)
 
     def look(self, seconds: float) -> None:
-        """Record the present moment, which is `seconds` after the beginning by the clock of the machine."""
+        """Record the current time, which is `seconds` after the beginning by the clock of the machine."""
         if not self.fleet.feed.alive:
             raise FleetLostError(f"a fleet has ended: see fleet-{self.target.namespace}.log in the demo's folder")
         moment = moment_of(self.fleet.feed.state)

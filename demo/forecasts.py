@@ -52,7 +52,7 @@ class RunningRecommender:
     page_url: str
 
     def choice(self) -> Choice:
-        """Return the present choice of the recommender."""
+        """Return the current choice of the recommender."""
         try:
             response = urllib3.request("GET", f"{self.page_url}/api/v1/recommendations", timeout=2.0, retries=False)
         except urllib3.exceptions.HTTPError:

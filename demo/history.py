@@ -40,7 +40,7 @@ _PROMTOOL_SECONDS: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Calendar:
-    """The times at which the day that is shown and the days before it begin, in seconds since the Unix epoch."""
+    """The times at which the day that is shown and the days before it begin, in Unix seconds."""
 
     begins: float
     day_seconds: float

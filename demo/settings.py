@@ -10,7 +10,7 @@ from demo.records import Target
 REACTIVE, PREDICTIVE = "demo", "demo-predictive"
 """Namespaces of the two fleets."""
 HEADROOM_RATIO = 0.3
-"""The headroom that both fleets add to the present load until a model is chosen; forecasts cost at least as much."""
+"""The headroom that both fleets add to the current load until a model is chosen; forecasts cost at least as much."""
 
 
 LONGEST_CHOICE_SECONDS = 240.0

@@ -71,7 +71,7 @@ class ReadinessBoard:
         self._is_stopping = True
 
     def verdict(self) -> ReadinessVerdict:
-        """Return the present verdict."""
+        """Return the current verdict."""
         if self._is_stopping:
             return ReadinessVerdict(is_ready=False, reason="not ready: shutting down", connections=None)
         return readiness_verdict(self.rules, self._known, self._clock())

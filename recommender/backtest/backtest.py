@@ -220,7 +220,7 @@ def _headroom(load: FloatArray, ratio: float, fleet: FleetSettings) -> FloatArra
 
 
 def _hpa(load: FloatArray, fleet: FleetSettings, actuator: Actuator) -> ReplayedPolicy:
-    """Return the policy of an HPA on present load; the HPA actuator does the division and the tolerance itself."""
+    """Return the policy of an HPA on current load; the HPA actuator does the division and the tolerance itself."""
     if actuator is Actuator.HPA:
         return ReplayedPolicy(HPA, load / fleet.load_per_replica)
     return ReplayedPolicy(HPA, hpa_desired(load, fleet))
@@ -237,7 +237,7 @@ def _simulate(
 ) -> tuple[tuple[PolicyResult, ...], tuple[FrontierPoint, ...]]:
     """Return the results of the policies, and the frontier simulated through the same actuator."""
     points = frontier(load, judged, fleet, act, ratios)
-    # An HPA on present load does not know the recommendation's rules.
+    # An HPA on current load does not know the recommendation's rules.
     simulated = [(policy, plain(policy.sizes) if policy.name == HPA else act(policy.sizes)) for policy in policies]
     measured = [(policy, run, measure(load, run, judged, fleet)) for policy, run in simulated]
     most = max(measures.replica_hours for _, _, measures in measured)

@@ -27,7 +27,7 @@ SYNC_SECONDS: Final = 15.0
 METRIC_AGE_SECONDS: Final = 30.0
 """The largest delay from a decision until an HPA reads it: one scrape of the recommender and one adapter refresh."""
 _WINDOW_LOOKS: Final = 20
-"""The number of looks in the default look-back of five minutes, including the present one."""
+"""The number of looks in the default look-back of five minutes, including the current one."""
 _PODS_PER_LOOK: Final = 4
 _FACTOR_PER_LOOK: Final = 2
 """How far one look scales up by default: by 4 pods or to twice as many, whichever is more. The period of both rules is

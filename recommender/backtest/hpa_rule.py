@@ -1,4 +1,4 @@
-"""The rule of a HorizontalPodAutoscaler on present load, without its timing; most workloads run with it today."""
+"""The rule of a HorizontalPodAutoscaler on current load, without its timing; most workloads run with it today."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def average_value_replicas(replicas: int, usage_milli: int, target_milli: int) -
 def hpa_desired(load: FloatArray, settings: FleetSettings) -> FloatArray:
     """Return the desired replicas of an HPA with the default tolerance, shape (steps,).
 
-    Within 10% of the target, the present size is desired again, so each step depends on the previous one.
+    Within 10% of the target, the current size is desired again, so each step depends on the previous one.
     """
     least, most = settings.min_replicas, settings.max_replicas or math.inf
     target = max(1, round(settings.load_per_replica * MILLI))

@@ -39,7 +39,7 @@ def model_policy_name(model: str) -> str:
 
 
 def headroom_policy(load: FloatArray, ratio: float, settings: FleetSettings) -> ReplayedPolicy:
-    """Return the policy that adds a share to the present load."""
+    """Return the policy that adds a share to the current load."""
     sizes = desired_replicas(load * (1 + ratio), settings.load_per_replica)
     return ReplayedPolicy(f"{HEADROOM}:{100 * ratio:g}%", sizes, parameters={"headroom_ratio": ratio})
 

@@ -31,7 +31,7 @@ class Actuator(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TraceFacts:
-    """The recorded load as it was replayed. Times are seconds since the Unix epoch."""
+    """The recorded load as it was replayed. Times are Unix seconds."""
 
     source: str
     start: float

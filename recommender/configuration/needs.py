@@ -50,7 +50,7 @@ def needs_of(configuration: Configuration, cluster: ClusterState | None = None) 
         # Objects come and go: a watch of the nodes that ended with the last object would begin again with the next.
         nodes=configuration.objects.enabled or any(part.nodes for part in parts),
         # HPAs own targets, and their tolerance suppresses small changes: both outputs need them. The namespaces that
-        # series name are not known beforehand. Metrics of such targets need no look at HPAs, since the present sizes of
+        # series name are not known beforehand. Metrics of such targets need no look at HPAs, since the current sizes of
         # the targets are not looked up either. Namespaces of objects come and go: one watch serves all of them.
         autoscaler_namespaces=frozenset(target.namespace for target in targets_of(configuration)).union(
             {""} if scaled_by_series or configuration.objects.enabled else (),

@@ -39,7 +39,7 @@ class SettledValue:
     writes: object = None
     """The writes other than the sizes of targets; the writers of the kind know their form."""
     decide_again: float | None = None
-    """The time, in seconds since the Unix epoch, from which another value is possible even if no input changes; None if
+    """The time, in Unix seconds, from which another value is possible even if no input changes; None if
     that is not before the next poll."""
     outcomes: tuple[TargetOutcome, ...] | None = None
     """The outcomes for the targets if the value is not a number of replicas; None if they follow from the replicas."""
@@ -64,7 +64,7 @@ class Calculation:
 
     value: BrakedValue
     confirmed: float
-    """The time of the oldest input, in seconds since the Unix epoch."""
+    """The time of the oldest input, in Unix seconds."""
     own: KindMemory | None = None
     """The memory of this kind, after this calculation."""
     inputs: Mapping[str, float] = field(default_factory=dict)
@@ -133,10 +133,10 @@ class InputMissingError(Exception):
 
 
 class CalculationError(Exception):
-    """No value can be calculated from the present inputs; the message says why and what to do."""
+    """No value can be calculated from the current inputs; the message says why and what to do."""
 
 
 Calculate: TypeAlias = Callable[["Inputs", "Memory", float], Calculation]
-"""The calculation of one kind, called with the inputs, the memory, and the time in seconds since the Unix epoch.
+"""The calculation of one kind, called with the inputs, the memory, and the time in Unix seconds.
 
 Raises InputMissingError or CalculationError."""

@@ -64,7 +64,7 @@ def listed_targets(
     max_targets: int,
     now: float,
 ) -> ListedTargets:
-    """Return which targets are decided at `now`, in seconds since the Unix epoch.
+    """Return which targets are decided at `now`, in Unix seconds.
 
     `loads` maps each target to its load or usage, or to `Unknown`; it is `Unknown` itself if nothing is known about
     any target. `by_target` holds the memories of earlier polls.

@@ -34,7 +34,7 @@ class RefusedEntry(Protocol):
 
 
 def failed_record(policy: RecommendationPolicy, now: float, message: str, inputs: Inputs | None = None) -> Record:
-    """Return the record of a decision that failed; `inputs` show the present sizes of the targets."""
+    """Return the record of a decision that failed; `inputs` show the current sizes of the targets."""
     targets = outcomes_of(policy, None, inputs or Inputs(), now)
     return Record(policy.name, policy.type, now, Status.ERROR, message, targets=targets, each=policy.each)
 

@@ -15,7 +15,7 @@ class LoadPoint:
     upper: float | None
     """The quantile of the forecast for which capacity is provided; None without a forecast."""
     predicted_for: float | None
-    """The time that the forecast is about, in seconds since the Unix epoch; None without a forecast."""
+    """The time that the forecast is about, in Unix seconds; None without a forecast."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +23,13 @@ class HistoryPoint:
     """A recommendation at one time."""
 
     time: float
-    """The time of the poll, in seconds since the Unix epoch, even if its value was decided earlier and is held."""
+    """The time of the poll, in Unix seconds, even if its value was decided earlier and is held."""
     replicas: int | None
     """The recommended size, or for a cluster size the number of nodes; None if there was no value."""
     status: str
     binding: str | None
     current: int | None
-    """The present size of the first target, or for a cluster size the number of nodes; with `forEach`, the sum of all
+    """The current size of the first target, or for a cluster size the number of nodes; with `forEach`, the sum of all
     known sizes. None if none is known."""
     load: LoadPoint | None = None
     """The load of a predictive recommendation; with `forEach`, the sums over all targets whose load is known."""

@@ -50,7 +50,7 @@ class Decision:
     writes: object = None
     """The writes other than the sizes of targets, which are in the record; the writers of the kind know their form."""
     decide_again: float | None = None
-    """The time, in seconds since the Unix epoch, from which another value is possible even if no input changes; None if
+    """The time, in Unix seconds, from which another value is possible even if no input changes; None if
     that is not before the next poll."""
 
 
@@ -81,7 +81,7 @@ def failed_decision(policy: RecommendationPolicy, memory: Memory, now: float, in
 
 
 def decide(policy: RecommendationPolicy, calculate: Calculate, inputs: Inputs, memory: Memory, now: float) -> Decision:
-    """Return the decision at `now`, in seconds since the Unix epoch."""
+    """Return the decision at `now`, in Unix seconds."""
     decision = _whole(policy, calculate, inputs, memory, now)
     absences = [absence_of(target) for target in policy.targets if is_absent(target, policy, inputs, now)]
     if not absences:

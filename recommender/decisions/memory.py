@@ -59,7 +59,7 @@ class KindMemory(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
 
     @property
     def held_until(self) -> float | None:
-        """Return when a hold ends, in seconds since the Unix epoch; None without a hold.
+        """Return when a hold ends, in Unix seconds; None without a hold.
 
         The memory is stored at once when a hold begins or ends.
         """
@@ -73,9 +73,9 @@ class LastValue:
     replicas: int | None
     """The size; None for a kind whose value is not a single size: the memory of that kind contains the value."""
     decided: float
-    """When the value was decided, in seconds since the Unix epoch."""
+    """When the value was decided, in Unix seconds."""
     confirmed: float
-    """When fresh inputs last led to the value, in seconds since the Unix epoch."""
+    """When fresh inputs last led to the value, in Unix seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class Memory:
 
     last: LastValue | None = None
     changes: tuple[float, ...] = ()
-    """Times of the changes of the value in the last hour, in seconds since the Unix epoch, ascending."""
+    """Times of the changes of the value in the last hour, in Unix seconds, ascending."""
     own: KindMemory | None = None
     """The memory of the recommendation's kind."""
     known: Mapping[str, int] = field(default_factory=dict)

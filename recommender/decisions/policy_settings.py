@@ -41,7 +41,7 @@ class Pause:
 
 @dataclass(frozen=True, slots=True)
 class MaxStep:
-    """The largest single change, either as a number of replicas or as a ratio of the present size."""
+    """The largest single change, either as a number of replicas or as a ratio of the current size."""
 
     replicas: int | None = None
     ratio: float | None = None

@@ -18,15 +18,15 @@ class Publication:
     leader: str = ""
     """The identity of the leader; empty if the leader is not known or if there is no Lease."""
     time: float | None = None
-    """When the records were decided, in seconds since the Unix epoch; None before the first poll."""
+    """When the records were decided, in Unix seconds; None before the first poll."""
     valid_until: float | None = None
-    """When the records cease to be valid if no further poll succeeds, in seconds since the Unix epoch."""
+    """When the records cease to be valid if no further poll succeeds, in Unix seconds."""
     records: tuple[Record, ...] = ()
     has_expired: bool = False
     """Whether the records have expired because no further poll succeeded in time."""
 
     def is_valid(self, now: float) -> bool:
-        """Return whether the records are still valid at `now`, in seconds since the Unix epoch."""
+        """Return whether the records are still valid at `now`, in Unix seconds."""
         return self.valid_until is not None and now <= self.valid_until
 
     def as_of(self, now: float, *, leads: bool) -> Publication:

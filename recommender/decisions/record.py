@@ -72,7 +72,7 @@ class TargetOutcome:
 
     target: TargetReference
     current_replicas: int | None
-    """The present size; None if it is not known."""
+    """The current size; None if it is not known."""
     action: TargetAction
     owner: str | None = None
     """The owner of the size, if the action is `refused`."""
@@ -100,7 +100,7 @@ class Record:
     type: str
     """The key of the configuration: `proportional`, `predictive`, `clusterSize` or `resources`."""
     time: float
-    """When the value was decided, in seconds since the Unix epoch. A value that is held because an
+    """When the value was decided, in Unix seconds. A value that is held because an
     input is missing keeps its old time."""
     status: Status
     message: str

@@ -41,7 +41,7 @@ class Replicas:
         return self._with_step(ROLLOUT, largest.state.replicas, detail, detail)
 
     def within_step(self, step: MaxStep, situation: Situation) -> Replicas:
-        """Limit the difference from the present size, or from the last value if no present size is known."""
+        """Limit the difference from the current size, or from the last value if no current size is known."""
         present, value = situation.present, self.replicas
         base = present.state.replicas if present else situation.last_replicas
         if base is None or value is None or abs(value - base) <= (limit := step_limit(step, base)):
@@ -55,7 +55,7 @@ class Replicas:
         return situation.last_replicas is not None and self.replicas != situation.last_replicas
 
     def stopped(self, stop: ChangeStop, situation: Situation) -> Replicas:
-        """Keep the last value, or the present size if there is no last value, in the directions that are stopped."""
+        """Keep the last value, or the current size if there is no last value, in the directions that are stopped."""
         held, value = situation.held, self.replicas
         if value is None:
             return self

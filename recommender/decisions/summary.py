@@ -70,7 +70,7 @@ def worst_first(records: Iterable[Record], most: int) -> list[Record]:
 
 
 def change_of(record: Record) -> int:
-    """Return the absolute difference of the recommended and the present size; 0 if either is not known."""
+    """Return the absolute difference of the recommended and the current size; 0 if either is not known."""
     current = record.targets[0].current_replicas if record.targets else None
     return 0 if record.replicas is None or current is None else abs(record.replicas - current)
 

@@ -195,7 +195,7 @@ class RecommendationKind(Protocol[S]):
     def confined(self, settings: S, namespace: str, narrow: Callable[[str], str]) -> S:  # noqa: ARG002
         """Return the settings for an object in this namespace, which cannot have targets in other namespaces.
 
-        `narrow` returns a query in the form that the object may send. Raises NotForObjectsError, as does `narrow`.
+        `narrow` returns a query in the form that the object may send. Raises NotForObjectsError, like `narrow`.
         """
         raise NotForObjectsError("OnlyInFile", f"{self.key} is for the administrator's file alone")
 
@@ -251,7 +251,7 @@ class RecommendationKind(Protocol[S]):
     """The unit of the chart of the last day, in the plural."""
 
     def charted_sizes(self, record: Record) -> tuple[int | None, int | None]:
-        """Return the recommended and the present size for the chart of the last day; None for an unknown size."""
+        """Return the recommended and the current size for the chart of the last day; None for an unknown size."""
         return record.replicas, record.targets[0].current_replicas if record.targets else None
 
     page_filters: ClassVar[Mapping[str, Callable[..., object]]] = MappingProxyType({})

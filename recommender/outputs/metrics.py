@@ -32,8 +32,8 @@ _HELP: Final = {
     "changed it; not with forEach.",
     "tidewatch_recommendation_timestamp_seconds": "When the value was decided, in seconds since the Unix epoch. A held "
     "value keeps its time.",
-    "tidewatch_recommendation_status": "1 for the present status of a recommendation, 0 for the others. With forEach "
-    "each target has the sample of its present status alone.",
+    "tidewatch_recommendation_status": "1 for the current status of a recommendation, 0 for the others. With forEach "
+    "each target has the sample of its current status alone.",
 }
 """Help of the families, in the order in which they are served."""
 

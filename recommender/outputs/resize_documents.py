@@ -30,7 +30,7 @@ def is_worth_a_write(present: int | None, wanted: int, resizing: Resizing) -> bo
 def resized(containers: Sequence[Mapping[str, Any]], resizing: Resizing) -> list[dict[str, Any]]:
     """Return the containers with those sizes that are worth a write.
 
-    A limit without an amount of its own changes in proportion to its request. Raises QuantityError if the present
+    A limit without an amount of its own changes in proportion to its request. Raises QuantityError if the current
     resources of a container cannot be read.
     """
     return [

@@ -39,7 +39,7 @@ class ScaleAttempt:
         if before == wish.replicas:
             return found
         if _exceeds_decision(wish, before):
-            # Brakes and pauses were applied to another size: the next decision is about the present one.
+            # Brakes and pauses were applied to another size: the next decision is about the current one.
             message = f"its size is now {before}, but {wish.replicas} was decided at {wish.known_size}"
             return replace(found, result=ScaleResult.CONFLICT, message=message, is_outdated=True)
         stored = stored_first(found, terms)
@@ -50,7 +50,7 @@ class ScaleAttempt:
 
 
 def _exceeds_decision(wish: Wish, present: int) -> bool:
-    """Return whether a write would change the present size by more than was decided, or in the opposite direction."""
+    """Return whether a write would change the current size by more than was decided, or in the opposite direction."""
     if wish.known_size is None:
         return False
     decided, change = wish.replicas - wish.known_size, wish.replicas - present

@@ -107,7 +107,7 @@ class ScaleWriter:
     def decided(self, recommendation: str, decided: Iterable[tuple[Record, float]]) -> None:
         """Follow the latest decision of a recommendation, and drop its older wishes that are not repeated.
 
-        `decided` holds pairs of a record and the time, in seconds since the Unix epoch, after which no call of that
+        `decided` holds pairs of a record and the time, in Unix seconds, after which no call of that
         record is sent. With `forEach`, there is one record for each target.
         """
         decided = tuple(decided)

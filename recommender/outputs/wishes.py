@@ -78,7 +78,7 @@ class Resizing:
 
     sizes: tuple[RequestedSize, ...]
     threshold_ratio: float
-    """A change by no more than this share of the present request is not written."""
+    """A change by no more than this share of the current request is not written."""
     in_place: bool
     up: bool
     """Whether requests may grow."""
@@ -97,7 +97,7 @@ class Wish:
     target: TargetReference
     replicas: int
     valid_until: float
-    """No call is sent after this time, in seconds since the Unix epoch."""
+    """No call is sent after this time, in Unix seconds."""
     reason: str = ""
     """The message of the decision."""
     known_size: int | None = None
@@ -110,7 +110,7 @@ class Wish:
     machines: tuple[MachineToDelete, ...] = ()
     """For a provider's node group: the failed machines to delete, one for each node by which the size is lowered."""
     waits_until: float = 0.0
-    """Nothing is sent before this time, in seconds since the Unix epoch, because a write of a former process may still
+    """Nothing is sent before this time, in Unix seconds, because a write of a former process may still
     be under way."""
     resizing: Resizing | None = None
     """The requests that are written instead of a number of replicas; None if replicas are written."""

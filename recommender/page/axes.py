@@ -41,7 +41,7 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The time that a chart shows, in seconds since the Unix epoch."""
+    """The time that a chart shows, in Unix seconds."""
 
     start: float
     end: float

@@ -1,4 +1,4 @@
-"""The chart of a recommendation's last day: the recommended and the present size as step lines in SVG.
+"""The chart of a recommendation's last day: the recommended and the current size as step lines in SVG.
 
 Everything here is arithmetic on plain data; the template prints the result.
 """
@@ -50,7 +50,7 @@ def chart_of(points: Sequence[HistoryPoint], noun: str = "replicas") -> Chart | 
     if not values:
         return None
     last = max((value for time, value in values if time == values[-1][0]), default=0)
-    # An even number at the top has a whole number in the middle. The present value is never cut off.
+    # An even number at the top has a whole number in the middle. The current value is never cut off.
     scale = Scale(
         span_shown(points), rounded_up(usual_top((value for _, value in values), float(last), OUTLIER_RATIO), 2.0)
     )

@@ -72,7 +72,7 @@ def load_chart_of(points: Sequence[HistoryPoint]) -> LoadChart | None:
         return None
     expected = _expected_loads(points)
     drawn = [*observed, *((each.time, each.upper) for each in expected)]
-    # Neither the present load nor the next forecast is ever cut off.
+    # Neither the current load nor the next forecast is ever cut off.
     least = max(0.0, observed[-1][1], expected[-1].upper if expected else 0.0)
     most = usual_top((value for _, value in drawn), least, OUTLIER_RATIO)
     scale = Scale(span_shown(points), rounded_up(most, _LEAST_TOP) if most > 0 else 1.0)

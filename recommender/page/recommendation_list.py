@@ -41,7 +41,7 @@ class PageLine:
 
     @property
     def change(self) -> int:
-        """The difference between the recommended and the present size; 0 if either is not known."""
+        """The difference between the recommended and the current size; 0 if either is not known."""
         return 0 if self.replicas is None or self.current is None else abs(self.replicas - self.current)
 
     @property

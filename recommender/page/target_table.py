@@ -41,13 +41,13 @@ class TargetSums:
     """How many targets have each status, only statuses that occur, the worst first."""
     targets: int
     load: float | None
-    """The sum of the present loads; None if no load is known."""
+    """The sum of the current loads; None if no load is known."""
     predicted: float | None
     """The load that the capacity is planned for; None unless each target with a load has a forecast."""
     models: tuple[tuple[str, int], ...]
     """How many targets use each model, the most used first."""
     changing: int
-    """Number of targets whose recommended size differs from the present one."""
+    """Number of targets whose recommended size differs from the current one."""
 
 
 def sums_of(records: Sequence[Record]) -> TargetSums:

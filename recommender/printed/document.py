@@ -21,7 +21,7 @@ KIND: Final = "RecommendationList"
 
 
 def recommendation_list(records: Sequence[Record], time: float) -> dict[str, object]:
-    """Return the document of records that were decided at `time`, in seconds since the Unix epoch."""
+    """Return the document of records that were decided at `time`, in Unix seconds."""
     return {"apiVersion": API_VERSION, "kind": KIND, "time": rfc3339(time), "items": [_item(each) for each in records]}
 
 

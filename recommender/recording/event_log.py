@@ -43,7 +43,7 @@ class EventLog:
         """The other files with their sizes; those that make room first come first."""
 
     def is_due(self, time: float) -> bool:
-        """Return whether a new file should begin: there is none, or the present one is a day old, too large or deleted.
+        """Return whether a new file should begin: there is none, or the current one is a day old, too large or deleted.
 
         On a full disk, people delete files. The room of an open one is free only once it is closed.
         """
@@ -101,7 +101,7 @@ class EventLog:
         """Delete files that ended before the kept time, and the oldest files while the total is too large.
 
         If even the newest file began before the kept time, the clock may be wrong, so files count as too old only once
-        the next file begins at such a time too. Files of the future are of a wrong clock, unless the present one is:
+        the next file begins at such a time too. Files of the future are of a wrong clock, unless the current one is:
         they make room first, and count as too old once the whole kept time has been recorded.
         """
         files, ahead = files_until(self._folder, time)

@@ -99,7 +99,7 @@ class _Reader:
         self._others: list[bool] = []
         self._nodes: list[RecordedNode] = []
         self._present: dict[str, int] = {}
-        """The places of the present nodes in the list of nodes, by name."""
+        """The places of the current nodes in the list of nodes, by name."""
         self._left: dict[str, float] = {}
         """When the last node of each name was removed, or when its facts changed."""
         self._pods: dict[str, _Life] = {}

@@ -15,7 +15,7 @@ class RecordingError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RecordedNode:
-    """A node and the time in which it existed. All times are seconds since the Unix epoch."""
+    """A node and the time in which it existed. All times are Unix seconds."""
 
     node: ClusterNode
     came: float

@@ -66,7 +66,7 @@ def consolidations(
 ) -> tuple[Consolidation, ...]:
     """Return the replacements that save the most per eviction; no node is in two of them.
 
-    `prices` has the prices of present nodes by name. Nodes with a pod that must not be moved are kept.
+    `prices` has the prices of current nodes by name. Nodes with a pod that must not be moved are kept.
     """
     nodes = sorted(_movable(peak, prices, rules), key=lambda one: (len(one.pods) / one.price, one.name))
     machines = [_Machine(group, free) for group, free in zip(groups, demand_of((), groups).free, strict=True)]

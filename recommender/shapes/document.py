@@ -64,9 +64,9 @@ def shapes_message(report: ShapeReport) -> str:
     text = f"{machines} {hold} every peak for {choice.cost:,.2f} an hour"
     saves = report.saves_ratio
     if saves is not None:
-        text += f", {abs(saves) * 100:.1f}% {'less' if saves >= 0 else 'more'} than the present nodes"
+        text += f", {abs(saves) * 100:.1f}% {'less' if saves >= 0 else 'more'} than the current nodes"
     elif report.present_cost is not None:
-        text += ", and the present nodes cost nothing by the prices of their groups"
+        text += ", and the current nodes cost nothing by the prices of their groups"
     if not choice.bound:
         return f"{text}."
     above = 100 * (choice.cost / choice.bound - 1)

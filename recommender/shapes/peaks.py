@@ -109,7 +109,7 @@ def history_of_now(
     if staying:
         notes.append(_DEVICES.format(count_of(len(staying), "node")))
     return History(
-        "the present cluster",
+        "the current cluster",
         (Peak(now, there, needed),),
         tuple(pod for pod in needed if pod.node),
         daemons_of(inside),

@@ -1,4 +1,4 @@
-"""The whole answer of `recommend --shapes`: the machines, their cost and the present cost, and replacements."""
+"""The whole answer of `recommend --shapes`: the machines, their cost and the current cost, and replacements."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ShapeReport:
 
     source: str
     peaks: tuple[float, ...]
-    """The times of the packed peaks, in seconds since the Unix epoch."""
+    """The times of the packed peaks, in Unix seconds."""
     most_pods: int
     """The largest number of pods that the machines hold at one of the peaks."""
     shapes: tuple[ShapeCount, ...]
@@ -52,7 +52,7 @@ class ShapeReport:
 
     @property
     def saves_ratio(self) -> float | None:
-        """Return the saved share of the present cost, negative if the machines cost more; None if it is unknown."""
+        """Return the saved share of the current cost, negative if the machines cost more; None if it is unknown."""
         if isinstance(self.choice, NoChoice) or not self.present_cost:
             return None
         return 1 - self.choice.cost / self.present_cost
@@ -61,7 +61,7 @@ class ShapeReport:
 def shape_report(
     history: History, catalogue: ShapeCatalogue, groups: NodeGroups, rules: DrainRules, most_shapes: int
 ) -> ShapeReport:
-    """Return the answer; the present cost is calculated from the prices of the groups of the history's nodes."""
+    """Return the answer; the current cost is calculated from the prices of the groups of the history's nodes."""
     candidates = [candidate(shape, history.daemons) for shape in catalogue.shapes]
     offers = best_offers(candidates)
     history = with_pods_that_fit(history, offers, candidates)

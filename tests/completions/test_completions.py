@@ -1,4 +1,4 @@
-"""The scripts match the present flags, the wheel installs all of them, and a shell completes with them."""
+"""The scripts match the current flags, the wheel installs all of them, and a shell completes with them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The manual pages match the present flags, say all that `--help` says, and `man` can print them."""
+"""The manual pages match the current flags, say all that `--help` says, and `man` can print them."""
 
 from __future__ import annotations
 

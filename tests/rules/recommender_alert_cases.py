@@ -178,7 +178,7 @@ CASES = (
     # They come, or another group gets them once.
     case("TidewatchNodesNotAdded", nodes("5x60", actual="3x4 5x56", desired="5x60"), 40, fires=False),
     case("TidewatchNodesNotAdded", nodes("3x2 5x14 3x60", actual="3x99", desired="3x3 5x13 3x60"), 34, fires=False),
-    # Nodes are removed one after the other: the size of a moment ago is no present need.
+    # Nodes are removed one after the other: the size of a moment ago is no current need.
     case("TidewatchNodesNotAdded", nodes("9x9 8x9 7x9 6x9 5x9 4x9", actual="9x9 8x9 7x9 6x9 5x9 4x9"), 45, fires=False),
     case("TidewatchClusterSizeHeld", nodes("5x60") | {HELD_SIZE: "1x60"}, 40, fires=True, recommendation="workers"),
     case("TidewatchClusterSizeHeld", nodes("5x60") | {HELD_SIZE: "1x20 0x40"}, 40, fires=False),

@@ -19,7 +19,7 @@ class Fault:
     """Something that goes wrong with the next requests of a verb.
 
     Attributes:
-        verb: `list`, `watch`, `stream` (a watch that begins with the present objects), `discover`, the plural of a kind
+        verb: `list`, `watch`, `stream` (a watch that begins with the current objects), `discover`, the plural of a kind
             of review; of single objects `get`, `create`, `update`, `patch`, `delete`.
         what: `status`: an error answer; `cut`: the connection is lost in the middle of the answer; `hang`: no answer at
             all, and nothing is done; `silence`: headers, then nothing, as on a connection that died; `garbage`: `body`

@@ -75,7 +75,7 @@ class Store:
             self._tell(Change(self.version, resource, "DELETED", last, gone))
 
     def backup(self) -> Callable[[], None]:
-        """Return what restores the present state, whose next changes then have versions that were used before."""
+        """Return what restores the current state, whose next changes then have versions that were used before."""
         with self.changed:
             version, compacted, history = self.version, self._compacted, list(self._history)
             objects = {resource: dict(found) for resource, found in self._objects.items()}

@@ -24,7 +24,7 @@ What it keeps to, and a client must get right:
 - Values of parameters are checked. A parameter that the verb has no use for is refused with 400: the real server would
   ignore it, and a spelling mistake would go unseen.
 
-Attributes to turn: `tokens`, `metadata_only`, `streams` (a watch may begin with the present objects), `aggregated`
+Attributes to turn: `tokens`, `metadata_only`, `streams` (a watch may begin with the current objects), `aggregated`
 (discovery in two documents), `stale` (groups whose own server is away), `bookmark_seconds`. `stop()` and `start()` take
 it away and bring it back on the same port, with its state.
 An exception inside of the server fails the test when the `with` block ends.
@@ -133,7 +133,7 @@ class FakeApiServer:
         self.store.remove(self._resource(plural), namespace, name)
 
     def compact(self) -> None:
-        """Expire all versions before the present one, and all continue tokens."""
+        """Expire all versions before the current one, and all continue tokens."""
         self.store.compact()
 
     def expire_watches(self) -> None:

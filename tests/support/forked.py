@@ -180,7 +180,7 @@ def _next_run(requests: socket.socket, program: str) -> tuple[Sequence[str], boo
 
 
 def _become_a_server(told: int) -> None:
-    """Fork the server and return in its process; the present one reports its id and how it ended, and ends."""
+    """Fork the server and return in its process; the current one reports its id and how it ended, and ends."""
     _die_with_parent()
     parent = os.getpid()
     if child := os.fork():

@@ -55,7 +55,7 @@ class RecordingProxy:
     no_time: bool = False
     """Whether queries without a time are refused."""
     latency_seconds: float = 0.0
-    """Of how long ago the time of an answer is that bears the present one, as with VictoriaMetrics' `latencyOffset`."""
+    """Of how long ago the time of an answer is that bears the current one, as with VictoriaMetrics' `latencyOffset`."""
 
     def own_answer(self, request: ProxiedRequest) -> tuple[int, bytes] | None:
         """Return the proxy's own answer to a query without a time; None if the server behind is to answer it."""

@@ -80,7 +80,7 @@ def hpa_text(found: ScalableWorkload) -> str:
     target = amount(target_of(found.average))
     have = "pod has" if found.pods == 1 else "pods have"
     average = f"{found.pods} {have} {amount(found.average)} on average"
-    size = f"The target of {target} keeps the present size"
+    size = f"The target of {target} keeps the current size"
     owner = f"The names of the pods suggest that they belong to {workload.kind} {workload.name}"
     said = (
         f"An example, made from what Prometheus holds. Metric: {known.meaning}. At present {average}.",

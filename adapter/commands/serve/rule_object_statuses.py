@@ -55,7 +55,7 @@ _PAUSE_RATIO: Final = 4.0
 
 
 class RuleObjectStatuses:
-    """Compares the wanted and the present status of each object by namespace, and writes statuses that differ."""
+    """Compares the wanted and the current status of each object by namespace, and writes statuses that differ."""
 
     def __init__(
         self,

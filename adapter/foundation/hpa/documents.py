@@ -63,7 +63,7 @@ def spec_of(hpa: Mapping[str, Any]) -> HPASpec:
 
 
 def pod_of(pod: Mapping[str, Any]) -> Pod:
-    """Return a pod as the controller sees it, with times in seconds since the Unix epoch."""
+    """Return a pod as the controller sees it, with times in Unix seconds."""
     metadata, status = pod["metadata"], pod.get("status") or {}
     ready = next((one for one in status.get("conditions") or () if one["type"] == "Ready"), None)
     return Pod(

@@ -147,7 +147,7 @@ class FileObjects:
         return index
 
     def _look(self, path: Path, known: _File | None) -> _File | None:
-        """Return the present state of the file; None if it was deleted."""
+        """Return the current state of the file; None if it was deleted."""
         known, seen = known or _File(), None
         try:
             with opened_regular(path, _LARGEST_BYTES) as stream:

@@ -57,5 +57,5 @@ class Clock:
     wall: Callable[[], float] = time.time
 
     def moment(self) -> Moment:
-        """Return the present moment."""
+        """Return the current moment."""
         return Moment(self.monotonic(), self.wall())

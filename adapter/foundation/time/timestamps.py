@@ -12,5 +12,5 @@ def rfc3339(unix_seconds: float) -> str:
 
 
 def seconds_of(moment: str | None) -> float | None:
-    """Return a time of the Kubernetes API in seconds since the Unix epoch; None without one."""
+    """Return a time of the Kubernetes API in Unix seconds; None without one."""
     return datetime.fromisoformat(moment).timestamp() if moment else None

@@ -4,7 +4,7 @@ An answer for hundreds of pods takes half a millisecond to look up, and several 
 no other request is answered. Values change only with a refresh, so until the next refresh everybody who asks the same
 question gets the same bytes.
 
-Access is checked and the values are looked up for each request: the bytes are reused only if the present answer
+Access is checked and the values are looked up for each request: the bytes are reused only if the current answer
 equals the one from which they were made.
 """
 

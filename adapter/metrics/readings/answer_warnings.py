@@ -32,7 +32,7 @@ def rule_warnings(rule: Rule, retained: Container[str], failure: Failure | None,
 def retained_warning(rule: Rule) -> str:
     """Return the warning about a rule whose last good version is in use."""
     place = f"{PurePath(rule.file).name}:{rule.line}"
-    return f"the present version of this metric's rule is refused ({rule.id}, {place}): its last good version is used"
+    return f"the current version of this metric's rule is refused ({rule.id}, {place}): its last good version is used"
 
 
 def unreadable_warnings(resource: Resource, count: int) -> tuple[str, ...]:

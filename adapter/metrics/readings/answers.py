@@ -41,7 +41,7 @@ class ObjectsAnswer:
     values: tuple[tuple[str, float], ...]
     """Name and value of each object that has one, ascending by name; all finite. Empty if no object has a value."""
     evaluated_at: float
-    """Moment for which Prometheus evaluated the query, in unix seconds."""
+    """Moment for which Prometheus evaluated the query, in Unix seconds."""
     warnings: tuple[str, ...] = ()
     """Warnings about these values; empty if there are none."""
     window_seconds: int | None = None
@@ -55,7 +55,7 @@ class ExternalAnswer:
     rows: tuple[Row, ...]
     """Rows with finite values; empty if Prometheus has no data."""
     evaluated_at: float
-    """Moment for which Prometheus evaluated the query, in unix seconds."""
+    """Moment for which Prometheus evaluated the query, in Unix seconds."""
     warnings: tuple[str, ...] = ()
     """Warnings about these values; empty if there are none."""
     window_seconds: int | None = None
@@ -72,7 +72,7 @@ class UsageItem:
     labels: Mapping[str, str] = field(hash=False)
     """The object's labels; not to be changed."""
     evaluated_at: float
-    """The earliest moment for which Prometheus evaluated one of the values, in unix seconds."""
+    """The earliest moment for which Prometheus evaluated one of the values, in Unix seconds."""
     used: Mapping[str, Mapping[str, float]] = field(hash=False)
     """The values by container and resource: cores of `cpu`, bytes of `memory`. A node has one container, with an empty
     name.
@@ -90,6 +90,6 @@ class UsageAnswer:
     window_seconds: float
     """The time that the values are measured over, in seconds, as the rule files state it."""
     evaluated_at: float | None
-    """The earliest of all moments, in unix seconds; None if nothing had to be queried."""
+    """The earliest of all moments, in Unix seconds; None if nothing had to be queried."""
     warnings: tuple[str, ...] = ()
     """Warnings about these values; empty if there are none."""

@@ -184,7 +184,7 @@ class Readings:
         return replace(answer, warnings=(*warnings, *answer.warnings)) if warnings else answer
 
     def explain(self, question: Question, notes: Iterable[ExplanationStep] = ()) -> Explanation:
-        """Return why a metric has, or lacks, a value: from Prometheus's present answers and from memory.
+        """Return why a metric has, or lacks, a value: from Prometheus's current answers and from memory.
 
         It takes a few seconds at most, on the calling thread. `notes` are further steps from the caller.
         """
@@ -208,7 +208,7 @@ class Readings:
         return tuple(LookUp(state.rule, state.succeeded_at, state.failure) for state in states)
 
     def refused(self) -> tuple[RefusedRule, ...]:
-        """Return the rules that are refused in their present text."""
+        """Return the rules that are refused in their current text."""
         return self._cataloguer.rulebook.refused
 
     def replace_rulebook(self, rulebook: Rulebook) -> None:
@@ -240,7 +240,7 @@ class Readings:
         return self._loop.run_due()
 
     def _current(self, metric: Metric) -> Metric | None:
-        """Return the present version of a metric; None if there is none."""
+        """Return the current version of a metric; None if there is none."""
         confinement = metric.rule.confinement
         if confinement is None:
             return self.catalogue.current(metric)

@@ -23,7 +23,7 @@ def rules_in_force(states: Iterable[DiscoveredRule], resource: ResourceRules) ->
 
 
 def last_answer(states: Iterable[DiscoveredRule], successes: Mapping[str, float]) -> float:
-    """Return when Prometheus last answered anything, in unix seconds; 0 if it never did.
+    """Return when Prometheus last answered anything, in Unix seconds; 0 if it never did.
 
     `successes` has, by rule, when the last reading of one of its queries was evaluated.
     """

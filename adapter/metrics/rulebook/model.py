@@ -139,10 +139,10 @@ class RefusedRule:
 
 @dataclass(frozen=True, slots=True)
 class Retained:
-    """Why the last good version of a rule is used instead of its present text."""
+    """Why the last good version of a rule is used instead of its current text."""
 
     reason: str
-    """The error in the present text."""
+    """The error in the current text."""
     newer: frozenset[str] = frozenset()
     """Ids of rules that changed with or after the rule that broke; they take precedence for equal metric names."""
 
@@ -197,7 +197,7 @@ class Rulebook:
     retained: Mapping[str, Retained] = field(default_factory=dict)
     """The refused rules whose last good version is among `rules`, by their common id."""
     backends: tuple[Backend, ...] = ()
-    """The backends that the files declare now, with their present credentials; a retained rule's may be missing."""
+    """The backends that the files declare now, with their current credentials; a retained rule's may be missing."""
 
 
 def all_rules(rulebook: Rulebook) -> tuple[Rule, ...]:

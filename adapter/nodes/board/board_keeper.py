@@ -231,7 +231,7 @@ class BoardKeeper:
             self._published = Published(board, self._selectors_of(facts), heat, watcher, exposition, hot)
 
     def _current_facts(self, asked_with: NodeFacts) -> NodeFacts:
-        """Return the present facts, or `asked_with` if Node objects have just become known or unknown.
+        """Return the current facts, or `asked_with` if Node objects have just become known or unknown.
 
         In that case, the samples have other node names until the next refresh.
         """

@@ -19,7 +19,7 @@ class BoardMetrics:
     def __init__(self, registry: CollectorRegistry, prefix: str) -> None:
         self._basis = Gauge(
             f"{prefix}_extender_basis",
-            "1 for the present basis of the scores: metrics, none (all nodes get the middle score), requests.",
+            "1 for the current basis of the scores: metrics, none (all nodes get the middle score), requests.",
             ["basis"],
             registry=registry,
         )

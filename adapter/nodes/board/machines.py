@@ -108,7 +108,7 @@ class Machines:
         return min(now, max(node.created, self.seen_at))
 
     def own(self, grid: SampleGrid) -> SampleGrid:
-        """Return the grid without the steps that begin before a node had its present machine."""
+        """Return the grid without the steps that begin before a node had its current machine."""
         known = [one.measured_since if (one := self.by_name.get(name)) else -math.inf for name in grid.nodes]
         if max(known, default=-math.inf) == -math.inf:
             return grid
@@ -118,7 +118,7 @@ class Machines:
         return replace(grid, values=np.where(is_foreign, np.nan, grid.values), newest=newest)
 
     def owned(self, result: RefreshResult) -> RefreshResult:
-        """Return a refresh's result with the samples of present machines alone."""
+        """Return a refresh's result with the samples of current machines alone."""
         if all(one.measured_since == -math.inf for one in self.by_name.values()):
             return result
         grids = {resource: self.own(grid) for resource, grid in result.samples.grids.items()}

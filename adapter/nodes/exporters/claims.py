@@ -72,7 +72,7 @@ class Ownership:
     last_live: Mapping[Source, float] = field(default_factory=dict)
     """Unix seconds at which a source was last live."""
     owners: Mapping[str, Owner] = field(default_factory=dict)
-    """The present owner of each node, by name."""
+    """The current owner of each node, by name."""
     contested: Mapping[tuple[str, str], float] = field(default_factory=dict)
     """When an exporter was last refused because another exporter of its source was live, by node and exporter."""
 

@@ -27,8 +27,8 @@ class Judgement:
     ownership: Ownership
     refused: Mapping[int, ClaimRefusal]
     earlier: Mapping[int, int]
-    """Claims of exporters that counted before the present one, such as before a restart, with the place of the present
-    one's claim. They count where the present one has no sample."""
+    """Claims of exporters that counted before the current one, such as before a restart, with the place of the current
+    one's claim. They count where the current one has no sample."""
     moved: Mapping[str, Source]
     """Nodes that another source measures from now on, with their former source. Their older samples do not count."""
 

@@ -2,7 +2,7 @@
 
 The descheduler wants a vector whose label `instance` names the node, and values from 0 to 1. Each node that is measured
 has a sample. A node whose load is unknown or only estimated has none: pods must not be moved because of a load that
-nobody has measured. The values are the present ones, without the waiting time after which a node counts as hot.
+nobody has measured. The values are the current ones, without the waiting time after which a node counts as hot.
 
 For the resource `any`, the sample of a node is the larger of its CPU and its memory, each as a share of the limit above
 which a node is hot, and so 1 at the limit or above it. It is needed because the descheduler accepts the load of only

@@ -53,7 +53,7 @@ def has_usable_metrics(loads: LoadSnapshot | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class BasisState:
-    """The present basis of scores, and since when no node has had usable metrics."""
+    """The current basis of scores, and since when no node has had usable metrics."""
 
     basis: ScoreBasis
     without_since: float | None

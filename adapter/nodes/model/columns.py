@@ -101,7 +101,7 @@ class NodeColumns:
     all bound ones, so that nobody dominates the mix with pods that no node could ever hold."""
     usage_ratio: Mapping[UsageName, Floats] = field(default_factory=dict)
     """Use over windows up to a day, measured or estimated; NaN if unknown. A longer window is at least as high as the
-    shorter ones of its resource: the present load is also a peak of the day."""
+    shorter ones of its resource: the current load is also a peak of the day."""
     measured_usage_ratio: Mapping[UsageName, Floats] = field(default_factory=dict)
     """The measured part of `usage_ratio`."""
     recent_usage_requests: Mapping[LoadResource, Floats] = field(default_factory=dict)

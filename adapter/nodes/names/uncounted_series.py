@@ -42,7 +42,7 @@ def measured_by(
 ) -> tuple[MeasuringJob, ...]:
     """Return the jobs from which the load of nodes is taken, the job with the most nodes first.
 
-    `known` are the names of the present nodes, if these are known; others do not count.
+    `known` are the names of the current nodes, if these are known; others do not count.
     """
     jobs: dict[Source, dict[LoadResource, int]] = {}
     for resource, by_node in owners.items():

@@ -139,7 +139,7 @@ class ExporterRegister:
     def counted_of_the_past(self, claimants: Claimants, rows: AnswerRows, mapped: MappedRows) -> CountedRows:
         """Return the rows that count in an answer with older steps: those of the exporters that measure the nodes now.
 
-        Another exporter counts if it may have preceded the present one, or if it is the only one of a node that no
+        Another exporter counts if it may have preceded the current one, or if it is the only one of a node that no
         exporter measures now.
         """
         if claimants is self._steady:

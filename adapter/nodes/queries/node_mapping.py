@@ -1,4 +1,4 @@
-"""The mapper of series to the present nodes, kept until a node, its addresses or the survey changes."""
+"""The mapper of series to the current nodes, kept until a node, its addresses or the survey changes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NodeMapping:
-    """The present nodes, and the mapper of series to them."""
+    """The current nodes, and the mapper of series to them."""
 
     mapper: SeriesMapper
     nodes: tuple[ClusterNode, ...] | None

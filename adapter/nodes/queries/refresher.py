@@ -1,4 +1,4 @@
-"""Brings the samples up to date: asks Prometheus for missing ones, and joins the answers with the present ones.
+"""Brings the samples up to date: asks Prometheus for missing ones, and joins the answers with the current ones.
 
 A query that fails affects only its own resource, whose samples stay as they were. A whole refresh ends within its time.
 A refresher is used by one thread at a time.

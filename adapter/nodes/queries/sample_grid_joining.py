@@ -1,4 +1,4 @@
-"""Turns rows by series into the grid by node, joined with the present one. Pure."""
+"""Turns rows by series into the grid by node, joined with the current one. Pure."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ class UsualSums:
 def _telling_sums(layout: SeriesLayout, samples: Floats) -> Floats:
     """Return the sum of all modes of each row's CPUs; NaN where it does not show which modes there are."""
     sums = accounted_of(layout, samples)
-    # Counters that stand still do not show it, nor does a sum beyond the largest number.
+    # Counters that stand still do not show it; neither does an overflowing sum.
     found: Floats = np.where((sums > 0) & np.isfinite(sums), sums, np.nan)
     return found
 

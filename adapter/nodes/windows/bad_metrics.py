@@ -38,7 +38,7 @@ class JudgingTime:
     """When samples are judged."""
 
     now: float
-    """The present time, in Unix seconds."""
+    """The current time, in Unix seconds."""
     refresh_seconds: float
     window_end: int
     """End of the windows, in Unix seconds."""

@@ -31,7 +31,7 @@ class RefreshFacts:
     """The facts, besides the samples, from which a snapshot is assembled."""
 
     now: float
-    """The present time, in Unix seconds."""
+    """The current time, in Unix seconds."""
     refresh_seconds: float
     pod_changed_at: Floats | None = None
     """Unix seconds at which a pod was last bound to each node, or ended there, in the order of the snapshot's nodes;

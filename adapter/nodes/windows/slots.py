@@ -1,4 +1,4 @@
-"""Adapts kept means of time slots to the present time and list of nodes (pure)."""
+"""Adapts kept means of time slots to the current time and list of nodes (pure)."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def stat(
     unit: str = units.NoUnit,
     alert: str = "",
 ) -> stat_builders.Panel:
-    """Return the present number, or its name: green by default, and from each limit on in the limit's colour.
+    """Return the current number, or its name: green by default, and from each limit on in the limit's colour.
 
     The query is instant: a series that has ended shows nothing, and not its last value.
     """

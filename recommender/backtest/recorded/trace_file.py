@@ -186,7 +186,7 @@ def _refuse(path: Path, line: int, wrong: BoolArray, problem: Callable[[int], st
 
 
 def _times(stamps: pd.Series) -> FloatArray:
-    """Return seconds since the Unix epoch; NaN for anything that is not a time."""
+    """Return Unix seconds; NaN for anything that is not a time."""
     numbers = pd.to_numeric(stamps, errors="coerce").to_numpy(dtype=np.float64, copy=True)
     if np.isnan(numbers).all():
         moments = pd.to_datetime(stamps, format="ISO8601", utc=True, errors="coerce")

@@ -105,7 +105,7 @@ def judge_tolerances(policy: RecommendationPolicy, inputs: Inputs) -> Iterator[L
 
 
 def _tolerance(autoscaler: Autoscaler, replicas: int) -> Line:
-    """Return the line about the changes that an HPA ignores at the present size."""
+    """Return the line about the changes that an HPA ignores at the current size."""
     name = f"tolerance/{autoscaler.namespace}/{autoscaler.name}"
     highest = _farthest(replicas, autoscaler.scale_up_tolerance_ratio, 1)
     lowest = _farthest(replicas, autoscaler.scale_down_tolerance_ratio, -1)
@@ -116,6 +116,6 @@ def _tolerance(autoscaler: Autoscaler, replicas: int) -> Line:
 
 
 def _farthest(replicas: int, ratio: float | None, direction: int) -> int:
-    """Return the size farthest from the present one that is still within the tolerance."""
+    """Return the size farthest from the current one that is still within the tolerance."""
     tolerance = DEFAULT_TOLERANCE_RATIO if ratio is None else ratio
     return replicas + direction * int(tolerance * replicas + _ROUNDING)

@@ -24,7 +24,7 @@ def configuration_text(
     values: Mapping[str, str],
     unused: Sequence[str],
 ) -> str:
-    """Return the content of the file. `values` has, by name of an entry, a sentence about its present value."""
+    """Return the content of the file. `values` has, by name of an entry, a sentence about its current value."""
     lines = [line for text in header for line in comment(text)]
     lines += ["apiVersion: tidewatch.io/v1alpha1", "kind: RecommenderConfiguration", *prometheus]
     usable = [draft for draft in drafts if not draft.missing]

@@ -1,4 +1,4 @@
-"""The present value of each entry, which is read by the strict reader and decided once, as when `run` starts."""
+"""The current value of each entry, which is read by the strict reader and decided once, as when `run` starts."""
 
 from __future__ import annotations
 

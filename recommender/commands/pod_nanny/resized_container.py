@@ -1,4 +1,4 @@
-"""Reads and writes the container that is resized: its present sizes, and the sizes in its Deployment."""
+"""Reads and writes the container that is resized: its current sizes, and the sizes in its Deployment."""
 
 from __future__ import annotations
 

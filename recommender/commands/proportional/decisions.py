@@ -63,7 +63,7 @@ class OneDecision:
     ) -> Decision:
         """Return the decision; if the first list of nodes is empty, no target shrinks until a second list confirms it.
 
-        Nothing is kept across restarts, so the only evidence of the past is the present size of the targets: if it is
+        Nothing is kept across restarts, so the only evidence of the past is the current size of the targets: if it is
         larger than the size that follows from the list, there were nodes.
         """
         nodes = inputs.cluster.nodes

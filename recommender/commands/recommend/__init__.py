@@ -1,1 +1,1 @@
-"""`tidewatch-recommender recommend`: decides once, for the present cluster or under assumptions."""
+"""`tidewatch-recommender recommend`: decides once, for the current cluster or under assumptions."""

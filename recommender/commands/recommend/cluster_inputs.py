@@ -29,7 +29,7 @@ _LOOK_UP_SECONDS = 15.0
 def inputs_of_cluster(
     client: KubernetesClient, configuration: Configuration, further_targets: frozenset[TargetReference] = frozenset()
 ) -> Inputs:
-    """Return the present state of the cluster. Raises KubernetesError if it cannot be reached at all.
+    """Return the current state of the cluster. Raises KubernetesError if it cannot be reached at all.
 
     `further_targets` are looked up like those that the configuration lists.
     """

@@ -65,7 +65,7 @@ def with_query_values(
 def targets_scaled_by_series(
     configuration: Configuration, loads: Mapping[str, LoadInputs | Unknown]
 ) -> frozenset[TargetReference]:
-    """Return the targets that series name and that should be scaled, whose present sizes a decision needs."""
+    """Return the targets that series name and that should be scaled, whose current sizes a decision needs."""
     found = (loads.get(name) for name in configuration.names_with(Output.SCALE))
     return frozenset(target for load in found if isinstance(load, Mapping) for target in load if target is not None)
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 def recommend_shapes(
     path: Path, values: FlagValues, configuration: Configuration, inputs: Callable[[], Inputs]
 ) -> bool:
-    """Print the machines, and return whether there are any. `inputs` reads the present cluster.
+    """Print the machines, and return whether there are any. `inputs` reads the current cluster.
 
     Raises UsageError, and the errors of reading a history or a cluster.
     """

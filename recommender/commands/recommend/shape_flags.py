@@ -54,5 +54,5 @@ def check_shape_flags(values: FlagValues) -> None:
 
 
 def has_past(values: FlagValues) -> bool:
-    """Return whether the flags name a history; otherwise, the present cluster is used."""
+    """Return whether the flags name a history; otherwise, the current cluster is used."""
     return any(name in values.given for name in _PAST)

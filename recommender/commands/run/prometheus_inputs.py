@@ -43,7 +43,7 @@ class PrometheusInputs:
         self.usage.use(configuration, connections)
 
     def value(self, asked: AskedQuery) -> Observed[float] | Unknown:
-        """Return the present value of a query; Unknown if the query does not have exactly one value."""
+        """Return the current value of a query; Unknown if the query does not have exactly one value."""
         return self.queries.of(asked.backend, asked.source).value(asked.text)
 
     def keep_learning(self, context: WorkerContext) -> None:

@@ -28,7 +28,7 @@ _SERIES_AT_ONCE: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class SizeBacktest:
-    """How well the present requests, and the requests of each policy, fitted the usage."""
+    """How well the current requests, and the requests of each policy, fitted the usage."""
 
     window: SizeWindow
     settings: SizeSettings

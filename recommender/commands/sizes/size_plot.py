@@ -1,4 +1,4 @@
-"""The usage of one workload as a picture, with the present requests and the recommended ones."""
+"""The usage of one workload as a picture, with the current requests and the recommended ones."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Changes that an HPA ignores because they are within its tolerance.
 
-An HPA that follows `recommended_replicas` with `AverageValue: 1` divides the recommendation by the present size, and
+An HPA that follows `recommended_replicas` with `AverageValue: 1` divides the recommendation by the current size, and
 does nothing while the ratio is close enough to 1 (`isWithin` in `replica_calculator.go` of Kubernetes). With any other
 target, or for the recommendation of another object, the result of the HPA is not this ratio, so nothing is said of it.
 """
@@ -80,7 +80,7 @@ def _has_other_metrics(autoscaler: Autoscaler) -> bool:
 def _ignored_within(autoscaler: Autoscaler, target: KnownTarget, value: int) -> float | None:
     """Return the tolerance because of which this HPA ignores the change; None if it does not ignore it.
 
-    The result is also None if nothing changes, if the present size is 0, or if it is outside the bounds of the HPA,
+    The result is also None if nothing changes, if the current size is 0, or if it is outside the bounds of the HPA,
     which then writes a bound whatever its metrics say.
     """
     current = target.state.replicas

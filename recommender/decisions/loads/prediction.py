@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PredictedLoad:
-    """The present load of a target, and the load expected once capacity that is requested now is ready."""
+    """The current load of a target, and the load expected once capacity that is requested now is ready."""
 
     now: float
     """The observed load."""
     predicted: float | None
     """The largest load expected from `at` on, until a later decision can help; None if no model has a forecast."""
     at: float | None
-    """When the capacity is ready, in seconds since the Unix epoch: now + start-up + control delays."""
+    """When the capacity is ready, in Unix seconds: now + start-up + control delays."""
     quantiles: Mapping[str, float] = field(default_factory=dict)
     """Forecasts by quantile, a decimal number such as `0.95`."""
 

@@ -1,1 +1,1 @@
-"""Facts about each target: its present state, who owns its size, and which facts are doubtful (pure)."""
+"""Facts about each target: its current state, who owns its size, and which facts are doubtful (pure)."""

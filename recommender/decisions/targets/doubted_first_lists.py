@@ -42,7 +42,7 @@ def believed(what: str, fact: Observed[T] | Unknown, known: Mapping[str, int]) -
 def known_now(
     what: str, fact: Observed[T] | Unknown | None, number: int, known: Mapping[str, int]
 ) -> Mapping[str, int]:
-    """Return the memory of known objects with the present number, or unchanged if no list has confirmed that number."""
+    """Return the memory of known objects with the current number, or unchanged if no list has confirmed that number."""
     if not isinstance(fact, Observed) or fact.began_empty or known.get(what, 0) == number:
         return known
     others = {name: count for name, count in known.items() if name != what}
@@ -67,7 +67,7 @@ def _believed_owners(
 
 
 def with_known_owners(policy: RecommendationPolicy, inputs: Inputs, known: Mapping[str, int]) -> Mapping[str, int]:
-    """Return the memory with the present number of HPAs and ScaledObjects of the targets, if their size is written."""
+    """Return the memory with the current number of HPAs and ScaledObjects of the targets, if their size is written."""
     if Output.SCALE not in policy.outputs:
         return known
     for target in policy.targets:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class KnownTarget:
-    """A target whose present size is known."""
+    """A target whose current size is known."""
 
     reference: TargetReference
     state: TargetState
@@ -35,7 +35,7 @@ class Situation:
 
     @property
     def present(self) -> KnownTarget | None:
-        """The target with the largest present size, the first of equals; None if no present size is known."""
+        """The target with the largest present size, the first of equals; None if no current size is known."""
         return max(self.targets, key=lambda each: each.state.replicas, default=None)
 
     @property
@@ -45,7 +45,7 @@ class Situation:
 
     @property
     def held(self) -> int | None:
-        """The value that a pause keeps: the last value, or else the present size; None if neither is known."""
+        """The value that a pause keeps: the last value, or else the current size; None if neither is known."""
         if self.last_replicas is not None:
             return self.last_replicas
         return None if self.present is None else self.present.state.replicas

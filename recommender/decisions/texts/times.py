@@ -18,7 +18,7 @@ _RFC3339: Final = re.compile(r"\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d{1,9})
 
 
 def rfc3339(seconds: float) -> str:
-    """Return a time in seconds since the Unix epoch as text in UTC, rounded down to seconds: `2026-11-21T06:00:00Z`."""
+    """Return a time in Unix seconds as text in UTC, rounded down to seconds: `2026-11-21T06:00:00Z`."""
     return _of_whole_seconds(math.floor(seconds))
 
 

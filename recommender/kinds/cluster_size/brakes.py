@@ -34,7 +34,7 @@ def would_change(answer: ClusterSizeAnswer, sizes: Mapping[str, int]) -> bool:
 
 
 def within_step(answer: ClusterSizeAnswer, step: MaxStep, all_or_nothing: frozenset[str]) -> ClusterSizeAnswer:
-    """Limit how far each group grows from its present size, and how many of its nodes are removed.
+    """Limit how far each group grows from its current size, and how many of its nodes are removed.
 
     `all_or_nothing` are groups that have no node or all of them: they never take a part of a step.
     """
@@ -56,7 +56,7 @@ def _is_split(group: GroupSize, limit: int, all_or_nothing: frozenset[str]) -> b
 
 
 def stopped(answer: ClusterSizeAnswer, stop: ChangeStop, sizes: Mapping[str, int]) -> ClusterSizeAnswer:
-    """In each stopped direction, keep the last sizes, given as `sizes`; a group without one keeps its present size."""
+    """In each stopped direction, keep the last sizes, given as `sizes`; a group without one keeps its current size."""
     kept: dict[str, int] = {}
     for group in answer.groups:
         if group.current is None:

@@ -75,7 +75,7 @@ class GroupSizes:
         return brakes.would_change(self.answer, self.context.before.sizes)
 
     def stopped(self, stop: ChangeStop, _situation: Situation) -> GroupSizes:
-        """Keep the last sizes after too many changes, and the present sizes during a pause."""
+        """Keep the last sizes after too many changes, and the current sizes during a pause."""
         is_count = stop.name == MAX_CHANGES
         answer = brakes.stopped(self.answer, stop, self.context.before.sizes if is_count else {})
         if answer is self.answer and not (stop.up and stop.down):

@@ -182,7 +182,7 @@ class ClusterSizeKind(RecommendationKind[ClusterSizeSettings]):
         return "" if answer is None else sizes_text(answer)
 
     def charted_sizes(self, record: Record) -> tuple[int | None, int | None]:
-        """Return the recommended and the present number of nodes of all groups."""
+        """Return the recommended and the current number of nodes of all groups."""
         answer = answer_of(record)
         return (None, None) if answer is None else nodes_of(answer)
 

@@ -43,7 +43,7 @@ class KnownCluster:
 
     cluster: ClusterState
     confirmed: float
-    """The time of the oldest of these facts, in seconds since the Unix epoch."""
+    """The time of the oldest of these facts, in Unix seconds."""
 
 
 def known_cluster(cluster: ClusterState, stale_after_seconds: float, now: float) -> KnownCluster:
@@ -133,7 +133,7 @@ def situation_of(
 
 
 def _assumed_controllers(cluster: ClusterState) -> frozenset[str]:
-    """Return the kinds of controllers of which no object is known, as after `kubectl get nodes,pods`.
+    """Return the kinds of controllers without any known object, as after `kubectl get nodes,pods`.
 
     If the controllers of such pods counted as deleted, no answer could move a pod. The message names the kinds.
     """

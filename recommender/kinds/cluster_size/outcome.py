@@ -39,7 +39,7 @@ class SizeWrites:
     groups: GroupWishes = field(default_factory=GroupWishes)
     buffer: BufferSize | None = None
     valid_until: float = 0.0
-    """Nothing is written after this time, in seconds since the Unix epoch."""
+    """Nothing is written after this time, in Unix seconds."""
 
 
 def wished_sizes(

@@ -41,7 +41,7 @@ process knows of it while it waits."""
 
 
 def inherited_waits(situation: ClusterSituation) -> dict[str, float]:
-    """Return the time before which no request is sent, in seconds since the Unix epoch, by group of a provider.
+    """Return the time before which no request is sent, in Unix seconds, by group of a provider.
 
     A size that was requested before this process began to decide may still take effect.
     """

@@ -38,7 +38,7 @@ def calculate_predictive(
 ) -> Calculate:
     """Return the calculation of a recommendation, or, with `forEach`, of one of its targets.
 
-    Until an earlier decision is remembered, the present size of `targets` is used. Inputs older than
+    Until an earlier decision is remembered, the current size of `targets` is used. Inputs older than
     `stale_after_seconds` count as unknown.
     """
     own = targets if target is None else (target,)
@@ -147,7 +147,7 @@ class _Predicting:
         return found.time if isinstance(found, Observed) else otherwise
 
     def _current(self, inputs: Inputs) -> int | None:
-        """Return the present size; for several targets, the largest; None if it is not known."""
+        """Return the current size; for several targets, the largest; None if it is not known."""
         states = [inputs.targets.get(target) for target in self.targets]
         sizes = [each.value.replicas for each in states if isinstance(each, Observed) and each.value is not None]
         return max(sizes, default=None)

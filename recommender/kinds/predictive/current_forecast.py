@@ -1,4 +1,4 @@
-"""The present forecast of several series at once by one model (pure)."""
+"""The current forecast of several series at once by one model (pure)."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class ForecastTask:
     quantile: float = 0.95
     """The share of targets that the upper forecast should cover."""
     max_growth: float | None = None
-    """The largest ratio of a forecast to the present load; None means each model's own default."""
+    """The largest ratio of a forecast to the current load; None means each model's own default."""
     headroom_ratio: float = 0.1
     """The share of the load that plain headroom adds, which is also added to point forecasts whose errors are not known
     yet."""

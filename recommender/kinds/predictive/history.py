@@ -19,7 +19,7 @@ class LoadHistory:
     """Load of several series on one grid. A step is known when it is over."""
 
     start_seconds: float
-    """The time of the first step, in seconds since the Unix epoch."""
+    """The time of the first step, in Unix seconds."""
     step_seconds: float
     values: FloatArray
     """Shape (series, steps), oldest step first; never negative; NaN where the load is unknown."""
@@ -48,11 +48,11 @@ class LoadHistory:
         return LoadHistory(self.start_seconds + first * self.step_seconds, self.step_seconds, self.values[:, first:end])
 
     def times(self) -> FloatArray:
-        """Return the time of each step, in seconds since the Unix epoch; shape (steps,)."""
+        """Return the time of each step, in Unix seconds; shape (steps,)."""
         return self.times_of(np.arange(self.steps, dtype=np.int64))
 
     def times_of(self, steps: IntArray) -> FloatArray:
-        """Return the times of steps, which may lie outside the history, in seconds since the Unix epoch."""
+        """Return the times of steps, which may lie outside the history, in Unix seconds."""
         return np.asarray(self.start_seconds + self.step_seconds * steps, dtype=np.float64)
 
 

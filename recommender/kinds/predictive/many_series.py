@@ -39,7 +39,7 @@ begins."""
 
 @dataclass(frozen=True, slots=True)
 class SharedFit:
-    """A model whose parameters all series share, with its fits of the last days and its present fit."""
+    """A model whose parameters all series share, with its fits of the last days and its current fit."""
 
     numbers: tuple[int, ...]
     """The step from which each of the fits served, counted from the Unix epoch; ascending, the newest fit last."""

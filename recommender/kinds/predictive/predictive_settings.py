@@ -53,7 +53,7 @@ MOST_FITTED_TARGETS: Final = 24
 """The largest number of targets to which models with parameters for each series are fitted; if a recommendation has
 more targets, models are tried on this many."""
 TREND_GROWTH: Final = 2.0
-"""Without `maxGrowth`, a model that extrapolates a trend forecasts at most this many times the present load."""
+"""Without `maxGrowth`, a model that extrapolates a trend forecasts at most this many times the current load."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ class PredictiveSettings:
     model: ModelName = ModelName.AUTO
     quantile: float = 0.95
     max_growth: float | None = None
-    """The largest ratio of a forecast to the present load; None means 2.0 for models that extrapolate a trend, and no
+    """The largest ratio of a forecast to the current load; None means 2.0 for models that extrapolate a trend, and no
     cap for all other models."""
     max_over_history: float = 1.5
     """No forecast is more than this many times the largest load of the history."""
@@ -190,7 +190,7 @@ class PredictiveSettings:
         return _DAY_SECONDS / self.season_seconds
 
     def growth_limit(self, model: str) -> float | None:
-        """Return how many times the present load a prediction may be while this model leads; None without a limit.
+        """Return how many times the current load a prediction may be while this model leads; None without a limit.
 
         Models that `auto` mixes are limited individually.
         """
@@ -198,7 +198,7 @@ class PredictiveSettings:
 
 
 def configured_growth(model: str, max_growth: float | None) -> float | None:
-    """Return how many times the present load the prediction of a configured model may be; None without a limit."""
+    """Return how many times the current load the prediction of a configured model may be; None without a limit."""
     default = TREND_GROWTH if model in TREND_MODELS else None
     return default if max_growth is None else max_growth
 

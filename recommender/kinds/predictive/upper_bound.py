@@ -1,6 +1,6 @@
 """The upper bound of forecasts: a multiple of the largest load of the history.
 
-After a minute of zeros, a ratio to the present level is meaningless, and a trend may point anywhere. Whatever a model
+After a minute of zeros, a ratio to the current level is meaningless, and a trend may point anywhere. Whatever a model
 predicts, tomorrow's load is of the same order of magnitude as the load that was seen.
 """
 

@@ -52,7 +52,7 @@ class WallClock:
         return replace(self, holidays=())
 
     def offsets_seconds(self, times: FloatArray) -> FloatArray:
-        """Return how far local time is ahead of UTC at each time, in seconds since the Unix epoch."""
+        """Return how far local time is ahead of UTC at each time, in Unix seconds."""
         if self.timezone == UTC_NAME or not times.size:
             return np.zeros(times.shape)
         valid = np.clip(times, _EARLIEST_SECONDS, _LATEST_SECONDS)

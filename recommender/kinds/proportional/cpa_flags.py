@@ -65,7 +65,7 @@ def lower_case(text: str) -> str:
 def read_targets(text: str, namespace: str) -> tuple[TargetReference, ...]:
     """Return the targets of `--target` in a namespace; raises FlagError.
 
-    Names become lower case, as does the whole flag in that program. A target without a name is rejected here; that
+    Names become lower case; that program lowers the whole flag. A target without a name is rejected here; that
     program accepts it, and then each poll fails.
     """
     check_target_flag(text)

@@ -40,7 +40,7 @@ class Facts:
 
     @property
     def confirmed(self) -> float:
-        """The time of the oldest fact that was read (`times.oldest`), in seconds since the Unix epoch."""
+        """The time of the oldest fact that was read (`times.oldest`), in Unix seconds."""
         return oldest(self._times, self._now)
 
     def nodes(self, node_filter: NodeFilter, selector: Selector) -> NodeCounts:

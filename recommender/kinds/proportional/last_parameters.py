@@ -43,7 +43,7 @@ def why_former(config_map: ParametersConfigMap, inputs: Inputs, in_use: LastPara
 def _read_parameters(
     config_map: ParametersConfigMap, inputs: Inputs
 ) -> tuple[Mode, LastParameters] | CalculationError | InputMissingError:
-    """Return the present content of the ConfigMap, or why it cannot be used."""
+    """Return the current content of the ConfigMap, or why it cannot be used."""
     name = f"the ConfigMap {config_map.namespace}/{config_map.name}"
     fact = inputs.config_maps.get((config_map.namespace, config_map.name), Unknown("it has not been read yet"))
     if isinstance(fact, Unknown):

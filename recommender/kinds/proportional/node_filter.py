@@ -37,7 +37,7 @@ class LastCounts:
 def counted(nodes: Sequence[ClusterNode], node_filter: NodeFilter, selector: Selector, now: float) -> NodeCounts:
     """Return the counts of the nodes that pass the filter; `selector` is the filter's parsed selector.
 
-    `now` is in seconds since the Unix epoch.
+    `now` is in Unix seconds.
     """
     if node_filter.ignore_virtual_nodes:
         nodes = [node for node in nodes if not is_virtual(node)]

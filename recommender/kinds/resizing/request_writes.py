@@ -21,7 +21,7 @@ class RequestWrites:
     target: TargetReference
     resizing: Resizing
     valid_until: float
-    """The time until which the writes are valid, in seconds since the Unix epoch."""
+    """The time until which the writes are valid, in Unix seconds."""
     reason: str
 
 
@@ -66,7 +66,7 @@ def writes_of(
 
 
 def resize_outcomes(context: DecisionContext, *, has_value: bool, is_written: bool) -> tuple[TargetOutcome, ...]:
-    """Return the sizes' outcome for the target; `is_written` says whether they differ enough from the present ones."""
+    """Return the sizes' outcome for the target; `is_written` says whether they differ enough from the current ones."""
     policy, target = context.policy, sized_target(context.policy)
     if target is None:
         return ()

@@ -26,7 +26,7 @@ class BrakedSizes:
     steps: tuple[Step, ...] = ()
     holds: tuple[str, ...] = ()
     may_grow: bool = True
-    """False if a pause forbids larger sizes, whatever the present sizes are."""
+    """False if a pause forbids larger sizes, whatever the current sizes are."""
     may_shrink: bool = True
 
     def above_rollouts(self, _situation: Situation) -> Self:

@@ -72,7 +72,7 @@ class ContainerRequests(BrakedSizes):
         return "the requests are kept"
 
     def within_step(self, step: MaxStep, _situation: Situation) -> ContainerRequests:
-        """Limit each request's difference from the last one, or from the present one if there is no last one."""
+        """Limit each request's difference from the last one, or from the current one if there is no last one."""
 
         def limited(container: str, resource: str, size: RequestSize) -> int | None:
             return amount_within_step(size.target, self._base(container, resource, size), step)
@@ -84,7 +84,7 @@ class ContainerRequests(BrakedSizes):
         return self._differs(self.requests)
 
     def stopped(self, stop: ChangeStop, _situation: Situation) -> ContainerRequests:
-        """Keep the last requests, or the present ones, in the directions that are stopped."""
+        """Keep the last requests, or the current ones, in the directions that are stopped."""
 
         def kept(container: str, resource: str, size: RequestSize) -> int | None:
             return amount_when_stopped(size.target, self._base(container, resource, size), stop)
@@ -133,7 +133,7 @@ class ContainerRequests(BrakedSizes):
     def step_of(
         self, policy: RecommendationPolicy, container: str, resource: str, size: RequestSize
     ) -> StepLimit | None:
-        """Return the limit that is left to the writer, which alone knows the present request; None if there is none."""
+        """Return the limit that is left to the writer, which alone knows the current request; None if there is none."""
         step = policy.brakes.max_step
         if step is None or Output.RESIZE not in policy.outputs or self._base(container, resource, size) is not None:
             return None

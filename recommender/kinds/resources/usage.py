@@ -121,7 +121,7 @@ class CollectedCpu:
         self.samples, self.first, self.last = self.samples[rows], self.first[rows], self.last[rows]
 
     def extend(self, rows: ContainerRows) -> None:
-        """Add rows without samples for the names in `rows` that follow the present ones."""
+        """Add rows without samples for the names in `rows` that follow the current ones."""
         new = CollectedCpu.empty(
             ContainerRows(rows.names[len(self.rows.names) :], {}), self.measured.shape[0], self.end
         )

@@ -1,7 +1,7 @@
 """Predicts what the HPA controller does next, to the extent that this can be known from outside (pure).
 
 The controller keeps its last recommendations and changes in memory and does not expose them. So the arithmetic runs
-twice: with a memory that holds nothing back, and with a memory in which the present size was recommended a moment ago.
+twice: with a memory that holds nothing back, and with a memory in which the current size was recommended a moment ago.
 If both result in the same number, that number is certain; otherwise the size lies between them, and the answer says for
 how long this may last.
 """
@@ -35,9 +35,9 @@ class NextSync:
     free: HpaDecision
     """The decision if nothing from the last minutes holds the size back."""
     held: HpaDecision
-    """The decision if the present size was recommended a moment ago."""
+    """The decision if the current size was recommended a moment ago."""
     wait_seconds: float
-    """Seconds until nothing holds the size back, unless the present size is recommended again; 0 if the size is
+    """Seconds until nothing holds the size back, unless the current size is recommended again; 0 if the size is
     certain."""
     ambiguous: str = ""
     """The controller's message that several HPAs select the pods, so that it follows no metric; empty otherwise."""
@@ -49,7 +49,7 @@ class NextSync:
 
     @property
     def replicas(self) -> int:
-        """The size that the metrics lead to, or the present one if they are not followed."""
+        """The size that the metrics lead to, or the current one if they are not followed."""
         return self.free.current if self.ambiguous else self.free.desired
 
     @property
@@ -108,7 +108,7 @@ def next_sync(
 
 
 def _largest_change(spec: HPASpec, workload: HpaWorkload, at: float, *, rising: bool) -> ScaleEvent:
-    """Return the largest change that may have led to the present size, since the actual change is not exposed."""
+    """Return the largest change that may have led to the current size, since the actual change is not exposed."""
     current = workload.spec_replicas
     return ScaleEvent(current if rising else spec.max_replicas - current, at)
 

@@ -51,7 +51,7 @@ def events_of(scene: Scene) -> tuple[Event, ...]:
 
 
 def _stays_outside(scene: Scene) -> dict[int, float | None]:
-    """Return when each node outside all groups goes, by its first number: changed facts give it another number."""
+    """Return when each node outside all groups ends, by its first number; changed facts give it another number."""
     found: dict[int, float | None] = {}
     first: dict[str, int] = {}
     for number, one in enumerate(scene.recording.nodes):

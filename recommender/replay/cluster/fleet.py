@@ -181,7 +181,7 @@ class NodeFleet:
         return found
 
     def _scores_of(self, needs: PodNeeds) -> _KnownScores:
-        """Return the present scores of all slots; if few slots changed, only their scores are calculated again."""
+        """Return the current scores of all slots; if few slots changed, only their scores are calculated again."""
         if len(self._touched) > _LONGEST_LOG:
             self._touched.clear()
             self._known.clear()

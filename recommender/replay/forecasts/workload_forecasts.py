@@ -49,7 +49,7 @@ class WorkloadForecasts:
     expected: FloatArray
     """The expected pods, shape (workloads, steps); 0 where nothing is expected yet."""
     growth: FloatArray
-    """The largest allowed ratio of expected to present pods, by workload."""
+    """The largest allowed ratio of expected to current pods, by workload."""
     most: FloatArray
     """The largest number of pods that the configuration allows, by workload."""
 
@@ -58,7 +58,7 @@ class WorkloadForecasts:
         return int(min((now - self.start) // STEP_SECONDS, self.expected.shape[1])) - 1
 
     def missing(self, now: float, present: FloatArray) -> FloatArray:
-        """Return how many pods of each workload are expected beyond the present ones, within the bounds of `run`."""
+        """Return how many pods of each workload are expected beyond the current ones, within the bounds of `run`."""
         step = self.step(now)
         if step < 0:
             return np.zeros(len(self.expected))

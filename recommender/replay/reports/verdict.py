@@ -30,7 +30,7 @@ _SHOWN_DIGITS: Final = 3
 """Digits of a ratio as a percentage shows it: savings of 0.0% are none."""
 _SEED: Final = 0
 _MORE_PENDING_RATIO: Final = 0.05
-"""A policy is worse if waits grow by more than this share of the present ones plus `_MORE_PENDING_MINUTES`."""
+"""A policy is worse if waits grow by more than this share of the current ones plus `_MORE_PENDING_MINUTES`."""
 _MORE_PENDING_MINUTES: Final = 1.0
 """Additional pod-minutes of waiting per day that alone do not make a policy worse."""
 _EVICTIONS_A_NODE_HOUR: Final = 2.0

@@ -1,4 +1,4 @@
-"""The state that the parts of one simulation share: the present nodes and pods, and the future events."""
+"""The state that the parts of one simulation share: the current nodes and pods, and the future events."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class ClusterRecorder:
             log.close()
 
     def _append(self, keep_seconds: float) -> None:
-        """Append the present changes. While nodes or pods are unknown, nothing is recorded, and readers see a gap."""
+        """Append the current changes. While nodes or pods are unknown, nothing is recorded, and readers see a gap."""
         state, now = self._cluster(), self._clock.wall()
         if isinstance(state.nodes, Unknown) or isinstance(state.pods, Unknown):
             return

@@ -113,7 +113,7 @@ class HistoryCache:
         self._pruned_at: float | None = None
 
     def add(self, now: float, records: Iterable[Record]) -> None:
-        """Note all records of a poll; `now` is in seconds since the Unix epoch. Never waits."""
+        """Note all records of a poll; `now` is in Unix seconds. Never waits."""
         before, self._last = self._last, {}
         for name, point in points_of(now, records):
             # Nothing is kept about recommendations that are no longer decided.

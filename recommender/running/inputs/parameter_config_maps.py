@@ -50,7 +50,7 @@ class ParameterConfigMaps:
         self._states = StateLog(_log)
 
     def read(self, namespace: str, name: str) -> Observed[ConfigMapData | None] | Unknown:
-        """Return the present content of a ConfigMap; None if it does not exist and is not created."""
+        """Return the current content of a ConfigMap; None if it does not exist and is not created."""
         now = self._clock.wall()
         try:
             document = self._objects.get(_path(namespace, name), seconds=_READ_SECONDS).document

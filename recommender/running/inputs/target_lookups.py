@@ -1,4 +1,4 @@
-"""Looks up the present state of each target: its size, who wrote the size, and whether it is paused or rolling out.
+"""Looks up the current state of each target: its size, who wrote the size, and whether it is paused or rolling out.
 
     lookups = TargetLookups(objects, resolve)
     states = lookups.look(targets)

@@ -1,1 +1,1 @@
-"""The load of predictive recommendations: its present value, its history, and its forecasts."""
+"""The load of predictive recommendations: its current value, its history, and its forecasts."""

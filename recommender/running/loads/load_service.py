@@ -48,7 +48,7 @@ class LoadService:
                 self._working.use(needs)
 
     def load(self, need: LoadNeed) -> Observed[LoadInputs] | Unknown:
-        """Return the present loads of the targets of a recommendation."""
+        """Return the current loads of the targets of a recommendation."""
         return self._running_service().source.load(need)
 
     def keep_histories(self, stop: threading.Event) -> None:

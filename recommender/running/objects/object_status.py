@@ -121,7 +121,7 @@ def _acting(
 def _whole(
     about: RecommendationObject, content: Mapping[str, Any], conditions: Sequence[_Condition], now: float
 ) -> dict[str, Any]:
-    """Return the status; unchanged parts keep their times from the present status of the object."""
+    """Return the status; unchanged parts keep their times from the current status of the object."""
     time = rfc3339(now)
     before = about.status
     known = {each.get("type"): each for each in _conditions(before)}

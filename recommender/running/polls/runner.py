@@ -254,7 +254,7 @@ must be repeated."""
 
 
 def next_decision_at(decided: Iterable[Decided]) -> float:
-    """Return when the next decision is due, in seconds since the Unix epoch; infinite if none is requested."""
+    """Return when the next decision is due, in Unix seconds; infinite if none is requested."""
     asked = (decision.decide_again for each in decided for decision in each.decisions)
     return min((time for time in asked if time is not None), default=math.inf)
 

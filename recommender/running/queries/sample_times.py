@@ -38,7 +38,7 @@ class TimesQuery:
     """The queries that return the times of a query's samples."""
 
     text: str
-    """The query; empty if the original query cannot be read, or reads no present samples."""
+    """The query; empty if the original query cannot be read, or reads no current samples."""
     search: str
     """The query for the newest samples within the ranges of the original query, which is sent if `text` finds nothing
     for a selector; empty if the original query has no ranges."""
@@ -86,7 +86,7 @@ def must_search(asked: TimesQuery, found: Iterable[Sample]) -> bool:
 
 
 def times_of(asked: TimesQuery, samples: Sequence[Sample], found: Iterable[Sample], at: float) -> list[float]:
-    """Return the time of the data of each sample, in seconds since the Unix epoch; `found` has the answers about times.
+    """Return the time of the data of each sample, in Unix seconds; `found` has the answers about times.
 
     A time that is not known is the earliest possible one: `at` minus the look-back of Prometheus for a query that is
     unreadable, and otherwise minus the longest range. A value that comes from no series, such as `vector(0)`, has the

@@ -48,7 +48,7 @@ class SlowDecisions(Protocol):
     def decided(
         self, recommendation: Recommendation, calculate: Calculate, inputs: Inputs, memory: Memory, now: float
     ) -> Decision:
-        """Return the latest decision; `now` is in seconds since the Unix epoch."""
+        """Return the latest decision; `now` is in Unix seconds."""
         ...
 
     def keep(self, recommendations: Collection[str]) -> None:
@@ -85,7 +85,7 @@ class ImmediateSizing:
 def providers_of(
     plugins: ReadsPlugins, recommendation: Recommendation, cluster: ClusterState
 ) -> tuple[PluginReading, ...]:
-    """Return the present answers of the providers of a recommendation's node groups."""
+    """Return the current answers of the providers of a recommendation's node groups."""
     policy = recommendation.policy
     settings = cluster_size_settings((recommendation,)).get(policy.name)
     if settings is None:
@@ -110,7 +110,7 @@ class _Work:
     writes: Mapping[TargetReference, ScaleOutcome]
     """The results of writes that the decision takes into account."""
     began: float
-    """When the decision began, in seconds since the Unix epoch."""
+    """When the decision began, in Unix seconds."""
     decision: Decision | None = None
     seconds: float = 0.0
 
@@ -125,7 +125,7 @@ class _State:
     """The last decision that was made from known facts."""
     rests_until: float = 0.0
     again: float | None = None
-    """The time for which the last decision requested its repetition, in seconds since the Unix epoch."""
+    """The time for which the last decision requested its repetition, in Unix seconds."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -147,7 +147,7 @@ class SizesInBackground:
     clock: Callable[[], float] = time.monotonic
     _states: dict[str, _State] = field(default_factory=dict)
     _began: float | None = None
-    """When this process made its first decision as the leader, in seconds since the Unix epoch.
+    """When this process made its first decision as the leader, in Unix seconds.
 
     It is stated by the wall clock as that is set now: if that clock is set, the waits that begin here must neither end
     at once nor last for a day.
@@ -246,7 +246,7 @@ class SizesInBackground:
     def _finished_decision(
         self, state: _State, recommendation: Recommendation, memory: Memory, now: float
     ) -> Decision | None:
-        """Return the decision that has ended, if it was made for the present recommendation and memory.
+        """Return the decision that has ended, if it was made for the current recommendation and memory.
 
         A decision that began long ago is dropped, unless it took that long itself: the machine may have slept since.
         """

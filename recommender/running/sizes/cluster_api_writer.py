@@ -68,7 +68,7 @@ class ClusterApiAttempt:
         """The writes of lower sizes that were not answered, and may still take effect."""
 
     def __call__(self, wish: Wish, terms: SendingTerms) -> ScaleOutcome:
-        """Write the size if the present limits and pauses allow it."""
+        """Write the size if the current limits and pauses allow it."""
         try:
             group = self._read(wish.target)
         except (UnknownResourceError, ScaleDocumentError, KubernetesError) as error:
@@ -85,7 +85,7 @@ class ClusterApiAttempt:
         return sent(found, terms, lambda fence: self._objects.replace(f"{group.path}/scale", document, fence))
 
     def _outcome_before_change(self, wish: Wish, group: _Group, terms: SendingTerms) -> ScaleOutcome:
-        """Remove the marks of earlier removals, and return the outcome at the present size: OK if it may change."""
+        """Remove the marks of earlier removals, and return the outcome at the current size: OK if it may change."""
         found = ScaleOutcome(wish, ScaleResult.OK, group.size, uid_of(group.document))
         if wish.unmarks and group.size == wish.known_size:
             unmarked = self._take_marks_off(found, terms)

@@ -23,7 +23,7 @@ REASON_ANNOTATION: Final = "k8s.io/cluster-autoscaler/fake-node-reason"
 def deletion_refusal(wish: Wish, group: PluginGroup, cluster: ClusterState, now: float) -> str:
     """Return why the failed machines of a wish must not be deleted now; empty if they may be.
 
-    `now` is in seconds since the Unix epoch. The machines are compared with the present nodes once more, since one of
+    `now` is in Unix seconds. The machines are compared with the current nodes once more, since one of
     them may have joined after the decision.
     """
     if isinstance(cluster.nodes, Observed) and now - cluster.nodes.time <= STILL_SECONDS:

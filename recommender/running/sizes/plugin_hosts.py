@@ -24,7 +24,7 @@ class ReadsPlugins(Protocol):
     def read(
         self, recommendation: str, sources: NodeGroupSources, cluster: ClusterState, stale_after_seconds: float
     ) -> tuple[PluginReading, ...]:
-        """Return the present answers of the providers of a recommendation's node groups.
+        """Return the current answers of the providers of a recommendation's node groups.
 
         An earlier answer counts only until it is `stale_after_seconds` old.
         """
@@ -62,7 +62,7 @@ class PluginHosts:
     def read(
         self, recommendation: str, sources: NodeGroupSources, cluster: ClusterState, stale_after_seconds: float
     ) -> tuple[PluginReading, ...]:
-        """Return the present answers of the providers of a recommendation's node groups.
+        """Return the current answers of the providers of a recommendation's node groups.
 
         An earlier answer counts only until it is `stale_after_seconds` old.
         """

@@ -56,9 +56,9 @@ class ProviderAttempt:
         wall: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Send nothing yet; `wall` returns seconds since the Unix epoch, and `monotonic` those of a monotonic clock.
+        """Send nothing yet; `wall` returns Unix seconds, and `monotonic` those of a monotonic clock.
 
-        `cluster` returns the present state of the cluster.
+        `cluster` returns the current state of the cluster.
         """
         self._groups = groups
         self._cluster = cluster
@@ -68,7 +68,7 @@ class ProviderAttempt:
         self._uncertain: dict[TargetReference, _Uncertain] = {}
 
     def __call__(self, wish: Wish, terms: SendingTerms) -> ScaleOutcome:
-        """Change the size if the present limits and size allow it."""
+        """Change the size if the current limits and size allow it."""
         target = wish.target
         if self._wall() < wish.waits_until:
             message = f"{target} may still be asked for nodes by a former process: its size is looked at again soon"
@@ -86,7 +86,7 @@ class ProviderAttempt:
         return self._begin_removals(stored, terms) if wish.node_removals else self._change_size(stored, group, terms)
 
     def _outcome_before_change(self, wish: Wish, group: PluginGroup) -> ScaleOutcome:
-        """Return the outcome at the present size: OK if a change may be sent."""
+        """Return the outcome at the current size: OK if a change may be sent."""
         found = ScaleOutcome(wish, ScaleResult.OK, group.target_size)
         if group.target_size == wish.replicas:
             self._uncertain.pop(wish.target, None)

@@ -23,7 +23,7 @@ _CLOCK_SECONDS: Final = 60.0
 
 
 class RemovalMark(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """States for which recommendation, and since when, a node is removed. Times are seconds since the Unix epoch."""
+    """States for which recommendation, and since when, a node is removed. Times are Unix seconds."""
 
     recommendation: str
     provider: str
@@ -52,7 +52,7 @@ def mark_of(node: Mapping[str, Any]) -> RemovalMark | None:
 
 
 def without_future(mark: RemovalMark, now: float) -> RemovalMark:
-    """Return the mark with the present time in place of times in the future, which would delay the removal."""
+    """Return the mark with the current time in place of times in the future, which would delay the removal."""
     if max(mark.since, mark.deleting_since or 0.0) <= now + _CLOCK_SECONDS:
         return mark
     deleting_since = None if mark.deleting_since is None else min(mark.deleting_since, now)

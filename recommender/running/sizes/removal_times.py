@@ -25,7 +25,7 @@ class RemovalTimes:
         """Each time by the monotonic clock, by node and by the time that its mark holds."""
 
     def now(self, node: str) -> float:
-        """Return the present time for the mark of a node."""
+        """Return the current time for the mark of a node."""
         now = self._clock.moment()
         self._began[node, now.wall] = now.monotonic
         return now.wall

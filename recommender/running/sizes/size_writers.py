@@ -47,7 +47,7 @@ class SizeWriters:
         self._withdrawals = withdrawals
 
     def act(self, configuration: Configuration, decisions: Sequence[Decision], now: float) -> None:
-        """Begin to carry out the decisions of `now`, in seconds since the Unix epoch; return at once."""
+        """Begin to carry out the decisions of `now`, in Unix seconds; return at once."""
         self._withdrawals.follow(configuration)
         withdrawn, sized = self._withdrawals.due(), buffers_of(configuration)
         scaled = configuration.names_with(Output.SCALE)

@@ -72,13 +72,13 @@ class KnownUsage:
     """The usage of one recommendation. Not thread-safe."""
 
     cpu: CollectedCpu
-    """CPU histograms, which end with the present day of UTC."""
+    """CPU histograms, which end with the current day of UTC."""
     peaks: dict[PodContainer, FloatArray] = field(default_factory=dict)
-    """The measured peaks of each container by day, where index 0 is the present day; NaN where a peak is unknown.
+    """The measured peaks of each container by day, where index 0 is the current day; NaN where a peak is unknown.
 
     The container that was measured last is the last one."""
     kills: list[dict[PodContainer, OomKill]] = field(default_factory=list)
-    """Kills by day, where index 0 is the present day."""
+    """Kills by day, where index 0 is the current day."""
     covered: float = 0.0
     """Unix seconds up to which usage is known; 0 before the first part."""
     left_out: int = 0
@@ -92,7 +92,7 @@ class KnownUsage:
 
     @classmethod
     def empty(cls, days: int) -> KnownUsage:
-        """Return an empty usage that keeps `days` days, including the present one."""
+        """Return an empty usage that keeps `days` days, including the current one."""
         return cls(CollectedCpu.empty(ContainerRows((), {}), days, 0.0), kills=[{} for _ in range(days)])
 
     @property
@@ -201,7 +201,7 @@ class KnownUsage:
         self.kills = [{pod: kill for pod, kill in day.items() if pod in places} for day in self.kills]
 
     def _make_room(self, present: Collection[WorkloadContainer]) -> None:
-        """Forget ended containers if they and the present ones are too many: those of each namespace that ended first.
+        """Forget ended containers if they and the current ones are too many: those of each namespace that ended first.
 
         Otherwise workloads whose names are new ones each day would take the places of those that run.
         """

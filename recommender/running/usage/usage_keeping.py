@@ -123,7 +123,7 @@ class UsageKeeper:
             return
         try:
             if self._is_ahead(kept):
-                # The usage is only given up if Prometheus agrees with the present clock.
+                # The usage is only given up if Prometheus agrees with the current clock.
                 refuse_nothing(client, need, until)
                 kept = self._begun(need, None)
             parts = tuple(parts_of(kept.usage.covered, until, need.settings.from_usage.history_seconds))
@@ -135,7 +135,7 @@ class UsageKeeper:
                 self._show_progress(need, end, until)
                 self._read_part(client, kept, start, end)
             if not kept.knows_facts:
-                # The present owners and requests of stored usage are unknown.
+                # The current owners and requests of stored usage are unknown.
                 resolution = self._resolution(client, kept, until)
                 newest = read_part(client, need, until - PERIOD_SECONDS, until, resolution, is_recent=True)
                 kept.usage.note_present(newest)

@@ -124,7 +124,7 @@ def test_replicas_present_the_same_certificate_and_a_rotation_drops_no_connectio
             seed(cluster, days_ago=70)
 
             def rotated() -> bool:
-                # Clients that verify with the present bundle are accepted at every moment.
+                # Clients that verify with the current bundle are accepted at every moment.
                 now = trusting(cluster, trust)
                 assert open_connection.pods("open_connections", **WEB).status == 200
                 found = {presented(first, now), presented(second, now)}

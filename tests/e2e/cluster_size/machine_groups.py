@@ -239,7 +239,7 @@ class MachineGroups:
         return found
 
     def decision(self, program: Recommender) -> dict[str, Any]:
-        """Return the present recommendation."""
+        """Return the current recommendation."""
         return program.items()["workers"]
 
     def requests(self, *codes: int) -> list[AuditEvent]:

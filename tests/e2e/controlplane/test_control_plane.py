@@ -121,7 +121,7 @@ def extension_namespace(cluster: Cluster, tmp_path_factory: pytest.TempPathFacto
 
 @pytest.fixture
 def extension(cluster: Cluster, extension_namespace: str) -> list[Document]:
-    """Return the present pods of the extension: each test leaves both Ready, but may have replaced them."""
+    """Return the current pods of the extension: each test leaves both Ready, but may have replaced them."""
     return cluster.wait_until_ready(extension_namespace, EXTENSION)
 
 

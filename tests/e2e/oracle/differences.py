@@ -26,7 +26,7 @@ class Difference:
     op: str
     covers: Covers
     example: Question | None
-    """None if whether there is any difference depends on the present versions."""
+    """None if whether there is any difference depends on the current versions."""
 
 
 def _refused_for(reason: str) -> Covers:

@@ -1,4 +1,4 @@
-"""HPAs with `predicted_load` beside a metric of the present load: as an External metric, and on the target itself."""
+"""HPAs with `predicted_load` beside a metric of the current load: as an External metric, and on the target itself."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_hpas_scale_before_the_wave_and_go_on_without_the_predictor(
     scalers.create_hpas()
     reached = followed(scalers, begin)
     assert scalers.sizes()[ALONE] < AHEAD_OF_THE_WAVE
-    # At this rate the present load alone would have asked for that size now.
+    # At this rate the current load alone would have asked for that size now.
     crossing = ((AHEAD_OF_THE_WAVE - 1) * PER_REPLICA - BASE) / PER_SECOND
     detail = program.items()["chat"]["steps"][0]["detail"]
     state("HPAs ahead of a wave", f"{figures(reached, crossing)}; forecast {detail}")
@@ -110,7 +110,7 @@ def test_hpas_scale_before_the_wave_and_go_on_without_the_predictor(
 
 
 def autoscalers(cluster: Cluster, namespace: str) -> Autoscalers:
-    """Return HPAs that follow the present load, two of them also the predicted load."""
+    """Return HPAs that follow the current load, two of them also the predicted load."""
     present = external_metric("queue_length", {"queue": "chat"}, averageValue=str(int(PER_REPLICA)))
     metrics: dict[str, tuple[dict[str, Any], ...]] = {
         AHEAD[0]: (predicted_of(AHEAD[0]), present),

@@ -42,7 +42,7 @@ class Watched:
 
     program: Recommender
     decisions: dict[float, dict[str, Any]] = field(default_factory=dict)
-    """Items with a size, by their times in seconds since the Unix epoch."""
+    """Items with a size, by their times in Unix seconds."""
 
     def look(self) -> dict[str, Any]:
         """Return the one present item; empty if it has no size of its own."""

@@ -168,7 +168,7 @@ def test_an_object_sizes_its_target_until_it_is_deleted(scene: Scene, state: Cal
     scene.cluster.kubectl(*wait, "--for=condition=Acting")
     web.wait_for(3)
     scene.cluster.wait_for(
-        "the present size in the status", lambda: scene.cluster.client.get(f"{scene.path}/web")["status"]["now"] == 3
+        "the current size in the status", lambda: scene.cluster.client.get(f"{scene.path}/web")["status"]["now"] == 3
     )
     table = scene.cluster.kubectl("get", "recommendations", "-n", scene.namespace)
     assert table.splitlines()[0].split() == ["NAME", "VALUE", "NOW", "STATUS", "DECIDED", "BY", "AGE"]

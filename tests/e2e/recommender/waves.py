@@ -41,13 +41,13 @@ class Wave:
     def __init__(self, level: float) -> None:
         self._lock = threading.Lock()
         self._pieces = [(0.0, level, 0.0, level)]
-        """The start of each piece (seconds since the Unix epoch), its load then, its growth per second, its crest."""
+        """The start of each piece (Unix seconds), its load then, its growth per second, its crest."""
 
     def __call__(self) -> float:
         return self.at(time.time())
 
     def at(self, moment: float) -> float:
-        """Return the load at a moment, in seconds since the Unix epoch."""
+        """Return the load at a moment, in Unix seconds."""
         with self._lock:
             begin, level, per_second, crest = max(piece for piece in self._pieces if piece[0] <= moment)
         return min(crest, level + per_second * (moment - begin))
@@ -57,7 +57,7 @@ class Wave:
         self._go_on((time.time(), level, 0.0, level))
 
     def rise(self, per_second: float, crest: float) -> float:
-        """Let the load rise from its present level to a crest, where it stays, and return when the rise begins."""
+        """Let the load rise from its current level to a crest, where it stays, and return when the rise begins."""
         now = time.time()
         self._go_on((now, self.at(now), per_second, crest))
         return now

@@ -86,7 +86,7 @@ def deployment(namespace: str, scheduler: str) -> Document:
 
 
 def written_certificates(release: Release, mounted: Mapping[str, str], folder: Path) -> dict[str, str]:
-    """Write what the chart has made to files, as its volumes do; return the present path of each mounted file."""
+    """Write what the chart has made to files, as its volumes do; return the current path of each mounted file."""
     found = {}
     for key, path in mounted.items():
         secret = "serving" if key == "caFile" else "client"

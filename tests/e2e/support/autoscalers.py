@@ -214,7 +214,7 @@ class Autoscalers:
         self.cluster.wait_for(f"{count} syncs", came, _SYNC_SECONDS + 15.0 * count, why_not=self.states)
 
     def hpa(self, name: str) -> Document:
-        """Return an HPA in its present state."""
+        """Return an HPA in its current state."""
         return self.cluster.client.get(
             f"/apis/autoscaling/v2/namespaces/{self.namespace}/horizontalpodautoscalers/{name}"
         )

@@ -54,7 +54,7 @@ def test_a_size_reported_as_certain_does_not_depend_on_the_controllers_memory(
     workload, observed = HpaWorkload(current, current), [Totals((load * 1000,))]
     found = next_sync(spec, workload, observed, NOW - changed_ago, NOW)
     rising = load > current
-    # A change that led to the present size began within the limits.
+    # A change that led to the current size began within the limits.
     made = (ScaleEvent(min(change, current if rising else MOST - current), NOW - changed_ago),)
     history = HpaHistory(tuple(past), *((made, ()) if rising else ((), made)))
     real = evaluate(spec, workload, observed, history, now=NOW).desired

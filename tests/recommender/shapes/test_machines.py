@@ -266,5 +266,5 @@ def test_other_machines_are_not_mentioned_without_a_lower_bound() -> None:
         shapes_message(ShapeReport("made", (), 2, (ShapeCount("one", 2, 0.6),), each, 2, 0.9, (), ()))
         for each in (known, unknown)
     ]
-    less = "2 of one hold every peak for 0.60 an hour, 33.3% less than the present nodes"
+    less = "2 of one hold every peak for 0.60 an hour, 33.3% less than the current nodes"
     assert messages == [f"{less}; no machines of the catalogue could for less.", f"{less}."]

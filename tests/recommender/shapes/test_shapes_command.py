@@ -184,4 +184,4 @@ def test_nodes_that_cost_nothing_have_a_cost_and_no_savings(
     found = answer(capsys, *flags, "--recording", str(record(PAST, tmp_path / "recording")))
     assert found["present"]["cost"] == 0
     assert found["saves_ratio"] is None
-    assert "the present nodes cost nothing by the prices of their groups" in found["message"]
+    assert "the current nodes cost nothing by the prices of their groups" in found["message"]

@@ -75,7 +75,7 @@ def ready_addresses(form: SliceForm) -> tuple[str, ...]:
 
 
 def time_of(where: str, text: str) -> float:
-    """Return an RFC 3339 time in seconds since the Unix epoch. Raises FactError, which begins with `where`."""
+    """Return an RFC 3339 time in Unix seconds. Raises FactError, which begins with `where`."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
@@ -104,7 +104,7 @@ def _shared_conditions(pairs: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
 
 
 def created_of(node: str, text: str | None) -> float | None:
-    """Return the time in seconds since the Unix epoch; None if the object does not state it. Raises FactError."""
+    """Return the time in Unix seconds; None if the object does not state it. Raises FactError."""
     return None if text is None else time_of(f"Node {node}: metadata.creationTimestamp", text)
 
 

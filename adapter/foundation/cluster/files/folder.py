@@ -47,7 +47,7 @@ class _Known:
 
     contents: Contents
     time: float
-    """When the folder was last checked, in seconds since the Unix epoch."""
+    """When the folder was last checked, in Unix seconds."""
     problems: tuple[str, ...]
     placed: PlacedPods
     needs: ClusterNeeds

@@ -14,7 +14,7 @@ class Observed(Generic[T]):
 
     value: T
     time: float
-    """When the source last confirmed the fact, in seconds since the Unix epoch."""
+    """When the source last confirmed the fact, in Unix seconds."""
     began_empty: bool = field(default=False, compare=False)
     """Whether it follows from an empty first list that no second list has confirmed. Readers that remember objects from
     before the start must not rely on it.

@@ -45,7 +45,7 @@ class SchedulingFacts:
     annotations: Mapping[str, str]
     """The annotations of Cluster Autoscaler and that of mirror pods; no others are kept."""
     created: float | None
-    """The time of creation in seconds since the Unix epoch."""
+    """The time of creation in Unix seconds."""
     deleted: float | None
     """The deletionTimestamp in Unix seconds, which is the time at which the grace period ends; None if there is
     none."""

@@ -74,7 +74,7 @@ class ClusterNode:
     conditions: Mapping[str, str]
     """Maps each condition's type to its status, such as `Ready` to `True`."""
     created: float | None
-    """The time of creation in seconds since the Unix epoch; None if the object does not state it."""
+    """The time of creation in Unix seconds; None if the object does not state it."""
     capacity: Mapping[str, Quantity]
     allocatable: Mapping[str, Quantity]
     addresses: tuple[NodeAddress, ...] = ()

@@ -43,7 +43,7 @@ class WorkerExits:
                 self._counts[_name(ended.si_status)] += 1
 
     def expose(self, registry: CollectorRegistry, prefix: str) -> None:
-        """Register `PREFIX_worker_exits_total` with the present counts, which do not change while a worker lives."""
+        """Register `PREFIX_worker_exits_total` with the current counts, which do not change while a worker lives."""
         exits = prometheus_client.Counter(
             f"{prefix}_worker_exits",
             "Workers that a signal ended since the start of the process, by signal; each was replaced.",

@@ -5,7 +5,7 @@ package `kubernetes`. Requests with credentials and TLS come from a transport (`
 
 Credentials may be rotated. A transport rereads an in-cluster token after each change, and runs an exec plugin again
 when its token expires, but it does not reread a `tokenFile`, a client certificate or a CA bundle of a kubeconfig.
-Therefore, when the credentials or the server's certificate are rejected, a new transport is created from the present
+Therefore, when the credentials or the server's certificate are rejected, a new transport is created from the current
 configuration, and the request is sent once more. The files are also checked once a minute, and a new transport is
 created if they have changed: a CA that was removed must not stay trusted just because nothing was rejected. (client-go
 has checked a CA file every five minutes since Kubernetes 1.36; before that, it never did.)

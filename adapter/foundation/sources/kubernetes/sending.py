@@ -155,7 +155,7 @@ def _into(outcome: Future[T], work: Callable[[], T]) -> None:
 
 
 def keep_to_deadlines(manager: PoolManager) -> None:
-    """Apply the limits of the present `Sending`, if any, to the connections that the manager creates from now on."""
+    """Apply the limits of the current `Sending`, if any, to the connections that the manager creates from now on."""
     manager.pool_classes_by_scheme = {
         scheme: _kept_pool(pool) for scheme, pool in manager.pool_classes_by_scheme.items()
     }

@@ -76,7 +76,7 @@ class AccessFiles:
 
     paths: tuple[Path, ...]
     read: Callable[[], Access]
-    """Returns the present access. Raises OSError and ValueError, without a secret in the message."""
+    """Returns the current access. Raises OSError and ValueError, without a secret in the message."""
     notice: str = ""
     """A warning about what cannot change while the process runs; empty if everything can."""
 

@@ -27,7 +27,7 @@ _json = msgspec.json.encode
 
 
 def usage_list(resource: str, items: Iterable[UsageItem], window_seconds: float, now: float) -> bytes:
-    """Return the list of the usage of `pods` or `nodes`; `now` (unix seconds) is their stated creation."""
+    """Return the list of the usage of `pods` or `nodes`; `now` (Unix seconds) is their stated creation."""
     pieces = Pieces(window_seconds, now)
     head = f'{{"kind":"{KINDS[resource]}List","apiVersion":"{API_VERSION}","metadata":{{}},"items":['
     return b"%b%b]}\n" % (head.encode(), b",".join(b"{%b}" % pieces.item(resource, item) for item in items))
@@ -48,7 +48,7 @@ class Pieces:
     """Makes the items of one answer, which have much in common: labels of a workload's pods, moments, the window."""
 
     def __init__(self, window_seconds: float, now: float) -> None:
-        """`now` (unix seconds) is the creation time that all items state, as in metrics-server."""
+        """`now` (Unix seconds) is the creation time that all items state, as in metrics-server."""
         self._created = timestamp(now)
         self._window = _json(format_go_duration(window_seconds))
         self._moments: dict[float, bytes] = {}

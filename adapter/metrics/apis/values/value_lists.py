@@ -66,7 +66,7 @@ def external_metric_value_list(
 
 
 def timestamp(seconds: float) -> bytes:
-    """Return unix seconds as Kubernetes writes times: RFC 3339, UTC, whole seconds."""
+    """Return Unix seconds as Kubernetes writes times: RFC 3339, UTC, whole seconds."""
     return f"{datetime.fromtimestamp(int(seconds), tz=UTC):%Y-%m-%dT%H:%M:%SZ}".encode()
 
 

@@ -93,7 +93,7 @@ class HeldValues:
             raise TooMuchDemandError(self.beyond_all())
 
     def judge(self, query: Query, size: ReadingSize, owner: Payer, *, shared: bool) -> HoldingVerdict:
-        """Return whether a query may hold values of this size instead of its present ones, and which queries give way.
+        """Return whether a query may hold values of this size instead of its current ones, and which queries give way.
 
         `shared` means that the query serves several namespaces; then `owner` is ignored.
         """

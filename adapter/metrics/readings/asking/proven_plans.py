@@ -101,7 +101,7 @@ def identity_of(metric: Metric) -> tuple[object, ...]:
         metric.series,
         metric.object_label,
         metric.namespace_label,
-        # A request that began before a reload may arrive after it, and then does not match the present rule.
+        # A request that began before a reload may arrive after it, and then does not match the current rule.
         metric.rule.metrics_query.text,
         metric.rule.times_query,
         metric.rule.backend,

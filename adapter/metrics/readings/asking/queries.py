@@ -253,7 +253,7 @@ class QueryScope:
     """Whether its requests must look for another scope."""
 
     def aim(self, query: Query) -> None:
-        """Change to another query: at once if it has a reading or the present one has none, else with its first."""
+        """Change to another query: at once if it has a reading or the current one has none, else with its first."""
         self.wanted = query
         if query.reading is not None or self.query.reading is None:
             self.query = query

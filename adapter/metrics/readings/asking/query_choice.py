@@ -165,7 +165,7 @@ class Planner:
         return new
 
     def last_successes(self) -> dict[str, float]:
-        """Return, by rule id, the unix seconds of the newest evaluation behind a reading of the rule."""
+        """Return, by rule id, the Unix seconds of the newest evaluation behind a reading of the rule."""
         newest: dict[str, float] = {}
         for query in self.queries.values():
             if query.reading is not None:

@@ -58,7 +58,7 @@ def sweep(state: AskingState, pace: Pace) -> None:
 def replan(scheduler: QueryScheduler, current: Callable[[Metric], Metric | None], pace: Pace) -> None:
     """Prove all plans again and forget refusals, as after a reload.
 
-    `current` returns the present version of a metric; demand for metrics that no longer exist is forgotten.
+    `current` returns the current version of a metric; demand for metrics that no longer exist is forgotten.
     """
     state = scheduler.state
     with state.lock:

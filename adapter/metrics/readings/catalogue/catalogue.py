@@ -84,7 +84,7 @@ class Catalogue:
         return tuple(metric for metric in self._usage.values() if metric.resource == kind)
 
     def current(self, metric: Metric) -> Metric | None:
-        """Return the present version of a metric from an earlier catalogue; None if there is none."""
+        """Return the current version of a metric from an earlier catalogue; None if there is none."""
         if metric.rule.api is Api.RESOURCE:
             return self._usage.get(metric.qualified)
         if metric.rule.api is Api.EXTERNAL or metric.resource is None:

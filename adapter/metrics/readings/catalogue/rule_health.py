@@ -169,7 +169,7 @@ def query_trouble(rule: Rule, failure: Failure) -> Trouble:
 def unreachable(states: Iterable[DiscoveredRule], answered_at: float) -> str | None:
     """Return why Prometheus cannot be asked for series; None if it can.
 
-    `answered_at` is when it last answered anything, in unix seconds.
+    `answered_at` is when it last answered anything, in Unix seconds.
     """
     return next(
         (

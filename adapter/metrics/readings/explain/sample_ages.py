@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 
 _NO_MOMENT = 253_402_300_800.0
-"""The year 10000, in unix seconds: a server other than Prometheus may answer anything."""
+"""The year 10000, in Unix seconds: a server other than Prometheus may answer anything."""
 
 
 @dataclass(frozen=True, slots=True)
 class SampleAges:
-    """When the newest sample of each object's series was taken, in unix seconds."""
+    """When the newest sample of each object's series was taken, in Unix seconds."""
 
     asked_at: float
     newest: Mapping[str, float]

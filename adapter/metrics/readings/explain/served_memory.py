@@ -139,7 +139,7 @@ def _place(metric: Metric, namespace: str | None) -> str | None:
 
 
 def _time_with_age(at: float | None, now: float) -> str:
-    """Return unix seconds as a moment that people can find in a log, and how long ago that is."""
+    """Return Unix seconds as a moment that people can find in a log, and how long ago that is."""
     if at is None:
         return "never"
     return f"at {rfc3339(at)}, {max(0.0, now - at):.0f} s ago"

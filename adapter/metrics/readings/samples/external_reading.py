@@ -80,7 +80,7 @@ class ExternalReading:
         self._foreign: dict[tuple[str | None, Selector], str] = {}
         self._aged: set[tuple[str | None, Selector]] = set()
         self.times: ExternalReading | None = None
-        """The times (unix seconds) of the samples of its series; None if the rule does not limit their age. It is set
+        """The times (Unix seconds) of the samples of its series; None if the rule does not limit their age. It is set
         before the reading is passed on. """
         self.silent: SilentRows | None = None
         """Series that fell silent, including those without a sample in Prometheus; set at the same time as `times`."""

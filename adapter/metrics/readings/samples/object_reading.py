@@ -127,7 +127,7 @@ class ObjectReading:
     asked: frozenset[str] | None = None
     """The objects that were requested; None for all."""
     times: Mapping[str, Mapping[str, float]] | None = None
-    """The time (unix seconds) of the samples of an object's series, by namespace and object: the earliest of their
+    """The time (Unix seconds) of the samples of an object's series, by namespace and object: the earliest of their
     newest ones. None if the rule does not limit their age. """
     steady_seconds: float = 0.0
     """For how many seconds Prometheus had been up at that moment."""

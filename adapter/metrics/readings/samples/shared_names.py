@@ -34,7 +34,7 @@ class SharedNames:
         return known
 
     def rotate(self) -> None:
-        """Begin a new generation if the present one is old enough; to be called now and then."""
+        """Begin a new generation if the current one is old enough; to be called now and then."""
         now = self._monotonic()
         if now - self._rotated_at >= self._rotation_seconds:
             self._older, self._recent, self._rotated_at = self._recent, {}, now

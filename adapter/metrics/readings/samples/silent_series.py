@@ -43,7 +43,7 @@ class SilentRows:
     """Series that fell silent, with the times of their last samples; each asker sees its own."""
 
     def __init__(self, index: RowIndex, crowded: Mapping[str, float], namespace_label: str | None) -> None:
-        """`index` holds moments in unix seconds; `crowded` has the newest one for namespaces with too many series."""
+        """`index` holds moments in Unix seconds; `crowded` has the newest one for namespaces with too many series."""
         self._namespace_label = namespace_label
         self._crowded = crowded
         self._index = index
@@ -92,9 +92,9 @@ class SilentSeries:
     def after(
         self, metric: Metric, rows: Sequence[Row], now: float, hold_seconds: float, pace: Pace
     ) -> SilentRows | None:
-        """Record the present times of a metric's series, and return the silent ones; None if there are none.
+        """Record the current times of a metric's series, and return the silent ones; None if there are none.
 
-        The values of `rows` are moments in unix seconds, as is `now`. Series that are not among them may be another
+        The values of `rows` and `now` are in Unix seconds. Series that are not among them may be another
         asker's. `hold_seconds` is the longest time for which any rule that shares the query holds silent series.
         """
         limit, label = metric.rule.policy.max_sample_age_seconds, metric.namespace_label

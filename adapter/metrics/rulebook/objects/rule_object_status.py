@@ -1,7 +1,7 @@
 """The status of a MetricRule object, and when it is written (pure).
 
 Several replicas find nearly the same at nearly the same time, and there is no leader. They agree because each writes
-only differences from the present status, keeps the times of unchanged conditions, and never removes another replica's
+only differences from the current status, keeps the times of unchanged conditions, and never removes another replica's
 finding just because it has not made that finding itself. The number of series, which changes all the time, is written
 rarely.
 """
@@ -34,7 +34,7 @@ _MOST_FINDINGS: Final = 10
 def status_of(
     verdict: Verdict, findings: Iterable[Finding], generation: int, former: Mapping[str, Any], now: str
 ) -> dict[str, Any]:
-    """Return the status of an object; `former` is its present one. `now` is the time, RFC 3339 in UTC."""
+    """Return the status of an object; `former` is its current one. `now` is the time, RFC 3339 in UTC."""
     refusal = verdict.refusal
     refused = (
         ("True", refusal.reason, refusal.message)

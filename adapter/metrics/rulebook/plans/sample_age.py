@@ -67,7 +67,7 @@ def times_template(query: QueryTemplate, api: Api) -> QueryTemplate:
 
 
 def times_of(metric: Metric) -> Metric | None:
-    """Return the metric whose values are the times of the metric's samples, in unix seconds, for each of its objects.
+    """Return the metric whose values are the times of the metric's samples, in Unix seconds, for each of its objects.
 
     None if the rule does not limit their age. No API serves this metric.
     """

@@ -1,4 +1,4 @@
-"""Matches the present entries of a rule list with its former entries (pure).
+"""Matches the current entries of a rule list with its former entries (pure).
 
 Rules have no names of their own, so an entry is recognised by what it states, and then by its place. The first of these
 that leaves no doubt decides:
@@ -54,9 +54,9 @@ class ListMatching:
         self._gone = dict.fromkeys(range(len(before)))
         """Indices of former entries without a partner, in order."""
         self._came = dict.fromkeys(range(len(now)))
-        """Indices of present entries without a partner, in order."""
+        """Indices of current entries without a partner, in order."""
         self._partners: dict[int, int] = {}
-        """Indices of former entries by the indices of their present partners."""
+        """Indices of former entries by the indices of their current partners."""
         self._pair_equal_contents()
         self._pair_by(lambda entry: entry.series_query and entry.name and (entry.series_query, entry.name))
         self._pair_by(lambda entry: entry.series_query)
@@ -66,7 +66,7 @@ class ListMatching:
             self._pair_by_place(*self._gone, *self._came)
 
     def pairs(self) -> Iterable[tuple[Entry, Entry]]:
-        """Return the former and the present state of each entry with a partner, in the order of the present list."""
+        """Return the former and the current state of each entry with a partner, in the order of the current list."""
         return [(self._before[was], self._now[is_now]) for is_now, was in sorted(self._partners.items())]
 
     def unsure(self) -> Iterable[RefusedRule]:

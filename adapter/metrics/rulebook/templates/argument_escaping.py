@@ -71,7 +71,7 @@ class _Placing:
         """The query, in which all characters of strings and comments are replaced."""
         self._length = 0
         self._inside = ""
-        """Character that opened the present string or comment; empty outside both."""
+        """Character that opened the current string or comment; empty outside both."""
         self._escaping = False
         """Whether the string so far ends in a backslash that escapes the next character."""
         self._bare: list[Bare] = []

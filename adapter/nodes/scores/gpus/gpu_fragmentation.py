@@ -200,5 +200,5 @@ def _write_best(
 
 @lru_cache(maxsize=4)
 def _workload(seen: tuple[tuple[GpuPodKind, float], ...]) -> Workload:
-    """Return the workload of the present columns, which all requests share until a pod changes."""
+    """Return the workload of the current columns, which all requests share until a pod changes."""
     return Workload(dict(seen))

@@ -22,7 +22,7 @@ MAX_GROUPS_PER_CONTROLLER: Final = 10
 def pod_groups(pods: Iterable[ClusterPod], snapshot: Snapshot) -> tuple[PodGroup, ...]:
     """Return the pods in groups of the same controller and shape, in the order of their first pods.
 
-    A pod without a controller, or of a DaemonSet, is a group of its own, as is each pod that differs from the first ten
+    A pod without a controller, or of a DaemonSet, is a group of its own. So is each pod that differs from the first ten
     groups of its controller: pods that all differ would otherwise be compared with each other again and again.
     """
     gathered: list[list[ClusterPod]] = []

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory
 
 FAILED_REMOVAL: Final = "tidewatch.io/removal-failed"
-"""The annotation of a node that is in use again after a failed removal: since when, in seconds since the Unix epoch."""
+"""The annotation of a node that is in use again after a failed removal: since when, in Unix seconds."""
 
 
 def with_failed_removals(memory: ClusterSizeMemory, cluster: ClusterState, now: float) -> ClusterSizeMemory:

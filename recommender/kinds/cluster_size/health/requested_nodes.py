@@ -112,7 +112,7 @@ def _of_other_groups(
 def _counting_request(group: NodeGroup, readiness: NodeReadiness, situation: ClusterSituation) -> RequestedNodes | None:
     """Return the request of a group; None if nothing is requested.
 
-    Late nodes are forgotten once the size counts them no longer. If the size has grown since, somebody has requested
+    Late nodes are forgotten once the size no longer counts them. If the size has grown since, somebody has requested
     nodes, perhaps this program before its memory was lost: if they did not count, the same number would be added again.
     """
     request = situation.memory.requested.get(group.name)

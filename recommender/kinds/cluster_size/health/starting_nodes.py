@@ -30,7 +30,7 @@ _HINDERING_CONDITIONS: Final = ("DiskPressure", "NetworkUnavailable")
 def starting_nodes(situation: ClusterSituation, settings: ClusterSizeSettings) -> Mapping[str, str]:
     """Return the nodes that are on their way, with what each is waiting for.
 
-    A node that takes longer than `maxNodeProvisionTime` counts as it is, as does a cordoned node.
+    A node that takes longer than `maxNodeProvisionTime` counts as it is, like a cordoned node.
     """
     groups = {group.name: group for group in situation.groups.groups}
     longest_of = {name: settings.provision_seconds_of(group) for name, group in groups.items()}

@@ -167,7 +167,7 @@ class ScaleUp:
     waiting: tuple[PodName, ...] = ()
     """Pods that are too young to count."""
     waits_until: float | None = None
-    """When the first of the waiting pods counts, in seconds since the Unix epoch; None if no pod is waiting."""
+    """When the first of the waiting pods counts, in Unix seconds; None if no pod is waiting."""
     new_pods: tuple[PodName, ...] = ()
     """The young pods that may still need the existing nodes. A pod that only its own annotation delays keeps no node,
     and neither does one that no group could ever hold."""
@@ -223,7 +223,7 @@ class ClusterSizeAnswer:
     """The node of each pod that a what-if question displaces and for which there is no other place."""
     waiting: tuple[PodName, ...] = ()
     waits_until: float | None = None
-    """When the first of the waiting pods counts, in seconds since the Unix epoch; None if no pods wait."""
+    """When the first of the waiting pods counts, in Unix seconds; None if no pods wait."""
     steps: tuple[SizeStep, ...] = ()
     binding: str | None = None
     """The binding limit or step, as in `ScaleUp`; if there is none, `SCALE_DOWN` if a node is removed now."""

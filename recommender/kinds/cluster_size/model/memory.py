@@ -1,6 +1,6 @@
 """What cluster size recommendations remember from one decision to the next, also across restarts.
 
-All times are seconds since the Unix epoch.
+All times are Unix seconds.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ class SizeFacts:
     writes_sizes: bool = False
     """Whether this process writes the sizes of this recommendation."""
     began: float | None = None
-    """When this process began to decide, in seconds since the Unix epoch; None if nothing is written."""
+    """When this process began to decide, in Unix seconds; None if nothing is written."""
     providers: tuple[PluginReading, ...] = ()
     """The statements of the providers of the recommendation's node groups, if it has any."""
     writes: Mapping[TargetReference, ScaleOutcome] = field(default_factory=dict)

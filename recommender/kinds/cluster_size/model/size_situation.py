@@ -60,11 +60,11 @@ class ClusterSituation:
     writes_sizes: bool = False
     """Whether this program writes sizes, so that requested nodes that are missing are on their way."""
     began: float | None = None
-    """When this process began to decide, in seconds since the Unix epoch; None if nothing is written."""
+    """When this process began to decide, in Unix seconds; None if nothing is written."""
     last_decided: float | None = None
-    """When sizes were decided last, in seconds since the Unix epoch; None for never."""
+    """When sizes were decided last, in Unix seconds; None for never."""
     confirmed: float | None = None
-    """The time of the facts, in seconds since the Unix epoch; None for now."""
+    """The time of the facts, in Unix seconds; None for now."""
     explains: bool = True
     """Whether the answer has bounds, advice, places of pods, moves and reasons, none of which changes a size: a replay
     of weeks does without them."""

@@ -136,7 +136,7 @@ def node_groups(
 ) -> NodeGroups:
     """Return the groups of all sources, and their problems.
 
-    `now` is in seconds since the Unix epoch. `providers` are the statements of the gRPC provider and of the plugin.
+    `now` is in Unix seconds. `providers` are the statements of the gRPC provider and of the plugin.
     `passing` are the taints that no template has. A node that two groups claim belongs to the first, in the order
     static, clusterAPI, externalGRPC, byLabel, plugin, and of static groups in the order of the file. The other group is
     left out, since its size would appear too small.

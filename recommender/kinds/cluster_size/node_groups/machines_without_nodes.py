@@ -72,7 +72,7 @@ class MachineComparison:
         """Return a group with its machines that are no node, as its plugin states them.
 
         `members` are the nodes of the group, and `kept` is why the answer about the group is an earlier one; empty if
-        it is a present one.
+        it is a current one.
         """
         machines = tuple(
             UnregisteredMachine(one.provider_id, trimmed(one.error) if one.state is InstanceState.CREATING else "")

@@ -164,7 +164,7 @@ class PluginHost:
             raise PluginError(_text(error)) from error
 
     def close(self) -> None:
-        """Let the provider release its resources, now or when its present call ends."""
+        """Let the provider release its resources, now or when its current call ends."""
         self._is_closed = True
         if not self._turn.acquire(blocking=False):
             return

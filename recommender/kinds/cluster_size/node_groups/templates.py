@@ -42,7 +42,7 @@ def best_example(
     """Return the node from which a template is made; None if no node is ready.
 
     Schedulable nodes come first, then those older than a minute, then those that offer the most resources, since a
-    device plugin may not run yet, then the newest, which shows the present state of the group. A node is not used if it
+    device plugin may not run yet, then the newest, which shows the current state of the group. A node is not used if it
     lacks one of the extended resources in `offered`, which the template of the group itself states.
     """
     expected = frozenset(offered)

@@ -66,7 +66,7 @@ class TermOwners:
                     watcher.change(key, value, 1 if after else -1)
 
     def watch(self, key: str, watcher: RefusedDomains) -> None:
-        """Let a watcher count these pods by a topology key from now on, including the present ones."""
+        """Let a watcher count these pods by a topology key from now on, including the current ones."""
         self.watchers[key].append(watcher)
         for value in self.counts[key]:
             watcher.change(key, value, 1)

@@ -64,7 +64,7 @@ class BlockRooms:
             self._memory[place] = max(self._memory[2 * place], self._memory[2 * place + 1])
 
     def widen(self, numbers: Iterable[int]) -> None:
-        """Raise bounds to the present free resources of these nodes, after placements on them were undone."""
+        """Raise bounds to the current free resources of these nodes, after placements on them were undone."""
         for number in numbers:
             left = self._left(number)
             if left is None:

@@ -193,7 +193,7 @@ class NodeTurns:
         self._start = 0
         """The node that is asked first."""
         self._refused = 0
-        """How many nodes before the start, in the circle, have refused a pod under the present smallest counts."""
+        """How many nodes before the start, in the circle, have refused a pod under the current smallest counts."""
         self._minima: tuple[int, ...] | None = None
         """The smallest counts under which they have refused; None if every node is to be asked."""
 

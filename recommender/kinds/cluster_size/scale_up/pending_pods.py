@@ -84,7 +84,7 @@ class YoungPods:
     names: frozenset[tuple[str, str]] = frozenset()
     """Namespace and name of each pod."""
     until: float | None = None
-    """When the first of them counts, in seconds since the Unix epoch, always later than now; None without such pods."""
+    """When the first of them counts, in Unix seconds, always later than now; None without such pods."""
 
 
 def young_pods(pods: Sequence[ClusterPod], situation: ClusterSituation, settings: ClusterSizeSettings) -> YoungPods:

@@ -120,7 +120,7 @@ class Rounds:
     def _wanted_nodes(self, option: ExpansionOption) -> int:
         """Return how many nodes the option adds.
 
-        Cluster Autoscaler also adds a node for each existing node that takes pods, as does a single round here.
+        Cluster Autoscaler also adds a node for each existing node that takes pods; so does a single round here.
         """
         if option.group.options.zero_or_max or self._settings.rounds == 1:
             return option.estimate.node_count

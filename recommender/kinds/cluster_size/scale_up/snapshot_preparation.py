@@ -40,7 +40,7 @@ class ClusterHealth:
     """The nodes that are on their way, with what each is waiting for."""
     requests: Mapping[str, GroupRequest]
     memory: ClusterSizeMemory | None
-    """The memory with the present back-offs and requests; None if nothing changed."""
+    """The memory with the current back-offs and requests; None if nothing changed."""
 
 
 def health_of(situation: ClusterSituation, settings: ClusterSizeSettings) -> ClusterHealth:

@@ -108,7 +108,7 @@ _MOST_REMOVALS: Final = 20
 def _change_lines(answer: ClusterSizeAnswer) -> Iterator[str]:
     """Yield a line for each changed group, the removed nodes with new places of their pods, and the other groups.
 
-    Groups whose size does not change share a line, as do those that are left out for the same reason.
+    Groups whose size does not change share a line. So do groups that are left out for the same reason.
     """
     pods = grouped((place.group, place.pod) for place in answer.places if place.kind is PlaceKind.NEW)
     changed = [group for group in answer.groups if _changes(group)]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.arrays import FloatArray
 
 LEVELS: Final = frozenset({ModelName.PERCENTILE.value})
-"""Models that forecast the same level at all times, whatever the present load."""
+"""Models that forecast the same level at all times, whatever the current load."""
 
 
 @dataclass(frozen=True, slots=True)

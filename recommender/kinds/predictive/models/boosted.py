@@ -1,6 +1,6 @@
 """One quantile of the future load by gradient boosting on the whole history, without calibration afterwards.
 
-The fitted value is the logarithm of the target relative to the present level, on features without a unit (`features`).
+The fitted value is the logarithm of the target relative to the current level, on features without a unit (`features`).
 `quantile` sees two weeks and calibrates itself on days that it has not seen; this model sees everything and trusts its
 fit, so that it requests less if the past is long and regular. The choice among models finds out which of the two is
 right.
@@ -40,7 +40,7 @@ def fit(history: LoadHistory, task: ForecastTask) -> Forest | None:
 
 
 def forecast(parameters: Forest | None, history: LoadHistory, origins: IntArray, task: ForecastTask) -> Forecasts:
-    """Return the fitted quantile as the upper forecast, and the smaller of it and the present load as the median."""
+    """Return the fitted quantile as the upper forecast, and the smaller of it and the current load as the median."""
     upper = np.full((len(history.values), len(origins)), np.nan)
     if parameters is None or not len(origins):
         return Forecasts(upper, upper)

@@ -3,7 +3,7 @@
 Sources: the line is PHPA's `Linear`, but of the load instead of replicas. The parabola is that of autoscalers for
 websockets, which fit it to five samples and evaluate it at now + start-up time. A parabola through five noisy samples
 can have any value twelve steps ahead, so here it is fitted to samples of a longer time, and the forecast is limited to
-a multiple of the present load.
+a multiple of the current load.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Features without a unit: the load of the last hours, of yesterday and of last week, relative to now.
 
-Everything is relative to the present level or is a time, so that one model serves series of any size. Near zero, a
+Everything is relative to the current level or is a time, so that one model serves series of any size. Near zero, a
 ratio is meaningless. So a floor, the typical step-to-step change of the last week's load, is added to both sides of
 each ratio: noise of that size is then no growth, and the rise when a closed shop opens is finite. Each feature is
 computed for a contiguous range of origins from as much of the history as it needs, which is cheap both for all origins
@@ -104,7 +104,7 @@ def _quotient(above: FloatArray, below: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """The present level of the load at each origin, shape (series, origins).
+    """The current level of the load at each origin, shape (series, origins).
 
     The floor is added to the numerator and the denominator of ratios of loads.
     """

@@ -1,6 +1,6 @@
 """The same time of other days, scaled to the level of today; and the same, held for the start-up time of pods.
 
-The forecast is the present level times the growth on earlier days: the largest load of the target's window then,
+The forecast is the current level times the growth on earlier days: the largest load of the target's window then,
 relative to the level then. The days are yesterday to a week ago and two weeks ago. A holiday, or a day with twice the
 load, is thus forecast with the shape of those days and its own height.
 """

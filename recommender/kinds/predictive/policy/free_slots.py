@@ -79,7 +79,7 @@ def pods_for(slots: Slots, limit: int, arrivals: float, reserve: float) -> int:
     """Return how many pods are needed to have room for new connections and for the reserve.
 
     `arrivals` are the new connections, net of those that end, that are expected until a pod that is requested now is
-    ready. Without room for these, the answer is the present pods plus `ceil((arrivals + reserve) / limit)`, since full
+    ready. Without room for these, the answer is the current pods plus `ceil((arrivals + reserve) / limit)`, since full
     pods stay full. With room for these, it is as many more or fewer pods as the reserve needs, even if the emptiest
     pods are removed. When the last slot is taken, at least one pod is added, because a Service without a ready pod has
     no endpoints.

@@ -40,7 +40,7 @@ class LoadSituation:
     gate: float | None = None
     """The value of `freezeUnless`; None if there is no such query, or if its value is unknown."""
     current_replicas: int | None = None
-    """The present size of the target."""
+    """The current size of the target."""
     last_replicas: int | None = None
     """The last size that passed the constraints of all kinds of recommendations."""
     delays: ControlDelays | None = None

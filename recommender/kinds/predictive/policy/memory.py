@@ -1,6 +1,6 @@
-"""The memory that sizes depend on besides the present situation. It survives restarts.
+"""The memory that sizes depend on besides the current situation. It survives restarts.
 
-Times are seconds since the Unix epoch.
+Times are Unix seconds.
 """
 
 from __future__ import annotations

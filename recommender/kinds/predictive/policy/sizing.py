@@ -57,7 +57,7 @@ class Sized:
 
 
 def size_of(settings: PredictiveSettings, situation: LoadSituation, memory: PolicyMemory, now: float) -> Sized:
-    """Return the size of one target at one moment. `now` is in seconds since the Unix epoch.
+    """Return the size of one target at one moment. `now` is in Unix seconds.
 
     Raises CalculationError if the settings lack `loadPerReplica`.
     """
@@ -179,7 +179,7 @@ def _after_gap(scale_down: ScaleDown | None, memory: PolicyMemory, now: float) -
     """Return the memory after a gap in decisions: the window of the largest wish begins anew.
 
     The memory is stored when the size changes, but not each time that a later wish confirms the size. HPAs likewise
-    begin with the present size after a restart of their controller.
+    begin with the current size after a restart of their controller.
     """
     window = (scale_down or _PLAIN).window_seconds
     renewed = now - max(0.0, window - _RESUMED_SECONDS)

@@ -126,7 +126,7 @@ PREDICTIVE: Final = Section(
         Key("maxReplicas", REPLICAS, "Most replicas; the output scale needs it."),
         Key("model", one_of(ModelName, "a model").then(ModelName), "How the load is forecast."),
         Key("quantile", number(Bounds(0.5, 1, above=True, below=True)), "Quantile of forecasts that is served."),
-        Key("maxGrowth", number(Bounds(1, 1000, above=True)), "Largest forecast, as a multiple of the present load."),
+        Key("maxGrowth", number(Bounds(1, 1000, above=True)), "Largest forecast, as a multiple of the current load."),
         Key(
             "maxOverHistory",
             number(Bounds(1, 1000)),

@@ -37,7 +37,7 @@ class FleetSettings:
 
     @property
     def down_window_steps(self) -> int:
-        """Return how many decisions the down window holds, including the present one."""
+        """Return how many decisions the down window holds, including the current one."""
         return max(1, int(self.down_window_seconds / self.step_seconds + 1e-9))
 
 

@@ -61,7 +61,7 @@ class Delays:
 
 
 def beyond_threshold(present: PresentSizes, wanted: Sizes, threshold_percent: int) -> SizeChange | None:
-    """Return the wanted sizes if a present size differs from the wanted one by more than the threshold; else None.
+    """Return the wanted sizes if a current size differs from the wanted one by more than the threshold; else None.
 
     The ratio is truncated to whole percent, so that a size may exceed the threshold by up to one percent.
     """
@@ -76,7 +76,7 @@ def beyond_threshold(present: PresentSizes, wanted: Sizes, threshold_percent: in
 def beyond_offsets(
     present: PresentSizes, accepted: tuple[Sizes, Sizes], recommended: tuple[Sizes, Sizes]
 ) -> SizeChange | None:
-    """Return the nearer end of the recommended range if a present size is outside the accepted range; else None."""
+    """Return the nearer end of the recommended range if a current size is outside the accepted range; else None."""
     lowest, highest = accepted
     lower, upper = recommended
     for section, sizes in (("limit", present.limits), ("request", present.requests)):
@@ -109,7 +109,7 @@ def _direction(size: Quantity | None, wanted: Quantity, threshold_percent: int) 
 
 
 def _is_stored_as(size: Quantity, wanted: Quantity) -> bool:
-    """Return whether a present size is what the API server stores for the wanted one: thousandths, rounded up."""
+    """Return whether a current size is what the API server stores for the wanted one: thousandths, rounded up."""
     return size.milli_value() == wanted.milli_value()
 
 

@@ -1,6 +1,6 @@
 """Judges how well requests fitted the usage of the following day, container by container (pure).
 
-The requests for a day are made only from the days before it, so that a policy cannot look ahead. The present requests
+The requests for a day are made only from the days before it, so that a policy cannot look ahead. The current requests
 are the same on all days.
 """
 

@@ -217,7 +217,7 @@ class TargetHistory:
             self.is_downloaded = False
 
     def _make_room(self, present: Collection[Target]) -> None:
-        """Forget ended targets if they and the present ones are more than `forEach.max`.
+        """Forget ended targets if they and the current ones are more than `forEach.max`.
 
         Otherwise names that change with each poll would take the memory of a day of polls.
         """

@@ -33,10 +33,10 @@ def steps_of(history_seconds: float, step_seconds: float) -> int:
 
 
 def index_at(seconds: float, step_seconds: float) -> int:
-    """Return the number of the last grid time that is not after a time in seconds since the Unix epoch."""
+    """Return the number of the last grid time that is not after a time in Unix seconds."""
     return math.floor(seconds / step_seconds + 1e-9)
 
 
 def nearest_index(seconds: float, step_seconds: float) -> int:
-    """Return the number of the grid time that is nearest to a time in seconds since the Unix epoch."""
+    """Return the number of the grid time that is nearest to a time in Unix seconds."""
     return math.floor(seconds / step_seconds + 0.5)

@@ -39,7 +39,7 @@ class TargetLoads:
 
     values: Mapping[Target, float] = field(default_factory=dict)
     times: Mapping[Target, float] = field(default_factory=dict)
-    """When the data of each value were observed, in seconds since the Unix epoch."""
+    """When the data of each value were observed, in Unix seconds."""
     unknown: Mapping[Target, str] = field(default_factory=dict)
     """Targets that have a series but no load, with the reason."""
     left_out: int = 0

@@ -40,7 +40,7 @@ _log = logging.getLogger(__name__)
 
 VERSION: Final = 2
 _WITHOUT_PROOFS: Final = 1
-"""Files of this version are read, and are written again in the present version."""
+"""Files of this version are read, and are written again in the current version."""
 OLDEST_SECONDS: Final = 7 * DAY_SECONDS
 """An older file is not used: it was written before the week that a record covers."""
 _LARGEST_BYTES: Final = 256 << 20
@@ -96,7 +96,7 @@ class LearnedFiles:
     """Stores verdicts in the files of a folder. `restore` and `save` are for one thread at a time."""
 
     def __init__(self, folder: Path, now: Callable[[], float]) -> None:
-        """`now` returns the seconds since the Unix epoch."""
+        """`now` returns the Unix seconds."""
         self._folder = folder
         self._now = now
         self._states = StateLog(_log)

@@ -55,7 +55,7 @@ class LearnedModels:
         self._learned: dict[str, tuple[object, Learned]] = {}
 
     def get(self, need: LoadNeed) -> Learned | None:
-        """Return the learned models of a recommendation in its present configuration; None if there are none."""
+        """Return the learned models of a recommendation in its current configuration; None if there are none."""
         with self._lock:
             learned_for, learned = self._learned.get(need.name, (None, None))
         return learned if learned_for == need.learned_for else None

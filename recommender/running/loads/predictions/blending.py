@@ -48,7 +48,7 @@ def prediction_of(
 ) -> Prediction:
     """Return the prediction for one target at the time `at`. Plain headroom replaces a model without a forecast.
 
-    The prediction is never less than the present load: an HPA that has no other metric would remove pods that are in
+    The prediction is never less than the current load: an HPA that has no other metric would remove pods that are in
     use. Neither one model nor the whole blend may exceed the limits.
     """
     model, reason = verdict.model, verdict.reason

@@ -47,7 +47,7 @@ def limits_of(
 
     `said` are the forecasts by model and target, and `chosen` what acts for each target.
     """
-    # The history is searched only for forecasts far above the present load, which is part of it.
+    # The history is searched only for forecasts far above the current load, which is part of it.
     growths = {target: settings.growth_limit(verdict.model) for target, verdict in chosen.items()}
     ratios = {target: min(task.max_over_history, growth or math.inf) for target, growth in growths.items()}
     high = {
@@ -93,7 +93,7 @@ def _may_be_high(verdict: SeriesVerdict, load: float, ratio: float, missing_rati
 def _levels(
     history: TargetHistory, targets: Sequence[Target], present: FloatArray, now: float, task: ForecastTask
 ) -> FloatArray:
-    """Return the present loads, by which `maxGrowth` is measured: the last sample, or the mean of the last minutes."""
+    """Return the current loads, by which `maxGrowth` is measured: the last sample, or the mean of the last minutes."""
     past = with_present(history.history(targets, now, LEVEL_SECONDS), present)
     found = growth_limits(past, np.array([past.steps - 1], dtype=np.int64), 1.0, task.lead_seconds)
     assert found is not None, "a growth is given"

@@ -123,7 +123,7 @@ class Predictor:
     def _forecasts_unless_failed(
         self, model: Model, basis: _Basis, loads: Mapping[Target, float]
     ) -> Mapping[Target, ModelForecast]:
-        """Return the forecasts by target; none if the model fails, so that the present load decides."""
+        """Return the forecasts by target; none if the model fails, so that the current load decides."""
         need = basis.need
         key = f"{need.name} {model.name}"
         try:
@@ -234,7 +234,7 @@ def _lacks(name: str, known_seconds: float, learned: Learned | None, target: Tar
 def _made_now(
     model: Model, basis: _Basis, history: TargetHistory, loads: Mapping[Target, float]
 ) -> dict[Target, ModelForecast]:
-    """Return the forecasts from the present loads; NaN where a model has no forecast."""
+    """Return the forecasts from the current loads; NaN where a model has no forecast."""
     learned, task = basis.learned, basis.task
     targets, at_once, parameters = list(loads), SERIES_AT_ONCE, None
     if model.fit is not no_fit:

@@ -44,7 +44,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     environment: dict[str, str]
     working_folder: str
     user: int | None
-    """The user id; None keeps the present user, since only the machine's root can become others."""
+    """The user id; None keeps the current user, since only the machine's root can become others."""
     group: int
     groups: tuple[int, ...]
     new_privileges: bool

@@ -34,7 +34,7 @@ class Surroundings:
     """Returns the data of a ConfigMap of the pod's namespace, or None."""
     secret: Callable[[str], Mapping[str, str] | None]
     hosts: Callable[[], str]
-    """Returns the present content of /etc/hosts."""
+    """Returns the current content of /etc/hosts."""
 
 
 def compose(container: Container, around: Surroundings) -> dict[str, str]:

@@ -100,7 +100,7 @@ class Sources:
 
 
 def files_of(volume: Document, sources: Sources) -> dict[str, File] | None:
-    """Return the present content of a volume; None for an emptyDir. Raises RefusedError if it cannot be made."""
+    """Return the current content of a volume; None for an emptyDir. Raises RefusedError if it cannot be made."""
     (kind,) = set(volume) - {"name"}
     of = volume[kind]
     if kind == "emptyDir":

@@ -117,7 +117,7 @@ class Cloud:
         return len(self.requested) - len(self.cancelled)
 
     def registered(self, now: float) -> dict[int, float]:
-        """Return when each present node registered; nothing changes during an outage of the API server."""
+        """Return when each current node registered; nothing changes during an outage of the API server."""
         begins, ends = START + self.away[0], START + self.away[1]
         found: dict[int, float] = {}
         for number, asked in enumerate(self.requested):

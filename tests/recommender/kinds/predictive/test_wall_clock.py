@@ -42,7 +42,7 @@ BACK = datetime(2026, 10, 11, tzinfo=UTC).timestamp()
 """A start 14 days before the clocks in Berlin go back."""
 zones = st.sampled_from(ZONES)
 moments = st.lists(st.integers(0, 2_208_988_800), min_size=1, max_size=5)
-"""Times until 2040, in seconds since the Unix epoch."""
+"""Times until 2040, in Unix seconds."""
 
 
 def office(start: float, days: int, noise: float = 0.03) -> LoadHistory:

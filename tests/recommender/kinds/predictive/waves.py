@@ -11,7 +11,7 @@ DAY_STEPS = 144
 
 
 def bursts_every_day(days: int, seed: int = 1, size: float = 1000.0) -> LoadHistory:
-    """Return a daily cycle with steep rises at fixed times, which yesterday's load shows and the present hides."""
+    """Return a daily cycle with steep rises at fixed times, which yesterday's load shows and the current hides."""
     rng = np.random.default_rng(seed)
     of_day = np.arange(days * DAY_STEPS) % DAY_STEPS
     shape = 0.3 + 0.2 * np.sin(2 * np.pi * (of_day - 36) / DAY_STEPS)

@@ -264,5 +264,5 @@ def test_the_memory_of_each_target_survives_a_restart(tmp_path: Path) -> None:
         [decision] = found.decisions
         return requests(decision.record)["cpu"]
 
-    # From the present request of a core, and then from the last recommendation.
+    # From the current request of a core, and then from the last recommendation.
     assert [polled(given), polled(given)] == ["900m", "810m"]

@@ -86,7 +86,7 @@ def test_a_target_without_a_value_does_not_stop_the_scale_call_for_another_targe
     configuration = Configuration(recommendations=(Recommendation(both, ProportionalSettings()),))
 
     def calculate(known: Inputs, memory: Memory, now: float) -> Calculation:
-        """Return a size for WEB alone after a while, as a schedule does that is below the present size of DNS."""
+        """Return a size for WEB alone after a while, as a schedule does that is below the current size of DNS."""
         if now > NOW and DNS in known.targets:
             raise InputMissingError("its load is not known")
         return asks_for(5, confirmed=now)(known, memory, now)

@@ -44,7 +44,7 @@ class Poll:
     """The answers of the sources in one poll."""
 
     now: float
-    """The time of the wall clock, in seconds since the Unix epoch."""
+    """The time of the wall clock, in Unix seconds."""
     nodes: Observed[int] | Unknown
     """The number of nodes."""
     query: Observed[float] | Unknown

@@ -88,7 +88,7 @@ class LateRecording(Recording):
 
 @dataclass
 class Buffers:
-    """A process that writes two buffers, as the present configuration says.
+    """A process that writes two buffers, as the current configuration says.
 
     A third buffer is sized by another recommender, and a fourth one by no recommender; a person resizes it.
     """

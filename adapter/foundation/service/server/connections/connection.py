@@ -87,11 +87,11 @@ class Connection:
         self._chain: tuple[bytes, ...] | None = None
         self._discarded = 0
         self.sent_ahead = 0
-        """Number of consecutive requests, up to the present one, that were sent before the previous answer."""
+        """Number of consecutive requests, up to the current one, that were sent before the previous answer."""
         self.cost_seconds = 0.0
         """Processor time that the last request took in its thread."""
         self.body: ArrivingBody | None = None
-        """The body of the present request, if it is received in advance."""
+        """The body of the current request, if it is received in advance."""
         self._was_reserved = False
         self._has_proof = False
 
@@ -109,7 +109,7 @@ class Connection:
 
     @property
     def is_admitted(self) -> bool:
-        """Whether the caller of the present request is known, by a certificate or by what the head contains."""
+        """Whether the caller of the current request is known, by a certificate or by what the head contains."""
         return self.is_known or self._has_proof
 
     def read_head(self) -> bool:
@@ -168,7 +168,7 @@ class Connection:
 
     @property
     def is_reserved(self) -> bool:
-        """Whether the present request may have a reserved thread; a request sent ahead of an answer may not."""
+        """Whether the current request may have a reserved thread; a request sent ahead of an answer may not."""
         return self.body is not None and self.body.is_reserved and not self.sent_ahead
 
     @property
@@ -181,7 +181,7 @@ class Connection:
         return self.body is None or self.body.read(self.sock, self._has_undelivered)
 
     def next_is_sent(self) -> bool:
-        """Return whether the client sent its next request before the present one was answered."""
+        """Return whether the client sent its next request before the current one was answered."""
         is_sent = self.head_is_whole()
         self.sent_ahead = self.sent_ahead + 1 if is_sent else 0
         return is_sent

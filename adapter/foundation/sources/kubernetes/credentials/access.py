@@ -127,7 +127,7 @@ def in_cluster(
 
 @dataclass(frozen=True, slots=True)
 class ProxyTarget:
-    """How a plain HTTP client reaches the API server, with the present credentials."""
+    """How a plain HTTP client reaches the API server, with the current credentials."""
 
     host: str
     """`https://HOST[:PORT]`."""

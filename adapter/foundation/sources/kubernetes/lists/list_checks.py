@@ -153,13 +153,13 @@ class UnreadObjects:
         self._listed = {}
 
     def from_list(self, content: msgspec.Raw, reason: str) -> None:
-        """Record an item of the present list as left out."""
+        """Record an item of the current list as left out."""
         found = named(content)
         key = (found.namespace, found.name) if found else (None, f"(one without a name, number {len(self._listed)})")
         self._listed[key] = reason
 
     def listed(self) -> int:
-        """Return the number of items of the present list that are left out."""
+        """Return the number of items of the current list that are left out."""
         return len(self._listed)
 
     def commit_list(self) -> None:

@@ -1,4 +1,4 @@
-"""Reads the present objects of a collection as events of a watch, which costs the server less than pages of a list.
+"""Reads the current objects of a collection as events of a watch, which costs the server less than pages of a list.
 
 With `sendInitialEvents`, a watch begins with one ADDED event for each object that exists, followed by a bookmark that
 is annotated as their end ("Streaming lists" in the Kubernetes API concepts, KEP-3157). The state is at least as recent
@@ -25,7 +25,7 @@ _END = "k8s.io/initial-events-end"
 
 
 class NotStreamedError(Exception):
-    """The server does not send the present objects as events; the message says how this was noticed."""
+    """The server does not send the current objects as events; the message says how this was noticed."""
 
 
 class _BookmarkMetadata(msgspec.Struct, gc=False, rename={"version": "resourceVersion"}):
@@ -43,7 +43,7 @@ _BOOKMARKS = decoder_of(_Bookmark)
 
 
 class InitialEvents:
-    """The events of one stream, up to the bookmark that marks the end of the present objects.
+    """The events of one stream, up to the bookmark that marks the end of the current objects.
 
     Attributes:
         version: resourceVersion of the whole list, from which a watch continues; empty until the end was read.
@@ -71,12 +71,12 @@ class InitialEvents:
             if event.type == "ERROR":
                 raise error_of_event(self._path, event.object)
             if event.type != "ADDED":
-                raise NotStreamedError(f"an event of type {event.type[:32]!r} before the end of the present objects")
+                raise NotStreamedError(f"an event of type {event.type[:32]!r} before the end of the current objects")
             yield event.object
 
     def _end(self, bookmark: _Bookmark) -> None:
         if (bookmark.metadata.annotations or {}).get(_END) != "true":
-            raise NotStreamedError("a bookmark that does not end the present objects")
+            raise NotStreamedError("a bookmark that does not end the current objects")
         if bookmark.kind not in self._kinds:
             message = f"watch of {self._path}: objects of kind {bookmark.kind[:64]!r}, not {self._kind}"
             raise UnexpectedResponseError(message)

@@ -145,7 +145,7 @@ class CollectionList(Generic[T]):
                 raise NotStreamedError(str(error)) from error
             raise
         if not initial.version:
-            raise NotStreamedError("the watch ended before the bookmark that ends the present objects")
+            raise NotStreamedError("the watch ended before the bookmark that ends the current objects")
         self._replace(replacement, readable)
         return initial.version
 

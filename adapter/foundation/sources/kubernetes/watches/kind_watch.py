@@ -41,7 +41,7 @@ class KindWatch:
         """The reflector of the version that is watched now."""
 
     def run(self, stop: Event) -> None:
-        """Watch until `stop` is set; change to another version if the present one is no longer served."""
+        """Watch until `stop` is set; change to another version if the current one is no longer served."""
         while not stop.is_set():
             with when_set(stop, self._ended.set):
                 self.reflector.run(self._ended)

@@ -7,7 +7,7 @@ known, so a deleted object does not reappear.
 
 While the server was away, its data may have been replaced by those of a backup. A watch from a version that is still to
 come is accepted, and reports nothing until the server reaches that version. So after a failure, and after a watch that
-was silent for too long, the present version is read first; if it is older than the known one, the objects are listed
+was silent for too long, the current version is read first; if it is older than the known one, the objects are listed
 again.
 
 While the server cannot be reached, the store keeps its objects: `synced` remains true, and a metric shows when the
@@ -86,7 +86,7 @@ class Reflector(Generic[T]):
         self._list = CollectionList(self._reader, list_watch, self._objects, settings, doubt)
         self._version: str | None = None
         self._was_away = False
-        """Whether the server failed, was silent or was not reached, and its present version has not been read since."""
+        """Whether the server failed, was silent or was not reached, and its current version has not been read since."""
         self.synced = False
         """Whether a whole list has been stored. Stays true while the objects are listed again."""
         self._stood_since: float | None = None

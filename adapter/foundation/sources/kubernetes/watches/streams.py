@@ -69,7 +69,7 @@ class CollectionReader:
                     self._answer = None
 
     def end(self) -> None:
-        """Cancel the present answer, and all later ones."""
+        """Cancel the current answer, and all later ones."""
         with self._lock:
             self._ended = True
             if self._answer is not None:

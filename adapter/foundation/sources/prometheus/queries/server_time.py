@@ -47,7 +47,7 @@ class StatedTime:
     evaluated: float
     """The time for which the query was evaluated.
 
-    VictoriaMetrics evaluates it in the past, by its `latencyOffset`, but gives the sample its present time.
+    VictoriaMetrics evaluates it in the past, by its `latencyOffset`, but gives the sample its current time.
     """
 
 

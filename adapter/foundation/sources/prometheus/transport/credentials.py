@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 class Credentials:
-    """The headers and the TLS context for requests, from the present content of the files."""
+    """The headers and the TLS context for requests, from the current content of the files."""
 
     def __init__(self, settings: PrometheusSettings, clock: Callable[[], float] = time.monotonic) -> None:
         """Read all files once; raises SettingsError."""

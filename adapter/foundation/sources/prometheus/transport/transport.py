@@ -60,7 +60,7 @@ class Transport:
         read_seconds: float,
         tls: Callable[[], ssl.SSLContext | None],
     ) -> None:
-        """`tls` returns the present context. `connect_seconds` limits connecting; `read_seconds`, time without data.
+        """`tls` returns the current context. `connect_seconds` limits connecting; `read_seconds`, time without data.
 
         An idle connection that was made with an earlier context is not used again.
         """

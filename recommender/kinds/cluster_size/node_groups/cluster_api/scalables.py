@@ -84,7 +84,7 @@ def _bound_annotation(annotations: Mapping[str, str], key: str) -> int:
 def target_size(one: JsonObject, low: int, high: int) -> int:
     """Return `spec.replicas`; without it, the default of Cluster API's webhook.
 
-    That is the present size within the limits (`calculateMachineDeploymentReplicas`). Raises ScalableError for a value
+    That is the current size within the limits (`calculateMachineDeploymentReplicas`). Raises ScalableError for a value
     that is not a size.
     """
     spec = section(one, "spec")

@@ -168,7 +168,7 @@ def test_a_worker_that_crashes_is_replaced_on_the_same_ports(tmp_path: Path, cer
 
 
 def exits(server: Server) -> dict[str, float]:
-    """Return how many workers ended by each signal, as the metrics of the present worker say."""
+    """Return how many workers ended by each signal, as the metrics of the current worker say."""
     lines = re.findall(
         r'^example_worker_exits_total\{signal="(\w+)"\} (\S+)$', server.plain("/metrics")[1], re.MULTILINE
     )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 STEP_SECONDS = 1800.0
 FITTED_STEPS = 168
 POOLED = (QUANTILE, BOOSTED, BOOSTED_CONFORMAL)
-"""Models of which one fit serves all series, since they forecast ratios to the present load."""
+"""Models of which one fit serves all series, since they forecast ratios to the current load."""
 every_model = pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
 
 

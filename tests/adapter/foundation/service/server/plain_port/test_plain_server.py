@@ -41,7 +41,7 @@ def answer(path: str, query: str) -> PlainAnswer | None:
 
 
 def connections_of(server: PlainServer) -> list[PlainConnection]:
-    """Return the present connections; the server's thread may change them at any time."""
+    """Return the current connections; the server's thread may change them at any time."""
     return list(server._connections)
 
 

@@ -184,7 +184,7 @@ def test_a_watch_on_a_dead_connection_is_resumed_where_it_was(
     until(lambda: len(server.asked("watch", "pods")) == 1)
     server.put("pods", "shop", "unheard")
     until(lambda: pods(reflector) == ("unheard",))
-    # Nothing was listed again; only the present version was read.
+    # Nothing was listed again; only the current version was read.
     assert [asked.query["limit"] for asked in server.asked("list", "pods")] == ["2", "1"]
     assert reflector.failure is None
 
@@ -208,7 +208,7 @@ def test_known_objects_survive_an_outage_and_are_updated_afterwards(
     server.start()
     until(lambda: pods(reflector) == ("web-01",))
     until(lambda: reflector.failure is None)
-    # The version was still known, so the watch went on. Nothing was listed again; only the present version was read.
+    # The version was still known, so the watch went on. Nothing was listed again; only the current version was read.
     assert [asked.query["limit"] for asked in server.asked("list", "pods")] == ["2", "1"]
 
 
