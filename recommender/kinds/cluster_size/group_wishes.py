@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from recommender.decisions.record import TargetReference
 from recommender.kinds.cluster_size.node_groups.cluster_api.removals import RemovalPlan
-from recommender.outputs.wishes import MachineToDelete, NodeRemoval, Wish
+from recommender.outputs.wishes import MachineRemoval, MachineToDelete, NodeRemoval, Wish
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -28,6 +28,17 @@ class GroupWishes:
     """Why a size that should change is not written, by group."""
 
 
+@dataclass(frozen=True, slots=True)
+class _GroupChange:
+    """The size of one group, and what is removed to reach it."""
+
+    size: int
+    removals: tuple[MachineRemoval, ...] = ()
+    nodes: tuple[NodeRemoval, ...] = ()
+    failed: tuple[MachineToDelete, ...] = ()
+
+
+_NO_PLAN: Final = RemovalPlan()
 PROVIDER_API: Final = "tidewatch.io/node-groups"
 """Stands in for the API version if no object holds a group's size; the namespace is then the provider's name."""
 
@@ -55,34 +66,44 @@ def group_wishes(
 
     `sizes` are the target sizes without removals. A group that should not grow is lowered by one for each Machine, or
     each node, of its plan. A group that another autoscaler manages, that is paused, or whose size nothing holds is
-    refused. `waits` has the groups to which nothing is sent before a given time. Marks of earlier removals are taken
-    off unless the same Machine is removed now, regardless of who may write the size.
+    refused. `waits` has the groups to which nothing is sent before a given time. Marks of earlier removals are
+    removed unless the same Machine is removed now, regardless of who may write the size.
     """
     wishes: list[Wish] = []
     refusals: dict[str, str] = {}
     for group in groups.groups:
-        size = sizes.get(group.name, group.target_size)
-        plan = plans.get(group.name)
-        stays = size == group.target_size
-        removals = plan.machines if plan is not None and stays else ()
-        nodes = plan.nodes if plan is not None and stays else ()
-        failed = plan.failed if plan is not None and size <= group.target_size else ()
-        if failed:
-            # They are what a smaller size would be for, and what is removed besides waits for the next decision.
-            size, removals, nodes = group.target_size, (), ()
-        size -= len(removals) + len(nodes) + len(failed)
-        target, refusal = group_target(group), _refusal(group)
-        if size != group.target_size and (target is None or refusal):
+        plan = plans.get(group.name, _NO_PLAN)
+        change, target, refusal = _change_of(group, sizes, plan), group_target(group), _refusal(group)
+        if change.size != group.target_size and (target is None or refusal):
             refusals[group.name] = refusal
-            size, removals, nodes, failed = group.target_size, (), (), ()
-        going = {removal.name for removal in removals}
-        stale = () if plan is None else plan.stale
-        unmarks = tuple(machine for machine in stale if machine.name not in going)
-        if target is not None and (size != group.target_size or unmarks):
-            wish = Wish(recommendation, target, size, valid_until, reason, group.target_size, removals, nodes)
+            change = _GroupChange(group.target_size)
+        going = {removal.name for removal in change.removals}
+        unmarks = tuple(machine for machine in plan.stale if machine.name not in going)
+        if target is not None and (change.size != group.target_size or unmarks):
+            wish = Wish(
+                recommendation,
+                target,
+                change.size,
+                valid_until,
+                reason,
+                group.target_size,
+                change.removals,
+                change.nodes,
+            )
             wait = waits.get(group.name, 0.0)
-            wishes.append(replace(wish, waits_until=wait, unmarks=unmarks, machines=failed))
+            wishes.append(replace(wish, waits_until=wait, unmarks=unmarks, machines=change.failed))
     return GroupWishes(tuple(wishes), refusals)
+
+
+def _change_of(group: NodeGroup, sizes: Mapping[str, int], plan: RemovalPlan) -> _GroupChange:
+    """Return the size of a group after what is removed from it now."""
+    size = sizes.get(group.name, group.target_size)
+    if plan.failed and size <= group.target_size:
+        # A smaller size would remove the failed machines; other removals wait for the next decision.
+        return _GroupChange(group.target_size - len(plan.failed), failed=plan.failed)
+    if size != group.target_size:
+        return _GroupChange(size)
+    return _GroupChange(size - len(plan.machines) - len(plan.nodes), plan.machines, plan.nodes)
 
 
 def _refusal(group: NodeGroup) -> str:
