@@ -138,7 +138,7 @@ def verdicts(terms: JudgingTerms, history: LoadHistory, trials: Sequence[ModelTr
         forecasts = {name: Forecasts(upper[some], upper[some]) for name, upper in uppers.items()}
         played = PlayedChoices(block, forecasts, task, fleet, limits[some], proofs=terms.proofs[some])
         for series, load in enumerate(block.values):
-            choice, proof = played.last_choice(series), played.bench.proofs[series]
+            choice, proof = played.last_choice(series), played.mixture.proofs[series]
             if terms.configured == ModelName.AUTO:
                 verdict = _verdict_of_auto(choice, load, played.capacity[series], fleet)
             else:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from recommender.kinds.predictive.choice.bench import Bench
 from recommender.kinds.predictive.choice.blend import Blend, Part, scaled_room
+from recommender.kinds.predictive.choice.expert_mixture import ExpertMixture
 from recommender.kinds.predictive.choice.experts import missing_share
 from recommender.kinds.predictive.choice.options import DEFAULT_OPTIONS, ChoiceOptions
 from recommender.kinds.predictive.choice.records import AutoRun, ChoiceReason, ModelChoice, ModelRecord
@@ -50,7 +50,7 @@ def run_auto(
     leaders = played.leaders[:, 0]
     changes = np.flatnonzero(np.diff(leaders, prepend=-1))
     decisions = played.choices(0, sorted({*changes.tolist(), len(leaders) - 1}))
-    names = np.array([*played.bench.experts.names, ModelName.HEADROOM.value], dtype=object)
+    names = np.array([*played.mixture.experts.names, ModelName.HEADROOM.value], dtype=object)
     in_use = names[leaders][played.numbers()]
     return AutoRun(played.capacity[0], tuple(in_use), tuple(decisions))
 
@@ -83,8 +83,8 @@ class PlayedChoices:
             ShortageScales(load, limit, fleet, self.every, self.first)
             for load, limit in zip(history.values, self._limits, strict=True)
         ]
-        self.bench = Bench(uppers, scales, task, options, begin + self.first, proofs)
-        self.decided: DecidedWeights = self.bench.decided()
+        self.mixture = ExpertMixture(uppers, scales, task, options, begin + self.first, proofs)
+        self.decided: DecidedWeights = self.mixture.decided()
         self._acting = self.decided.acting
         # If weights are equal, headroom's comes first.
         self.leaders: IntArray = np.roll(self._acting, 1, axis=-1).argmax(axis=-1) - 1
@@ -99,7 +99,7 @@ class PlayedChoices:
         """Return the decisions of a series with these numbers, with their explanations."""
         return [
             _choice_at(
-                self.bench,
+                self.mixture,
                 self.decided,
                 _ChoiceMoment(series, number, self.first + number * self.every, self._blend(series, number)),
             )
@@ -115,7 +115,7 @@ class PlayedChoices:
         weights, sizes = self._acting[number, series, :-1].tolist(), self.decided.sizes[number, series].tolist()
         parts = (
             Part(name, weight, size)
-            for name, weight, size in zip(self.bench.experts.names, weights, sizes, strict=True)
+            for name, weight, size in zip(self.mixture.experts.names, weights, sizes, strict=True)
             if weight > 0
         )
         return Blend(float(self.decided.ratios[number, series]), tuple(parts))
@@ -128,7 +128,7 @@ class PlayedChoices:
             return values[numbers].T
 
         room = by_step(self._acting[..., -1] * self.decided.ratios) * load
-        for place, name in enumerate(self.bench.experts.names):
+        for place, name in enumerate(self.mixture.experts.names):
             weights, sizes = by_step(self._acting[..., place]), by_step(self.decided.sizes[..., place])
             room = room + weights * scaled_room(name, sizes, load, uppers[name], missing_ratio)
         return np.asarray(np.minimum(load + room, self._limits))
@@ -175,11 +175,11 @@ class _ChoiceMoment:
     blend: Blend
 
 
-def _choice_at(bench: Bench, decided: DecidedWeights, moment: _ChoiceMoment) -> ModelChoice:
+def _choice_at(mixture: ExpertMixture, decided: DecidedWeights, moment: _ChoiceMoment) -> ModelChoice:
     """Return the decision with the records of all models that have been judged."""
-    begins = bench.experts.begins[moment.series]
+    begins = mixture.experts.begins[moment.series]
     records = tuple(
-        _record(bench, decided, moment, place) for place, begin in enumerate(begins.tolist()) if moment.number > begin
+        _record(mixture, decided, moment, place) for place, begin in enumerate(begins.tolist()) if moment.number > begin
     )
     reason = ChoiceReason.BETTER
     if not decided.weights[moment.number, moment.series, :-1].any():
@@ -188,25 +188,25 @@ def _choice_at(bench: Bench, decided: DecidedWeights, moment: _ChoiceMoment) -> 
         reason = ChoiceReason.RECORD_IS_WORSE
     elif moment.blend.leader == ModelName.HEADROOM:
         reason = ChoiceReason.NOT_BETTER
-    return ModelChoice(moment.step, moment.blend, _bill(bench, moment), reason, records)
+    return ModelChoice(moment.step, moment.blend, _bill(mixture, moment), reason, records)
 
 
-def _record(bench: Bench, decided: DecidedWeights, moment: _ChoiceMoment, place: int) -> ModelRecord:
+def _record(mixture: ExpertMixture, decided: DecidedWeights, moment: _ChoiceMoment, place: int) -> ModelRecord:
     """Return how a model compares with headroom at the cost of the bill, over the time for which it is judged."""
     series, number = moment.series, moment.number
-    begins = bench.begins(number)
+    begins = mixture.begins(number)
     begin = int(begins[series, place])
-    family = bench.experts.family
+    family = mixture.experts.family
     stretch = Period(family.numbers, family.sums[number, series, place] - family.sums[begin, series, place])
-    headroom = _headroom(bench, series, begin, number)
+    headroom = _headroom(mixture, series, begin, number)
     rival = headroom.at(moment.blend.headroom_ratio)
     found = stretch.at(stretch.at_cost(rival[COST]))
     # A short step lacks this share of its needs, in the experience of headroom.
     doubt = _DOUBT_STEPS * np.array([1.0, float(missing_share(rival))])
     versus = (found[TAU:] + doubt) / (rival[TAU:] + doubt)
     return ModelRecord(
-        name=bench.experts.names[place],
-        judged_seconds=(number - begin) * bench.seconds_between,
+        name=mixture.experts.names[place],
+        judged_seconds=(number - begin) * mixture.seconds_between,
         weight=float(decided.weights[number, series, place]),
         cost_as_headroom_ratio=float(headroom.at_cost(stretch.at(1.0)[COST])),
         tau_under_versus_headroom=float(versus[0]),
@@ -214,14 +214,14 @@ def _record(bench: Bench, decided: DecidedWeights, moment: _ChoiceMoment, place:
     )
 
 
-def _bill(bench: Bench, moment: _ChoiceMoment) -> Bill:
-    begin = bench.begin(moment.number)
-    load = float(bench.load[moment.number, moment.series] - bench.load[begin, moment.series])
+def _bill(mixture: ExpertMixture, moment: _ChoiceMoment) -> Bill:
+    begin = mixture.begin(moment.number)
+    load = float(mixture.load[moment.number, moment.series] - mixture.load[begin, moment.series])
     ratio = moment.blend.headroom_ratio
-    cost = float(_headroom(bench, moment.series, begin, moment.number).at(ratio)[COST])
+    cost = float(_headroom(mixture, moment.series, begin, moment.number).at(ratio)[COST])
     return Bill(ratio, cost / load - 1 if load > 0 else None)
 
 
-def _headroom(bench: Bench, series: int, begin: int, number: int) -> Period:
-    sums = bench.headroom.sums
-    return Period(bench.headroom.numbers, sums[number, series] - sums[begin, series])
+def _headroom(mixture: ExpertMixture, series: int, begin: int, number: int) -> Period:
+    sums = mixture.headroom.sums
+    return Period(mixture.headroom.numbers, sums[number, series] - sums[begin, series])

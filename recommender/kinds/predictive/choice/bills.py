@@ -17,7 +17,7 @@ from recommender.kinds.predictive.history import DAY_SECONDS
 
 if TYPE_CHECKING:
     from recommender.kinds.predictive.arrays import BoolArray, FloatArray
-    from recommender.kinds.predictive.choice.bench_state import BenchState
+    from recommender.kinds.predictive.choice.mixture_state import MixtureState
     from recommender.kinds.predictive.choice.options import ChoiceOptions
     from recommender.kinds.predictive.choice.shortage_sums import Family, Period
     from recommender.kinds.predictive.forecast import ForecastTask
@@ -52,7 +52,7 @@ class Bills:
         return self.headroom.stretch(begin, number).at_cost(allowed)
 
     def ratio(
-        self, state: BenchState, number: int, experts: Period, rival: Period, headroom_shares: FloatArray
+        self, state: MixtureState, number: int, experts: Period, rival: Period, headroom_shares: FloatArray
     ) -> FloatArray:
         """Return the headroom that costs as much as the bill of each series allows.
 
@@ -75,7 +75,7 @@ class Bills:
         moved = state.ratio + (asked - state.ratio) / np.minimum(billed, most_decisions)
         return np.where(moves, moved, np.where(is_asked, state.ratio, least))
 
-    def acting_ratio(self, state: BenchState) -> FloatArray:
+    def acting_ratio(self, state: MixtureState) -> FloatArray:
         """Return the headroom that acts: the configured one until models are proven at the cost of the bill.
 
         From then on, it is the headroom of the bill, since a varying cost buys less than a constant one.
@@ -85,17 +85,17 @@ class Bills:
         levels = state.levels
         return np.where((levels == BILL) | (levels == REFUTED), state.ratio, self.task.headroom_ratio)
 
-    def is_young(self, state: BenchState, number: int) -> BoolArray:
+    def is_young(self, state: MixtureState, number: int) -> BoolArray:
         """Return which series have a history shorter than the time over which costs are measured."""
         return np.asarray(number - state.began < self.judged_decisions)
 
-    def _stays(self, state: BenchState, number: int, asked: FloatArray, headroom_shares: FloatArray) -> BoolArray:
+    def _stays(self, state: MixtureState, number: int, asked: FloatArray, headroom_shares: FloatArray) -> BoolArray:
         """Return which bills stay: headroom leads, a week is known, and the requested capacity has changed little."""
         far = self.options.far_ratio
         is_near = (state.ratio / far <= asked) & (asked <= state.ratio * far)
         return np.asarray(~self.is_young(state, number) & (headroom_shares > self.options.leading_share) & is_near)
 
-    def _most_decisions(self, state: BenchState, number: int, headroom_shares: FloatArray) -> FloatArray:
+    def _most_decisions(self, state: MixtureState, number: int, headroom_shares: FloatArray) -> FloatArray:
         """Return the largest number of decisions over which each series' bill is a running mean.
 
         Models request a lot while few of their errors are known, so requests of the first week are remembered for at

@@ -1,4 +1,4 @@
-"""The decisions of a bench: the weights, sizes and headroom of each."""
+"""The decisions of a mixture: the weights, sizes and headroom of each."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DecidedWeights:
-    """The decisions of a bench, in order of time."""
+    """The decisions of a mixture, in order of time."""
 
     weights: FloatArray
     """Weights of each expert at the cost that is paid, plain headroom last; shape (decisions, series, experts + 1)."""

@@ -25,7 +25,7 @@ class ChoiceOptions:
     headroom_prior: float = 0.5
     """The weight of plain headroom before anything is known; the models share the rest."""
     kept_seconds: float = DAY_SECONDS * 25 / 24
-    """The state from this long ago is stored, and later benches resume from it: they make the last day's decisions
+    """The state from this long ago is stored, and later mixtures resume from it: they make the last day's decisions
     again, because texts state the result of the last day."""
     proof_odds: float = 5.0
     """Models act once their odds against plain headroom have grown by this factor, until the odds have fallen to its

@@ -1,4 +1,4 @@
-"""The state that a bench has learned of one series up to a decision, from which a later bench can resume."""
+"""The state that a mixture has learned of one series up to a decision, from which a later mixture can resume."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LARGEST: Final = 1e10
 
 @dataclass(frozen=True, slots=True)
 class ProvenSeries:
-    """The state of a bench for one series after one of its decisions."""
+    """The state of a mixture for one series after one of its decisions."""
 
     step: float
     """The step of the decision, counted from the Unix epoch."""
@@ -47,7 +47,7 @@ class ProvenSeries:
 
     @property
     def is_sound(self) -> bool:
-        """Return whether this can be the state of a bench."""
+        """Return whether this can be the state of a mixture."""
         numbers = np.array([self.step, self.step_seconds, self.age, self.level, self.ratio, self.billed])
         with np.errstate(invalid="ignore"):
             in_range = all(((each >= 0) & (each <= _LARGEST)).all() for each in (numbers, self.record, self.experts))

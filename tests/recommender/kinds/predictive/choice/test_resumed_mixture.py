@@ -1,4 +1,4 @@
-"""A bench that continues from a former one's proof decides as one that never ended."""
+"""A mixture that continues from a former one's proof decides as one that never ended."""
 
 from __future__ import annotations
 
@@ -80,9 +80,9 @@ def test_restarts_at_random_moments_do_not_change_verdicts(seed: int, budget: fl
         ends.append(end)
         end += int(rng.integers(1, 8 * DAY_STEPS // 24))
     for end in ends:
-        # From the first restart on each bench sees the last days alone, which begin anywhere.
+        # From the first restart on each mixture sees the last days alone, which begin anywhere.
         found = played(history, uppers, max(0, end - window), end, task, proofs)
-        proofs = found.bench.proofs
+        proofs = found.mixture.proofs
     whole = played(history, uppers, 0, ends[-1], task)
     last = DAY_STEPS // whole.every
     assert (whole.decided.acting[-last:, :, :-1] > 0).any(), "models act"
@@ -92,7 +92,7 @@ def test_restarts_at_random_moments_do_not_change_verdicts(seed: int, budget: fl
     np.testing.assert_allclose(found.capacity[:, -DAY_STEPS:], whole.capacity[:, -DAY_STEPS:], rtol=1e-6)
 
 
-def test_a_bench_without_its_proof_has_different_weights() -> None:
+def test_a_mixture_without_its_proof_has_different_weights() -> None:
     """Without the proof, the results that the other test compares would differ."""
     rng = np.random.default_rng(1)
     history = random_loads(rng, 11)
@@ -105,7 +105,7 @@ def test_a_bench_without_its_proof_has_different_weights() -> None:
 def test_a_state_with_steps_of_one_second_is_resumed() -> None:
     rng = np.random.default_rng(5)
     history = random_loads(rng, 3)
-    found = played(history, random_forecasts(history, rng), 0, history.steps, TASK).bench.proofs[0]
+    found = played(history, random_forecasts(history, rng), 0, history.steps, TASK).mixture.proofs[0]
     assert found is not None
     state = found.proven
     assert state is not None
@@ -119,7 +119,7 @@ def test_a_state_that_does_not_match_the_history_is_not_resumed() -> None:
     history = random_loads(rng, 3)
     uppers = {"seasonal": random_forecasts(history, rng)["seasonal"]}
     alone = played(history, uppers, 0, history.steps, TASK)
-    found = alone.bench.proofs[0]
+    found = alone.mixture.proofs[0]
     assert found is not None
     state = found.proven
     assert state is not None

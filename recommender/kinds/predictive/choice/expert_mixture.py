@@ -1,4 +1,4 @@
-"""The experts of several series, and how their weights change from decision to decision (pure).
+"""The mixture of experts of several series, and how their weights change from decision to decision (pure).
 
 All series advance together, one decision at a time. Decisions on one series do not depend on other series, so that a
 target among thousands gets the same verdict as it would alone.
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from recommender.kinds.predictive.choice.bench_state import DecisionClock, first_state, resumption_of
 from recommender.kinds.predictive.choice.bills import Bills
 from recommender.kinds.predictive.choice.decided import Acted, DecidedWeights, with_beginner
 from recommender.kinds.predictive.choice.evidence import after_gains, larger_odds, paired
@@ -23,6 +22,7 @@ from recommender.kinds.predictive.choice.experts import (
     usual_of,
     worth_of_replica,
 )
+from recommender.kinds.predictive.choice.mixture_state import DecisionClock, first_state, resumption_of
 from recommender.kinds.predictive.choice.own_record import sums_of_parts
 from recommender.kinds.predictive.choice.payment import needed_odds, paid_ratio, part_of_way, weights_between
 from recommender.kinds.predictive.choice.shortage_sums import COST, Family, Period
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 _LEAST_SHORT: Final = np.array(LEAST_SHORT_STEPS_A_DAY)
 
 
-class Bench:
+class ExpertMixture:
     """The experts of several series, all of which have the same steps and the same fleet."""
 
     def __init__(

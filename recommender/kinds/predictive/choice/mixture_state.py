@@ -1,4 +1,4 @@
-"""The state of a bench after a decision, from which a later bench resumes."""
+"""The state of a mixture after a decision, from which a later mixture resumes."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class DecisionClock:
 
 
 @dataclass(slots=True)
-class BenchState:
-    """The state of all series of a bench."""
+class MixtureState:
+    """The state of all series of a mixture."""
 
     weights: FloatArray
     """The weights of each expert at the cost of the bill, plain headroom last; shape (series, experts + 1)."""
@@ -86,12 +86,12 @@ class BenchState:
         )
 
 
-def first_state(series: int, experts: int, headroom_ratio: float) -> BenchState:
+def first_state(series: int, experts: int, headroom_ratio: float) -> MixtureState:
     """Return the initial state, in which only plain headroom has a weight."""
     weights = np.concatenate([np.zeros((series, experts)), np.ones((series, 1))], axis=1)
     sizes = np.zeros((series, experts))
     evidence = paired(weights)
-    return BenchState(
+    return MixtureState(
         weights=weights,
         sizes=sizes,
         tried_weights=weights.copy(),
@@ -128,7 +128,7 @@ class Resumption:
             found[series] = np.where(ages > 0, np.minimum(found[series], number - ages), found[series])
         return found
 
-    def resume(self, state: BenchState, number: int, names: Sequence[str]) -> None:
+    def resume(self, state: MixtureState, number: int, names: Sequence[str]) -> None:
         """Replace the state after this decision by the stored states of the series that resume here."""
         if number not in self.numbers:
             return
