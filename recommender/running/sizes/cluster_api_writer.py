@@ -127,7 +127,7 @@ class ClusterApiAttempt:
             if unmarked.result is not ScaleResult.OK:
                 return unmarked
             about = fields(target=str(target), machine=machine.name, node=machine.node)
-            _log.info("the mark of an earlier removal is taken off", extra=about)
+            _log.info("the mark of an earlier removal is removed", extra=about)
         return replace(found, result=ScaleResult.OK)
 
     def _remove(self, found: ScaleOutcome, group: _Group, terms: SendingTerms) -> ScaleOutcome:
@@ -193,7 +193,7 @@ def _marks_stay(wish: Wish, reason: str) -> str:
     named = ", ".join(machine.name for machine in machines)
     return (
         f"an earlier removal has left {DELETE_MARK} on Machines of {wish.target}, so any smaller size deletes these "
-        f"first: {named}; it cannot be taken off: {reason}; grant get and update on Machines, as the chart does where "
+        f"first: {named}; the mark cannot be removed: {reason}; grant get and update on Machines, as the chart does where "
         f"`markMachines` is written, also as `false`, or run {unmarking_command(machines)}"
     )
 

@@ -278,7 +278,7 @@ def test_the_machines_and_the_command_are_named_if_marks_may_not_be_removed() ->
     outcome = harness.outcomes[-1]
     assert outcome.result is ScaleResult.REFUSED
     assert "delete-machine on Machines of MachineDeployment capi/workers" in outcome.message
-    assert "first: m2, m3; it cannot be taken off: PUT: 403 Forbidden" in outcome.message
+    assert "first: m2, m3; the mark cannot be removed: PUT: 403 Forbidden" in outcome.message
     assert outcome.message.endswith(f"`kubectl annotate machines.cluster.x-k8s.io -n capi m2 m3 {MARK}-`")
     assert (harness.size, harness.gone) == (4, [])
 
