@@ -193,8 +193,8 @@ def _marks_stay(wish: Wish, reason: str) -> str:
     named = ", ".join(machine.name for machine in machines)
     return (
         f"an earlier removal has left {DELETE_MARK} on Machines of {wish.target}, so any smaller size deletes these "
-        f"first: {named}; the mark cannot be removed: {reason}; grant get and update on Machines, as the chart does where "
-        f"`markMachines` is written, also as `false`, or run {unmarking_command(machines)}"
+        f"first: {named}; the mark cannot be removed: {reason}; grant get and update on Machines, as the chart does "
+        f"where `markMachines` is written, also as `false`, or run {unmarking_command(machines)}"
     )
 
 
