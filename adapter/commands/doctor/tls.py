@@ -111,9 +111,13 @@ def _seeing() -> ssl.SSLContext:
 
 
 def _verifying(authorities: Collection[x509.Certificate]) -> ssl.SSLContext:
-    """Return a context that accepts what kube-apiserver accepts: as in Go, each certificate of the bundle is a root."""
+    """Return a context that accepts what kube-apiserver accepts.
+
+    As in Go, each certificate of the bundle is a root, and the common name is not a name of the server.
+    """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    context.hostname_checks_common_name = False
     context.load_verify_locations(cadata=bundle_pem(authorities).decode())
     return context
 

@@ -47,6 +47,16 @@ class TestTheCertificate:
         assert "Hostname mismatch" in line.message
         assert "issue the certificate for tidewatch.monitoring.svc; it is for adapter.elsewhere.svc" in line.fix
 
+    def test_a_certificate_with_the_name_as_common_name_alone_is_reported(self, installation: Installation) -> None:
+        name = "tidewatch.monitoring.svc"
+        pair = Authority(installation.folder / "ca").client(name, usages=())
+        installation.door.show(pair.certificate_file, pair.key_file)
+        bundle = base64.b64encode(pair.ca_file.read_bytes()).decode()
+        installation.spec(CUSTOM, caBundle=bundle)
+        line = self.line(installation)
+        assert line.status is CheckStatus.ERROR
+        assert f"issue the certificate for {name}; it is for nobody" in line.fix
+
     def test_an_expired_certificate_is_reported(self, installation: Installation) -> None:
         name = "tidewatch.monitoring.svc"
         self.show(installation, Authority(installation.folder / "ca"), name, of_yesterday())
