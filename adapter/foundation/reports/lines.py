@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Final
 
 from adapter.foundation.reports.documents import json_text
+from adapter.foundation.reports.terminal_escaping import printable
 
 
 class CheckStatus(StrEnum):
@@ -94,9 +95,10 @@ def as_text(lines: Sequence[Line]) -> str:
 
 
 def _printed_lines(line: Line) -> Iterator[str]:
-    yield f"{line.status.value}: {line.name}: {line.message}"
+    # Messages quote conditions and metrics that anybody who may create an HPA has named.
+    yield printable(f"{line.status.value}: {line.name}: {line.message}")
     if line.fix:
-        yield f"  fix: {line.fix}"
+        yield printable(f"  fix: {line.fix}")
 
 
 def _summary(lines: Sequence[Line]) -> str:
