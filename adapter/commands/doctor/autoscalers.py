@@ -17,31 +17,39 @@ if TYPE_CHECKING:
     from adapter.foundation.sources.kubernetes.writing import ObjectClient
 
 HPAS = "/apis/autoscaling/v2/horizontalpodautoscalers"
-OURS = frozenset({"FailedGetPodsMetric", "FailedGetObjectMetric", "FailedGetExternalMetric"})
-"""Reasons of the condition ScalingActive that name custom.metrics.k8s.io or external.metrics.k8s.io."""
-_OUR_METRICS = frozenset({"Pods", "Object", "External"})
-"""Types of metrics that come from these APIs."""
+SOURCES = {"Pods": "pods", "Object": "object", "External": "external"}
+"""Types of metrics that come from custom.metrics.k8s.io and external.metrics.k8s.io, and the key of each in a spec.
+
+The reason of the condition ScalingActive names the type: `FailedGetPodsMetric`.
+"""
+RESOURCE_SOURCES = {"Resource": "resource", "ContainerResource": "containerResource"}
+"""Types of metrics that come from metrics.k8s.io."""
 MOST_HPAS = 5
 """Limit on the HPAs that get a line of their own."""
 
 
-def look_at_hpas(client: ObjectClient) -> tuple[Line, ...]:
-    """List the HPAs of all namespaces, and judge their conditions."""
+def look_at_hpas(client: ObjectClient, *, serves_resources: bool) -> tuple[Line, ...]:
+    """List the HPAs of all namespaces, and judge their conditions.
+
+    `serves_resources` is whether metrics.k8s.io is served by the adapter, too.
+    """
     try:
         found = list(_list_objects(client, HPAS, {"limit": "500"}))
     except KubernetesError as e:
         return (unread("hpas", e, "list on horizontalpodautoscalers.autoscaling"),)
-    return tuple(judge_hpas(found))
+    return tuple(judge_hpas(found, SOURCES | (RESOURCE_SOURCES if serves_resources else {})))
 
 
-def judge_hpas(hpas: Sequence[Mapping[str, Any]]) -> Iterator[Line]:
-    """Yield a line for each HPA that lacks a value, up to `MOST_HPAS`, and a line about all HPAs."""
-    failing = [(hpa, problem) for hpa in hpas if (problem := _problem(hpa))]
+def judge_hpas(hpas: Sequence[Mapping[str, Any]], sources: Mapping[str, str]) -> Iterator[Line]:
+    """Yield a line for each HPA that lacks a value, up to `MOST_HPAS`, and a line about all HPAs.
+
+    `sources` has the types of metrics that the adapter serves, and the key of each in a spec.
+    """
+    failing = [(hpa, problem) for hpa in hpas if (problem := _problem(hpa, sources))]
     for hpa, problem in failing[:MOST_HPAS]:
         metadata = hpa.get("metadata") or {}
         namespace, name = metadata.get("namespace"), metadata.get("name")
-        fix = f"run `{PROGRAM} explain METRIC --namespace {namespace}` with the metric that the message names"
-        yield warning(f"hpa/{namespace}/{name}", problem, fix)
+        yield warning(f"hpa/{namespace}/{name}", problem, _fix_of(problem, namespace))
     if failing:
         rest = len(failing) - MOST_HPAS
         more = f", {rest} of them not shown" if rest > 0 else ""
@@ -49,22 +57,31 @@ def judge_hpas(hpas: Sequence[Mapping[str, Any]]) -> Iterator[Line]:
             "hpas", f"{len(failing)} of {len(hpas)} HPAs lack a metric{more}", "follow the fix of each of them"
         )
     else:
-        yield ok("hpas", f"none of {len(hpas)} HPAs lacks a custom or external metric")
+        kinds = "custom, external or resource" if "Resource" in sources else "custom or external"
+        yield ok("hpas", f"none of {len(hpas)} HPAs lacks a {kinds} metric")
 
 
-def _problem(hpa: Mapping[str, Any]) -> str:
+def _fix_of(problem: str, namespace: str | None) -> str:
+    """Return what to do about a problem; a utilization also needs requests, which no metrics API states."""
+    if "missing request for" in problem:
+        return "set the request that the message names, or a target of type AverageValue"
+    return f"run `{PROGRAM} explain METRIC --namespace {namespace}` with the metric that the message names"
+
+
+def _problem(hpa: Mapping[str, Any], sources: Mapping[str, str]) -> str:
     """Return what an HPA lacks; empty if it lacks nothing that the adapter may serve."""
     conditions = (hpa.get("status") or {}).get("conditions") or ()
+    reasons = {f"FailedGet{kind}Metric" for kind in sources}
     for one in conditions:
-        if one.get("type") == "ScalingActive" and one.get("status") == "False" and one.get("reason") in OURS:
+        if one.get("type") == "ScalingActive" and one.get("status") == "False" and one.get("reason") in reasons:
             cause = trimmed(f"{one.get('reason')}: {one.get('message', '')}")
             return f"it does not scale: {cause}"
     # The condition names the first metric that failed, and none while another one asks for no less than there is.
-    lacking = trimmed(listed(_unused(hpa), most=3))
+    lacking = trimmed(listed(_unused(hpa, sources), most=3))
     return f"it could not use {lacking} in its last sync, and does not scale down without it" if lacking else ""
 
 
-def _unused(hpa: Mapping[str, Any]) -> Iterator[str]:
+def _unused(hpa: Mapping[str, Any], sources: Mapping[str, str]) -> Iterator[str]:
     """Yield the metrics that the last sync could not use: their entry in the status is empty."""
     metrics = (hpa.get("spec") or {}).get("metrics") or ()
     found = (hpa.get("status") or {}).get("currentMetrics") or ()
@@ -72,8 +89,10 @@ def _unused(hpa: Mapping[str, Any]) -> Iterator[str]:
         return
     for metric, current in zip(metrics, found, strict=True):
         kind = metric.get("type")
-        if kind in _OUR_METRICS and not current.get("type"):
-            name = ((metric.get(kind.lower()) or {}).get("metric") or {}).get("name")
+        if kind in sources and not current.get("type"):
+            source = metric.get(sources[kind]) or {}
+            # Of CPU and memory, the name is that of the resource.
+            name = (source.get("metric") or source).get("name")
             yield f"{kind} metric {name}"
 
 

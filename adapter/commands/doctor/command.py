@@ -207,7 +207,7 @@ def _checks(client: ObjectClient, settings: DoctorSettings, registered: Register
             yield Check(need.name, partial(look_at_right, client, need, settings.subject))
     for need in needs_of_hpa_controller():
         yield Check(need.name, partial(look_at_right, client, need, Subject(HPA_CONTROLLER)))
-    yield Check("hpas", partial(look_at_hpas, client))
+    yield Check("hpas", partial(look_at_hpas, client, serves_resources=RESOURCE_API in found))
 
 
 def _look_at_certificate(name: str, state: Seen, endpoint: Address | None) -> tuple[Line]:

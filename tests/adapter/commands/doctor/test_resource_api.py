@@ -115,6 +115,24 @@ class TestResourceMetrics:
         lines = self.lines(installation, SERVED, "--service=", f"--apiservice={RESOURCE}")
         assert lines[f"owner/{RESOURCE}"].status is lines[f"certificate/{RESOURCE}"].status is CheckStatus.OK
 
+    def test_hpas_that_lack_cpu_or_memory_are_shown_only_if_the_adapter_serves_them(
+        self, installation: Installation
+    ) -> None:
+        both = [
+            {"type": "ContainerResource", "containerResource": {"name": "memory", "container": "app"}},
+            {"type": "Resource", "resource": {"name": "cpu"}},
+        ]
+        installation.hpa("cpu", "FailedGetResourceMetric", "no metrics returned from resource metrics API")
+        installation.hpa("one", None, metrics=both, current=[{"type": ""}, {"type": "Resource"}])
+        installation.hpa("request", "FailedGetResourceMetric", "missing request for cpu in container app of Pod web-0")
+        assert self.lines(installation, None)["hpas"].message == "none of 3 HPAs lacks a custom or external metric"
+        self.make_ours(installation)
+        lines = self.lines(installation, SERVED)
+        assert lines["hpas"].message == "3 of 3 HPAs lack a metric"
+        assert "no metrics returned from resource metrics API" in lines["hpa/shop/cpu"].message
+        assert "it could not use ContainerResource metric memory" in lines["hpa/shop/one"].message
+        assert "set the request" in lines["hpa/shop/request"].fix
+
     def test_our_own_unavailable_apiservice_is_an_error(self, installation: Installation) -> None:
         self.make_ours(installation, {"conditions": [{"type": "Available", "status": "False", "reason": "Strange"}]})
         known, unknown = self.line(installation, SERVED), self.line(installation, None)
