@@ -179,6 +179,7 @@ def examined(client: ObjectClient, settings: DoctorSettings) -> list[Line]:
     registered = RegisteredApis(client, settings)
     lines = run_checks([Check("kube-apiserver", partial(look_at_apiserver, client))])
     lines += run_checks([Check(f"apiservice/{name}", partial(registered.look, name)) for name in registered.names])
+    lines += registered.judge_services()
     # The other APIServices show which Service is the adapter's, and so whether this one is its own.
     lines += run_checks([Check(f"owner/{RESOURCE_API}", registered.look_at_resource_api)])
     return [*lines, *run_checks([*_checks(client, settings, registered)])]

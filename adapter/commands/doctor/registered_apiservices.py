@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 from adapter.commands.doctor.apiservices import Seen, State, judge_apiservice, look_at_apiservice
 from adapter.commands.doctor.resource_api import RESOURCE_API, judge_resource_api
+from adapter.commands.program import PROGRAM
+from adapter.foundation.reports.lines import warning
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from adapter.foundation.objects.names import ObjectName
     from adapter.foundation.reports.lines import Line
@@ -62,6 +64,19 @@ class RegisteredApis:
         self._found[RESOURCE_API] = state = look_at_apiservice(self._client, RESOURCE_API)
         named = RESOURCE_API in self._settings.apiservices
         return (judge_resource_api(state, self.service, served=self._settings.serves_resources, named=named),)
+
+    def judge_services(self) -> Iterator[Line]:
+        """Yield a warning if no flag names the adapter's Service, and the APIServices point to several."""
+        owners = {name: owner for name in self.names if (owner := _service_of(self._found.get(name)))}
+        if self._settings.service is not None or len(set(owners.values())) <= 1:
+            return
+        shown = ", ".join(f"{name} to {owner}" for name, owner in owners.items())
+        message = f"APIServices point to several adapters: {shown}; {self.service} is taken for it"
+        fix = (
+            f"run `{PROGRAM} doctor --service NAMESPACE/NAME`; if an API is left to another adapter, name the others "
+            "with --apiservice"
+        )
+        yield warning("service", message, fix)
 
     @property
     def service(self) -> ObjectName | None:

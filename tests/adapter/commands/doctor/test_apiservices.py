@@ -66,3 +66,12 @@ class TestApiServices:
     def test_without_a_service_the_owner_of_an_apiservice_is_shown(self, installation: Installation) -> None:
         line = installation.lines("--service=")[f"apiservice/{CUSTOM}"]
         assert (line.status, line.message) == (CheckStatus.OK, f"it is available at {SERVICE}")
+
+    def test_without_a_service_apiservices_of_two_adapters_are_a_warning(self, installation: Installation) -> None:
+        assert "service" not in installation.lines("--service=")
+        installation.register(EXTERNAL, apiservice(EXTERNAL, replace(SERVICE, namespace="keda", name="keda-metrics")))
+        line = installation.lines("--service=")["service"]
+        assert line.status is CheckStatus.WARNING
+        assert f"{CUSTOM} to {SERVICE}, {EXTERNAL} to keda/keda-metrics; {SERVICE} is taken for it" in line.message
+        assert "service" not in installation.lines("--service=", f"--apiservice={CUSTOM}")
+        assert "service" not in installation.lines()
