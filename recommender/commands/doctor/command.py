@@ -33,6 +33,7 @@ from adapter.foundation.sources.kubernetes.errors import KubernetesError
 from adapter.foundation.sources.kubernetes.writing import ObjectClient
 from recommender.commands.configuration_file import configuration_or_exit
 from recommender.commands.doctor.config_maps import look_at_memory, look_at_parameters
+from recommender.commands.doctor.group_autoscalers import look_at_group_autoscalers
 from recommender.commands.doctor.leader import look_at_leader
 from recommender.commands.doctor.prometheus import look_at_queries
 from recommender.commands.doctor.rights import look_at_right, recommendations_kind
@@ -222,6 +223,11 @@ class _Installation:
         return [
             *(line for policy in policies for line in judge_owners(policy, inputs, now)),
             *(line for policy in policies for line in judge_tolerances(policy, inputs)),
+            *(
+                line
+                for each in self._configuration.recommendations
+                for line in look_at_group_autoscalers(self._objects, each, inputs.cluster)
+            ),
         ]
 
     def _look_at_recommendation(self, recommendation: Recommendation) -> list[Line]:
