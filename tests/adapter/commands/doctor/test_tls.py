@@ -50,7 +50,7 @@ class TestTheCertificate:
     def test_a_certificate_with_the_name_as_common_name_alone_is_reported(self, installation: Installation) -> None:
         name = "tidewatch.monitoring.svc"
         pair = Authority(installation.folder / "ca").client(name, usages=())
-        installation.door.show(pair.certificate_file, pair.key_file)
+        installation.endpoint.show(pair.certificate_file, pair.key_file)
         bundle = base64.b64encode(pair.ca_file.read_bytes()).decode()
         installation.spec(CUSTOM, caBundle=bundle)
         line = self.line(installation)
