@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.service.runtime.threads import DaemonThreads
-from adapter.foundation.sources.prometheus.errors import PrometheusUnreachableError, SettingsError
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from adapter.foundation.time.pace import UNPACED, Pace
 
@@ -31,25 +29,21 @@ class BackendClient:
     def __init__(
         self, name: str, settings: PrometheusSettings, telemetry: QueryTelemetry | None = None, pace: Pace = UNPACED
     ) -> None:
-        """Make the client, without reading or sending anything yet."""
-        self._settings = settings
-        self._telemetry = telemetry
-        self._pace = pace
+        """Read the credentials, without connecting yet."""
+        self._client = PrometheusClient(settings, telemetry=telemetry, pace=pace, awaits_credentials=True)
         self._threads = DaemonThreads(f"query {name}", QUERY_THREADS)
-        self._lock = threading.Lock()
-        self._client: PrometheusClient | None = None
 
     def instant(self, query: str, *, timeout_seconds: float, at: float | None = None) -> InstantAnswer:
         """Evaluate an expression at one moment (Unix seconds). Raises PrometheusError."""
-        return self._connected(query).instant(query, timeout_seconds=timeout_seconds, at=at)
+        return self._client.instant(query, timeout_seconds=timeout_seconds, at=at)
 
     def series(self, selector: str, *, start: float, timeout_seconds: float) -> SeriesAnswer:
         """Look up the label sets of series that had samples since `start` (Unix seconds). Raises PrometheusError."""
-        return self._connected(selector).series(selector, start=start, timeout_seconds=timeout_seconds)
+        return self._client.series(selector, start=start, timeout_seconds=timeout_seconds)
 
     def started(self, seconds: float) -> Started:
         """Ask the server when it started, and wait up to `seconds`. Raises PrometheusError."""
-        return self._connected("its start").started(seconds)
+        return self._client.started(seconds)
 
     def submit(self, work: Callable[[], None]) -> None:
         """Run the work on a thread that is reserved for this backend."""
@@ -58,15 +52,4 @@ class BackendClient:
     def close(self) -> None:
         """Close the idle connections, and end the threads once their running queries are done."""
         self._threads.close()
-        with self._lock:
-            if self._client is not None:
-                self._client.close()
-
-    def _connected(self, query: str) -> PrometheusClient:
-        with self._lock:
-            if self._client is None:
-                try:
-                    self._client = PrometheusClient(self._settings, telemetry=self._telemetry, pace=self._pace)
-                except SettingsError as error:
-                    raise PrometheusUnreachableError(query, str(error)) from error
-            return self._client
+        self._client.close()

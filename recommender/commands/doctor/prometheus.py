@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.state import Unknown
@@ -38,7 +39,8 @@ def look_at_queries(configuration: Configuration, recommendation: Recommendation
     if needs.load and needs.for_each is None:
         queries.append(needs.load)
     backend = recommendation.policy.backend
-    values = QueryValues(PrometheusClient, configuration.prometheus_of(backend), UNPACED, QUERY_SECONDS, backend)
+    connect = partial(PrometheusClient, awaits_credentials=True)
+    values = QueryValues(connect, configuration.prometheus_of(backend), UNPACED, QUERY_SECONDS, backend)
     lines = []
     try:
         for query in queries:

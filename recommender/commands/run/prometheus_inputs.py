@@ -73,7 +73,7 @@ def prometheus_inputs(context: WorkerContext, parts: SharedServices, configurati
 
 def _queries_until_stop(context: WorkerContext, pace: Pace, telemetry: BackendTelemetry) -> BackendQueries:
     def connect(backend: str, settings: PrometheusSettings) -> PrometheusClient:
-        return PrometheusClient(settings, telemetry=telemetry.of(backend), pace=pace)
+        return PrometheusClient(settings, telemetry=telemetry.of(backend), pace=pace, awaits_credentials=True)
 
     queries = BackendQueries(connect, QUERY_SECONDS, pace)
     context.on_stop(queries.close)

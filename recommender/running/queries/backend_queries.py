@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -65,13 +64,11 @@ class BackendQueries:
         connect: Callable[[str, PrometheusSettings], PrometheusClient],
         timeout_seconds: float,
         pace: Pace = UNPACED,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`connect` takes the name of a backend, for its metrics; it may raise SettingsError."""
+        """`connect` takes the name of a backend, for its metrics, and returns a client that awaits its credentials."""
         self._connect = connect
         self._timeout_seconds = timeout_seconds
         self._pace = pace
-        self._clock = clock
         self._used: Mapping[str, _Used] = {}
 
     def use(self, connections: Mapping[str, BackendConnection]) -> None:
@@ -106,16 +103,16 @@ class BackendQueries:
     def _begun(self, connection: BackendConnection) -> _Used:
         connect, lacking = partial(self._connect, connection.name), connection.problem or NO_PROMETHEUS
         settings = None if connection.problem else connection.settings
-        values = QueryValues(
-            connect, settings, self._pace, self._timeout_seconds, connection.name, lacking, self._clock
-        )
+        values = QueryValues(connect, settings, self._pace, self._timeout_seconds, connection.name, lacking)
         return _Used(connection, connection.source, values)
 
 
 @contextmanager
 def queries_to(connections: Mapping[str, BackendConnection], timeout_seconds: float) -> Iterator[BackendQueries]:
     """Yield the queries of a command, which asks these backends once, as fast as they answer."""
-    queries = BackendQueries(lambda _backend, settings: PrometheusClient(settings), timeout_seconds)
+    queries = BackendQueries(
+        lambda _backend, settings: PrometheusClient(settings, awaits_credentials=True), timeout_seconds
+    )
     queries.use(connections)
     try:
         yield queries

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import math
-import threading
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.state import Observed, Unknown
-from adapter.foundation.files.credential_files import LOOK_SECONDS
 from adapter.foundation.sources.prometheus.answers.decoding import Sample
-from adapter.foundation.sources.prometheus.errors import PrometheusError, QueryRefusedError, SettingsError
+from adapter.foundation.sources.prometheus.errors import PrometheusError, QueryRefusedError
 from recommender.decisions.texts.times import CLOCK_SLACK_SECONDS
 from recommender.running.queries.sample_times import TimesQuery, must_search, times_of, times_query
 
@@ -39,49 +35,26 @@ class QueryValues:
         timeout_seconds: float,
         backend: str = "",
         lacking: str = NO_PROMETHEUS,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`connect` returns a client; it may raise SettingsError. Without settings, there is no Prometheus to query.
+        """`connect` returns a client. Without settings, there is no Prometheus to query, for the reason `lacking`.
 
-        After a SettingsError, `connect` is called again with later queries, at most once a second by `clock`: the files
-        with the credentials may be replaced at any time, and a client keeps the last good ones by itself only once it
-        has had some.
-
-        `backend` is the name of this Prometheus in messages, if there are several. `lacking` says why there is no
-        Prometheus to query.
+        `backend` is the name of this Prometheus in messages, if there are several.
         """
         self._pace = pace
         self._timeout_seconds = timeout_seconds
-        self._connect = connect
-        self._settings = settings
-        self._clock = clock
-        self._connecting = threading.Lock()
-        self._connects_at = -math.inf
-        self._client: PrometheusClient | None = None
+        self._client = None if settings is None else connect(settings)
         self._called = f"Prometheus {backend}" if backend else "Prometheus"
-        self._reason = f"{self._called}: {lacking}" if backend else lacking
-        self.client()
+        self._lacking = f"{self._called}: {lacking}" if backend else lacking
 
     def close(self) -> None:
-        """Close the connections; none is made any more."""
-        with self._connecting:
-            client, self._client, self._settings = self._client, None, None
+        """Close the connections; no query is sent any more."""
+        client, self._client = self._client, None
         if client is not None:
             client.close()
 
     def client(self) -> PrometheusClient | None:
-        """Return the client of the Prometheus; None if there is none, or if its credentials cannot be read yet."""
-        found = self._client
-        if found is not None:
-            return found
-        with self._connecting:
-            if self._client is None and self._settings is not None and self._clock() >= self._connects_at:
-                self._connects_at = self._clock() + LOOK_SECONDS
-                try:
-                    self._client = self._connect(self._settings)
-                except SettingsError as error:
-                    self._reason = str(error)
-            return self._client
+        """Return the client of the Prometheus; None if there is none."""
+        return self._client
 
     def value(self, query: str) -> Observed[float] | Unknown:
         """Return the single value of the query at present, with the time of its samples."""
@@ -139,9 +112,9 @@ class QueryValues:
 
     def _query_samples(self, query: str, at: float | None) -> Observed[tuple[Sample, ...]] | Unknown:
         """Return the samples of an answer; `at` is the time for which the query is evaluated, None for now."""
-        client = self.client()
+        client = self._client
         if client is None:
-            return Unknown(self._reason)
+            return Unknown(self._lacking)
         try:
             answer = client.instant(query, timeout_seconds=self._timeout_seconds, at=at)
             samples = tuple(sample for batch in answer.batches(self._pace) for sample in batch)

@@ -15,7 +15,8 @@ from adapter.foundation.sources.prometheus.prometheus_settings import Prometheus
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from recommender.configuration.needs import AskedQuery
 from recommender.running.inputs.input_gathering import Gatherer, InputSources, LookUps, LookUpThreads
-from recommender.running.queries.backend_queries import BackendConnection, BackendQueries
+from recommender.running.queries.backend_queries import BackendConnection, BackendQueries, queries_to
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,25 +54,15 @@ def test_a_change_of_one_backend_leaves_the_connections_of_others() -> None:
 
 
 def test_credentials_that_cannot_be_read_at_first_are_used_once_they_can(tmp_path: Path) -> None:
-    now, made, token = [0.0], Made(), tmp_path / "token"
-    queries = BackendQueries(made.connect, 1.0, clock=lambda: now[0])
-    secured = {"": BackendConnection("eu", replace(EU, token_file=token))}
-    queries.use(secured)
-    values = queries.of("", secured[""].source)
-    missing = values.value("up")
-    assert isinstance(missing, Unknown)
-    assert f"({token}): No such file" in missing.reason
-    token.write_text("secret")
-    assert values.value("up") == missing, "files are looked at once a second"
-    assert made.names == ["eu"]
-    now[0] += 1.0
-    assert values.client() is not None
-    reason = values.value("up")
-    assert isinstance(reason, Unknown)
-    assert "cannot be resolved" in reason.reason
-    assert made.names == ["eu", "eu"]
-    values.close()
-    now[0] += 1.0
+    token = tmp_path / "token"
+    connection = BackendConnection("eu", replace(EU, token_file=token))
+    with queries_to({"": connection}, 1.0) as queries:
+        values = queries.of("", connection.source)
+        missing = values.value("up")
+        assert isinstance(missing, Unknown)
+        assert f"({token}): No such file" in missing.reason
+        token.write_text("secret")
+        until(lambda: "cannot be resolved" in str(values.value("up")))
     assert values.client() is None, "not after it was closed"
 
 
