@@ -164,7 +164,7 @@ def is_rolling_out(workload: Mapping[str, Any]) -> bool:
 def can_be_resized(pod: Mapping[str, Any], resizing: Resizing) -> bool:
     """Return whether the API server would let a pod be resized in place. Raises QuantityError.
 
-    It does not resize pods of Windows, nor pods with resources of their own (`spec.resources`) before Kubernetes 1.36,
+    It does not resize Windows pods, nor pods with resources of their own (`spec.resources`) before Kubernetes 1.36,
     nor if the quality-of-service class would change: a pod without requests and limits, for example, would no longer be
     BestEffort.
     """
