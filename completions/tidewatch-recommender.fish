@@ -307,7 +307,7 @@ complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using pod-nan
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using pod-nanny' -l poll-period -x -d 'Milliseconds between decisions'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using pod-nanny' -l run-on-control-plane -d 'Read the configuration by the API, and allow for leader election'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using pod-nanny' -l dry-run -d 'Write nothing to the cluster'
-complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using pod-nanny' -l healthcheck-address -x -d 'Address of /health-check, /metrics, /last-poll, /livez and /readyz'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using pod-nanny' -l healthcheck-address -x -d 'Address of /health-check, /metrics, /last-poll, /livez and /readyz; with offsets (2.x) only if given'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using pod-nanny' -l address -x -d 'Another address of the same, with --expose-metrics'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using pod-nanny' -l expose-metrics -d 'Also serve --address'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using pod-nanny' -l leader-election-enable -d 'Elect one of several processes by the Lease addon-resizer; with --run-on-control-plane'
