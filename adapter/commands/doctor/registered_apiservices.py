@@ -71,7 +71,7 @@ class RegisteredApis:
         if self._settings.service is not None or len(set(owners.values())) <= 1:
             return
         shown = ", ".join(f"{name} to {owner}" for name, owner in owners.items())
-        message = f"APIServices point to several adapters: {shown}; {self.service} is taken for it"
+        message = f"APIServices point to several Services: {shown}; the first one, {self.service}, is checked"
         fix = (
             f"run `{PROGRAM} doctor --service NAMESPACE/NAME`; if an API is left to another adapter, name the others "
             "with --apiservice"

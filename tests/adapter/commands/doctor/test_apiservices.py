@@ -72,6 +72,9 @@ class TestApiServices:
         installation.register(EXTERNAL, apiservice(EXTERNAL, replace(SERVICE, namespace="keda", name="keda-metrics")))
         line = installation.lines("--service=")["service"]
         assert line.status is CheckStatus.WARNING
-        assert f"{CUSTOM} to {SERVICE}, {EXTERNAL} to keda/keda-metrics; {SERVICE} is taken for it" in line.message
+        assert (
+            f"{CUSTOM} to {SERVICE}, {EXTERNAL} to keda/keda-metrics; the first one, {SERVICE}, is checked"
+            in line.message
+        )
         assert "service" not in installation.lines("--service=", f"--apiservice={CUSTOM}")
         assert "service" not in installation.lines()
