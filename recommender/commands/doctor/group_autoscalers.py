@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from adapter.foundation.cluster.values.state import ClusterState, Unknown
+from adapter.foundation.cluster.values.state import ClusterState, Observed
 from adapter.foundation.options.cluster_checks import unread
 from adapter.foundation.reports.lines import Line, error
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
+from recommender.configuration.configured_targets import identity_of
 from recommender.decisions.policy_settings import Output
 from recommender.decisions.record import TargetReference
-from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
+from recommender.kinds.cluster_size.node_groups.fields import text
 from recommender.kinds.table import kind_of
 
 if TYPE_CHECKING:
@@ -28,15 +29,16 @@ _FIX: Final = (
 def look_at_group_autoscalers(
     client: ObjectClient, recommendation: Recommendation, cluster: ClusterState
 ) -> Iterator[Line]:
-    """List the HPAs beside node groups of Cluster API, and yield a line for each that scales such a group.
+    """List the HPAs beside the node groups that are written, and yield a line for each that scales such a group.
 
     Unlike a target, a group has no owner that `run` could find: it watches no HPAs in these namespaces.
     """
-    settings, policy = recommendation.subject, recommendation.policy
-    if not isinstance(settings, ClusterSizeSettings) or Output.SCALE not in policy.outputs:
+    policy = recommendation.policy
+    if Output.SCALE not in policy.outputs:
         return
-    groups = settings.node_groups.cluster_api
-    for namespace in groups.namespaces if groups is not None else ():
+    is_written = kind_of(policy.type).sizes
+    groups = {identity_of(each) for each in _known(cluster) if is_written(recommendation.subject, each, cluster)}
+    for namespace in sorted({group.namespace for group in groups}):
         path = f"/apis/autoscaling/v2/namespaces/{namespace}/horizontalpodautoscalers"
         try:
             hpas = client.get(path).document.get("items") or ()
@@ -46,17 +48,18 @@ def look_at_group_autoscalers(
             continue
         for hpa in hpas:
             target = _target_of(hpa, namespace)
-            if _are_known(target, cluster) and kind_of(policy.type).sizes(settings, target, cluster):
+            if identity_of(target) in groups:
                 line = f"hpa/{namespace}/{(hpa.get('metadata') or {}).get('name')}"
                 yield error(line, f"it scales {target}, whose size the recommendation {policy.name} writes too", _FIX)
 
 
-def _are_known(target: TargetReference, cluster: ClusterState) -> bool:
-    """Return whether the objects like the target are known; otherwise, each of them counts as a group."""
-    wanted = (target.kind, target.namespace)
-    return not any(
-        isinstance(found, Unknown) for kind, found in cluster.objects.items() if (kind.kind, kind.namespace) == wanted
-    )
+def _known(cluster: ClusterState) -> Iterator[TargetReference]:
+    """Yield the objects that were read, such as those of Cluster API."""
+    for kind, found in cluster.objects.items():
+        for one in found.value if isinstance(found, Observed) else ():
+            # Items of a list do not state their version, and an identity has none.
+            namespace, name = text(one, "metadata", "namespace"), text(one, "metadata", "name")
+            yield TargetReference(f"{kind.group}/", kind.kind, namespace, name)
 
 
 def _target_of(hpa: Mapping[str, Any], namespace: str) -> TargetReference:

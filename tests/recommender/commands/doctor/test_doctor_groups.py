@@ -43,7 +43,7 @@ def test_an_hpa_that_scales_a_written_node_group_is_an_error(tmp_path: Path, mon
         assert (
             line.message == "it scales MachineDeployment capi/workers, whose size the recommendation nodes writes too"
         )
-        # An object that is no group, or of which nothing is known, and a group whose size is not written.
+        # The object is not a group, nothing is known of it, or its size is not written.
         assert not lines(server, tmp_path, listed(workers()))
         assert not lines(server, tmp_path, Unknown("reading them is forbidden"))
         assert not lines(server, tmp_path, GROUPS, "[metric]")
