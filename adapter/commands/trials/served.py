@@ -37,8 +37,9 @@ if TYPE_CHECKING:
 
 _NOBODY = ("some-namespace", ("some-object",))
 _REQUESTED = ("5", "5m")
-_OF_NOTHING = Selector((Requirement("some_label", Operator.EQUALS, ("some-value",)),))
 """Values of a request, one of which is usually allowed where a template puts one outside quotes."""
+_OF_NOTHING = Selector((Requirement("some_label", Operator.EQUALS, ("some-value",)),))
+"""A selector that no series is likely to match."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +200,8 @@ def _useful_selectors(metric: Metric) -> Iterator[Selector]:
         for value in _REQUESTED:
             yield Selector(tuple(Requirement(label, Operator.EQUALS, (value,)) for label in labels))
     elif metric.needs_selector and not is_readable(exact_query(metric, asked_of_nobody(metric))):
-        # Begins with a comma. An error while it was evaluated may occur with every selector that selects something.
+        # Without a selector, its matchers begin with a comma. If a query can be read and its evaluation fails, it may
+        # fail with every selector that matches a series.
         yield _OF_NOTHING
 
 
