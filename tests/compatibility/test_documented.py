@@ -131,7 +131,7 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
     ),
     "two labels for one kind": (f"{_CASES}/kinds.py::TWO_LABELS",),
     "an external rule that is namespaced": (
-        "tests/adapter/metrics/rulebook/parsing/test_parse.py::test_an_external_rule_needs_a_namespace_label_or_none_at_all",
+        "tests/adapter/metrics/rulebook/parsing/test_external_rules.py::test_an_external_rule_needs_a_namespace_label_or_none_at_all",
     ),
     "kinds are looked up once": (
         "tests/adapter/metrics/rulebook/parsing/test_parse.py::test_a_resource_that_appears_later_makes_its_rule_valid",

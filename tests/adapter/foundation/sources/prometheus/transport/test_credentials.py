@@ -17,7 +17,7 @@ from adapter.foundation.sources.prometheus.errors import (
 )
 from adapter.foundation.sources.prometheus.prometheus_settings import Access, AccessFiles, PrometheusSettings
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
-from adapter.foundation.sources.prometheus.transport.credentials import Credentials, followed
+from adapter.foundation.sources.prometheus.transport.credentials import AwaitedCredentials, Credentials, followed
 from adapter.foundation.time.pace import UNPACED
 from demo.machine.certificates import Authority, KeyPair
 from tests.support.raw_server import answering, raw_server
@@ -51,6 +51,20 @@ def authorization(settings: PrometheusSettings, clock: Clock | None = None) -> s
 
 def basic(text: str) -> str:
     return "Basic " + base64.b64encode(text.encode()).decode()
+
+
+def test_awaited_credentials_are_looked_for_once_a_second_until_they_can_be_read(tmp_path: Path, clock: Clock) -> None:
+    token = tmp_path / "token"
+    credentials = AwaitedCredentials(PrometheusSettings("http://host", token_file=token), clock)
+    with pytest.raises(SettingsError, match="No such file"):
+        credentials.headers()
+    token.write_text("good")
+    clock.now += 0.9
+    with pytest.raises(SettingsError, match="No such file"):
+        credentials.headers()
+    clock.now += 0.1
+    assert credentials.headers() == {"Authorization": "Bearer good"}
+    assert credentials.tls() is None
 
 
 def test_a_changed_token_is_used_a_second_later(tmp_path: Path, clock: Clock) -> None:
