@@ -141,7 +141,7 @@ class _Workloads:
             yield {"apiVersion": "apps/v1", "kind": owner["kind"], "metadata": metadata, "spec": spec}
 
     def _next_set(self, at_most: float) -> dict[str, Any]:
-        """Return the present ReplicaSet while it has pods left, or a small one if its pods are too large."""
+        """Return the current ReplicaSet while it has pods left, or a small one if its pods are too large."""
         if not self._left:
             self._left = self._random.choice(_REPLICAS)
             self._set(f"app-{len(self._sets)}", self._random.choice(_REQUESTS), self._left, {})

@@ -22,7 +22,7 @@ class Summary:
     replicas: int | None
     """The sum of the values of the records; None if no record has a value."""
     current: int | None
-    """The sum of the known present sizes; None if no size is known."""
+    """The sum of the known current sizes; None if no size is known."""
     refused: int
     """The number of targets that are not scaled because something else owns them or may own them."""
     example: str = ""

@@ -35,7 +35,7 @@ def shapes_document(report: ShapeReport) -> dict[str, Any]:
         "shapes": [{"shape": one.shape, "count": one.count, "cost": four_digits(one.cost)} for one in report.shapes],
         "cost": None if choice is None else four_digits(choice.cost),
         "cost_bound": None if choice is None else four_digits(choice.bound),
-        "present": {"nodes": report.present_nodes, "cost": four_digits(report.present_cost)},
+        "present": {"nodes": report.current_nodes, "cost": four_digits(report.current_cost)},
         "saves_ratio": four_digits(report.saves_ratio),
         "consolidations": [
             {
@@ -65,7 +65,7 @@ def shapes_message(report: ShapeReport) -> str:
     saves = report.saves_ratio
     if saves is not None:
         text += f", {abs(saves) * 100:.1f}% {'less' if saves >= 0 else 'more'} than the current nodes"
-    elif report.present_cost is not None:
+    elif report.current_cost is not None:
         text += ", and the current nodes cost nothing by the prices of their groups"
     if not choice.bound:
         return f"{text}."
@@ -91,11 +91,11 @@ def _lines(report: ShapeReport) -> Iterator[str]:
         pods, peaks = count_of(report.most_pods, "pod"), count_of(len(report.peaks), "peak")
         yield from _sentence(f"{report.source}: {peaks} of up to {pods}, the first {rfc3339(report.peaks[0])}")
         yield ""
-        cost = "-" if report.present_cost is None else f"{report.present_cost:,.2f}"
+        cost = "-" if report.current_cost is None else f"{report.current_cost:,.2f}"
         rows = [("SHAPE", "COUNT", "COST/HOUR")]
         rows += [(one.shape, str(one.count), f"{one.cost:,.2f}") for one in report.shapes]
         rows += [("together", str(sum(one.count for one in report.shapes)), f"{choice.cost:,.2f}")]
-        rows += [("lower bound", "-", f"{choice.bound:,.2f}"), ("present nodes", str(report.present_nodes), cost)]
+        rows += [("lower bound", "-", f"{choice.bound:,.2f}"), ("current nodes", str(report.current_nodes), cost)]
         yield from aligned(rows)
     if report.consolidations:
         yield ""

@@ -43,9 +43,9 @@ class ShapeReport:
     """The largest number of pods that the machines hold at one of the peaks."""
     shapes: tuple[ShapeCount, ...]
     choice: MachineChoice | NoChoice
-    present_nodes: int
+    current_nodes: int
     """The largest number of nodes that the groups have at one of the peaks."""
-    present_cost: float | None
+    current_cost: float | None
     """The highest cost per hour of the groups' nodes at one of the peaks; None if one of the nodes has no price."""
     consolidations: tuple[Consolidation, ...]
     notes: tuple[str, ...]
@@ -53,9 +53,9 @@ class ShapeReport:
     @property
     def saves_ratio(self) -> float | None:
         """Return the saved share of the current cost, negative if the machines cost more; None if it is unknown."""
-        if isinstance(self.choice, NoChoice) or not self.present_cost:
+        if isinstance(self.choice, NoChoice) or not self.current_cost:
             return None
-        return 1 - self.choice.cost / self.present_cost
+        return 1 - self.choice.cost / self.current_cost
 
 
 def shape_report(
@@ -93,8 +93,8 @@ def shape_report(
             ShapeCount(name, count, count * by_name[name].price) for name, count in sorted(counts.items()) if count
         ),
         choice=choice,
-        present_nodes=max((len(peak.nodes) for peak in history.peaks), default=0),
-        present_cost=None if unpriced or not costs else max(costs),
+        current_nodes=max((len(peak.nodes) for peak in history.peaks), default=0),
+        current_cost=None if unpriced or not costs else max(costs),
         consolidations=consolidations(history.peaks[0], price_of, offers, rules) if history.peaks else (),
         notes=tuple(notes),
     )

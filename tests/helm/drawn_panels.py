@@ -124,7 +124,7 @@ def draw_lines(axis: Axes, panel: Mapping[str, Any], series: Sequence[Series], m
 
 
 def _draw_legend(axis: Axes, defaults: Mapping[str, Any], series: Sequence[Series], colors: Sequence[str]) -> None:
-    """Write the names below the chart, ordered by present value, the largest first."""
+    """Write the names below the chart, ordered by current value, the largest first."""
     decimals = int(defaults.get("decimals", 9))
     order = sorted(range(len(series)), key=lambda index: -series[index].values[-1])
     for line, index in enumerate(order[:_LEGEND_LINES]):

@@ -46,7 +46,7 @@ class Machines:
     """The machines of all nodes, including those that lost their Node object a short time ago."""
 
     nodes: tuple[ClusterNode, ...] | None = None
-    """The present Node objects; None if they are not known."""
+    """The current Node objects; None if they are not known."""
     by_name: Mapping[str, Machine] = field(default_factory=dict)
     gone_at: Mapping[str, float] = field(default_factory=dict)
     """Unix seconds at which each machine among them had no Node object any more."""

@@ -64,7 +64,7 @@ def panel(of: _Panel, title: str, description: str, *targets: Dataquery, alert: 
 def chart(
     title: str, description: str, *targets: Dataquery, unit: str = units.Short, alert: str = ""
 ) -> timeseries.Panel:
-    """Return lines over time; the legend is a table with the largest present value first."""
+    """Return lines over time; the legend is a table with the largest current value first."""
     legend = (
         common_builders.VizLegendOptions()
         .display_mode(common.LegendDisplayMode.TABLE)

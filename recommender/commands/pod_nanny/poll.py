@@ -15,7 +15,7 @@ from recommender.commands.vertical.cluster_sizes import (
 )
 from recommender.commands.vertical.polls import PollError
 from recommender.kinds.proportional.nanny.estimators import exponential_size, linear_sizes, offset_sizes
-from recommender.kinds.proportional.nanny.thresholds import PresentSizes, SizeChange, beyond_offsets, beyond_threshold
+from recommender.kinds.proportional.nanny.thresholds import CurrentSizes, SizeChange, beyond_offsets, beyond_threshold
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -63,7 +63,7 @@ class NannyPoll:
         resources = self._parameters.current()
         size = self._cluster_size()
         try:
-            present = self._ward.present_sizes()
+            present = self._ward.current_sizes()
         except KubernetesError as error:
             raise PollError(_READ_ERROR, str(error)) from error
         change = change_for(self._settings.rule, size, resources, present)
@@ -111,7 +111,7 @@ class NannyPoll:
 
 
 def change_for(
-    rule: ResizeRule, size: int, resources: Sequence[GrowingResource], present: PresentSizes
+    rule: ResizeRule, size: int, resources: Sequence[GrowingResource], present: CurrentSizes
 ) -> SizeChange | None:
     """Return the change of sizes that a rule requires at this size of the cluster; None if the sizes may stay."""
     if rule.offsets_percent is None:

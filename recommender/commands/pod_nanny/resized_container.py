@@ -12,7 +12,7 @@ from adapter.foundation.objects.quantities import QuantityError, parse_quantity
 from adapter.foundation.sources.kubernetes.errors import UnexpectedResponseError
 from recommender.commands.vertical.polls import PollError
 from recommender.commands.vertical.sized_object import path_of, write_resources
-from recommender.kinds.proportional.nanny.thresholds import PresentSizes
+from recommender.kinds.proportional.nanny.thresholds import CurrentSizes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -71,7 +71,7 @@ class WardClient:
         """Return whether this process is the one that may resize the container now."""
         return self.fence is None or self.fence.permit(0.0)
 
-    def present_sizes(self) -> PresentSizes:
+    def current_sizes(self) -> CurrentSizes:
         """Return the container's sizes in the pod or, if no pod is named, in the Deployment.
 
         Raises KubernetesError, and PollError if there is no such container.
@@ -107,16 +107,16 @@ class WardClient:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise UnexpectedResponseError(f"GET {path}: not the object that was asked for: {error}") from error
 
-    def _sizes_in(self, containers: Sequence[_Container], where: str) -> PresentSizes:
+    def _sizes_in(self, containers: Sequence[_Container], where: str) -> CurrentSizes:
         for container in containers:
             if container.name == self.ward.container:
                 resources = container.resources or _Resources()
-                return PresentSizes(_sizes(resources.requests), _sizes(resources.limits))
+                return CurrentSizes(_sizes(resources.requests), _sizes(resources.limits))
         message = f"{where} has no container {self.ward.container!r}: name one of its containers in --container"
         raise PollError("error_getting_resources", message)
 
 
-def _are_there(sizes: Sizes, present: PresentSizes) -> bool:
+def _are_there(sizes: Sizes, present: CurrentSizes) -> bool:
     """Return whether a container has these sizes; amounts are compared in thousandths, rounded up as stored."""
     return all(
         name in stored and stored[name].milli_value() == size.milli_value()

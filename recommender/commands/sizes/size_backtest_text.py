@@ -114,7 +114,7 @@ def _totals(containers: Sequence[JudgedContainer], resource: str) -> dict[str, d
     complete = [each for each in containers if len(each.fits[resource]) == len(JUDGED)]
     found: dict[str, dict[str, float | None]] = {}
     for policy in JUDGED:
-        # Even without any present request, the others must be compared.
+        # Even without any current request, the others must be compared.
         chosen = complete or [each for each in containers if policy in each.fits[resource]]
         fits = [each.fits[resource][policy] for each in chosen if policy in each.fits[resource]]
         used = sum(fit.used for fit in fits)

@@ -64,7 +64,7 @@ def definition() -> dict[str, Any]:
                     "subresources": {"status": {}},
                     "additionalPrinterColumns": [
                         _column("Value", "integer", ".status.value", "Recommended replicas."),
-                        _column("Now", "integer", ".status.now", "Present replicas."),
+                        _column("Now", "integer", ".status.now", "Current replicas."),
                         _column("Status", "string", ".status.status", "ok, held, stale, error or refused."),
                         _column("Decided By", "string", ".status.decidedBy", "The step that decided the value."),
                         _column("Age", "date", ".metadata.creationTimestamp", "Age of the object."),
@@ -163,7 +163,7 @@ def _status() -> dict[str, Any]:
             "status": {**_TEXT, "enum": [*map(str, Status), REFUSED]},
             "message": _TEXT,
             "value": {**_WHOLE, "description": "Recommended replicas; with several targets those of the largest."},
-            "now": {**_WHOLE, "description": "Present replicas, as far as they are known."},
+            "now": {**_WHOLE, "description": "Current replicas, as far as they are known."},
             "decidedBy": {**_TEXT, "description": "The binding limit: the last step that changed the value."},
             "lastTransitionTime": {**_TIME, "description": "When value or status changed last."},
             "steps": {"type": "array", "items": step, "x-kubernetes-list-type": "atomic"},

@@ -35,7 +35,7 @@ class Situation:
 
     @property
     def present(self) -> KnownTarget | None:
-        """The target with the largest present size, the first of equals; None if no current size is known."""
+        """The target with the largest current size, the first of equals; None if no current size is known."""
         return max(self.targets, key=lambda each: each.state.replicas, default=None)
 
     @property

@@ -80,7 +80,7 @@ class _Predicting:
     def _without_load(self, unknown: Unknown, inputs: Inputs, memory: Memory, now: float) -> Calculation:
         """Return the size of an active override or schedule, which need no load.
 
-        Raises InputMissingError if there is neither, or if the schedule requests less than the last or present size:
+        Raises InputMissingError if there is neither, or if the schedule requests less than the last or current size:
         how much of that is still needed is unknown.
         """
         missing = InputMissingError(unknown.reason, is_refused=unknown.is_refused)

@@ -18,14 +18,14 @@ SERIES_AT_ONCE = 500
 """How many series are forecast at once, because models use several times the memory of the history."""
 
 
-def with_present(history: LoadHistory, present: FloatArray) -> LoadHistory:
+def with_current(history: LoadHistory, present: FloatArray) -> LoadHistory:
     """Return the history with the observed load, shape (series,), as its newest step."""
     values = history.values.copy()
     values[:, -1] = present
     return LoadHistory(history.start_seconds, history.step_seconds, values)
 
 
-def present_forecasts(
+def current_forecasts(
     model: Model,
     parameters: Any,  # noqa: ANN401 - each model has its own parameters
     history: LoadHistory,

@@ -38,7 +38,7 @@ class RequestSize:
     lower: int
     upper: int
     current: int | None
-    """The largest present request of the pods; None if they state none, or if it is unknown."""
+    """The largest current request of the pods; None if they state none, or if it is unknown."""
     held: str = ""
     """Why the request stays unchanged whatever the usage is; empty otherwise."""
 

@@ -35,7 +35,7 @@ _MEMORY: Final = "container_memory_working_set_bytes"
 _METRICS: Final = {
     _MEMORY: "usage is unknown: scrape the kubelet's /metrics/cadvisor",
     "kube_pod_owner": "the workloads of pods are unknown: scrape kube-state-metrics",
-    "kube_pod_container_resource_requests": "present requests are unknown: scrape kube-state-metrics",
+    "kube_pod_container_resource_requests": "current requests are unknown: scrape kube-state-metrics",
 }
 _NO_REPLICAS: Final = "sizes of containers are not a number of replicas"
 

@@ -26,7 +26,7 @@ class ResourceSize:
     """The size for one resource, in millicores or in bytes."""
 
     request: int | None
-    """The largest present request of the pods; None if they state none, or if it is unknown."""
+    """The largest current request of the pods; None if they state none, or if it is unknown."""
     limit: int | None
     lower: int
     target: int

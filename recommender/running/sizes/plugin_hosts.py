@@ -39,7 +39,7 @@ class WritesGroups(Protocol):
     """Changes groups of providers. For any number of threads."""
 
     def look(self, recommendation: str, provider: str, group: str) -> PluginGroup:
-        """Return the provider's present state of a group. Raises ProviderUnreachableError."""
+        """Return the provider's current state of a group. Raises ProviderUnreachableError."""
         ...
 
     def change(
@@ -87,7 +87,7 @@ class PluginHosts:
         _close(removed)
 
     def look(self, recommendation: str, provider: str, group: str) -> PluginGroup:
-        """Return the provider's present state of a group. Raises ProviderUnreachableError."""
+        """Return the provider's current state of a group. Raises ProviderUnreachableError."""
         return self._host(recommendation, provider).look(group)
 
     def change(

@@ -180,7 +180,7 @@ def test_each_series_scales_its_own_deployment(predicting: Predicting) -> None:
 
 
 def configure_each(predicting: Predicting, **more: object) -> None:
-    """Scale each Deployment that a series names by the series' present load, while the gate is open."""
+    """Scale each Deployment that a series names by the series' current load, while the gate is open."""
     of = f'namespace="{predicting.namespace}"'
     settings = {
         "load": f'sum by (namespace, deployment) (load{{{of},deployment!="is-true"}})',

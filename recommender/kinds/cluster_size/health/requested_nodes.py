@@ -32,7 +32,7 @@ class GroupRequest:
     late: int = 0
     """Requested nodes that are not ready in time."""
     failed: int = 0
-    """Requested nodes that would be missing, but whose machines cannot be made at present."""
+    """Requested nodes that would be missing, but whose machines cannot be made at current."""
 
 
 def group_request(
@@ -51,12 +51,12 @@ def group_request(
     if requested is None:
         return GroupRequest(group.target_size)
     wanted = min(group.target_size + group.surplus, requested.size)
-    present = _present_nodes(group, readiness)
-    missing = max(0, wanted - present)
+    current = _current_nodes(group, readiness)
+    missing = max(0, wanted - current)
     if elapsed_seconds <= provision_seconds:
         failed = min(missing, len(group.failures))
         return GroupRequest(group.target_size, missing - failed, failed=failed)
-    size = min(group.target_size, max(present, group.min_size)) if missing else group.target_size
+    size = min(group.target_size, max(current, group.min_size)) if missing else group.target_size
     return GroupRequest(size, late=max(0, wanted - readiness.ready - readiness.unready))
 
 
@@ -147,11 +147,11 @@ def _lacks_nodes(group: NodeGroup, readiness: NodeReadiness) -> bool:
     The size of a provider's group counts nodes that are drained, until their deletion is requested.
     """
     is_ours = group.is_writable and not (group.autoscaler or group.paused or group.problem)
-    present = _present_nodes(group, readiness)
-    return is_ours and group.target_size > (present if group.provider is None else max(present, len(group.nodes)))
+    current = _current_nodes(group, readiness)
+    return is_ours and group.target_size > (current if group.provider is None else max(current, len(group.nodes)))
 
 
-def _present_nodes(group: NodeGroup, readiness: NodeReadiness) -> int:
+def _current_nodes(group: NodeGroup, readiness: NodeReadiness) -> int:
     return max(len(group.nodes) - len(group.deleting), readiness.total)
 
 

@@ -264,7 +264,7 @@ def savings_per_hour(removals: Iterable[Removal]) -> float | None:
 def nodes_of(answer: ClusterSizeAnswer) -> tuple[int | None, int | None]:
     """Return how many nodes the groups should have together, after removals, and how many they have now.
 
-    Groups that are left out count for neither. None if there is no group, or if not all present sizes are known.
+    Groups that are left out count for neither. None if there is no group, or if not all current sizes are known.
     """
     groups = [group for group in answer.groups if not group.is_left_out]
     if not groups:

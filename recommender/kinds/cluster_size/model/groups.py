@@ -23,13 +23,13 @@ def size_problem(target_size: int, min_size: int) -> str:
     return ""
 
 
-def limits_problem(size: int, present: int, min_size: int, max_size: int) -> str:
+def limits_problem(size: int, current: int, min_size: int, max_size: int) -> str:
     """Return why a group of a current size must not get this one, which is outside of its limits; empty if it may.
 
     It may if the size is nearer to the limits than the current one: a group whose maximum was lowered still loses the
     nodes that nobody needs, and one whose minimum was raised grows as far as other limits allow.
     """
-    if min_size <= size <= max_size or present < size < min_size or max_size < size < present:
+    if min_size <= size <= max_size or current < size < min_size or max_size < size < current:
         return ""
     return f"{size} is outside of its limits, which are {min_size} to {max_size}"
 

@@ -17,7 +17,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from recommender.kinds.predictive.calibration import calibrated
 from recommender.kinds.predictive.forecast import Model, no_fit
-from recommender.kinds.predictive.models.load_at_origin import limited, limited_points, present_load, trend_growth
+from recommender.kinds.predictive.models.load_at_origin import current_load, limited, limited_points, trend_growth
 
 if TYPE_CHECKING:
     from recommender.kinds.predictive.arrays import FloatArray, IntArray
@@ -62,7 +62,7 @@ def _forecast(
 
     def point(steps: IntArray) -> FloatArray:
         # Falling to zero is as unfounded as growing without bounds, and no error can be relative to zero.
-        lowest = present_load(history, steps) / growth
+        lowest = current_load(history, steps) / growth
         points = np.maximum(_largest(history, steps, task, options), lowest)
         return limited_points(points, history, steps, growth, task.lead_seconds)
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 LEVEL_SECONDS = 300.0
 
 
-def present_load(history: LoadHistory, origins: IntArray) -> FloatArray:
+def current_load(history: LoadHistory, origins: IntArray) -> FloatArray:
     """Return the load at each origin, shape (series, origins); NaN where it is unknown."""
     return np.take(history.values, origins, axis=1)
 
@@ -33,10 +33,10 @@ def growth_limits(
     """
     if growth is None:
         return None
-    load = present_load(history, origins)
+    load = current_load(history, origins)
     total, count = np.zeros(load.shape), np.zeros(load.shape)
     for back in range(max(1, int(min(LEVEL_SECONDS, lead_seconds) / history.step_seconds))):
-        recent = present_load(history, np.maximum(origins - back, 0))
+        recent = current_load(history, np.maximum(origins - back, 0))
         known = ~np.isnan(recent) & (origins >= back)
         total += np.where(known, recent, 0.0)
         count += known
@@ -47,7 +47,7 @@ def limited_points(
     points: FloatArray, history: LoadHistory, origins: IntArray, growth: float | None, lead_seconds: float
 ) -> FloatArray:
     """Return the forecasts between 0 and the growth limit; NaN where the load at the origin is unknown."""
-    known = np.where(np.isnan(present_load(history, origins)), np.nan, np.maximum(points, 0.0))
+    known = np.where(np.isnan(current_load(history, origins)), np.nan, np.maximum(points, 0.0))
     limits = growth_limits(history, origins, growth, lead_seconds)
     return known if limits is None else np.minimum(known, limits)
 
@@ -61,7 +61,7 @@ def limited(
     """
     limits = growth_limits(history, origins, growth, lead_seconds)
     if limits is None:
-        limits = np.where(np.isnan(present_load(history, origins)), np.nan, np.inf)
+        limits = np.where(np.isnan(current_load(history, origins)), np.nan, np.inf)
     return Forecasts(np.minimum(forecasts.median, limits), np.minimum(forecasts.upper, limits))
 
 
@@ -75,12 +75,12 @@ def trend_growth(task: ForecastTask) -> float:
 
 
 def _reactive(_parameters: None, history: LoadHistory, origins: IntArray, _task: ForecastTask) -> Forecasts:
-    load = present_load(history, origins)
+    load = current_load(history, origins)
     return Forecasts(load, load)
 
 
 def _headroom(_parameters: None, history: LoadHistory, origins: IntArray, task: ForecastTask) -> Forecasts:
-    load = present_load(history, origins)
+    load = current_load(history, origins)
     return limited(
         Forecasts(load, load * (1 + task.headroom_ratio)), history, origins, task.max_growth, task.lead_seconds
     )

@@ -1,6 +1,6 @@
 """Conditional quantiles by gradient boosting on features without a unit: how much room is needed now.
 
-The fitted value is the logarithm of target / present level (`features`), for all series together. The fit has two
+The fitted value is the logarithm of target / current level (`features`), for all series together. The fit has two
 halves, each on every other day of the trailing two weeks. Their mean is the forecast. The forecasts of each half for
 the days that it has not seen show how far targets really lie above the median (cross-conformal calibration: Vovk,
 2015).

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from recommender.kinds.predictive.forecast import Forecasts, Model, no_fit
-from recommender.kinds.predictive.models.load_at_origin import limited, present_load, trend_growth
+from recommender.kinds.predictive.models.load_at_origin import current_load, limited, trend_growth
 from recommender.kinds.predictive.predictive_settings import ModelName
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _sums(values: FloatArray, origins: IntArray, width: int) -> FloatArray:
 def _forecast(_parameters: None, history: LoadHistory, origins: IntArray, task: ForecastTask) -> Forecasts:
     step = history.step_seconds
     ahead = task.lead_steps(step) + task.window_steps(step) - 1
-    load = present_load(history, origins)
+    load = current_load(history, origins)
     changes = changes_before(history, origins, max(LEAST_CHANGES, int(np.ceil(HORIZONS * ahead))))
     is_rise = changes.is_rise()
     median = load + ahead * changes.mean

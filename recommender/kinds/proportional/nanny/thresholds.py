@@ -30,7 +30,7 @@ class ResizeDirection(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class PresentSizes:
+class CurrentSizes:
     """The requests and limits that a container has."""
 
     requests: Sizes
@@ -60,13 +60,13 @@ class Delays:
         return since_seconds < least.get(direction, 0.0)
 
 
-def beyond_threshold(present: PresentSizes, wanted: Sizes, threshold_percent: int) -> SizeChange | None:
+def beyond_threshold(current: CurrentSizes, wanted: Sizes, threshold_percent: int) -> SizeChange | None:
     """Return the wanted sizes if a current size differs from the wanted one by more than the threshold; else None.
 
     The ratio is truncated to whole percent, so that a size may exceed the threshold by up to one percent.
     """
     for resource in _sized_resources(wanted):
-        for section, sizes in (("limit", present.limits), ("request", present.requests)):
+        for section, sizes in (("limit", current.limits), ("request", current.requests)):
             direction = _direction(sizes.get(resource), wanted[resource], threshold_percent)
             if direction is not None:
                 return SizeChange(wanted, direction, _reason(section, resource, sizes.get(resource), wanted[resource]))
@@ -74,12 +74,12 @@ def beyond_threshold(present: PresentSizes, wanted: Sizes, threshold_percent: in
 
 
 def beyond_offsets(
-    present: PresentSizes, accepted: tuple[Sizes, Sizes], recommended: tuple[Sizes, Sizes]
+    current: CurrentSizes, accepted: tuple[Sizes, Sizes], recommended: tuple[Sizes, Sizes]
 ) -> SizeChange | None:
     """Return the nearer end of the recommended range if a current size is outside the accepted range; else None."""
     lowest, highest = accepted
     lower, upper = recommended
-    for section, sizes in (("limit", present.limits), ("request", present.requests)):
+    for section, sizes in (("limit", current.limits), ("request", current.requests)):
         for resource in _sized_resources(lowest):
             size = sizes.get(resource)
             if size is None or size < lowest[resource]:

@@ -96,7 +96,7 @@ class _Tally:
 class _Judge:
     grid: UsageGrid
     limits: FloatArray
-    """Present memory limits by row; NaN without one."""
+    """Current memory limits by row; NaN without one."""
     tallies: dict[tuple[str, str], _Tally] = field(default_factory=dict)
 
     def add(self, day: int, resource: str, policy: str, requests: FloatArray, rows: BoolArray) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recommender.kinds.predictive.current_forecast import with_present
+from recommender.kinds.predictive.current_forecast import with_current
 from recommender.kinds.predictive.models.load_at_origin import LEVEL_SECONDS, growth_limits
 from recommender.kinds.predictive.upper_bound import forecast_limit
 from recommender.running.loads.predictions.blending import ForecastLimit
@@ -94,7 +94,7 @@ def _levels(
     history: TargetHistory, targets: Sequence[Target], present: FloatArray, now: float, task: ForecastTask
 ) -> FloatArray:
     """Return the current loads, by which `maxGrowth` is measured: the last sample, or the mean of the last minutes."""
-    past = with_present(history.history(targets, now, LEVEL_SECONDS), present)
+    past = with_current(history.history(targets, now, LEVEL_SECONDS), present)
     found = growth_limits(past, np.array([past.steps - 1], dtype=np.int64), 1.0, task.lead_seconds)
     assert found is not None, "a growth is given"
     return found[:, 0]

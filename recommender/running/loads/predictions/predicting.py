@@ -14,7 +14,7 @@ import numpy as np
 from adapter.foundation.service.runtime.logs import StateLog
 from recommender.kinds.predictive.calibration import COUNTED_ERRORS, TRAILING_SECONDS
 from recommender.kinds.predictive.choice.options import BEGINNER
-from recommender.kinds.predictive.current_forecast import SERIES_AT_ONCE, lacks_history, present_forecasts, with_present
+from recommender.kinds.predictive.current_forecast import SERIES_AT_ONCE, current_forecasts, lacks_history, with_current
 from recommender.kinds.predictive.forecast import no_fit
 from recommender.kinds.predictive.learning import SeriesVerdict, verdict_on
 from recommender.kinds.predictive.models.table import MODELS
@@ -250,8 +250,8 @@ def _made_now(
     for first in range(0, len(targets), max(1, at_once)):
         some = targets[first : first + at_once]
         present = np.array([loads.get(target, math.nan) for target in some])
-        past = with_present(history.history(some, basis.now, seconds), present)
-        forecasts = present_forecasts(model, parameters, past, task)
+        past = with_current(history.history(some, basis.now, seconds), present)
+        forecasts = current_forecasts(model, parameters, past, task)
         for target, median, upper in zip(some, forecasts.median[:, 0], forecasts.upper[:, 0], strict=True):
             found[target] = ModelForecast(float(median), float(upper))
     return found

@@ -78,13 +78,13 @@ class AwaitedCredentials:
 
     def headers(self) -> dict[str, str]:
         """Return the headers, as `Credentials` does; raises SettingsError."""
-        return self._present().headers()
+        return self._current().headers()
 
     def tls(self) -> ssl.SSLContext | None:
         """Return the TLS context, as `Credentials` does; raises SettingsError."""
-        return self._present().tls()
+        return self._current().tls()
 
-    def _present(self) -> Credentials:
+    def _current(self) -> Credentials:
         if self._read is None:
             self._try_again()
         if self._read is None:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from adapter.foundation.objects.quantities import Quantity, parse_quantity
 from recommender.kinds.proportional.nanny.estimators import GrowingResource, linear_sizes, offset_sizes
 from recommender.kinds.proportional.nanny.thresholds import (
+    CurrentSizes,
     Delays,
-    PresentSizes,
     ResizeDirection,
     beyond_offsets,
     beyond_threshold,
@@ -23,8 +23,8 @@ def sizes(texts: Texts) -> dict[str, Quantity]:
     return {name: parse_quantity(text) for name, text in texts.items()}
 
 
-def present(requests: Texts, limits: Texts | None = None) -> PresentSizes:
-    return PresentSizes(sizes(requests), sizes(requests if limits is None else limits))
+def present(requests: Texts, limits: Texts | None = None) -> CurrentSizes:
+    return CurrentSizes(sizes(requests), sizes(requests if limits is None else limits))
 
 
 STANDARD = {"cpu": "300m", "memory": "200Mi"}
@@ -118,10 +118,10 @@ def test_a_size_written_by_offsets_is_accepted_and_stays(
 ) -> None:
     recommended, accepted = (offset_sizes(count, percent, given_resources) for percent in percents)
     pair = dict(zip(("cpu", "memory"), now, strict=True))
-    change = beyond_offsets(PresentSizes(pair, pair), accepted, recommended)
+    change = beyond_offsets(CurrentSizes(pair, pair), accepted, recommended)
     if change is not None:
         assert all(accepted[0][name] <= size <= accepted[1][name] for name, size in change.sizes.items())
-        assert beyond_offsets(PresentSizes(change.sizes, change.sizes), accepted, recommended) is None
+        assert beyond_offsets(CurrentSizes(change.sizes, change.sizes), accepted, recommended) is None
 
 
 @given(given_resources=resources, count=nodes, threshold=st.integers(0, 100), percent=st.integers(-100, 100))
@@ -130,11 +130,11 @@ def test_nothing_changes_within_the_threshold(
 ) -> None:
     wanted = linear_sizes(count, given_resources)
     near = {name: Quantity(size.nanos * (100 + percent) // 100) for name, size in wanted.items()}
-    change = beyond_threshold(PresentSizes(near, near), wanted, threshold)
+    change = beyond_threshold(CurrentSizes(near, near), wanted, threshold)
     if change is None:
         return
     assert any(abs(near[name].nanos - size.nanos) * 100 > threshold * size.nanos for name, size in wanted.items())
-    assert beyond_threshold(PresentSizes(wanted, wanted), wanted, threshold) is None
+    assert beyond_threshold(CurrentSizes(wanted, wanted), wanted, threshold) is None
 
 
 @pytest.mark.parametrize(

@@ -122,7 +122,7 @@ def test_a_model_that_fails_leaves_headroom_in_use_and_one_line_in_the_log(
     def fails(*_: object) -> None:
         raise FloatingPointError("singular matrix")
 
-    monkeypatch.setattr(predicting, "present_forecasts", fails)
+    monkeypatch.setattr(predicting, "current_forecasts", fails)
     wanted = need("load", model=ModelName.LINEAR, history_seconds=3600.0)
     history, now = rising(wanted)
     under_test, delays = Predictor(LearnedModels()), DelayMeter().delays(wanted)

@@ -11,7 +11,7 @@ import pytest
 
 from recommender.kinds.predictive.choice.auto import configured_capacity
 from recommender.kinds.predictive.choice.blend import Blend, Part
-from recommender.kinds.predictive.current_forecast import with_present
+from recommender.kinds.predictive.current_forecast import with_current
 from recommender.kinds.predictive.learning import SeriesVerdict, verdict_on
 from recommender.kinds.predictive.many_series import SharedFit
 from recommender.kinds.predictive.models.holt_winters import HOLT_WINTERS
@@ -270,6 +270,6 @@ def test_a_configured_model_predicts_the_same_capacity_as_its_backtest(
         verdict, {name: each[None] for name, each in by_model.items()}, limits.get(None), 1000.0, task, now
     )
 
-    past = with_present(history.history((None,), now), np.array([1000.0]))
+    past = with_current(history.history((None,), now), np.array([1000.0]))
     forecasts = np.full(past.values.shape, upper if by_model else math.nan)
     assert found.load.predicted == pytest.approx(configured_capacity(model, past, forecasts, task)[0, -1])
