@@ -9,7 +9,7 @@ from recommender.outputs.resize_documents import MEMORY, amount_of, resized
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from recommender.outputs.wishes import Resizing
+    from recommender.outputs.pending_writes import Resizing
 
 _TURN_PODS: Final = 50
 """The number of pods by which each turn begins later than the one before it."""

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from adapter.foundation.sources.kubernetes.writing import Fence, GetsAndReplaces, Lists
-    from recommender.outputs.wishes import Resizing, Wish
+    from recommender.outputs.pending_writes import Resizing, Wish
 
 MOST_PODS: Final = 50
 """The maximum number of pods that one attempt resizes; the others follow in the next attempts."""

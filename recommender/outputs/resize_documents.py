@@ -14,7 +14,7 @@ from recommender.decisions.targets.owners import matches
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from recommender.outputs.wishes import RequestedSize, Resizing
+    from recommender.outputs.pending_writes import RequestedSize, Resizing
 
 _CPU: Final = "cpu"
 MEMORY: Final = "memory"

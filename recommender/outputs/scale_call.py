@@ -14,7 +14,7 @@ from recommender.outputs.write_attempt import READ_SECONDS, ScaleOutcome, Sendin
 
 if TYPE_CHECKING:
     from adapter.foundation.sources.kubernetes.writing import GetsAndReplaces
-    from recommender.outputs.wishes import Wish
+    from recommender.outputs.pending_writes import Wish
 
 
 class ScaleAttempt:

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any
 from adapter.foundation.service.runtime.logs import StateLog, fields
 from adapter.foundation.time.clock import Clock, Moment
 from adapter.foundation.time.rate_limit import RateLimit
+from recommender.outputs.pending_writes import Start, Wish, Wishes, refused_targets, wishes_of
 from recommender.outputs.scale_call import ScaleAttempt
 from recommender.outputs.scale_results import ScaleResult
-from recommender.outputs.wishes import Start, Wish, Wishes, refused_targets, wishes_of
 from recommender.outputs.write_attempt import Attempt, ScaleOutcome, SendingTerms
 
 if TYPE_CHECKING:

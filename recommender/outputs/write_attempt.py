@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from recommender.leader_election.lease_rules import LeaseTiming
-    from recommender.outputs.wishes import Wish
+    from recommender.outputs.pending_writes import Wish
 
 READ_SECONDS = 5.0
 """How long a read before a write may take."""

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from adapter.foundation.service.server.context import WorkerContext
     from adapter.foundation.sources.kubernetes.writing import Fence, ObjectClient
     from recommender.commands.run.shared_services import SharedServices
-    from recommender.outputs.wishes import Wish
+    from recommender.outputs.pending_writes import Wish
     from recommender.outputs.write_attempt import Attempt, ScaleOutcome
     from recommender.running.effects.writes_at_shutdown import Writes
     from recommender.running.inputs.target_lookups import TargetLookups

@@ -12,7 +12,7 @@ from recommender.decisions.constraints.brakes import MAX_CHANGES
 from recommender.decisions.policy_settings import Output
 from recommender.decisions.record import Step
 from recommender.kinds.cluster_size import brakes
-from recommender.kinds.cluster_size.group_wishes import GroupWishes
+from recommender.kinds.cluster_size.group_writes import GroupWishes
 from recommender.kinds.cluster_size.health.failed_machines import failed_machine_notes
 from recommender.kinds.cluster_size.known_cluster import notes_about
 from recommender.kinds.cluster_size.model.answer import summary_text

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.grouping import grouped
 from recommender.kinds.cluster_size.future.capacity_buffers import BufferSize, ChunkError, buffer_chunks
-from recommender.kinds.cluster_size.group_wishes import (
+from recommender.kinds.cluster_size.group_writes import (
     GroupWishes,
     group_wishes,
     plan_machine_deletions,

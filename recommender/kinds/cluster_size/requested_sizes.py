@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from recommender.kinds.cluster_size.group_wishes import group_target
+from recommender.kinds.cluster_size.group_writes import group_target
 from recommender.kinds.cluster_size.health.group_back_off import after_failure
 from recommender.kinds.cluster_size.model.memory import AskedSize, RequestedNodes, known_seconds
 from recommender.outputs.scale_results import ScaleResult
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from recommender.decisions.record import TargetReference
-    from recommender.kinds.cluster_size.group_wishes import GroupWishes
+    from recommender.kinds.cluster_size.group_writes import GroupWishes
     from recommender.kinds.cluster_size.model.groups import NodeGroup, NodeGroups
     from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory
     from recommender.kinds.cluster_size.model.size_situation import ClusterSituation

@@ -21,7 +21,7 @@ from recommender.kinds.proportional.sizes import ContainerResources, ContainerSi
 from recommender.kinds.resizing.autoscalers import held_by_autoscalers
 from recommender.kinds.resizing.request_writes import WantedSizes, resize_outcomes, sized_target, writes_of
 from recommender.kinds.resizing.size_brakes import BrakedSizes, amount_when_stopped, amount_within_step
-from recommender.outputs.wishes import RequestedSize
+from recommender.outputs.pending_writes import RequestedSize
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from recommender.decisions.policy_settings import Output, RecommendationPolicy
 from recommender.decisions.record import TargetAction, TargetOutcome, TargetReference
-from recommender.outputs.wishes import RequestedSize, Resizing
+from recommender.outputs.pending_writes import RequestedSize, Resizing
 
 if TYPE_CHECKING:
     from recommender.decisions.calculation import DecisionContext

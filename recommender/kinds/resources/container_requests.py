@@ -15,8 +15,8 @@ from recommender.kinds.resizing.request_writes import WantedSizes, resize_outcom
 from recommender.kinds.resizing.size_brakes import BrakedSizes, amount_when_stopped, amount_within_step
 from recommender.kinds.resources.resources_memory import ResourcesMemory
 from recommender.kinds.resources.workloads import CPU, MEMORY
+from recommender.outputs.pending_writes import RequestedSize, Resizing, StepLimit
 from recommender.outputs.resize_documents import is_worth_a_write
-from recommender.outputs.wishes import RequestedSize, Resizing, StepLimit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

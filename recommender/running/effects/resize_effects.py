@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from recommender.decisions.inputs import WriteRefusal
 from recommender.decisions.policy_settings import Output
 from recommender.kinds.resizing.request_writes import RequestWrites
+from recommender.outputs.pending_writes import Resizing, Wish
 from recommender.outputs.scale_results import ScaleResult
-from recommender.outputs.wishes import Resizing, Wish
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

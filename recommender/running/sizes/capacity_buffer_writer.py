@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from adapter.foundation.sources.kubernetes.writing import Fence, GetsAndReplaces
-    from recommender.outputs.wishes import Wish
+    from recommender.outputs.pending_writes import Wish
 
 FORMER_REPLICAS: Final = "tidewatch.io/replicas-before"
 """The annotation with `spec.replicas` from before the first write; empty if there was none."""

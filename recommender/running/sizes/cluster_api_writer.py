@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from adapter.foundation.sources.kubernetes.writing import Fence, GetsAndReplaces
-    from recommender.outputs.wishes import MachineRemoval, Wish
+    from recommender.outputs.pending_writes import MachineRemoval, Wish
 
 _log = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginGroup
     from recommender.kinds.cluster_size.node_groups.protocol import ProviderInstance
-    from recommender.outputs.wishes import MachineToDelete, Wish
+    from recommender.outputs.pending_writes import MachineToDelete, Wish
 
 REASON_ANNOTATION: Final = "k8s.io/cluster-autoscaler/fake-node-reason"
 """The annotation by which providers know that a machine has no node, as Cluster Autoscaler sends it."""

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from adapter.foundation.sources.kubernetes.writing import Fence, ListsAndCreates, Replaces
     from adapter.foundation.time.clock import Clock
     from recommender.kinds.cluster_size.model.size_settings import ScaleDownSettings
-    from recommender.outputs.wishes import NodeRemoval
+    from recommender.outputs.pending_writes import NodeRemoval
 
 _log = logging.getLogger(__name__)
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import ClusterState
     from adapter.foundation.sources.kubernetes.writing import Fence
     from recommender.decisions.record import TargetReference
-    from recommender.outputs.wishes import Wish
+    from recommender.outputs.pending_writes import Wish
     from recommender.running.sizes.node_removals import BeginsRemovals
     from recommender.running.sizes.plugin_hosts import WritesGroups
 

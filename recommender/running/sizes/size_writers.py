@@ -9,9 +9,9 @@ from adapter.foundation.objects.resources import ResolveResource, UnknownResourc
 from adapter.foundation.service.runtime.logs import fields
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
 from recommender.decisions.policy_settings import Output
-from recommender.kinds.cluster_size.group_wishes import PROVIDER_API, buffer_target
+from recommender.kinds.cluster_size.group_writes import PROVIDER_API, buffer_target
 from recommender.kinds.cluster_size.outcome import SizeWrites
-from recommender.outputs.wishes import Wish
+from recommender.outputs.pending_writes import Wish
 from recommender.running.sizes.withdrawn_buffers import Withdrawals, buffers_of
 
 if TYPE_CHECKING:

@@ -25,9 +25,9 @@ from recommender.configuration.reading import read_configuration
 from recommender.configuration.rights import rights_of
 from recommender.decisions.record import TargetReference
 from recommender.decisions.targets.vertical_autoscalers import known_autoscalers, vertical_autoscaler_kinds
+from recommender.outputs.pending_writes import RequestedSize, Resizing, Wish
 from recommender.outputs.resize import ResizeAttempt
 from recommender.outputs.scale_results import ScaleResult
-from recommender.outputs.wishes import RequestedSize, Resizing, Wish
 from recommender.outputs.write_attempt import SendingTerms
 from recommender.running.memory.store_protocol import stored_name
 from tests.e2e.support.recommenders import Pool, rule, service_account

@@ -13,8 +13,8 @@ from recommender.decisions.loop import decide
 from recommender.decisions.memory import Memory
 from recommender.decisions.policy_settings import Owners
 from recommender.decisions.record import TargetReference
+from recommender.outputs.pending_writes import Wish
 from recommender.outputs.scale_results import ScaleResult
-from recommender.outputs.wishes import Wish
 from recommender.outputs.write_attempt import ScaleOutcome
 from tests.recommender.decisions.harness import DNS, NOW, asks_for, fails_with, inputs, policy, remembers
 from tests.support.readings import FakeClock

@@ -13,8 +13,8 @@ from adapter.foundation.sources.kubernetes.errors import (
 )
 from adapter.foundation.sources.kubernetes.writing import Fence, Reply
 from recommender.decisions.record import TargetReference
+from recommender.outputs.pending_writes import RequestedSize, Resizing, Wish
 from recommender.outputs.resize import ResizeAttempt
-from recommender.outputs.wishes import RequestedSize, Resizing, Wish
 from recommender.outputs.write_attempt import ScaleOutcome, SendingTerms
 
 if TYPE_CHECKING:

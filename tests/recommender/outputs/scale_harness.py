@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from adapter.foundation.sources.kubernetes.errors import KubernetesError
+    from recommender.outputs.pending_writes import Wish
     from recommender.outputs.scale_results import ScaleResult
-    from recommender.outputs.wishes import Wish
     from recommender.outputs.write_attempt import ScaleOutcome
 
 MACHINES = Resource("cluster.x-k8s.io", "v1beta1", "machinedeployments", "machinedeployment", "MachineDeployment", True)  # noqa: FBT003

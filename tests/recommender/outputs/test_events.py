@@ -11,8 +11,8 @@ from adapter.foundation.time.clock import Clock
 from recommender.decisions.record import Record, Status, TargetAction, TargetOutcome, TargetReference
 from recommender.outputs.event_rules import TargetEvent, event_document, event_of_scale_call, events_of_record
 from recommender.outputs.events import EventWriter
+from recommender.outputs.pending_writes import Resizing, Wish
 from recommender.outputs.scale_results import ScaleResult
-from recommender.outputs.wishes import Resizing, Wish
 from recommender.outputs.write_attempt import ScaleOutcome
 from tests.recommender.decisions.harness import sized
 from tests.support.apiserver_kinds import EVENTS

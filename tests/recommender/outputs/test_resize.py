@@ -15,8 +15,8 @@ from adapter.foundation.sources.kubernetes.errors import (
     ServerError,
     StatusError,
 )
+from recommender.outputs.pending_writes import RequestedSize
 from recommender.outputs.scale_results import ScaleResult
-from recommender.outputs.wishes import RequestedSize
 from tests.recommender.outputs.resized_server import (
     APPS,
     PODS,

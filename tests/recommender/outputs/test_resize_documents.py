@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.foundation.objects.quantities import parse_quantity
+from recommender.outputs.pending_writes import RequestedSize, Resizing, StepLimit
 from recommender.outputs.resize_documents import (
     controlled,
     is_worth_a_write,
     manager_of_resources,
     resized,
 )
-from recommender.outputs.wishes import RequestedSize, Resizing, StepLimit
 
 MIB = 2**20
 AMOUNTS = st.integers(1, 100_000)

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from recommender.outputs.pending_writes import RequestedSize
 from recommender.outputs.scale_results import ScaleResult
-from recommender.outputs.wishes import RequestedSize
 from tests.recommender.outputs.resized_server import (
     APPS,
     AUTOSCALERS,

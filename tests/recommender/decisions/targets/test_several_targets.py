@@ -19,7 +19,7 @@ from recommender.decisions.memory import Memory
 from recommender.decisions.policy_settings import Brakes, Direction, MaxStep, Pause
 from recommender.decisions.record import Record, Status, TargetAction, TargetReference
 from recommender.decisions.replicas import Replicas
-from recommender.outputs.wishes import wishes_of
+from recommender.outputs.pending_writes import wishes_of
 from tests.recommender.decisions.harness import DNS, NOW, WEB, asks_for, fails_with, policy, remembers
 
 if TYPE_CHECKING:

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from recommender.decisions.loop import Decision
     from recommender.decisions.record import TargetReference
     from recommender.kinds.cluster_size.node_groups.protocol import ProviderNode
+    from recommender.outputs.pending_writes import NodeRemoval
     from recommender.outputs.scale_results import ScaleResult
-    from recommender.outputs.wishes import NodeRemoval
     from recommender.outputs.write_attempt import ScaleOutcome, SendingTerms
 
 START: Final = 1_800_000_000.0

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.cluster.values.state import ClusterNode, ClusterPod, ClusterState
     from recommender.decisions.loop import Decision
-    from recommender.outputs.wishes import Wish
+    from recommender.outputs.pending_writes import Wish
 
 START: Final = 1_800_000_000.0
 NEVER: Final = 10**9

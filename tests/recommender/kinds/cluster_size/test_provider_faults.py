@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from recommender.decisions.loop import Decision
-    from recommender.outputs.wishes import Wish
+    from recommender.outputs.pending_writes import Wish
 
 GOING = node(
     "n9", provider_id="x:///9", created=1.0, taints=["ToBeDeletedByClusterAutoscaler:NoSchedule"], unschedulable=True

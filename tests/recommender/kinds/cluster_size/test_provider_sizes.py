@@ -13,7 +13,7 @@ from recommender.decisions.inputs import Inputs
 from recommender.decisions.memory import Memory
 from recommender.decisions.policy_settings import Output, RecommendationPolicy
 from recommender.decisions.record import TargetReference
-from recommender.kinds.cluster_size.group_wishes import PROVIDER_API
+from recommender.kinds.cluster_size.group_writes import PROVIDER_API
 from recommender.kinds.cluster_size.health.failed_removals import FAILED_REMOVAL
 from recommender.kinds.cluster_size.model.size_settings import (
     ClusterSizeSettings,
@@ -25,8 +25,8 @@ from recommender.kinds.cluster_size.model.size_settings import (
 from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginGroup, PluginReading
 from recommender.kinds.cluster_size.node_groups.protocol import ProviderInstance
 from recommender.kinds.cluster_size.node_groups.watched_kinds import STATUS_CONFIG_MAP
+from recommender.outputs.pending_writes import NodeRemoval
 from recommender.outputs.scale_results import ScaleResult
-from recommender.outputs.wishes import NodeRemoval
 from recommender.outputs.write_attempt import ScaleOutcome
 from tests.recommender.kinds.cluster_size.builders import node, pod
 from tests.recommender.kinds.cluster_size.deciding import decide_sizes, size_memory, writes_of
@@ -35,7 +35,7 @@ from tests.recommender.kinds.cluster_size.test_decide import NOW, WEB
 if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import ClusterNode
     from recommender.decisions.loop import Decision
-    from recommender.outputs.wishes import Wish
+    from recommender.outputs.pending_writes import Wish
 
 POLICY = RecommendationPolicy("workers", "clusterSize", outputs=frozenset({Output.SCALE}))
 EXTERNAL = ExternalGrpcGroups("localhost:1", delete_nodes=True)

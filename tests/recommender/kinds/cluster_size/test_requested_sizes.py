@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from recommender.decisions.record import TargetReference
-from recommender.kinds.cluster_size.group_wishes import PROVIDER_API, GroupWishes
+from recommender.kinds.cluster_size.group_writes import PROVIDER_API, GroupWishes
 from recommender.kinds.cluster_size.model.groups import NodeGroup, NodeGroups, ProviderReference, ScalableReference
 from recommender.kinds.cluster_size.model.memory import AskedSize, ClusterSizeMemory, RequestedNodes
 from recommender.kinds.cluster_size.requested_sizes import settled_writes, with_asked_sizes
+from recommender.outputs.pending_writes import MachineRemoval, MachineToDelete, Wish
 from recommender.outputs.scale_results import ScaleResult
-from recommender.outputs.wishes import MachineRemoval, MachineToDelete, Wish
 from recommender.outputs.write_attempt import ScaleOutcome
 
 NOW = 1_800_000_000.0

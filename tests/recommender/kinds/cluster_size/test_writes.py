@@ -9,12 +9,12 @@ import pytest
 from msgspec.structs import replace
 
 from recommender.decisions.memory import Memory
-from recommender.kinds.cluster_size.group_wishes import GroupWishes
+from recommender.kinds.cluster_size.group_writes import GroupWishes
 from recommender.kinds.cluster_size.model.groups import NodeGroup, NodeGroups, ScalableReference
 from recommender.kinds.cluster_size.model.memory import AskedSize, ClusterSizeMemory, RequestedNodes, remembered
 from recommender.kinds.cluster_size.requested_sizes import settled_writes, with_asked_sizes
+from recommender.outputs.pending_writes import MachineRemoval, Wish
 from recommender.outputs.scale_results import ScaleResult
-from recommender.outputs.wishes import MachineRemoval, Wish
 from recommender.outputs.write_attempt import NOT_STORED, ScaleOutcome
 from recommender.running.memory.memory_document import decode_memory, encode_memory
 from recommender.running.sizes.reported_writes import WriteResults

@@ -16,7 +16,7 @@ from recommender.decisions.record import Status, TargetAction, TargetReference
 from recommender.decisions.targets.vertical_autoscalers import vertical_autoscaler_kinds
 from recommender.kinds.proportional.memory import ProportionalMemory
 from recommender.kinds.resizing.request_writes import RequestWrites
-from recommender.outputs.wishes import RequestedSize
+from recommender.outputs.pending_writes import RequestedSize
 from recommender.printed.document import recommendation_list
 from recommender.running.inputs.poll_plan import plan_of
 from recommender.running.memory.memories import Memories

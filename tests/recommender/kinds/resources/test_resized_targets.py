@@ -17,7 +17,7 @@ from recommender.decisions.targets.vertical_autoscalers import vertical_autoscal
 from recommender.kinds.resizing.request_writes import RequestWrites
 from recommender.kinds.resources.resources_memory import ResourcesMemory
 from recommender.kinds.resources.workload_usage import WorkloadUsage
-from recommender.outputs.wishes import StepLimit
+from recommender.outputs.pending_writes import StepLimit
 from recommender.running.inputs.poll_plan import plan_of
 from recommender.running.memory.memories import Memories
 from recommender.running.memory.store_protocol import ProcessMemoryStore

@@ -20,7 +20,7 @@ from recommender.kinds.proportional.parameters import ProportionalSettings
 from recommender.outputs.event_limits import EventLimits
 from recommender.outputs.event_rules import TargetEvent
 from recommender.outputs.events import EventWriter
-from recommender.outputs.wishes import wishes_of
+from recommender.outputs.pending_writes import wishes_of
 from recommender.running.effects.leader_effects import ClusterEffects
 from tests.recommender.decisions.harness import DNS, NOW, WEB, asks_for, inputs, policy
 from tests.recommender.outputs.scale_harness import DB, Harness

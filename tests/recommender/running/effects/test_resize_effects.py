@@ -10,8 +10,8 @@ from recommender.decisions.loop import Decision
 from recommender.decisions.memory import Memory
 from recommender.decisions.record import Record, Status, TargetReference
 from recommender.kinds.resizing.request_writes import RequestWrites
+from recommender.outputs.pending_writes import RequestedSize, Resizing, Wish
 from recommender.outputs.scale_results import ScaleResult
-from recommender.outputs.wishes import RequestedSize, Resizing, Wish
 from recommender.outputs.write_attempt import ScaleOutcome
 from recommender.running.effects.leader_effects import ClusterEffects, ResizeEffects
 from recommender.running.effects.resize_effects import QUIET_SECONDS, RequestWriters

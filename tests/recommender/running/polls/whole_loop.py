@@ -12,7 +12,7 @@ from adapter.foundation.time.clock import Clock
 from recommender.configuration.reading import read_configuration
 from recommender.decisions.loads.load_inputs import LoadInput
 from recommender.decisions.loads.prediction import PredictedLoad, Prediction
-from recommender.outputs.wishes import wishes_of
+from recommender.outputs.pending_writes import wishes_of
 from recommender.running.inputs.input_gathering import Gatherer, InputSources, LookUpThreads
 from recommender.running.inputs.poll_plan import plan_of
 from recommender.running.memory.memories import Memories

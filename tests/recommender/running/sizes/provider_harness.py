@@ -12,11 +12,11 @@ from adapter.foundation.sources.kubernetes.errors import ErrorStatus, FencedErro
 from adapter.foundation.sources.kubernetes.writing import Fence, Reply
 from adapter.foundation.time.clock import Clock
 from recommender.decisions.record import TargetReference
-from recommender.kinds.cluster_size.group_wishes import PROVIDER_API
+from recommender.kinds.cluster_size.group_writes import PROVIDER_API
 from recommender.kinds.cluster_size.model.size_settings import PluginGroups, ScaleDownSettings
 from recommender.kinds.cluster_size.node_groups.plugin_host import PluginHost
+from recommender.outputs.pending_writes import NodeRemoval, Wish
 from recommender.outputs.scale_writer import ScaleEffects, ScaleHooks, ScaleLimits, ScaleWriter
-from recommender.outputs.wishes import NodeRemoval, Wish
 from recommender.running.sizes.machine_deletion import MachineDeletion
 from recommender.running.sizes.node_removals import NodeRemovals
 from recommender.running.sizes.provider_group_writer import ProviderAttempt

@@ -8,8 +8,8 @@ from adapter.foundation.objects.resources import Resource, find_resource
 from adapter.foundation.sources.kubernetes.writing import Fence
 from adapter.foundation.time.clock import Clock
 from recommender.decisions.record import TargetReference
+from recommender.outputs.pending_writes import MachineRemoval, Wish
 from recommender.outputs.scale_writer import ScaleEffects, ScaleHooks, ScaleLimits, ScaleWriter
-from recommender.outputs.wishes import MachineRemoval, Wish
 from recommender.running.sizes.capacity_buffer_writer import CapacityBufferAttempt
 from recommender.running.sizes.cluster_api_writer import ClusterApiAttempt
 from tests.recommender.kinds.cluster_size.node_groups.cluster_api_objects import (

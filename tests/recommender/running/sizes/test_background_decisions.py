@@ -18,8 +18,8 @@ from recommender.kinds.cluster_size.model.memory import remembered
 from recommender.kinds.cluster_size.model.size_facts import SizeFacts
 from recommender.kinds.cluster_size.scale_up.pending_pods import SETTLING_SECONDS
 from recommender.kinds.kind import Recommendation
+from recommender.outputs.pending_writes import Wish
 from recommender.outputs.scale_results import ScaleResult
-from recommender.outputs.wishes import Wish
 from recommender.outputs.write_attempt import ScaleOutcome
 from recommender.running.sizes.background_decisions import SizesInBackground
 from recommender.running.sizes.reported_writes import WriteResults

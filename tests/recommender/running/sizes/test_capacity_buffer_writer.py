@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from adapter.foundation.sources.kubernetes.errors import ForbiddenError, UnknownOutcomeError
-from recommender.kinds.cluster_size.group_wishes import buffer_target
+from recommender.kinds.cluster_size.group_writes import buffer_target
 from recommender.kinds.cluster_size.model.size_settings import BufferSettings
 from recommender.outputs.scale_results import ScaleResult
 from tests.recommender.running.sizes.size_harness import BUFFER, OWNER, SizeHarness, resolve

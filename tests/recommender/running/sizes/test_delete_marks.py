@@ -25,8 +25,8 @@ from recommender.kinds.cluster_size.model.size_settings import (
     NodeGroupSources,
     ScaleDownSettings,
 )
+from recommender.outputs.pending_writes import Wish
 from recommender.outputs.scale_results import ScaleResult
-from recommender.outputs.wishes import Wish
 from recommender.running.memory.memory_document import decode_memory, encode_memory
 from tests.recommender.kinds.cluster_size.builders import node, pod
 from tests.recommender.kinds.cluster_size.deciding import decide_sizes, writes_of

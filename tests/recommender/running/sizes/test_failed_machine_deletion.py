@@ -8,8 +8,8 @@ import pytest
 
 from adapter.foundation.cluster.values.state import ClusterState, Unknown
 from recommender.cluster_size.node_groups.protocol import InstanceState, ProviderInstance
+from recommender.outputs.pending_writes import MachineToDelete, Wish
 from recommender.outputs.scale_results import ScaleResult
-from recommender.outputs.wishes import MachineToDelete, Wish
 from tests.recommender.running.sizes.provider_harness import GROUP, ProviderHarness
 
 if TYPE_CHECKING:

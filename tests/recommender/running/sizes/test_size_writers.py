@@ -14,7 +14,7 @@ from recommender.decisions.memory import Memory
 from recommender.decisions.policy_settings import Output, RecommendationPolicy
 from recommender.decisions.record import Record, Status
 from recommender.kinds.cluster_size.future.capacity_buffers import BufferSize
-from recommender.kinds.cluster_size.group_wishes import GroupWishes
+from recommender.kinds.cluster_size.group_writes import GroupWishes
 from recommender.kinds.cluster_size.model.size_settings import (
     BufferSettings,
     ClusterSizeSettings,
@@ -24,8 +24,8 @@ from recommender.kinds.cluster_size.model.size_settings import (
 from recommender.kinds.cluster_size.outcome import SizeWrites
 from recommender.kinds.kind import Recommendation
 from recommender.outputs.event_rules import event_of_scale_call
+from recommender.outputs.pending_writes import Wish
 from recommender.outputs.scale_results import ScaleResult
-from recommender.outputs.wishes import Wish
 from recommender.running.effects.leader_effects import ClusterEffects
 from recommender.running.sizes.size_writers import SizeWriters
 from recommender.running.sizes.withdrawn_buffers import Withdrawals

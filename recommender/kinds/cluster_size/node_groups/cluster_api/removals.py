@@ -16,7 +16,7 @@ from recommender.kinds.cluster_size.node_groups.cluster_api.machines import Memb
 from recommender.kinds.cluster_size.node_groups.cluster_api.scalables import group_name, is_rolling_out
 from recommender.kinds.cluster_size.node_groups.fields import text
 from recommender.kinds.cluster_size.node_groups.watched_kinds import objects_of
-from recommender.outputs.wishes import MachineRemoval
+from recommender.outputs.pending_writes import MachineRemoval
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.model.groups import NodeGroup
     from recommender.kinds.cluster_size.model.size_settings import ClusterApiGroups
     from recommender.kinds.cluster_size.node_groups.cluster_api.machine_of_node import Owned
-    from recommender.outputs.wishes import MachineToDelete, NodeRemoval
+    from recommender.outputs.pending_writes import MachineToDelete, NodeRemoval
 
 DELETE_MARK: Final = f"{kinds.CLUSTER_API_GROUP}/delete-machine"
 """The annotation of Machines that are deleted first when the size of their group is lowered."""

@@ -8,7 +8,7 @@ import pytest
 from recommender.kinds.cluster_size.model.size_settings import ClusterApiGroups, NodeGroupSources
 from recommender.kinds.cluster_size.node_groups.cluster_api.removals import RemovalPlan, plan_removals
 from recommender.kinds.cluster_size.node_groups.discover import node_groups
-from recommender.outputs.wishes import MachineRemoval
+from recommender.outputs.pending_writes import MachineRemoval
 from tests.recommender.kinds.cluster_size.builders import node
 from tests.recommender.kinds.cluster_size.node_groups.cluster_api_objects import (
     ALL,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from recommender.decisions.record import TargetReference
 from recommender.kinds.cluster_size.node_groups.cluster_api.removals import RemovalPlan
-from recommender.outputs.wishes import MachineRemoval, MachineToDelete, NodeRemoval, Wish
+from recommender.outputs.pending_writes import MachineRemoval, MachineToDelete, NodeRemoval, Wish
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -7,8 +7,8 @@ import pytest
 from adapter.foundation.time.backoff import Backoff
 from adapter.foundation.time.clock import Moment
 from recommender.decisions.record import Record, Status, TargetAction, TargetOutcome, TargetReference
+from recommender.outputs.pending_writes import Wish, Wishes, refused_targets, wishes_of
 from recommender.outputs.scale_results import ScaleResult
-from recommender.outputs.wishes import Wish, Wishes, refused_targets, wishes_of
 from tests.recommender.decisions.harness import sized
 
 WEB = TargetReference("apps/v1", "Deployment", "shop", "web")

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from recommender.kinds.cluster_size.group_wishes import GroupWishes, group_wishes, plan_node_removals
+from recommender.kinds.cluster_size.group_writes import GroupWishes, group_wishes, plan_node_removals
 from recommender.kinds.cluster_size.model.groups import (
     GroupOptions,
     NodeGroup,
@@ -14,7 +14,7 @@ from recommender.kinds.cluster_size.model.groups import (
     ScalableReference,
 )
 from recommender.kinds.cluster_size.node_groups.cluster_api.removals import RemovalPlan
-from recommender.outputs.wishes import MachineRemoval, NodeRemoval, Wish
+from recommender.outputs.pending_writes import MachineRemoval, NodeRemoval, Wish
 from tests.recommender.running.sizes.size_harness import GROUP
 
 WORKERS = NodeGroup(
