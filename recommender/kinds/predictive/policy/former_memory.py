@@ -14,7 +14,7 @@ from recommender.kinds.predictive.policy.memory import PolicyMemory, ReconnectMe
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-_WISH: Final = "wish@"
+_DESIRED: Final = "wish@"
 _LOAD: Final = "load@"
 _CLOSED: Final = "closed:"
 _Value = TypeVar("_Value", int, float)
@@ -27,11 +27,11 @@ def memory_of(values: Mapping[str, float]) -> PolicyMemory:
     """
     usable = {name: value for name, value in values.items() if math.isfinite(value) and value >= 0}
     capacity = usable.get("capacity")
-    wishes = ((time, int(replicas)) for time, replicas in _by_time(usable, _WISH) if replicas <= MOST_REPLICAS)
+    desired = ((time, int(replicas)) for time, replicas in _by_time(usable, _DESIRED) if replicas <= MOST_REPLICAS)
     return PolicyMemory(
         time=usable.get("time"),
         capacity=capacity if capacity is not None and capacity <= MOST_REPLICAS else None,
-        wishes=_largest_first(wishes),
+        desired_sizes=_largest_first(desired),
         reconnect=ReconnectMemory(_largest_first(_by_time(usable, _LOAD)), usable.get("heldUntil")),
         sessions=_sessions(usable),
     )

@@ -46,7 +46,7 @@ class PolicyMemory(KindMemory, frozen=True, tag="predictive"):
     """The time of the last decision."""
     capacity: Annotated[float, msgspec.Meta(ge=0, le=MOST_REPLICAS)] | None = None
     """The size of the last decision before it was rounded up, which is the value that decays."""
-    wishes: tuple[tuple[Time, _Replicas], ...] = ()
+    desired_sizes: tuple[tuple[Time, _Replicas], ...] = msgspec.field(default=(), name="wishes")
     """Pairs (time, replicas), ascending in time and descending in replicas, that may still become the largest of the
     window."""
     reconnect: ReconnectMemory = ReconnectMemory()
@@ -60,7 +60,7 @@ class PolicyMemory(KindMemory, frozen=True, tag="predictive"):
         until = self.reconnect.held_until
         return replace(
             self,
-            wishes=tuple((time + seconds, replicas) for time, replicas in self.wishes),
+            desired_sizes=tuple((time + seconds, replicas) for time, replicas in self.desired_sizes),
             reconnect=replace(self.reconnect, held_until=None if until is None else until + seconds),
         )
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.predictive_settings import PredictiveSettings
 
 
-def wish(settings: PredictiveSettings, situation: LoadSituation, load: float, per_replica: float) -> SizeTrail:
+def desired_size(settings: PredictiveSettings, situation: LoadSituation, load: float, per_replica: float) -> SizeTrail:
     """Return the size that is requested now, regardless of earlier sizes."""
     reserve = load * reserve_ratio(settings)
     upper, trail = _from_load(settings, situation, load, reserve, per_replica)

@@ -20,7 +20,7 @@ from recommender.kinds.predictive.policy.bounds import active_override, apply_bo
 from recommender.kinds.predictive.policy.decay import kept_ratio
 from recommender.kinds.predictive.policy.recent_largest import with_newest
 from recommender.kinds.predictive.policy.reconnect import observed
-from recommender.kinds.predictive.policy.requested_sizes import wish
+from recommender.kinds.predictive.policy.requested_sizes import desired_size
 from recommender.kinds.predictive.policy.sessions import session_seconds, watched
 from recommender.kinds.predictive.policy.size_steps import SizeTrail
 from recommender.kinds.predictive.predictive_settings import ScaleDown
@@ -75,7 +75,7 @@ def size_of(settings: PredictiveSettings, situation: LoadSituation, memory: Poli
     if reason or load is None:
         trail, hold = _frozen(settings, base, reason, now)
     else:
-        trail, hold = wish(settings, situation, load, settings.load_per_replica), ""
+        trail, hold = desired_size(settings, situation, load, settings.load_per_replica), ""
         memory = _lower(settings.scale_down, trail, load, _Before(memory, base, min(elapsed, longest)), now)
     if trail is None:
         return Sized(None, (), None, replace(memory, time=now), hold=hold)
@@ -144,8 +144,8 @@ def _note(settings: PredictiveSettings, situation: LoadSituation) -> str:
 
 _PLAIN: Final = ScaleDown()
 _RESUMED_SECONDS: Final = _PLAIN.window_seconds
-"""The longest time for which the largest wish still counts after a gap, so that daily restarts do not keep renewing a
-window of a day."""
+"""The longest time for which the largest desired size still counts after a gap, so that daily restarts do not keep
+renewing a window of a day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,10 +160,10 @@ class _Before:
 
 
 def _lower(scale_down: ScaleDown | None, trail: SizeTrail, load: float, before: _Before, now: float) -> PolicyMemory:
-    """Keep the size from going down too fast, and return the memory with the new wish and the new capacity."""
+    """Keep the size from going down too fast, and return the memory with the new desired size and the new capacity."""
     memory, base, down = before.memory, before.base, scale_down or _PLAIN
-    wishes = with_newest(memory.wishes, now, trail.value, now - down.window_seconds)
-    trail.raise_to("window", wishes[0][1], f"the largest of the last {down.window_seconds:.6g} s")
+    sizes = with_newest(memory.desired_sizes, now, trail.value, now - down.window_seconds)
+    trail.raise_to("window", sizes[0][1], f"the largest of the last {down.window_seconds:.6g} s")
     capacity = float(trail.value)
     if base is not None and base > capacity:
         name, kept, reason = _kept_share(scale_down, load, before, now)
@@ -172,21 +172,21 @@ def _lower(scale_down: ScaleDown | None, trail: SizeTrail, load: float, before: 
             trail.raise_to(
                 name, replicas_for(capacity, 1.0), f"{capacity:.6g} of {base:.6g} replicas are kept: {reason}"
             )
-    return replace(memory, wishes=wishes, capacity=capacity)
+    return replace(memory, desired_sizes=sizes, capacity=capacity)
 
 
 def _after_gap(scale_down: ScaleDown | None, memory: PolicyMemory, now: float) -> PolicyMemory:
-    """Return the memory after a gap in decisions: the window of the largest wish begins anew.
+    """Return the memory after a gap in decisions: the window of the largest desired size begins anew.
 
-    The memory is stored when the size changes, but not each time that a later wish confirms the size. HPAs likewise
+    The memory is stored when the size changes, but not each time that a later decision confirms the size. HPAs likewise
     begin with the current size after a restart of their controller.
     """
     window = (scale_down or _PLAIN).window_seconds
     renewed = now - max(0.0, window - _RESUMED_SECONDS)
-    if not memory.wishes or memory.wishes[0][0] >= renewed:
+    if not memory.desired_sizes or memory.desired_sizes[0][0] >= renewed:
         return memory
-    later = tuple(each for each in memory.wishes if each[0] > renewed)
-    return replace(memory, wishes=((renewed, memory.wishes[0][1]), *later))
+    later = tuple(each for each in memory.desired_sizes if each[0] > renewed)
+    return replace(memory, desired_sizes=((renewed, memory.desired_sizes[0][1]), *later))
 
 
 def _kept_share(scale_down: ScaleDown | None, load: float, before: _Before, now: float) -> tuple[str, float, str]:

@@ -45,7 +45,7 @@ WHOLE: Final[Mapping[str, Memory]] = {
         PolicyMemory(
             time=NOW,
             capacity=9.5,
-            wishes=((NOW - 300.0, 12), (NOW - 20.0, 10)),
+            desired_sizes=((NOW - 300.0, 12), (NOW - 20.0, 10)),
             reconnect=ReconnectMemory(((NOW - 30.0, 3e9), (NOW - 5.0, 180.5)), NOW + 120.0),
             sessions=SessionMemory((("gateway-1", 60.0), ("gateway-2", 12.0)), 5400.0, 45.0),
         ),
@@ -78,7 +78,7 @@ def targets(count: int) -> Memory:
                 own=PolicyMemory(
                     time=NOW,
                     capacity=float(number % 9),
-                    wishes=((NOW - 20.0, number % 9),),
+                    desired_sizes=((NOW - 20.0, number % 9),),
                     reconnect=ReconnectMemory(((NOW - 5.0, float(number)),)),
                 ),
             )

@@ -110,10 +110,10 @@ def policy(capacity: float, time: float = 1.7e9, held_until: float | None = None
         (policy(10.6, 1.7e9 + 10), True),
         (policy(10.0, held_until=1.7e9 + 130), True),
         (policy(10.0, held_until=1.7e9 + 5), False),
-        (replace(policy(10.0), wishes=((1.7e9, 7),)), False),
+        (replace(policy(10.0), desired_sizes=((1.7e9, 7),)), False),
         (None, True),
     ],
-    ids=["moved-a-little", "moved", "a-hold-begins", "a-hold-is-over", "a-new-wish", "forgotten"],
+    ids=["moved-a-little", "moved", "a-hold-begins", "a-hold-is-over", "a-new-size", "forgotten"],
 )
 def test_a_memory_is_written_only_after_significant_changes(own: PolicyMemory | None, *, is_written: bool) -> None:
     store = Store()

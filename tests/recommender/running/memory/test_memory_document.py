@@ -40,7 +40,7 @@ PREDICTIVE = st.builds(
     PolicyMemory,
     time=st.none() | TIMES,
     capacity=st.none() | st.floats(0, 2**31 - 1),
-    wishes=st.lists(st.tuples(TIMES, st.integers(0, 2**31 - 1)), max_size=3).map(tuple),
+    desired_sizes=st.lists(st.tuples(TIMES, st.integers(0, 2**31 - 1)), max_size=3).map(tuple),
     reconnect=st.builds(ReconnectMemory, st.lists(st.tuples(TIMES, AMOUNTS), max_size=3).map(tuple), st.none() | TIMES),
     sessions=st.builds(SessionMemory, st.lists(st.tuples(TEXTS, AMOUNTS), max_size=3).map(tuple), AMOUNTS, AMOUNTS),
 )
@@ -108,9 +108,9 @@ def test_a_document_of_a_newer_schema_is_refused_with_its_version() -> None:
         decode_memory("web", newer)
 
 
-def test_holds_times_and_wishes_are_fields_of_the_document() -> None:
+def test_holds_times_and_sizes_are_fields_of_the_document() -> None:
     own = PolicyMemory(
-        time=1e9, capacity=2.5, wishes=((1e9, 3),), reconnect=ReconnectMemory(((1e9, 3e9),), held_until=1e9 + 60)
+        time=1e9, capacity=2.5, desired_sizes=((1e9, 3),), reconnect=ReconnectMemory(((1e9, 3e9),), held_until=1e9 + 60)
     )
     assert json.loads(encode_memory("web", Memory(own=own)))["memory"]["own"] == {
         "type": "predictive",

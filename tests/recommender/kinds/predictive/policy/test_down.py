@@ -92,7 +92,7 @@ def test_capacity_raised_by_a_bound_decays_from_the_raised_size(extra: dict[str,
     assert after.replicas == (50 if "min_replicas" in extra else 48)
 
 
-def test_the_window_keeps_the_largest_wish() -> None:
+def test_the_window_keeps_the_largest_desired_size() -> None:
     found = polls(settings(scale_down=gently(None, window=30.0)), [250_000.0, 50_000.0, 125_000.0, 0.0, 0.0, 0.0])
     assert sizes(found) == [10, 10, 10, 5, 5, 1]
     assert found[1].binding == "window"
@@ -120,7 +120,7 @@ def test_after_a_restart_a_long_window_holds_for_at_most_five_minutes(window: fl
     assert sizes(after) == [10] * held + [1] * (40 - held)
 
 
-def test_a_restart_keeps_the_later_wishes_of_the_window() -> None:
+def test_a_restart_keeps_the_later_sizes_of_the_window() -> None:
     policy = settings(scale_down=gently(None, 1200.0))
     written = polls(policy, [250_000.0, 125_000.0], seconds=60.0)[-1].memory
     after = polls(policy, [0.0] * 130, memory=written, start=NOW + 300.0)

@@ -28,7 +28,7 @@ def test_a_nan_or_infinite_value_is_ignored(value: float) -> None:
 EDITED: dict[str, dict[str, float]] = {
     "negative capacity": {"capacity": -5.0},
     "more than a scale can hold": {"capacity": 1e300, "wish@1.0": 1e300},
-    "negative wish": {"wish@1.0": -3.0},
+    "negative size": {"wish@1.0": -3.0},
     "negative loads": {"load@1.0": -1.0},
     "sessions of negative length": {"openSeconds": -1000.0, "ended": 100.0},
     "sessions of no length": {"openSeconds": 0.0, "ended": 100.0},
@@ -43,5 +43,5 @@ def test_impossible_values_are_ignored(values: dict[str, float]) -> None:
     assert memory_of(values) == PolicyMemory()
 
 
-def test_edited_wishes_still_begin_with_the_largest() -> None:
-    assert memory_of({"wish@1.0": 3.0, "wish@2.0": 50.0, "wish@3.0": 4.0}).wishes == ((2.0, 50), (3.0, 4))
+def test_edited_sizes_still_begin_with_the_largest() -> None:
+    assert memory_of({"wish@1.0": 3.0, "wish@2.0": 50.0, "wish@3.0": 4.0}).desired_sizes == ((2.0, 50), (3.0, 4))
