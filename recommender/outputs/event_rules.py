@@ -63,28 +63,28 @@ def events_of_record(before: Record | None, after: Record) -> tuple[TargetEvent,
 
 def event_of_scale_call(outcome: ScaleOutcome) -> TargetEvent | None:
     """Return the event for a scale call; None if there is nothing to report: no change, and no refused resize."""
-    found = _event_of_resize(outcome) if outcome.wish.resizing is not None else _event_of_size(outcome)
+    found = _event_of_resize(outcome) if outcome.write.resizing is not None else _event_of_size(outcome)
     # Not every target that is written is looked up by decisions, and `kubectl describe` shows no event without a UID.
     return found and replace(found, uid=outcome.uid)
 
 
 def _event_of_size(outcome: ScaleOutcome) -> TargetEvent | None:
-    wish = outcome.wish
+    write = outcome.write
     if outcome.result is not ScaleResult.OK:
         return None
-    if wish.withdraws:
-        return TargetEvent(wish.target, "Withdrawn", about_text(wish.recommendation, wish.reason))
-    text = change_text(wish.recommendation, outcome.before, count_of(wish.replicas, "replica"), wish.reason)
-    return TargetEvent(wish.target, "Scaled", text)
+    if write.withdraws:
+        return TargetEvent(write.target, "Withdrawn", about_text(write.recommendation, write.reason))
+    text = change_text(write.recommendation, outcome.before, count_of(write.replicas, "replica"), write.reason)
+    return TargetEvent(write.target, "Scaled", text)
 
 
 def _event_of_resize(outcome: ScaleOutcome) -> TargetEvent | None:
-    wish = outcome.wish
+    write = outcome.write
     if outcome.result is ScaleResult.OK:
-        return TargetEvent(wish.target, "Resized", about_text(wish.recommendation, outcome.message))
+        return TargetEvent(write.target, "Resized", about_text(write.recommendation, outcome.message))
     if outcome.result is ScaleResult.REFUSED:
-        text = about_text(wish.recommendation, refusal_text(None, outcome.message))
-        return TargetEvent(wish.target, "ResizeRefused", text, is_warning=True)
+        text = about_text(write.recommendation, refusal_text(None, outcome.message))
+        return TargetEvent(write.target, "ResizeRefused", text, is_warning=True)
     return None
 
 

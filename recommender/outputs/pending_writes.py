@@ -1,8 +1,8 @@
-"""Determines which scale calls are due, at most one per target. Pure.
+"""Determines which writes are due, at most one per target. Pure.
 
-A wish is the size that a target should have; it stays pending until it is done, too old, or superseded. A target keeps
-its back-off when a newer decision replaces its wish, so that decisions that change with every poll do not cause a storm
-of calls while an API server fails.
+A pending write holds the size that a target should have, until it is done, too old, or superseded. A target keeps its
+back-off when a newer decision replaces its write, so that decisions that change with every poll do not cause a storm of
+calls while an API server fails.
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ class Resizing:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """The size that a target should have."""
+class PendingWrite:
+    """The size that a target should have and does not have yet."""
 
     recommendation: str
     target: TargetReference
@@ -101,7 +101,7 @@ class Wish:
     reason: str = ""
     """The message of the decision."""
     known_size: int | None = None
-    """The size of the target when the wish was decided; None if it does not matter. A node group that now has another
+    """The size of the target when the write was decided; None if it does not matter. A node group that now has another
     size is not written. Any other target changes by no more than was decided, and not in the opposite direction."""
     removals: tuple[MachineRemoval, ...] = ()
     """For a node group: the Machines to mark for removal, one for each node by which the size is lowered."""
@@ -122,9 +122,9 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A wish whose attempt begins now."""
+    """A write whose attempt begins now."""
 
-    wish: Wish
+    write: PendingWrite
     is_suspect: bool
     """Whether the last attempt for this target failed."""
 
@@ -132,43 +132,43 @@ class Start:
 @dataclass(slots=True)
 class _Entry:
     backoff: Backoff
-    wish: Wish | None = None
+    write: PendingWrite | None = None
     expires: float = 0.0
-    """Expiry on the monotonic clock, so that a wall clock that is set back cannot prolong a wish."""
-    running: Wish | None = None
+    """Expiry on the monotonic clock, so that a wall clock that is set back cannot prolong a write."""
+    running: PendingWrite | None = None
 
 
 @dataclass(slots=True)
-class Wishes:
-    """The pending wishes. Not thread-safe: the caller must hold a lock."""
+class PendingWrites:
+    """The pending writes. Not thread-safe: the caller must hold a lock."""
 
     count: Callable[[str, ScaleResult], None]
-    """Called with the recommendation and the result of each wish that ends without a call."""
+    """Called with the recommendation and the result of each write that ends without a call."""
     backoff: Callable[[], Backoff] = field(default=lambda: Backoff(1.0, 60.0, jitter_ratio=0.5))
     _entries: dict[TargetReference, _Entry] = field(default_factory=dict)
     _due: DueQueue[TargetReference] = field(default_factory=DueQueue)
 
-    def put(self, wish: Wish, now: Moment) -> None:
-        """Add a wish, which replaces an older wish for the same target."""
-        entry = self._entries.get(wish.target)
+    def put(self, write: PendingWrite, now: Moment) -> None:
+        """Add a write, which replaces an older write for the same target."""
+        entry = self._entries.get(write.target)
         if entry is None:
-            entry = self._entries[wish.target] = _Entry(self.backoff())
-            self._due.set(wish.target, now.monotonic)
-        if entry.wish is not None and not _same(entry.wish, wish):
-            self._ended_without_call(entry, entry.wish, ScaleResult.SUPERSEDED)
-        entry.wish = wish
-        entry.expires = now.monotonic + max(0.0, wish.valid_until - now.wall)
+            entry = self._entries[write.target] = _Entry(self.backoff())
+            self._due.set(write.target, now.monotonic)
+        if entry.write is not None and not _same(entry.write, write):
+            self._ended_without_call(entry, entry.write, ScaleResult.SUPERSEDED)
+        entry.write = write
+        entry.expires = now.monotonic + max(0.0, write.valid_until - now.wall)
 
-    def withdraw(self, keep: Callable[[Wish], bool]) -> None:
-        """Drop the pending wishes for which `keep` returns False."""
+    def withdraw(self, keep: Callable[[PendingWrite], bool]) -> None:
+        """Drop the pending writes for which `keep` returns False."""
         for target, entry in tuple(self._entries.items()):
-            if entry.wish is not None and not keep(entry.wish):
-                self._ended_without_call(entry, entry.wish, ScaleResult.SUPERSEDED)
+            if entry.write is not None and not keep(entry.write):
+                self._ended_without_call(entry, entry.write, ScaleResult.SUPERSEDED)
                 if not entry.backoff.failures:
                     self._forget_if_idle(target, entry)
 
     def start(self, now: Moment, *, suspects_too: bool = True) -> Start | None:
-        """Start the attempt of a wish that is due, and return it; None if none is due.
+        """Start the attempt of a write that is due, and return it; None if none is due.
 
         Without `suspects_too`, targets whose last attempt failed must wait, so that targets that hang leave room for
         the others.
@@ -176,27 +176,27 @@ class Wishes:
         while due := self._due.pop_due(now.monotonic, 1):
             target, entry = due[0], self._entries[due[0]]
             is_suspect = entry.backoff.failures > 0
-            if entry.wish is not None and self._is_over(entry, entry.wish, now):
-                self._ended_without_call(entry, entry.wish, ScaleResult.EXPIRED)
-            if entry.wish is None:
+            if entry.write is not None and self._is_over(entry, entry.write, now):
+                self._ended_without_call(entry, entry.write, ScaleResult.EXPIRED)
+            if entry.write is None:
                 self._forget_if_idle(target, entry)
             elif is_suspect and not suspects_too:
                 self._due.set(target, now.monotonic + _NO_PLACE_SECONDS)
             else:
-                entry.running = entry.wish
-                return Start(entry.wish, is_suspect)
+                entry.running = entry.write
+                return Start(entry.write, is_suspect)
         return None
 
-    def may_send(self, wish: Wish, now: Moment) -> ScaleResult | None:
+    def may_send(self, write: PendingWrite, now: Moment) -> ScaleResult | None:
         """Return why the call of a running attempt may no longer be sent; None if it may."""
-        entry = self._entries[wish.target]
-        if entry.wish is None or not _same(entry.wish, wish):
+        entry = self._entries[write.target]
+        if entry.write is None or not _same(entry.write, write):
             return ScaleResult.SUPERSEDED
-        return ScaleResult.EXPIRED if self._is_over(entry, entry.wish, now) else None
+        return ScaleResult.EXPIRED if self._is_over(entry, entry.write, now) else None
 
     def ended(
         self,
-        wish: Wish,
+        write: PendingWrite,
         result: ScaleResult,
         now: Moment,
         at_least_seconds: float = 0.0,
@@ -205,52 +205,52 @@ class Wishes:
     ) -> None:
         """Record the result of an attempt; `at_least_seconds` is the wait that the server asked for.
 
-        A refusal ends the wish just as a success does, and so does an outdated decision, which was made for another
+        A refusal ends the write just as a success does, and so does an outdated decision, which was made for another
         size: the next decision takes account of what prevented this one, and must not wait for a back-off.
         """
-        entry = self._entries[wish.target]
+        entry = self._entries[write.target]
         entry.running = None
-        is_current = entry.wish is not None and _same(entry.wish, wish)
+        is_current = entry.write is not None and _same(entry.write, write)
         is_answered = is_outdated or result in {ScaleResult.OK, ScaleResult.UNCHANGED, ScaleResult.REFUSED}
         if is_current and (is_answered or result is ScaleResult.EXPIRED):
-            entry.wish = None
+            entry.write = None
         if is_answered:
             entry.backoff.reset()
-            self._due.set(wish.target, now.monotonic)
-            self._forget_if_idle(wish.target, entry)
+            self._due.set(write.target, now.monotonic)
+            self._forget_if_idle(write.target, entry)
         elif result is ScaleResult.SUPERSEDED:
-            self._due.set(wish.target, now.monotonic)
+            self._due.set(write.target, now.monotonic)
         else:
-            self._due.set(wish.target, now.monotonic + entry.backoff.delay(at_least_seconds))
+            self._due.set(write.target, now.monotonic + entry.backoff.delay(at_least_seconds))
 
     def next_due(self) -> float | None:
         """Return when the next attempt is due, on the monotonic clock; None if there is none."""
         return self._due.next_due()
 
     def __len__(self) -> int:
-        """Return the number of targets that have a wish, a running attempt, or a back-off."""
+        """Return the number of targets that have a write, a running attempt, or a back-off."""
         return len(self._entries)
 
     @staticmethod
-    def _is_over(entry: _Entry, wish: Wish, now: Moment) -> bool:
-        return now.monotonic >= entry.expires or now.wall >= wish.valid_until
+    def _is_over(entry: _Entry, write: PendingWrite, now: Moment) -> bool:
+        return now.monotonic >= entry.expires or now.wall >= write.valid_until
 
-    def _ended_without_call(self, entry: _Entry, wish: Wish, result: ScaleResult) -> None:
-        """Forget the wish of a target, and count its result unless a running attempt will report its own."""
-        if entry.running is None or not _same(entry.running, wish):
-            self.count(wish.recommendation, result)
-        entry.wish = None
+    def _ended_without_call(self, entry: _Entry, write: PendingWrite, result: ScaleResult) -> None:
+        """Forget the write of a target, and count its result unless a running attempt will report its own."""
+        if entry.running is None or not _same(entry.running, write):
+            self.count(write.recommendation, result)
+        entry.write = None
 
     def _forget_if_idle(self, target: TargetReference, entry: _Entry) -> None:
-        if entry.wish is None and entry.running is None:
+        if entry.write is None and entry.running is None:
             self._entries.pop(target, None)
             self._due.discard(target)
 
 
-def wishes_of(record: Record, valid_until: float) -> tuple[Wish, ...]:
-    """Return the scale calls that a record requests."""
+def pending_writes_of(record: Record, valid_until: float) -> tuple[PendingWrite, ...]:
+    """Return the writes that a record requests."""
     return tuple(
-        Wish(
+        PendingWrite(
             record.name,
             outcome.target,
             outcome.recommended_replicas,
@@ -273,6 +273,6 @@ def refused_targets(records: Iterable[Record]) -> tuple[tuple[str, TargetReferen
     )
 
 
-def _same(one: Wish, other: Wish) -> bool:
-    """Return whether two wishes are equal apart from their validity and reason."""
+def _same(one: PendingWrite, other: PendingWrite) -> bool:
+    """Return whether two writes are equal apart from their validity and reason."""
     return replace(one, valid_until=0.0, reason="") == replace(other, valid_until=0.0, reason="")

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from adapter.foundation.sources.kubernetes.writing import Fence, GetsAndReplaces, Lists
-    from recommender.outputs.pending_writes import Resizing, Wish
+    from recommender.outputs.pending_writes import PendingWrite, Resizing
 
 MOST_PODS: Final = 50
 """The maximum number of pods that one attempt resizes; the others follow in the next attempts."""
@@ -84,14 +84,14 @@ class ResizeAttempt:
         self._objects = objects
         self._resolve = resolve
 
-    def __call__(self, wish: Wish, terms: SendingTerms) -> ScaleOutcome:
+    def __call__(self, write: PendingWrite, terms: SendingTerms) -> ScaleOutcome:
         """Read the workload, and write the requests that differ enough unless something else owns or forbids them."""
-        found = ScaleOutcome(wish, ScaleResult.ERROR)
+        found = ScaleOutcome(write, ScaleResult.ERROR)
         try:
-            path = target_path(wish.target, self._resolve)
+            path = target_path(write.target, self._resolve)
             workload = self._objects.get(path, seconds=READ_SECONDS).document
             found = replace(found, uid=uid_of(workload))
-            documents, message = self._changes(wish, workload, path)
+            documents, message = self._changes(write, workload, path)
         except _RefusedError as error:
             return replace(found, result=ScaleResult.REFUSED, owner=error.owner, message=str(error))
         except (UnknownResourceError, KubernetesError, QuantityError, FactError) as error:
@@ -101,22 +101,24 @@ class ResizeAttempt:
         stored = stored_first(found, terms)
         return self._send_resize(found, terms, documents, message) if stored.result is ScaleResult.OK else stored
 
-    def _changes(self, wish: Wish, workload: dict[str, Any], path: str) -> tuple[dict[str, dict[str, Any]], str]:
+    def _changes(
+        self, write: PendingWrite, workload: dict[str, Any], path: str
+    ) -> tuple[dict[str, dict[str, Any]], str]:
         """Return the changed documents by their paths, and a text about their effect.
 
         Raises _RefusedError if the requests must not be written.
         """
-        assert wish.resizing is not None, "the wish is one of requests"
-        resizing = _without_paused(wish.resizing, workload, self._wall())
-        self._refuse_owned(wish)
+        assert write.resizing is not None, "the write is one of requests"
+        resizing = _without_paused(write.resizing, workload, self._wall())
+        self._refuse_owned(write)
         if not (resizing.in_place and self._can_resize_pods()):
-            return self._changed_template(wish, workload, resizing, path), _ROLLED_OUT
-        pods = self._pods_of(wish, workload)
+            return self._changed_template(write, workload, resizing, path), _ROLLED_OUT
+        pods = self._pods_of(write, workload)
         able = [pod for pod in pods if can_be_resized(pod, resizing)]
-        documents = self._changed_template(wish, workload, resizing, path) if len(able) < len(pods) else {}
+        documents = self._changed_template(write, workload, resizing, path) if len(able) < len(pods) else {}
         if documents:
             return documents, _ROLLED_OUT
-        documents = self._resized_pods(wish.target.namespace, able, resizing)
+        documents = self._resized_pods(write.target.namespace, able, resizing)
         # The API server takes what a node can never do, such as other CPUs for a pod that has some for itself.
         unfinished = "" if documents else unfinished_resize(able)
         if unfinished:
@@ -124,7 +126,7 @@ class ResizeAttempt:
         return documents, "pods resized in place"
 
     def _changed_template(
-        self, wish: Wish, workload: dict[str, Any], resizing: Resizing, path: str
+        self, write: PendingWrite, workload: dict[str, Any], resizing: Resizing, path: str
     ) -> dict[str, dict[str, Any]]:
         """Return the workload with the changed template by its path; empty if the template does not change now.
 
@@ -132,7 +134,7 @@ class ResizeAttempt:
         """
         documents = _resized_template(workload, resizing, path)
         if documents:
-            self._refuse_forbidden(wish.target.namespace, workload, documents[path])
+            self._refuse_forbidden(write.target.namespace, workload, documents[path])
         return documents
 
     def _send_resize(
@@ -146,15 +148,15 @@ class ResizeAttempt:
         if refusals and len(written) < MOST_PODS:
             # The same requests would be refused again.
             return replace(outcome, result=ScaleResult.REFUSED, message=refusals[0])
-        return replace(outcome, message=f"{len(written)} {message}: {found.wish.reason}")
+        return replace(outcome, message=f"{len(written)} {message}: {found.write.reason}")
 
-    def _refuse_owned(self, wish: Wish) -> None:
+    def _refuse_owned(self, write: PendingWrite) -> None:
         """Raise _RefusedError if a VerticalPodAutoscaler writes the requests."""
         try:
-            autoscalers = self._items(_AUTOSCALERS.format(wish.target.namespace), KIND, f"{GROUP}/v1")
+            autoscalers = self._items(_AUTOSCALERS.format(write.target.namespace), KIND, f"{GROUP}/v1")
         except NotFoundError:
             return
-        found = autoscaler_of(active_autoscalers(autoscalers), wish.target)
+        found = autoscaler_of(active_autoscalers(autoscalers), write.target)
         if found is not None:
             owner = found.called
             raise _RefusedError(f"{owner} writes its requests: {found.remedy}, or remove resize", owner)
@@ -180,11 +182,11 @@ class ResizeAttempt:
             raise UnexpectedResponseError(f"GET {_CORE}: the answer is not an APIResourceList")
         return any(each.get("name") == "pods/resize" for each in served.get("resources") or ())
 
-    def _pods_of(self, wish: Wish, workload: dict[str, Any]) -> list[dict[str, Any]]:
+    def _pods_of(self, write: PendingWrite, workload: dict[str, Any]) -> list[dict[str, Any]]:
         """Return the running pods of the workload."""
-        namespace, selector = wish.target.namespace, {"labelSelector": labels_of_selector(workload)}
+        namespace, selector = write.target.namespace, {"labelSelector": labels_of_selector(workload)}
         owners = frozenset({uid_of(workload)})
-        if wish.target.kind == "Deployment":
+        if write.target.kind == "Deployment":
             path = f"/apis/apps/v1/namespaces/{namespace}/replicasets"
             owners = frozenset(
                 uid_of(each) for each in controlled(self._items(path, "ReplicaSet", "apps/v1", selector), owners)

@@ -14,7 +14,7 @@ from recommender.outputs.write_attempt import READ_SECONDS, ScaleOutcome, Sendin
 
 if TYPE_CHECKING:
     from adapter.foundation.sources.kubernetes.writing import GetsAndReplaces
-    from recommender.outputs.pending_writes import Wish
+    from recommender.outputs.pending_writes import PendingWrite
 
 
 class ScaleAttempt:
@@ -24,34 +24,34 @@ class ScaleAttempt:
         self._objects = objects
         self._resolve = resolve
 
-    def __call__(self, wish: Wish, terms: SendingTerms) -> ScaleOutcome:
+    def __call__(self, write: PendingWrite, terms: SendingTerms) -> ScaleOutcome:
         """Read the Scale, and replace exactly that version unless it has the wanted size already.
 
         The result is CONFLICT if the write would exceed the decision because the size has changed since then.
         """
         try:
-            path = f"{target_path(wish.target, self._resolve)}/scale"
+            path = f"{target_path(write.target, self._resolve)}/scale"
             scale = self._objects.get(path, seconds=READ_SECONDS).document
             before = replicas_of(scale)
         except (UnknownResourceError, ScaleDocumentError, KubernetesError) as error:
-            return failed(ScaleOutcome(wish, ScaleResult.ERROR), error)
-        found = ScaleOutcome(wish, ScaleResult.UNCHANGED, before, uid_of(scale))
-        if before == wish.replicas:
+            return failed(ScaleOutcome(write, ScaleResult.ERROR), error)
+        found = ScaleOutcome(write, ScaleResult.UNCHANGED, before, uid_of(scale))
+        if before == write.replicas:
             return found
-        if _exceeds_decision(wish, before):
+        if _exceeds_decision(write, before):
             # Brakes and pauses were applied to another size: the next decision is about the current one.
-            message = f"its size is now {before}, but {wish.replicas} was decided at {wish.known_size}"
+            message = f"its size is now {before}, but {write.replicas} was decided at {write.known_size}"
             return replace(found, result=ScaleResult.CONFLICT, message=message, is_outdated=True)
         stored = stored_first(found, terms)
         if stored.result is not ScaleResult.OK:
             return stored
-        document = rescaled(scale, wish.replicas)
+        document = rescaled(scale, write.replicas)
         return sent(found, terms, lambda fence: self._objects.replace(path, document, fence))
 
 
-def _exceeds_decision(wish: Wish, present: int) -> bool:
+def _exceeds_decision(write: PendingWrite, present: int) -> bool:
     """Return whether a write would change the current size by more than was decided, or in the opposite direction."""
-    if wish.known_size is None:
+    if write.known_size is None:
         return False
-    decided, change = wish.replicas - wish.known_size, wish.replicas - present
+    decided, change = write.replicas - write.known_size, write.replicas - present
     return not (0 < change <= decided or decided <= change < 0)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from adapter.foundation.service.runtime.logs import StateLog, fields
 from adapter.foundation.time.clock import Clock, Moment
 from adapter.foundation.time.rate_limit import RateLimit
-from recommender.outputs.pending_writes import Start, Wish, Wishes, refused_targets, wishes_of
+from recommender.outputs.pending_writes import PendingWrite, PendingWrites, Start, pending_writes_of, refused_targets
 from recommender.outputs.scale_call import ScaleAttempt
 from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.write_attempt import Attempt, ScaleOutcome, SendingTerms
@@ -35,18 +35,18 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _IDLE_SECONDS = 1.0
-"""The longest sleep of the loop, since a wish for a target can expire while nothing else happens."""
+"""The longest sleep of the loop, since a write for a target can expire while nothing else happens."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScaleHooks:
     """Hooks for scale calls, which run in the threads of the attempts."""
 
-    before_write: Callable[[Wish], bool]
+    before_write: Callable[[PendingWrite], bool]
     """Stores the effects of a call on the memory, such as a cool-down, before the call is sent. Returns whether they
     were stored; if not, the call is not sent."""
     count: Callable[[str, ScaleResult], None]
-    """Called with the recommendation and the result of each attempt, and of each wish that ends without an attempt."""
+    """Called with the recommendation and the result of each attempt, and of each write that ends without an attempt."""
     on_result: Callable[[ScaleOutcome], None]
     """Called after each attempt."""
 
@@ -90,14 +90,14 @@ class ScaleWriter:
     ) -> None:
         """`fence` guards each write; `longest_fenced_write_seconds` returns how long a fence may be.
 
-        `attempt` carries out a wish; by default, the scale subresource of its target is written.
+        `attempt` carries out a write; by default, the scale subresource of its target is written.
         """
         self._make = ScaleAttempt(objects, resolve) if attempt is None else attempt
         self._fence = fence
         self._hooks = hooks
         self._limits = limits
         self._effects = effects
-        self._wishes = Wishes(hooks.count)
+        self._pending = PendingWrites(hooks.count)
         self._running = 0
         self._suspects = 0
         self._rate = RateLimit(limits.per_second, limits.burst, clock=effects.clock.monotonic)
@@ -105,7 +105,7 @@ class ScaleWriter:
         self._states = StateLog(_log)
 
     def decided(self, recommendation: str, decided: Iterable[tuple[Record, float]]) -> None:
-        """Follow the latest decision of a recommendation, and drop its older wishes that are not repeated.
+        """Follow the latest decision of a recommendation, and drop its older writes that are not repeated.
 
         `decided` holds pairs of a record and the time, in Unix seconds, after which no call of that
         record is sent. With `forEach`, there is one record for each target.
@@ -113,25 +113,25 @@ class ScaleWriter:
         decided = tuple(decided)
         for name, _target in refused_targets(record for record, _ in decided):
             self._hooks.count(name, ScaleResult.REFUSED)
-        self.wanted(recommendation, [wish for record, until in decided for wish in wishes_of(record, until)])
+        self.wanted(recommendation, [write for record, until in decided for write in pending_writes_of(record, until)])
 
-    def wanted(self, recommendation: str, wishes: Sequence[Wish]) -> None:
-        """Follow the wishes of a recommendation, and drop its earlier wishes for any other targets."""
-        targets = {wish.target for wish in wishes}
+    def wanted(self, recommendation: str, writes: Sequence[PendingWrite]) -> None:
+        """Follow the writes of a recommendation, and drop its earlier writes for any other targets."""
+        targets = {write.target for write in writes}
         with self._changed:
-            for wish in wishes:
-                self._wishes.put(wish, self._now())
-            self._wishes.withdraw(lambda wish: wish.recommendation != recommendation or wish.target in targets)
+            for write in writes:
+                self._pending.put(write, self._now())
+            self._pending.withdraw(lambda write: write.recommendation != recommendation or write.target in targets)
             self._changed.notify_all()
 
     def retain(self, recommendations: Collection[str]) -> None:
-        """Drop the wishes of all recommendations that are not named, such as those no longer configured."""
+        """Drop the writes of all recommendations that are not named, such as those no longer configured."""
         with self._changed:
-            self._wishes.withdraw(lambda wish: wish.recommendation in recommendations)
+            self._pending.withdraw(lambda write: write.recommendation in recommendations)
             self._changed.notify_all()
 
     def clear(self) -> None:
-        """Drop all wishes, as when this process stops leading."""
+        """Drop all writes, as when this process stops leading."""
         self.retain(())
 
     def run(self, stop: threading.Event) -> None:
@@ -148,15 +148,15 @@ class ScaleWriter:
                 self._effects.start(partial(self._attempt, start))
             except RuntimeError as error:
                 # The system cannot start another thread for this process at present.
-                self._on_end(start, ScaleOutcome(start.wish, ScaleResult.ERROR, message=str(error)))
+                self._on_end(start, ScaleOutcome(start.write, ScaleResult.ERROR, message=str(error)))
 
     def _next(self) -> Start | None:
         with self._changed:
-            now, due = self._now(), self._wishes.next_due()
+            now, due = self._now(), self._pending.next_due()
             is_full = self._running >= self._limits.at_once
             if due is None or due > now.monotonic or is_full or not self._rate.take(0.0):
                 return None
-            start = self._wishes.start(now, suspects_too=self._suspects < self._limits.suspects_at_once)
+            start = self._pending.start(now, suspects_too=self._suspects < self._limits.suspects_at_once)
             if start is not None:
                 self._running += 1
                 self._suspects += start.is_suspect
@@ -164,15 +164,15 @@ class ScaleWriter:
 
     def _idle_seconds(self) -> float:
         """Return how many seconds the loop should sleep. The caller must hold `_changed`."""
-        due = self._wishes.next_due()
+        due = self._pending.next_due()
         if due is None or self._running >= self._limits.at_once:
             return _IDLE_SECONDS
         return min(_IDLE_SECONDS, max(due - self._now().monotonic, 1.0 / self._limits.per_second))
 
     def _attempt(self, start: Start) -> None:
-        outcome = ScaleOutcome(start.wish, ScaleResult.ERROR, message="internal error")
+        outcome = ScaleOutcome(start.write, ScaleResult.ERROR, message="internal error")
         try:
-            outcome = self._make(start.wish, self._terms(start.wish))
+            outcome = self._make(start.write, self._terms(start.write))
         finally:
             self._on_end(start, outcome)
         self._hooks.on_result(outcome)
@@ -181,40 +181,40 @@ class ScaleWriter:
         with self._changed:
             self._running -= 1
             self._suspects -= start.is_suspect
-            self._wishes.ended(
-                start.wish,
+            self._pending.ended(
+                start.write,
                 outcome.result,
                 self._now(),
                 outcome.retry_after_seconds,
                 is_outdated=outcome.is_outdated,
             )
             self._changed.notify_all()
-        self._hooks.count(start.wish.recommendation, outcome.result)
+        self._hooks.count(start.write.recommendation, outcome.result)
         self._report(outcome)
 
-    def _terms(self, wish: Wish) -> SendingTerms:
-        return SendingTerms(partial(self._refusal, wish), partial(self._hooks.before_write, wish), self._fence)
+    def _terms(self, write: PendingWrite) -> SendingTerms:
+        return SendingTerms(partial(self._refusal, write), partial(self._hooks.before_write, write), self._fence)
 
-    def _refusal(self, wish: Wish) -> ScaleResult | None:
+    def _refusal(self, write: PendingWrite) -> ScaleResult | None:
         with self._changed:
-            return self._wishes.may_send(wish, self._now())
+            return self._pending.may_send(write, self._now())
 
     def _now(self) -> Moment:
         return self._effects.clock.moment()
 
     def _report(self, outcome: ScaleOutcome) -> None:
-        wish = outcome.wish
+        write = outcome.write
         about: dict[str, Any] = {
-            "recommendation": wish.recommendation,
-            "target": str(wish.target),
+            "recommendation": write.recommendation,
+            "target": str(write.target),
         }
-        if wish.resizing is not None:
-            about["requests"] = len(wish.resizing.sizes)
-        elif not wish.withdraws:
-            about["replicas"] = wish.replicas
-        if wish.machines:
-            about["machines"] = ", ".join(one.provider_id for one in wish.machines)
-        key = str(wish.target)
+        if write.resizing is not None:
+            about["requests"] = len(write.resizing.sizes)
+        elif not write.withdraws:
+            about["replicas"] = write.replicas
+        if write.machines:
+            about["machines"] = ", ".join(one.provider_id for one in write.machines)
+        key = str(write.target)
         if outcome.result is ScaleResult.ERROR:
             self._states.failed(key, f"a scale call failed and will be repeated: {outcome.message}", **about)
         elif outcome.result is ScaleResult.REFUSED:
@@ -223,6 +223,6 @@ class ScaleWriter:
             self._states.recovered(key, "scale calls succeed again", **about)
         if outcome.result is ScaleResult.OK:
             _log.info(
-                "resized" if wish.resizing is not None else "withdrawn" if wish.withdraws else "scaled",
-                extra=fields(**about, before=outcome.before, reason=wish.reason),
+                "resized" if write.resizing is not None else "withdrawn" if write.withdraws else "scaled",
+                extra=fields(**about, before=outcome.before, reason=write.reason),
             )

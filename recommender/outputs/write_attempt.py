@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from recommender.leader_election.lease_rules import LeaseTiming
-    from recommender.outputs.pending_writes import Wish
+    from recommender.outputs.pending_writes import PendingWrite
 
 READ_SECONDS = 5.0
 """How long a read before a write may take."""
@@ -36,7 +36,7 @@ LONGEST_EFFECT_RATIO = 1.5
 class ScaleOutcome:
     """The outcome of one attempt."""
 
-    wish: Wish
+    write: PendingWrite
     result: ScaleResult
     before: int | None = None
     """The size that was found; None if it could not be read."""
@@ -61,7 +61,7 @@ class SendingTerms:
     """The conditions under which an attempt may write."""
 
     refusal: Callable[[], ScaleResult | None]
-    """Returns why the wish may no longer be sent; None if it may be sent."""
+    """Returns why the write may no longer be sent; None if it may be sent."""
     store: Callable[[], bool]
     """Stores the effects of a write on the memory; nothing is sent unless it returns True."""
     fence: Fence
@@ -69,9 +69,9 @@ class SendingTerms:
 
 
 class Attempt(Protocol):
-    """One attempt to carry out a wish. Each write of the attempt is sent at most once."""
+    """One attempt to carry out a write. Each write of the attempt is sent at most once."""
 
-    def __call__(self, wish: Wish, terms: SendingTerms) -> ScaleOutcome:
+    def __call__(self, write: PendingWrite, terms: SendingTerms) -> ScaleOutcome:
         """Return the outcome."""
         ...
 

@@ -28,7 +28,7 @@ PRIORITIES = ("kube-system", "cluster-autoscaler-priority-expander")
 def test_without_an_output_sizes_are_explained_and_not_written__autoscaler_1377() -> None:
     found = decide_sizes(POLICY, SETTINGS, Inputs(cluster(NOW, pending=2)), Memory(), NOW)
 
-    assert writes_of(found).groups.wishes == ()
+    assert writes_of(found).groups.writes == ()
     assert found.record.message == "grow a from 3 to 5"
     answer = answer_of(found.record)
     assert answer is not None

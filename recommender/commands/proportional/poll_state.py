@@ -51,9 +51,9 @@ class PollState:
         """Record the result of a scale call."""
         with self._lock:
             if outcome.result is ScaleResult.ERROR:
-                self._scale_failures[outcome.wish.target] = outcome.message
+                self._scale_failures[outcome.write.target] = outcome.message
             else:
-                self._scale_failures.pop(outcome.wish.target, None)
+                self._scale_failures.pop(outcome.write.target, None)
 
     def uses_former_parameters(self, why: str) -> None:
         """Record why the parameters in use are not those of the present ConfigMap; `why` is empty if they are.

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from adapter.foundation.service.server.context import WorkerContext
     from adapter.foundation.sources.kubernetes.writing import Fence, ObjectClient
     from recommender.commands.run.shared_services import SharedServices
-    from recommender.outputs.pending_writes import Wish
+    from recommender.outputs.pending_writes import PendingWrite
     from recommender.outputs.write_attempt import Attempt, ScaleOutcome
     from recommender.running.effects.writes_at_shutdown import Writes
     from recommender.running.inputs.target_lookups import TargetLookups
@@ -56,7 +56,7 @@ class Writing:
 
 @dataclass(frozen=True, slots=True)
 class _Announcer:
-    """Creates events from the outcomes of wishes."""
+    """Creates events from the outcomes of writes."""
 
     events: EventWriter
     limits: EventLimits
@@ -64,7 +64,7 @@ class _Announcer:
     def note(self, outcome: ScaleOutcome) -> None:
         """Create the event for an outcome, if it has one and the limits permit it."""
         event = event_of_scale_call(outcome)
-        if event is not None and self.limits.permits(outcome.wish.recommendation):
+        if event is not None and self.limits.permits(outcome.write.recommendation):
             self.events.add(event)
 
     def after(self, take: Callable[[ScaleOutcome], None]) -> Callable[[ScaleOutcome], None]:
@@ -90,7 +90,7 @@ class _WriterStart:
         task: str,
         attempt: Attempt,
         on_result: Callable[[ScaleOutcome], None],
-        before_write: Callable[[Wish], bool] | None = None,
+        before_write: Callable[[PendingWrite], bool] | None = None,
     ) -> ScaleWriter:
         """Return a writer whose task has started; by default, a recommendation's memory is stored before each write."""
         hooks = replace(self.hooks, on_result=on_result, before_write=before_write or self.hooks.before_write)
@@ -107,7 +107,7 @@ def cluster_effects(context: WorkerContext, parts: SharedServices, writing: Writ
     context.tasks.running("events", events.run)
     announcer = _Announcer(events, EventLimits(parts.telemetry.event, clock))
     hooks = ScaleHooks(
-        before_write=lambda wish: writing.memories.store_now(wish.recommendation, wish.target),
+        before_write=lambda write: writing.memories.store_now(write.recommendation, write.target),
         count=parts.telemetry.scale_call,
         on_result=announcer.note,
     )
@@ -136,9 +136,9 @@ def _size_writers(start: _WriterStart, parts: SharedServices, announcer: _Announ
     )
     withdrawals = Withdrawals()
 
-    def before_buffer(wish: Wish) -> bool:
+    def before_buffer(write: PendingWrite) -> bool:
         # Restoring a former size has no effects on the memory, and its recommendation may no longer have one.
-        return wish.withdraws or start.hooks.before_write(wish)
+        return write.withdraws or start.hooks.before_write(write)
 
     buffers = start.started(
         "CapacityBuffers",

@@ -12,11 +12,11 @@ from recommender.decisions.constraints.brakes import MAX_CHANGES
 from recommender.decisions.policy_settings import Output
 from recommender.decisions.record import Step
 from recommender.kinds.cluster_size import brakes
-from recommender.kinds.cluster_size.group_writes import GroupWishes
+from recommender.kinds.cluster_size.group_writes import GroupWrites
 from recommender.kinds.cluster_size.health.failed_machines import failed_machine_notes
 from recommender.kinds.cluster_size.known_cluster import notes_about
 from recommender.kinds.cluster_size.model.answer import summary_text
-from recommender.kinds.cluster_size.outcome import SizeWrites, buffer_size, marks_left, wished_sizes
+from recommender.kinds.cluster_size.outcome import SizeWrites, buffer_size, marks_left, recommended_writes
 from recommender.kinds.cluster_size.requested_sizes import with_asked_sizes
 
 if TYPE_CHECKING:
@@ -88,17 +88,17 @@ class GroupSizes:
         policy, own, before = context.policy, self.context, self.context.before
         situation, cluster, settings = own.situation, own.known.cluster, own.settings
         until = own.known.confirmed + policy.stale_after_seconds
-        wishes = GroupWishes()
+        group_writes = GroupWrites()
         if situation.writes_sizes:
-            wishes = wished_sizes(policy.name, situation, settings, self.answer, cluster, until)
+            group_writes = recommended_writes(policy.name, situation, settings, self.answer, cluster, until)
         marks = () if Output.SCALE in policy.outputs else marks_left(situation.groups, settings, cluster)
-        writes = SizeWrites(wishes, buffer_size(settings, own.future.pods, cluster), until)
+        writes = SizeWrites(group_writes, buffer_size(settings, own.future.pods, cluster), until)
         answer = replace(self.answer, notes=(*self._notes(writes), *marks))
         holds = (*self.holds, *((answer.hold,) if answer.hold else ()))
         sizes = {group.name: group.recommended for group in answer.groups}
         has_other = bool(before.sizes) and any(before.sizes.get(name, size) != size for name, size in sizes.items())
         memory = structs.replace(answer.memory or before, sizes=sizes)
-        memory, has_removals = with_asked_sizes(memory, wishes, situation.groups, situation.now)
+        memory, has_removals = with_asked_sizes(memory, group_writes, situation.groups, situation.now)
         return SettledValue(
             replicas=None,
             is_remembered=True,

@@ -1,4 +1,4 @@
-"""Turns recommended sizes into wishes: what may be written, and why the rest may not. Pure."""
+"""Turns recommended sizes of node groups into writes: what may be written, and why the rest may not. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from recommender.decisions.record import TargetReference
 from recommender.kinds.cluster_size.node_groups.cluster_api.removals import RemovalPlan
-from recommender.outputs.pending_writes import MachineRemoval, MachineToDelete, NodeRemoval, Wish
+from recommender.outputs.pending_writes import MachineRemoval, MachineToDelete, NodeRemoval, PendingWrite
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupWishes:
+class GroupWrites:
     """The sizes to write for node groups."""
 
-    wishes: tuple[Wish, ...] = ()
+    writes: tuple[PendingWrite, ...] = ()
     refusals: Mapping[str, str] = field(default_factory=dict)
     """Why a size that should change is not written, by group."""
 
@@ -52,7 +52,7 @@ def group_target(group: NodeGroup) -> TargetReference | None:
     return None if provider is None else TargetReference(PROVIDER_API, "NodeGroup", provider.provider, group.name)
 
 
-def group_wishes(
+def group_writes(
     recommendation: str,
     groups: NodeGroups,
     sizes: Mapping[str, int],
@@ -61,7 +61,7 @@ def group_wishes(
     valid_until: float,
     reason: str = "",
     waits: Mapping[str, float] = MappingProxyType({}),
-) -> GroupWishes:
+) -> GroupWrites:
     """Return the writes by which groups get their sizes.
 
     `sizes` are the target sizes without removals. A group that should not grow is lowered by one for each Machine, or
@@ -69,7 +69,7 @@ def group_wishes(
     refused. `waits` has the groups to which nothing is sent before a given time. Marks of earlier removals are
     removed unless the same Machine is removed now, regardless of who may write the size.
     """
-    wishes: list[Wish] = []
+    writes: list[PendingWrite] = []
     refusals: dict[str, str] = {}
     for group in groups.groups:
         plan = plans.get(group.name, _NO_PLAN)
@@ -80,7 +80,7 @@ def group_wishes(
         going = {removal.name for removal in change.removals}
         unmarks = tuple(machine for machine in plan.stale if machine.name not in going)
         if target is not None and (change.size != group.target_size or unmarks):
-            wish = Wish(
+            write = PendingWrite(
                 recommendation,
                 target,
                 change.size,
@@ -91,8 +91,8 @@ def group_wishes(
                 change.nodes,
             )
             wait = waits.get(group.name, 0.0)
-            wishes.append(replace(wish, waits_until=wait, unmarks=unmarks, machines=change.failed))
-    return GroupWishes(tuple(wishes), refusals)
+            writes.append(replace(write, waits_until=wait, unmarks=unmarks, machines=change.failed))
+    return GroupWrites(tuple(writes), refusals)
 
 
 def _change_of(group: NodeGroup, sizes: Mapping[str, int], plan: RemovalPlan) -> _GroupChange:

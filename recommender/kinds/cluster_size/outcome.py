@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from adapter.foundation.objects.grouping import grouped
 from recommender.kinds.cluster_size.future.capacity_buffers import BufferSize, ChunkError, buffer_chunks
 from recommender.kinds.cluster_size.group_writes import (
-    GroupWishes,
-    group_wishes,
+    GroupWrites,
+    group_writes,
     plan_machine_deletions,
     plan_node_removals,
 )
@@ -36,20 +36,20 @@ if TYPE_CHECKING:
 class SizeWrites:
     """The writes that a decision requests."""
 
-    groups: GroupWishes = field(default_factory=GroupWishes)
+    groups: GroupWrites = field(default_factory=GroupWrites)
     buffer: BufferSize | None = None
     valid_until: float = 0.0
     """Nothing is written after this time, in Unix seconds."""
 
 
-def wished_sizes(
+def recommended_writes(
     recommendation: str,
     situation: ClusterSituation,
     settings: ClusterSizeSettings,
     answer: ClusterSizeAnswer,
     cluster: ClusterState,
     valid_until: float,
-) -> GroupWishes:
+) -> GroupWrites:
     """Return the writes by which groups get the recommended sizes, and why others may not be written."""
     groups = situation.groups
     due = grouped((removal.group, removal.node) for removal in answer.removals if removal.is_due)
@@ -65,7 +65,7 @@ def wished_sizes(
     for name, failed in plan_machine_deletions(answer.failed_machines).items():
         plans[name] = replace(plans.get(name, RemovalPlan()), failed=failed)
     sizes = {group.name: group.recommended for group in answer.groups if not group.is_left_out}
-    return group_wishes(
+    return group_writes(
         recommendation,
         groups,
         sizes,

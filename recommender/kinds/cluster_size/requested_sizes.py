@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from recommender.decisions.record import TargetReference
-    from recommender.kinds.cluster_size.group_writes import GroupWishes
+    from recommender.kinds.cluster_size.group_writes import GroupWrites
     from recommender.kinds.cluster_size.model.groups import NodeGroup, NodeGroups
     from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory
     from recommender.kinds.cluster_size.model.size_situation import ClusterSituation
@@ -134,9 +134,9 @@ def _outcome_of(
 ) -> ScaleOutcome | None:
     target = None if group is None else group_target(group)
     outcome = None if target is None else outcomes.get(target)
-    if outcome is None or outcome.wish.replicas != asked.size:
+    if outcome is None or outcome.write.replicas != asked.size:
         return None
-    return outcome if tuple(one.provider_id for one in outcome.wish.machines) == asked.machines else None
+    return outcome if tuple(one.provider_id for one in outcome.write.machines) == asked.machines else None
 
 
 def _expected_nodes(asked: AskedSize, group: NodeGroup | None, known: RequestedNodes | None) -> int:
@@ -200,7 +200,7 @@ def _with_failure(
 
 
 def with_asked_sizes(
-    memory: ClusterSizeMemory, wishes: GroupWishes, groups: NodeGroups, now: float
+    memory: ClusterSizeMemory, writes: GroupWrites, groups: NodeGroups, now: float
 ) -> tuple[ClusterSizeMemory, bool]:
     """Return the memory with the sizes that are requested now, and whether nodes are removed; pure.
 
@@ -209,21 +209,21 @@ def with_asked_sizes(
     """
     by_target = {group_target(group): group for group in groups.groups}
     asked, sizes, has_removals = dict(memory.asked), dict(memory.sizes), False
-    for wish in wishes.wishes:
-        group = by_target[wish.target]
-        if wish.replicas == group.target_size:
+    for write in writes.writes:
+        group = by_target[write.target]
+        if write.replicas == group.target_size:
             continue
         known = asked.get(group.name)
-        machines = tuple(one.provider_id for one in wish.machines)
-        is_same = known is not None and (known.size, known.before) == (wish.replicas, group.target_size)
+        machines = tuple(one.provider_id for one in write.machines)
+        is_same = known is not None and (known.size, known.before) == (write.replicas, group.target_size)
         if known is not None and is_same and known.machines == machines:
             continue
-        removes = bool(wish.removals or wish.node_removals or machines)
+        removes = bool(write.removals or write.node_removals or machines)
         # What may be on its way to a provider began with the first request at this size.
         is_same_start = known is not None and group.provider is not None and known.before == group.target_size
         since = known.since if known is not None and is_same_start else now
-        asked[group.name] = AskedSize(wish.replicas, group.target_size, since, removes, machines)
+        asked[group.name] = AskedSize(write.replicas, group.target_size, since, removes, machines)
         if removes:
-            sizes[group.name] = wish.replicas
+            sizes[group.name] = write.replicas
             has_removals = True
     return replace(memory, asked=asked, sizes=sizes), has_removals

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from recommender.decisions.inputs import WriteRefusal
 from recommender.decisions.policy_settings import Output
 from recommender.kinds.resizing.request_writes import RequestWrites
-from recommender.outputs.pending_writes import Resizing, Wish
+from recommender.outputs.pending_writes import PendingWrite, Resizing
 from recommender.outputs.scale_results import ScaleResult
 
 if TYPE_CHECKING:
@@ -49,13 +49,13 @@ class RequestWriters:
 
     def note(self, outcome: ScaleOutcome) -> None:
         """Record the outcome of an attempt to write."""
-        wish = outcome.wish
-        place = (wish.recommendation, wish.target)
-        if wish.resizing is None:
+        write = outcome.write
+        place = (write.recommendation, write.target)
+        if write.resizing is None:
             return
         with self._lock:
             if outcome.result in {ScaleResult.UNCHANGED, ScaleResult.REFUSED}:
-                self._settled[place] = (wish.resizing, self._clock())
+                self._settled[place] = (write.resizing, self._clock())
             elif outcome.result is ScaleResult.OK:
                 self._settled.pop(place, None)
             if outcome.result is ScaleResult.REFUSED:
@@ -67,7 +67,7 @@ class RequestWriters:
         """Begin to carry out the decisions; return at once."""
         names = configuration.names_with(Output.RESIZE)
         writer.retain(names)
-        wanted: dict[str, list[Wish]] = {name: [] for name in names}
+        wanted: dict[str, list[PendingWrite]] = {name: [] for name in names}
         places: set[_Place] = set()
         for decision in decisions:
             writes = decision.writes
@@ -75,10 +75,12 @@ class RequestWriters:
                 place = (decision.record.name, writes.target)
                 places.add(place)
                 if not self._is_settled(place, writes.resizing):
-                    wish = Wish(place[0], place[1], 0, writes.valid_until, writes.reason, resizing=writes.resizing)
-                    wanted[place[0]].append(wish)
-        for name, wishes in wanted.items():
-            writer.wanted(name, wishes)
+                    write = PendingWrite(
+                        place[0], place[1], 0, writes.valid_until, writes.reason, resizing=writes.resizing
+                    )
+                    wanted[place[0]].append(write)
+        for name, pending in wanted.items():
+            writer.wanted(name, pending)
         self._keep(places)
 
     def forget(self) -> None:

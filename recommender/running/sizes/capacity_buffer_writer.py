@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from adapter.foundation.sources.kubernetes.writing import Fence, GetsAndReplaces
-    from recommender.outputs.pending_writes import Wish
+    from recommender.outputs.pending_writes import PendingWrite
 
 FORMER_REPLICAS: Final = "tidewatch.io/replicas-before"
 """The annotation with `spec.replicas` from before the first write; empty if there was none."""
@@ -59,26 +59,26 @@ class CapacityBufferAttempt:
         self._resolve = resolve
         self._late = LateEffects(monotonic)
 
-    def __call__(self, wish: Wish, terms: SendingTerms) -> ScaleOutcome:
+    def __call__(self, write: PendingWrite, terms: SendingTerms) -> ScaleOutcome:
         """Read the buffer, and replace the version that was read unless it is already as it should be."""
-        if wish.withdraws and self._late.may_come(wish.target):
-            message = f"{wish.target}: a size may still be written, so the former one is put back a little later"
-            return ScaleOutcome(wish, ScaleResult.FENCED, message=message)
-        missing = ScaleOutcome(wish, ScaleResult.ERROR)
+        if write.withdraws and self._late.may_come(write.target):
+            message = f"{write.target}: a size may still be written, so the former one is put back a little later"
+            return ScaleOutcome(write, ScaleResult.FENCED, message=message)
+        missing = ScaleOutcome(write, ScaleResult.ERROR)
         try:
-            path = target_path(wish.target, self._resolve)
+            path = target_path(write.target, self._resolve)
             buffer = self._objects.get(path, seconds=READ_SECONDS).document
         except NotFoundError as error:
-            if wish.withdraws:
+            if write.withdraws:
                 return replace(missing, result=ScaleResult.UNCHANGED)
-            return replace(missing, message=f"{error}: create {wish.target}, which defines a chunk")
+            return replace(missing, message=f"{error}: create {write.target}, which defines a chunk")
         except (UnknownResourceError, KubernetesError) as error:
             return _with_remedy(failed(missing, error))
-        found = ScaleOutcome(wish, ScaleResult.UNCHANGED, whole(buffer, "spec", "replicas"), uid_of(buffer))
-        if wish.withdraws:
+        found = ScaleOutcome(write, ScaleResult.UNCHANGED, whole(buffer, "spec", "replicas"), uid_of(buffer))
+        if write.withdraws:
             document = _buffer_before_writes(buffer, self._owner)
         else:
-            document = _with_replicas(buffer, wish.replicas, f"{self._owner}/{wish.recommendation}")
+            document = _with_replicas(buffer, write.replicas, f"{self._owner}/{write.recommendation}")
         return found if document == buffer else self._write(found, path, document, terms)
 
     def _write(self, found: ScaleOutcome, path: str, document: dict[str, Any], terms: SendingTerms) -> ScaleOutcome:
@@ -87,7 +87,7 @@ class CapacityBufferAttempt:
             return stored
 
         def write(fence: Fence) -> None:
-            with self._late.noted(found.wish.target, fence):
+            with self._late.noted(found.write.target, fence):
                 self._objects.replace(path, document, fence)
 
         return _with_remedy(sent(found, terms, write))
@@ -95,11 +95,12 @@ class CapacityBufferAttempt:
 
 def _with_remedy(outcome: ScaleOutcome) -> ScaleOutcome:
     """Return the outcome; if the right to put a former size back is missing, its message says what a user can do."""
-    if not (outcome.wish.withdraws and outcome.is_forbidden):
+    if not (outcome.write.withdraws and outcome.is_forbidden):
         return outcome
     message = (
-        f"{outcome.message}; {outcome.wish.target} is no longer sized and keeps the written size: grant get and update "
-        f"on it, or give spec.replicas the value of the annotation {FORMER_REPLICAS} and remove this and {SIZED_BY}"
+        f"{outcome.message}; {outcome.write.target} is no longer sized and keeps the written size: grant get and "
+        f"update on it, or give spec.replicas the value of the annotation {FORMER_REPLICAS} and remove this "
+        f"and {SIZED_BY}"
     )
     return replace(outcome, message=message)
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from adapter.foundation.sources.kubernetes.writing import Fence, GetsAndReplaces
-    from recommender.outputs.pending_writes import MachineRemoval, Wish
+    from recommender.outputs.pending_writes import MachineRemoval, PendingWrite
 
 _log = logging.getLogger(__name__)
 
@@ -67,34 +67,34 @@ class ClusterApiAttempt:
         self._late = LateEffects(monotonic)
         """The writes of lower sizes that were not answered, and may still take effect."""
 
-    def __call__(self, wish: Wish, terms: SendingTerms) -> ScaleOutcome:
+    def __call__(self, write: PendingWrite, terms: SendingTerms) -> ScaleOutcome:
         """Write the size if the current limits and pauses allow it."""
         try:
-            group = self._read(wish.target)
+            group = self._read(write.target)
         except (UnknownResourceError, ScaleDocumentError, KubernetesError) as error:
-            return failed(ScaleOutcome(wish, ScaleResult.ERROR), error)
-        found = self._outcome_before_change(wish, group, terms)
+            return failed(ScaleOutcome(write, ScaleResult.ERROR), error)
+        found = self._outcome_before_change(write, group, terms)
         if found.result is not ScaleResult.OK:
             return found
         stored = stored_first(found, terms)
         if stored.result is not ScaleResult.OK:
             return stored
-        if wish.removals:
+        if write.removals:
             return self._remove(found, group, terms)
-        document = rescaled(group.scale, wish.replicas)
+        document = rescaled(group.scale, write.replicas)
         return sent(found, terms, lambda fence: self._objects.replace(f"{group.path}/scale", document, fence))
 
-    def _outcome_before_change(self, wish: Wish, group: _Group, terms: SendingTerms) -> ScaleOutcome:
+    def _outcome_before_change(self, write: PendingWrite, group: _Group, terms: SendingTerms) -> ScaleOutcome:
         """Remove the marks of earlier removals, and return the outcome at the current size: OK if it may change."""
-        found = ScaleOutcome(wish, ScaleResult.OK, group.size, uid_of(group.document))
-        if wish.unmarks and group.size == wish.known_size:
+        found = ScaleOutcome(write, ScaleResult.OK, group.size, uid_of(group.document))
+        if write.unmarks and group.size == write.known_size:
             unmarked = self._take_marks_off(found, terms)
             # Only a smaller size would let Cluster API act on a mark that is left.
-            if unmarked.result is not ScaleResult.OK and wish.replicas <= group.size:
+            if unmarked.result is not ScaleResult.OK and write.replicas <= group.size:
                 return unmarked
-        if group.size == wish.replicas:
+        if group.size == write.replicas:
             return replace(found, result=ScaleResult.UNCHANGED)
-        refusal = _refusal(wish, group)
+        refusal = _refusal(write, group)
         return replace(found, result=ScaleResult.REFUSED, message=refusal) if refusal else found
 
     def _read(self, target: TargetReference) -> _Group:
@@ -116,14 +116,14 @@ class ClusterApiAttempt:
 
     def _take_marks_off(self, found: ScaleOutcome, terms: SendingTerms) -> ScaleOutcome:
         """Remove the marks of earlier removals, unless Cluster API may be about to act on them."""
-        target = found.wish.target
+        target = found.write.target
         if self._late.may_come(target):
             message = f"{target}: a smaller size may still take effect, so the marks of its Machines are left for now"
             return replace(found, result=ScaleResult.FENCED, message=message)
-        for machine in found.wish.unmarks:
+        for machine in found.write.unmarks:
             unmarked = self._annotate(found, machine, terms, mark=False)
             if unmarked.is_forbidden:
-                return replace(unmarked, result=ScaleResult.REFUSED, message=_marks_stay(found.wish, unmarked.message))
+                return replace(unmarked, result=ScaleResult.REFUSED, message=_marks_stay(found.write, unmarked.message))
             if unmarked.result is not ScaleResult.OK:
                 return unmarked
             about = fields(target=str(target), machine=machine.name, node=machine.node)
@@ -135,9 +135,9 @@ class ClusterApiAttempt:
 
         Sizes are absolute: after an attempt with an unknown outcome, the size shows how many have been removed.
         """
-        wish, scale, size = found.wish, group.scale, group.size
-        done = wish.replicas + len(wish.removals) - size
-        for removal in wish.removals[done:]:
+        write, scale, size = found.write, group.scale, group.size
+        done = write.replicas + len(write.removals) - size
+        for removal in write.removals[done:]:
             marked = self._annotate(found, removal, terms, mark=True)
             if marked.result is not ScaleResult.OK:
                 return marked
@@ -155,11 +155,11 @@ class ClusterApiAttempt:
         answers: list[dict[str, Any]] = [document]
 
         def lower(fence: Fence) -> None:
-            with self._late.noted(found.wish.target, fence):
+            with self._late.noted(found.write.target, fence):
                 answers.append(self._objects.replace(path, document, fence))
 
         outcome = sent(found, terms, lower)
-        if outcome.result is not ScaleResult.OK and not self._late.may_come(found.wish.target):
+        if outcome.result is not ScaleResult.OK and not self._late.may_come(found.write.target):
             # A Machine that stays marked would be the first to be removed whenever somebody lowers the size.
             self._annotate(found, removal, terms, mark=False)
         return outcome, answers[-1]
@@ -168,7 +168,7 @@ class ClusterApiAttempt:
         self, found: ScaleOutcome, removal: MachineRemoval, terms: SendingTerms, *, mark: bool
     ) -> ScaleOutcome:
         """Mark a Machine, or remove the mark again; a mark that another client has set stays."""
-        target = TargetReference(found.wish.target.api_version, "Machine", removal.namespace, removal.name)
+        target = TargetReference(found.write.target.api_version, "Machine", removal.namespace, removal.name)
         try:
             path = target_path(target, self._resolve)
             machine = self._get(path)
@@ -188,17 +188,17 @@ class ClusterApiAttempt:
         return sent(found, terms, lambda fence: self._objects.replace(path, document, fence))
 
 
-def _marks_stay(wish: Wish, reason: str) -> str:
-    machines = wish.unmarks
+def _marks_stay(write: PendingWrite, reason: str) -> str:
+    machines = write.unmarks
     named = ", ".join(machine.name for machine in machines)
     return (
-        f"an earlier removal has left {DELETE_MARK} on Machines of {wish.target}, so any smaller size deletes these "
+        f"an earlier removal has left {DELETE_MARK} on Machines of {write.target}, so any smaller size deletes these "
         f"first: {named}; the mark cannot be removed: {reason}; grant get and update on Machines, as the chart does "
         f"where `markMachines` is written, also as `false`, or run {unmarking_command(machines)}"
     )
 
 
-def _refusal(wish: Wish, group: _Group) -> str:
+def _refusal(write: PendingWrite, group: _Group) -> str:
     """Return why the size must not be written now; empty if it may be."""
     try:
         low, high = bounds_of(group.document)
@@ -206,23 +206,23 @@ def _refusal(wish: Wish, group: _Group) -> str:
         return str(error)
     return (
         write_problem(group.document, group.cluster)
-        or limits_problem(wish.replicas, group.size, low, high)
-        or _removal_refusal(wish, group)
+        or limits_problem(write.replicas, group.size, low, high)
+        or _removal_refusal(write, group)
     )
 
 
-def _removal_refusal(wish: Wish, group: _Group) -> str:
-    if not wish.removals:
-        if wish.known_size not in {None, group.size}:
-            return f"its size is now {group.size}, but {wish.replicas} was decided at {wish.known_size}"
+def _removal_refusal(write: PendingWrite, group: _Group) -> str:
+    if not write.removals:
+        if write.known_size not in {None, group.size}:
+            return f"its size is now {group.size}, but {write.replicas} was decided at {write.known_size}"
         ready = whole(group.document, "status", "readyReplicas") or 0
-        if wish.replicas < group.size and wish.replicas < ready:
+        if write.replicas < group.size and write.replicas < ready:
             return f"{ready} of its nodes are ready, and none is marked for removal"
         return ""
-    if wish.target.kind == "MachinePool":
+    if write.target.kind == "MachinePool":
         return "the machines of a MachinePool cannot be chosen"
-    decided = wish.replicas + len(wish.removals)
-    if not wish.replicas < group.size <= decided:
+    decided = write.replicas + len(write.removals)
+    if not write.replicas < group.size <= decided:
         return f"its size is now {group.size}, but the removal was decided at {decided}"
     return ""
 

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
     from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginGroup
     from recommender.kinds.cluster_size.node_groups.protocol import ProviderInstance
-    from recommender.outputs.pending_writes import MachineToDelete, Wish
+    from recommender.outputs.pending_writes import MachineToDelete, PendingWrite
 
 REASON_ANNOTATION: Final = "k8s.io/cluster-autoscaler/fake-node-reason"
 """The annotation by which providers know that a machine has no node, as Cluster Autoscaler sends it."""
 
 
-def deletion_refusal(wish: Wish, group: PluginGroup, cluster: ClusterState, now: float) -> str:
-    """Return why the failed machines of a wish must not be deleted now; empty if they may be.
+def deletion_refusal(write: PendingWrite, group: PluginGroup, cluster: ClusterState, now: float) -> str:
+    """Return why the failed machines of a write must not be deleted now; empty if they may be.
 
     `now` is in Unix seconds. The machines are compared with the current nodes once more, since one of
     them may have joined after the decision.
@@ -33,8 +33,8 @@ def deletion_refusal(wish: Wish, group: PluginGroup, cluster: ClusterState, now:
     if group.age_seconds > 0:
         return "the provider's list of its machines is an earlier one, so no failed machine is deleted"
     nameless, spellings = nameless_node(nodes), spellings_of(nodes)
-    joined = next((f"{one.provider_id} is a node" for one in wish.machines if spellings.has(one.provider_id)), "")
-    return nameless or joined or next(_recovered(wish.machines, group), "")
+    joined = next((f"{one.provider_id} is a node" for one in write.machines if spellings.has(one.provider_id)), "")
+    return nameless or joined or next(_recovered(write.machines, group), "")
 
 
 def _recovered(machines: Sequence[MachineToDelete], group: PluginGroup) -> Iterator[str]:

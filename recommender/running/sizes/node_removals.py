@@ -114,7 +114,7 @@ class NodeRemovals:
 
     def begin(self, found: ScaleOutcome, removal: NodeRemoval, terms: SendingTerms) -> ScaleOutcome:
         """Cordon, taint and mark a node, unless it is marked already."""
-        wish, path = found.wish, _path(removal.node)
+        write, path = found.write, _path(removal.node)
         try:
             node = self.objects.get(path, seconds=READ_SECONDS).document
         except KubernetesError as error:
@@ -126,9 +126,9 @@ class NodeRemovals:
         if mark_of(node) is not None:
             return replace(found, result=ScaleResult.OK)
         mark = RemovalMark(
-            recommendation=wish.recommendation,
-            provider=wish.target.namespace,
-            group=wish.target.name,
+            recommendation=write.recommendation,
+            provider=write.target.namespace,
+            group=write.target.name,
             since=self.clock.wall(),
             cordoned=not is_cordoned(node),
             whole=removal.whole,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import ClusterState
     from adapter.foundation.sources.kubernetes.writing import Fence
     from recommender.decisions.record import TargetReference
-    from recommender.outputs.pending_writes import Wish
+    from recommender.outputs.pending_writes import PendingWrite
     from recommender.running.sizes.node_removals import BeginsRemovals
     from recommender.running.sizes.plugin_hosts import WritesGroups
 
@@ -67,36 +67,36 @@ class ProviderAttempt:
         self._monotonic = monotonic
         self._uncertain: dict[TargetReference, _Uncertain] = {}
 
-    def __call__(self, wish: Wish, terms: SendingTerms) -> ScaleOutcome:
+    def __call__(self, write: PendingWrite, terms: SendingTerms) -> ScaleOutcome:
         """Change the size if the current limits and size allow it."""
-        target = wish.target
-        if self._wall() < wish.waits_until:
+        target = write.target
+        if self._wall() < write.waits_until:
             message = f"{target} may still be asked for nodes by a former process: its size is looked at again soon"
-            return ScaleOutcome(wish, ScaleResult.FENCED, message=message)
+            return ScaleOutcome(write, ScaleResult.FENCED, message=message)
         try:
-            group = self._groups.look(wish.recommendation, target.namespace, target.name)
+            group = self._groups.look(write.recommendation, target.namespace, target.name)
         except ProviderUnreachableError as error:
-            return ScaleOutcome(wish, ScaleResult.ERROR, message=str(error), is_of_the_server=True)
-        found = self._outcome_before_change(wish, group)
+            return ScaleOutcome(write, ScaleResult.ERROR, message=str(error), is_of_the_server=True)
+        found = self._outcome_before_change(write, group)
         if found.result is not ScaleResult.OK:
             return found
         stored = stored_first(found, terms)
         if stored.result is not ScaleResult.OK:
             return stored
-        return self._begin_removals(stored, terms) if wish.node_removals else self._change_size(stored, group, terms)
+        return self._begin_removals(stored, terms) if write.node_removals else self._change_size(stored, group, terms)
 
-    def _outcome_before_change(self, wish: Wish, group: PluginGroup) -> ScaleOutcome:
+    def _outcome_before_change(self, write: PendingWrite, group: PluginGroup) -> ScaleOutcome:
         """Return the outcome at the current size: OK if a change may be sent."""
-        found = ScaleOutcome(wish, ScaleResult.OK, group.target_size)
-        if group.target_size == wish.replicas:
-            self._uncertain.pop(wish.target, None)
+        found = ScaleOutcome(write, ScaleResult.OK, group.target_size)
+        if group.target_size == write.replicas:
+            self._uncertain.pop(write.target, None)
             return replace(found, result=ScaleResult.UNCHANGED)
-        uncertainty = self._uncertainty(wish.target, group)
+        uncertainty = self._uncertainty(write.target, group)
         if uncertainty:
             return replace(found, result=ScaleResult.ERROR, message=uncertainty)
-        refusal = _refusal(wish, group)
-        if wish.machines and not refusal:
-            refusal = deletion_refusal(wish, group, self._cluster(), self._wall())
+        refusal = _refusal(write, group)
+        if write.machines and not refusal:
+            refusal = deletion_refusal(write, group, self._cluster(), self._wall())
         return replace(found, result=ScaleResult.REFUSED, message=refusal) if refusal else found
 
     def _uncertainty(self, target: TargetReference, group: PluginGroup) -> str:
@@ -110,12 +110,12 @@ class ProviderAttempt:
         return ""
 
     def _change_size(self, found: ScaleOutcome, group: PluginGroup, terms: SendingTerms) -> ScaleOutcome:
-        wish, target = found.wish, found.wish.target
-        delta = wish.replicas - group.target_size
+        write, target = found.write, found.write.target
+        delta = write.replicas - group.target_size
 
         def change(group: WritableNodeGroup) -> None:
-            if wish.machines:
-                group.delete_nodes(nodes_of(wish.machines))
+            if write.machines:
+                group.delete_nodes(nodes_of(write.machines))
             elif delta > 0:
                 group.increase_size(delta)
             else:
@@ -124,7 +124,7 @@ class ProviderAttempt:
         def send(fence: Fence) -> None:
             if not fence.permit(fence.seconds):
                 raise FencedError(f"{target}: the Lease would have ended before the change")
-            self._groups.change(wish.recommendation, target.namespace, target.name, change)
+            self._groups.change(write.recommendation, target.namespace, target.name, change)
 
         try:
             return sent(found, terms, send)
@@ -139,24 +139,24 @@ class ProviderAttempt:
 
     def _begin_removals(self, found: ScaleOutcome, terms: SendingTerms) -> ScaleOutcome:
         begun = found
-        for removal in found.wish.node_removals:
+        for removal in found.write.node_removals:
             begun = self._removals.begin(found, removal, terms)
             if begun.result is not ScaleResult.OK:
                 break
         return begun
 
 
-def _refusal(wish: Wish, group: PluginGroup) -> str:
+def _refusal(write: PendingWrite, group: PluginGroup) -> str:
     """Return why the size must not be changed now; empty if it may be."""
     if group.problem:
         return group.problem
-    if wish.known_size not in {None, group.target_size}:
-        return f"its size is now {group.target_size}, but {wish.replicas} was decided at {wish.known_size}"
-    outside = limits_problem(wish.replicas, group.target_size, group.min_size, group.max_size)
+    if write.known_size not in {None, group.target_size}:
+        return f"its size is now {group.target_size}, but {write.replicas} was decided at {write.known_size}"
+    outside = limits_problem(write.replicas, group.target_size, group.min_size, group.max_size)
     if outside:
         return outside
-    takes_back = not (wish.node_removals or wish.machines)
-    if wish.replicas < group.target_size and takes_back and wish.replicas < len(group.instances):
+    takes_back = not (write.node_removals or write.machines)
+    if write.replicas < group.target_size and takes_back and write.replicas < len(group.instances):
         return (
             f"{len(group.instances)} of its machines exist, and a decrease of its size may only take back those that "
             "have not come"

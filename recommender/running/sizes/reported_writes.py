@@ -22,7 +22,7 @@ class WriteResults:
     def note(self, outcome: ScaleOutcome) -> None:
         """Keep a result; it replaces an older one, so that a failure counts only if its repetition also failed."""
         with self._lock:
-            self._outcomes.setdefault(outcome.wish.recommendation, {})[outcome.wish.target] = outcome
+            self._outcomes.setdefault(outcome.write.recommendation, {})[outcome.write.target] = outcome
 
     def of(self, recommendation: str) -> Mapping[TargetReference, ScaleOutcome]:
         """Return the results for a recommendation."""

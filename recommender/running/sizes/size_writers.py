@@ -11,7 +11,7 @@ from adapter.foundation.sources.kubernetes.errors import KubernetesError
 from recommender.decisions.policy_settings import Output
 from recommender.kinds.cluster_size.group_writes import PROVIDER_API, buffer_target
 from recommender.kinds.cluster_size.outcome import SizeWrites
-from recommender.outputs.pending_writes import Wish
+from recommender.outputs.pending_writes import PendingWrite
 from recommender.running.sizes.withdrawn_buffers import Withdrawals, buffers_of
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class SizeWriters:
         made = {each.record.name: each.writes for each in decisions if isinstance(each.writes, SizeWrites)}
         for name, writes in made.items():
             if name in scaled:
-                self._want_groups(name, writes.groups.wishes)
+                self._want_groups(name, writes.groups.writes)
         sizes = {name: self._sizes(name, writes) for name, writes in made.items() if name in sized}
         until = now + configuration.stale_after_seconds
         for name in {*sizes, *(name for name in withdrawn if name not in sized)}:
@@ -84,22 +84,24 @@ class SizeWriters:
     def _group_writers(self) -> tuple[ScaleWriter, ...]:
         return (self._groups,) if self._provided is None else (self._groups, self._provided)
 
-    def _want_groups(self, name: str, wishes: Sequence[Wish]) -> None:
-        self._groups.wanted(name, [wish for wish in wishes if wish.target.api_version != PROVIDER_API])
+    def _want_groups(self, name: str, writes: Sequence[PendingWrite]) -> None:
+        self._groups.wanted(name, [write for write in writes if write.target.api_version != PROVIDER_API])
         if self._provided is not None:
-            self._provided.wanted(name, [wish for wish in wishes if wish.target.api_version == PROVIDER_API])
+            self._provided.wanted(name, [write for write in writes if write.target.api_version == PROVIDER_API])
 
-    def _sizes(self, name: str, writes: SizeWrites) -> tuple[Wish, ...]:
+    def _sizes(self, name: str, writes: SizeWrites) -> tuple[PendingWrite, ...]:
         size = writes.buffer
         if size is None or size.replicas is None:
             return ()
         return tuple(
-            Wish(name, target, size.replicas, writes.valid_until, size.detail)
+            PendingWrite(name, target, size.replicas, writes.valid_until, size.detail)
             for target in self._targets((size.buffer,))
         )
 
-    def _withdrawals_of(self, name: str, buffers: Iterable[BufferSettings], until: float) -> tuple[Wish, ...]:
-        return tuple(Wish(name, target, 0, until, _WITHDRAWN, withdraws=True) for target in self._targets(buffers))
+    def _withdrawals_of(self, name: str, buffers: Iterable[BufferSettings], until: float) -> tuple[PendingWrite, ...]:
+        return tuple(
+            PendingWrite(name, target, 0, until, _WITHDRAWN, withdraws=True) for target in self._targets(buffers)
+        )
 
     def _targets(self, buffers: Iterable[BufferSettings]) -> list[TargetReference]:
         try:

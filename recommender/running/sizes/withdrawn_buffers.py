@@ -68,10 +68,10 @@ class Withdrawals:
 
     def note(self, outcome: ScaleOutcome) -> None:
         """Note the result of an attempt: a buffer that has its former size again is no longer due."""
-        wish = outcome.wish
-        if wish.withdraws and outcome.result in _DONE:
+        write = outcome.write
+        if write.withdraws and outcome.result in _DONE:
             with self._lock:
-                self._due.pop(BufferSettings(wish.target.namespace, wish.target.name), None)
+                self._due.pop(BufferSettings(write.target.namespace, write.target.name), None)
 
 
 def buffers_of(configuration: Configuration) -> dict[str, BufferSettings]:

@@ -25,7 +25,7 @@ from recommender.configuration.reading import read_configuration
 from recommender.configuration.rights import rights_of
 from recommender.decisions.record import TargetReference
 from recommender.decisions.targets.vertical_autoscalers import known_autoscalers, vertical_autoscaler_kinds
-from recommender.outputs.pending_writes import RequestedSize, Resizing, Wish
+from recommender.outputs.pending_writes import PendingWrite, RequestedSize, Resizing
 from recommender.outputs.resize import ResizeAttempt
 from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.write_attempt import SendingTerms
@@ -92,8 +92,8 @@ class Scene:
         }
         resizing = Resizing(changes.pop("sizes", SIZES), **(fields | changes))
         target = TargetReference("apps/v1", "Deployment", self.namespace, "web")
-        wish = Wish("sizes", target, 0, time.time() + 60, "app: cpu 250m", resizing=resizing)
-        return self.attempt(wish, SendingTerms(lambda: None, lambda: True, Fence(5.0, lambda _: True)))
+        write = PendingWrite("sizes", target, 0, time.time() + 60, "app: cpu 250m", resizing=resizing)
+        return self.attempt(write, SendingTerms(lambda: None, lambda: True, Fence(5.0, lambda _: True)))
 
 
 def stated(pod_spec: Document) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from recommender.decisions.loop import decide
 from recommender.decisions.memory import Memory
 from recommender.decisions.policy_settings import Owners
 from recommender.decisions.record import TargetReference
-from recommender.outputs.pending_writes import Wish
+from recommender.outputs.pending_writes import PendingWrite
 from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.write_attempt import ScaleOutcome
 from tests.recommender.decisions.harness import DNS, NOW, asks_for, fails_with, inputs, policy, remembers
@@ -147,18 +147,18 @@ def test_a_wait_for_the_first_list_of_nodes_is_shown_and_ends_no_process(
 
 
 def test_a_failed_scale_call_fails_the_next_polls_until_one_succeeds(state: PollState) -> None:
-    wish = Wish("coredns", TargetReference("apps/v1", "Deployment", "kube-system", "coredns"), 5, NOW)
-    state.scaled(ScaleOutcome(wish, ScaleResult.ERROR, message="forbidden"))
+    write = PendingWrite("coredns", TargetReference("apps/v1", "Deployment", "kube-system", "coredns"), 5, NOW)
+    state.scaled(ScaleOutcome(write, ScaleResult.ERROR, message="forbidden"))
     state.polled([record(inputs())])
     assert state.answer().status == 500
-    state.scaled(ScaleOutcome(wish, ScaleResult.OK))
+    state.scaled(ScaleOutcome(write, ScaleResult.OK))
     state.polled([record(inputs())])
     assert state.answer().status == 200
 
 
 def test_a_failed_scale_call_that_is_no_longer_needed_is_not_a_failure(state: PollState, given_up: list[str]) -> None:
-    wish = Wish("coredns", DNS, 5, NOW)
-    state.scaled(ScaleOutcome(wish, ScaleResult.ERROR, message="forbidden"))
+    write = PendingWrite("coredns", DNS, 5, NOW)
+    state.scaled(ScaleOutcome(write, ScaleResult.ERROR, message="forbidden"))
     for _ in range(3):
         state.polled([record(inputs(), asks_for(3))])
     assert state.answer().status == 200

@@ -13,7 +13,7 @@ from adapter.foundation.sources.kubernetes.errors import (
 )
 from adapter.foundation.sources.kubernetes.writing import Fence, Reply
 from recommender.decisions.record import TargetReference
-from recommender.outputs.pending_writes import RequestedSize, Resizing, Wish
+from recommender.outputs.pending_writes import PendingWrite, RequestedSize, Resizing
 from recommender.outputs.resize import ResizeAttempt
 from recommender.outputs.write_attempt import ScaleOutcome, SendingTerms
 
@@ -84,6 +84,6 @@ def server(kind: str = "StatefulSet", *pods: dict[str, Any], in_place: bool = Tr
 
 def resize(at: Server, kind: str = "StatefulSet", *sizes: RequestedSize, wall: float = 0.0) -> ScaleOutcome:
     resizing = Resizing(sizes or (HALF,), 0.1, in_place=True, up=True, down=True, managers=())
-    wish = Wish("sizes", TargetReference("apps/v1", kind, "shop", "web"), 0, 60.0, "why", resizing=resizing)
+    write = PendingWrite("sizes", TargetReference("apps/v1", kind, "shop", "web"), 0, 60.0, "why", resizing=resizing)
     attempt = ResizeAttempt(at, at, lambda group, name: find_resource(BUILT_IN, group, name), lambda: wall)
-    return attempt(wish, SendingTerms(lambda: None, lambda: True, Fence(5.0, lambda _: True)))
+    return attempt(write, SendingTerms(lambda: None, lambda: True, Fence(5.0, lambda _: True)))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from adapter.foundation.sources.kubernetes.errors import KubernetesError
-    from recommender.outputs.pending_writes import Wish
+    from recommender.outputs.pending_writes import PendingWrite
     from recommender.outputs.scale_results import ScaleResult
     from recommender.outputs.write_attempt import ScaleOutcome
 
@@ -98,8 +98,8 @@ class Harness:
     def wall(self) -> float:
         return self.now + self.wall_ahead
 
-    def _before_write(self, wish: Wish) -> bool:
-        self.stored.append(wish.recommendation)
+    def _before_write(self, write: PendingWrite) -> bool:
+        self.stored.append(write.recommendation)
         return self.stores
 
     def decide(self, record: Record, seconds: float = 60.0) -> None:

@@ -63,7 +63,7 @@ class Process:
         self.lookups = TargetLookups(self.objects, resolve)
         self.events = EventWriter(self.objects, self.lookups.uid, lambda _result: None)
         hooks = ScaleHooks(
-            before_write=lambda wish: self.memories.save(wish.recommendation, MEMORY, urgent=True),
+            before_write=lambda write: self.memories.save(write.recommendation, MEMORY, urgent=True),
             count=lambda _name, result: self.results.append(result),
             on_result=self.outcomes.append,
         )

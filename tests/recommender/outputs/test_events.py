@@ -11,7 +11,7 @@ from adapter.foundation.time.clock import Clock
 from recommender.decisions.record import Record, Status, TargetAction, TargetOutcome, TargetReference
 from recommender.outputs.event_rules import TargetEvent, event_document, event_of_scale_call, events_of_record
 from recommender.outputs.events import EventWriter
-from recommender.outputs.pending_writes import Resizing, Wish
+from recommender.outputs.pending_writes import PendingWrite, Resizing
 from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.write_attempt import ScaleOutcome
 from tests.recommender.decisions.harness import sized
@@ -95,9 +95,9 @@ def test_an_event_is_written_where_kubectl_describe_finds_it() -> None:
 def test_the_event_of_an_attempt_has_the_uid_of_the_object_that_was_read() -> None:
     harness = Harness()
     resizing = Resizing((), 0.1, in_place=True, up=True, down=True, managers=())
-    wishes = (Wish("web", WEB, 5, 60.0), Wish("web", WEB, 0, 60.0, resizing=resizing))
-    for wish, result in ((wishes[0], ScaleResult.OK), (wishes[1], ScaleResult.OK), (wishes[1], ScaleResult.REFUSED)):
-        event = event_of_scale_call(ScaleOutcome(wish, result, 3, uid="of-the-answer"))
+    writes = (PendingWrite("web", WEB, 5, 60.0), PendingWrite("web", WEB, 0, 60.0, resizing=resizing))
+    for write, result in ((writes[0], ScaleResult.OK), (writes[1], ScaleResult.OK), (writes[1], ScaleResult.REFUSED)):
+        event = event_of_scale_call(ScaleOutcome(write, result, 3, uid="of-the-answer"))
         assert event is not None
         harness.add(event)
         # The same event of a decision is a repetition, although that does not know the UID.
@@ -236,13 +236,13 @@ def test_a_refused_resize_has_the_same_warning_from_the_writer_and_from_the_reco
     (event,) = events_of_record(None, replace(sized(RECORD, None), targets=(refused,)))
     assert event == TargetEvent(WEB, "ResizeRefused", f"recommendation web: not resized: {reason}", is_warning=True)
     resizing = Resizing((), 0.1, in_place=True, up=True, down=True, managers=())
-    wish = Wish("web", WEB, 0, 60.0, "why", resizing=resizing)
-    assert event_of_scale_call(ScaleOutcome(wish, ScaleResult.REFUSED, message=reason)) == event
+    write = PendingWrite("web", WEB, 0, 60.0, "why", resizing=resizing)
+    assert event_of_scale_call(ScaleOutcome(write, ScaleResult.REFUSED, message=reason)) == event
 
 
 def test_a_scale_call_that_changed_the_size_has_an_event() -> None:
-    wish = Wish("web", WEB, 5, 60.0, "linear/nodes: ceil(80 / 16)")
-    event = event_of_scale_call(ScaleOutcome(wish, ScaleResult.OK, 3))
+    write = PendingWrite("web", WEB, 5, 60.0, "linear/nodes: ceil(80 / 16)")
+    event = event_of_scale_call(ScaleOutcome(write, ScaleResult.OK, 3))
     assert event is not None
     assert event.message == ("recommendation web: from 3 to 5 replicas: linear/nodes: ceil(80 / 16)")
-    assert event_of_scale_call(ScaleOutcome(wish, ScaleResult.UNCHANGED, 5)) is None
+    assert event_of_scale_call(ScaleOutcome(write, ScaleResult.UNCHANGED, 5)) is None

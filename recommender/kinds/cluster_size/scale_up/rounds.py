@@ -168,9 +168,9 @@ def _shares_of(state: SizingState, option: ExpansionOption, wanted: int) -> tupl
     verdict = state.checked(chosen, wanted)
     sizes = state.sizes
     members = [state.groups[name] for name in (chosen.name, *option.similar)]
-    wishes = balanced([GroupRoom(each.name, sizes[each.name], each.largest_size) for each in members], verdict.allowed)
+    shares = balanced([GroupRoom(each.name, sizes[each.name], each.largest_size) for each in members], verdict.allowed)
     counts = {each.name: state.node_counts(each) for each in members}
-    nodes = within_quota(wishes, counts, state.quota)
+    nodes = within_quota(shares, counts, state.quota)
     if not nodes:
         # The smallest group has no room under its limits, but the chosen one has.
         nodes = within_quota({chosen.name: min(verdict.allowed, state.room(chosen))}, counts, state.quota)

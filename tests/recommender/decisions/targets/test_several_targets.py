@@ -19,7 +19,7 @@ from recommender.decisions.memory import Memory
 from recommender.decisions.policy_settings import Brakes, Direction, MaxStep, Pause
 from recommender.decisions.record import Record, Status, TargetAction, TargetReference
 from recommender.decisions.replicas import Replicas
-from recommender.outputs.pending_writes import wishes_of
+from recommender.outputs.pending_writes import pending_writes_of
 from tests.recommender.decisions.harness import DNS, NOW, WEB, asks_for, fails_with, policy, remembers
 
 if TYPE_CHECKING:
@@ -65,7 +65,9 @@ def test_the_situation_of_one_target_does_not_size_another(
     record = decide(replace(BOTH, brakes=brakes), asks_for(4), known({A: a, B: TargetState(3)}), Memory(), NOW).record
     assert sizes(record) == dict(zip((A, B), expected, strict=True))
     assert record.replicas == max(expected)
-    assert [(wish.target, wish.replicas) for wish in wishes_of(record, NOW + 60) if wish.target == B] == [(B, 4)]
+    assert [(write.target, write.replicas) for write in pending_writes_of(record, NOW + 60) if write.target == B] == [
+        (B, 4)
+    ]
 
 
 class Waiting(Replicas):
@@ -183,7 +185,7 @@ def test_sizes_stay_within_bounds_and_no_target_changes_another(
 
 
 def _check_bounds(made: RecommendationPolicy, decision: Decision, now: float) -> None:
-    written = [wish.replicas for wish in wishes_of(decision.record, now + 60)]
+    written = [write.replicas for write in pending_writes_of(decision.record, now + 60)]
     published = [size for size in (*sizes(decision.record).values(), decision.record.replicas) if size is not None]
     for size in (*written, *published):
         for limit in made.limits:

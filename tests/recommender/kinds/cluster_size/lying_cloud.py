@@ -264,7 +264,7 @@ class LyingCloud:
         }
         decision = decide_sizes(self.policy, self.settings, inputs, self.memory, self.now, **facts)
         self.memory, self.outcomes = decision.memory, {}
-        self.writer.wanted("workers", writes_of(decision).groups.wishes)
+        self.writer.wanted("workers", writes_of(decision).groups.writes)
         self.writer.step()
         self.now += STEP
         return decision
@@ -274,7 +274,7 @@ class LyingCloud:
             self.step()
 
     def _note(self, outcome: ScaleOutcome) -> None:
-        self.outcomes[outcome.wish.target] = outcome
+        self.outcomes[outcome.write.target] = outcome
 
     def _state(self, names: Sequence[str]) -> ClusterState:
         now = self.now

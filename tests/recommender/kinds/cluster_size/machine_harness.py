@@ -222,7 +222,7 @@ class MachineHarness:
         """Make one decision, and carry it out."""
         decision = self.decide()
         self.before_send()
-        self.writer.wanted("workers", writes_of(decision).groups.wishes)
+        self.writer.wanted("workers", writes_of(decision).groups.writes)
         self.writer.step()
         self.now += STEP
 
@@ -241,7 +241,7 @@ class MachineHarness:
         return "" if answer is None else "\n".join(answer.notes)
 
     def _note(self, outcome: ScaleOutcome) -> None:
-        self.outcomes[outcome.wish.target] = outcome
+        self.outcomes[outcome.write.target] = outcome
 
 
 def harness_of(*groups: PluginMachines, settings: PluginGroups = PLUGIN) -> MachineHarness:

@@ -152,8 +152,8 @@ def test_a_group_with_a_failed_machine_shrinks_before_it_grows() -> None:
     group = with_lost()
     harness = harness_of(group)
     harness.run(930.0)
-    [wish] = writes_of(harness.decide(pending=3)).groups.wishes
-    assert (wish.replicas, [one.provider_id for one in wish.machines]) == (2, ["x:///lost"])
+    [write] = writes_of(harness.decide(pending=3)).groups.writes
+    assert (write.replicas, [one.provider_id for one in write.machines]) == (2, ["x:///lost"])
 
 
 def test_at_most_max_parallelism_machines_are_deleted_at_a_time() -> None:

@@ -66,7 +66,7 @@ def two_groups(now: float) -> ClusterState:
 
 
 def decided(now: float, memory: Memory, *outcomes: ScaleOutcome) -> Decision:
-    writes = {each.wish.target: each for each in outcomes}
+    writes = {each.write.target: each for each in outcomes}
     inputs = Inputs(two_groups(now))
     return decide_sizes(POLICY, SETTINGS, inputs, memory, now, waits=True, writes_sizes=True, writes=writes)
 
@@ -77,21 +77,21 @@ def decided(now: float, memory: Memory, *outcomes: ScaleOutcome) -> Decision:
 )
 def test_after_a_failed_write_the_next_group_is_tried(result: ScaleResult, *, is_tried_elsewhere: bool) -> None:
     first = decided(NOW, Memory())
-    [wish] = writes_of(first).groups.wishes
-    assert (wish.replicas, wish.known_size) == (2, 1)
+    [write] = writes_of(first).groups.writes
+    assert (write.replicas, write.known_size) == (2, 1)
 
-    second = decided(NOW + 10.0, first.memory, ScaleOutcome(wish, result, message="403: no rights"))
+    second = decided(NOW + 10.0, first.memory, ScaleOutcome(write, result, message="403: no rights"))
 
-    [other] = writes_of(second).groups.wishes
-    assert (other.target != wish.target) is is_tried_elsewhere
+    [other] = writes_of(second).groups.writes
+    assert (other.target != write.target) is is_tried_elsewhere
     assert (size_memory(second).requested, size_memory(second).last_scale_up) == ({}, None)
 
 
 def test_after_a_successful_write_no_other_group_is_scaled_up() -> None:
     first = decided(NOW, Memory())
-    [wish] = writes_of(first).groups.wishes
+    [write] = writes_of(first).groups.writes
 
-    second = decided(NOW + 10.0, first.memory, ScaleOutcome(wish, ScaleResult.OK))
+    second = decided(NOW + 10.0, first.memory, ScaleOutcome(write, ScaleResult.OK))
 
-    assert [each.target for each in writes_of(second).groups.wishes] in ([], [wish.target])
+    assert [each.target for each in writes_of(second).groups.writes] in ([], [write.target])
     assert size_memory(second).last_scale_up == NOW

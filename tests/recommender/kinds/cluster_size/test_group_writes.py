@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from recommender.kinds.cluster_size.group_writes import GroupWishes, group_wishes, plan_node_removals
+from recommender.kinds.cluster_size.group_writes import GroupWrites, group_writes, plan_node_removals
 from recommender.kinds.cluster_size.model.groups import (
     GroupOptions,
     NodeGroup,
@@ -14,7 +14,7 @@ from recommender.kinds.cluster_size.model.groups import (
     ScalableReference,
 )
 from recommender.kinds.cluster_size.node_groups.cluster_api.removals import RemovalPlan
-from recommender.outputs.pending_writes import MachineRemoval, NodeRemoval, Wish
+from recommender.outputs.pending_writes import MachineRemoval, NodeRemoval, PendingWrite
 from tests.recommender.running.sizes.size_harness import GROUP
 
 WORKERS = NodeGroup(
@@ -30,27 +30,27 @@ REMOVAL = MachineRemoval("capi", "m1", "n1")
 PLAN = RemovalPlan((REMOVAL,))
 
 
-def wishes(size: int, plan: RemovalPlan | None = None, **changed: Any) -> GroupWishes:  # noqa: ANN401 - fields of the group
+def writes(size: int, plan: RemovalPlan | None = None, **changed: Any) -> GroupWrites:  # noqa: ANN401 - fields of the group
     groups = NodeGroups((replace(WORKERS, **changed),))
-    return group_wishes(
+    return group_writes(
         "nodes", groups, {"workers": size}, {"workers": plan} if plan else {}, valid_until=60.0, reason="why"
     )
 
 
 def test_a_group_that_should_grow_is_written() -> None:
-    assert wishes(6).wishes == (Wish("nodes", GROUP, 6, 60.0, "why", 4),)
+    assert writes(6).writes == (PendingWrite("nodes", GROUP, 6, 60.0, "why", 4),)
 
 
 def test_a_group_that_has_its_size_is_not_written() -> None:
-    assert wishes(4) == GroupWishes()
+    assert writes(4) == GroupWrites()
 
 
 def test_a_group_is_reduced_by_the_machines_of_its_plan() -> None:
-    assert wishes(4, PLAN).wishes == (Wish("nodes", GROUP, 3, 60.0, "why", 4, (REMOVAL,)),)
+    assert writes(4, PLAN).writes == (PendingWrite("nodes", GROUP, 3, 60.0, "why", 4, (REMOVAL,)),)
 
 
 def test_a_growing_group_removes_no_machines() -> None:
-    assert wishes(6, PLAN).wishes == (Wish("nodes", GROUP, 6, 60.0, "why", 4),)
+    assert writes(6, PLAN).writes == (PendingWrite("nodes", GROUP, 6, 60.0, "why", 4),)
 
 
 @pytest.mark.parametrize(
@@ -66,10 +66,10 @@ def test_a_growing_group_removes_no_machines() -> None:
     ],
 )
 def test_a_group_that_must_not_be_written_is_refused_with_a_reason(changed: dict[str, Any], reason: str) -> None:
-    found = wishes(6, **changed)
-    assert found.wishes == ()
+    found = writes(6, **changed)
+    assert found.writes == ()
     assert found.refusals["workers"].startswith(reason)
-    assert wishes(4, **changed) == GroupWishes(), "nothing is refused where nothing should change"
+    assert writes(4, **changed) == GroupWrites(), "nothing is refused where nothing should change"
 
 
 @pytest.mark.parametrize(("zero_or_max", "whole"), [(True, 2), (False, 0)])

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.cluster.values.state import ClusterNode, ClusterPod, ClusterState
     from recommender.decisions.loop import Decision
-    from recommender.outputs.pending_writes import Wish
+    from recommender.outputs.pending_writes import PendingWrite
 
 START: Final = 1_800_000_000.0
 NEVER: Final = 10**9
@@ -198,17 +198,17 @@ def run(cloud: Cloud, seconds: int, step: int = 15) -> Decision | None:
             assert is_away, decision.record.message
             continue
         found = decision
-        for wish in writes_of(decision).groups.wishes:
-            outcomes = {**outcomes, wish.target: _written(cloud, wish, now, is_away=is_away)}
+        for write in writes_of(decision).groups.writes:
+            outcomes = {**outcomes, write.target: _written(cloud, write, now, is_away=is_away)}
         _no_useful_node_is_removed(cloud, decision, now)
     return found
 
 
-def _written(cloud: Cloud, wish: Wish, now: float, *, is_away: bool) -> ScaleOutcome:
+def _written(cloud: Cloud, write: PendingWrite, now: float, *, is_away: bool) -> ScaleOutcome:
     if is_away:
-        return ScaleOutcome(wish, ScaleResult.ERROR, message="no route to host", is_of_the_server=True)
-    cloud.resize(wish.replicas, now)
-    return ScaleOutcome(wish, ScaleResult.OK)
+        return ScaleOutcome(write, ScaleResult.ERROR, message="no route to host", is_of_the_server=True)
+    cloud.resize(write.replicas, now)
+    return ScaleOutcome(write, ScaleResult.OK)
 
 
 def _no_useful_node_is_removed(cloud: Cloud, decision: Decision, now: float) -> None:

@@ -79,10 +79,10 @@ def situations(draw: st.DrawFn) -> ClusterSituation:
             controller=f"c{kind}",
             priority=priority,
         )
-        wished = draw(st.sampled_from([*names, ""]))
-        if wished and PodFilter(snapshot, snapshot.shape(its)).fits(snapshot.nodes[wished]):
-            its = replace(its, node=wished, phase="Running")
-            snapshot.place(its, wished)
+        chosen = draw(st.sampled_from([*names, ""]))
+        if chosen and PodFilter(snapshot, snapshot.shape(its)).fits(snapshot.nodes[chosen]):
+            its = replace(its, node=chosen, phase="Running")
+            snapshot.place(its, chosen)
         pods.append(its)
     return replace(bare, pods=tuple(pods))
 

@@ -17,13 +17,13 @@ from recommender.outputs.write_attempt import ScaleOutcome
 from tests.recommender.kinds.cluster_size.builders import node
 from tests.recommender.kinds.cluster_size.deciding import size_memory
 from tests.recommender.kinds.cluster_size.test_decide import NOW
-from tests.recommender.kinds.cluster_size.test_provider_sizes import NODES, decided, wishes_of
+from tests.recommender.kinds.cluster_size.test_provider_sizes import NODES, decided, pending_writes_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from recommender.decisions.loop import Decision
-    from recommender.outputs.pending_writes import Wish
+    from recommender.outputs.pending_writes import PendingWrite
 
 GOING = node(
     "n9", provider_id="x:///9", created=1.0, taints=["ToBeDeletedByClusterAutoscaler:NoSchedule"], unschedulable=True
@@ -49,7 +49,7 @@ def stated(
 
 
 def sizes_of(decision: Decision) -> list[tuple[str, int]]:
-    return [(wish.target.name, wish.replicas) for wish in wishes_of(decision)]
+    return [(write.target.name, write.replicas) for write in pending_writes_of(decision)]
 
 
 @pytest.mark.parametrize(
@@ -64,11 +64,11 @@ def test_while_a_node_is_being_deleted_its_group_grows_only_by_what_pods_need(
     before: int, going: InstanceState
 ) -> None:
     first = decided(NOW, Memory(), stated(before, going=going), nodes=ALL)
-    [wish] = wishes_of(first)
-    assert wish.replicas == before + 2
+    [write] = pending_writes_of(first)
+    assert write.replicas == before + 2
     memory, shown = first.memory, before
     for seconds in (1.0, 30.0, 60.0):
-        outcome = (ScaleOutcome(wish, ScaleResult.OK),) if seconds == 1.0 else ()
+        outcome = (ScaleOutcome(write, ScaleResult.OK),) if seconds == 1.0 else ()
         found = decided(NOW + seconds, memory, stated(shown, going=going), *outcome, nodes=ALL)
         assert sizes_of(found) == []
         memory, shown = found.memory, before + 2
@@ -91,17 +91,17 @@ def late_machines() -> Decision:
     """Return the decision that finds two machines late, which the provider counts and lists as being created."""
     first = decided(NOW, Memory(), with_other_group(stated(3)), nodes=NODES)
     found = first
-    outcomes: Sequence[ScaleOutcome] = [ScaleOutcome(wish, ScaleResult.OK) for wish in wishes_of(first)]
+    outcomes: Sequence[ScaleOutcome] = [ScaleOutcome(write, ScaleResult.OK) for write in pending_writes_of(first)]
     for seconds in range(60, 1021, 60):
         found = decided(NOW + seconds, found.memory, with_other_group(stated(5, zombies=2)), *outcomes, nodes=NODES)
-        outcomes = [refused(wish) for wish in wishes_of(found)]
+        outcomes = [refused(write) for write in pending_writes_of(found)]
         if outcomes:
             return found
     raise AssertionError("no node was found to be late")
 
 
-def refused(wish: Wish) -> ScaleOutcome:
-    return ScaleOutcome(wish, ScaleResult.REFUSED, message="5 of its machines exist")
+def refused(write: PendingWrite) -> ScaleOutcome:
+    return ScaleOutcome(write, ScaleResult.REFUSED, message="5 of its machines exist")
 
 
 def after_late_machines(seconds: float, *, pending: int, loads: int = 3) -> Decision:
@@ -110,7 +110,9 @@ def after_late_machines(seconds: float, *, pending: int, loads: int = 3) -> Deci
     The other group has accepted a request for two nodes, which are being created.
     """
     late = late_machines()
-    outcomes = [refused(w) if w.target.name == "a" else ScaleOutcome(w, ScaleResult.OK) for w in wishes_of(late)]
+    outcomes = [
+        refused(w) if w.target.name == "a" else ScaleOutcome(w, ScaleResult.OK) for w in pending_writes_of(late)
+    ]
     began, found = NOW + 960.0, late
     for passed in (*range(30, int(seconds), 30), int(seconds)):
         found = decided(
@@ -189,9 +191,11 @@ def out_of_stock(target: int, *errors: str) -> PluginReading:
 
 def test_a_group_that_is_out_of_stock_backs_off_at_once_and_another_is_scaled_up() -> None:
     first = decided(NOW, Memory(), out_of_stock(3), nodes=NODES)
-    [wish] = wishes_of(first)
-    assert (wish.target.name, wish.replicas) == ("a", 5)
-    making = decided(NOW + 10.0, first.memory, out_of_stock(5, "", ""), ScaleOutcome(wish, ScaleResult.OK), nodes=NODES)
+    [write] = pending_writes_of(first)
+    assert (write.target.name, write.replicas) == ("a", 5)
+    making = decided(
+        NOW + 10.0, first.memory, out_of_stock(5, "", ""), ScaleOutcome(write, ScaleResult.OK), nodes=NODES
+    )
     assert sizes_of(making) == []
     failed = decided(NOW + 20.0, making.memory, out_of_stock(5, "", "NO_STOCK: none left"), nodes=NODES)
     assert sizes_of(failed) == [("b", 1)], "one of the two is still being made"
@@ -215,11 +219,11 @@ def with_present_lists(reading: PluginReading) -> PluginReading:
 
 def test_an_out_of_stock_machine_is_deleted_while_others_of_its_request_are_awaited() -> None:
     first = decided(NOW, Memory(), with_present_lists(out_of_stock(3)), nodes=NODES)
-    [wish] = wishes_of(first)
+    [write] = pending_writes_of(first)
     short = with_present_lists(out_of_stock(5, "", "NO_STOCK: none left"))
-    failed = decided(NOW + 20.0, first.memory, short, ScaleOutcome(wish, ScaleResult.OK), nodes=NODES)
+    failed = decided(NOW + 20.0, first.memory, short, ScaleOutcome(write, ScaleResult.OK), nodes=NODES)
     assert sizes_of(failed) == [("a", 4), ("b", 1)]
-    deleted, grown = wishes_of(failed)
+    deleted, grown = pending_writes_of(failed)
     assert [one.provider_id for one in deleted.machines] == ["x:///1-new"]
     assert size_memory(failed).asked["a"].machines == ("x:///1-new",)
     outcomes = ScaleOutcome(deleted, ScaleResult.OK), ScaleOutcome(grown, ScaleResult.OK)
@@ -248,5 +252,5 @@ def test_machines_that_never_join_do_not_count_towards_the_minimum(least: int, r
     found = late
     for seconds in (980.0, 990.0):
         found = decided(NOW + seconds, found.memory, reading, nodes=NODES, pending=0, loads=0)
-    removals = [wish.node_removals for wish in wishes_of(found) if wish.target.name == "a"]
+    removals = [write.node_removals for write in pending_writes_of(found) if write.target.name == "a"]
     assert sum(map(len, removals)) == removed

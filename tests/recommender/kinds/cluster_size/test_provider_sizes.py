@@ -35,7 +35,7 @@ from tests.recommender.kinds.cluster_size.test_decide import NOW, WEB
 if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import ClusterNode
     from recommender.decisions.loop import Decision
-    from recommender.outputs.pending_writes import Wish
+    from recommender.outputs.pending_writes import PendingWrite
 
 POLICY = RecommendationPolicy("workers", "clusterSize", outputs=frozenset({Output.SCALE}))
 EXTERNAL = ExternalGrpcGroups("localhost:1", delete_nodes=True)
@@ -83,7 +83,7 @@ def decided(
     loads: int = 3,
     nodes: tuple[ClusterNode, ...] = NODES,
 ) -> Decision:
-    writes = {each.wish.target: each for each in outcomes}
+    writes = {each.write.target: each for each in outcomes}
     known = {"waits": True, "writes_sizes": True, "writes": writes, "providers": (stated,), "began": began}
     inputs = Inputs(facts(nodes, pending=pending, now=now, loads=loads))
     return decide_sizes(POLICY, SETTINGS, inputs, memory, now, **known)
@@ -96,53 +96,55 @@ def last_of(decision: Decision, seconds: float, stated: PluginReading) -> Decisi
     return decided(NOW + seconds, decision.memory, stated)
 
 
-def wishes_of(decision: Decision) -> tuple[Wish, ...]:
-    return writes_of(decision).groups.wishes
+def pending_writes_of(decision: Decision) -> tuple[PendingWrite, ...]:
+    return writes_of(decision).groups.writes
 
 
-def test_a_group_of_a_provider_grows_by_a_single_wish() -> None:
-    [wish] = wishes_of(decided(NOW, Memory(), reading(3)))
-    assert (wish.target, wish.replicas, wish.known_size, wish.waits_until) == (TARGET, 5, 3, 0.0)
+def test_a_group_of_a_provider_grows_by_a_single_write() -> None:
+    [write] = pending_writes_of(decided(NOW, Memory(), reading(3)))
+    assert (write.target, write.replicas, write.known_size, write.waits_until) == (TARGET, 5, 3, 0.0)
 
 
 @pytest.mark.parametrize("seconds", [10.0, 300.0, 890.0])
 def test_an_accepted_size_counts_although_the_provider_does_not_show_it_yet(seconds: float) -> None:
     first = decided(NOW, Memory(), reading(3))
-    [wish] = wishes_of(first)
-    second = decided(NOW + 1.0, first.memory, reading(3), ScaleOutcome(wish, ScaleResult.OK))
-    assert wishes_of(second) == ()
-    assert wishes_of(decided(NOW + seconds, second.memory, reading(3))) == ()
+    [write] = pending_writes_of(first)
+    second = decided(NOW + 1.0, first.memory, reading(3), ScaleOutcome(write, ScaleResult.OK))
+    assert pending_writes_of(second) == ()
+    assert pending_writes_of(decided(NOW + seconds, second.memory, reading(3))) == ()
 
 
 def test_nodes_that_the_provider_never_creates_are_late_and_the_group_backs_off() -> None:
     first = decided(NOW, Memory(), reading(3))
-    [wish] = wishes_of(first)
-    second = decided(NOW + 1.0, first.memory, reading(3), ScaleOutcome(wish, ScaleResult.OK))
+    [write] = pending_writes_of(first)
+    second = decided(NOW + 1.0, first.memory, reading(3), ScaleOutcome(write, ScaleResult.OK))
     late = last_of(second, 905.0, reading(3))
     assert "2 requested nodes were not ready within 900 s" in size_memory(late).back_offs["a"].reason
 
 
 def test_late_nodes_are_subtracted_from_the_size() -> None:
     first = decided(NOW, Memory(), reading(3))
-    [wish] = wishes_of(first)
-    second = decided(NOW + 1.0, first.memory, reading(5), ScaleOutcome(wish, ScaleResult.OK))
-    assert wishes_of(second) == ()
-    [back] = wishes_of(last_of(second, 905.0, reading(5)))
+    [write] = pending_writes_of(first)
+    second = decided(NOW + 1.0, first.memory, reading(5), ScaleOutcome(write, ScaleResult.OK))
+    assert pending_writes_of(second) == ()
+    [back] = pending_writes_of(last_of(second, 905.0, reading(5)))
     assert (back.replicas, back.known_size, back.node_removals) == (3, 5, ())
 
 
 def test_the_request_of_a_killed_process_is_not_repeated_at_once() -> None:
     killed = decided(NOW, Memory(), reading(3))
     began = NOW + 2.0
-    [wish] = wishes_of(decided(began, killed.memory, reading(3), began=began))
-    assert wish.waits_until == began + 75.0
+    [write] = pending_writes_of(decided(began, killed.memory, reading(3), began=began))
+    assert write.waits_until == began + 75.0
     more = decided(began + 1.0, killed.memory, reading(3), began=began, pending=4)
     again = decided(began + 2.0, more.memory, reading(3), began=began, pending=4)
-    assert [(each.replicas, each.waits_until) for each in wishes_of(again)] == [(7, began + 75.0)]
+    assert [(each.replicas, each.waits_until) for each in pending_writes_of(again)] == [(7, began + 75.0)]
     for passed in range(10, 75, 10):
         again = decided(began + passed, again.memory, reading(3), began=began, pending=4)
-        assert [each.waits_until for each in wishes_of(again)] == [began + 75.0], "however old the request is by now"
-    assert wishes_of(decided(began + 3.0, more.memory, reading(5), began=began)) == (), (
+        assert [each.waits_until for each in pending_writes_of(again)] == [began + 75.0], (
+            "however old the request is by now"
+        )
+    assert pending_writes_of(decided(began + 3.0, more.memory, reading(5), began=began)) == (), (
         "the killed process had requested it"
     )
 
@@ -152,20 +154,22 @@ def test_the_request_of_a_killed_process_with_a_clock_ahead_is_waited_for(ahead:
     memory = decided(NOW + ahead, Memory(), reading(3)).memory
     for passed in (0.0, 10.0, 60.0):
         again = decided(NOW + passed, memory, reading(3), began=NOW)
-        assert [each.waits_until for each in wishes_of(again)] == [NOW + 75.0]
+        assert [each.waits_until for each in pending_writes_of(again)] == [NOW + 75.0]
         memory = again.memory
 
 
-def test_a_wish_of_the_same_process_is_repeated_without_waiting() -> None:
+def test_a_write_of_the_same_process_is_repeated_without_waiting() -> None:
     first = decided(NOW, Memory(), reading(3), began=NOW)
-    assert [each.waits_until for each in wishes_of(decided(NOW + 1.0, first.memory, reading(3), began=NOW))] == [0.0]
+    assert [
+        each.waits_until for each in pending_writes_of(decided(NOW + 1.0, first.memory, reading(3), began=NOW))
+    ] == [0.0]
 
 
 def test_unneeded_nodes_are_removed_by_name_down_to_the_minimum() -> None:
     first = decided(NOW, Memory(), reading(3), pending=0, loads=0)
-    [wish] = wishes_of(decided(NOW + 10.0, first.memory, reading(3), pending=0, loads=0))
-    assert (wish.replicas, len(wish.node_removals)) == (1, 2)
-    assert all(isinstance(each, NodeRemoval) for each in wish.node_removals)
+    [write] = pending_writes_of(decided(NOW + 10.0, first.memory, reading(3), pending=0, loads=0))
+    assert (write.replicas, len(write.node_removals)) == (1, 2)
+    assert all(isinstance(each, NodeRemoval) for each in write.node_removals)
 
 
 def test_without_delete_nodes_no_node_is_removed() -> None:
@@ -177,20 +181,20 @@ def test_without_delete_nodes_no_node_is_removed() -> None:
             POLICY, settings, inputs, memory, NOW + seconds, waits=True, writes_sizes=True, providers=(reading(3),)
         )
         memory = found.memory
-    assert wishes_of(found) == ()
+    assert pending_writes_of(found) == ()
 
 
 def test_a_failed_removal_delays_further_removals() -> None:
     first = decided(NOW, Memory(), reading(3), pending=0, loads=0)
     failed = (*NODES[:2], replace(NODES[2], annotations={FAILED_REMOVAL: str(int(NOW + 5.0))}))
-    assert wishes_of(decided(NOW + 10.0, first.memory, reading(3), pending=0, loads=0, nodes=failed)) == ()
+    assert pending_writes_of(decided(NOW + 10.0, first.memory, reading(3), pending=0, loads=0, nodes=failed)) == ()
     later = decided(NOW + 190.0, first.memory, reading(3), pending=0, loads=0, nodes=failed)
-    assert len(wishes_of(later)) == 1
+    assert len(pending_writes_of(later)) == 1
 
 
 def test_a_group_with_a_problem_is_not_written() -> None:
     found = writes_of(decided(NOW, Memory(), reading(3, problem="NodeGroupNodes: UNKNOWN: x"))).groups
-    assert found.wishes == ()
+    assert found.writes == ()
 
 
 def test_groups_of_a_plugin_are_read_only_unless_writes_are_enabled() -> None:
@@ -202,7 +206,7 @@ def test_groups_of_a_plugin_are_read_only_unless_writes_are_enabled() -> None:
         found = writes_of(
             decide_sizes(POLICY, settings, inputs, Memory(), NOW, waits=True, writes_sizes=True, providers=(stated,))
         ).groups
-        assert len(found.wishes) == int(writes)
+        assert len(found.writes) == int(writes)
         assert ("read-only" in found.refusals.get("a", "")) != writes
 
 
@@ -212,5 +216,5 @@ def test_nothing_is_written_while_it_is_unknown_whether_cluster_autoscaler_runs(
     found = writes_of(
         decide_sizes(POLICY, SETTINGS, inputs, Memory(), NOW, waits=True, writes_sizes=True, providers=(reading(3),))
     ).groups
-    assert found.wishes == ()
+    assert found.writes == ()
     assert "it is not known whether a Cluster Autoscaler manages it" in found.refusals["a"]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from recommender.decisions.record import TargetReference
-from recommender.kinds.cluster_size.group_writes import PROVIDER_API, GroupWishes
+from recommender.kinds.cluster_size.group_writes import PROVIDER_API, GroupWrites
 from recommender.kinds.cluster_size.model.groups import NodeGroup, NodeGroups, ProviderReference, ScalableReference
 from recommender.kinds.cluster_size.model.memory import AskedSize, ClusterSizeMemory, RequestedNodes
 from recommender.kinds.cluster_size.requested_sizes import settled_writes, with_asked_sizes
-from recommender.outputs.pending_writes import MachineRemoval, MachineToDelete, Wish
+from recommender.outputs.pending_writes import MachineRemoval, MachineToDelete, PendingWrite
 from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.write_attempt import ScaleOutcome
 
@@ -20,10 +20,10 @@ TARGET = TargetReference(API, "MachineDeployment", "capi", "workers")
 
 
 def test_a_removal_is_remembered_as_the_last_size() -> None:
-    removal = Wish("w", TARGET, 9, NOW + 60, known_size=10, removals=(MachineRemoval("capi", "m1", "n1"),))
+    removal = PendingWrite("w", TARGET, 9, NOW + 60, known_size=10, removals=(MachineRemoval("capi", "m1", "n1"),))
     before = ClusterSizeMemory(sizes={"a": 10, "b": 2})
 
-    after, has_removals = with_asked_sizes(before, GroupWishes((removal,)), NodeGroups((GROUP,)), NOW)
+    after, has_removals = with_asked_sizes(before, GroupWrites((removal,)), NodeGroups((GROUP,)), NOW)
 
     assert after.sizes == {"a": 9, "b": 2}
     assert has_removals
@@ -38,12 +38,12 @@ BEFORE = ClusterSizeMemory(asked={"a": DELETES}, requested={"a": RequestedNodes(
 def after_deletion(size: int, *outcomes: ScaleOutcome) -> ClusterSizeMemory:
     """Return the memory 10 seconds after the deletion of two failed machines was requested."""
     group = NodeGroup("a", 0, 20, size, provider=ProviderReference("externalGRPC", deletes_nodes=True))
-    by_target = {outcome.wish.target: outcome for outcome in outcomes}
+    by_target = {outcome.write.target: outcome for outcome in outcomes}
     return settled_writes(BEFORE, NodeGroups((group,)), by_target, NOW + 10.0, 60.0)
 
 
-def deletion(*machines: str) -> Wish:
-    return Wish("w", OF_PROVIDER, 3, NOW + 60, known_size=5, machines=tuple(map(MachineToDelete, machines)))
+def deletion(*machines: str) -> PendingWrite:
+    return PendingWrite("w", OF_PROVIDER, 3, NOW + 60, known_size=5, machines=tuple(map(MachineToDelete, machines)))
 
 
 def test_deleted_machines_are_not_awaited_and_start_no_cool_down() -> None:
@@ -53,7 +53,7 @@ def test_deleted_machines_are_not_awaited_and_start_no_cool_down() -> None:
         assert (after.asked, after.last_delete, after.last_failure) == ({}, None, None)
 
 
-def test_the_outcome_of_another_wish_for_the_same_size_does_not_settle_the_deletion() -> None:
+def test_the_outcome_of_another_write_for_the_same_size_does_not_settle_the_deletion() -> None:
     assert after_deletion(5, ScaleOutcome(deletion(), ScaleResult.OK)) == BEFORE
     assert after_deletion(5, ScaleOutcome(deletion("x:///1"), ScaleResult.OK)) == BEFORE
 
@@ -72,7 +72,7 @@ def test_machines_replace_a_request_for_the_same_size() -> None:
     group = NodeGroup("a", 0, 20, 5, provider=ProviderReference("externalGRPC", deletes_nodes=True))
     before = ClusterSizeMemory(asked={"a": AskedSize(3, 5, NOW - 5.0)})
     after, has_removals = with_asked_sizes(
-        before, GroupWishes((deletion(*DELETES.machines),)), NodeGroups((group,)), NOW
+        before, GroupWrites((deletion(*DELETES.machines),)), NodeGroups((group,)), NOW
     )
     assert after.asked["a"].machines == DELETES.machines
     assert has_removals

@@ -9,11 +9,11 @@ import pytest
 from msgspec.structs import replace
 
 from recommender.decisions.memory import Memory
-from recommender.kinds.cluster_size.group_writes import GroupWishes
+from recommender.kinds.cluster_size.group_writes import GroupWrites
 from recommender.kinds.cluster_size.model.groups import NodeGroup, NodeGroups, ScalableReference
 from recommender.kinds.cluster_size.model.memory import AskedSize, ClusterSizeMemory, RequestedNodes, remembered
 from recommender.kinds.cluster_size.requested_sizes import settled_writes, with_asked_sizes
-from recommender.outputs.pending_writes import MachineRemoval, Wish
+from recommender.outputs.pending_writes import MachineRemoval, PendingWrite
 from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.write_attempt import NOT_STORED, ScaleOutcome
 from recommender.running.memory.memory_document import decode_memory, encode_memory
@@ -43,13 +43,13 @@ def asked(one: AskedSize, **more: Any) -> ClusterSizeMemory:  # noqa: ANN401 - f
 
 
 def outcome(result: ScaleResult, replicas: int, message: str = "") -> ScaleOutcome:
-    return ScaleOutcome(Wish("nodes", GROUP, replicas, NOW + 60.0), result, message=message)
+    return ScaleOutcome(PendingWrite("nodes", GROUP, replicas, NOW + 60.0), result, message=message)
 
 
 def settled(
     memory: ClusterSizeMemory, *outcomes: ScaleOutcome, size: int = 4, after: float = 10.0
 ) -> ClusterSizeMemory:
-    found = {each.wish.target: each for each in outcomes}
+    found = {each.write.target: each for each in outcomes}
     return settled_writes(memory, groups(size), found, NOW + after, 60.0)
 
 
@@ -60,12 +60,12 @@ def settled(
 def test_a_requested_size_starts_no_cool_down(
     removals: tuple[MachineRemoval, ...], replicas: int, expected: AskedSize
 ) -> None:
-    wish = Wish("nodes", GROUP, replicas, NOW + 60.0, removals=removals)
+    write = PendingWrite("nodes", GROUP, replicas, NOW + 60.0, removals=removals)
 
-    found, _ = with_asked_sizes(ClusterSizeMemory(), GroupWishes((wish,)), groups(), NOW)
+    found, _ = with_asked_sizes(ClusterSizeMemory(), GroupWrites((write,)), groups(), NOW)
 
     assert (found.asked, found.last_scale_up, found.last_delete) == (asked(expected).asked, None, None)
-    assert with_asked_sizes(found, GroupWishes((wish,)), groups(), NOW + 10.0) == (found, False)
+    assert with_asked_sizes(found, GroupWrites((write,)), groups(), NOW + 10.0) == (found, False)
 
 
 @pytest.mark.parametrize("result", [ScaleResult.OK, ScaleResult.UNCHANGED])

@@ -20,7 +20,7 @@ from recommender.kinds.proportional.parameters import ProportionalSettings
 from recommender.outputs.event_limits import EventLimits
 from recommender.outputs.event_rules import TargetEvent
 from recommender.outputs.events import EventWriter
-from recommender.outputs.pending_writes import wishes_of
+from recommender.outputs.pending_writes import pending_writes_of
 from recommender.running.effects.leader_effects import ClusterEffects
 from tests.recommender.decisions.harness import DNS, NOW, WEB, asks_for, inputs, policy
 from tests.recommender.outputs.scale_harness import DB, Harness
@@ -76,7 +76,9 @@ class Dated(Outputs):
     until: dict[TargetReference, float] = field(default_factory=dict)
 
     def decided(self, _recommendation: str, decided: Iterable[tuple[Record, float]]) -> None:
-        self.until = {wish.target: wish.valid_until for record, until in decided for wish in wishes_of(record, until)}
+        self.until = {
+            write.target: write.valid_until for record, until in decided for write in pending_writes_of(record, until)
+        }
 
 
 def test_a_target_without_a_value_does_not_stop_the_scale_call_for_another_target() -> None:

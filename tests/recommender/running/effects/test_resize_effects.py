@@ -10,7 +10,7 @@ from recommender.decisions.loop import Decision
 from recommender.decisions.memory import Memory
 from recommender.decisions.record import Record, Status, TargetReference
 from recommender.kinds.resizing.request_writes import RequestWrites
-from recommender.outputs.pending_writes import RequestedSize, Resizing, Wish
+from recommender.outputs.pending_writes import PendingWrite, RequestedSize, Resizing
 from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.write_attempt import ScaleOutcome
 from recommender.running.effects.leader_effects import ClusterEffects, ResizeEffects
@@ -30,16 +30,16 @@ WITH = read_configuration(
 
 class Writer:
     def __init__(self) -> None:
-        self.wishes: dict[str, list[Wish]] = {}
+        self.writes: dict[str, list[PendingWrite]] = {}
 
     def clear(self) -> None:
-        self.wishes = {}
+        self.writes = {}
 
     def retain(self, names: set[str]) -> None:
-        self.wishes = {name: wishes for name, wishes in self.wishes.items() if name in names}
+        self.writes = {name: writes for name, writes in self.writes.items() if name in names}
 
-    def wanted(self, name: str, wishes: list[Wish]) -> None:
-        self.wishes[name] = list(wishes)
+    def wanted(self, name: str, writes: list[PendingWrite]) -> None:
+        self.writes[name] = list(writes)
 
 
 class Nothing:
@@ -55,21 +55,21 @@ class Harness:
         self.writer = Writer()
         self.requests = RequestWriters(lambda: self.now)
 
-    def polled(self, resizing: Resizing | None = RESIZING, name: str = "sizes") -> list[Wish]:
+    def polled(self, resizing: Resizing | None = RESIZING, name: str = "sizes") -> list[PendingWrite]:
         record = Record(name, "resources", 0.0, Status.OK, "")
         writes = None if resizing is None else RequestWrites(WEB, resizing, 60.0, "why")
         self.requests.act(self.writer, WITH, [Decision(record, Memory(), writes)])  # type: ignore[arg-type]
-        return self.writer.wishes.get("sizes", [])
+        return self.writer.writes.get("sizes", [])
 
     def ended(self, result: ScaleResult, owner: str | None = None) -> None:
-        [wish] = self.writer.wishes["sizes"]
-        self.requests.note(ScaleOutcome(wish, result, owner=owner, message="because"))
+        [write] = self.writer.writes["sizes"]
+        self.requests.note(ScaleOutcome(write, result, owner=owner, message="because"))
 
 
 def test_a_decision_requests_a_resize_and_no_decision_withdraws_it() -> None:
     harness = Harness()
-    [wish] = harness.polled()
-    assert (wish.target, wish.resizing, wish.valid_until) == (WEB, RESIZING, 60.0)
+    [write] = harness.polled()
+    assert (write.target, write.resizing, write.valid_until) == (WEB, RESIZING, 60.0)
     assert harness.polled(None) == []
 
 

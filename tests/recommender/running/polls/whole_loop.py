@@ -12,7 +12,7 @@ from adapter.foundation.time.clock import Clock
 from recommender.configuration.reading import read_configuration
 from recommender.decisions.loads.load_inputs import LoadInput
 from recommender.decisions.loads.prediction import PredictedLoad, Prediction
-from recommender.outputs.pending_writes import wishes_of
+from recommender.outputs.pending_writes import pending_writes_of
 from recommender.running.inputs.input_gathering import Gatherer, InputSources, LookUpThreads
 from recommender.running.inputs.poll_plan import plan_of
 from recommender.running.memory.memories import Memories
@@ -174,7 +174,7 @@ class Loop:
     def act(self, configuration: Configuration, decisions: Sequence[Decision], now: float) -> None:
         until = now + configuration.stale_after_seconds
         for decision in decisions:
-            self._written.update({wish.target: wish.replicas for wish in wishes_of(decision.record, until)})
+            self._written.update({write.target: write.replicas for write in pending_writes_of(decision.record, until)})
 
     def stand_down(self) -> None:
         raise AssertionError("this process leads all the time")

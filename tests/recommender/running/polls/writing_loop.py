@@ -141,7 +141,7 @@ class WritingProcess:
         memories = Memories(self.store, clock.monotonic)
         lookups = TargetLookups(calls, _resolve, clock=clock)
         hooks = ScaleHooks(
-            before_write=lambda wish: memories.store_now(wish.recommendation, wish.target),
+            before_write=lambda write: memories.store_now(write.recommendation, write.target),
             count=lambda _name, _result: None,
             on_result=lambda _outcome: None,
         )

@@ -15,7 +15,7 @@ from recommender.decisions.record import TargetReference
 from recommender.kinds.cluster_size.group_writes import PROVIDER_API
 from recommender.kinds.cluster_size.model.size_settings import PluginGroups, ScaleDownSettings
 from recommender.kinds.cluster_size.node_groups.plugin_host import PluginHost
-from recommender.outputs.pending_writes import NodeRemoval, Wish
+from recommender.outputs.pending_writes import NodeRemoval, PendingWrite
 from recommender.outputs.scale_writer import ScaleEffects, ScaleHooks, ScaleLimits, ScaleWriter
 from recommender.running.sizes.machine_deletion import MachineDeletion
 from recommender.running.sizes.node_removals import NodeRemovals
@@ -191,11 +191,11 @@ class ProviderHarness:
     ) -> ScaleOutcome:
         """Carry out a decision; return the outcome of the first attempt."""
         removals = tuple(NodeRemoval(name, whole) for name in nodes)
-        wish = Wish(
+        write = PendingWrite(
             "nodes", GROUP, replicas, self.now + self.wall_ahead + 60.0, "", known or len(self.group.machines), (),
             removals, waits_until=waits_until,
         )  # fmt: skip
-        self.writer.wanted("nodes", (wish,))
+        self.writer.wanted("nodes", (write,))
         self.writer.step()
         return self.outcomes[-1]
 

@@ -8,7 +8,7 @@ from adapter.foundation.objects.resources import Resource, find_resource
 from adapter.foundation.sources.kubernetes.writing import Fence
 from adapter.foundation.time.clock import Clock
 from recommender.decisions.record import TargetReference
-from recommender.outputs.pending_writes import MachineRemoval, Wish
+from recommender.outputs.pending_writes import MachineRemoval, PendingWrite
 from recommender.outputs.scale_writer import ScaleEffects, ScaleHooks, ScaleLimits, ScaleWriter
 from recommender.running.sizes.capacity_buffer_writer import CapacityBufferAttempt
 from recommender.running.sizes.cluster_api_writer import ClusterApiAttempt
@@ -108,7 +108,7 @@ class SizeHarness:
             effects=ScaleEffects(Clock(lambda: self.now, lambda: self.now), lambda work: work()),
         )
 
-    def _before_write(self, _wish: Wish) -> bool:
+    def _before_write(self, _write: PendingWrite) -> bool:
         self.stored += 1
         return True
 
@@ -119,13 +119,13 @@ class SizeHarness:
         target: TargetReference = GROUP,
         known_size: int | None = None,
     ) -> ScaleOutcome:
-        wish = Wish("nodes", target, replicas, self.now + 60.0, known_size=known_size, removals=removals)
-        self.groups.wanted("nodes", [wish])
+        write = PendingWrite("nodes", target, replicas, self.now + 60.0, known_size=known_size, removals=removals)
+        self.groups.wanted("nodes", [write])
         self.groups.step()
         return self.outcomes[-1]
 
     def buffer(self, replicas: int, *, withdraws: bool = False) -> ScaleOutcome:
-        self.buffers.wanted("nodes", [Wish("nodes", BUFFER, replicas, self.now + 60.0, withdraws=withdraws)])
+        self.buffers.wanted("nodes", [PendingWrite("nodes", BUFFER, replicas, self.now + 60.0, withdraws=withdraws)])
         self.buffers.step()
         return self.outcomes[-1]
 

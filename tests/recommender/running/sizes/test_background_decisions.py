@@ -18,7 +18,7 @@ from recommender.kinds.cluster_size.model.memory import remembered
 from recommender.kinds.cluster_size.model.size_facts import SizeFacts
 from recommender.kinds.cluster_size.scale_up.pending_pods import SETTLING_SECONDS
 from recommender.kinds.kind import Recommendation
-from recommender.outputs.pending_writes import Wish
+from recommender.outputs.pending_writes import PendingWrite
 from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.write_attempt import ScaleOutcome
 from recommender.running.sizes.background_decisions import SizesInBackground
@@ -274,7 +274,7 @@ def test_the_duration_of_a_decision_is_measured_however_long_polls_wait_for_it(h
 
 def test_results_of_writes_are_kept_until_a_decision_that_considers_them_is_published(harness: Harness) -> None:
     target = TargetReference("cluster.x-k8s.io/v1beta2", "MachineDeployment", "capi", "a")
-    harness.results.note(ScaleOutcome(Wish(POLICY.name, target, 5, NOW), ScaleResult.ERROR))
+    harness.results.note(ScaleOutcome(PendingWrite(POLICY.name, target, 5, NOW), ScaleResult.ERROR))
     harness.poll()
     harness.finish()
 
@@ -288,7 +288,7 @@ def test_results_of_writes_are_kept_until_a_decision_that_considers_them_is_publ
 
 def test_results_of_writes_are_forgotten_when_leadership_is_lost(harness: Harness) -> None:
     target = TargetReference("cluster.x-k8s.io/v1beta2", "MachineDeployment", "capi", "a")
-    harness.results.note(ScaleOutcome(Wish(POLICY.name, target, 5, NOW), ScaleResult.ERROR))
+    harness.results.note(ScaleOutcome(PendingWrite(POLICY.name, target, 5, NOW), ScaleResult.ERROR))
     harness.sizes.forget()
 
     assert not harness.results.of(POLICY.name)

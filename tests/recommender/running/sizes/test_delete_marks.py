@@ -25,7 +25,7 @@ from recommender.kinds.cluster_size.model.size_settings import (
     NodeGroupSources,
     ScaleDownSettings,
 )
-from recommender.outputs.pending_writes import Wish
+from recommender.outputs.pending_writes import PendingWrite
 from recommender.outputs.scale_results import ScaleResult
 from recommender.running.memory.memory_document import decode_memory, encode_memory
 from tests.recommender.kinds.cluster_size.builders import node, pod
@@ -120,7 +120,7 @@ class MarkHarness(SizeHarness):
         self.memory = decision.memory
         answer = answer_of(decision.record)
         self.notes = () if answer is None else answer.notes
-        self.groups.wanted("nodes", writes_of(decision).groups.wishes)
+        self.groups.wanted("nodes", writes_of(decision).groups.writes)
         try:
             self.groups.step()
         except KilledError:
@@ -287,8 +287,8 @@ def test_a_mark_that_cannot_be_removed_does_not_prevent_scale_up() -> None:
     harness = MarkHarness()
     harness.annotate(MACHINES, "m2", **{MARK: "tidewatch"})
     forbid_machines(harness)
-    wish = Wish("nodes", GROUP, 5, harness.now + 60.0, known_size=4, unmarks=(removal(2),))
-    harness.groups.wanted("nodes", [wish])
+    write = PendingWrite("nodes", GROUP, 5, harness.now + 60.0, known_size=4, unmarks=(removal(2),))
+    harness.groups.wanted("nodes", [write])
     harness.groups.step()
     assert (harness.outcomes[-1].result, harness.size) == (ScaleResult.OK, 5)
 

@@ -8,7 +8,7 @@ import pytest
 
 from adapter.foundation.cluster.values.state import ClusterState, Unknown
 from recommender.cluster_size.node_groups.protocol import InstanceState, ProviderInstance
-from recommender.outputs.pending_writes import MachineToDelete, Wish
+from recommender.outputs.pending_writes import MachineToDelete, PendingWrite
 from recommender.outputs.scale_results import ScaleResult
 from tests.recommender.running.sizes.provider_harness import GROUP, ProviderHarness
 
@@ -31,8 +31,8 @@ def harness_with_a_failed_machine() -> ProviderHarness:
 
 
 def delete(harness: ProviderHarness, machine: MachineToDelete = FAILED) -> ScaleOutcome:
-    wish = Wish("nodes", GROUP, 2, harness.now + harness.wall_ahead + 60.0, "", 3, machines=(machine,))
-    harness.writer.wanted("nodes", (wish,))
+    write = PendingWrite("nodes", GROUP, 2, harness.now + harness.wall_ahead + 60.0, "", 3, machines=(machine,))
+    harness.writer.wanted("nodes", (write,))
     harness.writer.step()
     return harness.outcomes[-1]
 

@@ -14,7 +14,7 @@ from recommender.decisions.memory import Memory
 from recommender.decisions.policy_settings import Output, RecommendationPolicy
 from recommender.decisions.record import Record, Status
 from recommender.kinds.cluster_size.future.capacity_buffers import BufferSize
-from recommender.kinds.cluster_size.group_writes import GroupWishes
+from recommender.kinds.cluster_size.group_writes import GroupWrites
 from recommender.kinds.cluster_size.model.size_settings import (
     BufferSettings,
     ClusterSizeSettings,
@@ -24,7 +24,7 @@ from recommender.kinds.cluster_size.model.size_settings import (
 from recommender.kinds.cluster_size.outcome import SizeWrites
 from recommender.kinds.kind import Recommendation
 from recommender.outputs.event_rules import event_of_scale_call
-from recommender.outputs.pending_writes import Wish
+from recommender.outputs.pending_writes import PendingWrite
 from recommender.outputs.scale_results import ScaleResult
 from recommender.running.effects.leader_effects import ClusterEffects
 from recommender.running.sizes.size_writers import SizeWriters
@@ -75,11 +75,11 @@ class Harness(SizeHarness):
         if size is None and chunks is None:
             return Decision(record, Memory())
         until = self.now + 60.0
-        wishes = GroupWishes(() if size is None else (Wish("nodes", GROUP, size, until, "why", 4),))
+        writes = GroupWrites(() if size is None else (PendingWrite("nodes", GROUP, size, until, "why", 4),))
         subject = configuration.recommendations[0].subject if configuration.recommendations else None
         buffer = subject.buffer if isinstance(subject, ClusterSizeSettings) else None
         sized = None if buffer is None else BufferSize(buffer, chunks)
-        return Decision(record, Memory(), SizeWrites(wishes, sized, until))
+        return Decision(record, Memory(), SizeWrites(writes, sized, until))
 
     def step(self) -> None:
         found = len(self.outcomes)
