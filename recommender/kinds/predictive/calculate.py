@@ -9,10 +9,10 @@ from adapter.foundation.cluster.values.state import Observed, Unknown
 from recommender.decisions.calculation import Calculation, InputMissingError
 from recommender.decisions.replicas import Replicas
 from recommender.decisions.texts.times import check_age, oldest
-from recommender.kinds.predictive.policy.bounds import active_override, scheduled_bound
 from recommender.kinds.predictive.policy.free_slots import with_full_ones
 from recommender.kinds.predictive.policy.load_situation import LoadForecast, LoadSituation
 from recommender.kinds.predictive.policy.memory import remembered
+from recommender.kinds.predictive.policy.overrides_and_schedules import active_override, scheduled_bound
 from recommender.kinds.predictive.policy.sizing import size_of
 
 if TYPE_CHECKING:

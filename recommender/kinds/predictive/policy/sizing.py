@@ -16,8 +16,8 @@ from msgspec.structs import replace
 from recommender.decisions.calculation import CalculationError
 from recommender.decisions.record import Step
 from recommender.kinds.predictive.policy.arithmetic import known, replicas_for
-from recommender.kinds.predictive.policy.bounds import active_override, apply_bounds, freeze_reason
 from recommender.kinds.predictive.policy.decay import kept_ratio
+from recommender.kinds.predictive.policy.overrides_and_schedules import active_override, apply_bounds, freeze_reason
 from recommender.kinds.predictive.policy.recent_largest import with_newest
 from recommender.kinds.predictive.policy.reconnect import observed
 from recommender.kinds.predictive.policy.requested_sizes import desired_size

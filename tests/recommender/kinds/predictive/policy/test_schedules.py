@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from recommender.kinds.predictive.policy.bounds import scheduled_bound
+from recommender.kinds.predictive.policy.overrides_and_schedules import scheduled_bound
 from recommender.kinds.predictive.predictive_settings import Schedule
 from recommender.schedules.cron import parse_cron
 from recommender.schedules.last_start import latest_start

@@ -1,4 +1,4 @@
-"""Bounds set by people and by schedules, which apply whatever the forecast is."""
+"""Overrides, schedules, `freezeUnless` and the range of sizes, which apply whatever the forecast is."""
 
 from __future__ import annotations
 
