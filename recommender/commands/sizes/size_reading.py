@@ -6,8 +6,9 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from recommender.kinds.resources.oom_kills import peaks_after_kills
 from recommender.kinds.resources.size_record import SizeRecord, SizeStatus
-from recommender.kinds.resources.sizing import SizingOptions, peaks_after_kills, savings_key, size_records
+from recommender.kinds.resources.sizing import SizingOptions, savings_key, size_records
 from recommender.kinds.resources.usage import ContainerRows, MemoryPeaks
 from recommender.kinds.resources.workloads import MEMORY, PodContainer, SizedWorkload, WorkloadContainer
 from recommender.running.usage import usage_queries

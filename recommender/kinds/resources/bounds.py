@@ -27,8 +27,6 @@ before it."""
 _SWINGS: Final = 1.5
 """The room above the usual peak of memory, as a multiple of the day-to-day swings."""
 _MOST_ROOM_RATIO: Final = 0.5
-_OOM_RATIO: Final = 1.2
-_OOM_BYTES: Final = 100.0 * 2**20
 _RESAMPLES: Final = 100
 _RESAMPLED_SHARES: Final = (0.05, 0.95)
 FEWEST_DAYS: Final = 3
@@ -138,15 +136,6 @@ def _interval(
     ends = np.full((2, rows), np.nan)
     ends[:, known] = np.nanquantile(targets[:, known], _RESAMPLED_SHARES, axis=0)
     return ends[0], ends[1]
-
-
-def memory_after_oom(peaks: FloatArray, requests: FloatArray) -> FloatArray:
-    """Return the bytes of memory that containers need after they were killed because they were out of memory.
-
-    A kill shows that the container needed more than it had, which samples never show. Requests may be 0.
-    """
-    held = np.maximum(peaks, requests)
-    return np.maximum(held * _OOM_RATIO, held + _OOM_BYTES)
 
 
 def minimum_of(pod_minimum: float, containers: IntArray) -> FloatArray:

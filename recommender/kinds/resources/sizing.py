@@ -18,16 +18,15 @@ from recommender.kinds.resources.bounds import (
     SizeSettings,
     bounds_of,
     confidences,
-    memory_after_oom,
     minimum_of,
 )
 from recommender.kinds.resources.histograms import DAY_SECONDS
+from recommender.kinds.resources.oom_kills import memory_after_oom
 from recommender.kinds.resources.size_record import ResourceSize, SizeRecord, SizeStatus
 from recommender.kinds.resources.workloads import CPU, MEMORY, ClusterFacts, PodContainer, SizedWorkload
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from collections.abc import Set as AbstractSet
+    from collections.abc import Iterable, Mapping
 
     from recommender.kinds.resources.histograms import FloatArray
     from recommender.kinds.resources.usage import CollectedCpu, MemoryPeaks
@@ -60,18 +59,6 @@ class _PodsOfRow:
 
     pods: tuple[PodContainer, ...]
     oom_kills: int
-
-
-def peaks_after_kills(
-    memory: MemoryPeaks, kills: Sequence[AbstractSet[PodContainer]], requests: Mapping[PodContainer, float]
-) -> FloatArray:
-    """Return the peaks, raised on days on which a container was killed for lack of memory; `kills` is by day."""
-    raised = memory.peaks.copy()
-    held = np.array([requests.get(pod, 0.0) for pod in memory.pods])
-    for day, killed in enumerate(kills):
-        places = [place for place, pod in enumerate(memory.pods) if pod in killed]
-        raised[day, places] = memory_after_oom(np.nan_to_num(memory.peaks[day, places]), held[places])
-    return raised
 
 
 def memory_lifespans(cpu: CollectedCpu, memory: MemoryPeaks, lifespans: FloatArray) -> FloatArray:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from recommender.decisions.targets.fair_order import in_rounds
-from recommender.kinds.resources.bounds import memory_after_oom
 from recommender.kinds.resources.histograms import CPU_SCALE, DAY_SECONDS, HALF_LIFE_SECONDS, UsageHistograms
+from recommender.kinds.resources.oom_kills import memory_after_oom
 from recommender.kinds.resources.sizing import MEBIBYTE, SizingOptions, size_records
 from recommender.kinds.resources.usage import MOST_BYTES, CollectedCpu, ContainerRows, MemoryPeaks
 from recommender.kinds.resources.workloads import MEMORY, ClusterFacts, PodContainer, SizedWorkload, WorkloadContainer

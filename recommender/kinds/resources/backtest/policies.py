@@ -14,15 +14,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from recommender.kinds.resources.bounds import (
-    POD_MINIMUM_BYTES,
-    POD_MINIMUM_CORES,
-    SizeSettings,
-    bounds_of,
-    memory_after_oom,
-    minimum_of,
-)
+from recommender.kinds.resources.bounds import POD_MINIMUM_BYTES, POD_MINIMUM_CORES, SizeSettings, bounds_of, minimum_of
 from recommender.kinds.resources.histograms import CPU_SCALE, DAY_SECONDS, FloatArray, UsageHistograms
+from recommender.kinds.resources.oom_kills import memory_after_oom
 from recommender.kinds.resources.resources_settings import MARGIN_RATIO, TARGET_PERCENTILE
 from recommender.kinds.resources.usage import MemoryPeaks
 from recommender.kinds.resources.workloads import CPU, MEMORY

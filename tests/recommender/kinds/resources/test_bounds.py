@@ -7,14 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recommender.kinds.resources.bounds import (
-    POD_MINIMUM_BYTES,
-    SizeSettings,
-    bounds_of,
-    confidences,
-    memory_after_oom,
-    minimum_of,
-)
+from recommender.kinds.resources.bounds import POD_MINIMUM_BYTES, SizeSettings, bounds_of, confidences, minimum_of
 from recommender.kinds.resources.histograms import CPU_SCALE, MEMORY_SCALE, BucketScale, UsageHistograms, percentiles
 from tests.recommender.kinds.resources import reference
 
@@ -121,16 +114,6 @@ def test_no_container_gets_less_than_its_share_of_the_minimum_pod() -> None:
     small = histograms([(1e6, 0.0)], scale=MEMORY_SCALE)
     found = bounds_of(small, np.ones(1), SizeSettings(), np.array([262_144_000.0]))
     assert [float(each[0]) for each in (found.lower, found.target, found.upper)] == [262_144_000.0] * 3
-
-
-@pytest.mark.parametrize(
-    ("peak", "requested", "needed"),
-    [(100 * MIB, 0.0, 200 * MIB), (100 * MIB, 400 * MIB, 500 * MIB), (1000 * MIB, 512 * MIB, 1200 * MIB)],
-)
-def test_an_oom_kill_raises_memory_by_a_fifth_or_by_a_hundred_mebibytes(
-    peak: float, requested: float, needed: float
-) -> None:
-    assert memory_after_oom(np.array([peak]), np.array([requested]))[0] == pytest.approx(needed)
 
 
 def test_different_days_widen_the_interval_and_equal_days_do_not() -> None:

@@ -3,7 +3,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from recommender.kinds.resources.sizing import peaks_after_kills
 from recommender.kinds.resources.usage import CollectedCpu, ContainerRows, MemoryPeaks, UsageSamples
 from recommender.kinds.resources.workloads import PodContainer, SizedWorkload, WorkloadContainer
 
@@ -58,11 +57,3 @@ def test_the_swing_of_peaks_is_their_change_from_day_to_day(
     days = np.array([peaks, [50.0, *[np.nan] * (len(peaks) - 1)]]).T * MIB
     found = MemoryPeaks((ONE, TWO), days, is_newest_partial).swings(ROWS)
     assert found[0] == pytest.approx(swing)
-
-
-def test_an_oom_kill_raises_only_the_peak_of_its_day() -> None:
-    peaks = MemoryPeaks((ONE, TWO), np.array([[100.0, 100.0], [100.0, np.nan]]) * MIB)
-    raised = peaks_after_kills(peaks, [frozenset(), frozenset({TWO})], {TWO: 500 * MIB})
-    assert raised[0].tolist() == [100 * MIB, 100 * MIB]
-    assert raised[1].tolist() == [100 * MIB, 600 * MIB]
-    assert np.isnan(peaks.peaks[1, 1])
