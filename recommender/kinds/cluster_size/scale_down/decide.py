@@ -12,7 +12,7 @@ from recommender.kinds.cluster_size.scale_down.cheaper_alternatives import advic
 from recommender.kinds.cluster_size.scale_down.disruptions import RemainingDisruptions
 from recommender.kinds.cluster_size.scale_down.drainability import DrainRules
 from recommender.kinds.cluster_size.scale_down.minimum_sizes import Minimums
-from recommender.kinds.cluster_size.scale_down.reasons import KeepReason, WaitReason, duration_of, percent_of
+from recommender.kinds.cluster_size.scale_down.reasons import KeepReason, Waiting, WaitReason, duration_of, percent_of
 from recommender.kinds.cluster_size.scale_down.removal_candidates import nodes_being_deleted, survey
 from recommender.kinds.cluster_size.scale_down.removal_sequence import RemovalSequence, new_simulator, simulate
 from recommender.kinds.cluster_size.scale_down.removals_due import WaitingNodes, waiting_nodes
@@ -20,7 +20,6 @@ from recommender.kinds.cluster_size.scale_down.replacement_nodes import Replacer
 from recommender.kinds.cluster_size.scale_down.simulated_removal import Unremovable, final_nodes
 from recommender.kinds.cluster_size.scale_down.unneeded_times import (
     UNREMOVABLE_SECONDS,
-    Waiting,
     recently_unremovable,
     unneeded_seconds,
     unneeded_since,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 
 from adapter.foundation.objects.durations import format_go_duration
@@ -42,6 +43,18 @@ class WaitReason(StrEnum):
     PARALLELISM_REACHED = "ParallelismReached"
     ATOMIC_SCALE_DOWN_FAILED = "AtomicScaleDownFailed"
     NO_PLACE_TO_MOVE_PODS = "NoPlaceToMovePods"
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The reason why an unneeded node is not removed now."""
+
+    reason: WaitReason
+    detail: str
+
+    def __str__(self) -> str:
+        """Return the reason in one line: `InCooldown: a node was added 2m0s ago, and nodes go 10m0s after that`."""
+        return f"{self.reason}: {self.detail}"
 
 
 class BlockingPodReason(StrEnum):

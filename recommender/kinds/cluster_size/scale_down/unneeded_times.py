@@ -6,11 +6,10 @@ correction of the clock, counts as now.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from recommender.kinds.cluster_size.model.memory import known_seconds
-from recommender.kinds.cluster_size.scale_down.reasons import WaitReason, duration_of
+from recommender.kinds.cluster_size.scale_down.reasons import Waiting, WaitReason, duration_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -22,18 +21,6 @@ if TYPE_CHECKING:
 
 UNREMOVABLE_SECONDS: Final = 300.0
 """How long a node whose pods found no place is not simulated again (`unremovable-node-recheck-timeout`)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """The reason why an unneeded node is not removed now."""
-
-    reason: WaitReason
-    detail: str
-
-    def __str__(self) -> str:
-        """Return the reason in one line: `InCooldown: a node was added 2m0s ago, and nodes go 10m0s after that`."""
-        return f"{self.reason}: {self.detail}"
 
 
 def unneeded_since(names: Iterable[str], before: Mapping[str, float], now: float) -> dict[str, float]:
@@ -76,25 +63,6 @@ def unneeded_waiting(
         WaitReason.NOT_UNREADY_LONG_ENOUGH,
         f"it is not ready and has been unneeded for {duration_of(elapsed)}, and is removed after {duration_of(limit)}",
     )
-
-
-def cool_down(memory: ClusterSizeMemory, settings: ScaleDownSettings, now: float) -> Waiting | None:
-    """Return the change that was too recent for a removal, or of several the one that delays it longest; else None."""
-    changes = (
-        (memory.last_scale_up, settings.delay_after_add_seconds, "nodes were added", "delayAfterAdd"),
-        (memory.last_delete, settings.delay_after_delete_seconds, "a node was removed", "delayAfterDelete"),
-        (memory.last_failure, settings.delay_after_failure_seconds, "a removal failed", "delayAfterFailure"),
-    )
-    longest: tuple[float, Waiting] | None = None
-    for at, delay, what, key in changes:
-        if at is None:
-            continue
-        elapsed = max(0.0, now - at)
-        left = delay - elapsed
-        if left > 0 and (longest is None or left > longest[0]):
-            text = f"{what} {duration_of(elapsed)} ago, and {key} is {duration_of(delay)}"
-            longest = (left, Waiting(WaitReason.IN_COOLDOWN, text))
-    return longest[1] if longest else None
 
 
 def unneeded_limit(previous: int, parallelism: int, unneeded_seconds: float, interval_seconds: float) -> int:
