@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from recommender.kinds.cluster_size.node_groups.fields import text, texts
-from recommender.kinds.cluster_size.scale_down.pod_kinds import DELAY_DELETION
+from recommender.kinds.cluster_size.scale_down.annotations import DELAY_DELETION
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

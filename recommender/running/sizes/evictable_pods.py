@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 from adapter.foundation.cluster.values.constraints import LocalVolume
 from adapter.foundation.cluster.values.state import ENDED_PHASES, ControllerReference
 from recommender.kinds.cluster_size.node_groups.fields import items, section, text, texts
+from recommender.kinds.cluster_size.scale_down.annotations import DAEMON_SET_POD, MIRROR_POD, SAFE_TO_EVICT
 from recommender.kinds.cluster_size.scale_down.drainability import is_replicated, lost_volume
-from recommender.kinds.cluster_size.scale_down.pod_kinds import DAEMON_SET_POD, MIRROR_POD, SAFE_TO_EVICT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -14,7 +14,7 @@ from adapter.foundation.objects.decoders import decoder_of
 from recommender.kinds.cluster_size.health.failed_removals import FAILED_REMOVAL
 from recommender.kinds.cluster_size.model.taints import TO_BE_DELETED_TAINT
 from recommender.kinds.cluster_size.node_groups.fields import section, text, texts
-from recommender.kinds.cluster_size.scale_down.pod_kinds import SCALE_DOWN_DISABLED
+from recommender.kinds.cluster_size.scale_down.annotations import SCALE_DOWN_DISABLED
 
 REMOVAL: Final = "tidewatch.io/removal"
 """The annotation that holds the mark, as JSON."""

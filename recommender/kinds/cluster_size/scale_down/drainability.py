@@ -12,13 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.pod_owners import is_same_object
 from adapter.foundation.cluster.values.pods import WORKLOAD_GROUPS
-from recommender.kinds.cluster_size.scale_down.pod_kinds import (
-    SAFE_TO_EVICT,
-    SAFE_TO_EVICT_LOCAL_VOLUMES,
-    is_daemon_set_pod,
-    is_long_terminating,
-    is_mirror_pod,
-)
+from recommender.kinds.cluster_size.scale_down.annotations import SAFE_TO_EVICT, SAFE_TO_EVICT_LOCAL_VOLUMES
+from recommender.kinds.cluster_size.scale_down.pod_kinds import is_daemon_set_pod, is_long_terminating, is_mirror_pod
 from recommender.kinds.cluster_size.scale_down.reasons import BlockingPodReason, duration_of
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from recommender.kinds.cluster_size.model.taints import is_leaving
-from recommender.kinds.cluster_size.scale_down.pod_kinds import SCALE_DOWN_DISABLED
+from recommender.kinds.cluster_size.scale_down.annotations import SCALE_DOWN_DISABLED
 from recommender.kinds.cluster_size.scale_down.reasons import KeepReason, percent_of
 from recommender.kinds.cluster_size.scale_down.utilization import (
     Utilization,

@@ -1,23 +1,15 @@
-"""Determines which pods end with their node, and which annotations of Cluster Autoscaler a pod or node has."""
+"""Determines which pods end with their node: those of DaemonSets, mirror pods, and pods that should have ended."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.pod_owners import is_of_daemon_set
+from recommender.kinds.cluster_size.scale_down.annotations import DAEMON_SET_POD, MIRROR_POD
 
 if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import ClusterPod
 
-_PREFIX: Final = "cluster-autoscaler.kubernetes.io/"
-DAEMON_SET_POD: Final = _PREFIX + "daemonset-pod"
-SAFE_TO_EVICT: Final = _PREFIX + "safe-to-evict"
-SAFE_TO_EVICT_LOCAL_VOLUMES: Final = _PREFIX + "safe-to-evict-local-volumes"
-SCALE_DOWN_DISABLED: Final = _PREFIX + "scale-down-disabled"
-DELAY_DELETION: Final = ("delay-deletion." + _PREFIX, _PREFIX + "delay-deletion.")
-"""The prefix of annotations that delay the deletion of a node; each program that needs time adds its own name."""
-
-MIRROR_POD: Final = "kubernetes.io/config.mirror"
 _LONG_TERMINATING_SECONDS: Final = 30.0
 """Time that a pod may take beyond its grace period before it no longer counts (`PodLongTerminatingExtraThreshold`)."""
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.grouping import grouped
 from adapter.foundation.reports.counts import count_of
+from recommender.kinds.cluster_size.scale_down.annotations import DELAY_DELETION
 from recommender.kinds.cluster_size.scale_down.cool_down import cool_down
-from recommender.kinds.cluster_size.scale_down.pod_kinds import DELAY_DELETION, is_daemon_set_pod, is_mirror_pod
+from recommender.kinds.cluster_size.scale_down.pod_kinds import is_daemon_set_pod, is_mirror_pod
 from recommender.kinds.cluster_size.scale_down.reasons import Waiting, WaitReason
 from recommender.kinds.cluster_size.scale_down.removal_budgets import GroupRemoval, within_budgets
 from recommender.kinds.cluster_size.scale_down.removal_candidates import nodes_being_deleted

@@ -8,7 +8,7 @@ from adapter.foundation.cluster.values.workloads import DisruptionBudget
 from adapter.foundation.objects.selectors import parse_selector
 from recommender.kinds.cluster_size.model.groups import NodeTemplate
 from recommender.kinds.cluster_size.model.memory import BackOff, ClusterSizeMemory
-from recommender.kinds.cluster_size.scale_down.pod_kinds import SAFE_TO_EVICT
+from recommender.kinds.cluster_size.scale_down.annotations import SAFE_TO_EVICT
 from tests.recommender.kinds.cluster_size.builders import node, pod
 from tests.recommender.kinds.cluster_size.scale_down.harness import NOW, Harness, due, group
 
