@@ -31,6 +31,7 @@ from recommender.decisions.targets.vertical_autoscalers import (
     autoscaler_of,
 )
 from recommender.outputs.pod_resizes import resized_pods, unfinished_resize
+from recommender.outputs.resize_admission import limit_range_refusal, needs_room_first, quota_refusal, with_defaults
 from recommender.outputs.resize_documents import (
     can_be_resized,
     controlled,
@@ -40,7 +41,6 @@ from recommender.outputs.resize_documents import (
     manager_of_resources,
     resized,
 )
-from recommender.outputs.resize_quotas import limit_range_refusal, needs_room_first, quota_refusal, with_defaults
 from recommender.outputs.scale_documents import uid_of
 from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.target_paths import target_path

@@ -6,12 +6,12 @@ import heapq
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from recommender.kinds.cluster_size.quotas import check_quota, consumed
+from recommender.kinds.cluster_size.resource_limits import check_quota, consumed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from recommender.kinds.cluster_size.quotas import Quota
+    from recommender.kinds.cluster_size.resource_limits import Quota
 
 
 @dataclass(frozen=True, slots=True)

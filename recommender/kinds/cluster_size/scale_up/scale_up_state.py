@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.reports.counts import count_of
 from recommender.kinds.cluster_size.model.size_settings import CORES, MEMORY
-from recommender.kinds.cluster_size.quotas import NODES, check_quota, consumed, counted_amounts
+from recommender.kinds.cluster_size.resource_limits import NODES, check_quota, consumed, counted_amounts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from recommender.kinds.cluster_size.model.answer import SizeStep
     from recommender.kinds.cluster_size.model.groups import NodeGroup
-    from recommender.kinds.cluster_size.quotas import Quota, QuotaVerdict
+    from recommender.kinds.cluster_size.resource_limits import Quota, QuotaVerdict
 
 MAX_SIZE: Final = "maxSize"
 MAX_PER_SCALE_UP: Final = "maxNodesPerScaleUp"

@@ -11,7 +11,7 @@ from recommender.kinds.cluster_size.health.requested_nodes import GroupRequest, 
 from recommender.kinds.cluster_size.health.starting_nodes import starting_nodes
 from recommender.kinds.cluster_size.model.answer import SizeStep
 from recommender.kinds.cluster_size.predicates.template_nodes import add_new_nodes, make_ready
-from recommender.kinds.cluster_size.quotas import quota_of
+from recommender.kinds.cluster_size.resource_limits import quota_of
 from recommender.kinds.cluster_size.scale_down.eligibility import is_being_deleted
 from recommender.kinds.cluster_size.scale_up.pending_pods import deleting_nodes
 from recommender.kinds.cluster_size.scale_up.scale_up_state import SizingState

@@ -6,7 +6,7 @@ import pytest
 
 from recommender.kinds.cluster_size.model.groups import NodeGroup
 from recommender.kinds.cluster_size.model.size_settings import SizeLimits
-from recommender.kinds.cluster_size.quotas import quota_of
+from recommender.kinds.cluster_size.resource_limits import quota_of
 from recommender.kinds.cluster_size.scale_up.scale_up_state import SizingState
 from tests.recommender.kinds.cluster_size.builders import node
 from tests.recommender.kinds.cluster_size.cases import Case, cases

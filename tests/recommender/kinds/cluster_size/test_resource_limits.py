@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recommender.kinds.cluster_size.model.size_settings import SizeLimits
-from recommender.kinds.cluster_size.quotas import check_quota, consumed, counted_amounts, quota_of
+from recommender.kinds.cluster_size.resource_limits import check_quota, consumed, counted_amounts, quota_of
 from tests.recommender.kinds.cluster_size.builders import node
 from tests.recommender.kinds.cluster_size.cases import Case, cases
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from recommender.outputs.resize_quotas import limit_range_refusal, needs_room_first, quota_refusal, with_defaults
+from recommender.outputs.resize_admission import limit_range_refusal, needs_room_first, quota_refusal, with_defaults
 
 
 def container(requests: dict[str, str], limits: dict[str, str] | None = None) -> dict[str, Any]:
