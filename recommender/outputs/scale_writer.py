@@ -22,7 +22,7 @@ from adapter.foundation.service.runtime.logs import StateLog, fields
 from adapter.foundation.time.clock import Clock, Moment
 from adapter.foundation.time.rate_limit import RateLimit
 from recommender.outputs.pending_writes import PendingWrite, PendingWrites, Start, pending_writes_of, refused_targets
-from recommender.outputs.scale_call import ScaleAttempt
+from recommender.outputs.scale_attempt import ScaleAttempt
 from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.write_attempt import Attempt, ScaleOutcome, SendingTerms
 

@@ -9,7 +9,7 @@ from recommender.outputs.event_limits import EventLimits
 from recommender.outputs.event_rules import event_of_scale_call
 from recommender.outputs.events import EventWriter
 from recommender.outputs.resize import ResizeAttempt
-from recommender.outputs.scale_call import ScaleAttempt
+from recommender.outputs.scale_attempt import ScaleAttempt
 from recommender.outputs.scale_writer import ScaleHooks, ScaleWriter
 from recommender.running.effects.leader_effects import ClusterEffects, ResizeEffects
 from recommender.running.effects.resize_effects import RequestWriters

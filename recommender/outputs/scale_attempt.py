@@ -49,9 +49,9 @@ class ScaleAttempt:
         return sent(found, terms, lambda fence: self._objects.replace(path, document, fence))
 
 
-def _exceeds_decision(write: PendingWrite, present: int) -> bool:
+def _exceeds_decision(write: PendingWrite, current: int) -> bool:
     """Return whether a write would change the current size by more than was decided, or in the opposite direction."""
     if write.known_size is None:
         return False
-    decided, change = write.replicas - write.known_size, write.replicas - present
+    decided, change = write.replicas - write.known_size, write.replicas - current
     return not (0 < change <= decided or decided <= change < 0)
