@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from adapter.foundation.web.routes import Route
-    from adapter.nodes.model.board import Board
     from adapter.nodes.model.columns import PendingPod
+    from adapter.nodes.model.nodes_snapshot import Board
     from benchmarks.progress import Progress
     from benchmarks.report import Report, Row
     from benchmarks.simulated_nodes import BatchPod, SimulatedNodes

@@ -18,9 +18,9 @@ from adapter.foundation.cluster.values.state import ClusterNode, ClusterPod
 from adapter.foundation.objects.pod_requests import ContainerSpec, PodSpecResources, pod_resources
 from adapter.foundation.objects.quantities import parse_quantity
 from adapter.foundation.time.pace import UNPACED
-from adapter.nodes.model.board import Board
 from adapter.nodes.model.day import SLOT_SECONDS, SLOTS, LoadDay
 from adapter.nodes.model.loads import SAMPLE_WINDOWS_SECONDS, STATS, LoadResource, LoadSnapshot, ResourceLoad
+from adapter.nodes.model.nodes_snapshot import Board
 from adapter.nodes.model.samples import SampleGrid
 from adapter.nodes.model.scheduling_settings import SchedulingSettings, TargetLoadPackingArgs
 from adapter.nodes.model.week import WEEK_DAYS, Backtest, LoadWeek

@@ -14,9 +14,9 @@ from adapter.commands.nodes.nodes_settings import nodes_settings
 from adapter.foundation.cluster.values.state import ClusterState, Unknown
 from adapter.foundation.service.flags.parsing import UsageError, parse_flags
 from adapter.foundation.sources.prometheus.transport.credentials import Credentials
-from adapter.nodes.board.cluster_facts import node_facts
 from adapter.nodes.configuration.reading import SchedulingFileError, read_scheduling
-from tests.adapter.nodes.board.scripted_keeper import Script, averages
+from adapter.nodes.snapshot.cluster_facts import node_facts
+from tests.adapter.nodes.snapshot.scripted_keeper import Script, averages
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -19,14 +19,14 @@ from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.scheduling_settings import FilterSettings, HotspotSettings, PolicyName, SchedulingSettings
 from adapter.nodes.watcher.document import NodeTopology
 from adapter.nodes.watcher.prepared import prepare_watcher
-from tests.adapter.nodes.extender.boards import GIB, NAN, WINDOW_END, at, board
+from tests.adapter.nodes.extender.snapshots import GIB, NAN, WINDOW_END, at, board
 from tests.adapter.nodes.hotspots.pods import MIB, pod
 from tests.support.trimaran_client import decoded_document, mean_and_deviation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from adapter.nodes.model.board import Board
+    from adapter.nodes.model.nodes_snapshot import Board
 
 CPU, MEMORY = LoadResource.CPU, LoadResource.MEMORY
 HOT = HotspotSettings({CPU: 0.8, MEMORY: 0.9}, rounds=3, clear=2)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from adapter.nodes.model.board import Board
+from adapter.nodes.model.nodes_snapshot import Board
 from adapter.nodes.model.scheduling_settings import (
     GpuPackingArgs,
     LoadVariationRiskBalancingArgs,

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from adapter.foundation.service.runtime.health import Health
     from adapter.foundation.service.server.plain_port.paced_text import PacedText
     from adapter.foundation.time.clock import Clock
-    from adapter.nodes.board.board_keeper import BoardKeeper
     from adapter.nodes.model.columns import PendingPod
     from adapter.nodes.model.scheduling_settings import SchedulingSettings
+    from adapter.nodes.snapshot.snapshot_keeper import BoardKeeper
 
 HEALTH_PATHS: Final = ("/livez", "/readyz", "/healthz")
 _GET: Final = ("GET", "HEAD")

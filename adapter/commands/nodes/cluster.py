@@ -13,7 +13,7 @@ from adapter.foundation.options.clients import ObjectSettings, kubernetes_client
 from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
 from adapter.foundation.sources.kubernetes.lists.list_watch import WatchSettings
-from adapter.nodes.board.cluster_facts import NodeFacts, needs_of, node_facts
+from adapter.nodes.snapshot.cluster_facts import NodeFacts, needs_of, node_facts
 
 if TYPE_CHECKING:
     import threading

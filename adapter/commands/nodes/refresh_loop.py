@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from adapter.foundation.time.pace import Pace
-    from adapter.nodes.board.board_keeper import BoardKeeper
+    from adapter.nodes.snapshot.snapshot_keeper import BoardKeeper
 
 PAUSE_SECONDS: Final = 0.001
 """The pause after each half millisecond of bulk work, once requests are served. With the 4 ms of `serve`, reading

@@ -30,11 +30,11 @@ from adapter.foundation.sources.kubernetes.kubernetes_telemetry import WatchMetr
 from adapter.foundation.time.clock import Clock
 from adapter.foundation.time.pace import Pace
 from adapter.foundation.web.wsgi import wsgi_application
-from adapter.nodes.board.board_keeper import BoardKeeper, KeeperServices
-from adapter.nodes.board.board_telemetry import BoardMetrics
 from adapter.nodes.configuration.reading import SchedulingFileError
 from adapter.nodes.configuration.reloader import SchedulingReloader
 from adapter.nodes.queries.refresher import SampleRefresher
+from adapter.nodes.snapshot.snapshot_keeper import BoardKeeper, KeeperServices
+from adapter.nodes.snapshot.snapshot_telemetry import BoardMetrics
 from adapter.nodes.state_file.state_file import SAMPLES, WEEK, Codec, StateFile
 
 if TYPE_CHECKING:

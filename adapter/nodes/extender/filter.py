@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from adapter.nodes.model.arrays import Floats
-    from adapter.nodes.model.board import Board
     from adapter.nodes.model.columns import NodeColumns, PendingPod
+    from adapter.nodes.model.nodes_snapshot import Board
     from adapter.nodes.model.scheduling_settings import FilterSettings
 
 _ROUNDING: Final = 1e-9

@@ -33,8 +33,8 @@ from adapter.nodes.model.scheduling_settings import PolicyName, SchedulingSettin
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from adapter.nodes.model.board import Board
     from adapter.nodes.model.columns import PendingPod
+    from adapter.nodes.model.nodes_snapshot import Board
 
 T = TypeVar("T")
 

@@ -14,8 +14,8 @@ from adapter.nodes.scores.table import score_request
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from adapter.nodes.model.board import Board
     from adapter.nodes.model.columns import PendingPod
+    from adapter.nodes.model.nodes_snapshot import Board
 
 _log: Final = logging.getLogger(__name__)
 

@@ -26,7 +26,7 @@ from adapter.nodes.scores.table import score_nodes
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from adapter.nodes.model.board import Board
+    from adapter.nodes.model.nodes_snapshot import Board
     from adapter.nodes.model.scheduling_settings import PolicySettings, SchedulingSettings
     from adapter.nodes.scores.policy_scores import PolicyScores
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from adapter.foundation.cluster.values.state import ClusterPod
-    from adapter.nodes.model.board import Board
+    from adapter.nodes.model.nodes_snapshot import Board
 
 _Place: TypeAlias = tuple[str, str]
 """Namespace and UID of a controller."""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from adapter.nodes.model.arrays import Floats
-    from adapter.nodes.model.board import Board
+    from adapter.nodes.model.nodes_snapshot import Board
     from adapter.nodes.model.scheduling_settings import HotspotSettings
 
 METRIC: Final = "tidewatch_node_utilization_ratio"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from adapter.nodes.hotspots.hot_nodes import HeatState
-    from adapter.nodes.model.board import Board
+    from adapter.nodes.model.nodes_snapshot import Board
     from adapter.nodes.model.scheduling_settings import HotspotSettings
 
 _MOST_PODS: Final = 20

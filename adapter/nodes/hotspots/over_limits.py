@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.cluster.values.state import ClusterNode
     from adapter.nodes.hotspots.hot_nodes import HeatState
-    from adapter.nodes.model.board import Board
+    from adapter.nodes.model.nodes_snapshot import Board
     from adapter.nodes.model.scheduling_settings import HotspotSettings
 
 _PRESSURES: Final = ("MemoryPressure", "DiskPressure", "PIDPressure")

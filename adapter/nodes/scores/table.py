@@ -36,8 +36,8 @@ from adapter.nodes.scores.requests import best_fit, most_allocated, requested_to
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from adapter.nodes.model.board import Board
     from adapter.nodes.model.columns import NodeColumns, PendingPod
+    from adapter.nodes.model.nodes_snapshot import Board
     from adapter.nodes.model.scheduling_settings import PolicyArgs, PolicySettings
     from adapter.nodes.scores.policy_scores import Rows
 

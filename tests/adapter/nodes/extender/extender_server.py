@@ -25,7 +25,7 @@ from adapter.nodes.model.scheduling_settings import (
     SchedulingSettings,
 )
 from adapter.nodes.placement.pending_pod import OwnerSelectors, pending_pod
-from tests.adapter.nodes.extender.boards import board
+from tests.adapter.nodes.extender.snapshots import board
 
 if TYPE_CHECKING:
     from adapter.nodes.model.columns import PendingPod

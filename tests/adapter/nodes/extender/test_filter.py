@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from adapter.foundation.cluster.values.placed_pods import placed
 from adapter.nodes.extender.filter import failed_nodes
-from adapter.nodes.model.board import Board
 from adapter.nodes.model.loads import LoadResource
+from adapter.nodes.model.nodes_snapshot import Board
 from adapter.nodes.model.scheduling_settings import FilterSettings, SchedulingSettings
 from adapter.nodes.model.usage import USAGE_NAMES, UsageName
 from adapter.nodes.placement.node_columns import ColumnsBuilder
-from tests.adapter.nodes.extender.boards import GIB, NAN, board, load, pending
+from tests.adapter.nodes.extender.snapshots import GIB, NAN, board, load, pending
 from tests.adapter.nodes.placement.objects import END, a_node, a_pod, loads, predicted, resources
 
 CPU, MEMORY, DISK, GPU = LoadResource.CPU, LoadResource.MEMORY, LoadResource.DISK, LoadResource.GPU

@@ -25,10 +25,10 @@ from adapter.nodes.model.scheduling_settings import (
     TargetLoadPackingArgs,
 )
 from tests.adapter.foundation.web.wsgi import call, environ
-from tests.adapter.nodes.extender.boards import NAN, board
+from tests.adapter.nodes.extender.snapshots import NAN, board
 
 if TYPE_CHECKING:
-    from adapter.nodes.model.board import Board, ScoreBasis
+    from adapter.nodes.model.nodes_snapshot import Board, ScoreBasis
 
 CPU = LoadResource.CPU
 FILTER_80 = SchedulingSettings(filter=FilterSettings({CPU: 0.8}))

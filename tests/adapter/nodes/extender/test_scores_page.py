@@ -12,10 +12,10 @@ from adapter.foundation.web.http import Request
 from adapter.nodes.extender.scores_page import scores_routes
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.scheduling_settings import GpuSettings, PolicyName, SchedulingSettings
-from tests.adapter.nodes.extender.boards import NAN, board, load
+from tests.adapter.nodes.extender.snapshots import NAN, board, load
 
 if TYPE_CHECKING:
-    from adapter.nodes.model.board import Board
+    from adapter.nodes.model.nodes_snapshot import Board
 
 CPU = LoadResource.CPU
 

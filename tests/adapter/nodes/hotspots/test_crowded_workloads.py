@@ -8,12 +8,12 @@ import pytest
 from adapter.foundation.cluster.values.state import ControllerReference
 from adapter.nodes.hotspots.crowded_workloads import anti_affinity, crowded_replicas
 from adapter.nodes.hotspots.exposition import hot_text
-from tests.adapter.nodes.extender.boards import board
+from tests.adapter.nodes.extender.snapshots import board
 from tests.adapter.nodes.hotspots.pods import pod
 
 if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import ClusterPod
-    from adapter.nodes.model.board import Board
+    from adapter.nodes.model.nodes_snapshot import Board
 
 
 def replicas(node: str, count: int, **changes: Any) -> list[ClusterPod]:  # noqa: ANN401 - fields of a pod

@@ -13,10 +13,10 @@ from adapter.foundation.web.http import Request
 from adapter.nodes.hotspots.descheduler_query import METRIC, QueryExpressionError, parse_query, query_routes
 from adapter.nodes.model.loads import STATS, WINDOW_NAMES, LoadResource
 from adapter.nodes.model.scheduling_settings import HotspotSettings
-from tests.adapter.nodes.extender.boards import NAN, WINDOW_END, board, load, snapshot
+from tests.adapter.nodes.extender.snapshots import NAN, WINDOW_END, board, load, snapshot
 
 if TYPE_CHECKING:
-    from adapter.nodes.model.board import Board
+    from adapter.nodes.model.nodes_snapshot import Board
 
 GOOD = f'{METRIC}{{resource="cpu",window="15m",stat="avg"}}'
 ANY_QUERY = GOOD.replace('"cpu"', '"any"')

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from adapter.nodes.hotspots.hot_nodes import HeatState, advance
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.scheduling_settings import HotspotSettings
-from tests.adapter.nodes.extender.boards import NAN, at, load, snapshot
+from tests.adapter.nodes.extender.snapshots import NAN, at, load, snapshot
 
 CPU, MEMORY = LoadResource.CPU, LoadResource.MEMORY
 SETTINGS = HotspotSettings({CPU: 0.8}, rounds=3, clear=2)

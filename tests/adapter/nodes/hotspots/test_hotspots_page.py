@@ -12,11 +12,11 @@ from adapter.nodes.hotspots.hot_nodes import HeatState, advance
 from adapter.nodes.hotspots.hotspots_page import hotspots_routes
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.scheduling_settings import HotspotSettings
-from tests.adapter.nodes.extender.boards import NAN, WINDOW_END, at, board, load, snapshot
+from tests.adapter.nodes.extender.snapshots import NAN, WINDOW_END, at, board, load, snapshot
 from tests.adapter.nodes.hotspots.pods import MIB, pod
 
 if TYPE_CHECKING:
-    from adapter.nodes.model.board import Board
+    from adapter.nodes.model.nodes_snapshot import Board
 
 CPU, MEMORY = LoadResource.CPU, LoadResource.MEMORY
 SETTINGS = HotspotSettings({CPU: 0.8, MEMORY: 0.9}, rounds=2, clear=2)

@@ -14,13 +14,13 @@ from adapter.foundation.sources.prometheus.errors import (
     QueryRefusedError,
     UnexpectedAnswerError,
 )
-from adapter.nodes.board.refresh_logs import RefreshReports
 from adapter.nodes.model.day import LoadDay
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.scheduling_settings import SchedulingSettings
 from adapter.nodes.queries.query_steps import queries_allowed
 from adapter.nodes.queries.refresher import SampleRefresher
 from adapter.nodes.queries.series_survey import SURVEY_SECONDS, survey_parts
+from adapter.nodes.snapshot.refresh_logs import RefreshReports
 from tests.adapter.nodes.queries.scripted_samples import INTERVAL, PARTS, START, Surveyed
 
 if TYPE_CHECKING:

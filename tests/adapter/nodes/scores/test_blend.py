@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.nodes.model.board import Board, ScoreBasis
+from adapter.nodes.model.nodes_snapshot import Board, ScoreBasis
 from adapter.nodes.model.scheduling_settings import DEFAULT_ARGS, MostAllocatedArgs, PolicyName, PolicySettings
 from adapter.nodes.scores.blend import blend
 from adapter.nodes.scores.table import METRIC_POLICIES, POD_POLICIES, POLICIES, score_nodes, score_request

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapter.foundation.objects.pod_requests import ContainerResources, PodResources
-from adapter.nodes.model.board import Board
 from adapter.nodes.model.columns import PendingPod
+from adapter.nodes.model.nodes_snapshot import Board
 from adapter.nodes.model.scheduling_settings import (
     LoadVariationRiskBalancingArgs,
     LowRiskOverCommitmentArgs,

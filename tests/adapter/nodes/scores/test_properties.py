@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapter.foundation.objects.pod_requests import ContainerResources, PodResources
-from adapter.nodes.model.board import Board
 from adapter.nodes.model.columns import PendingPod
+from adapter.nodes.model.nodes_snapshot import Board
 from adapter.nodes.model.scheduling_settings import (
     DEFAULT_ARGS,
     PeaksArgs,

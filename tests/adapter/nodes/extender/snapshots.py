@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adapter.foundation.objects.pod_requests import PodResources
-from adapter.nodes.model.board import Board
 from adapter.nodes.model.columns import NodeColumns, PendingPod
 from adapter.nodes.model.loads import AVG, STATS, WINDOWS_SECONDS, LoadResource, LoadSnapshot, ResourceLoad
+from adapter.nodes.model.nodes_snapshot import Board
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from adapter.foundation.cluster.values.state import ClusterNode, ClusterPod
     from adapter.nodes.model.arrays import Floats
-    from adapter.nodes.model.board import ScoreBasis
+    from adapter.nodes.model.nodes_snapshot import ScoreBasis
 
 GIB = 2**30
 WINDOW_END = 1_700_000_900.0

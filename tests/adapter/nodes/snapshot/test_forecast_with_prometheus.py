@@ -13,9 +13,6 @@ from adapter.foundation.cluster.values.placed_pods import placed
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from adapter.foundation.time.clock import Clock
-from adapter.nodes.board.board_keeper import BoardKeeper, KeeperServices
-from adapter.nodes.board.board_telemetry import BoardMetrics
-from adapter.nodes.board.cluster_facts import NodeFacts
 from adapter.nodes.model.columns import PendingPod
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.scheduling_settings import (
@@ -27,6 +24,9 @@ from adapter.nodes.model.scheduling_settings import (
 from adapter.nodes.model.week import FORECAST_VERDICTS
 from adapter.nodes.queries.refresher import SampleRefresher
 from adapter.nodes.scores.table import score_nodes
+from adapter.nodes.snapshot.cluster_facts import NodeFacts
+from adapter.nodes.snapshot.snapshot_keeper import BoardKeeper, KeeperServices
+from adapter.nodes.snapshot.snapshot_telemetry import BoardMetrics
 from adapter.nodes.state_file.state_file import SAMPLES, WEEK, StateFile
 from tests.adapter.nodes.placement.objects import a_node, resources
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from adapter.nodes.model.board import Board
+    from adapter.nodes.model.nodes_snapshot import Board
     from tests.support.prometheus import ScrapedPrometheus
 
 AT = int(time.time()) // 900 * 900 - 900

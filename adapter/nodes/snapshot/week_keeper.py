@@ -13,11 +13,11 @@ from adapter.nodes.windows.week import week_at, with_day, with_past
 if TYPE_CHECKING:
     from adapter.foundation.time.clock import Clock
     from adapter.foundation.time.pace import Pace
-    from adapter.nodes.board.machines import Machines
     from adapter.nodes.model.day import LoadDay
     from adapter.nodes.model.loads import LoadSnapshot
     from adapter.nodes.queries.refresh_results import RefreshResult
     from adapter.nodes.queries.refresher import SampleRefresher
+    from adapter.nodes.snapshot.machine_identity import Machines
     from adapter.nodes.state_file.state_file import WeekFile
 
 _log = logging.getLogger(__name__)

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from adapter.nodes.model.board import REQUESTS_AFTER_SECONDS, basis_at_start
 from adapter.nodes.model.loads import VERDICTS, LoadResource, LoadSnapshot, NodeVerdict, ResourceLoad
+from adapter.nodes.model.nodes_snapshot import REQUESTS_AFTER_SECONDS, basis_at_start
 
 NAN = math.nan
 

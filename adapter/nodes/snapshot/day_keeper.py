@@ -12,9 +12,9 @@ from adapter.nodes.windows.day import complete_slots, day_after, day_of_samples,
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from adapter.nodes.board.machines import Machines
     from adapter.nodes.queries.refresh_results import RefreshResult
     from adapter.nodes.queries.refresher import SampleRefresher
+    from adapter.nodes.snapshot.machine_identity import Machines
     from adapter.nodes.state_file.state_file import SampleFile
 
 _log = logging.getLogger(__name__)

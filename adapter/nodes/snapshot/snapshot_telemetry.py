@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
 if TYPE_CHECKING:
-    from adapter.nodes.model.board import ScoreBasis
+    from adapter.nodes.model.nodes_snapshot import ScoreBasis
     from adapter.nodes.queries.refresh_results import RefreshResult
 
 BASES: tuple[ScoreBasis, ...] = ("metrics", "none", "requests")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from adapter.foundation.cluster.values.placed_pods import PlacedPods
 from adapter.foundation.cluster.values.state import ClusterNode, ClusterState, Observed, Unknown
-from adapter.nodes.board.cluster_facts import NodeFacts, node_facts, node_topology
+from adapter.nodes.snapshot.cluster_facts import NodeFacts, node_facts, node_topology
 
 
 def node(name: str, labels: dict[str, str] | None = None) -> ClusterNode:

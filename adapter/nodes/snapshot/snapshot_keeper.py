@@ -14,22 +14,22 @@ from typing import TYPE_CHECKING
 from adapter.foundation.cluster.values.placed_pods import PlacedPods
 from adapter.foundation.time.clock import Clock
 from adapter.foundation.time.pace import UNPACED, Pace
-from adapter.nodes.board.cluster_facts import NodeFacts, node_topology
-from adapter.nodes.board.day_and_week_keeper import PastKeeper
-from adapter.nodes.board.day_keeper import DayKeeper
-from adapter.nodes.board.machines import Machines
-from adapter.nodes.board.refresh_logs import RefreshReports
-from adapter.nodes.board.week_keeper import WeekKeeper
 from adapter.nodes.hotspots.crowded_workloads import crowded_replicas
 from adapter.nodes.hotspots.exposition import hot_text
 from adapter.nodes.hotspots.hot_nodes import HeatState, advance
 from adapter.nodes.hotspots.over_limits import hot_nodes
-from adapter.nodes.model.board import Board, basis_at_start
+from adapter.nodes.model.nodes_snapshot import Board, basis_at_start
 from adapter.nodes.model.scheduling_settings import SchedulingSettings, TargetLoadPackingArgs, predicts
 from adapter.nodes.placement.node_columns import ColumnsBuilder, requested_ratio
 from adapter.nodes.placement.pending_pod import OwnerSelectors
 from adapter.nodes.placement.pod_times import last_changed_at
 from adapter.nodes.scores.loads.target_load_packing import predicted_cpu_milli
+from adapter.nodes.snapshot.cluster_facts import NodeFacts, node_topology
+from adapter.nodes.snapshot.day_and_week_keeper import PastKeeper
+from adapter.nodes.snapshot.day_keeper import DayKeeper
+from adapter.nodes.snapshot.machine_identity import Machines
+from adapter.nodes.snapshot.refresh_logs import RefreshReports
+from adapter.nodes.snapshot.week_keeper import WeekKeeper
 from adapter.nodes.watcher.exposition import NodeExposition, prepare_exposition
 from adapter.nodes.watcher.prepared import PreparedWatcher, prepare_watcher
 from adapter.nodes.windows.estimates import BadSince, with_estimates
@@ -38,11 +38,11 @@ from adapter.nodes.windows.load_snapshot import RefreshFacts, assemble, node_nam
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from adapter.nodes.board.board_telemetry import BoardMetrics
     from adapter.nodes.model.columns import NodeColumns
     from adapter.nodes.model.loads import LoadResource, LoadSnapshot
     from adapter.nodes.model.samples import SampleSet
     from adapter.nodes.queries.refresher import SampleRefresher
+    from adapter.nodes.snapshot.snapshot_telemetry import BoardMetrics
     from adapter.nodes.state_file.state_file import SampleFile, WeekFile
 
 

@@ -10,7 +10,6 @@ import pytest
 
 from adapter.foundation.cluster.values.placed_pods import placed
 from adapter.foundation.files.gzip_format import joined
-from adapter.nodes.board.cluster_facts import NodeFacts
 from adapter.nodes.hotspots.exposition import hot_text
 from adapter.nodes.model.columns import PendingPod
 from adapter.nodes.model.loads import LoadResource, UnmappedSeries
@@ -27,8 +26,9 @@ from adapter.nodes.model.scheduling_settings import (
 from adapter.nodes.model.week import FORECAST_VERDICTS, QUARTER_SECONDS, QUARTERS, QUARTERS_A_DAY
 from adapter.nodes.queries.refresh_results import RefreshResult
 from adapter.nodes.scores.table import score_nodes
-from tests.adapter.nodes.board.scripted_keeper import CPU, NODES, Script, averages, steady
+from adapter.nodes.snapshot.cluster_facts import NodeFacts
 from tests.adapter.nodes.placement.objects import a_node, a_pod, resources
+from tests.adapter.nodes.snapshot.scripted_keeper import CPU, NODES, Script, averages, steady
 from tests.support.sample_grids import END, STEP, grid_of
 
 PREDICTED = PolicySettings(PolicyName.PREDICTED_LOAD_PACKING, 1, TargetLoadPackingArgs())

@@ -10,12 +10,12 @@ from adapter.nodes.queries.query_steps import queries_allowed
 from adapter.nodes.windows.day import with_day
 
 if TYPE_CHECKING:
-    from adapter.nodes.board.day_keeper import DayKeeper
-    from adapter.nodes.board.machines import Machines
-    from adapter.nodes.board.week_keeper import WeekKeeper
     from adapter.nodes.model.loads import LoadSnapshot
     from adapter.nodes.queries.refresh_results import RefreshResult
     from adapter.nodes.queries.refresher import SampleRefresher
+    from adapter.nodes.snapshot.day_keeper import DayKeeper
+    from adapter.nodes.snapshot.machine_identity import Machines
+    from adapter.nodes.snapshot.week_keeper import WeekKeeper
 
 _LONGEST_FILL_SECONDS: Final = 5.0
 _SHARE_OF_A_REFRESH: Final = 0.25

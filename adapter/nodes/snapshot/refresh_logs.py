@@ -13,8 +13,8 @@ from adapter.nodes.exporters.claims import Source, source_of, source_text
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from adapter.nodes.model.board import ScoreBasis
     from adapter.nodes.model.loads import LoadResource, MeasuringJob, UnmappedSeries
+    from adapter.nodes.model.nodes_snapshot import ScoreBasis
     from adapter.nodes.queries.refresh_results import RefreshResult
 
 _log = logging.getLogger(__name__)

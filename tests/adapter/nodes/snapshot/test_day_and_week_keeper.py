@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from adapter.nodes.board.day_and_week_keeper import PastKeeper
-from adapter.nodes.board.machines import Machines
 from adapter.nodes.model.samples import SampleSet
 from adapter.nodes.queries.refresh_results import RefreshResult
+from adapter.nodes.snapshot.day_and_week_keeper import PastKeeper
+from adapter.nodes.snapshot.machine_identity import Machines
 
 if TYPE_CHECKING:
-    from adapter.nodes.board.day_keeper import DayKeeper
-    from adapter.nodes.board.week_keeper import WeekKeeper
     from adapter.nodes.queries.refresher import SampleRefresher
+    from adapter.nodes.snapshot.day_keeper import DayKeeper
+    from adapter.nodes.snapshot.week_keeper import WeekKeeper
 
 
 class Part:

@@ -9,21 +9,21 @@ import numpy as np
 import pytest
 
 from adapter.foundation.cluster.values.placed_pods import placed
-from adapter.nodes.board.cluster_facts import NodeFacts
-from adapter.nodes.board.machines import REMEMBERED_SECONDS, Machines
 from adapter.nodes.model.day import SLOT_SECONDS, SLOTS
 from adapter.nodes.model.loads import AVG, WINDOW_NAMES
 from adapter.nodes.model.samples import MachineRecord
 from adapter.nodes.queries.past_queries import PastAnswer
 from adapter.nodes.queries.refresh_results import RefreshResult
+from adapter.nodes.snapshot.cluster_facts import NodeFacts
+from adapter.nodes.snapshot.machine_identity import REMEMBERED_SECONDS, Machines
 from adapter.nodes.windows.grid import aligned
-from tests.adapter.nodes.board.scripted_keeper import CPU, Script, averages, steady
 from tests.adapter.nodes.placement.objects import a_node, a_pod, resources
+from tests.adapter.nodes.snapshot.scripted_keeper import CPU, Script, averages, steady
 from tests.support.sample_grids import END, STEP, grid_of
 
 if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import ClusterNode
-    from adapter.nodes.board.board_keeper import BoardKeeper
+    from adapter.nodes.snapshot.snapshot_keeper import BoardKeeper
 
 NODE = replace(a_node("a"), uid="1", system_uuid="EC2A", provider_id="aws:///i-1")
 OTHER = replace(a_node("b"), uid="2")

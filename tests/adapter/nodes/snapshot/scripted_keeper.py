@@ -10,15 +10,15 @@ from prometheus_client import CollectorRegistry
 
 from adapter.foundation.cluster.values.placed_pods import placed
 from adapter.foundation.time.clock import Clock
-from adapter.nodes.board.board_keeper import BoardKeeper, KeeperServices
-from adapter.nodes.board.board_telemetry import BoardMetrics
-from adapter.nodes.board.cluster_facts import NodeFacts
 from adapter.nodes.model.loads import AVG, LoadResource
 from adapter.nodes.model.samples import SampleSet
 from adapter.nodes.model.scheduling_settings import SchedulingSettings
 from adapter.nodes.model.week import QUARTER_SECONDS
 from adapter.nodes.queries.past_queries import PastAnswer
 from adapter.nodes.queries.refresh_results import RefreshResult
+from adapter.nodes.snapshot.cluster_facts import NodeFacts
+from adapter.nodes.snapshot.snapshot_keeper import BoardKeeper, KeeperServices
+from adapter.nodes.snapshot.snapshot_telemetry import BoardMetrics
 from adapter.nodes.windows.grid import aligned, kept_columns
 from adapter.nodes.windows.week import known_quarters
 from tests.adapter.nodes.placement.objects import a_node

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adapter.nodes.board import refresh_logs
-from adapter.nodes.board.refresh_logs import RefreshReports
 from adapter.nodes.model.loads import LoadResource, UnmappedSeries
 from adapter.nodes.model.samples import SampleGrid, SampleSet
 from adapter.nodes.queries.refresh_results import RefreshResult
+from adapter.nodes.snapshot import refresh_logs
+from adapter.nodes.snapshot.refresh_logs import RefreshReports
 
 if TYPE_CHECKING:
     import pytest
