@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.web.routes import Route
     from adapter.nodes.model.columns import PendingPod
-    from adapter.nodes.model.nodes_snapshot import Board
+    from adapter.nodes.model.nodes_snapshot import NodesSnapshot
     from benchmarks.progress import Progress
     from benchmarks.report import Report, Row
     from benchmarks.simulated_nodes import BatchPod, SimulatedNodes
@@ -116,7 +116,7 @@ def _play(cluster: Cluster, nodes: SimulatedNodes, extender: _ExtenderServer, sc
             for pod in nodes.ended(slot):
                 _delete(cluster, pod, here)
             for pod in coming:
-                extender.board = nodes.board(slot)
+                extender.snapshot = nodes.snapshot(slot)
                 nodes.place(pod, _placed_by(cluster, pod, scheduler))
                 here.add(pod.name)
     finally:
@@ -149,10 +149,10 @@ def _configuration(extender: _ExtenderServer, name: str) -> Document:
 
 
 class _ExtenderServer(ThreadingHTTPServer):
-    """Answers the scheduler from `board`, which is set before each pod."""
+    """Answers the scheduler from `snapshot`, which is set before each pod."""
 
     daemon_threads = True
-    board: Board
+    snapshot: NodesSnapshot
 
     def __init__(self, host: str, policy: PolicyName | None) -> None:
         super().__init__((host, 0), _Handler)
@@ -164,7 +164,7 @@ class _ExtenderServer(ThreadingHTTPServer):
         def pending_of(raw: bytes) -> PendingPod:
             return pending_pod(_POD.decode(raw), selectors, settings.gpu)
 
-        routes = Extender(lambda: self.board, pending_of, settings).routes()
+        routes = Extender(lambda: self.snapshot, pending_of, settings).routes()
         self.routes: dict[str, Route] = {route.path: route for route in routes}
 
 

@@ -20,7 +20,7 @@ from adapter.foundation.objects.quantities import parse_quantity
 from adapter.foundation.time.pace import UNPACED
 from adapter.nodes.model.day import SLOT_SECONDS, SLOTS, LoadDay
 from adapter.nodes.model.loads import SAMPLE_WINDOWS_SECONDS, STATS, LoadResource, LoadSnapshot, ResourceLoad
-from adapter.nodes.model.nodes_snapshot import Board
+from adapter.nodes.model.nodes_snapshot import NodesSnapshot
 from adapter.nodes.model.samples import SampleGrid
 from adapter.nodes.model.scheduling_settings import SchedulingSettings, TargetLoadPackingArgs
 from adapter.nodes.model.week import WEEK_DAYS, Backtest, LoadWeek
@@ -102,14 +102,14 @@ class SimulatedNodes:
         if self._week is not before:
             self._backtest = backtest(self._week, UNPACED)
 
-    def board(self, slot: int) -> Board:
-        """Return the board with everything that is known at the beginning of a slot."""
+    def snapshot(self, slot: int) -> NodesSnapshot:
+        """Return the snapshot with everything that is known at the beginning of a slot."""
         now = _time(slot)
         measured = np.clip(self.load[:, slot - 3 : slot], 0.0, 1.0)
         loads = with_day(_snapshot(measured, now), self._day)
         loads = replace(loads, forecast=forecast(loads, self._week, self._backtest, now))
         pods = placed(_bound(pod, node) for pod, node in self._placed if pod.starts <= slot < pod.ends)
-        return Board(self._builder.build(self._nodes, pods, loads, now), loads, "metrics", self._nodes)
+        return NodesSnapshot(self._builder.build(self._nodes, pods, loads, now), loads, "metrics", self._nodes)
 
 
 def simulated_nodes(seed: int, pods: int) -> SimulatedNodes:

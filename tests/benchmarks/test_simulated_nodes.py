@@ -21,12 +21,12 @@ def test_the_same_seed_makes_the_same_days_and_another_one_others() -> None:
     assert {pod.starts // SLOTS for pod in one.arrivals} == {HISTORY // SLOTS}
 
 
-def test_the_board_knows_what_was_measured_and_nothing_of_the_future() -> None:
+def test_the_snapshot_knows_what_was_measured_and_nothing_of_the_future() -> None:
     nodes = simulated_nodes(1, 20)
     nodes.load[:, SLOT:] = 0.99
     for slot in range(HISTORY, SLOT + 1):
         nodes.advance(slot)
-    columns = nodes.board(SLOT).columns
+    columns = nodes.snapshot(SLOT).columns
     expected = nodes.load[:, SLOT - 3 : SLOT].mean(axis=1)
     assert columns.mean_ratio[LoadResource.CPU] == pytest.approx(expected)
     assert columns.forecast is not None
@@ -44,4 +44,4 @@ def test_pods_add_to_the_load_while_they_run_and_minutes_over_the_limit_are_coun
     assert (before, minutes_over(nodes)) == (0, 12 * SLOT_SECONDS // 60)
     assert (nodes.load[3] > OVER).sum() == 12
     assert [pod.name for pod in nodes.ended(SLOT + 12)] == ["large"]
-    assert nodes.board(SLOT + 1).columns.requested["cpu"][3] == 4000
+    assert nodes.snapshot(SLOT + 1).columns.requested["cpu"][3] == 4000

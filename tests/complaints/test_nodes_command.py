@@ -43,7 +43,7 @@ def test_without_rights_the_windows_are_served_by_instance__load_watcher_81(refu
     keeper = script.keeper()
     keeper.refresh()
     assert averages(keeper) == pytest.approx({"a": 0.2, "b": 0.4})
-    assert keeper.published.board.basis == "metrics"
+    assert keeper.published.snapshot.basis == "metrics"
 
 
 def test_a_header_can_be_sent_with_every_query__load_watcher_82() -> None:
@@ -80,4 +80,4 @@ def test_one_collector_serves_all_policies_and_readers__scheduler_plugins_402() 
     published = keeper.published
     assert len(script.refreshed_with) == 1
     assert published.watcher is not None
-    assert published.watcher.snapshot is published.board.loads
+    assert published.watcher.snapshot is published.snapshot.loads

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from adapter.nodes.model.nodes_snapshot import Board
+from adapter.nodes.model.nodes_snapshot import NodesSnapshot
 from adapter.nodes.model.scheduling_settings import (
     GpuPackingArgs,
     LoadVariationRiskBalancingArgs,
@@ -39,7 +39,7 @@ def test_a_scarce_resource_is_packed_while_the_rest_is_spread__kubernetes_68036(
         "busy-gpus", capacity, requested={"nvidia.com/gpu": 3}, mean={CPU: 0.7}, gpu_left=(0, 0, 500, 1000)
     )
     free_gpus = Node("free-gpus", capacity, mean={CPU: 0.3}, gpu_left=(1000,) * 4)
-    board = Board(columns=columns(busy_gpus, free_gpus), loads=None, basis="metrics")
+    snapshot = NodesSnapshot(columns=columns(busy_gpus, free_gpus), loads=None, basis="metrics")
     policies = [
         PolicySettings(name, 5, args),
         PolicySettings(PolicyName.TARGET_LOAD_PACKING, 1, TargetLoadPackingArgs()),
@@ -49,17 +49,17 @@ def test_a_scarce_resource_is_packed_while_the_rest_is_spread__kubernetes_68036(
         "with a GPU": pod({"nvidia.com/gpu": 1}, gpu_count=1, gpu_milli=500),
         "without": pod({"cpu": 500}),
     }.items():
-        priorities = score_request(policies, pending, board, np.array([0, 1])).priorities
-        best[kind] = board.columns.names[int(priorities.argmax())]
+        priorities = score_request(policies, pending, snapshot, np.array([0, 1])).priorities
+        best[kind] = snapshot.columns.names[int(priorities.argmax())]
     assert best == {"with a GPU": "busy-gpus", "without": "free-gpus"}
 
 
 def favoured(policy: PolicySettings, pending: PendingPod, *nodes: Node) -> str:
     """Return the node with the highest priority, which no other node may share."""
-    board = Board(columns=columns(*nodes), loads=None, basis="metrics")
-    priorities = score_request([policy], pending, board, np.arange(len(nodes))).priorities
+    snapshot = NodesSnapshot(columns=columns(*nodes), loads=None, basis="metrics")
+    priorities = score_request([policy], pending, snapshot, np.arange(len(nodes))).priorities
     assert np.count_nonzero(priorities == priorities.max()) == 1
-    return board.columns.names[int(priorities.argmax())]
+    return snapshot.columns.names[int(priorities.argmax())]
 
 
 ONE_GPU = pod({"nvidia.com/gpu": 1}, gpu_count=1, gpu_milli=1000)

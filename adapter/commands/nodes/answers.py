@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from adapter.foundation.time.clock import Clock
     from adapter.nodes.model.columns import PendingPod
     from adapter.nodes.model.scheduling_settings import SchedulingSettings
-    from adapter.nodes.snapshot.snapshot_keeper import BoardKeeper
+    from adapter.nodes.snapshot.snapshot_keeper import SnapshotKeeper
 
 HEALTH_PATHS: Final = ("/livez", "/readyz", "/healthz")
 _GET: Final = ("GET", "HEAD")
@@ -44,7 +44,7 @@ _LONGEST_WAIT_SECONDS: Final = 10.0
 class Answers:
     """The handlers of the configuration in force."""
 
-    def __init__(self, keeper: BoardKeeper, settings: SchedulingSettings, clock: Clock) -> None:
+    def __init__(self, keeper: SnapshotKeeper, settings: SchedulingSettings, clock: Clock) -> None:
         self._keeper = keeper
         self._clock = clock
         self._decoder = decoder_of(PodForm)
@@ -72,10 +72,10 @@ class Answers:
 
         return (
             *watcher_routes(lambda: keeper.published.watcher, self._clock),
-            *Extender(lambda: keeper.published.board, pending_of, settings).routes(),
-            *scores_routes(lambda: keeper.published.board, settings),
-            *hotspots_routes(lambda: keeper.published.board, lambda: keeper.published.heat, settings.hotspots),
-            *query_routes(lambda: keeper.published.board, self._clock.wall, settings.hotspots),
+            *Extender(lambda: keeper.published.snapshot, pending_of, settings).routes(),
+            *scores_routes(lambda: keeper.published.snapshot, settings),
+            *hotspots_routes(lambda: keeper.published.snapshot, lambda: keeper.published.heat, settings.hotspots),
+            *query_routes(lambda: keeper.published.snapshot, self._clock.wall, settings.hotspots),
         )
 
 

@@ -1,4 +1,4 @@
-"""When `nodes` refreshes its samples, and when it rebuilds the board in between."""
+"""When `nodes` refreshes its samples, and when it rebuilds the snapshot in between."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from adapter.foundation.time.pace import Pace
-    from adapter.nodes.snapshot.snapshot_keeper import BoardKeeper
+    from adapter.nodes.snapshot.snapshot_keeper import SnapshotKeeper
 
 PAUSE_SECONDS: Final = 0.001
 """The pause after each half millisecond of bulk work, once requests are served. With the 4 ms of `serve`, reading
@@ -30,7 +30,7 @@ class NodeRefreshLoop:
 
     def __init__(
         self,
-        keeper: BoardKeeper,
+        keeper: SnapshotKeeper,
         interval_seconds: float,
         beginning: tuple[threading.Event, Callable[[], bool]],
         pace: Pace,
@@ -67,8 +67,8 @@ class NodeRefreshLoop:
             stop.wait(began + self._interval_seconds - time.monotonic())
 
 
-def follow_changes(keeper: BoardKeeper, wake: threading.Event, stop: threading.Event) -> None:
-    """Rebuild the board after changes: immediately after the first, then at a rate that does not delay requests."""
+def follow_changes(keeper: SnapshotKeeper, wake: threading.Event, stop: threading.Event) -> None:
+    """Rebuild the snapshot after changes: immediately after the first, then at a rate that does not delay requests."""
     while not stop.is_set():
         if not wake.wait(_STOP_NOTICED_SECONDS):
             continue

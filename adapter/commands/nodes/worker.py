@@ -33,8 +33,8 @@ from adapter.foundation.web.wsgi import wsgi_application
 from adapter.nodes.configuration.reading import SchedulingFileError
 from adapter.nodes.configuration.reloader import SchedulingReloader
 from adapter.nodes.queries.refresher import SampleRefresher
-from adapter.nodes.snapshot.snapshot_keeper import BoardKeeper, KeeperServices
-from adapter.nodes.snapshot.snapshot_telemetry import BoardMetrics
+from adapter.nodes.snapshot.snapshot_keeper import KeeperServices, SnapshotKeeper
+from adapter.nodes.snapshot.snapshot_telemetry import SnapshotMetrics
 from adapter.nodes.state_file.state_file import SAMPLES, WEEK, Codec, StateFile
 
 if TYPE_CHECKING:
@@ -106,10 +106,10 @@ def _keeper(
     reloader: SchedulingReloader,
     source: NodeSource,
     timing: tuple[Clock, Pace],
-) -> BoardKeeper:
+) -> SnapshotKeeper:
     clock, pace = timing
     prometheus = prometheus_client(settings.prometheus, context, pace)
-    metrics = BoardMetrics(context.registry, METRICS_PREFIX)
+    metrics = SnapshotMetrics(context.registry, METRICS_PREFIX)
 
     def refresher(scheduling: SchedulingSettings) -> SampleRefresher:
         return SampleRefresher(prometheus, scheduling, refresh_seconds=settings.refresh_interval_seconds, pace=pace)
@@ -132,7 +132,7 @@ def _keeper(
         clock=clock,
         pace=pace,
     )
-    return BoardKeeper(parts, reloader.current())
+    return SnapshotKeeper(parts, reloader.current())
 
 
 def meaning_of(settings: NodesSettings, scheduling: SchedulingSettings) -> str:
@@ -151,7 +151,7 @@ def meaning_of(settings: NodesSettings, scheduling: SchedulingSettings) -> str:
 def _start_tasks(
     settings: NodesSettings,
     context: WorkerContext,
-    keeper: BoardKeeper,
+    keeper: SnapshotKeeper,
     source: NodeSource,
     running: tuple[threading.Event, threading.Event, Pace],
 ) -> None:
@@ -178,7 +178,7 @@ def _start_tasks(
 class _NodeMetrics:
     """The metrics of nodes that the last refresh prepared."""
 
-    def __init__(self, keeper: BoardKeeper, clock: Clock) -> None:
+    def __init__(self, keeper: SnapshotKeeper, clock: Clock) -> None:
         self._keeper = keeper
         self._clock = clock
 

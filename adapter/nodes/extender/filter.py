@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from adapter.nodes.model.arrays import Floats
     from adapter.nodes.model.columns import NodeColumns, PendingPod
-    from adapter.nodes.model.nodes_snapshot import Board
+    from adapter.nodes.model.nodes_snapshot import NodesSnapshot
     from adapter.nodes.model.scheduling_settings import FilterSettings
 
 _ROUNDING: Final = 1e-9
@@ -47,7 +47,7 @@ class _Placement:
 
 
 def failed_nodes(
-    board: Board,
+    snapshot: NodesSnapshot,
     pod: PendingPod,
     names: Sequence[str],
     settings: FilterSettings,
@@ -62,11 +62,11 @@ def failed_nodes(
     limited = [resource for resource in LoadResource if _is_limited(resource, settings, pod)]
     if not limited and not usage_limits:
         return {}
-    all_rows = rows_in(board.columns.index, names)
+    all_rows = rows_in(snapshot.columns.index, names)
     is_known = all_rows >= 0
     rows, known = all_rows[is_known], [names[position] for position in np.flatnonzero(is_known).tolist()]
     reasons: dict[str, str] = {}
-    columns = board.columns
+    columns = snapshot.columns
 
     def judge(placement: _Placement, limits: Floats, sources: Callable[[Sequence[str]], Sequence[str]]) -> None:
         over = np.flatnonzero(placement.total > limits + _ROUNDING)
@@ -76,7 +76,7 @@ def failed_nodes(
 
     for resource in limited:
         placement = _placement(columns, rows, resource, pod, settings)
-        judge(placement, _limits(columns, rows, resource, settings), partial(_sources, board, resource))
+        judge(placement, _limits(columns, rows, resource, settings), partial(_sources, snapshot, resource))
     for usage, limit in usage_limits.items():
         placement = _placement(columns, rows, usage, pod, settings)
         judge(placement, np.full(len(rows), limit), partial(_usage_sources, columns, usage))
@@ -156,9 +156,9 @@ def _usage_sources(columns: NodeColumns, usage: UsageName, names: Sequence[str])
     return [str(USAGE_KINDS[usage_source(columns, usage, columns.index[name])]) for name in names]
 
 
-def _sources(board: Board, resource: LoadResource, names: Sequence[str]) -> list[str]:
+def _sources(snapshot: NodesSnapshot, resource: LoadResource, names: Sequence[str]) -> list[str]:
     """Return the meaning of each node's number, such as `cpu 15m average`."""
-    loads = board.loads
+    loads = snapshot.loads
     load = loads.resources.get(resource) if loads else None
     rows = rows_in(loads.index, names) if loads else np.full(len(names), -1)
     if load is None or (rows < 0).any():

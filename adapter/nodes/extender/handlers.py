@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from adapter.nodes.model.columns import PendingPod
-    from adapter.nodes.model.nodes_snapshot import Board
+    from adapter.nodes.model.nodes_snapshot import NodesSnapshot
 
 T = TypeVar("T")
 
@@ -52,14 +52,17 @@ class Extender:
     """Answers the scheduler, only from memory. Safe to use from any number of threads."""
 
     def __init__(
-        self, board: Callable[[], Board], pending_of: Callable[[bytes], PendingPod], settings: SchedulingSettings
+        self,
+        snapshot: Callable[[], NodesSnapshot],
+        pending_of: Callable[[bytes], PendingPod],
+        settings: SchedulingSettings,
     ) -> None:
         """Make an extender.
 
         `pending_of` turns a Pod in JSON into a pending pod; it raises ValueError or msgspec.MsgspecError if the Pod
         cannot be read.
         """
-        self._board = board
+        self._snapshot = snapshot
         self._pending_of = pending_of
         self._settings = settings
         self._usage_limits = usage_limits(settings.policies)
@@ -110,21 +113,21 @@ class Extender:
         limits = self._settings.filter
         if not (limits.limits or limits.pools or self._usage_limits):
             return Response(200, encode_filter_result(args, {}))
-        board = self._board()
+        snapshot = self._snapshot()
         pod = self._read(args, self._pending_of)
-        is_free = self._read(args, partial(is_exempt, daemon_sets=board.daemon_sets))
+        is_free = self._read(args, partial(is_exempt, daemon_sets=snapshot.daemon_sets))
         accepts_all = is_free or not self._is_ours(pod)
-        failed = {} if accepts_all else failed_nodes(board, pod, args.names, limits, self._usage_limits)
+        failed = {} if accepts_all else failed_nodes(snapshot, pod, args.names, limits, self._usage_limits)
         return Response(200, encode_filter_result(args, failed))
 
     def _by(self, prioritizer: Prioritizer) -> Callable[[ExtenderArgs], Response]:
         def answer(args: ExtenderArgs) -> Response:
-            pod, board = self._read(args, self._pending_of), self._board()
+            pod, snapshot = self._read(args, self._pending_of), self._snapshot()
             if not self._is_ours(pod):
                 # The scheduler adds nothing to the nodes that the list leaves out.
                 return Response(200, encode_priorities((), ()), headers=((BASIS_HEADER, "none"),))
-            scores = prioritizer.priorities(board, pod, args.names)
-            return Response(200, encode_priorities(args.names, scores), headers=((BASIS_HEADER, board.basis),))
+            scores = prioritizer.priorities(snapshot, pod, args.names)
+            return Response(200, encode_priorities(args.names, scores), headers=((BASIS_HEADER, snapshot.basis),))
 
         return answer
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from adapter.nodes.model.columns import PendingPod
-    from adapter.nodes.model.nodes_snapshot import Board
+    from adapter.nodes.model.nodes_snapshot import NodesSnapshot
 
 _log: Final = logging.getLogger(__name__)
 
@@ -45,16 +45,16 @@ class Prioritizer:
         self._names = ", ".join(policy.name for policy in policies)
         self._state = StateLog(_log)
 
-    def priorities(self, board: Board, pod: PendingPod, names: Sequence[str]) -> list[int]:
+    def priorities(self, snapshot: NodesSnapshot, pod: PendingPod, names: Sequence[str]) -> list[int]:
         """Return a priority of 0 to 10 for each name; if all scores are equal, log once that they have no influence."""
-        scores = score_request(self._policies, pod, board, rows_in(board.columns.index, names))
+        scores = score_request(self._policies, pod, snapshot, rows_in(snapshot.columns.index, names))
         if scores.without_influence:
             self._state.failed(
-                board.basis,
+                snapshot.basis,
                 f"the scores of {self._names} were the same for all nodes of a request: they had no influence on where "
                 "the pod went; GET /scores shows why",
                 level=logging.WARNING,
-                basis=board.basis,
+                basis=snapshot.basis,
             )
         priorities: list[int] = scores.priorities.tolist()
         return priorities

@@ -26,7 +26,7 @@ from adapter.nodes.scores.table import score_nodes
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from adapter.nodes.model.nodes_snapshot import Board
+    from adapter.nodes.model.nodes_snapshot import NodesSnapshot
     from adapter.nodes.model.scheduling_settings import PolicySettings, SchedulingSettings
     from adapter.nodes.scores.policy_scores import PolicyScores
 
@@ -44,7 +44,7 @@ class _ParameterError(ValueError):
     """A query parameter cannot be used; the message names it."""
 
 
-def scores_routes(board: Callable[[], Board], settings: SchedulingSettings) -> tuple[Route, ...]:
+def scores_routes(snapshot: Callable[[], NodesSnapshot], settings: SchedulingSettings) -> tuple[Route, ...]:
     """Return the route of `/scores`."""
 
     def handle(request: Request) -> Response:
@@ -54,7 +54,7 @@ def scores_routes(board: Callable[[], Board], settings: SchedulingSettings) -> t
             pod = _pod(fields, settings)
         except (_ParameterError, UnknownPolicyError) as e:
             return error_answer(400, str(e))
-        return rendered(Response(200, json_line(_document(board(), policy, pod))), request)
+        return rendered(Response(200, json_line(_document(snapshot(), policy, pod))), request)
 
     return (Route("/scores", handle, ("GET", "HEAD")),)
 
@@ -118,9 +118,9 @@ def _gpu_count(text: str) -> int:
     return int(text)
 
 
-def _document(board: Board, policy: PolicySettings, pod: PendingPod) -> dict[str, object]:
-    names = board.columns.names
-    scores = score_nodes(policy, pod, board, np.arange(len(names)))
+def _document(snapshot: NodesSnapshot, policy: PolicySettings, pod: PendingPod) -> dict[str, object]:
+    names = snapshot.columns.names
+    scores = score_nodes(policy, pod, snapshot, np.arange(len(names)))
     values: list[float] = filled(scores.values).tolist()
     last: list[bool] = np.isnan(scores.values).tolist()
     best_first = sorted(range(len(names)), key=lambda place: (last[place], -values[place], names[place]))
@@ -128,22 +128,22 @@ def _document(board: Board, policy: PolicySettings, pod: PendingPod) -> dict[str
         "apiVersion": API_VERSION,
         "kind": "NodeScores",
         "policy": policy.name,
-        "basis": board.basis,
-        "window_end": rfc3339(board.loads.window_end) if board.loads else None,
+        "basis": snapshot.basis,
+        "window_end": rfc3339(snapshot.loads.window_end) if snapshot.loads else None,
         "scores": [
-            _node_document(board, scores, place, round(values[place], 2), is_known=not last[place])
+            _node_document(snapshot, scores, place, round(values[place], 2), is_known=not last[place])
             for place in best_first
         ],
     }
 
 
 def _node_document(
-    board: Board, scores: PolicyScores, place: int, score: float, *, is_known: bool
+    snapshot: NodesSnapshot, scores: PolicyScores, place: int, score: float, *, is_known: bool
 ) -> dict[str, object]:
     """Return the entry of one node. A node that is not known has the score that the scheduler gets for it."""
-    name = board.columns.names[place]
-    row = board.loads.index.get(name) if board.loads else None
-    resources = board.loads.resources if board.loads and row is not None else {}
+    name = snapshot.columns.names[place]
+    row = snapshot.loads.index.get(name) if snapshot.loads else None
+    resources = snapshot.loads.resources if snapshot.loads and row is not None else {}
     return {
         "node": name,
         "score": int(score) if score.is_integer() else score,

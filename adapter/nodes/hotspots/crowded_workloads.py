@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from adapter.foundation.cluster.values.state import ClusterPod
-    from adapter.nodes.model.nodes_snapshot import Board
+    from adapter.nodes.model.nodes_snapshot import NodesSnapshot
 
 _Place: TypeAlias = tuple[str, str]
 """Namespace and UID of a controller."""
@@ -52,22 +52,22 @@ class CrowdedReplicas:
         return self.on_hot_nodes / self.replicas
 
 
-def crowded_replicas(board: Board, hot: Collection[str]) -> tuple[CrowdedReplicas, ...]:
+def crowded_replicas(snapshot: NodesSnapshot, hot: Collection[str]) -> tuple[CrowdedReplicas, ...]:
     """Return the controllers with at least half of their replicas on hot nodes, sorted by how many these are.
 
     If all nodes are hot, the result is empty, since there is no better place.
     """
     names = set(hot)
-    if not names or not any(name not in names for name in board.columns.names):
+    if not names or not any(name not in names for name in snapshot.columns.names):
         return ()
     on_hot: dict[_Place, Counter[str]] = defaultdict(Counter)
     samples: dict[_Place, ClusterPod] = {}
     for node in names:
-        for place, pod in _replicas(board, node):
+        for place, pod in _replicas(snapshot, node):
             on_hot[place][node] += 1
             samples[place] = pod
     crowded = {place for place, nodes in on_hot.items() if nodes.total() >= _LEAST_REPLICAS}
-    replicas = _live_pods(board, crowded) if crowded else {}
+    replicas = _live_pods(snapshot, crowded) if crowded else {}
     found = [
         _crowded_replicas(samples[place], on_hot[place], pods)
         for place, pods in replicas.items()
@@ -77,23 +77,23 @@ def crowded_replicas(board: Board, hot: Collection[str]) -> tuple[CrowdedReplica
     return tuple(order[:_MOST_NAMED])
 
 
-def _replicas(board: Board, node: str) -> Iterator[tuple[_Place, ClusterPod]]:
+def _replicas(snapshot: NodesSnapshot, node: str) -> Iterator[tuple[_Place, ClusterPod]]:
     """Yield the pods of a node that could run elsewhere, with their controllers.
 
     A pod may name a controller in another namespace, to which it does not belong.
     """
-    for pod in board.pods_by_node.get(node, ()):
+    for pod in snapshot.pods_by_node.get(node, ()):
         controller = pod.controller
         if controller is None or pod.is_terminating or pod.has_ended:
             continue
-        if not (is_of_daemon_set(controller, board.daemon_sets) or is_static_pod(pod, "")):
+        if not (is_of_daemon_set(controller, snapshot.daemon_sets) or is_static_pod(pod, "")):
             yield (pod.namespace, controller.uid), pod
 
 
-def _live_pods(board: Board, crowded: Collection[_Place]) -> Mapping[_Place, Sequence[ClusterPod]]:
+def _live_pods(snapshot: NodesSnapshot, crowded: Collection[_Place]) -> Mapping[_Place, Sequence[ClusterPod]]:
     """Return the live pods of each of the `crowded` controllers."""
     found: dict[_Place, list[ClusterPod]] = defaultdict(list)
-    for pods in board.pods_by_node.values():
+    for pods in snapshot.pods_by_node.values():
         for pod in pods:
             if (place := _place_of(pod)) in crowded and not (pod.is_terminating or pod.has_ended):
                 found[place].append(pod)

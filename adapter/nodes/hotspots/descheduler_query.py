@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from adapter.nodes.model.arrays import Floats
-    from adapter.nodes.model.nodes_snapshot import Board
+    from adapter.nodes.model.nodes_snapshot import NodesSnapshot
     from adapter.nodes.model.scheduling_settings import HotspotSettings
 
 METRIC: Final = "tidewatch_node_utilization_ratio"
@@ -97,14 +97,16 @@ class _QueryError(Exception):
         self.error_type = error_type
 
 
-def query_routes(board: Callable[[], Board], now: Callable[[], float], settings: HotspotSettings) -> tuple[Route, ...]:
+def query_routes(
+    snapshot: Callable[[], NodesSnapshot], now: Callable[[], float], settings: HotspotSettings
+) -> tuple[Route, ...]:
     """Return the route of `/api/v1/query`; `now` returns Unix seconds."""
     limits = {resource: settings.limits[resource] for resource in _OF_ANY if settings.limits.get(resource, 0.0) > 0.0}
 
     def handle(request: Request) -> Response:
         try:
             selector, time = _requested_selector(request)
-            return _answer(board(), selector, limits, now() if time is None else time)
+            return _answer(snapshot(), selector, limits, now() if time is None else time)
         except _QueryError as e:
             document = {"status": "error", "errorType": e.error_type, "error": str(e)}
             return Response(e.status, json_line(document))
@@ -145,22 +147,22 @@ def _rfc3339(text: str) -> float:
     return time.timestamp()
 
 
-def _answer(board: Board, selector: UtilizationSelector, limits: Limits, time: float) -> Response:
+def _answer(snapshot: NodesSnapshot, selector: UtilizationSelector, limits: Limits, time: float) -> Response:
     if selector.resource is None and not limits:
         raise _QueryError(400, "bad_data", _NO_LIMITS)
-    if board.loads is None:
+    if snapshot.loads is None:
         raise _unavailable("there is no data yet: ask again after the next refresh")
-    if board.loads.window_end - time > _LOOKBACK_SECONDS:
+    if snapshot.loads.window_end - time > _LOOKBACK_SECONDS:
         raise _QueryError(400, "bad_data", 'invalid parameter "time": only the present can be asked for here')
-    if time - board.loads.window_end > _LOOKBACK_SECONDS:
+    if time - snapshot.loads.window_end > _LOOKBACK_SECONDS:
         raise _unavailable("the newest data is more than five minutes old: see the log about Prometheus")
-    nodes = board.columns.names or board.loads.nodes
-    values = _values(board.loads, nodes, selector, limits)
+    nodes = snapshot.columns.names or snapshot.loads.nodes
+    values = _values(snapshot.loads, nodes, selector, limits)
     measured = np.flatnonzero(~np.isnan(values))
     if not len(measured):
         raise _unavailable(_missing_text(nodes, selector))
     result = [
-        {"metric": {"instance": name}, "value": (board.loads.window_end, repr(value))}
+        {"metric": {"instance": name}, "value": (snapshot.loads.window_end, repr(value))}
         for name, value in zip(
             (nodes[row] for row in measured.tolist()), np.clip(values[measured], 0.0, 1.0).tolist(), strict=True
         )

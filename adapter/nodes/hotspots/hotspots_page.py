@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from adapter.nodes.hotspots.hot_nodes import HeatState
-    from adapter.nodes.model.nodes_snapshot import Board
+    from adapter.nodes.model.nodes_snapshot import NodesSnapshot
     from adapter.nodes.model.scheduling_settings import HotspotSettings
 
 _MOST_PODS: Final = 20
@@ -32,12 +32,12 @@ _REPAIR: Final = (
 
 
 def hotspots_routes(
-    board: Callable[[], Board], heat: Callable[[], HeatState], settings: HotspotSettings
+    snapshot: Callable[[], NodesSnapshot], heat: Callable[[], HeatState], settings: HotspotSettings
 ) -> tuple[Route, ...]:
     """Return the route of `/hotspots`."""
 
     def handle(request: Request) -> Response:
-        current = board()
+        current = snapshot()
         hot = hot_nodes(current, heat(), settings)
         uids = {node.name: node.uid for node in current.nodes}
         document = {
@@ -53,8 +53,8 @@ def hotspots_routes(
     return (Route("/hotspots", handle, ("GET", "HEAD")),)
 
 
-def _hot_document(board: Board, node: HotNode, uid: str) -> dict[str, object]:
-    pods = movable_pods(board.pods_by_node.get(node.name, ()), node.excess, board.daemon_sets, uid)
+def _hot_document(snapshot: NodesSnapshot, node: HotNode, uid: str) -> dict[str, object]:
+    pods = movable_pods(snapshot.pods_by_node.get(node.name, ()), node.excess, snapshot.daemon_sets, uid)
     last_match = max((place for place, pod in enumerate(pods) if pod.is_match), default=-1)
     return {
         "node": node.name,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.cluster.values.state import ClusterNode
     from adapter.nodes.hotspots.hot_nodes import HeatState
-    from adapter.nodes.model.nodes_snapshot import Board
+    from adapter.nodes.model.nodes_snapshot import NodesSnapshot
     from adapter.nodes.model.scheduling_settings import HotspotSettings
 
 _PRESSURES: Final = ("MemoryPressure", "DiskPressure", "PIDPressure")
@@ -38,38 +38,38 @@ class HotNode:
     """The load that must leave the node to bring it to its limits: millicores (`cpu`) and bytes (`memory`)."""
 
 
-def hot_nodes(board: Board, heat: HeatState, settings: HotspotSettings) -> tuple[HotNode, ...]:
+def hot_nodes(snapshot: NodesSnapshot, heat: HeatState, settings: HotspotSettings) -> tuple[HotNode, ...]:
     """Return the hot nodes by name. Utilisation counts after several refreshes; conditions and pod counts, at once."""
-    names = board.columns.names or (board.loads.nodes if board.loads else ())
-    conditions = {node.name: node for node in board.nodes}
+    names = snapshot.columns.names or (snapshot.loads.nodes if snapshot.loads else ())
+    conditions = {node.name: node for node in snapshot.nodes}
     heated = {heat.nodes[row] for each in heat.resources.values() for row in np.flatnonzero(each.is_hot).tolist()}
     found = []
     for name in names:
-        over = tuple(_over(board, heat, settings, name)) if name in heated else ()
+        over = tuple(_over(snapshot, heat, settings, name)) if name in heated else ()
         reasons = [text for _, text, _ in over]
         reasons += _conditions(conditions[name]) if name in conditions else []
-        reasons += _pods(board, name)
+        reasons += _pods(snapshot, name)
         if reasons:
-            utilization, estimated = _utilization(board, name)
+            utilization, estimated = _utilization(snapshot, name)
             rounds = max((rounds for _, _, rounds in over), default=0)
-            excess = _excess(board, name, utilization, settings, [resource for resource, _, _ in over])
+            excess = _excess(snapshot, name, utilization, settings, [resource for resource, _, _ in over])
             found.append(HotNode(name, tuple(reasons), utilization, estimated, rounds, excess))
     return tuple(found)
 
 
 def _over(
-    board: Board, heat: HeatState, settings: HotspotSettings, name: str
+    snapshot: NodesSnapshot, heat: HeatState, settings: HotspotSettings, name: str
 ) -> Iterator[tuple[LoadResource, str, int]]:
     """Yield each resource by which the node is hot, with the reason and the number of rounds.
 
     A node whose load is not known now, or only estimated, is left out: nobody should act on a former or possible load.
     """
     place = heat.index.get(name)
-    row = board.loads.index.get(name) if board.loads else None
-    if board.loads is None or row is None or place is None:
+    row = snapshot.loads.index.get(name) if snapshot.loads else None
+    if snapshot.loads is None or row is None or place is None:
         return
     for resource, limit in settings.limits.items():
-        heated, load = heat.resources.get(resource), board.loads.resources.get(resource)
+        heated, load = heat.resources.get(resource), snapshot.loads.resources.get(resource)
         if heated is None or load is None or not heated.is_hot[place]:
             continue
         ratio, rounds = float(load.stats[0, AVG, row]), int(heated.rounds[place])
@@ -87,36 +87,36 @@ def _conditions(node: ClusterNode) -> list[str]:
     return texts + [f"the kubelet reports {name}" for name in _PRESSURES if node.conditions.get(name) == "True"]
 
 
-def _pods(board: Board, name: str) -> list[str]:
-    row, most = board.columns.index.get(name), board.columns.allocatable.get("pods")
-    count = len(board.pods_by_node.get(name, ()))
+def _pods(snapshot: NodesSnapshot, name: str) -> list[str]:
+    row, most = snapshot.columns.index.get(name), snapshot.columns.allocatable.get("pods")
+    count = len(snapshot.pods_by_node.get(name, ()))
     if row is None or most is None or not most[row] > 0 or count <= _MOST_PODS_RATIO * most[row]:
         return []
     return [f"{count} of at most {most[row]:.0f} pods, over 90%"]
 
 
-def _utilization(board: Board, name: str) -> tuple[Mapping[LoadResource, float], tuple[LoadResource, ...]]:
-    if board.loads is None or (row := board.loads.index.get(name)) is None:
+def _utilization(snapshot: NodesSnapshot, name: str) -> tuple[Mapping[LoadResource, float], tuple[LoadResource, ...]]:
+    if snapshot.loads is None or (row := snapshot.loads.index.get(name)) is None:
         return {}, ()
-    loads = board.loads.resources
+    loads = snapshot.loads.resources
     known = {resource: float(load.stats[0, AVG, row]) for resource, load in loads.items()}
     known = {resource: ratio for resource, ratio in known.items() if not math.isnan(ratio)}
     return known, tuple(resource for resource in known if loads[resource].is_estimated[row])
 
 
 def _excess(
-    board: Board,
+    snapshot: NodesSnapshot,
     name: str,
     utilization: Mapping[LoadResource, float],
     settings: HotspotSettings,
     over: list[LoadResource],
 ) -> Mapping[str, float]:
     """Return by how much CPU and memory are over their limits, the largest share first."""
-    row = board.columns.index.get(name)
+    row = snapshot.columns.index.get(name)
     shares = {resource: utilization[resource] - settings.limits[resource] for resource in over}
     excess = {}
     for resource in sorted(shares, key=lambda resource: -shares[resource]):
-        capacity = board.columns.capacity.get(resource.value)
+        capacity = snapshot.columns.capacity.get(resource.value)
         is_asked_for = resource in (LoadResource.CPU, LoadResource.MEMORY)
         if is_asked_for and row is not None and capacity is not None and shares[resource] > 0 and capacity[row] > 0:
             excess[resource.value] = shares[resource] * float(capacity[row])

@@ -21,7 +21,7 @@ nodes get the middle score, and after that `requests` (best fit), if nodes and p
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Board:
+class NodesSnapshot:
     """Everything that is known at one moment. It is replaced as a whole, in one place."""
 
     columns: NodeColumns

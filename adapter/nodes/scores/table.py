@@ -37,12 +37,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from adapter.nodes.model.columns import NodeColumns, PendingPod
-    from adapter.nodes.model.nodes_snapshot import Board
+    from adapter.nodes.model.nodes_snapshot import NodesSnapshot
     from adapter.nodes.model.scheduling_settings import PolicyArgs, PolicySettings
     from adapter.nodes.scores.policy_scores import Rows
 
 Args = TypeVar("Args")
-PolicyFunction: TypeAlias = "Callable[[PendingPod, Board, Rows, PolicyArgs], PolicyScores]"
+PolicyFunction: TypeAlias = "Callable[[PendingPod, NodesSnapshot, Rows, PolicyArgs], PolicyScores]"
 ColumnsFunction: TypeAlias = "Callable[[PendingPod, NodeColumns, Rows, Args], PolicyScores]"
 
 METRIC_POLICIES: Final = frozenset(
@@ -74,16 +74,16 @@ _NO_PODS: Final = (
 )
 
 
-def score_nodes(policy: PolicySettings, pod: PendingPod, board: Board, rows: Rows) -> PolicyScores:
-    """Return the scores of one policy for the nodes at the rows of the board's columns; -1 stands for an unknown node.
+def score_nodes(policy: PolicySettings, pod: PendingPod, snapshot: NodesSnapshot, rows: Rows) -> PolicyScores:
+    """Return the scores of one policy for the nodes at these rows of the snapshot; -1 stands for an unknown node.
 
     While there are no metrics, a policy that needs them scores no node; after a while, best fit replaces it.
     """
     is_known = rows >= 0
     if is_known.all():
-        return _known_scores(policy, pod, board, rows)
+        return _known_scores(policy, pod, snapshot, rows)
     positions = np.flatnonzero(is_known)
-    scores = _known_scores(policy, pod, board, rows[positions])
+    scores = _known_scores(policy, pod, snapshot, rows[positions])
     values = np.full(len(rows), np.nan)
     values[positions] = scores.values
     place = {int(position): index for index, position in enumerate(positions)}
@@ -94,49 +94,51 @@ def score_nodes(policy: PolicySettings, pod: PendingPod, board: Board, rows: Row
     return PolicyScores(values, reason)
 
 
-def score_request(policies: Sequence[PolicySettings], pod: PendingPod, board: Board, rows: Rows) -> BlendedScores:
+def score_request(
+    policies: Sequence[PolicySettings], pod: PendingPod, snapshot: NodesSnapshot, rows: Rows
+) -> BlendedScores:
     """Return the weighted mean of the policies.
 
     With the basis `none`, all nodes get the middle score if one of the policies needs metrics: the mean of the others
     would favour nodes for only some of the reasons.
     """
-    if board.basis == "none" and any(policy.name in METRIC_POLICIES for policy in policies):
+    if snapshot.basis == "none" and any(policy.name in METRIC_POLICIES for policy in policies):
         return blend((), len(rows))
     return blend(
-        [(policy.weight, score_nodes(policy, pod, board, rows).values) for policy in policies if policy.weight > 0],
+        [(policy.weight, score_nodes(policy, pod, snapshot, rows).values) for policy in policies if policy.weight > 0],
         len(rows),
     )
 
 
-def _known_scores(policy: PolicySettings, pod: PendingPod, board: Board, rows: Rows) -> PolicyScores:
-    if not board.are_nodes_known:
+def _known_scores(policy: PolicySettings, pod: PendingPod, snapshot: NodesSnapshot, rows: Rows) -> PolicyScores:
+    if not snapshot.are_nodes_known:
         return PolicyScores(
             np.full(len(rows), np.nan), lambda _: "Node objects are not known, nor what the node has: see the log"
         )
     if policy.name in METRIC_POLICIES:
-        if board.basis == "none":
+        if snapshot.basis == "none":
             return PolicyScores(np.full(len(rows), np.nan), lambda _: "no node has usable metrics yet")
-        if board.basis == "requests" and not board.are_pods_known:
+        if snapshot.basis == "requests" and not snapshot.are_pods_known:
             return PolicyScores(np.full(len(rows), np.nan), lambda _: f"there are no metrics, and {_NO_PODS}")
-        if board.basis == "requests":
-            return best_fit.score(pod, board.columns, rows)
-    if policy.name in POD_POLICIES and not board.are_pods_known:
+        if snapshot.basis == "requests":
+            return best_fit.score(pod, snapshot.columns, rows)
+    if policy.name in POD_POLICIES and not snapshot.are_pods_known:
         return PolicyScores(np.full(len(rows), np.nan), lambda _: _NO_PODS)
-    return POLICIES[policy.name](pod, board, rows, policy.args)
+    return POLICIES[policy.name](pod, snapshot, rows, policy.args)
 
 
 def _by_columns(function: ColumnsFunction[Args], expected: type[Args]) -> PolicyFunction:
     """Return the function of a policy that needs only the columns."""
 
-    def scores(pod: PendingPod, board: Board, rows: Rows, args: PolicyArgs) -> PolicyScores:
-        return function(pod, board.columns, rows, _check_arguments(args, expected))
+    def scores(pod: PendingPod, snapshot: NodesSnapshot, rows: Rows, args: PolicyArgs) -> PolicyScores:
+        return function(pod, snapshot.columns, rows, _check_arguments(args, expected))
 
     return scores
 
 
-def _selector_spread(pod: PendingPod, board: Board, rows: Rows, args: PolicyArgs) -> PolicyScores:
+def _selector_spread(pod: PendingPod, snapshot: NodesSnapshot, rows: Rows, args: PolicyArgs) -> PolicyScores:
     return selector_spread.score(
-        pod, board.columns, rows, _check_arguments(args, SelectorSpreadArgs), board.pods_by_namespace
+        pod, snapshot.columns, rows, _check_arguments(args, SelectorSpreadArgs), snapshot.pods_by_namespace
     )
 
 

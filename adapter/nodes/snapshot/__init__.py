@@ -1,1 +1,1 @@
-"""The keeper of the one value that all requests are answered from."""
+"""Keeps the one value that all requests are answered from, and the past of nodes on which it depends."""

@@ -1,4 +1,4 @@
-"""The facts that the board takes from the cluster. Pure."""
+"""The facts that the snapshot takes from the cluster. Pure."""
 
 from __future__ import annotations
 

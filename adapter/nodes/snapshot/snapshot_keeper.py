@@ -1,4 +1,4 @@
-"""Keeps the board: after each refresh, and after each change of pods or nodes, a new one replaces the old one.
+"""Keeps the snapshot of all nodes: each refresh, and each change of pods or nodes, replaces it by a new one.
 
 Refreshes and changes come from different tasks, so a lock orders them. Readers take the published value without
 waiting.
@@ -18,7 +18,7 @@ from adapter.nodes.hotspots.crowded_workloads import crowded_replicas
 from adapter.nodes.hotspots.exposition import hot_text
 from adapter.nodes.hotspots.hot_nodes import HeatState, advance
 from adapter.nodes.hotspots.over_limits import hot_nodes
-from adapter.nodes.model.nodes_snapshot import Board, basis_at_start
+from adapter.nodes.model.nodes_snapshot import NodesSnapshot, basis_at_start
 from adapter.nodes.model.scheduling_settings import SchedulingSettings, TargetLoadPackingArgs, predicts
 from adapter.nodes.placement.node_columns import ColumnsBuilder, requested_ratio
 from adapter.nodes.placement.pending_pod import OwnerSelectors
@@ -42,15 +42,15 @@ if TYPE_CHECKING:
     from adapter.nodes.model.loads import LoadResource, LoadSnapshot
     from adapter.nodes.model.samples import SampleSet
     from adapter.nodes.queries.refresher import SampleRefresher
-    from adapter.nodes.snapshot.snapshot_telemetry import BoardMetrics
+    from adapter.nodes.snapshot.snapshot_telemetry import SnapshotMetrics
     from adapter.nodes.state_file.state_file import SampleFile, WeekFile
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Published:
-    """The snapshot from which requests are answered; replaced as a whole."""
+    """Everything from which requests are answered; replaced as a whole."""
 
-    board: Board
+    snapshot: NodesSnapshot
     selectors: OwnerSelectors
     heat: HeatState = field(default_factory=HeatState)
     watcher: PreparedWatcher | None = None
@@ -72,7 +72,7 @@ class KeeperServices:
     """Makes the file of the last day for a configuration."""
     week_file: Callable[[SchedulingSettings], WeekFile | None]
     """Makes the file of the last week for a configuration."""
-    metrics: BoardMetrics
+    metrics: SnapshotMetrics
     refresh_seconds: float
     node_metrics: tuple[LoadResource, ...]
     """Resources whose windows are shown as metrics."""
@@ -80,7 +80,7 @@ class KeeperServices:
     pace: Pace = UNPACED
 
 
-class BoardKeeper:
+class SnapshotKeeper:
     """Assembles and swaps the published value. `refresh`, `rebuild` and `use` may be called from different tasks."""
 
     def __init__(self, parts: KeeperServices, settings: SchedulingSettings) -> None:
@@ -101,13 +101,13 @@ class BoardKeeper:
         self._generation = 0
         """How often the queries have changed; answers to earlier queries are dropped."""
         columns = self._builder.build((), PlacedPods(), None, parts.clock.wall())
-        self._published = Published(Board(columns, None, "none"), self._selectors)
+        self._published = Published(NodesSnapshot(columns, None, "none"), self._selectors)
         self.has_tried = False
         """Whether a refresh has been tried."""
 
     @property
     def published(self) -> Published:
-        """The snapshot from which requests are answered now."""
+        """Everything from which requests are answered now."""
         return self._published
 
     def read_file(self) -> None:
@@ -132,9 +132,9 @@ class BoardKeeper:
     def rebuild(self) -> None:
         """Follow a change of pods or nodes: rebuild the columns, and keep the loads of the last refresh."""
         with self._lock:
-            facts, loads = self._parts.facts(), self._published.board.loads
+            facts, loads = self._parts.facts(), self._published.snapshot.loads
             self._published = replace(
-                self._published, board=self._board(facts, loads), selectors=self._selectors_of(facts)
+                self._published, snapshot=self._snapshot(facts, loads), selectors=self._selectors_of(facts)
             )
 
     def use(self, settings: SchedulingSettings) -> None:
@@ -191,7 +191,7 @@ class BoardKeeper:
         self._parts.metrics.refreshed(result)
         self._reports.unmapped([one for one in result.unmapped if not one.refused_for])
         self._reports.exporters(result)
-        self._reports.basis(self._published.board.basis)
+        self._reports.basis(self._published.snapshot.basis)
         if file is not None and result.samples.grids and not result.samples.from_file:
             file.offer(machines.with_records(result.samples))
         # This comes after everything that a reader waits for.
@@ -225,10 +225,10 @@ class BoardKeeper:
             now = self._parts.clock.monotonic()
             self._basis = self._basis.after(loads, now, are_requests_known=are_requests_known)
             self._parts.metrics.basis(self._basis.basis)
-            board, heat = self._board(facts, loads), advance(self._published.heat, loads, hotspots, refresh.moved)
-            names = [node.name for node in hot_nodes(board, heat, hotspots)]
-            hot = hot_text(names, crowded_replicas(board, names))
-            self._published = Published(board, self._selectors_of(facts), heat, watcher, exposition, hot)
+            snapshot, heat = self._snapshot(facts, loads), advance(self._published.heat, loads, hotspots, refresh.moved)
+            names = [node.name for node in hot_nodes(snapshot, heat, hotspots)]
+            hot = hot_text(names, crowded_replicas(snapshot, names))
+            self._published = Published(snapshot, self._selectors_of(facts), heat, watcher, exposition, hot)
 
     def _current_facts(self, asked_with: NodeFacts) -> NodeFacts:
         """Return the current facts, or `asked_with` if Node objects have just become known or unknown.
@@ -250,9 +250,9 @@ class BoardKeeper:
         self._bad_since = self._bad_since.advanced(snapshot, requested, moved)
         return with_estimates(snapshot, self._bad_since, requested)
 
-    def _board(self, facts: NodeFacts, loads: LoadSnapshot | None) -> Board:
+    def _snapshot(self, facts: NodeFacts, loads: LoadSnapshot | None) -> NodesSnapshot:
         pods = facts.pods or PlacedPods()
-        return Board(
+        return NodesSnapshot(
             self._columns(facts, loads),
             loads,
             self._basis.basis,

@@ -1,4 +1,4 @@
-"""Metrics about the board itself."""
+"""Metrics about the basis of scores and the cost of refreshes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 BASES: tuple[ScoreBasis, ...] = ("metrics", "none", "requests")
 
 
-class BoardMetrics:
+class SnapshotMetrics:
     """Metrics about the basis of scores and the cost of the last refresh."""
 
     def __init__(self, registry: CollectorRegistry, prefix: str) -> None:

@@ -1,4 +1,4 @@
-"""A server in its own process that answers as an extender for a board of 5,000 nodes; it is run as a module."""
+"""A server in its own process that answers as an extender for a snapshot of 5,000 nodes; it is run as a module."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from adapter.nodes.model.scheduling_settings import (
     SchedulingSettings,
 )
 from adapter.nodes.placement.pending_pod import OwnerSelectors, pending_pod
-from tests.adapter.nodes.extender.snapshots import board
+from tests.adapter.nodes.extender.snapshots import nodes_snapshot
 
 if TYPE_CHECKING:
     from adapter.nodes.model.columns import PendingPod
@@ -47,7 +47,7 @@ def pending_of(raw: bytes) -> PendingPod:
 
 def main() -> None:
     ratios = np.random.default_rng(7).uniform(0.05, 0.95, (2, NODES))
-    current = board({"cpu": ratios[0].tolist(), "memory": ratios[1].tolist()})
+    current = nodes_snapshot({"cpu": ratios[0].tolist(), "memory": ratios[1].tolist()})
     routes = (*Extender(lambda: current, pending_of, SETTINGS).routes(), *scores_routes(lambda: current, SETTINGS))
     configure_logs()
     options = ServerOptions(

@@ -1,4 +1,4 @@
-"""Boards of few nodes for tests of the code that reads boards."""
+"""Snapshots of few nodes for tests of the code that reads snapshots."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from adapter.foundation.objects.pod_requests import PodResources
 from adapter.nodes.model.columns import NodeColumns, PendingPod
 from adapter.nodes.model.loads import AVG, STATS, WINDOWS_SECONDS, LoadResource, LoadSnapshot, ResourceLoad
-from adapter.nodes.model.nodes_snapshot import Board
+from adapter.nodes.model.nodes_snapshot import NodesSnapshot
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -63,7 +63,7 @@ def at(loads: LoadSnapshot, end: float) -> LoadSnapshot:
     return replace(loads, window_end=end, resources=resources)
 
 
-def board(
+def nodes_snapshot(
     averages: Mapping[str, Sequence[float]],
     *loads: ResourceLoad,
     pools: Sequence[str] = (),
@@ -73,8 +73,8 @@ def board(
     most_pods: float = 110,
     nodes: Sequence[ClusterNode] = (),
     pods_by_node: Mapping[str, Sequence[ClusterPod]] | None = None,
-) -> Board:
-    """Return a board of nodes `node-1`, `node-2`… with 4 CPUs, 8 GiB and these averages by resource.
+) -> NodesSnapshot:
+    """Return a snapshot of nodes `node-1`, `node-2`… with 4 CPUs, 8 GiB and these averages by resource.
 
     `loads` replace the loads that are made of the averages.
     """
@@ -102,7 +102,7 @@ def board(
         gpu_left_milli=((),) * count,
     )
     measured = loads or tuple(load(resource, values.tolist()) for resource, values in ratios.items())
-    return Board(columns, snapshot(names, *measured), basis, tuple(nodes), pods_by_node or {})
+    return NodesSnapshot(columns, snapshot(names, *measured), basis, tuple(nodes), pods_by_node or {})
 
 
 def pending(

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from adapter.foundation.cluster.values.placed_pods import placed
 from adapter.nodes.extender.filter import failed_nodes
 from adapter.nodes.model.loads import LoadResource
-from adapter.nodes.model.nodes_snapshot import Board
+from adapter.nodes.model.nodes_snapshot import NodesSnapshot
 from adapter.nodes.model.scheduling_settings import FilterSettings, SchedulingSettings
 from adapter.nodes.model.usage import USAGE_NAMES, UsageName
 from adapter.nodes.placement.node_columns import ColumnsBuilder
-from tests.adapter.nodes.extender.snapshots import GIB, NAN, board, load, pending
+from tests.adapter.nodes.extender.snapshots import GIB, NAN, load, nodes_snapshot, pending
 from tests.adapter.nodes.placement.objects import END, a_node, a_pod, loads, predicted, resources
 
 CPU, MEMORY, DISK, GPU = LoadResource.CPU, LoadResource.MEMORY, LoadResource.DISK, LoadResource.GPU
@@ -35,12 +35,12 @@ CPU_80 = FilterSettings({CPU: 0.8})
     ],
 )
 def test_a_node_fails_if_the_pod_would_put_it_over_the_limit(ratio: float, cpu_milli: int, reason: str) -> None:
-    failed = failed_nodes(board({"cpu": [ratio]}), pending(cpu_milli), ["node-1"], CPU_80)
+    failed = failed_nodes(nodes_snapshot({"cpu": [ratio]}), pending(cpu_milli), ["node-1"], CPU_80)
     assert failed == ({"node-1": reason} if reason else {})
 
 
 def test_the_peak_of_the_last_hour_has_its_own_limit() -> None:
-    busy = board({"cpu": [0.1, 0.1, 0.1]})
+    busy = nodes_snapshot({"cpu": [0.1, 0.1, 0.1]})
     peaks = {UsageName.CPU_1H: np.array([0.74, 0.5, NAN])}
     busy = dataclasses.replace(busy, columns=dataclasses.replace(busy.columns, measured_usage_ratio=peaks))
     found = failed_nodes(busy, pending(400), ["node-1", "node-2", "node-3"], FilterSettings(), {UsageName.CPU_1H: 0.75})
@@ -61,7 +61,7 @@ def test_an_average_of_five_minutes_contains_more_of_a_recent_pod_than_one_of_fi
     measured = loads({"a": 0.5 * 299 / 300})
     recent = placed([a_pod("one", asks=resources("2", limit="2"), bound_at=END - 299.0)])
     columns = ColumnsBuilder(SchedulingSettings(), predicted).build((a_node("a"),), recent, measured, END)
-    settings, busy = FilterSettings(use=use), Board(columns, measured, "metrics")
+    settings, busy = FilterSettings(use=use), NodesSnapshot(columns, measured, "metrics")
     assert failed_nodes(busy, pending(400), ["a"], settings, {UsageName.CPU_5M: 0.61}) == {}
     assert failed_nodes(busy, pending(400), ["a"], settings, {UsageName.CPU_5M: 0.59}) == {
         "a": "cpu 5m average 49.8 percent, recently bound pods 0.2 percent and this pod 10 percent over the limit 59 "
@@ -75,13 +75,13 @@ def test_a_node_that_a_pod_fills_to_its_limit_is_rejected_however_long_ago_that_
     measured = loads({"a": 0.75 * min(age / 900, 1.0)})
     there = placed([a_pod("one", asks=resources("3"), bound_at=END - age)])
     columns = ColumnsBuilder(SchedulingSettings(), predicted).build((a_node("a"),), there, measured, END)
-    busy = Board(columns, measured, "metrics")
+    busy = NodesSnapshot(columns, measured, "metrics")
     assert failed_nodes(busy, pending(400), ["a"], CPU_80).keys() == {"a"}
     assert failed_nodes(busy, pending(200), ["a"], CPU_80) == {}
 
 
 def test_recently_bound_pods_count_before_the_metrics_show_them() -> None:
-    busy = board({"cpu": [0.6, 0.6]}, recent_requests={CPU: [800.0, 0.0]})
+    busy = nodes_snapshot({"cpu": [0.6, 0.6]}, recent_requests={CPU: [800.0, 0.0]})
     assert failed_nodes(busy, pending(200), ["node-1", "node-2"], CPU_80) == {
         "node-1": "cpu 15m average 60 percent, recently bound pods 20 percent and this pod 5 percent "
         "over the limit 80 percent"
@@ -95,13 +95,13 @@ def test_with_use_limits_a_pod_counts_by_its_limits_but_never_below_its_requests
     limits: dict[str, int], *, fails: bool
 ) -> None:
     settings = FilterSettings({CPU: 0.8}, use="limits")
-    busy = board({"cpu": [0.5]}, recent_requests={CPU: [4000.0]}, recent_limits={CPU: [400.0]})
+    busy = nodes_snapshot({"cpu": [0.5]}, recent_requests={CPU: [4000.0]}, recent_limits={CPU: [400.0]})
     assert bool(failed_nodes(busy, pending(400, limits=limits), ["node-1"], settings)) is fails
 
 
 def test_each_resource_has_its_own_limit_and_all_reasons_are_named() -> None:
     settings = FilterSettings({CPU: 0.8, MEMORY: 0.9})
-    failed = failed_nodes(board({"cpu": [0.9], "memory": [0.85]}), pending(0, GIB), ["node-1"], settings)
+    failed = failed_nodes(nodes_snapshot({"cpu": [0.9], "memory": [0.85]}), pending(0, GIB), ["node-1"], settings)
     assert failed == {
         "node-1": "cpu 15m average 90 percent over the limit 80 percent; "
         "memory 15m average 85 percent and this pod 12.5 percent over the limit 90 percent"
@@ -111,7 +111,7 @@ def test_each_resource_has_its_own_limit_and_all_reasons_are_named() -> None:
 def test_limits_of_a_pool_replace_the_general_ones_of_the_same_resource() -> None:
     settings = FilterSettings({CPU: 0.8}, pools={"batch": {CPU: 0.95}, "db": {CPU: 0.5, MEMORY: 0.5}})
     names = ["node-1", "node-2", "node-3", "node-4"]
-    busy = board({"cpu": [0.9, 0.9, 0.6, 0.3], "memory": [0.6] * 4}, pools=["", "batch", "db", "db"])
+    busy = nodes_snapshot({"cpu": [0.9, 0.9, 0.6, 0.3], "memory": [0.6] * 4}, pools=["", "batch", "db", "db"])
     assert failed_nodes(busy, pending(), names, settings) == {
         "node-1": "cpu 15m average 90 percent over the limit 80 percent",
         "node-3": "cpu 15m average 60 percent over the limit 50 percent; "
@@ -122,44 +122,44 @@ def test_limits_of_a_pool_replace_the_general_ones_of_the_same_resource() -> Non
 
 @pytest.mark.parametrize(("gpus", "fails"), [(0, False), (1, True)])
 def test_a_gpu_limit_applies_only_to_pods_that_request_gpus(gpus: int, *, fails: bool) -> None:
-    failed = failed_nodes(board({"gpu": [0.95]}), pending(gpus=gpus), ["node-1"], FilterSettings({GPU: 0.9}))
+    failed = failed_nodes(nodes_snapshot({"gpu": [0.95]}), pending(gpus=gpus), ["node-1"], FilterSettings({GPU: 0.9}))
     assert bool(failed) is fails
 
 
 def test_only_the_measured_load_counts_for_resources_that_pods_cannot_request() -> None:
     failed = failed_nodes(
-        board({"disk": [0.5, 0.95]}), pending(4000), ["node-1", "node-2"], FilterSettings({DISK: 0.9})
+        nodes_snapshot({"disk": [0.5, 0.95]}), pending(4000), ["node-1", "node-2"], FilterSettings({DISK: 0.9})
     )
     assert failed == {"node-2": "disk 15m average 95 percent over the limit 90 percent"}
 
 
 @pytest.mark.parametrize("names", [[], ["nobody"], ["nobody", "node-1"]])
 def test_an_unknown_node_is_accepted(names: list[str]) -> None:
-    assert failed_nodes(board({"cpu": [0.1]}), pending(4), names, CPU_80) == {}
+    assert failed_nodes(nodes_snapshot({"cpu": [0.1]}), pending(4), names, CPU_80) == {}
 
 
 def test_a_resource_that_is_not_measured_rejects_no_node() -> None:
-    assert failed_nodes(board({"memory": [0.99]}), pending(4000), ["node-1"], CPU_80) == {}
+    assert failed_nodes(nodes_snapshot({"memory": [0.99]}), pending(4000), ["node-1"], CPU_80) == {}
 
 
 def test_a_node_without_capacity_is_accepted() -> None:
-    empty = board({"cpu": [0.1]})
+    empty = nodes_snapshot({"cpu": [0.1]})
     columns = dataclasses.replace(empty.columns, capacity={"cpu": empty.columns.capacity["cpu"] * 0})
     assert failed_nodes(dataclasses.replace(empty, columns=columns), pending(4000), ["node-1"], CPU_80) == {}
 
 
 def test_the_reason_names_the_window_of_the_number() -> None:
-    failed = failed_nodes(board({"cpu": [0.9]}, load(CPU, [0.9], window=2)), pending(), ["node-1"], CPU_80)
+    failed = failed_nodes(nodes_snapshot({"cpu": [0.9]}, load(CPU, [0.9], window=2)), pending(), ["node-1"], CPU_80)
     assert failed == {"node-1": "cpu 5m average 90 percent over the limit 80 percent"}
 
 
 def test_an_estimate_rejects_no_node_whatever_the_pod_requests() -> None:
-    estimated = board({"cpu": [1.0, 0.9]}, load(CPU, [1.0, 0.9], estimated=[0]))
+    estimated = nodes_snapshot({"cpu": [1.0, 0.9]}, load(CPU, [1.0, 0.9], estimated=[0]))
     assert list(failed_nodes(estimated, pending(8000), ["node-1", "node-2"], CPU_80)) == ["node-2"]
 
 
 def test_without_limits_every_node_is_accepted() -> None:
-    assert failed_nodes(board({"cpu": [1.0]}), pending(4000), ["node-1"], FilterSettings()) == {}
+    assert failed_nodes(nodes_snapshot({"cpu": [1.0]}), pending(4000), ["node-1"], FilterSettings()) == {}
 
 
 @given(
@@ -169,7 +169,7 @@ def test_without_limits_every_node_is_accepted() -> None:
 )
 def test_exactly_the_nodes_over_the_limit_fail(ratios: list[float], cpu_milli: int, limit: float) -> None:
     names = [f"node-{number + 1}" for number in range(len(ratios))]
-    failed = failed_nodes(board({"cpu": ratios}), pending(cpu_milli), names, FilterSettings({CPU: limit}))
+    failed = failed_nodes(nodes_snapshot({"cpu": ratios}), pending(cpu_milli), names, FilterSettings({CPU: limit}))
     for name, ratio in zip(names, ratios, strict=True):
         over = ratio + cpu_milli / 4000 - limit
         if abs(over) > 1e-6 or math.isnan(ratio):

@@ -12,17 +12,17 @@ from adapter.foundation.web.http import Request
 from adapter.nodes.extender.scores_page import scores_routes
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.scheduling_settings import GpuSettings, PolicyName, SchedulingSettings
-from tests.adapter.nodes.extender.snapshots import NAN, board, load
+from tests.adapter.nodes.extender.snapshots import NAN, load, nodes_snapshot
 
 if TYPE_CHECKING:
-    from adapter.nodes.model.nodes_snapshot import Board
+    from adapter.nodes.model.nodes_snapshot import NodesSnapshot
 
 CPU = LoadResource.CPU
 
 
-def scores_of(query: str, current: Board | None = None) -> tuple[int, Any]:
+def scores_of(query: str, current: NodesSnapshot | None = None) -> tuple[int, Any]:
     """Return the status and the document."""
-    (route,) = scores_routes(lambda: current or board({"cpu": [0.45, 0.2, 0.8]}), SchedulingSettings())
+    (route,) = scores_routes(lambda: current or nodes_snapshot({"cpu": [0.45, 0.2, 0.8]}), SchedulingSettings())
     response = route.handle(Request("GET", "/scores", query=query))
     return response.status, json.loads(response.body)
 
@@ -44,7 +44,7 @@ def test_the_best_node_comes_first_with_its_reason() -> None:
 
 
 def test_an_unknown_node_comes_last_with_the_score_that_the_scheduler_gets() -> None:
-    _, document = scores_of("policy=target-load-packing&cpu=400m", board({"cpu": [NAN, 0.2, 0.8]}))
+    _, document = scores_of("policy=target-load-packing&cpu=400m", nodes_snapshot({"cpu": [NAN, 0.2, 0.8]}))
     assert [(each["node"], each["known"], each["score"]) for each in document["scores"]] == [
         ("node-2", True, 93),
         ("node-3", True, 3),
@@ -53,14 +53,14 @@ def test_an_unknown_node_comes_last_with_the_score_that_the_scheduler_gets() -> 
 
 
 def test_estimates_are_marked() -> None:
-    current = board({"cpu": [0.2, 0.5]}, load(CPU, [0.2, 0.5], estimated=[1]))
+    current = nodes_snapshot({"cpu": [0.2, 0.5]}, load(CPU, [0.2, 0.5], estimated=[1]))
     _, document = scores_of("policy=target-load-packing", current)
     assert {each["node"]: each["estimated"] for each in document["scores"]} == {"node-1": [], "node-2": ["cpu"]}
 
 
 def test_the_resolution_is_the_scrape_interval_where_it_is_known() -> None:
     known = load(CPU, [0.2, 0.5])
-    current = board({"cpu": [0.2, 0.5]}, dataclasses.replace(known, resolution_seconds=np.array([60.0, NAN])))
+    current = nodes_snapshot({"cpu": [0.2, 0.5]}, dataclasses.replace(known, resolution_seconds=np.array([60.0, NAN])))
     _, document = scores_of("policy=target-load-packing", current)
     assert {each["node"]: each["resolution_seconds"] for each in document["scores"]} == {
         "node-1": {"cpu": 60.0},
@@ -70,12 +70,12 @@ def test_the_resolution_is_the_scrape_interval_where_it_is_known() -> None:
 
 def test_a_pod_without_requests_is_scored_by_the_defaults() -> None:
     """TargetLoadPacking's default is 1,000 milli: 20% and 25% together are 45%, which scores 37."""
-    _, document = scores_of("policy=target-load-packing", board({"cpu": [0.2]}))
+    _, document = scores_of("policy=target-load-packing", nodes_snapshot({"cpu": [0.2]}))
     assert document["scores"][0]["score"] == 37
 
 
 def test_large_answers_are_compressed_for_clients_that_accept_gzip() -> None:
-    (route,) = scores_routes(lambda: board({"cpu": [0.2] * 2000}), SchedulingSettings())
+    (route,) = scores_routes(lambda: nodes_snapshot({"cpu": [0.2] * 2000}), SchedulingSettings())
     request = Request("GET", "/scores", "policy=target-load-packing", (("Accept-Encoding", "gzip"),))
     response = route.handle(request)
     assert dict(response.headers)["Content-Encoding"] == "gzip"
@@ -84,17 +84,17 @@ def test_large_answers_are_compressed_for_clients_that_accept_gzip() -> None:
 
 @pytest.mark.parametrize("policy", PolicyName)
 def test_without_nodes_the_list_is_empty(policy: PolicyName) -> None:
-    assert scores_of(f"policy={policy}&gpu=1", board({"cpu": []}))[1]["scores"] == []
+    assert scores_of(f"policy={policy}&gpu=1", nodes_snapshot({"cpu": []}))[1]["scores"] == []
 
 
 def test_a_gpu_parameter_is_refused_if_no_gpu_resource_is_configured() -> None:
     settings = SchedulingSettings(gpu=GpuSettings(resources=()))
-    (route,) = scores_routes(lambda: board({"cpu": [0.2]}), settings)
+    (route,) = scores_routes(lambda: nodes_snapshot({"cpu": [0.2]}), settings)
     assert route.handle(Request("GET", "/scores", query="policy=gpu-packing&gpu=1")).status == 400
 
 
 def test_the_gpu_parameter_requests_gpus() -> None:
-    status, document = scores_of("policy=gpu-packing&gpu=2", board({"cpu": [0.2]}))
+    status, document = scores_of("policy=gpu-packing&gpu=2", nodes_snapshot({"cpu": [0.2]}))
     assert (status, len(document["scores"])) == (200, 1)
 
 

@@ -8,12 +8,12 @@ import pytest
 from adapter.foundation.cluster.values.state import ControllerReference
 from adapter.nodes.hotspots.crowded_workloads import anti_affinity, crowded_replicas
 from adapter.nodes.hotspots.exposition import hot_text
-from tests.adapter.nodes.extender.snapshots import board
+from tests.adapter.nodes.extender.snapshots import nodes_snapshot
 from tests.adapter.nodes.hotspots.pods import pod
 
 if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import ClusterPod
-    from adapter.nodes.model.nodes_snapshot import Board
+    from adapter.nodes.model.nodes_snapshot import NodesSnapshot
 
 
 def replicas(node: str, count: int, **changes: Any) -> list[ClusterPod]:  # noqa: ANN401 - fields of a pod
@@ -25,13 +25,13 @@ def replicas(node: str, count: int, **changes: Any) -> list[ClusterPod]:  # noqa
     ]
 
 
-def of(**pods_by_node: list[ClusterPod]) -> Board:
-    return board(
+def of(**pods_by_node: list[ClusterPod]) -> NodesSnapshot:
+    return nodes_snapshot(
         {"cpu": [0.9, 0.9, 0.2]}, pods_by_node={name.replace("_", "-"): pods for name, pods in pods_by_node.items()}
     )
 
 
-def named(current: Board, *hot: str) -> list[tuple[str, int, int, tuple[str, ...]]]:
+def named(current: NodesSnapshot, *hot: str) -> list[tuple[str, int, int, tuple[str, ...]]]:
     found = crowded_replicas(current, hot)
     return [(f"{each.namespace}/{each.controller}", each.on_hot_nodes, each.replicas, each.nodes) for each in found]
 

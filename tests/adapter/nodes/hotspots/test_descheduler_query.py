@@ -13,10 +13,10 @@ from adapter.foundation.web.http import Request
 from adapter.nodes.hotspots.descheduler_query import METRIC, QueryExpressionError, parse_query, query_routes
 from adapter.nodes.model.loads import STATS, WINDOW_NAMES, LoadResource
 from adapter.nodes.model.scheduling_settings import HotspotSettings
-from tests.adapter.nodes.extender.snapshots import NAN, WINDOW_END, board, load, snapshot
+from tests.adapter.nodes.extender.snapshots import NAN, WINDOW_END, load, nodes_snapshot, snapshot
 
 if TYPE_CHECKING:
-    from adapter.nodes.model.nodes_snapshot import Board
+    from adapter.nodes.model.nodes_snapshot import NodesSnapshot
 
 GOOD = f'{METRIC}{{resource="cpu",window="15m",stat="avg"}}'
 ANY_QUERY = GOOD.replace('"cpu"', '"any"')
@@ -24,7 +24,7 @@ NOW = WINDOW_END + 20
 
 
 def answer_of(
-    current: Board, query: str = GOOD, *, now: float = NOW, method: str = "GET", **more: str
+    current: NodesSnapshot, query: str = GOOD, *, now: float = NOW, method: str = "GET", **more: str
 ) -> tuple[int, Any]:
     """Return the status and the document."""
     (route,) = query_routes(lambda: current, lambda: now, HotspotSettings())
@@ -36,7 +36,7 @@ def answer_of(
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_every_measured_node_has_a_sample_in_the_form_that_the_descheduler_reads(method: str) -> None:
-    assert answer_of(board({"cpu": [0.53, 0.0, 1.0]}), method=method, time=str(NOW)) == (
+    assert answer_of(nodes_snapshot({"cpu": [0.53, 0.0, 1.0]}), method=method, time=str(NOW)) == (
         200,
         {
             "status": "success",
@@ -53,7 +53,7 @@ def test_every_measured_node_has_a_sample_in_the_form_that_the_descheduler_reads
 
 
 def test_values_are_within_the_range_that_the_descheduler_accepts() -> None:
-    _, document = answer_of(board({"cpu": [1.3, -0.1]}))
+    _, document = answer_of(nodes_snapshot({"cpu": [1.3, -0.1]}))
     assert [sample["value"][1] for sample in document["data"]["result"]] == ["1.0", "0.0"]
 
 
@@ -63,7 +63,7 @@ def test_the_requested_resource_window_and_statistic_are_returned() -> None:
     stats = memory.stats.copy()
     stats[2, 3] = 0.7
     resources = {**loads.resources, LoadResource.MEMORY: dataclasses.replace(memory, stats=stats)}
-    current = dataclasses.replace(board({"cpu": [0.1]}), loads=dataclasses.replace(loads, resources=resources))
+    current = dataclasses.replace(nodes_snapshot({"cpu": [0.1]}), loads=dataclasses.replace(loads, resources=resources))
     _, document = answer_of(current, f'{METRIC}{{stat="max",resource="memory",window="5m"}}')
     assert document["data"]["result"][0]["value"][1] == "0.7"
 
@@ -71,14 +71,20 @@ def test_the_requested_resource_window_and_statistic_are_returned() -> None:
 @pytest.mark.parametrize(
     ("current", "message"),
     [
-        (dataclasses.replace(board({"cpu": [0.1]}), loads=None), "there is no data yet"),
-        (board({"cpu": [NAN, NAN]}), "there is no cpu avg over 15m of node-1, node-2: see"),
-        (board({"cpu": [0.9]}, load(LoadResource.CPU, [0.9], estimated=[0])), "there is no cpu avg over 15m of node-1"),
-        (board({"memory": [0.1] * 5}), "there is no cpu avg over 15m of node-1, node-2, node-3 and 2 more: see"),
-        (board({"cpu": []}), "no node is known"),
+        (dataclasses.replace(nodes_snapshot({"cpu": [0.1]}), loads=None), "there is no data yet"),
+        (nodes_snapshot({"cpu": [NAN, NAN]}), "there is no cpu avg over 15m of node-1, node-2: see"),
+        (
+            nodes_snapshot({"cpu": [0.9]}, load(LoadResource.CPU, [0.9], estimated=[0])),
+            "there is no cpu avg over 15m of node-1",
+        ),
+        (
+            nodes_snapshot({"memory": [0.1] * 5}),
+            "there is no cpu avg over 15m of node-1, node-2, node-3 and 2 more: see",
+        ),
+        (nodes_snapshot({"cpu": []}), "no node is known"),
     ],
 )
-def test_without_any_measured_node_the_query_is_503(current: Board, message: str) -> None:
+def test_without_any_measured_node_the_query_is_503(current: NodesSnapshot, message: str) -> None:
     status, document = answer_of(current)
     assert (status, document["status"], document["errorType"]) == (503, "error", "unavailable")
     assert document["error"].startswith(message)
@@ -87,13 +93,15 @@ def test_without_any_measured_node_the_query_is_503(current: Board, message: str
 @pytest.mark.parametrize(
     "current",
     [
-        board({"cpu": [0.1, NAN]}),
-        board({"cpu": [0.1, 1.0]}, load(LoadResource.CPU, [0.1, 1.0], estimated=[1])),
-        dataclasses.replace(board({"cpu": [0.1, 0.2]}), loads=snapshot(["node-1"], load(LoadResource.CPU, [0.1]))),
+        nodes_snapshot({"cpu": [0.1, NAN]}),
+        nodes_snapshot({"cpu": [0.1, 1.0]}, load(LoadResource.CPU, [0.1, 1.0], estimated=[1])),
+        dataclasses.replace(
+            nodes_snapshot({"cpu": [0.1, 0.2]}), loads=snapshot(["node-1"], load(LoadResource.CPU, [0.1]))
+        ),
     ],
     ids=["unknown", "estimated", "new"],
 )
-def test_a_node_that_is_not_measured_has_no_sample_and_the_others_have(current: Board) -> None:
+def test_a_node_that_is_not_measured_has_no_sample_and_the_others_have(current: NodesSnapshot) -> None:
     status, document = answer_of(current)
     assert status == 200
     assert [(one["metric"]["instance"], one["value"][1]) for one in document["data"]["result"]] == [("node-1", "0.1")]
@@ -102,7 +110,7 @@ def test_a_node_that_is_not_measured_has_no_sample_and_the_others_have(current: 
 def any_of(cpu: list[float], memory: list[float], settings: HotspotSettings | None = None) -> dict[str, str] | str:
     """Return the sample of each node for the resource `any`, or the message of an error."""
     loads = (load(LoadResource.CPU, cpu), load(LoadResource.MEMORY, memory))
-    current = board({"cpu": cpu, "memory": memory}, *loads)
+    current = nodes_snapshot({"cpu": cpu, "memory": memory}, *loads)
     (route,) = query_routes(lambda: current, lambda: NOW, settings or HotspotSettings())
     response = route.handle(Request("GET", "/api/v1/query", query=urlencode({"query": ANY_QUERY})))
     document = json.loads(response.body)
@@ -131,7 +139,7 @@ def test_a_node_without_measured_cpu_or_memory_has_no_sample_of_any() -> None:
 
 
 def test_old_data_is_503() -> None:
-    status, document = answer_of(board({"cpu": [0.1]}), now=WINDOW_END + 301)
+    status, document = answer_of(nodes_snapshot({"cpu": [0.1]}), now=WINDOW_END + 301)
     assert (status, document["errorType"]) == (503, "unavailable")
 
 
@@ -150,7 +158,7 @@ def test_old_data_is_503() -> None:
     ],
 )
 def test_only_queries_for_the_present_are_accepted(time: str, status: int) -> None:
-    assert answer_of(board({"cpu": [0.1]}), time=time)[0] == status
+    assert answer_of(nodes_snapshot({"cpu": [0.1]}), time=time)[0] == status
 
 
 @pytest.mark.parametrize(
@@ -176,19 +184,19 @@ def test_only_queries_for_the_present_are_accepted(time: str, status: int) -> No
     ],
 )
 def test_other_queries_are_refused_in_the_format_of_prometheus(query: str) -> None:
-    status, document = answer_of(board({"cpu": [0.1]}), query)
+    status, document = answer_of(nodes_snapshot({"cpu": [0.1]}), query)
     assert (status, document["status"], document["errorType"]) == (400, "error", "bad_data")
     assert METRIC in document["error"] or "must be matched" in document["error"]
 
 
 @pytest.mark.parametrize("body", [b"query=%zz", b"query=\xff", b"query=%ff", b"&".join([b"a=b"] * 50), b"\x00"])
 def test_a_malformed_form_body_is_refused(body: bytes) -> None:
-    (route,) = query_routes(lambda: board({"cpu": [0.1]}), lambda: NOW, HotspotSettings())
+    (route,) = query_routes(lambda: nodes_snapshot({"cpu": [0.1]}), lambda: NOW, HotspotSettings())
     assert route.handle(Request("POST", "/api/v1/query", body=body)).status == 400
 
 
 def test_the_query_parameter_of_the_url_takes_precedence_over_the_body() -> None:
-    (route,) = query_routes(lambda: board({"cpu": [0.1]}), lambda: NOW, HotspotSettings())
+    (route,) = query_routes(lambda: nodes_snapshot({"cpu": [0.1]}), lambda: NOW, HotspotSettings())
     request = Request("POST", "/api/v1/query", query=f"query={quote(GOOD)}", body=b"query=up")
     assert route.handle(request).status == 200
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.nodes.model.nodes_snapshot import Board, ScoreBasis
+from adapter.nodes.model.nodes_snapshot import NodesSnapshot, ScoreBasis
 from adapter.nodes.model.scheduling_settings import DEFAULT_ARGS, MostAllocatedArgs, PolicyName, PolicySettings
 from adapter.nodes.scores.blend import blend
 from adapter.nodes.scores.table import METRIC_POLICIES, POD_POLICIES, POLICIES, score_nodes, score_request
@@ -69,8 +69,8 @@ def test_the_mean_of_a_policy_with_itself_equals_the_policy(values: list[float],
     assert ((twice.priorities >= 0) & (twice.priorities <= 10)).all()
 
 
-def board(table: NodeColumns, basis: ScoreBasis = "metrics") -> Board:
-    return Board(
+def nodes_snapshot(table: NodeColumns, basis: ScoreBasis = "metrics") -> NodesSnapshot:
+    return NodesSnapshot(
         columns=table,
         loads=None,
         basis=basis,
@@ -95,10 +95,10 @@ def test_each_policy_has_a_function() -> None:
 
 @pytest.mark.parametrize("name", PolicyName)
 def test_an_unknown_node_has_no_score_and_does_not_change_that_of_others(name: PolicyName) -> None:
-    known = score_nodes(settings(name), pod({"cpu": 100}), board(some_nodes()), np.array([0, 1]))
-    mixed = score_nodes(settings(name), pod({"cpu": 100}), board(some_nodes()), np.array([-1, 0, -1, 1]))
+    known = score_nodes(settings(name), pod({"cpu": 100}), nodes_snapshot(some_nodes()), np.array([0, 1]))
+    mixed = score_nodes(settings(name), pod({"cpu": 100}), nodes_snapshot(some_nodes()), np.array([-1, 0, -1, 1]))
     assert listed(mixed) == [None, listed(known)[0], None, listed(known)[1]]
-    unknown = score_nodes(settings(name), pod({"cpu": 100}), board(some_nodes()), np.array([-1, -1]))
+    unknown = score_nodes(settings(name), pod({"cpu": 100}), nodes_snapshot(some_nodes()), np.array([-1, -1]))
     assert listed(unknown) == [None, None]
     assert unknown.reason(0) == "no node of this name is known"
 
@@ -120,31 +120,33 @@ def test_without_metrics_nodes_get_middle_scores_and_later_those_of_best_fit(
     basis: ScoreBasis, names: list[PolicyName], priorities: list[int]
 ) -> None:
     policies = [settings(name) for name in names]
-    result = score_request(policies, pod({"cpu": 100}), board(some_nodes(), basis), rows(2))
+    result = score_request(policies, pod({"cpu": 100}), nodes_snapshot(some_nodes(), basis), rows(2))
     assert result.priorities.tolist() == priorities
 
 
 @pytest.mark.parametrize("name", PolicyName)
 def test_without_node_objects_no_capacity_is_known_and_nothing_is_scored(name: PolicyName) -> None:
-    nodeless = replace(board(some_nodes()), are_nodes_known=False)
+    nodeless = replace(nodes_snapshot(some_nodes()), are_nodes_known=False)
     assert listed(score_nodes(settings(name), pod({"cpu": 100}), nodeless, rows(2))) == [None, None]
     assert score_request([settings(name)], pod({"cpu": 100}), nodeless, rows(2)).priorities.tolist() == [5, 5]
 
 
 @pytest.mark.parametrize("name", PolicyName)
 def test_without_pods_nothing_is_scored_that_depends_on_what_they_request(name: PolicyName) -> None:
-    podless = replace(board(some_nodes()), are_pods_known=False)
+    podless = replace(nodes_snapshot(some_nodes()), are_pods_known=False)
     scores = score_nodes(settings(name), pod({"cpu": 100}), podless, rows(2))
     if name in POD_POLICIES:
         assert listed(scores) == [None, None]
         assert scores.reason(0).startswith("Pods are not known, nor what they request: ")
     else:
-        assert listed(scores) == listed(score_nodes(settings(name), pod({"cpu": 100}), board(some_nodes()), rows(2)))
+        assert listed(scores) == listed(
+            score_nodes(settings(name), pod({"cpu": 100}), nodes_snapshot(some_nodes()), rows(2))
+        )
 
 
 @pytest.mark.parametrize("name", sorted(METRIC_POLICIES))
 def test_without_pods_no_fit_replaces_missing_metrics(name: PolicyName) -> None:
-    podless = replace(board(some_nodes(), "requests"), are_pods_known=False)
+    podless = replace(nodes_snapshot(some_nodes(), "requests"), are_pods_known=False)
     scores = score_nodes(settings(name), pod({"cpu": 100}), podless, rows(2))
     assert listed(scores) == [None, None]
     assert scores.reason(0).startswith("there are no metrics, and Pods are not known, nor what they request: ")
@@ -154,7 +156,7 @@ def test_without_pods_no_fit_replaces_missing_metrics(name: PolicyName) -> None:
 @pytest.mark.parametrize("name", sorted(METRIC_POLICIES))
 def test_the_reason_names_what_replaces_a_policy_without_metrics(name: PolicyName) -> None:
     reasons = {
-        basis: score_nodes(settings(name), pod({"cpu": 100}), board(some_nodes(), basis), rows(2)).reason(0)
+        basis: score_nodes(settings(name), pod({"cpu": 100}), nodes_snapshot(some_nodes(), basis), rows(2)).reason(0)
         for basis in ("none", "requests")
     }
     assert reasons["none"] == "no node has usable metrics yet"
@@ -163,10 +165,10 @@ def test_the_reason_names_what_replaces_a_policy_without_metrics(name: PolicyNam
 
 def test_a_policy_of_weight_0_does_not_count() -> None:
     policies = [settings(PolicyName.TARGET_LOAD_PACKING), settings(PolicyName.GPU_PACKING, 0)]
-    assert score_request(policies, pod(), board(some_nodes()), rows(2)).priorities.tolist() == [1, 9]
+    assert score_request(policies, pod(), nodes_snapshot(some_nodes()), rows(2)).priorities.tolist() == [1, 9]
 
 
 def test_arguments_of_another_policy_are_refused() -> None:
     policy = PolicySettings(PolicyName.PEAKS, 1, MostAllocatedArgs())
     with pytest.raises(TypeError, match="MostAllocatedArgs are not the arguments of this policy: it takes PeaksArgs"):
-        score_nodes(policy, pod(), board(some_nodes()), rows(2))
+        score_nodes(policy, pod(), nodes_snapshot(some_nodes()), rows(2))

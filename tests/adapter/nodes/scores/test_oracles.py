@@ -10,7 +10,7 @@ import pytest
 
 from adapter.foundation.objects.pod_requests import ContainerResources, PodResources
 from adapter.nodes.model.columns import PendingPod
-from adapter.nodes.model.nodes_snapshot import Board
+from adapter.nodes.model.nodes_snapshot import NodesSnapshot
 from adapter.nodes.model.scheduling_settings import (
     LoadVariationRiskBalancingArgs,
     LowRiskOverCommitmentArgs,
@@ -66,11 +66,11 @@ def nearest(score: float | None) -> set[float | None]:
     return {float(math.floor(score + 0.5 + change)) for change in (-1e-4, 1e-4)}
 
 
-def scores(name: PolicyName, args: PolicyArgs, pod: PendingPod, board: Board) -> list[float | None]:
-    return listed(score_nodes(PolicySettings(name, 1, args), pod, board, rows(len(board.columns.names))))
+def scores(name: PolicyName, args: PolicyArgs, pod: PendingPod, snapshot: NodesSnapshot) -> list[float | None]:
+    return listed(score_nodes(PolicySettings(name, 1, args), pod, snapshot, rows(len(snapshot.columns.names))))
 
 
-def board_of(nodes: Sequence[Node], counts: Sequence[int] = ()) -> Board:
+def snapshot_of(nodes: Sequence[Node], counts: Sequence[int] = ()) -> NodesSnapshot:
     pods = [
         bound_pod(node.name, {"app": "web"}, "")
         for node, count in zip(nodes, counts, strict=False)
@@ -80,7 +80,7 @@ def board_of(nodes: Sequence[Node], counts: Sequence[int] = ()) -> Board:
         bound_pod(nodes[0].name, {"app": "other"}, ""),
         bound_pod(nodes[0].name, {"app": "web"}, "", is_terminating=True),
     ]
-    return Board(columns=columns(*nodes), loads=None, basis="metrics", pods_by_namespace={"": pods})
+    return NodesSnapshot(columns=columns(*nodes), loads=None, basis="metrics", pods_by_namespace={"": pods})
 
 
 def packing(node: Node, containers: Containers, args: TargetLoadPackingArgs) -> float | None:
@@ -216,7 +216,7 @@ def test_scores_equal_those_of_the_oracles(seed: int) -> None:
             owner_selector="app=web",
         )
         counts = [random.choice([0, 0, 1, 5]) for _ in nodes]
-        board = board_of(nodes, counts)
+        snapshot = snapshot_of(nodes, counts)
         tlp = TargetLoadPackingArgs(random.choice([40, 0, 100, 99.5, -1]), 1000, random.choice([1.5, 1.1]))
         lvrb = LoadVariationRiskBalancingArgs(random.choice([1, 0, -1, 3]), random.choice([1, 0, -1, 2, 0.5]))
         weights = {"cpu": random.choice([0.5, 0.0, 1.0, 2.0]), "memory": random.random()}
@@ -226,10 +226,10 @@ def test_scores_equal_those_of_the_oracles(seed: int) -> None:
             (PolicyName.LOAD_VARIATION_RISK_BALANCING, lvrb): [balancing(node, requests, lvrb) for node in nodes],
         }
         for (name, args), wanted in expected.items():
-            found = scores(name, args, pod, board)
+            found = scores(name, args, pod, snapshot)
             assert all(score in nearest(one) for score, one in zip(found, wanted, strict=True)), (name, args, nodes)
-        risky = scores(PolicyName.LOW_RISK_OVERCOMMITMENT, lroc, pod, board)
+        risky = scores(PolicyName.LOW_RISK_OVERCOMMITMENT, lroc, pod, snapshot)
         wanted = [overcommitment(node, requests, limits, lroc) for node in nodes]
         assert all(score in nearest(one) for score, one in zip(risky, wanted, strict=True)), (lroc, nodes)
-        spread = scores(PolicyName.SELECTOR_SPREAD, SelectorSpreadArgs(), pod, board)
+        spread = scores(PolicyName.SELECTOR_SPREAD, SelectorSpreadArgs(), pod, snapshot)
         assert spread == spreading(counts, [node.zone for node in nodes])

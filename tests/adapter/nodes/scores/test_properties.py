@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from adapter.foundation.objects.pod_requests import ContainerResources, PodResources
 from adapter.nodes.model.columns import PendingPod
-from adapter.nodes.model.nodes_snapshot import Board
+from adapter.nodes.model.nodes_snapshot import NodesSnapshot
 from adapter.nodes.model.scheduling_settings import (
     DEFAULT_ARGS,
     PeaksArgs,
@@ -78,8 +78,8 @@ def some_pod(draw: st.DrawFn) -> PendingPod:
 
 def scores(name: PolicyName, pending: PendingPod, nodes: tuple[Node, ...], order: list[int]) -> list[float | None]:
     pods = [bound_pod(NAMES[index], {"app": "web"}, "") for index in (0, 0, 1, 3)]
-    board = Board(columns=columns(*nodes), loads=None, basis="metrics", pods_by_namespace={"": pods})
-    return listed(score_nodes(PolicySettings(name, 1, ARGS[name]), pending, board, np.array(order, dtype=np.intp)))
+    snapshot = NodesSnapshot(columns=columns(*nodes), loads=None, basis="metrics", pods_by_namespace={"": pods})
+    return listed(score_nodes(PolicySettings(name, 1, ARGS[name]), pending, snapshot, np.array(order, dtype=np.intp)))
 
 
 @settings(max_examples=60)

@@ -1,4 +1,4 @@
-"""A keeper of the board whose Prometheus, cluster and clock are set by a test."""
+"""A keeper of the snapshot whose Prometheus, cluster and clock are set by a test."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from adapter.nodes.model.week import QUARTER_SECONDS
 from adapter.nodes.queries.past_queries import PastAnswer
 from adapter.nodes.queries.refresh_results import RefreshResult
 from adapter.nodes.snapshot.cluster_facts import NodeFacts
-from adapter.nodes.snapshot.snapshot_keeper import BoardKeeper, KeeperServices
-from adapter.nodes.snapshot.snapshot_telemetry import BoardMetrics
+from adapter.nodes.snapshot.snapshot_keeper import KeeperServices, SnapshotKeeper
+from adapter.nodes.snapshot.snapshot_telemetry import SnapshotMetrics
 from adapter.nodes.windows.grid import aligned, kept_columns
 from adapter.nodes.windows.week import known_quarters
 from tests.adapter.nodes.placement.objects import a_node
@@ -90,7 +90,7 @@ class Script:
     def offer(self, samples: SampleSet) -> None:
         self.offered.append(samples)
 
-    def keeper(self, settings: SchedulingSettings | None = None) -> BoardKeeper:
+    def keeper(self, settings: SchedulingSettings | None = None) -> SnapshotKeeper:
         def refresher(scheduling: SchedulingSettings) -> SampleRefresher:
             self.made.append(scheduling)
             return cast("SampleRefresher", self)
@@ -102,12 +102,12 @@ class Script:
             file=lambda _: cast("SampleFile", self),
             day_file=lambda _: None,
             week_file=lambda _: None,
-            metrics=BoardMetrics(self.registry, "p"),
+            metrics=SnapshotMetrics(self.registry, "p"),
             refresh_seconds=30.0,
             node_metrics=(CPU,),
             clock=Clock(lambda: self.now, self.wall),
         )
-        return BoardKeeper(parts, settings or SchedulingSettings())
+        return SnapshotKeeper(parts, settings or SchedulingSettings())
 
     def basis_shown(self) -> list[str]:
         return [
@@ -117,7 +117,7 @@ class Script:
         ]
 
 
-def averages(keeper: BoardKeeper) -> dict[str, float]:
-    loads = keeper.published.board.loads
+def averages(keeper: SnapshotKeeper) -> dict[str, float]:
+    loads = keeper.published.snapshot.loads
     assert loads is not None
     return dict(zip(loads.nodes, loads.resources[CPU].stats[0, AVG].tolist(), strict=True))

@@ -1,4 +1,4 @@
-"""The board has the names, zones and pools of nodes; facts that are unknown keep their reason."""
+"""The snapshot has the names, zones and pools of nodes; facts that are unknown keep their reason."""
 
 from __future__ import annotations
 

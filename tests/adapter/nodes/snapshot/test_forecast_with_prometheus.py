@@ -25,8 +25,8 @@ from adapter.nodes.model.week import FORECAST_VERDICTS
 from adapter.nodes.queries.refresher import SampleRefresher
 from adapter.nodes.scores.table import score_nodes
 from adapter.nodes.snapshot.cluster_facts import NodeFacts
-from adapter.nodes.snapshot.snapshot_keeper import BoardKeeper, KeeperServices
-from adapter.nodes.snapshot.snapshot_telemetry import BoardMetrics
+from adapter.nodes.snapshot.snapshot_keeper import KeeperServices, SnapshotKeeper
+from adapter.nodes.snapshot.snapshot_telemetry import SnapshotMetrics
 from adapter.nodes.state_file.state_file import SAMPLES, WEEK, StateFile
 from tests.adapter.nodes.placement.objects import a_node, resources
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from adapter.nodes.model.nodes_snapshot import Board
+    from adapter.nodes.model.nodes_snapshot import NodesSnapshot
     from tests.support.prometheus import ScrapedPrometheus
 
 AT = int(time.time()) // 900 * 900 - 900
@@ -77,7 +77,7 @@ def _client(start_prometheus: Callable[..., ScrapedPrometheus]) -> Iterator[Prom
         yield client
 
 
-def keeper_of(client: PrometheusClient, folder: Path) -> BoardKeeper:
+def keeper_of(client: PrometheusClient, folder: Path) -> SnapshotKeeper:
     # Backtests take no time by this clock, so that none waits for another refresh.
     clock = Clock(monotonic=lambda: 0.0, wall=lambda: AT + 20.0)
     parts = KeeperServices(
@@ -86,23 +86,23 @@ def keeper_of(client: PrometheusClient, folder: Path) -> BoardKeeper:
         file=lambda _: StateFile(folder / "state", "m", SAMPLES, clock),
         day_file=lambda _: StateFile(folder / "state.day", "m", SAMPLES, clock),
         week_file=lambda _: StateFile(folder / "state.week", "m", WEEK, clock),
-        metrics=BoardMetrics(CollectorRegistry(), "p"),
+        metrics=SnapshotMetrics(CollectorRegistry(), "p"),
         refresh_seconds=30.0,
         node_metrics=(LoadResource.CPU,),
         clock=clock,
     )
-    return BoardKeeper(parts, SETTINGS)
+    return SnapshotKeeper(parts, SETTINGS)
 
 
-def verdicts(board: Board) -> list[str]:
-    forecast = board.columns.forecast
+def verdicts(snapshot: NodesSnapshot) -> list[str]:
+    forecast = snapshot.columns.forecast
     return [] if forecast is None else [FORECAST_VERDICTS[verdict] for verdict in forecast.verdicts.tolist()]
 
 
-def best(board: Board, policy: PolicyName) -> str:
+def best(snapshot: NodesSnapshot, policy: PolicyName) -> str:
     pod = PendingPod(resources=resources("100m"))
-    scores = score_nodes(POLICIES[policy], pod, board, np.arange(len(NODES)))
-    return board.columns.names[int(np.argmax(scores.values))]
+    scores = score_nodes(POLICIES[policy], pod, snapshot, np.arange(len(NODES)))
+    return snapshot.columns.names[int(np.argmax(scores.values))]
 
 
 def test_a_node_that_stays_quiet_beats_one_that_is_only_quiet_now_also_after_a_restart(
@@ -112,18 +112,18 @@ def test_a_node_that_stays_quiet_beats_one_that_is_only_quiet_now_also_after_a_r
     # The newest samples, the day and the week.
     for _ in range(6):
         keeper.refresh()
-    board = keeper.published.board
-    assert verdicts(board) == ["predicted", "not_better"]
-    assert board.columns.forecast is not None
-    assert board.columns.forecast.ratio[0] == pytest.approx(0.8, abs=0.03)
-    assert board.columns.mean_ratio[LoadResource.CPU] == pytest.approx([0.1, 0.05], abs=0.01)
-    assert best(board, PolicyName.TARGET_LOAD_PACKING) == "quiet-now"
-    assert best(board, PolicyName.PREDICTED_LOAD_PACKING) == "steady"
+    snapshot = keeper.published.snapshot
+    assert verdicts(snapshot) == ["predicted", "not_better"]
+    assert snapshot.columns.forecast is not None
+    assert snapshot.columns.forecast.ratio[0] == pytest.approx(0.8, abs=0.03)
+    assert snapshot.columns.mean_ratio[LoadResource.CPU] == pytest.approx([0.1, 0.05], abs=0.01)
+    assert best(snapshot, PolicyName.TARGET_LOAD_PACKING) == "quiet-now"
+    assert best(snapshot, PolicyName.PREDICTED_LOAD_PACKING) == "steady"
     keeper.write_file()
     restarted = keeper_of(client, tmp_path)
     restarted.read_file()
-    assert verdicts(restarted.published.board) == ["short_history"] * 2
+    assert verdicts(restarted.published.snapshot) == ["short_history"] * 2
     # The first refresh publishes before anything of the past is queried.
     restarted.refresh()
-    assert verdicts(restarted.published.board) == ["predicted", "not_better"]
-    assert best(restarted.published.board, PolicyName.PREDICTED_LOAD_PACKING) == "steady"
+    assert verdicts(restarted.published.snapshot) == ["predicted", "not_better"]
+    assert best(restarted.published.snapshot, PolicyName.PREDICTED_LOAD_PACKING) == "steady"

@@ -23,7 +23,7 @@ from tests.support.sample_grids import END, STEP, grid_of
 
 if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import ClusterNode
-    from adapter.nodes.snapshot.snapshot_keeper import BoardKeeper
+    from adapter.nodes.snapshot.snapshot_keeper import SnapshotKeeper
 
 NODE = replace(a_node("a"), uid="1", system_uuid="EC2A", provider_id="aws:///i-1")
 OTHER = replace(a_node("b"), uid="2")
@@ -56,7 +56,7 @@ def day_of_a(script: DayScript, *refreshes: tuple[object, ...]) -> float:
         script.facts = NodeFacts(nodes, pods=placed([]))  # type: ignore[arg-type]
         script.result = RefreshResult(steady(0.2, 0.4, end=END + number * 2 * STEP))
         keeper.refresh()
-    loads = keeper.published.board.loads
+    loads = keeper.published.snapshot.loads
     assert loads is not None
     return float(loads.resources[CPU].stats[WINDOW_NAMES.index("1d"), AVG, loads.index["a"]])
 
@@ -97,7 +97,7 @@ def test_past_samples_of_a_former_machine_are_not_used() -> None:
     script.has_day, script.facts = True, NodeFacts((ANOTHER, OTHER), pods=placed([]))
     keeper.refresh()
     keeper.refresh()
-    loads = keeper.published.board.loads
+    loads = keeper.published.snapshot.loads
     assert loads is not None
     days = loads.resources[CPU].stats[WINDOW_NAMES.index("1d"), AVG]
     assert np.isnan(days).tolist() == [True, False]
@@ -149,7 +149,7 @@ def test_a_clock_that_was_ahead_does_not_hide_later_samples() -> None:
     assert machines.by_name["a"].measured_since == 60.0
 
 
-def after_restart(record: MachineRecord | None, present: ClusterNode) -> tuple[BoardKeeper, Script]:
+def after_restart(record: MachineRecord | None, present: ClusterNode) -> tuple[SnapshotKeeper, Script]:
     """Return a keeper that starts with a state file, and finds this node under the name `a`."""
     script = Script()
     machines = {} if record is None else {"a": record}

@@ -1,4 +1,4 @@
-"""The keeper of the board, with a scripted Prometheus and a clock that is moved by hand."""
+"""The keeper of the snapshot, with a scripted Prometheus and a clock that is moved by hand."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _script() -> Script:
 
 def test_before_the_first_data_nothing_is_known(script: Script) -> None:
     published = script.keeper().published
-    assert (published.board.loads, published.board.basis, published.watcher) == (None, "none", None)
+    assert (published.snapshot.loads, published.snapshot.basis, published.watcher) == (None, "none", None)
     assert script.basis_shown() == ["none"]
 
 
@@ -51,10 +51,10 @@ def test_a_refresh_publishes_everything_together(script: Script) -> None:
     keeper.refresh()
     published = keeper.published
     assert averages(keeper) == pytest.approx({"a": 0.2, "b": 0.4})
-    assert published.board.basis == "metrics"
-    assert published.board.columns.requested["cpu"].tolist() == [0.0, 1000.0]
-    assert published.board.columns.mean_ratio[CPU] == pytest.approx([0.2, 0.4])
-    assert [pod.name for pod in published.board.pods_by_node["b"]] == ["one"]
+    assert published.snapshot.basis == "metrics"
+    assert published.snapshot.columns.requested["cpu"].tolist() == [0.0, 1000.0]
+    assert published.snapshot.columns.mean_ratio[CPU] == pytest.approx([0.2, 0.4])
+    assert [pod.name for pod in published.snapshot.pods_by_node["b"]] == ["one"]
     assert published.watcher is not None
     assert b'"dataCenter":"east"' in published.watcher.windows[0].whole.body
     assert published.exposition is not None
@@ -68,19 +68,19 @@ def test_a_node_is_not_free_because_its_pods_are_not_known(script: Script) -> No
     script.facts = NodeFacts((a_node("a", nvidia_com_gpu="2"), a_node("b", nvidia_com_gpu="1")), pods=None)
     keeper = script.keeper()
     keeper.refresh()
-    board, asked = keeper.published.board, PendingPod(resources=resources(gpus=1), gpu_count=1, gpu_milli=1000)
+    snapshot, asked = keeper.published.snapshot, PendingPod(resources=resources(gpus=1), gpu_count=1, gpu_milli=1000)
     policy = PolicySettings(PolicyName.GPU_PACKING, 1, GpuPackingArgs())
-    scores = score_nodes(policy, asked, board, np.arange(2))
+    scores = score_nodes(policy, asked, snapshot, np.arange(2))
     assert np.isnan(scores.values).all()
     script.result = RefreshResult(SampleSet({}))
     for later in (30.0, 400.0):
         script.now = END + later
         keeper.refresh()
-        assert keeper.published.board.basis == "none"
+        assert keeper.published.snapshot.basis == "none"
     script.facts = replace(script.facts, pods=placed([a_pod("one", "b", resources(gpus=1))]))
     keeper.refresh()
-    assert keeper.published.board.basis == "requests"
-    scores = score_nodes(policy, asked, keeper.published.board, np.arange(2))
+    assert keeper.published.snapshot.basis == "requests"
+    scores = score_nodes(policy, asked, keeper.published.snapshot, np.arange(2))
     assert scores.values.tolist() == [100.0, 0.0]
 
 
@@ -90,10 +90,10 @@ def test_the_file_is_served_until_the_first_refresh(script: Script) -> None:
     keeper = script.keeper()
     keeper.read_file()
     assert averages(keeper) == pytest.approx({"a": 0.3, "b": 0.3})
-    loads = keeper.published.board.loads
+    loads = keeper.published.snapshot.loads
     assert loads is not None
     assert (loads.from_file, loads.window_end) == (True, END - 300)
-    assert keeper.published.board.basis == "metrics"
+    assert keeper.published.snapshot.basis == "metrics"
     assert not keeper.has_tried
     keeper.refresh()
     assert script.refreshed_with == [script.file]
@@ -118,10 +118,10 @@ def test_an_outage_leads_to_middle_scores_and_then_to_requests_and_estimates(scr
     for later in (30, 200, 400, 520):
         script.now = END + later
         keeper.refresh()
-        basis.append(keeper.published.board.basis)
+        basis.append(keeper.published.snapshot.basis)
     assert basis == ["metrics", "none", "none", "requests"]
     assert script.basis_shown() == ["requests"]
-    loads = keeper.published.board.loads
+    loads = keeper.published.snapshot.loads
     assert loads is not None
     assert loads.resources[CPU].is_estimated.all()
     assert averages(keeper) == pytest.approx({"a": 0.2, "b": 0.4})
@@ -130,7 +130,7 @@ def test_an_outage_leads_to_middle_scores_and_then_to_requests_and_estimates(scr
     script.result = RefreshResult(steady(0.5, 0.5, end=END + 540))
     script.now = END + 550
     keeper.refresh()
-    assert keeper.published.board.basis == "metrics"
+    assert keeper.published.snapshot.basis == "metrics"
 
 
 def test_a_query_failure_is_reported_until_the_resource_has_newer_samples(
@@ -140,7 +140,7 @@ def test_a_query_failure_is_reported_until_the_resource_has_newer_samples(
     keeper = script.keeper()
 
     def failures() -> dict[LoadResource, str]:
-        loads = keeper.published.board.loads
+        loads = keeper.published.snapshot.loads
         return dict(loads.query_failures) if loads else {}
 
     keeper.refresh()
@@ -162,7 +162,7 @@ def test_changed_pods_take_effect_without_a_refresh(script: Script) -> None:
     watcher = keeper.published.watcher
     script.facts = NodeFacts(NODES, pods=placed([a_pod("new", "a", resources("1"), bound_at=END)]))
     keeper.rebuild()
-    assert keeper.published.board.columns.requested["cpu"].tolist() == [1000.0, 0.0]
+    assert keeper.published.snapshot.columns.requested["cpu"].tolist() == [1000.0, 0.0]
     assert keeper.published.watcher is watcher
     assert len(script.refreshed_with) == 1
 
@@ -176,7 +176,7 @@ def test_a_pod_that_is_bound_during_a_refresh_is_counted(script: Script) -> None
 
     script.meanwhile = bind
     keeper.refresh()
-    assert keeper.published.board.columns.requested["cpu"].tolist() == [1000.0, 0.0]
+    assert keeper.published.snapshot.columns.requested["cpu"].tolist() == [1000.0, 0.0]
     assert averages(keeper) == pytest.approx({"a": 0.2, "b": 0.4})
 
 
@@ -200,7 +200,7 @@ def test_a_configuration_with_other_queries_discards_the_answer_of_the_current_r
     keeper = script.keeper()
     script.meanwhile = lambda: keeper.use(SchedulingSettings(matchers={"cluster": "east"}))
     keeper.refresh()
-    assert keeper.published.board.loads is None
+    assert keeper.published.snapshot.loads is None
     assert script.offered == []
 
 
@@ -214,7 +214,7 @@ def test_a_configuration_with_other_queries_discards_an_answer_that_is_being_pub
     script.meanwhile = answered
     keeper.refresh()
     assert len(script.made) == 2
-    assert keeper.published.board.loads is None
+    assert keeper.published.snapshot.loads is None
 
 
 def test_a_new_node_has_no_load_before_the_next_refresh(script: Script) -> None:
@@ -222,8 +222,8 @@ def test_a_new_node_has_no_load_before_the_next_refresh(script: Script) -> None:
     keeper.refresh()
     script.facts = NodeFacts((*NODES, a_node("c")), pods=placed([]))
     keeper.rebuild()
-    assert keeper.published.board.columns.names == ("a", "b", "c")
-    assert np.isnan(keeper.published.board.columns.mean_ratio[CPU]).tolist() == [False, False, True]
+    assert keeper.published.snapshot.columns.names == ("a", "b", "c")
+    assert np.isnan(keeper.published.snapshot.columns.mean_ratio[CPU]).tolist() == [False, False, True]
 
 
 def test_another_policy_keeps_the_samples_and_another_query_drops_them(script: Script) -> None:
@@ -246,7 +246,7 @@ def test_the_next_hour_is_published_once_the_week_is_read(script: Script) -> Non
     verdicts = []
     for _ in range(2):
         keeper.refresh()
-        forecast = keeper.published.board.columns.forecast
+        forecast = keeper.published.snapshot.columns.forecast
         assert forecast is not None
         verdicts.append([FORECAST_VERDICTS[verdict] for verdict in forecast.verdicts.tolist()])
     assert verdicts == [["short_history"] * 2, ["predicted", "not_better"]]
@@ -289,7 +289,7 @@ def test_without_a_cluster_nodes_are_named_by_instance_which_is_logged_once(
     keeper.refresh()
     keeper.refresh()
     assert averages(keeper) == pytest.approx({"a": 0.2, "b": 0.4})
-    assert keeper.published.board.columns.names == ("a", "b")
+    assert keeper.published.snapshot.columns.names == ("a", "b")
     assert sum("label instance" in message for message in caplog.messages) == 1
 
 
@@ -317,4 +317,4 @@ def test_a_refresh_that_fails_unexpectedly_counts_as_tried(script: Script) -> No
     with pytest.raises(RuntimeError):
         keeper.refresh()
     assert keeper.has_tried
-    assert keeper.published.board.loads is None
+    assert keeper.published.snapshot.loads is None
