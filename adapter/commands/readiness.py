@@ -19,11 +19,11 @@ from adapter.foundation.service.flags.parsing import exit_for_usage, flags_or_ex
 from adapter.foundation.service.flags.table import ADDRESS, DURATION, INTEGER, NUMBER, TEXT, CommandFlags, Flag
 from adapter.foundation.service.runtime.errors import StartError
 from adapter.foundation.service.server.addresses import Address
-from adapter.readiness.board import ReadinessBoard
 from adapter.readiness.limit import connection_limit
 from adapter.readiness.scrape import parse_metrics_url, read_total
 from adapter.readiness.selector import parse_series_choice
 from adapter.readiness.sidecar import READ_SECONDS, hold_endings, run_sidecar
+from adapter.readiness.sidecar_state import SidecarState
 from adapter.readiness.verdict import ReadinessRules
 
 T = TypeVar("T")
@@ -94,10 +94,10 @@ def readiness(arguments: Sequence[str]) -> None:
     configure_logs_by(values, queued=True)
     for warning in values.warnings:
         _log.warning("%s", warning)
-    board = ReadinessBoard(ReadinessRules(choice.text, limit, stale_after))
+    state = SidecarState(ReadinessRules(choice.text, limit, stale_after))
     try:
         run_sidecar(
-            values.address("listen") or Address("", 8089), board, partial(read_total, url, choice, READ_SECONDS)
+            values.address("listen") or Address("", 8089), state, partial(read_total, url, choice, READ_SECONDS)
         )
     except StartError as error:
         print(f"{PROGRAM}: {error}", file=sys.stderr)  # noqa: T201 - the one line on stderr

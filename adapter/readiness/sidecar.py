@@ -16,7 +16,7 @@ from adapter.foundation.web.metric_text import METRICS_TYPE, family, label, samp
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from adapter.readiness.board import ReadinessBoard
+    from adapter.readiness.sidecar_state import SidecarState
 
 _log = logging.getLogger(__name__)
 
@@ -35,22 +35,22 @@ def hold_endings() -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, _ENDINGS)
 
 
-def run_sidecar(address: Address, board: ReadinessBoard, read: Callable[[], float]) -> None:
+def run_sidecar(address: Address, state: SidecarState, read: Callable[[], float]) -> None:
     """Answer probes until SIGTERM or SIGINT arrives. Raises StartError if the port cannot be opened.
 
     `hold_endings` must have blocked these signals before.
     """
     listener = listening_socket(address)
-    tasks = Tasks(board)
-    tasks.periodic("metric", lambda: board.update(read), every_seconds=EVERY_SECONDS, deadline_seconds=EVERY_SECONDS)
+    tasks = Tasks(state)
+    tasks.periodic("metric", lambda: state.update(read), every_seconds=EVERY_SECONDS, deadline_seconds=EVERY_SECONDS)
     # A sidecar that restarts in a full pod must not first report that it is ready. Probes wait in the listener's queue.
-    board.wait_for_first_read(EVERY_SECONDS)
-    server = PlainServer(listener, lambda path, _: sidecar_answer(board, path))
+    state.wait_for_first_read(EVERY_SECONDS)
+    server = PlainServer(listener, lambda path, _: sidecar_answer(state, path))
     server.start()
     _log.info("probes are answered", extra=fields(address=address_of(listener)))
     arrived = signal.sigwait(_ENDINGS)
     _log.info("shutting down", extra=fields(signal=signal.Signals(arrived).name))
-    board.stop()
+    state.stop()
     server.stop()
     tasks.stop(READ_SECONDS)
     listener.close()
@@ -59,20 +59,20 @@ def run_sidecar(address: Address, board: ReadinessBoard, read: Callable[[], floa
 _READS: Final = "tidewatch_readiness_reads_total"
 
 
-def sidecar_answer(board: ReadinessBoard, path: str) -> PlainAnswer:
+def sidecar_answer(state: SidecarState, path: str) -> PlainAnswer:
     """Return the answer to a path. Every path other than `/livez` and `/metrics` is a readiness probe."""
     if path == "/livez":
         return PlainAnswer(200, b"ok\n")
     if path == "/metrics":
-        return PlainAnswer(200, own_metrics(board).encode(), METRICS_TYPE)
-    verdict = board.verdict()
+        return PlainAnswer(200, own_metrics(state).encode(), METRICS_TYPE)
+    verdict = state.verdict()
     return PlainAnswer(200 if verdict.is_ready else 503, f"{verdict.reason}\n".encode())
 
 
-def own_metrics(board: ReadinessBoard) -> str:
+def own_metrics(state: SidecarState) -> str:
     """Return the metrics of the sidecar in the text format of Prometheus, without the load if it is unknown."""
-    verdict, limit = board.verdict(), board.rules.limit
-    reads = (sample(_READS, label("result", name), count) for name, count in board.reads().items())
+    verdict, limit = state.verdict(), state.rules.limit
+    reads = (sample(_READS, label("result", name), count) for name, count in state.reads().items())
     return "".join(
         (
             _gauge("ready", "1 if the probe says ready, otherwise 0.", int(verdict.is_ready)),

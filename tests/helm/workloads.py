@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from adapter.readiness.board import ReadinessBoard
 from adapter.readiness.limit import connection_limit
 from adapter.readiness.sidecar import own_metrics
+from adapter.readiness.sidecar_state import SidecarState
 from adapter.readiness.verdict import ReadinessRules
 
 if TYPE_CHECKING:
@@ -32,15 +32,15 @@ class Fleet:
     """Pods that have a sidecar each."""
 
     def __init__(self) -> None:
-        self._boards = {f"{NAME}-7d9f8b6c5d-x2k4{suffix}": ReadinessBoard(_RULES) for suffix in _POD_SUFFIXES}
+        self._states = {f"{NAME}-7d9f8b6c5d-x2k4{suffix}": SidecarState(_RULES) for suffix in _POD_SUFFIXES}
 
     def text(self, load: float, replicas: int, wish: int) -> str:
         """Return a scrape of the HPA and of pods that share a load, of which the first has the most."""
         lines: list[str] = []
-        for index, (pod, board) in enumerate(islice(self._boards.items(), replicas)):
+        for index, (pod, state) in enumerate(islice(self._states.items(), replicas)):
             share = 1 + _UNEVEN_RATIO * (1 - 2 * index / max(1, replicas - 1))
-            board.update(partial(round, load / replicas * share))
-            lines += _labelled_samples(own_metrics(board), {"namespace": NAMESPACE, "pod": pod})
+            state.update(partial(round, load / replicas * share))
+            lines += _labelled_samples(own_metrics(state), {"namespace": NAMESPACE, "pod": pod})
         target = {"scaletargetref_kind": KIND, "scaletargetref_name": NAME}
         lines += [
             _line("kube_horizontalpodautoscaler_info", _HPA | target, 1),

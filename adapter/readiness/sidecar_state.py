@@ -16,7 +16,7 @@ _METRIC = "metric"
 _FAULT = "internal_error"
 
 
-class ReadinessBoard:
+class SidecarState:
     """Stores the known load, and counts reads by result. One thread writes, and any thread may read.
 
     It is also the `TaskEvents` of the task that reads the metric.
