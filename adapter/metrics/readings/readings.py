@@ -20,8 +20,9 @@ from adapter.metrics.readings.answer_warnings import rule_warnings, usage_warnin
 from adapter.metrics.readings.answering.current_readings import CurrentReadings
 from adapter.metrics.readings.answering.metric_answers import MetricAnswers
 from adapter.metrics.readings.answering.usage_answers import UsageAnswers
-from adapter.metrics.readings.asking.demand import DemandedRequest, long_refresh_warnings
+from adapter.metrics.readings.asking.demand import DemandedRequest
 from adapter.metrics.readings.asking.query_upkeep import replan
+from adapter.metrics.readings.asking.refresh_periods import long_refresh_warnings
 from adapter.metrics.readings.backends import Backends, Connect, Source, only
 from adapter.metrics.readings.catalogue.cataloguer import Cataloguer
 from adapter.metrics.readings.catalogue.last_look_up import LookUp

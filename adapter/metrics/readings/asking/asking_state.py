@@ -11,12 +11,13 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from adapter.metrics.readings.asking.demand import Demand, DemandEntry, longest_period, most_period
+from adapter.metrics.readings.asking.demand import Demand, DemandEntry
 from adapter.metrics.readings.asking.effects import Change, Trial
 from adapter.metrics.readings.asking.held_values import HeldValues
 from adapter.metrics.readings.asking.query_choice import Planner
 from adapter.metrics.readings.asking.query_concurrency import BackendLanes
 from adapter.metrics.readings.asking.query_outcomes import QueryOutcomes, RationedQueries
+from adapter.metrics.readings.asking.refresh_periods import longest_period, most_period
 
 if TYPE_CHECKING:
     from collections import Counter

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.selectors import EVERYTHING, Selector
 from adapter.metrics.readings.answers import ByName, BySelector
-from adapter.metrics.readings.asking.demand import DemandedRequest, longest_period
+from adapter.metrics.readings.asking.demand import DemandedRequest
 from adapter.metrics.readings.asking.effects import Remark
 from adapter.metrics.readings.asking.proven_plans import ProvenPlans, identity_of
 from adapter.metrics.readings.asking.queries import Query, QueryGroup, QueryKey, QueryScope, planned_with_times
+from adapter.metrics.readings.asking.refresh_periods import longest_period
 from adapter.metrics.readings.asking.refused_plans import WIDE_PLACE, Place, Setbacks
 from adapter.metrics.readings.errors import UnanswerableSelectorError
 from adapter.metrics.rulebook.model import Api, Metric, PlanKind

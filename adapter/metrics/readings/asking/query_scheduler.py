@@ -10,8 +10,9 @@ import logging
 import math
 from typing import TYPE_CHECKING
 
-from adapter.metrics.readings.asking.demand import DemandedRequest, DemandEntry, period_of
+from adapter.metrics.readings.asking.demand import DemandedRequest, DemandEntry
 from adapter.metrics.readings.asking.effects import Remark, Trial
+from adapter.metrics.readings.asking.refresh_periods import period_of
 from adapter.metrics.readings.catalogue.catalogue import same_metric
 from adapter.metrics.readings.errors import UnanswerableSelectorError
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from adapter.metrics.readings.asking.demand import Paces
 from adapter.metrics.readings.asking.query_outcomes import is_too_much
+from adapter.metrics.readings.asking.refresh_periods import Paces
 from adapter.metrics.readings.catalogue.rule_health import Trouble, query_trouble
 from adapter.metrics.readings.errors import UnanswerableSelectorError
 

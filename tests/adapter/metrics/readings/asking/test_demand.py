@@ -1,18 +1,15 @@
 from __future__ import annotations
 
 import contextlib
-import math
 
 import pytest
 
 from adapter.foundation.objects.selectors import EVERYTHING, parse_selector
 from adapter.foundation.sources.prometheus.errors import PrometheusUnreachableError
 from adapter.metrics.readings.answers import ByName, BySelector
-from adapter.metrics.readings.asking.demand import Paces, longest_period, period_for
 from adapter.metrics.readings.errors import AnswerTooOldError, NoSampleError, TooMuchDemandError
 from adapter.metrics.readings.readings_settings import ReadingSettings
 from adapter.metrics.readings.retries import retry_after
-from tests.adapter.metrics.readings.asking.test_request_intervals import arrivals_at
 from tests.support.readings import MadeUpObjects, ScriptedPrometheus, make_harness, reply
 
 PODS = reply(({"pod": "web-0", "namespace": "shop"}, "1"), ({"pod": "web-0", "namespace": "bank"}, "2"))
@@ -70,30 +67,6 @@ def test_the_demand_of_all_namespaces_together_is_bounded() -> None:
     harness.readings.external(harness.external("queue_depth"), "made-up-1", EVERYTHING)
 
 
-def test_two_hundred_autoscalers_of_one_metric_cost_eight_queries_a_minute() -> None:
-    prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
-    objects = MadeUpObjects({"shop": [f"app{number}-0" for number in range(200)]})
-    harness = make_harness(prometheus, objects=objects, settings=ReadingSettings(refresh_interval_seconds=2))
-    metric, others = harness.pods("http_rps"), [harness.pods("raw"), harness.pods("only_exact")]
-    for other in others:
-        with contextlib.suppress(NoSampleError):
-            harness.readings.objects(other, "shop", ByName("app0-0"), EVERYTHING)
-
-    def one_round() -> None:
-        for number in range(200):
-            with contextlib.suppress(NoSampleError):
-                harness.readings.objects(metric, "shop", ByName(f"app{number}-0"), EVERYTHING)
-            harness.pass_time(0.075, step=0.075)
-
-    for _ in range(6):
-        one_round()
-    before = len(prometheus.asked)
-    for _ in range(4):
-        one_round()
-
-    assert len(prometheus.asked) - before <= 10
-
-
 def test_a_refused_request_sends_no_query() -> None:
     prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
     harness = make_harness(prometheus, settings=ReadingSettings(max_demand_per_namespace=1))
@@ -128,24 +101,6 @@ def test_repeated_demand_does_not_expire() -> None:
         harness.pass_time(50)
 
     assert harness.counter("tidewatch_adapter_demanded_metrics") == 1
-
-
-@pytest.mark.parametrize(("interval", "queries_a_minute"), [(30.0, 4), (60.0, 2), (15.0, 8), (4.0, 30), (1.0, 60)])
-def test_a_metric_is_refreshed_twice_in_the_interval_of_its_requests(interval: float, queries_a_minute: int) -> None:
-    prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
-    harness = make_harness(prometheus)
-    metric = harness.pods("http_rps")
-
-    def ask_for(seconds: float) -> None:
-        for _ in range(round(seconds / interval)):
-            harness.readings.objects(metric, "shop", ByName("web-0"), EVERYTHING)
-            harness.pass_time(interval)
-
-    ask_for(60)
-    before = len(prometheus.asked)
-    ask_for(120)
-
-    assert len(prometheus.asked) - before == pytest.approx(2 * queries_a_minute, abs=2)
 
 
 def test_a_request_that_stops_is_forgotten_after_four_of_its_intervals() -> None:
@@ -205,37 +160,6 @@ def test_demand_that_is_not_repeated_is_forgotten_during_an_outage(settings: Rea
     harness.pass_time(seconds)
 
     assert harness.counter("tidewatch_adapter_demanded_metrics") == 0
-
-
-@pytest.mark.parametrize(
-    ("requests", "period"),
-    [
-        pytest.param([(0.0,)], 2.0, id="no interval is known: the refresh interval"),
-        pytest.param([(0.0, 15.0)], 7.5, id="half of the interval"),
-        pytest.param([(0.0, 15.0), (14.0,)], 7.5, id="a single request counts only while no interval is known"),
-        pytest.param([(0.0, 15.0), (0.0, 5.0, 10.0)], 2.5, id="half of the shortest"),
-        pytest.param([(-600.0, 0.0)], 49.0, id="never so seldom that an answer is too old"),
-    ],
-)
-def test_a_query_is_due_after_half_of_the_shortest_known_interval(
-    requests: list[tuple[float, ...]], period: float
-) -> None:
-    settings, paces = ReadingSettings(refresh_interval_seconds=2.0), Paces()
-    metric = make_harness(ScriptedPrometheus()).pods("http_rps")
-    assert longest_period(metric, settings) == 2.0
-    for moments in requests:
-        arrivals = arrivals_at(*moments)
-        paces.add(metric, arrivals, arrivals.last, settings)
-
-    assert paces.seconds == pytest.approx(period)
-
-
-@pytest.mark.parametrize(
-    ("interval", "period"),
-    [(math.inf, 10.0), (60.0, 10.0), (20.0, 10.0), (15.0, 7.5), (4.0, 2.0), (1.0, 1.0), (0.3, 1.0)],
-)
-def test_the_period_is_half_of_the_interval_within_bounds(interval: float, period: float) -> None:
-    assert period_for(interval, 10.0) == period
 
 
 @pytest.mark.parametrize(("failures", "seconds"), [(1, 1.0), (2, 2.0), (3, 4.0), (4, 5.0), (50, 5.0), (100_000, 5.0)])
