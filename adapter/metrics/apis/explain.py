@@ -16,7 +16,7 @@ from adapter.foundation.objects.percent import EncodingError, decoded
 from adapter.foundation.objects.resources import Resource, UnknownResourceError
 from adapter.foundation.time.thread_limit import ThreadLimit, ThreadLimitError
 from adapter.foundation.web.http import Request, Response
-from adapter.metrics.apis.askers import Askers, steps_of
+from adapter.metrics.apis.request_log import Askers, steps_of
 from adapter.metrics.apis.routing import CUSTOM, EXTERNAL, RESOURCE, VERSIONS
 from adapter.metrics.apis.status import ApiError
 from adapter.metrics.identity.attributes import attributes_of

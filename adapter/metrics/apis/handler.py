@@ -17,12 +17,12 @@ from adapter.foundation.web.negotiation import accepts_objects, served_type
 from adapter.foundation.web.rendering import rendered
 from adapter.foundation.web.routes import Route
 from adapter.metrics.apis import routing
-from adapter.metrics.apis.askers import Askers, RequestLog
 from adapter.metrics.apis.discovery.groups import API_GROUPS, groups_response
 from adapter.metrics.apis.discovery.lists import ResourceLists
 from adapter.metrics.apis.explain import Explanations
 from adapter.metrics.apis.hints.hints import Hints
 from adapter.metrics.apis.openapi.documents import schemas_response
+from adapter.metrics.apis.request_log import Askers, RequestLog
 from adapter.metrics.apis.status import REASONS, ApiError, status_response
 from adapter.metrics.apis.values.custom import CustomMetrics
 from adapter.metrics.apis.values.external import ExternalMetrics

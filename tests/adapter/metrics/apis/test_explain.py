@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapter.foundation.web.http import Request
-from adapter.metrics.apis.askers import Askers
 from adapter.metrics.apis.explain import Explanations, path_of
 from adapter.metrics.apis.hints.hints import Hints
+from adapter.metrics.apis.request_log import Askers
 from adapter.metrics.apis.status import ApiError
 from adapter.metrics.identity.attributes import attributes_of
 from adapter.metrics.identity.callers import Caller, DeniedError, Via

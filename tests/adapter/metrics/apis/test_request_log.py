@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapter.foundation.objects.selectors import EVERYTHING
-from adapter.metrics.apis.askers import LONGEST_CHARACTERS, Askers, RequestLog, steps_of
+from adapter.metrics.apis.request_log import LONGEST_CHARACTERS, Askers, RequestLog, steps_of
 from adapter.metrics.readings.answers import ByName
 from tests.adapter.metrics.apis.fakes import AskedObjects, answer
 from tests.adapter.metrics.apis.handler_harness import C2, NAMESPACE_RPS
