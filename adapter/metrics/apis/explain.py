@@ -16,7 +16,7 @@ from adapter.foundation.objects.percent import EncodingError, decoded
 from adapter.foundation.objects.resources import Resource, UnknownResourceError
 from adapter.foundation.time.thread_limit import ThreadLimit, ThreadLimitError
 from adapter.foundation.web.http import Request, Response
-from adapter.metrics.apis.request_log import Askers, steps_of
+from adapter.metrics.apis.request_log import RequestLog, steps_of
 from adapter.metrics.apis.routing import CUSTOM, EXTERNAL, RESOURCE, VERSIONS
 from adapter.metrics.apis.status import ApiError
 from adapter.metrics.identity.attributes import attributes_of
@@ -43,13 +43,13 @@ _PASSED_OVER = frozenset({"pretty"})
 class Explanations:
     """Answers questions about metrics; safe to call from many threads."""
 
-    def __init__(self, services: ApiServices, hints: Hints, askers: Askers) -> None:
+    def __init__(self, services: ApiServices, hints: Hints, request_log: RequestLog) -> None:
         self._authorizer = services.authorizer
         self._provider = services.provider
         self._resolve = services.resolve
         self._wall = services.wall
         self._hints = hints
-        self._askers = askers
+        self._request_log = request_log
         self._limit = ThreadLimit(MOST_AT_ONCE, _busy)
         self._waiting = ThreadLimit(MOST_AT_ONCE)
 
@@ -131,7 +131,7 @@ class Explanations:
         elif question.resource is not None and question.resource.qualified == "namespaces":
             namespace = question.object or ANY
         metric = "" if group == RESOURCE else question.name
-        askers = self._askers.of(group, namespace, metric, lambda kind: self._is_kind(kind, question.resource))
+        askers = self._request_log.of(group, namespace, metric, lambda kind: self._is_kind(kind, question.resource))
         return list(steps_of(askers, self._wall()))
 
     def _is_kind(self, kind: str, resource: Resource | None) -> bool:

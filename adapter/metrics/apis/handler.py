@@ -22,7 +22,7 @@ from adapter.metrics.apis.discovery.lists import ResourceLists
 from adapter.metrics.apis.explain import Explanations
 from adapter.metrics.apis.hints.hints import Hints
 from adapter.metrics.apis.openapi.documents import schemas_response
-from adapter.metrics.apis.request_log import Askers, RequestLog
+from adapter.metrics.apis.request_log import LoggedRequest, RequestLog
 from adapter.metrics.apis.status import REASONS, ApiError, status_response
 from adapter.metrics.apis.values.custom import CustomMetrics
 from adapter.metrics.apis.values.external import ExternalMetrics
@@ -85,8 +85,8 @@ class Handler:
         provider = services.provider
         catalogue = provider.catalogue
         self._hints = Hints(catalogue, provider.look_ups, services.wall, provider.refused)
-        self._askers = Askers(wall=services.wall)
-        self._explanations = Explanations(services, self._hints, self._askers)
+        self._request_log = RequestLog(wall=services.wall)
+        self._explanations = Explanations(services, self._hints, self._request_log)
         self._documents: dict[routing.Document, bytes] = {
             routing.Index(): json_line({"paths": routing.PATHS}),
             routing.Version(): json_line({"gitVersion": services.version}),
@@ -186,7 +186,7 @@ class Handler:
 
     def _note(self, group: str, resource: str, namespace: str | None, metric: str, caller: Caller) -> None:
         """Remember who asks for values, so that explanations can name them."""
-        self._askers.note(RequestLog(group, resource, namespace, metric, caller.name))
+        self._request_log.note(LoggedRequest(group, resource, namespace, metric, caller.name))
 
     def _health(self, request: Request) -> Response:
         answer = self._services.health(request.path, request.query)

@@ -18,12 +18,12 @@ from adapter.metrics.readings.explain.explanation import ExplanationStep, Outcom
 MOST_ASKED = 10_000
 LONGEST_CHARACTERS = 512
 """Longest request that is recorded; no autoscaler uses longer names."""
-MOST_TOLD = 5
+MOST_SHOWN = 5
 _MOST_MOVED = 16
 """How many repeated requests are examined at most, and kept, to find one to drop."""
 
 
-class RequestLog(NamedTuple):
+class LoggedRequest(NamedTuple):
     """One kind of request: what a caller asks for."""
 
     group: str
@@ -55,16 +55,16 @@ class Asker:
     number: int
 
 
-class Askers:
+class RequestLog:
     """Records recent requests. Safe to use from many threads."""
 
     def __init__(self, most: int = MOST_ASKED, wall: Callable[[], float] = time.time) -> None:
         self._most = most
         self._wall = wall
-        self._times: dict[RequestLog, _Times] = {}
+        self._times: dict[LoggedRequest, _Times] = {}
         self._lock = threading.Lock()
 
-    def note(self, asked: RequestLog) -> None:
+    def note(self, asked: LoggedRequest) -> None:
         """Record a request."""
         times, now = self._times.get(asked), self._wall()
         if times is not None:
@@ -104,12 +104,12 @@ class Askers:
 
 def steps_of(askers: list[Asker], now: float) -> Iterator[ExplanationStep]:
     """Yield the steps of an explanation that name the callers."""
-    for asker in askers[:MOST_TOLD]:
+    for asker in askers[:MOST_SHOWN]:
         times = "once" if asker.number == 1 else f"{asker.number} times since {rfc3339(asker.first)}"
         detail = f"{asker.name} asked last {max(0.0, now - asker.last):.0f} s ago, {times}"
         yield ExplanationStep("asked", Outcome.OK, detail)
-    if len(askers) > MOST_TOLD:
-        yield ExplanationStep("asked", Outcome.INFO, f"and {len(askers) - MOST_TOLD} others before")
+    if len(askers) > MOST_SHOWN:
+        yield ExplanationStep("asked", Outcome.INFO, f"and {len(askers) - MOST_SHOWN} others before")
     if not askers:
         yield ExplanationStep(
             "asked", Outcome.INFO, "no caller has asked this process for it, as far back as it remembers"

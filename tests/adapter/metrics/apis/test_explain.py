@@ -11,7 +11,7 @@ import pytest
 from adapter.foundation.web.http import Request
 from adapter.metrics.apis.explain import Explanations, path_of
 from adapter.metrics.apis.hints.hints import Hints
-from adapter.metrics.apis.request_log import Askers
+from adapter.metrics.apis.request_log import RequestLog
 from adapter.metrics.apis.status import ApiError
 from adapter.metrics.identity.attributes import attributes_of
 from adapter.metrics.identity.callers import Caller, DeniedError, Via
@@ -87,7 +87,7 @@ class FakeAuthorizer:
 def explanations(authorizer: FakeAuthorizer, readings: FakeReadings | None = None) -> tuple[Explanations, FakeReadings]:
     served = readings or FakeReadings(CATALOGUE)
     services = replace(Server(served).services, authorizer=authorizer)
-    return Explanations(services, Hints(served.catalogue), Askers()), served
+    return Explanations(services, Hints(served.catalogue), RequestLog()), served
 
 
 def explained(query: str, *allowed: str) -> Question:

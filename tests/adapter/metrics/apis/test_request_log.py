@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapter.foundation.objects.selectors import EVERYTHING
-from adapter.metrics.apis.request_log import LONGEST_CHARACTERS, Askers, RequestLog, steps_of
+from adapter.metrics.apis.request_log import LONGEST_CHARACTERS, LoggedRequest, RequestLog, steps_of
 from adapter.metrics.readings.answers import ByName
 from tests.adapter.metrics.apis.fakes import AskedObjects, answer
 from tests.adapter.metrics.apis.handler_harness import C2, NAMESPACE_RPS
@@ -25,21 +25,21 @@ class Wall:
         return self.now
 
 
-def request(metric: str = "rps", *, namespace: str = "shop", kind: str = "pods", caller: str = "hpa") -> RequestLog:
-    return RequestLog(C, kind, namespace, metric, caller)
+def request(metric: str = "rps", *, namespace: str = "shop", kind: str = "pods", caller: str = "hpa") -> LoggedRequest:
+    return LoggedRequest(C, kind, namespace, metric, caller)
 
 
 def test_callers_times_and_counts_are_remembered_by_metric_and_namespace() -> None:
     wall = Wall()
-    askers = Askers(wall=wall)
-    askers.note(request())
+    log = RequestLog(wall=wall)
+    log.note(request())
     wall.now += 15
-    askers.note(request())
-    askers.note(request(caller="alice"))
-    askers.note(request(namespace="other", caller="mallory"))
-    askers.note(request("latency", caller="mallory"))
+    log.note(request())
+    log.note(request(caller="alice"))
+    log.note(request(namespace="other", caller="mallory"))
+    log.note(request("latency", caller="mallory"))
     wall.now += 1
-    found = askers.of(C, "shop", "rps")
+    found = log.of(C, "shop", "rps")
 
     assert [(one.name, one.number, wall.now - one.last) for one in found] == [("hpa", 2, 1.0), ("alice", 1, 1.0)]
     assert [step.detail for step in steps_of(found, wall.now)] == [
@@ -49,10 +49,10 @@ def test_callers_times_and_counts_are_remembered_by_metric_and_namespace() -> No
 
 
 def test_spellings_of_a_kind_are_counted_together_and_other_kinds_are_not_counted() -> None:
-    askers = Askers(wall=Wall())
+    log = RequestLog(wall=Wall())
     for kind in ("pods", "pod", "services"):
-        askers.note(request(kind=kind))
-    (found,) = askers.of(C, "shop", "rps", lambda kind: kind.startswith("pod"))
+        log.note(request(kind=kind))
+    (found,) = log.of(C, "shop", "rps", lambda kind: kind.startswith("pod"))
 
     assert found.number == 2
 
@@ -75,46 +75,46 @@ def test_callers_of_another_namespaces_metric_are_not_listed(server: Server, pat
 
 def test_the_number_of_requests_is_bounded_and_repeated_ones_are_kept() -> None:
     wall = Wall()
-    askers = Askers(most=100, wall=wall)
-    askers.note(request("kept"))
+    log = RequestLog(most=100, wall=wall)
+    log.note(request("kept"))
     for number in range(1000):
         wall.now += 1
-        askers.note(request(f"m{number}"))
-        askers.note(request("kept"))
+        log.note(request(f"m{number}"))
+        log.note(request("kept"))
 
-    assert len(askers) == 100
-    assert askers.of(C, "shop", "kept")[0].number == 1001
-    assert askers.of(C, "shop", "m999")
-    assert not askers.of(C, "shop", "m0")
+    assert len(log) == 100
+    assert log.of(C, "shop", "kept")[0].number == 1001
+    assert log.of(C, "shop", "m999")
+    assert not log.of(C, "shop", "m0")
 
 
 def test_requests_are_dropped_even_if_all_are_repeated() -> None:
     wall = Wall()
-    askers = Askers(most=50, wall=wall)
+    log = RequestLog(most=50, wall=wall)
     for _ in range(3):
         wall.now += 1
         for number in range(200):
-            askers.note(request(f"m{number}"))
+            log.note(request(f"m{number}"))
 
-    assert len(askers) == 50
+    assert len(log) == 50
 
 
 @pytest.mark.parametrize("part", ["metric", "caller", "namespace", "kind"])
 def test_requests_with_overlong_parts_are_not_remembered(part: str) -> None:
-    askers = Askers()
+    log = RequestLog()
     long = {"metric": "rps", part: "x" * LONGEST_CHARACTERS}
-    askers.note(request(**long))
+    log.note(request(**long))
 
-    assert len(askers) == 0
+    assert len(log) == 0
 
 
 def test_only_the_last_few_callers_are_listed_and_their_absence_is_stated() -> None:
     wall = Wall()
-    askers = Askers(wall=wall)
+    log = RequestLog(wall=wall)
     for number in range(7):
-        askers.note(request(caller=f"user-{number}"))
+        log.note(request(caller=f"user-{number}"))
 
-    assert [step.detail for step in steps_of(askers.of(C, "shop", "rps"), wall.now)][-1] == "and 2 others before"
+    assert [step.detail for step in steps_of(log.of(C, "shop", "rps"), wall.now)][-1] == "and 2 others before"
     assert [step.detail for step in steps_of([], wall.now)] == [
         "no caller has asked this process for it, as far back as it remembers"
     ]
