@@ -37,7 +37,7 @@ from adapter.metrics.readings.reading_sources import ReadingSources
 from adapter.metrics.readings.readings_settings import ReadingSettings
 from adapter.metrics.readings.refreshing.refresh_loop import RefreshLoop
 from adapter.metrics.readings.rules_overview import overview
-from adapter.metrics.readings.samples.rule_policies import unknown_age_warnings
+from adapter.metrics.readings.samples.no_data_and_sample_age import unknown_age_warnings
 from adapter.metrics.readings.samples.silent_series import SilentSeries
 from adapter.metrics.rulebook.model import Metric, RefusedRule, Rulebook
 

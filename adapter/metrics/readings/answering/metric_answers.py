@@ -13,7 +13,7 @@ from adapter.foundation.sources.objects import ObjectsError, ObjectSource
 from adapter.metrics.readings.answer_warnings import unreadable_warnings
 from adapter.metrics.readings.answers import ByName, BySelector, ExternalAnswer, ObjectsAnswer
 from adapter.metrics.readings.errors import NoObjectsMatchError, ObjectsNotKnownError
-from adapter.metrics.readings.samples.rule_policies import Asking, asking_of, external_answer, objects_answer
+from adapter.metrics.readings.samples.no_data_and_sample_age import Asking, asking_of, external_answer, objects_answer
 
 if TYPE_CHECKING:
     from collections import Counter

@@ -29,8 +29,8 @@ from adapter.metrics.readings.explain.values import (
     steps_of_objects,
     steps_of_rows,
 )
+from adapter.metrics.readings.samples.no_data_and_sample_age import STANDS_IN
 from adapter.metrics.readings.samples.object_reading_builder import OF_ANOTHER_TIME
-from adapter.metrics.readings.samples.rule_policies import STANDS_IN
 from adapter.metrics.readings.samples.series import as_series
 from adapter.metrics.rulebook.model import Api, Metric, PlanKind, ResourceRules
 

@@ -24,9 +24,9 @@ from adapter.metrics.readings.samples.assignment import Assignment
 from adapter.metrics.readings.samples.external_reading import ExternalReading
 from adapter.metrics.readings.samples.external_reading_builder import ExternalReadingBuilder
 from adapter.metrics.readings.samples.foreign_samples import MOST_FOREIGN_OBJECTS
+from adapter.metrics.readings.samples.no_data_and_sample_age import allows_foreign
 from adapter.metrics.readings.samples.object_reading import Dropped, Evaluation, ObjectReading
 from adapter.metrics.readings.samples.object_reading_builder import HISTOGRAMS, ObjectReadingBuilder
-from adapter.metrics.readings.samples.rule_policies import allows_foreign
 from adapter.metrics.readings.samples.sample_times import SampleTimes
 from adapter.metrics.readings.samples.silent_series import SilentSeries
 from adapter.metrics.rulebook.model import PlanKind, Rule

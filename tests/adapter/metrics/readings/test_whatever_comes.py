@@ -15,7 +15,7 @@ from adapter.foundation.objects.selectors import EVERYTHING
 from adapter.foundation.sources.prometheus.errors import PrometheusUnreachableError
 from adapter.metrics.readings.answers import BySelector
 from adapter.metrics.readings.errors import ReadingError
-from adapter.metrics.readings.samples.rule_policies import STANDS_IN
+from adapter.metrics.readings.samples.no_data_and_sample_age import STANDS_IN
 from tests.adapter.metrics.apis.fakes import PODS
 from tests.support.readings import MadeUpObjects, make_harness, rulebook_of
 from tests.support.scripted_answers import Came, Script, Scripted, labels_of

@@ -14,7 +14,7 @@ from adapter.metrics.readings.explain.explanation import ExplanationVerdict, Que
 from adapter.metrics.readings.prometheus_uptime import PrometheusUptime, always_there
 from adapter.metrics.readings.reading_sources import ReadingSources
 from adapter.metrics.readings.readings_settings import ReadingSettings
-from adapter.metrics.readings.samples.rule_policies import STANDS_IN
+from adapter.metrics.readings.samples.no_data_and_sample_age import STANDS_IN
 from adapter.metrics.rulebook.model import Api
 from tests.support.readings import START, FakeClock, MadeUpObjects, Reply, ScriptedPrometheus, reply, rulebook_of
 

@@ -8,7 +8,7 @@ import pytest
 
 from adapter.foundation.objects.selectors import parse_selector
 from adapter.metrics.readings.errors import AmbiguousSamplesError, PartialAnswerError, UnanswerableSelectorError
-from adapter.metrics.readings.samples.rule_policies import BELOW_ZERO
+from adapter.metrics.readings.samples.no_data_and_sample_age import BELOW_ZERO
 from tests.support.readings import Harness, ScriptedPrometheus, make_harness, reply
 
 if TYPE_CHECKING:

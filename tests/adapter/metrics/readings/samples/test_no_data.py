@@ -28,7 +28,7 @@ from adapter.metrics.readings.errors import (
     SourceSlowError,
     SourceUnreachableError,
 )
-from adapter.metrics.readings.samples.rule_policies import STANDS_IN
+from adapter.metrics.readings.samples.no_data_and_sample_age import STANDS_IN
 from adapter.metrics.rulebook.requests import Row
 from tests.adapter.metrics.readings.samples.policies_harness import (
     DOWN,

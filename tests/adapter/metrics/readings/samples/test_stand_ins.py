@@ -16,7 +16,7 @@ from adapter.foundation.objects.selectors import EVERYTHING, parse_selector
 from adapter.metrics.readings.answers import ByName, BySelector
 from adapter.metrics.readings.errors import ReadingError
 from adapter.metrics.readings.readings_settings import ReadingSettings
-from adapter.metrics.readings.samples.rule_policies import STANDS_IN
+from adapter.metrics.readings.samples.no_data_and_sample_age import STANDS_IN
 from tests.support.readings import MadeUpObjects, Reply, ScriptedPrometheus, make_harness
 
 if TYPE_CHECKING:

@@ -16,8 +16,13 @@ from adapter.metrics.readings.asking.queries import Query, QueryKey, planned_wit
 from adapter.metrics.readings.errors import NoSampleError, ReadingError
 from adapter.metrics.readings.failure import Failure
 from adapter.metrics.readings.readings_settings import ReadingSettings
+from adapter.metrics.readings.samples.no_data_and_sample_age import (
+    STANDS_IN,
+    asking_of,
+    external_answer,
+    objects_answer,
+)
 from adapter.metrics.readings.samples.object_reading import ObjectReading
-from adapter.metrics.readings.samples.rule_policies import STANDS_IN, asking_of, external_answer, objects_answer
 from adapter.metrics.rulebook.model import OnNoData, PlanKind, Policy
 from adapter.metrics.rulebook.plans import plan_of
 from tests.support.plan_trials import EXTERNAL, PODS
