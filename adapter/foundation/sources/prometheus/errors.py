@@ -2,7 +2,7 @@
 
     PrometheusError
     ├── PrometheusUnreachableError     no server, no TLS, cut off, or a gateway without a server: it may work later
-    ├── PrometheusTimeoutError         no answer within the time limit, by our clock or by Prometheus's
+    ├── PrometheusTimeoutError         no answer within the time limit, by our clock, Prometheus's or a gateway's
     ├── QueryRefusedError              Prometheus refused the request: a narrower query may work
     ├── AuthenticationRefusedError     401 or 403: credentials are missing or wrong
     ├── AnswerTooLargeError            more bytes or samples than the caller allows: a narrower query may work
@@ -43,7 +43,7 @@ class PrometheusError(Exception):
 
 
 class PrometheusUnreachableError(PrometheusError):
-    """No server answered: not resolved, not connected, TLS refused, cut off, or HTTP 5xx (also from a gateway)."""
+    """No server answered: not resolved, not connected, TLS refused, cut off, HTTP 5xx except 504, or a store is away."""
 
     result = "unreachable"
 

@@ -52,6 +52,12 @@ _NOT_ABOUT_THE_QUERY = {401, 403, 429}
 _TYPES_OF_VICTORIAMETRICS = {"400": "bad_data", "422": "execution"}
 """The types of the same errors in Prometheus."""
 _SERVER_AT_FAULT = {"canceled", "internal", "unavailable"}
+_TIMEOUTS_OF_VICTORIAMETRICS = ("timeout exceeded", "deadline exceeded")
+"""Its words for a query that took too long, whose type is `422` or `503` like that of any other failure."""
+_CODE_OF_A_STORE = re.compile(r"proxy \w+\(\): .*rpc error: code = (\w+)", re.DOTALL)
+"""The last gRPC code that a querier of Thanos quotes, which is that of the store itself."""
+_STORE_AWAY = {"Aborted", "Canceled", "Unavailable"}
+"""Codes of a store that does not answer. A query beyond a limit is `ResourceExhausted` or `Unknown`."""
 
 
 class _Refusal(msgspec.Struct):
@@ -104,6 +110,8 @@ def _foreign_failure(query: str, answer: HttpAnswer, endpoint: Endpoint) -> Prom
         return UnexpectedAnswerError(query, _redirect_reason(answer, endpoint))
     if status in _TOO_LONG:
         return QueryRefusedError(query, f"http_{status}", _TOO_LONG[status])
+    if status == 504:
+        return PrometheusTimeoutError(query, f"{answered}{_body_reason(answer)}")
     if status >= 500 or status == 429:
         return PrometheusUnreachableError(query, f"{answered}{_body_reason(answer)}")
     hint = ": check the path of the URL" if status == 404 else ""
@@ -111,16 +119,30 @@ def _foreign_failure(query: str, answer: HttpAnswer, endpoint: Endpoint) -> Prom
 
 
 def _refusal_error(query: str, refusal: _Refusal, status: int, endpoint: Endpoint) -> PrometheusError:
-    if refusal.error_type == "timeout":
+    store = _code_of_store(refusal)
+    if refusal.error_type == "timeout" or store == "DeadlineExceeded" or _names_timeout(query, refusal):
         return PrometheusTimeoutError(query, f"Prometheus gave up: {shortened(refusal.error)}")
     # Servers other than Prometheus have types of their own: `503` of VictoriaMetrics without its stores, `server_error`
     # of Cortex.
-    if refusal.error_type in _SERVER_AT_FAULT or status >= 500:
+    if refusal.error_type in _SERVER_AT_FAULT or status >= 500 or store in _STORE_AWAY:
         return PrometheusUnreachableError(
             query, f"{endpoint.shown} cannot answer ({refusal.error_type}): {shortened(refusal.error)}"
         )
     error_type = _TYPES_OF_VICTORIAMETRICS.get(refusal.error_type, refusal.error_type)
     return QueryRefusedError(query, error_type or "unknown", refusal.error)
+
+
+def _names_timeout(query: str, refusal: _Refusal) -> bool:
+    """Return whether VictoriaMetrics names a timeout; it also quotes the query, whose own words do not count."""
+    return refusal.error_type.isdecimal() and any(
+        words in refusal.error and words not in query for words in _TIMEOUTS_OF_VICTORIAMETRICS
+    )
+
+
+def _code_of_store(refusal: _Refusal) -> str:
+    """Return the gRPC code with which a store of Thanos failed while the query was executed; empty if none did."""
+    found = _CODE_OF_A_STORE.search(refusal.error) if refusal.error_type == "execution" else None
+    return found[1] if found else ""
 
 
 def _refusal(answer: HttpAnswer) -> _Refusal | None:
