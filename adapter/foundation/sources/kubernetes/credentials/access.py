@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from adapter.foundation.sources.kubernetes.credentials.credential_programs import limit_programs
 from adapter.foundation.sources.kubernetes.credentials.plain_kubeconfig import plain_access, service_account_access
 from adapter.foundation.sources.kubernetes.errors import ConfigurationError, trimmed
 from adapter.foundation.sources.kubernetes.transport import (
@@ -68,6 +69,7 @@ def packaged(path: str, context: str | None = None, remedy: str = _REMEDY) -> Pa
     """Return the package's transport for a context of kubeconfigs. Raises ConfigurationError with the remedy."""
     from kubernetes.config.kube_config import load_kube_config  # noqa: PLC0415 - see the module's docstring
 
+    limit_programs()
     configuration = usual_configuration()
 
     def load() -> None:

@@ -1,0 +1,65 @@
+"""Limits the time of programs that create credentials, such as the `exec` plugin of a kubeconfig.
+
+The package `kubernetes` starts them and waits without a limit, as client-go does: a plugin that waits for its provider
+would stop a command for ever, and in a server each thread that sends a request when the token expires.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from types import SimpleNamespace
+from typing import Any, Final
+
+PROGRAM_SECONDS = 60.0
+"""Most time of a program that nobody can answer."""
+LOGIN_SECONDS = 300.0
+"""Most time of a program that may ask for a login at a terminal or in a browser."""
+_REAP_SECONDS: Final = 1.0
+
+
+class LimitedProgram(subprocess.Popen[str]):
+    """A program that is killed when its time is over; without a terminal, its children are killed with it."""
+
+    def __init__(self, args: list[str], **options: Any) -> None:  # noqa: ANN401 - passed on as they are
+        self._name = args[0]
+        self._has_terminal = sys.stdin is not None and sys.stdin.isatty()
+        # A process group of its own could not read from the terminal.
+        super().__init__(args, process_group=None if self._has_terminal else 0, **options)
+
+    def communicate(self, input: str | None = None, timeout: float | None = None) -> tuple[str, str]:  # noqa: A002
+        """Return what the program writes until it ends; raises ConfigException if its time is over before."""
+        from kubernetes.config import ConfigException  # noqa: PLC0415 - loaded with a kubeconfig of this kind alone
+
+        seconds = LOGIN_SECONDS if self._has_terminal else PROGRAM_SECONDS
+        try:
+            return super().communicate(input, seconds if timeout is None else timeout)
+        except subprocess.TimeoutExpired:
+            self._end()
+            raise ConfigException(
+                f"{self._name} did not end within {seconds:g} s and was killed (run it by hand to see why)"
+            ) from None
+        except BaseException:
+            # Ctrl-C does not reach a process group of its own.
+            self._end()
+            raise
+
+    def _end(self) -> None:
+        if self.returncode is None:
+            # The process ID stays valid until the process is reaped, so its group is this one also if it has ended.
+            with suppress(ProcessLookupError):
+                (os.kill if self._has_terminal else os.killpg)(self.pid, signal.SIGKILL)
+        with suppress(subprocess.TimeoutExpired):
+            super().communicate(timeout=_REAP_SECONDS)
+
+
+def limit_programs() -> None:
+    """Make the package `kubernetes` start every program that creates credentials as a LimitedProgram."""
+    from kubernetes.config import exec_provider, kube_config  # noqa: PLC0415 - likewise
+
+    for module in (exec_provider, kube_config):
+        # It has no parameter for this. Both modules use nothing else of `subprocess`.
+        vars(module)["subprocess"] = SimpleNamespace(Popen=LimitedProgram, PIPE=subprocess.PIPE)
