@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from adapter.commands.program import PROGRAM
 from adapter.foundation.options.cluster_checks import unread
-from adapter.foundation.reports.lines import SEE_APISERVER, Line, error, ok, warning
+from adapter.foundation.reports.lines import SEE_APISERVER, CheckStatus, Line, error, ok, warning
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, NotFoundError, StatusError
 from adapter.metrics.identity.certificates.apiservices import PATH, NotThere, Registered, read_apiservice
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 AGGREGATOR_SECONDS = 5.0
 """Time after which kube-apiserver gives up on a discovery document."""
+EXTERNAL_API = "v1beta1.external.metrics.k8s.io"
+_SERVICES_OF_KEDA = frozenset({"keda-operator-metrics-apiserver", "keda-metrics-apiserver"})
+"""Names of the Service in KEDA's chart and in its manifests; an adapter for other metrics often runs beside KEDA."""
 
 _REPAIRS = {
     "ServiceNotFound": (
@@ -86,16 +89,62 @@ def judge_apiservice(name: str, state: State, expected: ObjectName | None, *, re
     if isinstance(state, NotThere):
         return _missing(line, name, required=required)
     registered, service = state.registered, state.registered.service
-    if service is None or (expected is not None and service != expected):
+    if service is None or is_of_keda(state) or (expected is not None and service != expected):
         owner = f"the service {service}" if service else "kube-apiserver itself"
-        fix = f"delete the APIService and create it for {expected}, or leave this API to its owner"
-        return error(line, f"it belongs to {owner}, not to {expected or 'a metrics adapter'}", fix)
+        ours = expected or "the adapter's Service"
+        fix = (
+            f"delete the APIService and create it for {ours}; or leave this API to its owner, and name the others with "
+            "--apiservice"
+        )
+        return error(line, f"it belongs to {owner}, not to {ours}", fix)
     if state.available is not True:
         return _unavailable(line, state, service)
     if registered.unverified:
         fix = "put the CA of the serving certificate into caBundle, and set insecureSkipTLSVerify to false"
         return warning(line, f"it is available at {service}, whose certificate is not verified", fix)
     return ok(line, f"it is available at {service}")
+
+
+def is_of_keda(state: State | None) -> bool:
+    """Return whether an APIService points to a Service of KEDA."""
+    return (
+        isinstance(state, Seen)
+        and state.registered.service is not None
+        and state.registered.service.name in _SERVICES_OF_KEDA
+    )
+
+
+def judge_external_api_of_keda(state: Seen, *, served: bool | None) -> Line:
+    """Return the line about external.metrics.k8s.io that is left to KEDA.
+
+    `served` is whether the adapter's rules hold `externalRules`; None if unknown.
+    """
+    fix = "remove externalRules here, and write triggers of KEDA with the type prometheus; or remove KEDA"
+    return judge_foreign(
+        f"apiservice/{EXTERNAL_API}",
+        state,
+        "externalRules" if served else "",
+        fix,
+        owner=f"{state.registered.service} of KEDA",
+    )
+
+
+def judge_foreign(
+    line: str, state: Seen, useless: str, fix: str, *, owner: str = "", status: CheckStatus = CheckStatus.WARNING
+) -> Line:
+    """Return the line about an APIService that another server may serve.
+
+    `useless` is the key of the adapter's rules that have no effect because of it; empty if there are none. `status`
+    and `fix` are for the line that says so. `owner` replaces the name of the Service.
+    """
+    owner = owner or str(state.registered.service or "kube-apiserver itself")
+    away = f", and is not available: {state.reason}" if state.available is False else ""
+    if useless:
+        message = f"it belongs to {owner}{away}; an API has one server, so this adapter's {useless} have no effect"
+        return Line(line, status, message, fix)
+    if away:
+        return warning(line, f"it belongs to {owner}{away}", "look at the pods of its owner")
+    return ok(line, f"it belongs to {owner}")
 
 
 def _missing(line: str, name: str, *, required: bool) -> Line:

@@ -17,27 +17,34 @@ if TYPE_CHECKING:
     from adapter.foundation.sources.kubernetes.writing import ObjectClient
 
 HPAS = "/apis/autoscaling/v2/horizontalpodautoscalers"
-SOURCES = {"Pods": "pods", "Object": "object", "External": "external"}
-"""Types of metrics that come from custom.metrics.k8s.io and external.metrics.k8s.io, and the key of each in a spec.
+CUSTOM_SOURCES = {"Pods": "pods", "Object": "object"}
+"""Types of metrics that come from custom.metrics.k8s.io, and the key of each in a spec.
 
 The reason of the condition ScalingActive names the type: `FailedGetPodsMetric`.
 """
+EXTERNAL_SOURCES = {"External": "external"}
+"""Types of metrics that come from external.metrics.k8s.io."""
 RESOURCE_SOURCES = {"Resource": "resource", "ContainerResource": "containerResource"}
 """Types of metrics that come from metrics.k8s.io."""
 MOST_HPAS = 5
 """Limit on the HPAs that get a line of their own."""
 
 
-def look_at_hpas(client: ObjectClient, *, serves_resources: bool) -> tuple[Line, ...]:
+def served_sources(*, external: bool, resources: bool) -> dict[str, str]:
+    """Return the types of metrics that come from custom.metrics.k8s.io and from the other APIs that are served."""
+    return CUSTOM_SOURCES | (EXTERNAL_SOURCES if external else {}) | (RESOURCE_SOURCES if resources else {})
+
+
+def look_at_hpas(client: ObjectClient, sources: Mapping[str, str]) -> tuple[Line, ...]:
     """List the HPAs of all namespaces, and judge their conditions.
 
-    `serves_resources` is whether metrics.k8s.io is served by the adapter, too.
+    `sources` has the types of metrics that the adapter serves, and the key of each in a spec.
     """
     try:
         found = list(_list_objects(client, HPAS, {"limit": "500"}))
     except KubernetesError as e:
         return (unread("hpas", e, "list on horizontalpodautoscalers.autoscaling"),)
-    return tuple(judge_hpas(found, SOURCES | (RESOURCE_SOURCES if serves_resources else {})))
+    return tuple(judge_hpas(found, sources))
 
 
 def judge_hpas(hpas: Sequence[Mapping[str, Any]], sources: Mapping[str, str]) -> Iterator[Line]:
@@ -57,8 +64,9 @@ def judge_hpas(hpas: Sequence[Mapping[str, Any]], sources: Mapping[str, str]) ->
             "hpas", f"{len(failing)} of {len(hpas)} HPAs lack a metric{more}", "follow the fix of each of them"
         )
     else:
-        kinds = "custom, external or resource" if "Resource" in sources else "custom or external"
-        yield ok("hpas", f"none of {len(hpas)} HPAs lacks a {kinds} metric")
+        kinds = ["custom", *(kind.lower() for kind in ("External", "Resource") if kind in sources)]
+        shown = " or ".join(filter(None, (", ".join(kinds[:-1]), kinds[-1])))
+        yield ok("hpas", f"none of {len(hpas)} HPAs lacks a {shown} metric")
 
 
 def _fix_of(problem: str, namespace: str | None) -> str:

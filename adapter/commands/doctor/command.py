@@ -12,13 +12,13 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
-from adapter.commands.doctor.apiservices import Seen, look_at_request
-from adapter.commands.doctor.autoscalers import look_at_hpas, look_at_replicas
+from adapter.commands.doctor.apiservices import EXTERNAL_API, Seen, look_at_request
+from adapter.commands.doctor.autoscalers import look_at_hpas, look_at_replicas, served_sources
 from adapter.commands.doctor.nodes import NODES_FLAGS, look_at_nodes, nodes_server
 from adapter.commands.doctor.prometheus import look_at_prometheus
 from adapter.commands.doctor.registered_apiservices import DoctorSettings, RegisteredApis
 from adapter.commands.doctor.removal import remove_if_left_behind
-from adapter.commands.doctor.resource_api import RESOURCE_API, holds_resource_rules, rule_documents
+from adapter.commands.doctor.resource_api import RESOURCE_API, rule_documents, rulebook_of
 from adapter.commands.doctor.rights import (
     HPA_CONTROLLER,
     METRIC_RULES,
@@ -49,6 +49,7 @@ from adapter.foundation.sources.kubernetes.access_rights import Subject
 from adapter.foundation.sources.kubernetes.client import RequestDeadlines
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
 from adapter.foundation.sources.kubernetes.writing import ObjectClient
+from adapter.metrics.rulebook.model import Api
 from adapter.metrics.rulebook.parsing.declared_backends import declared_backends
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
     from adapter.foundation.service.flags.table import FlagValues
     from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
 
-EXPECTED = ("v1beta1.custom.metrics.k8s.io", "v1beta1.external.metrics.k8s.io")
+EXPECTED = ("v1beta1.custom.metrics.k8s.io", EXTERNAL_API)
 """APIServices that are checked if no flag names any."""
 _REGISTERED_BY_THE_CHART = (*EXPECTED, "v1beta2.custom.metrics.k8s.io", RESOURCE_API)
 CALL_SECONDS = 6.0
@@ -147,7 +148,7 @@ def doctor_settings(values: FlagValues) -> DoctorSettings:
     """Return the settings that the flags describe; raises UsageError."""
     named, documents = values.texts("apiservice"), rule_documents(values.paths("config"))
     matchers, backends = prometheus_matchers(values), declared_backends(documents).by_name
-    account = _object(values, "service-account")
+    account, rulebook = _object(values, "service-account"), rulebook_of(documents)
     return DoctorSettings(
         apiservices=tuple(dict.fromkeys(map(apiservice_name, named or EXPECTED))),
         named=bool(named),
@@ -158,7 +159,8 @@ def doctor_settings(values: FlagValues) -> DoctorSettings:
         prometheus=prometheus_settings(values) if "prometheus-url" in values.given else None,
         nodes=nodes_server(values),
         serves_rule_objects=values.boolean("metric-rules"),
-        serves_resources=holds_resource_rules(documents),
+        serves_resources=None if rulebook is None else bool(rulebook.resource.rules),
+        serves_external=None if rulebook is None else any(rule.api is Api.EXTERNAL for rule in rulebook.rules),
         backends={name: each.with_matchers(matchers) for name, each in backends.items()},
     )
 
@@ -208,7 +210,8 @@ def _checks(client: ObjectClient, settings: DoctorSettings, registered: Register
             yield Check(need.name, partial(look_at_right, client, need, settings.subject))
     for need in needs_of_hpa_controller():
         yield Check(need.name, partial(look_at_right, client, need, Subject(HPA_CONTROLLER)))
-    yield Check("hpas", partial(look_at_hpas, client, serves_resources=RESOURCE_API in found))
+    served = served_sources(external=not registered.leaves_external_to_keda, resources=RESOURCE_API in found)
+    yield Check("hpas", partial(look_at_hpas, client, served))
 
 
 def _look_at_certificate(name: str, state: Seen, endpoint: Address | None) -> tuple[Line]:

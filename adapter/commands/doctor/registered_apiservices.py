@@ -5,7 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from adapter.commands.doctor.apiservices import Seen, State, judge_apiservice, look_at_apiservice
+from adapter.commands.doctor.apiservices import (
+    EXTERNAL_API,
+    Seen,
+    State,
+    is_of_keda,
+    judge_apiservice,
+    judge_external_api_of_keda,
+    look_at_apiservice,
+)
 from adapter.commands.doctor.resource_api import RESOURCE_API, judge_resource_api
 from adapter.commands.program import PROGRAM
 from adapter.foundation.reports.lines import warning
@@ -40,6 +48,8 @@ class DoctorSettings:
     """Whether MetricRule objects are to be served."""
     serves_resources: bool | None
     """Whether the rules hold `resourceRules`; None if no flag names rule files."""
+    serves_external: bool | None = None
+    """Whether the rules hold `externalRules`; None if no flag names rule files."""
     backends: Mapping[str, PrometheusSettings] = field(default_factory=dict)
     """The servers that the rule files list under `prometheus`, by name."""
 
@@ -57,6 +67,8 @@ class RegisteredApis:
     def look(self, name: str) -> tuple[Line]:
         """Check an APIService that the adapter should serve."""
         self._found[name] = state = look_at_apiservice(self._client, name)
+        if self.leaves_external_to_keda and isinstance(state, Seen) and name == EXTERNAL_API:
+            return (judge_external_api_of_keda(state, served=self._settings.serves_external),)
         return (judge_apiservice(name, state, self._settings.service, required=self._settings.named),)
 
     def look_at_resource_api(self) -> tuple[Line]:
@@ -79,6 +91,12 @@ class RegisteredApis:
         yield warning("service", message, fix)
 
     @property
+    def leaves_external_to_keda(self) -> bool:
+        """Whether KEDA serves external.metrics.k8s.io, and no flag says that it should be the adapter."""
+        settings = self._settings
+        return not settings.named and settings.service is None and is_of_keda(self._found.get(EXTERNAL_API))
+
+    @property
     def service(self) -> ObjectName | None:
         """The adapter's Service; None if it is not known."""
         named = (RESOURCE_API,) if RESOURCE_API in self._settings.apiservices else ()
@@ -89,11 +107,15 @@ class RegisteredApis:
     def to_answer(self) -> dict[str, Seen]:
         """The existing APIServices that the adapter should serve; metrics.k8s.io only if it points to the adapter."""
         service, resource = self.service, self._found.get(RESOURCE_API)
-        found = {name: state for name in self.names if isinstance(state := self._found.get(name), Seen)}
+        left = (EXTERNAL_API,) if self.leaves_external_to_keda else ()
+        found = {
+            name: state for name in self.names if name not in left and isinstance(state := self._found.get(name), Seen)
+        }
         if isinstance(resource, Seen) and service is not None and resource.registered.service == service:
             found[RESOURCE_API] = resource
         return found
 
 
 def _service_of(state: State | None) -> ObjectName | None:
-    return state.registered.service if isinstance(state, Seen) else None
+    """Return the Service that may be the adapter's."""
+    return state.registered.service if isinstance(state, Seen) and not is_of_keda(state) else None

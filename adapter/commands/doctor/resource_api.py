@@ -10,14 +10,14 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from adapter.commands.doctor.apiservices import Seen, State, judge_apiservice
+from adapter.commands.doctor.apiservices import State, judge_apiservice, judge_foreign
 from adapter.commands.program import PROGRAM
 from adapter.commands.rule_files import load_configuration
 from adapter.foundation.documents.load import Document, DocumentError
 from adapter.foundation.files.file_contents import FilesError, read_files
 from adapter.foundation.objects.resources import BUILT_IN, find_resource
 from adapter.foundation.options.cluster_checks import unread
-from adapter.foundation.reports.lines import CheckStatus, Line, error, ok, warning
+from adapter.foundation.reports.lines import CheckStatus, Line, error, warning
 from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
 from adapter.metrics.identity.certificates.apiservices import NotThere
@@ -27,12 +27,18 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from adapter.commands.doctor.apiservices import Seen
     from adapter.foundation.objects.names import ObjectName
+    from adapter.metrics.rulebook.model import Rulebook
 
 RESOURCE_API: Final = "v1beta1.metrics.k8s.io"
 
 _LINE: Final = f"owner/{RESOURCE_API}"
 _LOST: Final = "`kubectl top` and HPAs on CPU and memory get no values"
+_TAKEN: Final = (
+    f"remove resourceRules here; or remove that server, delete the APIService {RESOURCE_API} and create it for this "
+    "adapter, as the chart does for rules.resource"
+)
 
 
 def rule_documents(paths: Sequence[Path]) -> Sequence[Document]:
@@ -43,11 +49,9 @@ def rule_documents(paths: Sequence[Path]) -> Sequence[Document]:
         raise UsageError(f"--config: {e}") from e
 
 
-def holds_resource_rules(documents: Sequence[Document]) -> bool | None:
-    """Return whether rule files hold `resourceRules` that can be served; None without files."""
-    if not documents:
-        return None
-    return bool(parse_rulebook(documents, partial(find_resource, BUILT_IN)).resource.rules)
+def rulebook_of(documents: Sequence[Document]) -> Rulebook | None:
+    """Return the rules of files, without those that are refused; None without files."""
+    return parse_rulebook(documents, partial(find_resource, BUILT_IN)) if documents else None
 
 
 def judge_resource_api(state: State, ours: ObjectName | None, *, served: bool | None, named: bool) -> Line:
@@ -62,9 +66,8 @@ def judge_resource_api(state: State, ours: ObjectName | None, *, served: bool | 
         return _of_nobody(served=bool(served or named))
     service = state.registered.service
     if service is None or service != ours:
-        return _of_another(
-            state, served=bool(served or named), status=CheckStatus.ERROR if named else CheckStatus.WARNING
-        )
+        status = CheckStatus.ERROR if named else CheckStatus.WARNING
+        return judge_foreign(_LINE, state, "resourceRules" if served or named else "", _TAKEN, status=status)
     return _of_ours(state, service, served=served)
 
 
@@ -74,21 +77,6 @@ def _of_nobody(*, served: bool) -> Line:
         return error(_LINE, f"no APIService points to this adapter, so its resourceRules have no effect: {_LOST}", fix)
     fix = "install metrics-server, or give this adapter resourceRules (rules.resource of the chart)"
     return warning(_LINE, f"nothing serves it: {_LOST}", fix)
-
-
-def _of_another(state: Seen, *, served: bool, status: CheckStatus) -> Line:
-    owner = state.registered.service or "kube-apiserver itself"
-    away = f", and is not available: {state.reason}" if state.available is False else ""
-    if served:
-        message = f"it belongs to {owner}{away}; an API has one server, so this adapter's resourceRules have no effect"
-        fix = (
-            f"remove resourceRules here; or remove that server, delete the APIService {RESOURCE_API} and create it "
-            "for this adapter, as the chart does for rules.resource"
-        )
-        return Line(_LINE, status, message, fix)
-    if away:
-        return warning(_LINE, f"it belongs to {owner}{away}", "look at the pods of its owner")
-    return ok(_LINE, f"it belongs to {owner}")
 
 
 def _of_ours(state: Seen, service: ObjectName, *, served: bool | None) -> Line:
