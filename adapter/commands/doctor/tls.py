@@ -26,6 +26,9 @@ ENDS_SOON = timedelta(days=7)
 _UNSIGNED = frozenset({2, 18, 19, 20, 21})
 """OpenSSL's codes for a chain without a trusted root; the code depends on the chain that the server sends."""
 
+_SIGN = "put the CA that signed it into caBundle, or let --serving-secret with --apiservice do that"
+"""What to do about a certificate with the right name and dates."""
+
 
 @dataclass(frozen=True, slots=True)
 class Handshake:
@@ -35,6 +38,8 @@ class Handshake:
     """The server's certificate; None if the handshake failed, for the reason in `failure`."""
     refusal: str = ""
     """Why a client that trusts the bundle refuses the certificate, in OpenSSL's words; empty if it accepts it."""
+    is_doubtful: bool = False
+    """Whether the refusal depends on the CAs of this machine, and kube-apiserver may have others."""
     failure: str = ""
 
 
@@ -43,25 +48,25 @@ def look_at_certificate(name: str, registered: Registered, address: Address) -> 
     if registered.service is None:
         raise ValueError("an APIService that kube-apiserver serves itself has no certificate")
     server_name = f"{registered.service.name}.{registered.service.namespace}.svc"
-    handshake = shake_hands(address, server_name, registered.authorities)
+    handshake = shake_hands(address, server_name, registered)
     return (judge_certificate(name, server_name, handshake, registered, datetime.now(tz=UTC)),)
 
 
-def shake_hands(address: Address, server_name: str, authorities: Collection[x509.Certificate]) -> Handshake:
+def shake_hands(address: Address, server_name: str, registered: Registered) -> Handshake:
     """Return the result of the handshakes; nothing else is sent."""
     try:
         shown = x509.load_der_x509_certificate(_presented_certificate(address, server_name, _seeing()))
     except (OSError, ValueError) as e:
         return Handshake(failure=_reason(e))
-    if not authorities:
-        return Handshake(shown, refusal="the caBundle is empty")
+    if not registered.authorities and not registered.trusts_system:
+        return Handshake(shown, refusal="the caBundle has no certificate in PEM")
     try:
-        _presented_certificate(address, server_name, _verifying(authorities))
+        _presented_certificate(address, server_name, _verifying(registered.authorities))
     except ssl.SSLCertVerificationError as e:
         unsigned = e.verify_code in _UNSIGNED
-        return Handshake(
-            shown, refusal="none of the CAs in the caBundle has signed it" if unsigned else e.verify_message
-        )
+        trusted = "of this machine" if registered.trusts_system else "in the caBundle"
+        refusal = f"none of the CAs {trusted} has signed it" if unsigned else e.verify_message
+        return Handshake(shown, refusal, is_doubtful=unsigned and registered.trusts_system)
     except OSError as e:
         return Handshake(failure=_reason(e))
     return Handshake(shown)
@@ -75,8 +80,12 @@ def judge_certificate(name: str, server_name: str, handshake: Handshake, registe
         return unknown(line, f"the TLS handshake with {server_name} failed: {handshake.failure}", fix)
     end = shown.not_valid_after_utc
     if handshake.refusal and not registered.unverified:
-        message = f"kube-apiserver refuses it: {handshake.refusal}{_dates(shown, now)}"
-        return error(line, message, _repair(shown, server_name, now))
+        repair = _repair(shown, server_name, now)
+        if handshake.is_doubtful and repair == _SIGN:
+            return warning(
+                line, f"the caBundle is empty, so kube-apiserver uses its machine's CAs; {handshake.refusal}", repair
+            )
+        return error(line, f"kube-apiserver refuses it: {handshake.refusal}{_dates(shown, now)}", repair)
     if end <= now:
         return warning(line, f"it expired at {end:%Y-%m-%d %H:%M} UTC, and clients do not verify it", "renew it")
     if end - now < ENDS_SOON:
@@ -91,7 +100,7 @@ def _repair(shown: x509.Certificate, server_name: str, now: datetime) -> str:
     if server_name not in names_of(shown):
         names = ", ".join(sorted(names_of(shown))) or "nobody"
         return f"issue the certificate for {server_name}; it is for {names}"
-    return "put the CA that signed it into caBundle, or let --serving-secret with --apiservice do that"
+    return _SIGN
 
 
 def _dates(shown: x509.Certificate, now: datetime) -> str:
@@ -113,12 +122,16 @@ def _seeing() -> ssl.SSLContext:
 def _verifying(authorities: Collection[x509.Certificate]) -> ssl.SSLContext:
     """Return a context that accepts what kube-apiserver accepts.
 
-    As in Go, each certificate of the bundle is a root, and the common name is not a name of the server.
+    As in Go, each certificate of the bundle is a root, the common name is not a name of the server, and an empty bundle
+    means the CAs of the system.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     context.hostname_checks_common_name = False
-    context.load_verify_locations(cadata=bundle_pem(authorities).decode())
+    if authorities:
+        context.load_verify_locations(cadata=bundle_pem(authorities).decode())
+    else:
+        context.load_default_certs()
     return context
 
 

@@ -41,6 +41,8 @@ class Registered:
     """Whether `insecureSkipTLSVerify` is set, so that every certificate is accepted."""
     injected: str = ""
     """The annotation that makes another program fill in `caBundle`; empty if there is none."""
+    trusts_system: bool = False
+    """Whether `caBundle` is empty, so that kube-apiserver trusts the CAs of its own machine."""
 
 
 ApiServiceState: TypeAlias = NotThere | Unreadable | Registered
@@ -56,6 +58,7 @@ def read_apiservice(document: Mapping[str, Any]) -> Registered:
         authorities=bundle_of(spec.get("caBundle")),
         unverified=bool(spec.get("insecureSkipTLSVerify")),
         injected=next((key for key in metadata.get("annotations") or {} if key.startswith(_INJECTED_BY)), ""),
+        trusts_system=not spec.get("caBundle"),
     )
 
 

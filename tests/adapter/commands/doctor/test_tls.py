@@ -38,8 +38,37 @@ class TestTheCertificate:
         assert "--serving-secret" in line.fix
 
     def test_an_empty_ca_bundle_is_reported(self, installation: Installation) -> None:
+        """Its kube-apiserver trusts the CAs of its own machine, which may be others than here."""
         installation.spec(CUSTOM, caBundle="")
-        assert "the caBundle is empty" in self.line(installation).message
+        line = self.line(installation)
+        assert line.status is CheckStatus.WARNING
+        assert "the caBundle is empty" in line.message
+        assert "put the CA that signed it into caBundle" in line.fix
+
+    def test_an_empty_ca_bundle_does_not_excuse_another_name(self, installation: Installation) -> None:
+        self.show(installation, Authority(installation.folder / "ca"), "adapter.elsewhere.svc")
+        installation.spec(CUSTOM, caBundle="")
+        line = self.line(installation)
+        assert line.status is CheckStatus.ERROR
+        assert "issue the certificate for tidewatch.monitoring.svc" in line.fix
+
+    def test_an_empty_ca_bundle_means_the_cas_of_the_system(
+        self, installation: Installation, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        authority = Authority(installation.folder / "ca")
+        self.show(installation, authority, "tidewatch.monitoring.svc")
+        installation.spec(CUSTOM, caBundle=None)
+        monkeypatch.setenv("SSL_CERT_FILE", str(authority.ca_file))
+        assert "it is trusted" in self.line(installation).message
+        self.show(installation, authority, "tidewatch.monitoring.svc", of_yesterday())
+        installation.spec(CUSTOM, caBundle="")
+        assert self.line(installation).status is CheckStatus.ERROR
+
+    def test_a_ca_bundle_without_a_certificate_is_an_error(self, installation: Installation) -> None:
+        installation.spec(CUSTOM, caBundle=base64.b64encode(b"no PEM").decode())
+        line = self.line(installation)
+        assert line.status is CheckStatus.ERROR
+        assert "the caBundle has no certificate in PEM" in line.message
 
     def test_a_certificate_for_another_name_is_reported(self, installation: Installation) -> None:
         self.show(installation, Authority(installation.folder / "ca"), "adapter.elsewhere.svc")
