@@ -17,7 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.sources.kubernetes.credentials.credential_programs import limit_programs
-from adapter.foundation.sources.kubernetes.credentials.plain_kubeconfig import plain_access, service_account_access
+from adapter.foundation.sources.kubernetes.credentials.plain_kubeconfig import (
+    plain_access,
+    service_account_access,
+    without_empty,
+)
 from adapter.foundation.sources.kubernetes.errors import ConfigurationError, trimmed
 from adapter.foundation.sources.kubernetes.transport import (
     CONNECTIONS,
@@ -30,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from kubernetes.client.configuration import Configuration
+    from kubernetes.config.kube_config import ConfigNode
 
     from adapter.foundation.sources.kubernetes.transport import KubernetesTransport
 
@@ -67,27 +72,33 @@ def from_kubeconfig(path: str, context: str | None = None) -> Callable[[], Kuber
 
 def packaged(path: str, context: str | None = None, remedy: str = _REMEDY) -> PackageTransport:
     """Return the package's transport for a context of kubeconfigs. Raises ConfigurationError with the remedy."""
-    from kubernetes.config.kube_config import load_kube_config  # noqa: PLC0415 - see the module's docstring
-
     limit_programs()
     configuration = usual_configuration()
 
-    def load() -> None:
-        load_kube_config(  # type: ignore[no-untyped-call]  # the package's loaders have no types
-            config_file=path, context=context, client_configuration=configuration, persist_config=False
-        )
-        _require_user(path, context)
-
-    _load(f"kubeconfig {path}", load, remedy)
+    _load(f"kubeconfig {path}", lambda: _load_kubeconfig(path, context, configuration), remedy)
     return transport_of(configuration)
 
 
-def _require_user(path: str, context: str | None) -> None:
+def _load_kubeconfig(path: str, context: str | None, configuration: Configuration) -> None:
+    from kubernetes.config import ConfigException  # noqa: PLC0415 - see the module's docstring
+    from kubernetes.config.kube_config import KubeConfigLoader, KubeConfigMerger  # noqa: PLC0415 - likewise
+
+    merged = KubeConfigMerger(path).config  # type: ignore[no-untyped-call]  # the package's loaders have no types
+    if merged is None:
+        raise ConfigException("there is no such file")
+    for kind in ("cluster", "user"):
+        for entry in merged.value[f"{kind}s"]:
+            if isinstance(entry.value.get(kind), dict):
+                entry.value[kind] = without_empty(entry.value[kind])
+    loader = KubeConfigLoader(merged, context, config_base_path=None)  # type: ignore[no-untyped-call]  # likewise
+    loader.load_and_set(configuration)  # type: ignore[no-untyped-call]  # likewise
+    _require_user(merged, context)
+
+
+def _require_user(merged: ConfigNode, context: str | None) -> None:
     """Raise ConfigException for a user that is missing or incomplete: the package would send no credentials."""
     from kubernetes.config import ConfigException  # noqa: PLC0415 - likewise
-    from kubernetes.config.kube_config import KubeConfigMerger  # noqa: PLC0415 - likewise
 
-    merged = KubeConfigMerger(path).config  # type: ignore[no-untyped-call]  # likewise
     named = merged["contexts"].get_with_name(context or merged["current-context"])
     name = named["context"].safe_get("user")
     if not name:
@@ -221,7 +232,6 @@ def _load(source: str, load: Callable[[], object], remedy: str = _REMEDY) -> Non
 
 
 _PLAIN_WORDS: Final = (
-    (r"Invalid kube-config file\. No configuration found\.", "there is no such file"),
     (r"Invalid kube-config\. .* file is empty", "the file is empty"),
     (
         r"Invalid kube-config file\. Expected object with name (.+) in .*/(context|cluster|user)s list",

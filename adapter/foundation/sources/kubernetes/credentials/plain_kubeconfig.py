@@ -158,7 +158,12 @@ def _entry(content: Mapping[str, Any], key: str, inner: str, name: str) -> dict[
     found = [each for each in entries if _mapping(each).get("name") == name] if isinstance(entries, list) else []
     if len(found) != 1:
         raise _OtherError
-    return _mapping(found[0][inner])
+    return without_empty(_mapping(found[0][inner]))
+
+
+def without_empty(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keys of an entry that have a value; an empty one counts as missing, as in client-go."""
+    return {key: value for key, value in entry.items() if value not in ("", None)}
 
 
 def _mapping(value: object) -> dict[str, Any]:

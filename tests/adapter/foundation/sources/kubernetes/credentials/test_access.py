@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from adapter.foundation.sources.kubernetes.client import KubernetesClient
-from adapter.foundation.sources.kubernetes.credentials.access import access, from_kubeconfig, in_cluster
+from adapter.foundation.sources.kubernetes.credentials.access import access, from_kubeconfig, in_cluster, packaged
 from adapter.foundation.sources.kubernetes.errors import (
     ConfigurationError,
     UnauthorizedError,
@@ -325,6 +325,16 @@ class TestConfiguration:
         assert str(path) in str(raised.value)
         assert "s3cret" not in str(raised.value)
         assert raised.value.__suppress_context__
+
+    def test_an_empty_value_counts_as_a_missing_one_for_the_package(
+        self, tls_server: FakeApiServer, authority: Authority, tmp_path: Path
+    ) -> None:
+        path = tls_server.kubeconfig(tmp_path / "config", ca_file=authority.ca_file)
+        content = yaml.safe_load(path.read_text())
+        content["clusters"][0]["cluster"]["certificate-authority-data"] = ""
+        content["users"][0]["user"] |= {"client-certificate": "", "tokenFile": None}
+        path.write_text(yaml.safe_dump(content))
+        assert kind_of(KubernetesClient(lambda: packaged(str(path))).get(PODS)) == "PodList"
 
     def test_a_missing_kubeconfig_is_an_error(self, tmp_path: Path) -> None:
         with pytest.raises(ConfigurationError, match="there is no such file"):

@@ -49,6 +49,20 @@ def test_a_plain_kubeconfig_is_read(tmp_path: Path) -> None:
     assert plain_access(kubeconfig(tmp_path, cluster, user), "another") is None
 
 
+@pytest.mark.parametrize("empty", ["", None])
+def test_an_empty_value_counts_as_a_missing_one(tmp_path: Path, empty: str | None) -> None:
+    """As with kubectl: without a CA, for example, the system's CAs count."""
+    (tmp_path / "ca").write_text("CA")
+    cluster = {"certificate-authority": "ca", "certificate-authority-data": empty, "tls-server-name": empty}
+    user = {"token": "t", "tokenFile": empty, "client-certificate": empty, "client-key-data": empty, "username": empty}
+    found = plain_access(kubeconfig(tmp_path, {**cluster, "proxy-url": empty}, user), None)
+    assert found is not None
+    assert (found.authorities, found.client_certificate, found.server_name) == ("CA", None, None)
+    found = plain_access(kubeconfig(tmp_path, {"certificate-authority": empty}, user), None)
+    assert found is not None
+    assert found.authorities is None
+
+
 @pytest.mark.parametrize(
     ("cluster", "user"),
     [
