@@ -20,7 +20,7 @@ from __future__ import annotations
 import logging
 import math
 import threading
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -155,7 +155,9 @@ class Authorizer:
             decision = answer.decision
             if now >= answer.renew_at:
                 answer.renew_at = now + TRY_AGAIN_SECONDS
-                self._submit(lambda: self._renew(answer, key, caller, attributes))
+                # If no thread can be started, the answer is still good, and a later request tries again.
+                with suppress(RuntimeError):
+                    self._submit(lambda: self._renew(answer, key, caller, attributes))
         if not decision.allowed:
             refusal = attributes.refusal(caller.name)
             raise DeniedError(f"{refusal}: {decision.reason}" if decision.reason else refusal)

@@ -31,7 +31,8 @@ class DaemonThreads:
     def submit(self, work: Callable[[], None]) -> None:
         """Run the work on one of the threads; it starts after all work that was submitted before.
 
-        Raises RuntimeError if no thread can be started; the work then waits for the next thread.
+        If no further thread can be started, the work waits for those that run. If none runs either, this raises
+        RuntimeError, and the work waits for the thread that a later call starts.
         """
         with self._lock:
             self._queue.put(work)
@@ -49,6 +50,8 @@ class DaemonThreads:
         except RuntimeError:
             with self._lock:
                 self._started -= is_counted
+                if is_counted and self._started:
+                    return
             raise
 
     def close(self) -> None:

@@ -10,6 +10,7 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING
 
+from adapter.foundation.service.runtime.logs import StateLog
 from adapter.metrics.readings.asking.asking_state import AskingState
 from adapter.metrics.readings.asking.query_scheduler import QueryScheduler
 from adapter.metrics.readings.asking.query_upkeep import rule_troubles, sweep
@@ -23,8 +24,9 @@ from adapter.metrics.readings.rules_overview import by_backend, last_answer, rul
 from adapter.metrics.readings.samples.shared_names import SharedNames
 
 if TYPE_CHECKING:
-    from collections.abc import Sized
+    from collections.abc import Callable, Sized
 
+    from adapter.foundation.sources.prometheus.backends.backend import Backend
     from adapter.foundation.time.pace import Pace
     from adapter.metrics.readings.asking.effects import Trial
     from adapter.metrics.readings.asking.queries import Query
@@ -67,7 +69,9 @@ class RefreshLoop:
         self._objects = objects
         self._states = states
         self._backends = sources.backends
-        self._submit = sources.backends.of(None).submit
+        self._threadless: set[Backend | None] = set()
+        """Backends with work for which no thread could be started."""
+        self._thread_log = StateLog(_log)
         self._pace = sources.pace
         self._clock = sources.clock
         self._shared = SharedAnswers(self._pace)
@@ -77,14 +81,16 @@ class RefreshLoop:
     def run_due(self) -> float:
         """Start what is due, without waiting for it; return the seconds until something is due again, at most five."""
         now = self._clock.monotonic()
+        for backend in tuple(self._threadless):
+            self._start_thread(backend)
         self.scheduler.take_due()
         self._start_look_ups()
         if now - self._swept_at >= _SWEEP_SECONDS:
             self._swept_at = now
-            self._submit(self._sweep)
+            self._submit(None, self._sweep)
         if now >= self._cross_check.due and not self._checking:
             self._checking = True
-            self._submit(self._check_a_plan)
+            self._submit(None, self._check_a_plan)
         of_look_ups = self._cataloguer.next_due(), self._objects.next_due()
         due = (self.scheduler.next_due(), *of_look_ups, self._swept_at + _SWEEP_SECONDS)
         return max(0.0, min(moment for moment in due if moment is not None) - now)
@@ -109,16 +115,32 @@ class RefreshLoop:
             let_go(parts, self._pace)
 
     def _launch(self, query: Query) -> None:
-        self._backends.of(query.key.backend).submit(partial(self.refresh, query))
+        self._submit(query.key.backend, partial(self.refresh, query))
 
     def _launch_trial(self, trial: Trial) -> None:
-        self._backends.of(trial.wider.key.backend).submit(partial(self._cross_check.try_wider, trial))
+        self._submit(trial.wider.key.backend, partial(self._cross_check.try_wider, trial))
+
+    def _submit(self, backend: Backend | None, work: Callable[[], None]) -> None:
+        """Run the work on a thread for this backend, at once or when `run_due` can start one."""
+        try:
+            self._backends.of(backend).submit(work)
+        except RuntimeError as error:
+            # The work is kept (`DaemonThreads`). Raising here would lose what the caller has taken to submit next.
+            self._threadless.add(backend)
+            self._thread_log.failed("", f"queries wait: {error}: raise the limit on the processes of the pod or node")
+
+    def _start_thread(self, backend: Backend | None) -> None:
+        """Start a thread for the work of a backend that has none, if that is possible now."""
+        self._threadless.discard(backend)
+        self._submit(backend, lambda: None)
+        if not self._threadless:
+            self._thread_log.recovered("", "threads can be started again")
 
     def _start_look_ups(self) -> None:
         for key in self._cataloguer.take_due():
-            self._backends.of(key.backend).submit(partial(self._look_up, key))
+            self._submit(key.backend, partial(self._look_up, key))
         for of_object in self._objects.take_due():
-            self._submit(partial(self._look_up_object, of_object))
+            self._submit(None, partial(self._look_up_object, of_object))
 
     def _look_up(self, key: LookUpKey) -> None:
         self._cataloguer.look_up(key)

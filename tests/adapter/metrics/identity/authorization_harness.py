@@ -36,13 +36,14 @@ class Harness:
         self.counted = Counted()
         self.reply: Reply = YES
         self.scheduled: list[Callable[[], None]] = []
+        self.can_start_threads = True
         self.server = ScriptedApiServer(lambda _: self.reply)
         self.rebuild(settings or AuthorizationSettings(), self.time.effects, most)
 
     def rebuild(self, settings: AuthorizationSettings, effects: ReviewEffects, most: int = 8) -> None:
         reviews = AccessReviews(self.server, self.counted.telemetry, effects)
         self.authorizer = Authorizer(
-            reviews.review, self.scheduled.append, review_waiters(most), self.counted.telemetry, settings, effects
+            reviews.review, self._schedule, review_waiters(most), self.counted.telemetry, settings, effects
         )
 
     @property
@@ -55,6 +56,11 @@ class Harness:
         except DeniedError:
             return False
         return True
+
+    def _schedule(self, work: Callable[[], None]) -> None:
+        if not self.can_start_threads:
+            raise RuntimeError("can't start new thread")
+        self.scheduled.append(work)
 
     def run_scheduled(self) -> None:
         while self.scheduled:

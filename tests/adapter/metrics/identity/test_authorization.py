@@ -133,6 +133,17 @@ class TestRenewal:
         assert harness.allows()
         assert (harness.reviews_sent, harness.scheduled) == (2, [])
 
+    def test_an_answer_stays_good_while_no_thread_can_be_started_for_its_renewal(self) -> None:
+        harness = Harness()
+        harness.allows()
+        harness.can_start_threads = False
+        harness.time.seconds += 301.0
+        assert harness.allows()
+        harness.can_start_threads = True
+        harness.time.seconds += 3.1
+        assert harness.allows()
+        assert len(harness.scheduled) == 1
+
     def test_a_denied_renewal_takes_effect_at_once(self) -> None:
         harness = Harness()
         harness.allows()

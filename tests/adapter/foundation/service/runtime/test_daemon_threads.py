@@ -65,12 +65,12 @@ def test_closed_threads_end_after_their_work_and_later_work_still_runs() -> None
     assert alive("closed") == []
 
 
+def refuse(_: threading.Thread) -> None:
+    raise RuntimeError("can't start new thread")
+
+
 def test_work_continues_after_a_thread_could_not_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
     """A limit on the processes of a pod or of a node may be reached for a moment."""
-
-    def refuse(_: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
     threads, done = DaemonThreads("refused", 1), [threading.Event() for _ in range(2)]
     with monkeypatch.context() as full:
         full.setattr(threading.Thread, "start", refuse)
@@ -78,3 +78,31 @@ def test_work_continues_after_a_thread_could_not_be_started(monkeypatch: pytest.
             threads.submit(done[0].set)
     threads.submit(done[1].set)
     assert all(each.wait(SECONDS) for each in done)
+
+
+def test_work_waits_for_the_running_threads_if_no_further_one_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads, open_gate = DaemonThreads("few", 3), threading.Event()
+
+    def work() -> None:
+        assert open_gate.wait(SECONDS)
+
+    threads.submit(work)
+    done = [threading.Event() for _ in range(2)]
+    with monkeypatch.context() as full:
+        full.setattr(threading.Thread, "start", refuse)
+        for each in done:
+            threads.submit(each.set)
+        assert len(alive("few")) == 1
+        open_gate.set()
+        assert all(each.wait(SECONDS) for each in done)
+
+
+def test_work_for_closed_threads_that_gets_no_thread_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads, done = DaemonThreads("ended", 1), threading.Event()
+    threads.submit(done.set)
+    threads.close()
+    assert done.wait(SECONDS)
+    with monkeypatch.context() as full:
+        full.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(RuntimeError):
+            threads.submit(done.set)
