@@ -30,8 +30,8 @@ class RecommenderTelemetry:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._lock = threading.Lock()
-        self._of_objects: set[str] = set()
-        """The labels of objects that have counters."""
+        self._counted: set[str] = set()
+        """The labels that have counters."""
         self._scale_calls = Counter(
             "tidewatch_scale_calls",
             "Scale calls and decisions not to send one, by result: ok, unchanged, conflict, error, refused, "
@@ -104,7 +104,7 @@ class RecommenderTelemetry:
     def scale_output_added(self, recommendation: str) -> None:
         """Export the scale calls of a recommendation as 0 before the first one."""
         for result in ScaleResult:
-            self._scale_calls.labels(counted_as(recommendation), result.value)
+            self._scale_calls.labels(self._label_of(recommendation), result.value)
 
     def scale_call(self, recommendation: str, result: ScaleResult) -> None:
         """Count a scale call."""
@@ -120,14 +120,15 @@ class RecommenderTelemetry:
         """Record a decision and its duration."""
         self._duration.labels(self._label_of(recommendation)).observe(seconds)
 
-    def keep_objects(self, names: Collection[str] | None) -> None:
-        """Drop the counters of namespaces without any of these objects; keep all if `names` is None (unknown)."""
-        if names is None:
-            return
-        kept = {counted_as(name) for name in names}
+    def keep(self, recommendations: Collection[str], objects: Collection[str] | None) -> None:
+        """Drop the counters of all but these recommendations and the namespaces of these objects.
+
+        Those of objects are all kept if `objects` is None (unknown).
+        """
+        kept = {counted_as(name) for name in (*recommendations, *(objects or ()))}
         with self._lock:
-            gone = self._of_objects - kept
-            self._of_objects &= kept
+            gone = {each for each in self._counted - kept if objects is not None or not object_namespace(each)}
+            self._counted -= gone
         for label in gone:
             for result in ScaleResult:
                 self._scale_calls.remove(label, result.value)
@@ -147,7 +148,6 @@ class RecommenderTelemetry:
 
     def _label_of(self, recommendation: str) -> str:
         label = counted_as(recommendation)
-        if label != recommendation:
-            with self._lock:
-                self._of_objects.add(label)
+        with self._lock:
+            self._counted.add(label)
         return label

@@ -98,7 +98,8 @@ def make_worker(settings: RunSettings, source: ConfigurationSource, context: Wor
         prometheus.use(configuration)
         plans.replace(configuration)
         _show_configured(configuration, parts.telemetry)
-        parts.telemetry.keep_objects(configuration.object_names)
+        names = [recommendation.policy.name for recommendation in configuration.recommendations]
+        parts.telemetry.keep(names, configuration.object_names)
         environment.change(plans.current())
         parts.wake.set()
 

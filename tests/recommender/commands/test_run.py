@@ -173,12 +173,15 @@ def test_only_a_broken_entry_is_refused_and_its_last_good_version_stays(
     until(lambda: recommender.metric("tidewatch_recommender_config_last_reload_successful") == "1.0")
 
 
-def test_the_counter_of_scale_calls_starts_at_0(recommender: Recommender, folder: Folder) -> None:
+def test_the_counter_of_scale_calls_starts_at_0_and_ends_with_its_entry(
+    recommender: Recommender, folder: Folder
+) -> None:
     series = 'tidewatch_scale_calls_total{recommendation="scaled",result="ok"}'
     until(lambda: recommender.metric(series) is None)
     folder.write_configuration(entry("coredns", TARGETS), entry("scaled", TARGETS, "outputs: [scale]"))
     assert until(lambda: recommender.metric(series)) == "0.0"
     folder.write_configuration(entry("coredns", TARGETS))
+    until(lambda: recommender.metric(series) is None)
     until(lambda: "scaled" not in recommender.items())
 
 

@@ -149,10 +149,11 @@ def test_a_step_without_a_finite_value_is_not_exposed() -> None:
     assert list(samples.values()) == [3.0]
 
 
-def test_namespaces_without_objects_are_no_longer_counted() -> None:
+def test_removed_entries_and_namespaces_without_objects_are_no_longer_counted() -> None:
     registry = CollectorRegistry(auto_describe=True)
     telemetry = RecommenderTelemetry(registry)
-    for name in ("coredns", "shop/a", "preview-1/a"):
+    telemetry.scale_output_added("web")
+    for name in ("coredns", "former", "shop/a", "preview-1/a"):
         telemetry.scale_call(name, ScaleResult.OK)
         telemetry.decided(name, 0.004)
 
@@ -160,12 +161,16 @@ def test_namespaces_without_objects_are_no_longer_counted() -> None:
         found = (sample.labels.get("recommendation") for family in registry.collect() for sample in family.samples)
         return {name for name in found if name}
 
-    telemetry.keep_objects(None)
+    telemetry.keep(["coredns", "former", "web", "shop/a"], None)
+    assert counted() == {"coredns", "former", "web", "shop/*", "preview-1/*"}
+    telemetry.keep(["coredns"], None)
     assert counted() == {"coredns", "shop/*", "preview-1/*"}
-    telemetry.keep_objects({"shop/b"})
+    telemetry.keep(["coredns"], {"shop/b"})
     assert counted() == {"coredns", "shop/*"}
-    telemetry.scale_call("preview-1/a", ScaleResult.OK)
-    telemetry.keep_objects({"shop/b"})
+    # A scale call or a decision that was under way may end later.
+    for late in ("preview-1/a", "former"):
+        telemetry.scale_call(late, ScaleResult.OK)
+    telemetry.keep(["coredns"], {"shop/b"})
     assert counted() == {"coredns", "shop/*"}
 
 
