@@ -69,6 +69,8 @@ class Reply:
     """Samples with a timestamp of an hour ago."""
     histograms: tuple[Mapping[str, str], ...] = ()
     """Label sets of native histograms."""
+    infos: tuple[str, ...] = ()
+    """Information of the query engine, which newer versions of Prometheus keep apart from the warnings."""
 
 
 def reply(
@@ -77,8 +79,9 @@ def reply(
     seconds_late: float = 0.0,
     late: Iterable[tuple[Mapping[str, str], str]] = (),
     histograms: Iterable[Mapping[str, str]] = (),
+    infos: Iterable[str] = (),
 ) -> Reply:
-    return Reply(tuple(samples), tuple(warnings), seconds_late, tuple(late), tuple(histograms))
+    return Reply(tuple(samples), tuple(warnings), seconds_late, tuple(late), tuple(histograms), tuple(infos))
 
 
 @dataclass
@@ -111,7 +114,8 @@ class ScriptedPrometheus:
         result: list[object] = [{"metric": labels, "value": [moment, value]} for (labels, value), moment in dated]
         histogram = {"count": "1", "sum": "2"}
         result += [{"metric": labels, "histogram": [at, histogram]} for labels in found.histograms]
-        body = {"status": "success", "data": {"resultType": "vector", "result": result}, "warnings": found.warnings}
+        body = {"status": "success", "data": {"resultType": "vector", "result": result}}
+        body |= {"warnings": found.warnings, "infos": found.infos}
         return read_instant(query, _json(body), evaluated_at=at, limits=self.limits, pace=UNPACED)
 
     def series(self, selector: str, *, start: float, timeout_seconds: float) -> SeriesAnswer:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from adapter.foundation.sources.objects import ObjectsError
+from adapter.foundation.sources.prometheus.answers.annotations import is_of_engine
 from adapter.foundation.sources.prometheus.errors import PrometheusError, shortened
 from adapter.metrics.readings.asking.queries import Query, Reading, render
 from adapter.metrics.readings.errors import (
@@ -33,17 +35,14 @@ from adapter.metrics.rulebook.model import PlanKind, Rule
 from adapter.metrics.rulebook.query_rendering import RenderError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from adapter.foundation.sources.prometheus.answers.decoding import InstantAnswer
     from adapter.foundation.sources.prometheus.queries.budget import Prometheus
     from adapter.metrics.readings.reading_sources import ReadingSources
     from adapter.metrics.readings.samples.shared_names import SharedNames
     from adapter.metrics.rulebook.requests import PlannedQuery
 
-_OF_PROMQL = "PromQL "
-"""The beginning of the query engine's own annotations; the warnings among them mean that samples were ignored."""
-_INFORMATION = "PromQL info"
+_DETAILS = re.compile('[",(]')
+"""Matches where the particulars of a remark begin: the series that Prometheus saw first, and numbers."""
 _LEAST_RATIO = 0.1
 """The least share of the deadline that the second of two queries gets, however long the first one took."""
 
@@ -190,7 +189,7 @@ class Refresher:
             self._uptime.failed(error, began)
             raise
         self._uptime.answered()
-        self._heed(query, answer.warnings)
+        self._heed(query, answer)
         times = SampleTimes(evaluated, self._settings.max_answer_age_seconds)
         if planned.object_label is None:
             return self._file_rows(query, planned, answer, times)
@@ -220,19 +219,17 @@ class Refresher:
             return None
         return tuple(self._objects.names(resource, query.key.namespace, which.selector))
 
-    def _heed(self, query: Query, warnings: Iterable[str]) -> None:
-        """Log informational annotations once for a rule; any other means that parts of the answer are missing."""
-        for warning in warnings:
+    def _heed(self, query: Query, answer: InstantAnswer) -> None:
+        """Log each kind of remark once for a rule. Raises PartialAnswerError if parts of the answer are missing."""
+        for remark in answer.remarks:
+            self._remark(query, _DETAILS.split(remark, maxsplit=1)[0], remark)
+        for warning in answer.warnings:
             what = shortened(query.key.planned.text)
-            if warning.startswith(_INFORMATION):
-                # The quoted part is the series that Prometheus saw first.
-                self._remark(query, warning.partition('"')[0], warning)
-            elif warning.startswith(_OF_PROMQL):
+            if is_of_engine(warning):
                 message = f"Prometheus left something out of {what}: "
                 raise _LeftOutError(message + warning, public_message=message + without_series(warning))
-            else:
-                message = f"Prometheus answered only a part of {what}: "
-                raise PartialAnswerError(message + warning, public_message=message + without_series(warning))
+            message = f"Prometheus answered only a part of {what}: "
+            raise PartialAnswerError(message + warning, public_message=message + without_series(warning))
 
     def _remark(self, query: Query, kind: str, text: str) -> None:
         rule = query.metric.rule

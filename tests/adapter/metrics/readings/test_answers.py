@@ -3,6 +3,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from dataclasses import replace
+from itertools import count
 from typing import TYPE_CHECKING
 
 import pytest
@@ -244,15 +245,15 @@ def test_a_partial_answer_does_not_replace_a_whole_one() -> None:
     assert stale.warnings == ("this answer is 30 s old: Prometheus answers only a part",)
 
 
-def test_info_annotations_of_promql_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
-    noted = Reply(PODS.samples, ("PromQL info: metric might not be a counter",))
-    harness = make_harness(ScriptedPrometheus(answer=lambda _query: noted))
+def test_remarks_of_promql_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    texts = (f"PromQL info: buckets needed to be fixed, with a max diff of {number}" for number in count(1))
+    harness = make_harness(ScriptedPrometheus(answer=lambda _query: reply(*PODS.samples, infos=[next(texts)])))
     with caplog.at_level(logging.WARNING):
         ask(harness)
         harness.pass_time(60)
 
     assert [record.getMessage() for record in caplog.records] == [
-        "pods/http_rps (rules[0]): PromQL info: metric might not be a counter"
+        "pods/http_rps (rules[0]): PromQL info: buckets needed to be fixed, with a max diff of 1"
     ]
 
 

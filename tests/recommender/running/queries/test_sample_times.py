@@ -157,7 +157,7 @@ def test_each_target_has_the_age_of_its_own_samples(
 
 
 @contextmanager
-def stating(seconds_from_now: float | None) -> Iterator[str]:
+def stating(seconds_from_now: float | None, *warnings: str) -> Iterator[str]:
     """Run a server whose answers state another time than the requested one; None stands for 1970."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -166,7 +166,8 @@ def stating(seconds_from_now: float | None) -> Iterator[str]:
             stated = 0.0 if seconds_from_now is None else time.time() + seconds_from_now
             # The same answer to the query for the server's time is no time, as its value is another one.
             result = [{"metric": {}, "value": [stated, "20000"]}]
-            body = json.dumps({"status": "success", "data": {"resultType": "vector", "result": result}}).encode()
+            data = {"resultType": "vector", "result": result}
+            body = json.dumps({"status": "success", "data": data, "warnings": warnings}).encode()
             self.send_response(200)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))
@@ -199,3 +200,18 @@ def test_an_answer_from_the_future_is_not_a_value(ask: Callable[..., QueryValues
         found = ask(url).value("vector(20000)")
     assert isinstance(found, Unknown)
     assert "s in the future: check its clock" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("warning", "is_known"),
+    [
+        ("PromQL info: metric might not be a counter, name does not end in _total/_sum/_count/_bucket", True),
+        ("PromQL info: ignored histogram in max aggregation", False),
+        ("a store did not answer", False),
+    ],
+)
+def test_a_remark_of_the_query_engine_leaves_the_value_known(
+    ask: Callable[..., QueryValues], warning: str, *, is_known: bool
+) -> None:
+    with stating(0.0, warning) as url:
+        assert isinstance(ask(url).value("vector(20000)"), Observed) is is_known

@@ -73,7 +73,7 @@ class Elements:
     rest: bytes
     """The elements that were not cut out of the envelope."""
     warnings: tuple[str, ...]
-    """The warnings of Prometheus."""
+    """Warnings that samples are missing."""
 
     def pieces(self) -> Iterator[bytes]:
         """Yield JSON arrays of whole elements, in order; each is a slice of work to decode."""

@@ -63,17 +63,25 @@ class InstantAnswer:
         "histograms",
         "histograms_skipped",
         "kind",
+        "remarks",
         "warnings",
     )
 
     def __init__(
-        self, kind: Literal["vector", "scalar"], evaluated_at: float, answer: Elements, limits: AnswerLimits
+        self,
+        kind: Literal["vector", "scalar"],
+        evaluated_at: float,
+        answer: Elements,
+        limits: AnswerLimits,
+        remarks: tuple[str, ...],
     ) -> None:
         self.kind: Literal["vector", "scalar"] = kind
         self.evaluated_at = evaluated_at
         """Unix seconds of the query's evaluation time."""
         self.warnings = answer.warnings
-        """Warnings of Prometheus; a partial answer also has one."""
+        """Warnings that samples are missing."""
+        self.remarks = remarks
+        """What the query engine remarks on an answer that has all samples."""
         self.histograms_skipped = 0
         """Native histograms left out of the batches so far, as they have no single value."""
         self.histograms: list[dict[str, str]] = []
@@ -140,7 +148,7 @@ class SeriesAnswer:
                     yield from decoded
         rest = cutter.rest()
         cut, envelope = open_answer(self._selector, rest, cuts(rest, SERIES, pace), SeriesEnvelope, pace)
-        self.warnings = envelope.all_warnings
+        self.warnings = envelope.annotations.warnings
         elements = Elements(self._selector, rest, cut, bytes(envelope.data), self.warnings)
         yield from elements.batches(_read_label_sets, self._limits, pace)
 
@@ -164,8 +172,9 @@ def read_instant(
         raise NotAVectorError(
             query, f"the answer is a {shortened(kind)}: only expressions that give a vector or a scalar have values"
         )
-    elements = Elements(query, body, cut, bytes(envelope.data.result), envelope.all_warnings)
-    return InstantAnswer("scalar" if kind == "scalar" else "vector", evaluated_at, elements, limits)
+    warnings, remarks = envelope.annotations
+    elements = Elements(query, body, cut, bytes(envelope.data.result), warnings)
+    return InstantAnswer("scalar" if kind == "scalar" else "vector", evaluated_at, elements, limits, remarks)
 
 
 class _WireSample(msgspec.Struct, gc=False):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import msgspec
 
 from adapter.foundation.objects.decoders import decoder_of
+from adapter.foundation.sources.prometheus.answers.annotations import Annotations, judged
 from adapter.foundation.sources.prometheus.errors import UnexpectedAnswerError, shortened
 
 if TYPE_CHECKING:
@@ -25,13 +26,15 @@ class Envelope(msgspec.Struct):
     status: str
     error: str = ""
     warnings: list[str] | None = None
+    infos: list[str] | None = None
     is_partial: bool = msgspec.field(name="isPartial", default=False)
     """Whether the answer is partial; VictoriaMetrics sets it if a storage node did not answer."""
 
     @property
-    def all_warnings(self) -> tuple[str, ...]:
-        """The warnings, and a further one if the answer says that it is partial."""
-        return (*(self.warnings or ()), *(("the answer is partial (isPartial)",) if self.is_partial else ()))
+    def annotations(self) -> Annotations:
+        """The annotations, with a further warning if the answer says that it is partial."""
+        partial = ("the answer is partial (isPartial)",) if self.is_partial else ()
+        return judged((*(self.warnings or ()), *partial), self.infos or ())
 
 
 class QueryData(msgspec.Struct):

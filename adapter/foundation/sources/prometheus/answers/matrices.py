@@ -38,7 +38,7 @@ def open_matrix(query: str, body: bytearray, pace: Pace) -> Elements:
     if data is None or data.result_type != "matrix":
         kind = "nothing" if data is None else shortened(data.result_type)
         raise UnexpectedAnswerError(query, f"the answer to a range query is {kind} and not a matrix")
-    return Elements(query, body, cut, bytes(data.result), envelope.all_warnings)
+    return Elements(query, body, cut, bytes(data.result), envelope.annotations.warnings)
 
 
 def _cuts(body: bytearray, pace: Pace) -> Iterator[Cut]:

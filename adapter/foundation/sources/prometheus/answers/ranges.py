@@ -120,7 +120,7 @@ class RangeAnswer:
 
     series: tuple[RangeSeries, ...]
     warnings: tuple[str, ...]
-    """Warnings of Prometheus without duplicates; a partial answer also has one."""
+    """Warnings that samples are missing, without duplicates."""
 
 
 class _WireSeries(msgspec.Struct, gc=False):

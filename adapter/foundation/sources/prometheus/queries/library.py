@@ -50,7 +50,7 @@ class Library(PrometheusConnect):
         """Note the warnings; raises UnexpectedAnswerError for an answer whose own status is not success."""
         envelope = decoder_of(Envelope).decode(response.content)
         refuse_failure(urlsplit(response.url).path, envelope)
-        self.warnings = envelope.all_warnings
+        self.warnings = envelope.annotations.warnings
 
     def version(self) -> str:
         """Return the server's version."""

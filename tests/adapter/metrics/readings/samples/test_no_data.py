@@ -92,12 +92,13 @@ class TestNoData:
             (PrometheusTimeoutError("q", "no answer within 10 s"), SourceSlowError),
             (QueryRefusedError("q", "bad_data", "parse error"), QueryRefusedByPrometheusError),
             (reply(warnings=["a store did not answer"]), PartialAnswerError),
+            (reply(infos=["PromQL info: ignored histogram in max aggregation"]), PartialAnswerError),
             (reply(({"namespace": "shop"}, "3")), NoSampleError),
             (reply(pod("web-0", "+Inf")), NoSampleError),
             (reply(pod("web-0", "1", a="1"), pod("web-0", "2", a="2")), AmbiguousSamplesError),
             (reply(pod("web-0", "1"), seconds_late=300), NoSampleError),
         ],
-        ids=["down", "late", "refused", "in parts", "without a name", "infinite", "twice", "old"],
+        ids=["down", "late", "refused", "in parts", "ignored", "without a name", "infinite", "twice", "old"],
     )
     def test_the_stand_in_does_not_hide_errors_of_one_object(
         self, answer: Reply | PrometheusError, error: type[ReadingError]
