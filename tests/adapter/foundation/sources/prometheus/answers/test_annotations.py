@@ -82,7 +82,7 @@ def test_ranges_have_the_same_warnings() -> None:
     assert joiner.answer().warnings == IGNORED
 
 
-def test_annotations_may_be_absent() -> None:
-    for absent in ({}, {"warnings": None, "infos": None}, {"warnings": [], "infos": []}):
-        answer = instant(absent)
-        assert (answer.warnings, answer.remarks) == ((), ())
+@pytest.mark.parametrize("absent", [{}, {"warnings": None, "infos": None}, {"warnings": [], "infos": []}])
+def test_annotations_may_be_absent(absent: Mapping[str, object]) -> None:
+    answer = instant(absent)
+    assert (answer.warnings, answer.remarks) == ((), ())
