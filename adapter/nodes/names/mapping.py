@@ -11,7 +11,7 @@ from adapter.nodes.model.loads import LoadResource, UnmappedSeries
 from adapter.nodes.names.matching import NODE_LABELS, NodeNames, canonical_address, names_of, without_port
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from adapter.foundation.cluster.values.state import ClusterNode
     from adapter.nodes.model.scheduling_settings import NodeMatch
@@ -20,6 +20,10 @@ _SHOWN_NODES = 3
 _RELABEL = (
     "let the scrape configuration write the node's name into the label `node` (relabel __meta_kubernetes_pod_node_name"
     " or __meta_kubernetes_node_name)"
+)
+_CHOOSE_CLUSTER = (
+    "Prometheus has the series of several clusters, whose nodes have the same addresses: select this cluster, as with "
+    """`--prometheus-matchers 'cluster="NAME"'`; `tidewatch-adapter doctor` shows the label and its values."""
 )
 
 
@@ -32,6 +36,8 @@ class SeriesMapper:
     name."""
     unames: Mapping[str, str]
     """Host names that exporters report about themselves, by `exporter_text` and by `instance`."""
+    mixed: Collection[str] = ()
+    """Exporters by `exporter_text` whose series are of several clusters: of several machines with the same address."""
     found: dict[frozenset[tuple[str, str]], str] = field(default_factory=dict, repr=False, compare=False)
     """Cached results, because each refresh looks up the same series."""
 
@@ -43,6 +49,8 @@ class SeriesMapper:
         return node
 
     def _node_of(self, labels: Mapping[str, str]) -> str:
+        if self._is_mixed(labels):
+            return ""
         if self.names is None:
             return without_port(labels.get("instance", "")) or _first_name(labels)
         found = self.names.candidates(labels, self._uname(labels))
@@ -56,6 +64,8 @@ class SeriesMapper:
 
     def fix(self, labels: Mapping[str, str]) -> str:
         """Return in one sentence how a series without a node can be mapped to one."""
+        if self._is_mixed(labels):
+            return _CHOOSE_CLUSTER
         instance = labels.get("instance", "") or _first_name(labels)
         if self.names is None or not instance:
             return "The series has no label `instance`: let the expression in `queries` aggregate by (instance)."
@@ -69,15 +79,21 @@ class SeriesMapper:
             return f"No node has the address {address}, which may be that of a pod: {_RELABEL}."
         return f"No node has the name, host name or address {without_port(instance)!r}: {_RELABEL}."
 
+    def _is_mixed(self, labels: Mapping[str, str]) -> bool:
+        return bool(self.mixed) and exporter_text(labels) in self.mixed
+
     def _uname(self, labels: Mapping[str, str]) -> str:
         return self.unames.get(exporter_text(labels)) or self.unames.get(labels.get("instance", ""), "")
 
 
 def series_mapper(
-    nodes: Iterable[ClusterNode] | None, match: NodeMatch, unames: Mapping[str, str] | None = None
+    nodes: Iterable[ClusterNode] | None,
+    match: NodeMatch,
+    unames: Mapping[str, str] | None = None,
+    mixed: Collection[str] = (),
 ) -> SeriesMapper:
     """Return the mapper for these nodes; `nodes` is None if Node objects are not known."""
-    return SeriesMapper(None if nodes is None else names_of(nodes, match), unames or {})
+    return SeriesMapper(None if nodes is None else names_of(nodes, match), unames or {}, mixed)
 
 
 def unmapped_series(

@@ -52,7 +52,7 @@ class KeptMapping:
                 mapping = NodeMapping(last.mapping.mapper, nodes)
                 self._last = replace(last, mapping=mapping)
                 return mapping
-        mapping = NodeMapping(series_mapper(nodes, self._match, survey.unames), nodes)
+        mapping = NodeMapping(series_mapper(nodes, self._match, survey.unames, survey.mixed), nodes)
         self._last = _Kept(mapping, _texts_of(nodes), survey)
         return mapping
 

@@ -9,6 +9,7 @@ from typing import Final, TypeVar
 
 import numpy as np
 
+from adapter.foundation.sources.prometheus.queries.clusters import CLUSTER_LABELS
 from adapter.nodes.exporters.claims import SOURCE_LABELS, Past, Source, exporter_text, source_of
 from adapter.nodes.exporters.excess_exporters import (
     NAMESPACE_LABELS,
@@ -45,7 +46,7 @@ _OF_NAMESPACES: Final = {label: f"{label}:" for label in NAMESPACE_LABELS}
 _LONG: Final = "long:"
 _PAST_NODES, _PAST_GPUS = "nodes:", "gpus:"
 _PAST_SECONDS: Final = (0, 300, 900, 1800, 3000, 86_400, 604_800)
-_SCRAPES, _UNAME = "scrapes", "uname"
+_SCRAPES, _UNAME, _MIXED = "scrapes", "uname", "mixed"
 _READ_TIMES: Final = {LoadResource.CPU: 2, LoadResource.MEMORY: 2, LoadResource.NETWORK: 4}
 """How many series a query reads for each of its base series, rounded up; 2 for resources that are not listed."""
 _ANSWERED_PER_EXPORTER = 4
@@ -73,6 +74,8 @@ class Survey:
     """Sources that no query may read; the counts in this survey exclude them."""
     long_labels: frozenset[LongLabel] = frozenset()
     """Labels that are too long; no query reads the series that have them."""
+    mixed: frozenset[str] = frozenset()
+    """Exporters by `exporter_text` that are of several clusters, so that a query would merge different machines."""
 
     def matchers(self, resource: LoadResource, labels: Mapping[str, str]) -> tuple[str, ...]:
         """Return the matchers of a resource's selectors, in PromQL; `labels` are the configured `matchers`."""
@@ -131,6 +134,10 @@ def survey_parts(matchers: Sequence[str], *, with_past: bool = False) -> dict[st
     counts = " or ".join(f"max by ({labels}) (count_over_time({one}{window}))" for one, labels in one_per_exporter)
     sources = " or ".join(f"count by ({labels}) ({one})" for one, labels in one_per_exporter)
     parts[_SCRAPES] = f"({counts}) and {_of_few_sources(sources)}"
+    clusters = ", ".join(CLUSTER_LABELS)
+    parts[_MIXED] = " or ".join(
+        f"count by ({labels}) (group by ({labels}, {clusters}) ({one})) > 1" for one, labels in one_per_exporter
+    )
     unames = f"count by (nodename, {who}) ({selector('node_uname_info', short, *bounded(('nodename',)))})"
     # An exporter that reports many names counts as having none.
     parts[_UNAME] = f"{unames} and on ({who}) (count by ({who}) ({unames}) == 1) and {_of_few_sources(unames)}"
@@ -197,6 +204,7 @@ def survey_of(samples: Iterable[tuple[Mapping[str, str], float]], nodes: int | N
     counts: dict[str, float] = {}
     unames: dict[str, set[str]] = defaultdict(set)
     long: set[LongLabel | None] = set()
+    mixed: set[str] = set()
     for labels, value in samples:
         part, instance = labels.get(PART_LABEL, ""), labels.get("instance", "")
         if part == _SCRAPES:
@@ -206,16 +214,14 @@ def survey_of(samples: Iterable[tuple[Mapping[str, str], float]], nodes: int | N
         elif part == _UNAME:
             for key in {instance, exporter_text(labels)}:
                 unames[key].add(labels.get("nodename", ""))
+        elif part == _MIXED:
+            mixed.add(exporter_text(labels))
         elif part.startswith(_LONG):
             long.add(long_label_of(part.removeprefix(_LONG), labels))
         elif not part.startswith((_PAST_NODES, _PAST_GPUS)):
             by_source.setdefault(part, {})[source_of(labels)] = int(value)
     most = most_exporters(nodes)
-    crowds = {}
-    for one in LoadResource:
-        of_namespaces = [by_source.get(f"{part}{one.value}", {}) for part in _OF_NAMESPACES.values()]
-        part = _SOURCES if one is LoadResource.GPU else _EXPORTERS
-        crowds[one] = left_out(by_source.get(f"{part}{one.value}", {}), dict(ChainMap(*of_namespaces)), most)
+    crowds = {one: _crowd(one, by_source, most) for one in LoadResource}
     numbers = {
         f"{part}{one.value}": sum(
             count for source, count in by_source.get(f"{part}{one.value}", {}).items() if not crowds[one].covers(source)
@@ -246,7 +252,15 @@ def survey_of(samples: Iterable[tuple[Mapping[str, str], float]], nodes: int | N
         unames={instance: next(iter(names)) for instance, names in _by_instance(unames).items() if len(names) == 1},
         left_out={resource: found for resource, found in crowds.items() if found.exporters},
         long_labels=frozenset(one for one in long if one is not None),
+        mixed=frozenset(mixed),
     )
+
+
+def _crowd(resource: LoadResource, by_source: Mapping[str, dict[Source, int]], most: int) -> CrowdedOut:
+    """Return the sources of a resource that no query may read."""
+    of_namespaces = [by_source.get(f"{part}{resource.value}", {}) for part in _OF_NAMESPACES.values()]
+    part = _SOURCES if resource is LoadResource.GPU else _EXPORTERS
+    return left_out(by_source.get(f"{part}{resource.value}", {}), dict(ChainMap(*of_namespaces)), most)
 
 
 def _is_out_of_rules(resource: LoadResource, crowd: CrowdedOut) -> bool:
