@@ -1,16 +1,31 @@
-"""Determines how far back a query looks."""
+"""Determines how far back a query looks, by its tree, or by its tokens if it cannot be parsed."""
 
 from __future__ import annotations
 
+import math
 import re
+from typing import TYPE_CHECKING, Final
 
+from adapter.foundation.promql.tokens import TokenKind, closing, tokens_of
 from adapter.foundation.promql.tree import Node, SelectorNode, Wrapper, operands_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from adapter.foundation.promql.tokens import PromQLToken
 
 LOOK_BACK_SECONDS = 300.0
 """Prometheus's default `--query.lookback-delta`: a series keeps the value of its last sample for this long."""
 
 _RANGE = re.compile(r"\[([0-9.]+)")
 _OFFSET = re.compile(r" offset ([0-9.]+)")
+
+LONGEST_SECONDS: Final = 2.0**63 / 1e9
+"""The longest duration that Prometheus can read; a longer one counts as this."""
+_DURATION: Final = re.compile(r"(?:[0-9]+(?:ms|[smhdwy]))+")
+_PART: Final = re.compile(r"([0-9]+)(ms|[smhdwy])")
+_SECONDS: Final = re.compile(r"[0-9]+(?:\.[0-9]*)?")
+_UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0, "y": 31536000.0}
 
 
 def oldest_sample(node: Node) -> float:
@@ -21,6 +36,53 @@ def oldest_sample(node: Node) -> float:
 def longest_range(node: Node) -> float:
     """Return how far back a query looks in seconds, without the look-back of instant selectors; 0 if not at all."""
     return _longest(node, 0.0)
+
+
+def spelled_ranges(query: str) -> float:
+    """Return the sum of the ranges in a query that cannot be parsed, in seconds; infinite if one is computed."""
+    tokens = tokens_of(query)
+    return sum(_range_seconds(tokens, place) for place, token in enumerate(tokens) if token.is_sign("["))
+
+
+def spelled_offsets(query: str) -> float:
+    """Return the sum of the offsets into the past in a query that cannot be parsed, in seconds, as `spelled_ranges`."""
+    tokens = tokens_of(query)
+    return sum(_offset_seconds(tokens[place + 1 : place + 4]) for place in _offsets(tokens))
+
+
+def _range_seconds(tokens: Sequence[PromQLToken], opening: int) -> float:
+    """Return the range behind a bracket, without the step of a subquery, which begins with a colon."""
+    inside = tokens[opening + 1 : closing(tokens, opening)]
+    step = next((place for place, token in enumerate(inside) if token.text.startswith(":")), len(inside))
+    return _seconds(inside[0].text) if step == 1 else math.inf
+
+
+def _offsets(tokens: Sequence[PromQLToken]) -> Iterator[int]:
+    """Yield the places of the word `offset`, also of a label of that name."""
+    for place, token in enumerate(tokens):
+        if token.kind is TokenKind.WORD and token.text.lower() == "offset":
+            yield place
+
+
+def _offset_seconds(following: Sequence[PromQLToken]) -> float:
+    """Return the offset that these tokens begin with; 0 if they begin with none, or with one into the future."""
+    is_signed = bool(following) and (following[0].is_sign("-") or following[0].is_sign("+"))
+    time, *rest = following[is_signed:] or following
+    if time.is_sign("(") or (time.kind is TokenKind.WORD and rest and rest[0].is_sign("(")):
+        return math.inf
+    if not time.text[0].isdigit() or following[0].is_sign("-"):
+        return 0.0
+    return _seconds(time.text)
+
+
+def _seconds(text: str) -> float:
+    """Return a duration or a number of seconds; infinity for anything else."""
+    if _SECONDS.fullmatch(text):
+        return min(LONGEST_SECONDS, float(text))
+    if not _DURATION.fullmatch(text):
+        return math.inf
+    # Not as an int: Python reads only some thousands of its digits, and a float holds only some hundreds.
+    return min(LONGEST_SECONDS, sum(float(count) * _UNITS[unit] for count, unit in _PART.findall(text)))
 
 
 def _longest(node: Node, bare: float) -> float:

@@ -49,8 +49,11 @@ _DOUBTFUL = (PrometheusTimeoutError, UnexpectedAnswerError)
 
 
 def may_stand_in(steady_seconds: float, look_back_seconds: float, ranges_seconds: float) -> bool:
-    """Return whether an empty result means that there is no data: the whole look-back of the query was scraped."""
-    return steady_seconds >= look_back_seconds + ranges_seconds
+    """Return whether an empty result means that there is no data: the whole look-back of the query was scraped.
+
+    `ranges_seconds` is infinite if it is not known how far back the query looks.
+    """
+    return math.isfinite(ranges_seconds) and steady_seconds >= look_back_seconds + ranges_seconds
 
 
 def collecting_since(first_answer: float, started: Started | None) -> float:

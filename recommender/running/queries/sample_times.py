@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.promql.quoting import go_quoted, is_label_name, is_metric_name
-from adapter.foundation.promql.reach import LOOK_BACK_SECONDS, longest_range
+from adapter.foundation.promql.reach import LOOK_BACK_SECONDS, longest_range, spelled_ranges
 from adapter.foundation.promql.tree import Binary, Call, Cardinality, Node, SelectorNode, Wrapper, operands_of
 from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
 
@@ -47,10 +47,11 @@ class TimesQuery:
     needed: int
     """The number of selectors without whose samples the query has no value."""
     range_seconds: float
-    """The longest range of the query: its value may come from samples as old as that."""
+    """The longest range of the query, or all ranges of an unreadable one together: its value may come from samples as
+    old as that. Infinite if one is computed."""
     by: tuple[str, ...]
     is_readable: bool = True
-    """Whether the parser can read the query; otherwise only Prometheus's look-back is known."""
+    """Whether the times can be queried; otherwise only the ranges that are spelled out are known."""
 
 
 def times_query(query: str, by: tuple[str, ...] = ()) -> TimesQuery:
@@ -58,13 +59,13 @@ def times_query(query: str, by: tuple[str, ...] = ()) -> TimesQuery:
     try:
         tree = parse_query(query)
     except UnreadableQueryError:
-        return TimesQuery("", "", 0, 0, 0.0, by, is_readable=False)
+        return TimesQuery("", "", 0, 0, spelled_ranges(query), by, is_readable=False)
     selectors = list(_selectors(tree))
     now = [selector for selector in selectors if not _is_elsewhere(selector.timing)]
     # If nothing else is read, a short offset only waits for late samples.
     counted = now or [selector for selector in selectors if 0 < _delay_seconds(selector) <= LOOK_BACK_SECONDS]
     if any(selector.alternatives for selector in counted):
-        return TimesQuery("", "", 0, 0, 0.0, by, is_readable=False)
+        return TimesQuery("", "", 0, 0, longest_range(tree), by, is_readable=False)
     spelled = list(dict.fromkeys(map(_selector_text, counted)))
     longest = longest_range(tree)
     step = max(_LEAST_STEP_SECONDS, math.ceil(longest / _SEARCHES))
@@ -88,13 +89,14 @@ def must_search(asked: TimesQuery, found: Iterable[Sample]) -> bool:
 def times_of(asked: TimesQuery, samples: Sequence[Sample], found: Iterable[Sample], at: float) -> list[float]:
     """Return the time of the data of each sample, in Unix seconds; `found` has the answers about times.
 
-    A time that is not known is the earliest possible one: `at` minus the look-back of Prometheus for a query that is
-    unreadable, and otherwise minus the longest range. A value that comes from no series, such as `vector(0)`, has the
-    time `at`. If samples are missing without which there is no value, another server has answered, one of several
-    behind an address, for example: nothing is known of the age of the value.
+    A time that is not known is the earliest possible one: `at` minus the longest range. For a query that is unreadable,
+    it is `at` minus all ranges, but at least minus the look-back of Prometheus; it is 0 if a range is computed. A value
+    that comes from no series, such as `vector(0)`, has the time `at`. If samples are missing without which there is no
+    value, another server has answered, one of several behind an address, for example: nothing is known of the age of
+    the value.
     """
     if not asked.is_readable:
-        return [at - LOOK_BACK_SECONDS] * len(samples)
+        return [max(0.0, at - max(LOOK_BACK_SECONDS, asked.range_seconds))] * len(samples)
     parts: dict[str, dict[tuple[str, ...], float]] = {}
     for row in found:
         group = _group(row.labels, asked.by)

@@ -7,6 +7,7 @@ ambiguous) stays an error: a made-up number must not hide it.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass
 from itertools import accumulate
@@ -203,6 +204,11 @@ def _refuse_unsteady(asking: Asking, steady: float) -> None:
 
 def unsteady(steady: float, needed: float) -> str:
     """Return why no value may be served for no data yet; both times are in seconds."""
+    if math.isinf(needed):
+        return (
+            "Prometheus has no data, but how far back the query looks is not known, so scrapes of that time may be "
+            "missing: write its ranges and offsets as plain durations, as in [90m], or remove onNoData"
+        )
     return (
         f"Prometheus has no data, but has been up, or back, for only {steady:.0f} s: whether there is none is not "
         f"known before {needed:g} s, which the query looks back over"

@@ -60,6 +60,10 @@ def test_the_look_back_and_the_range_must_have_been_scraped(steady: float, may: 
     assert may_stand_in(steady, 300, 60) is may
 
 
+def test_no_uptime_is_enough_for_a_range_that_is_not_known() -> None:
+    assert not may_stand_in(math.inf, 300, math.inf)
+
+
 @pytest.mark.parametrize(
     ("first_answer", "started", "since"),
     [

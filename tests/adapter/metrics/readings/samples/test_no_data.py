@@ -136,6 +136,15 @@ class TestNoData:
         with pytest.raises(AnswerTooOldError):
             ask(harness, ByName("web-0"))
 
+    def test_there_is_no_stand_in_if_nobody_knows_how_far_back_the_query_looks(self) -> None:
+        text = rules("onNoData: 0").replace(
+            "<<.Series>>{<<.LabelMatchers>>}", "rate(<<.Series>>{<<.LabelMatchers>>}[2 * 1h])"
+        )
+        harness = make_harness(scripted(reply()), rules=text)
+
+        with pytest.raises(NoDataUncertainError, match="write its ranges and offsets as plain durations"):
+            ask(harness)
+
     def test_objects_that_were_not_queried_yet_get_no_stand_in(self) -> None:
         objects = MadeUpObjects({"shop": ["web-0"]})
         harness = make_harness(scripted(reply()), rules=rules("onNoData: 0"), objects=objects)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
-from adapter.foundation.promql.reach import oldest_sample
+from adapter.foundation.promql.reach import LONGEST_SECONDS, oldest_sample
 from adapter.foundation.promql.tree_parser import parse_query
-from adapter.metrics.rulebook.plans.reach import LONGEST_SECONDS, ranges_of
+from adapter.metrics.rulebook.plans.reach import ranges_of
 from adapter.metrics.rulebook.templates.template import parse_query_template
 
 
@@ -42,9 +44,20 @@ def test_ranges_subqueries_and_offsets_add_up(query: str, ranges: float, oldest:
         ("new_function(x[1h30m], y[ 5m:1m ])", 5700),
         ('new_function(x{code=~"5[0-9]"}[90s])', 90),
         ("new_function(x)", 0),
+        ("rate(x[90] smoothed)", 90),
+        ("rate(x[1m] anchored) / rate(x[1m] offset 1h)", 3720),
+        ("rate(x[1m] smoothed offset +300) - x offset -5m", 360),
+        ('sum by (offset) (rate({offset="x[1h]"}[1m] smoothed))', 60),
+        ("rate(x[1h + 30m])", math.inf),
+        ("rate(x[2 * 1h])", math.inf),
+        ("rate(x[(1h)] smoothed)", math.inf),
+        ("max_over_time(x[max_of(1h, 2h):1m])", math.inf),
+        ("rate(x[1m] offset (1h + 30m))", math.inf),
+        ("rate(x[1m] smoothed offset -(1h + 30m))", math.inf),
+        ("x smoothed offset step()", math.inf),
         pytest.param(f"rate(x[{'9' * 400}y])", LONGEST_SECONDS, id="more than a float holds"),
         pytest.param(f"rate(x[{'9' * 5000}y])", LONGEST_SECONDS, id="more digits than Python reads"),
     ],
 )
-def test_all_ranges_of_an_unreadable_query_are_added_up(query: str, ranges: float) -> None:
+def test_all_ranges_and_offsets_of_an_unreadable_query_are_added_up(query: str, ranges: float) -> None:
     assert ranges_of(parse_query_template(query)) == ranges
