@@ -15,24 +15,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import urllib3
 
-from adapter.foundation.hpa import (
-    DEFAULT_SCALE_DOWN,
-    DEFAULT_SCALE_UP,
-    AverageValue,
-    Behaviour,
-    ExternalMetric,
-    HpaHistory,
-    HPASpec,
-    HpaWorkload,
-    Pod,
-    PodPhase,
-    PodSample,
-    PodSamples,
-    PodsMetric,
-    Totals,
-    Unavailable,
-    evaluate,
-)
+from adapter.foundation.hpa.evaluation import evaluate
+from adapter.foundation.hpa.history import HpaHistory
+from adapter.foundation.hpa.pods import Pod, PodPhase, PodSample
+from adapter.foundation.hpa.proposals import HpaWorkload, PodSamples, Totals, Unavailable
+from adapter.foundation.hpa.rules import DEFAULT_SCALE_DOWN, DEFAULT_SCALE_UP, Behaviour
+from adapter.foundation.hpa.spec import AverageValue, ExternalMetric, HPASpec, PodsMetric
 from adapter.foundation.objects.quantities import parse_quantity
 from demo.fleet import LABELS
 from demo.records import Served, Sync

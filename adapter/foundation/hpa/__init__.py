@@ -20,74 +20,9 @@ between two evaluations is a value that goes in and comes out.
 
 An External metric is observed as `Totals((milli, ...))` with one number for each series, and an Object metric as
 `Totals` with a single number. All amounts are whole thousandths (`Quantity.milli_value` of `objects/quantities`), and
-all times are seconds on one clock. A metric without a value is `Unavailable`; it is never 0. The modules describe the
-parts: `replicas` (values for each pod), `totals` (Object and External), `behaviour` (look-back and rates), `evaluation`
-(all of it, in order).
+all times are seconds on one clock. A metric without a value is `Unavailable`; it is never 0.
+
+Each name is imported from the module of its part: `spec` and `rules` (the HPA), `pods` and `proposals` (the workload
+and what was observed), `replicas` (values for each pod), `totals` (Object and External), `behaviour` (look-back and
+rates), `evaluation` (all of it, in order), `decision` and `history` (the result).
 """
-
-from adapter.foundation.hpa.behaviour import LimitReason
-from adapter.foundation.hpa.decision import AbleReason, ActiveReason, HpaDecision, HpaStep
-from adapter.foundation.hpa.evaluation import evaluate
-from adapter.foundation.hpa.history import HpaHistory, PastRecommendation, ScaleEvent
-from adapter.foundation.hpa.pods import Pod, PodPhase, PodSample, Readiness
-from adapter.foundation.hpa.proposals import HpaWorkload, Observation, PodSamples, Proposal, Totals, Unavailable
-from adapter.foundation.hpa.rules import (
-    DEFAULT_SCALE_DOWN,
-    DEFAULT_SCALE_UP,
-    Behaviour,
-    PolicyType,
-    ScalingPolicy,
-    ScalingRules,
-    SelectPolicy,
-)
-from adapter.foundation.hpa.spec import (
-    AverageUtilization,
-    AverageValue,
-    ExternalMetric,
-    HPASpec,
-    MetricSpec,
-    ObjectMetric,
-    PodsMetric,
-    ResourceMetric,
-    Settings,
-    Value,
-)
-
-__all__ = [
-    "DEFAULT_SCALE_DOWN",
-    "DEFAULT_SCALE_UP",
-    "AbleReason",
-    "ActiveReason",
-    "AverageUtilization",
-    "AverageValue",
-    "Behaviour",
-    "ExternalMetric",
-    "HPASpec",
-    "HpaDecision",
-    "HpaHistory",
-    "HpaStep",
-    "HpaWorkload",
-    "LimitReason",
-    "MetricSpec",
-    "ObjectMetric",
-    "Observation",
-    "PastRecommendation",
-    "Pod",
-    "PodPhase",
-    "PodSample",
-    "PodSamples",
-    "PodsMetric",
-    "PolicyType",
-    "Proposal",
-    "Readiness",
-    "ResourceMetric",
-    "ScaleEvent",
-    "ScalingPolicy",
-    "ScalingRules",
-    "SelectPolicy",
-    "Settings",
-    "Totals",
-    "Unavailable",
-    "Value",
-    "evaluate",
-]

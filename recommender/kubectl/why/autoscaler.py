@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from adapter.foundation.hpa import HpaWorkload, Proposal, Unavailable
 from adapter.foundation.hpa.documents import HpaDocumentError, pod_of, spec_of
+from adapter.foundation.hpa.proposals import HpaWorkload, Proposal, Unavailable
 from adapter.foundation.objects.quantities import milli_quantity
 from adapter.foundation.objects.resources import ResolveResource, UnknownResourceError
 from adapter.foundation.reports.counts import listed

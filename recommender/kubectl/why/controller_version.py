@@ -10,13 +10,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from adapter.foundation.hpa import PodPhase, PodsMetric, ResourceMetric
+from adapter.foundation.hpa.pods import PodPhase
+from adapter.foundation.hpa.spec import PodsMetric, ResourceMetric
 from adapter.foundation.reports.counts import listed
 from adapter.foundation.sources.kubernetes.access_rights import AccessRight
 from recommender.kubectl.reader import NotRead, Reader
 
 if TYPE_CHECKING:
-    from adapter.foundation.hpa import HPASpec, HpaWorkload
+    from adapter.foundation.hpa.proposals import HpaWorkload
+    from adapter.foundation.hpa.spec import HPASpec
 
 _PATH: Final = "/version"
 _IGNORES_SUCCEEDED: Final = 38

@@ -11,15 +11,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.hpa import HpaHistory, PastRecommendation, ScaleEvent, evaluate
 from adapter.foundation.hpa.behaviour import LimitReason
+from adapter.foundation.hpa.evaluation import evaluate
+from adapter.foundation.hpa.history import HpaHistory, PastRecommendation, ScaleEvent
 from adapter.foundation.hpa.rules import ScalingRules, SelectPolicy
 from adapter.foundation.reports.counts import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from adapter.foundation.hpa import HpaDecision, HPASpec, HpaWorkload, Observation
+    from adapter.foundation.hpa.decision import HpaDecision
+    from adapter.foundation.hpa.proposals import HpaWorkload, Observation
+    from adapter.foundation.hpa.spec import HPASpec
 
 AMBIGUOUS_SELECTOR: Final = "AmbiguousSelector"
 """The reason of the condition ScalingActive if several HPAs select the same pods."""

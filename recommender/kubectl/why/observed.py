@@ -10,8 +10,9 @@ from urllib.parse import quote
 
 from adapter.foundation.cluster.facts.requirements import label_selector_of
 from adapter.foundation.cluster.forms.pods import LabelSelectorForm
-from adapter.foundation.hpa import Observation, PodSample, PodSamples, Totals, Unavailable
 from adapter.foundation.hpa.documents import milli
+from adapter.foundation.hpa.pods import PodSample
+from adapter.foundation.hpa.proposals import Observation, PodSamples, Totals, Unavailable
 from adapter.foundation.objects.decoders import converted
 from adapter.foundation.objects.durations import parse_go_duration
 from adapter.foundation.objects.resources import ResolveResource, UnknownResourceError

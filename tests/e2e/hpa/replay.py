@@ -17,25 +17,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from adapter.foundation.hpa import (
-    AbleReason,
-    ActiveReason,
-    HpaDecision,
-    HpaHistory,
-    HPASpec,
-    HpaWorkload,
-    Observation,
-    PodSample,
-    PodSamples,
-    Totals,
-    Unavailable,
-    evaluate,
-)
+from adapter.foundation.hpa.decision import AbleReason, ActiveReason, HpaDecision
 from adapter.foundation.hpa.documents import milli, pod_of
+from adapter.foundation.hpa.evaluation import evaluate
+from adapter.foundation.hpa.pods import PodSample
+from adapter.foundation.hpa.proposals import HpaWorkload, Observation, PodSamples, Totals, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from adapter.foundation.hpa.history import HpaHistory
+    from adapter.foundation.hpa.spec import HPASpec
     from tests.e2e.controlplane.audit import AuditEvent
     from tests.e2e.controlplane.client import Document
     from tests.e2e.support.autoscalers import Autoscaler, Autoscalers

@@ -9,20 +9,13 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from adapter.foundation.hpa import (
-    AverageValue,
-    Behaviour,
-    ExternalMetric,
-    HpaHistory,
-    HPASpec,
-    HpaWorkload,
-    PastRecommendation,
-    Totals,
-    Unavailable,
-    evaluate,
-    totals,
-)
+from adapter.foundation.hpa import totals
 from adapter.foundation.hpa.arithmetic import Tolerances
+from adapter.foundation.hpa.evaluation import evaluate
+from adapter.foundation.hpa.history import HpaHistory, PastRecommendation
+from adapter.foundation.hpa.proposals import HpaWorkload, Totals, Unavailable
+from adapter.foundation.hpa.rules import Behaviour
+from adapter.foundation.hpa.spec import AverageValue, ExternalMetric, HPASpec
 from recommender.backtest.hpa_actuator import METRIC_AGE_SECONDS, SYNC_SECONDS, first_size, through_hpa
 from recommender.backtest.hpa_rule import average_value_replicas
 from recommender.kinds.predictive.simulation.serving import FleetSettings

@@ -7,22 +7,11 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.foundation.hpa import (
-    DEFAULT_SCALE_DOWN,
-    DEFAULT_SCALE_UP,
-    AverageValue,
-    Behaviour,
-    ExternalMetric,
-    HpaHistory,
-    HPASpec,
-    HpaWorkload,
-    PastRecommendation,
-    PolicyType,
-    ScaleEvent,
-    ScalingPolicy,
-    Totals,
-    evaluate,
-)
+from adapter.foundation.hpa.evaluation import evaluate
+from adapter.foundation.hpa.history import HpaHistory, PastRecommendation, ScaleEvent
+from adapter.foundation.hpa.proposals import HpaWorkload, Totals
+from adapter.foundation.hpa.rules import DEFAULT_SCALE_DOWN, DEFAULT_SCALE_UP, Behaviour, PolicyType, ScalingPolicy
+from adapter.foundation.hpa.spec import AverageValue, ExternalMetric, HPASpec
 from recommender.kubectl.why.next_sync import next_sync
 
 NOW = 10_000.0

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from adapter.foundation.hpa import AverageUtilization, ResourceMetric
 from adapter.foundation.hpa.documents import HpaDocumentError, pod_of, spec_of
+from adapter.foundation.hpa.spec import AverageUtilization, ResourceMetric
 from tests.recommender.kubectl import shop
 
 if TYPE_CHECKING:

@@ -5,38 +5,28 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from adapter.foundation.hpa import (
-    DEFAULT_SCALE_DOWN,
-    DEFAULT_SCALE_UP,
-    AbleReason,
-    ActiveReason,
+from adapter.foundation.hpa.behaviour import LimitReason
+from adapter.foundation.hpa.decision import AbleReason, ActiveReason
+from adapter.foundation.hpa.evaluation import evaluate
+from adapter.foundation.hpa.history import HpaHistory, PastRecommendation, ScaleEvent
+from adapter.foundation.hpa.pods import Pod, PodPhase, PodSample, Readiness
+from adapter.foundation.hpa.proposals import HpaWorkload, PodSamples, Totals, Unavailable
+from adapter.foundation.hpa.rules import DEFAULT_SCALE_DOWN, DEFAULT_SCALE_UP, Behaviour
+from adapter.foundation.hpa.spec import (
     AverageUtilization,
     AverageValue,
-    Behaviour,
     ExternalMetric,
-    HpaHistory,
     HPASpec,
-    HpaWorkload,
-    LimitReason,
     ObjectMetric,
-    PastRecommendation,
-    Pod,
-    PodPhase,
-    PodSample,
-    PodSamples,
     PodsMetric,
-    Readiness,
     ResourceMetric,
-    ScaleEvent,
     Settings,
-    Totals,
-    Unavailable,
     Value,
-    evaluate,
 )
 
 if TYPE_CHECKING:
-    from adapter.foundation.hpa import MetricSpec, Observation
+    from adapter.foundation.hpa.proposals import Observation
+    from adapter.foundation.hpa.spec import MetricSpec
 
 CONNECTIONS: Final = PodsMetric("connections", AverageValue(100_000))
 QUEUE: Final = ExternalMetric("queue", AverageValue(10_000))

@@ -3,29 +3,15 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.foundation.hpa import (
-    AverageValue,
-    Behaviour,
-    ExternalMetric,
-    HpaHistory,
-    HPASpec,
-    HpaWorkload,
-    PastRecommendation,
-    PolicyType,
-    ScaleEvent,
-    ScalingPolicy,
-    ScalingRules,
-    SelectPolicy,
-    Settings,
-    Totals,
-    evaluate,
-)
 from adapter.foundation.hpa.arithmetic import Tolerances, quotient
 from adapter.foundation.hpa.behaviour import limit_rate, stabilize
-from adapter.foundation.hpa.history import change_since
+from adapter.foundation.hpa.evaluation import evaluate
+from adapter.foundation.hpa.history import HpaHistory, PastRecommendation, ScaleEvent, change_since
 from adapter.foundation.hpa.pods import PodState, PodUsage
+from adapter.foundation.hpa.proposals import HpaWorkload, Totals
 from adapter.foundation.hpa.replicas import average_replicas
-from adapter.foundation.hpa.rules import Windows
+from adapter.foundation.hpa.rules import Behaviour, PolicyType, ScalingPolicy, ScalingRules, SelectPolicy, Windows
+from adapter.foundation.hpa.spec import AverageValue, ExternalMetric, HPASpec, Settings
 from adapter.foundation.hpa.totals import average_value_replicas, value_replicas
 
 NOW = 1000.0

@@ -4,26 +4,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from adapter.foundation.hpa import (
-    AverageValue,
-    Behaviour,
-    ExternalMetric,
-    HpaDecision,
-    HpaHistory,
-    HPASpec,
-    HpaWorkload,
-    PolicyType,
-    ScalingPolicy,
-    ScalingRules,
-    SelectPolicy,
-    Settings,
-    Totals,
-    evaluate,
-)
+from adapter.foundation.hpa.evaluation import evaluate
+from adapter.foundation.hpa.proposals import HpaWorkload, Totals
+from adapter.foundation.hpa.rules import Behaviour, PolicyType, ScalingPolicy, ScalingRules, SelectPolicy
+from adapter.foundation.hpa.spec import AverageValue, ExternalMetric, HPASpec, Settings
+
+if TYPE_CHECKING:
+    from adapter.foundation.hpa.decision import HpaDecision
+    from adapter.foundation.hpa.history import HpaHistory
 
 RUNS: Final = json.loads(Path(__file__).with_name("simulations.json").read_text(encoding="utf-8"))["simulations"]
 
