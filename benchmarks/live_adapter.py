@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import functools
 import math
-import os
 import sys
 import time
 from typing import TYPE_CHECKING
@@ -174,5 +173,5 @@ def make_worker(settings: ServeSettings, context: WorkerContext) -> WsgiApp:
 
 
 if __name__ == "__main__":
-    settings = serve_settings(flags_or_exit(SERVE, sys.argv[1:], os.environ))
+    settings = serve_settings(flags_or_exit(SERVE, sys.argv[1:]))
     serve_forever(settings.server, functools.partial(make_worker, settings))

@@ -115,7 +115,7 @@ def make_watched_worker(settings: ServeSettings, file: Path, context: WorkerCont
 
 def main() -> None:
     """Serve until ended; the flags are those of `tidewatch-adapter serve`."""
-    values = flags_or_exit(SERVE, sys.argv[1:], os.environ)
+    values = flags_or_exit(SERVE, sys.argv[1:])
     configure_logs_by(values, queued=True)
     settings = serve_settings(values)
     serve_forever(settings.server, functools.partial(make_watched_worker, settings, Path(os.environ[WATCH_FILE])))

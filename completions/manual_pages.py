@@ -13,6 +13,7 @@ from docutils.utils import new_document
 
 from adapter.foundation.service.flags.help import names_of, notes_of, variables_of
 from adapter.foundation.service.flags.table import Works
+from adapter.foundation.service.version import program_version
 from completions.programs import PROGRAMS
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def _page(program: Program, name: str, summary: str, *sections: nodes.section) -
     document += nodes.subtitle(text=summary.removesuffix("."))
     document += nodes.docinfo(
         "",
-        nodes.version(text=f"{program.name} {program.version}"),
+        nodes.version(text=f"{program.name} {program_version()}"),
         _field("manual_section", _SECTION),
         _field("manual_group", _GROUP),
     )

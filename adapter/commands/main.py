@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Final
 
 from adapter.commands.program import PROGRAM
-from adapter.foundation.options.version import program_version
 from adapter.foundation.service.flags.program import Program, ProgramCommand, run_command_line
 
 
@@ -62,7 +61,6 @@ def _load(name: str) -> ProgramCommand:  # noqa: PLR0911 - one for each command
 
 COMMANDS: Final = Program(
     name=PROGRAM,
-    version=program_version(),
     summary="Prometheus metrics for the Kubernetes metrics APIs.",
     commands={
         "serve": "serve the metrics APIs from Prometheus",

@@ -6,7 +6,6 @@ The command runs as a sidecar in many pods, so it must be small: it may not impo
 from __future__ import annotations
 
 import logging
-import os
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -14,7 +13,6 @@ from typing import TypeVar
 
 from adapter.commands.program import PROGRAM
 from adapter.foundation.options.logs import LOG_FLAGS, configure_logs_by
-from adapter.foundation.options.version import program_version
 from adapter.foundation.service.flags.parsing import exit_for_usage, flags_or_exit
 from adapter.foundation.service.flags.table import ADDRESS, DURATION, INTEGER, NUMBER, TEXT, CommandFlags, Flag
 from adapter.foundation.service.runtime.errors import StartError
@@ -35,7 +33,6 @@ SHORTEST_STALE_SECONDS = 2.0
 
 READINESS = CommandFlags(
     program=f"{PROGRAM} readiness",
-    version=program_version(),
     summary=(
         "Answers the readiness probe of the pod that it runs in, as a sidecar: 503 from --limit connections on, and "
         "200 again below --resume-ratio of it. If the metric cannot be read, the answer is 200, with the reason. "
@@ -83,7 +80,7 @@ READINESS = CommandFlags(
 
 def readiness(arguments: Sequence[str]) -> None:
     """Run the command until a signal ends it. Raises SystemExit if it cannot start."""
-    values = flags_or_exit(READINESS, arguments, os.environ)
+    values = flags_or_exit(READINESS, arguments)
     url = _checked_flag("--metrics-url: ", lambda: parse_metrics_url(values.text("metrics-url")))
     choice = _checked_flag("--metric: ", lambda: parse_series_choice(values.text("metric")))
     limit = _checked_flag("", lambda: connection_limit(values.integer("limit"), values.number("resume-ratio") or 0.0))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from adapter.foundation.options.version import program_version
 from adapter.foundation.service.flags.program import Program, ProgramCommand, run_command_line
 from recommender.commands.program import PROGRAM
 
@@ -89,7 +88,6 @@ def _load_replacement(name: str) -> ProgramCommand:
 
 COMMANDS: Final = Program(
     name=PROGRAM,
-    version=program_version(),
     summary="How big a Kubernetes cluster and its workloads should be, and why.",
     commands={
         "init": "write a configuration that works, from what Prometheus holds",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,7 +14,6 @@ from adapter.foundation.options.cluster import CLUSTER_FLAGS, cluster_settings
 from adapter.foundation.options.logs import QUIET_LOG_FLAGS, configure_quiet_logs_by
 from adapter.foundation.options.prometheus import NAMED_PROMETHEUS_FLAGS
 from adapter.foundation.options.report_format import FOR_PEOPLE
-from adapter.foundation.options.version import program_version
 from adapter.foundation.reports.lines import CheckStatus, Line, as_json, as_text, count
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit, parse_flags
 from adapter.foundation.service.flags.table import PATH, CommandFlags, Flag, FlagValues
@@ -31,7 +29,6 @@ _CALL_SECONDS: Final = 6.0
 
 DOCTOR: Final = CommandFlags(
     program=f"{PROGRAM} doctor",
-    version=program_version(),
     summary=(
         "Checks the adapter, and with --config the recommender, for common faults, and says how to fix each. "
         "Exits with status 1 if something is wrong, and with 2 if the cluster cannot be reached. It writes nothing."
@@ -50,7 +47,7 @@ DOCTOR: Final = CommandFlags(
 
 def doctor(arguments: Sequence[str]) -> NoReturn:
     """Run the command. Always raises SystemExit."""
-    values = flags_or_exit(DOCTOR, arguments, os.environ)
+    values = flags_or_exit(DOCTOR, arguments)
     configure_quiet_logs_by(values)
     deadlines = RequestDeadlines(connect=3.0, silence=_CALL_SECONDS, total=2 * _CALL_SECONDS)
     try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from adapter.foundation.options.version import program_version
 from adapter.foundation.service.flags.program import Program, ProgramCommand, run_command_line
 from recommender.kubectl.program import PROGRAM
 
@@ -34,7 +33,6 @@ def _load(name: str) -> ProgramCommand:
 
 COMMANDS: Final = Program(
     name=PROGRAM,
-    version=program_version(),
     summary="Why an HPA, a workload or a pod is as it is: the plugin of kubectl.",
     commands={
         "why": "explain the size of an HPA's target, of a workload, or a pod",

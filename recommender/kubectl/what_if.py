@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, NoReturn
@@ -34,5 +33,5 @@ WHAT_IF: Final = replace(
 
 def what_if(arguments: Sequence[str]) -> NoReturn:
     """Run the command. Always raises SystemExit."""
-    flags_or_exit(WHAT_IF, arguments, os.environ)
+    flags_or_exit(WHAT_IF, arguments)
     recommend(arguments)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -26,7 +25,6 @@ from adapter.foundation.options.logs import LOG_FLAGS, configure_logs_by
 from adapter.foundation.options.offline_kinds import kinds_by
 from adapter.foundation.options.prometheus import NAMED_PROMETHEUS_FLAGS, prometheus_matchers
 from adapter.foundation.options.report_format import output_flag
-from adapter.foundation.options.version import program_version
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from adapter.foundation.service.flags.table import DURATION, PATH, TEXT, CommandFlags, Flag, Repeat, switch
 from adapter.foundation.sources.kubernetes.errors import (
@@ -55,7 +53,6 @@ ALL_QUERIES_SECONDS = 60.0
 
 CHECK = CommandFlags(
     program=f"{PROGRAM} check",
-    version=program_version(),
     summary=(
         "Reports errors and doubtful settings in rule files and, with --prometheus-url, what each rule would serve. "
         "Exits with status 1 if there is an error, and with 2 if no file can be read at all."
@@ -98,7 +95,7 @@ class _Checked:
 
 def check(arguments: Sequence[str]) -> NoReturn:
     """Run the command. Always raises SystemExit."""
-    values = flags_or_exit(CHECK, arguments, os.environ)
+    values = flags_or_exit(CHECK, arguments)
     configure_logs_by(values)
     try:
         resolve = kinds_by(values)

@@ -6,7 +6,6 @@ Gathering and judging are separate: the `look_at_…` functions of the modules b
 
 from __future__ import annotations
 
-import os
 import sys
 from datetime import UTC, datetime
 from functools import partial
@@ -39,7 +38,6 @@ from adapter.foundation.options.definitions import look_at_definition
 from adapter.foundation.options.logs import LOG_FLAGS, configure_logs_by
 from adapter.foundation.options.prometheus import NAMED_PROMETHEUS_FLAGS, prometheus_matchers, prometheus_settings
 from adapter.foundation.options.report_format import output_flag
-from adapter.foundation.options.version import program_version
 from adapter.foundation.reports.checks import Check, run_checks
 from adapter.foundation.reports.lines import CheckStatus, Line, as_json, as_text, count, unknown
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
@@ -71,7 +69,6 @@ METRIC_RULES_FLAG = switch(
 
 DOCTOR = CommandFlags(
     program=f"{PROGRAM} doctor",
-    version=program_version(),
     summary=(
         "Checks an installation for common faults, and says how to fix each. "
         "Exits with status 1 if something is wrong. Run it in the adapter's pod, or with a kubeconfig."
@@ -131,7 +128,7 @@ DOCTOR = CommandFlags(
 
 def doctor(arguments: Sequence[str]) -> NoReturn:
     """Run the command. Always raises SystemExit."""
-    values = flags_or_exit(DOCTOR, arguments, os.environ)
+    values = flags_or_exit(DOCTOR, arguments)
     configure_logs_by(values)
     try:
         settings = doctor_settings(values)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 import time
@@ -23,7 +22,6 @@ from adapter.foundation.options.logs import LOG_FLAGS, configure_logs_by
 from adapter.foundation.options.offline_kinds import kinds_by
 from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS, prometheus_matchers
 from adapter.foundation.options.report_format import output_flag
-from adapter.foundation.options.version import program_version
 from adapter.foundation.reports.terminal_escaping import printable, printable_lines
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from adapter.foundation.service.flags.table import DURATION, PATH, TEXT, CommandFlags, Flag, FlagValues, Repeat, one_of
@@ -61,7 +59,6 @@ _ASKERS_UNKNOWN = ExplanationStep(
 
 EXPLAIN = CommandFlags(
     program=f"{PROGRAM} explain",
-    version=program_version(),
     summary=(
         "Explains why a metric has, or lacks, a value: which rule makes it, the query, Prometheus's answer, and "
         "which objects have no sample. METRIC is NAME or KIND/NAME, as in pods/http_requests. Exits with status 1 if "
@@ -107,7 +104,7 @@ EXPLAIN = CommandFlags(
 
 def explain(arguments: Sequence[str]) -> NoReturn:
     """Run the command. Always raises SystemExit."""
-    values = flags_or_exit(EXPLAIN, arguments, os.environ)
+    values = flags_or_exit(EXPLAIN, arguments)
     configure_logs_by(values)
     try:
         found = asked_of_server(values) if values.text("server") else _explain(values)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from pathlib import Path
@@ -22,7 +21,6 @@ from adapter.foundation.options.cluster import CLUSTER_FLAGS, cluster_settings
 from adapter.foundation.options.found_prometheus import FoundPrometheus, find_prometheus, given_prometheus
 from adapter.foundation.options.logs import LOG_FLAGS, configure_logs_by
 from adapter.foundation.options.prometheus import NAMED_PROMETHEUS_FLAGS
-from adapter.foundation.options.version import program_version
 from adapter.foundation.reports.questions import ask_on_terminal
 from adapter.foundation.reports.terminal_escaping import printable
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
@@ -44,7 +42,6 @@ ALL_QUERIES_SECONDS: Final = 60.0
 
 INIT = CommandFlags(
     program=f"{PROGRAM} init",
-    version=program_version(),
     summary=(
         "Looks up which exporters' series Prometheus holds, and writes rules for them that work now and examples of "
         "HPAs. Never overwrites a file. Exits with status 1 if it finds nothing to serve, and with 2 if Prometheus "
@@ -74,7 +71,7 @@ class _NothingToServeError(Exception):
 
 def init(arguments: Sequence[str]) -> NoReturn:
     """Run the command. Always raises SystemExit."""
-    values = flags_or_exit(INIT, arguments, os.environ)
+    values = flags_or_exit(INIT, arguments)
     configure_logs_by(values)
     try:
         prometheus = _prometheus(values)

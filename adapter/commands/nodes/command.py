@@ -29,7 +29,7 @@ _log = logging.getLogger(__name__)
 
 def nodes(arguments: Sequence[str]) -> None:
     """Run the command, which ends by raising SystemExit."""
-    values = with_log_level(flags_or_exit(NODES, arguments, os.environ), os.environ)
+    values = with_log_level(flags_or_exit(NODES, arguments), os.environ)
     # The worker imports numpy; this process, which lives as long, does not.
     if find_spec("numpy") is None:
         exit_for_missing_package(PROGRAM, "nodes", "numpy")

@@ -11,7 +11,6 @@ from adapter.foundation.options.asking_limit import client_limit_flags
 from adapter.foundation.options.cluster import CLUSTER_FLAGS
 from adapter.foundation.options.logs import LOG_FLAGS
 from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS
-from adapter.foundation.options.version import program_version
 from adapter.foundation.options.worker import worker_flags
 from adapter.foundation.service.flags.table import (
     ADDRESS,
@@ -94,7 +93,6 @@ _SERVING_FLAGS = (
 
 NODES = CommandFlags(
     program=f"{PROGRAM} nodes",
-    version=program_version(),
     summary=(
         "Serves the utilisation of nodes over 15, 10 and 5 minutes to Trimaran's plugins, scores and a filter to "
         "kube-scheduler, and hot nodes to the descheduler. Where no flag is given, the environment variables of "

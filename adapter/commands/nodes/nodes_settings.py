@@ -15,12 +15,12 @@ from adapter.foundation.options.asking_limit import asking_limit
 from adapter.foundation.options.clients import ObjectSettings
 from adapter.foundation.options.cluster import cluster_settings
 from adapter.foundation.options.prometheus import prometheus_settings
-from adapter.foundation.options.version import program_version
 from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.service.server.addresses import Address
 from adapter.foundation.service.server.connections.outgoing import OutgoingLimits
 from adapter.foundation.service.server.server_settings import ServerOptions
 from adapter.foundation.service.server.tls import VERSIONS, TlsSettings
+from adapter.foundation.service.version import program_version
 from adapter.foundation.sources.kubernetes.credentials.access import SERVICE_ACCOUNT
 from adapter.foundation.sources.prometheus.errors import SettingsError
 from adapter.metrics.identity.callers import IdentitySettingsError

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -25,7 +24,7 @@ _log = logging.getLogger(__name__)
 
 def serve(arguments: Sequence[str]) -> None:
     """Run the command, which ends by raising SystemExit."""
-    values = flags_or_exit(SERVE, arguments, os.environ)
+    values = flags_or_exit(SERVE, arguments)
     configure_logs_by(values, queued=True)
     try:
         settings = serve_settings(values)

@@ -16,7 +16,6 @@ from adapter.foundation.options.asking_limit import client_limit_flags
 from adapter.foundation.options.cluster import CLUSTER_FLAGS
 from adapter.foundation.options.logs import LOG_FLAGS
 from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS
-from adapter.foundation.options.version import program_version
 from adapter.foundation.options.worker import worker_flags
 from adapter.foundation.promql.reach import LOOK_BACK_SECONDS
 from adapter.foundation.service.flags.table import (
@@ -233,7 +232,6 @@ _AUDIT: tuple[tuple[str, Kind], ...] = (
 
 SERVE = CommandFlags(
     program=f"{PROGRAM} serve",
-    version=program_version(),
     summary=(
         "Serves custom.metrics.k8s.io, external.metrics.k8s.io and metrics.k8s.io from Prometheus, according to "
         "prometheus-adapter's rule files."

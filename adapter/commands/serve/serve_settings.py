@@ -19,11 +19,11 @@ from adapter.foundation.files.file_contents import FilesError, read_each
 from adapter.foundation.options.asking_limit import asking_limit
 from adapter.foundation.options.clients import ObjectSettings
 from adapter.foundation.options.prometheus import prometheus_matchers, prometheus_settings
-from adapter.foundation.options.version import program_version
 from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.service.server.addresses import Address
 from adapter.foundation.service.server.server_settings import ConnectionLimits, ServerOptions
 from adapter.foundation.service.server.tls import OLD_VERSIONS, VERSIONS, TlsSettings, chosen_suites
+from adapter.foundation.service.version import program_version
 from adapter.metrics.apis.compatibility import OURS, PROMETHEUS_ADAPTER, Compatibility
 from adapter.metrics.identity.callers import IdentitySettingsError
 from adapter.metrics.identity.certificates.self_signed import ServingCertificate, given_certificate, made_certificate

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.documents.files import file_schema
 from adapter.foundation.options.logs import QUIET_LOG_FLAGS, configure_quiet_logs_by
-from adapter.foundation.options.version import program_version
 from adapter.foundation.service.flags.parsing import exit_for_usage, flags_or_exit
 from adapter.foundation.service.flags.program import ProgramCommand
 from adapter.foundation.service.flags.table import PATH, CommandFlags, Flag, one_of
@@ -38,7 +36,6 @@ def schema_command(program: str, files: Mapping[str, DescribedFile]) -> ProgramC
     plain = f"{program} schema --of {names[-1]}" if len(names) > 1 else f"{program} schema"
     command = CommandFlags(
         program=f"{program} schema",
-        version=program_version(),
         summary=f"Prints the JSON Schema of the {' or the '.join(file.title for file in files.values())}, by which "
         "editors complete and check keys.",
         examples=(plain, f"{program} schema --out schema.json"),
@@ -46,7 +43,7 @@ def schema_command(program: str, files: Mapping[str, DescribedFile]) -> ProgramC
     )
 
     def run(arguments: Sequence[str]) -> None:
-        values = flags_or_exit(command, arguments, os.environ)
+        values = flags_or_exit(command, arguments)
         configure_quiet_logs_by(values)
         file = files[values.text("of") if len(names) > 1 else names[0]]
         path, text = values.path("out"), schema_text(file.title, file.section)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from contextlib import closing
 from dataclasses import replace
@@ -52,7 +51,7 @@ _LONGEST_STARTUP_SECONDS: Final = 86_400.0
 
 def backtest(arguments: Sequence[str]) -> NoReturn:
     """Run the command. Always raises SystemExit."""
-    values = flags_or_exit(BACKTEST, arguments, os.environ)
+    values = flags_or_exit(BACKTEST, arguments)
     configure_logs_by(values)
     configuration = configuration_or_exit(values, for_backtest=True)[1] if values.path("config") else None
     try:

@@ -6,7 +6,6 @@ from typing import Final
 
 from adapter.foundation.options.logs import LOG_FLAGS
 from adapter.foundation.options.report_format import output_flag
-from adapter.foundation.options.version import program_version
 from adapter.foundation.service.flags.table import NUMBER, PATH, TEXT, CommandFlags, Flag, one_of, switch
 from recommender.backtest.options import DEFAULT_STARTUP_SECONDS, DEFAULT_WARM_UP_SECONDS
 from recommender.backtest.recorded.resampling import Missing
@@ -16,7 +15,6 @@ from recommender.commands.program import PROGRAM
 
 BACKTEST: Final = CommandFlags(
     program=f"{PROGRAM} backtest",
-    version=program_version(),
     summary=(
         "Replays recorded load through every policy, and compares each with plain headroom at the same replica-hours. "
         "Exit status 2 if the configuration or the load cannot be read."

@@ -6,10 +6,10 @@ import os
 from typing import TYPE_CHECKING, NoReturn
 
 from adapter.foundation.options.cluster import cluster_settings
-from adapter.foundation.options.version import program_version
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from adapter.foundation.service.runtime.errors import StartError
 from adapter.foundation.service.server.addresses import listening_socket
+from adapter.foundation.service.version import program_version
 from recommender.commands.cpva.flags import CPVA
 from recommender.commands.cpva.settings import CpvaSettings, settings_of
 from recommender.commands.one_process.port import Port
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def cpva(arguments: Sequence[str]) -> NoReturn:
     """Run the command and end the process. Raises SystemExit only if the flags or --help end it before the start."""
-    values = flags_or_exit(CPVA, arguments, os.environ)
+    values = flags_or_exit(CPVA, arguments)
     try:
         settings = settings_of(values, os.environ)
         address = values.address("plain-bind-address")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from adapter.foundation.options.cluster import CLUSTER_FLAGS
 from adapter.foundation.options.logs import LOG_FLAGS
-from adapter.foundation.options.version import program_version
 from adapter.foundation.service.flags.table import ADDRESS, INTEGER, PATH, TEXT, CommandFlags, Flag, in_group, switch
 from recommender.commands.program import PROGRAM
 
@@ -12,7 +11,6 @@ _GROUP = "cluster-proportional-vertical-autoscaler"
 
 CPVA = CommandFlags(
     program=f"{PROGRAM} cpva",
-    version=program_version(),
     summary="Sets requests and limits of a workload by the number of nodes and cores, by the command line, the "
     "configuration and the rights of cluster-proportional-vertical-autoscaler.",
     examples=(

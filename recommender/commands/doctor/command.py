@@ -6,7 +6,6 @@ Gathering and judging are separate: the `look_at_…` functions of the modules b
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from dataclasses import dataclass, replace
@@ -21,7 +20,6 @@ from adapter.foundation.options.definitions import look_at_definition
 from adapter.foundation.options.logs import QUIET_LOG_FLAGS, configure_quiet_logs_by
 from adapter.foundation.options.prometheus import NAMED_PROMETHEUS_FLAGS, prometheus_settings
 from adapter.foundation.options.report_format import output_flag
-from adapter.foundation.options.version import program_version
 from adapter.foundation.reports.checks import Check, run_checks
 from adapter.foundation.reports.lines import SEE_APISERVER, CheckStatus, Line, as_json, as_text, count, error, unknown
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
@@ -62,7 +60,6 @@ _NAME_IT = "set leaderElection.namespace in the configuration, the variable POD_
 
 DOCTOR = CommandFlags(
     program=f"{PROGRAM} doctor",
-    version=program_version(),
     summary=(
         "Checks an installation for common faults, and says how to fix each. Exits with status 1 if something is "
         "wrong. Run it in the recommender's pod, or with a kubeconfig. It writes nothing."
@@ -99,7 +96,7 @@ class RecommenderDoctorSettings:
 
 def doctor(arguments: Sequence[str]) -> NoReturn:
     """Run the command. Always raises SystemExit."""
-    values = flags_or_exit(DOCTOR, arguments, os.environ)
+    values = flags_or_exit(DOCTOR, arguments)
     configure_quiet_logs_by(values)
     _, configuration = configuration_or_exit(values)
     try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import signal
 import ssl
 import sys
@@ -44,7 +43,7 @@ _NODES: Final = 21
 
 def expander(arguments: Sequence[str]) -> NoReturn:
     """Run the command. Always raises SystemExit."""
-    values = flags_or_exit(EXPANDER, arguments, os.environ)
+    values = flags_or_exit(EXPANDER, arguments)
     configure_logs_by(values)
     try:
         _serve(values)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from adapter.foundation.options.logs import LOG_FLAGS
-from adapter.foundation.options.version import program_version
 from adapter.foundation.service.flags.table import ADDRESS, PATH, TEXT, CommandFlags, Flag
 from recommender.commands.program import PROGRAM
 
 EXPANDER = CommandFlags(
     program=f"{PROGRAM} expander",
-    version=program_version(),
     summary=(
         "Answers Cluster Autoscaler which node group is to grow, by the expanders, priorities and prices of a "
         "configuration. Start Cluster Autoscaler with --expander=grpc, --grpc-expander-url and --grpc-expander-cert. "

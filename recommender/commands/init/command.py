@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Sequence
@@ -16,7 +15,6 @@ from adapter.foundation.options.cluster import CLUSTER_FLAGS
 from adapter.foundation.options.cluster_checks import unreached
 from adapter.foundation.options.logs import QUIET_LOG_FLAGS, configure_quiet_logs_by
 from adapter.foundation.options.prometheus import NAMED_PROMETHEUS_FLAGS
-from adapter.foundation.options.version import program_version
 from adapter.foundation.reports.counts import count_of
 from adapter.foundation.reports.questions import ask_on_terminal
 from adapter.foundation.reports.terminal_escaping import printable
@@ -37,7 +35,6 @@ FILE: Final = "recommender.yaml"
 
 INIT = CommandFlags(
     program=f"{PROGRAM} init",
-    version=program_version(),
     summary=(
         "Looks up what follows the load in Prometheus and the cluster, and writes a configuration that works now and "
         "scales nothing. Never overwrites a file. Exits with status 1 if it finds nothing to recommend, and with 2 if "
@@ -69,7 +66,7 @@ INIT = CommandFlags(
 
 def init(arguments: Sequence[str]) -> NoReturn:
     """Run the command. Always raises SystemExit."""
-    values = flags_or_exit(INIT, arguments, os.environ)
+    values = flags_or_exit(INIT, arguments)
     configure_quiet_logs_by(values)
     try:
         with rare_collections():

@@ -8,11 +8,11 @@ import socket
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from adapter.foundation.options.cluster import cluster_settings
-from adapter.foundation.options.version import program_version
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from adapter.foundation.service.runtime.errors import StartError
 from adapter.foundation.service.server.addresses import listening_socket
 from adapter.foundation.service.server.plain_port.plain_answers import PlainAnswer
+from adapter.foundation.service.version import program_version
 from recommender.commands.one_process.port import Port
 from recommender.commands.one_process.start import ENDINGS, refuse, run_to_the_end
 from recommender.commands.pod_nanny.flags import POD_NANNY
@@ -36,7 +36,7 @@ _LEAST_IDLE_SECONDS: Final = 60.0
 
 def pod_nanny(arguments: Sequence[str]) -> NoReturn:
     """Run the command and end the process. Raises SystemExit only if the flags or --help end it before the start."""
-    values = flags_or_exit(POD_NANNY, arguments, os.environ)
+    values = flags_or_exit(POD_NANNY, arguments)
     try:
         settings = settings_of(values, os.environ)
         port = Port(*map(listening_socket, addresses_of(values)), liveness=HEALTH)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from adapter.foundation.options.cluster import CLUSTER_FLAGS
 from adapter.foundation.options.logs import LOG_FLAGS
-from adapter.foundation.options.version import program_version
 from adapter.foundation.service.flags.table import (
     ADDRESS,
     DURATION,
@@ -108,7 +107,6 @@ _HOW_FLAGS = (
 
 POD_NANNY = CommandFlags(
     program=f"{PROGRAM} pod-nanny",
-    version=program_version(),
     summary="Sets requests and limits of one container of a Deployment by the number of nodes, by the command line, "
     "the configuration and the rights of addon-resizer (pod_nanny).",
     examples=(

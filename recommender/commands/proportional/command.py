@@ -10,11 +10,11 @@ import socket
 from typing import TYPE_CHECKING, NoReturn
 
 from adapter.foundation.options.cluster import cluster_settings
-from adapter.foundation.options.version import program_version
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from adapter.foundation.service.runtime.errors import StartError
 from adapter.foundation.service.runtime.garbage_collector import settle_collector
 from adapter.foundation.service.server.addresses import Address, listening_socket
+from adapter.foundation.service.version import program_version
 from recommender.commands.one_process.port import Port
 from recommender.commands.one_process.start import ENDINGS, refuse, run_to_the_end
 from recommender.commands.poll_period import poll_seconds
@@ -38,7 +38,7 @@ _POLLS_UNTIL_STALE = 3
 
 def proportional(arguments: Sequence[str]) -> NoReturn:
     """Run the command and end the process. Raises SystemExit only if the flags or --help end it before the start."""
-    values = flags_or_exit(PROPORTIONAL, arguments, os.environ)
+    values = flags_or_exit(PROPORTIONAL, arguments)
     try:
         configuration = configuration_of(values, os.environ)
         listener = listening_socket(values.address("plain-bind-address") or Address("", 8080))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from adapter.foundation.options.cluster import CLUSTER_FLAGS
 from adapter.foundation.options.logs import LOG_FLAGS
-from adapter.foundation.options.version import program_version
 from adapter.foundation.service.flags.table import (
     ADDRESS,
     DURATION,
@@ -51,7 +50,6 @@ _SERVING_FLAGS = in_group(
 
 PROPORTIONAL = CommandFlags(
     program=f"{PROGRAM} proportional",
-    version=program_version(),
     summary="Scales targets with the number of nodes and cores, by the command line, the ConfigMap and the rights of "
     "cluster-proportional-autoscaler.",
     examples=(

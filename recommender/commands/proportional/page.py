@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from adapter.foundation.options.version import program_version
 from adapter.foundation.service.runtime.logs import fields
 from adapter.foundation.service.server.addresses import address_of
 from adapter.foundation.service.server.plain_port.plain_answers import PlainAnswer
 from adapter.foundation.service.server.plain_port.plain_server import PlainServer
+from adapter.foundation.service.version import program_version
 from adapter.foundation.web.http import Request
 from recommender.page.handler import PageHandler
 from recommender.running.history.history_cache import HistoryCache

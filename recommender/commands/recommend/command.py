@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 import time
@@ -20,7 +19,6 @@ from adapter.foundation.options.cluster_checks import unreached
 from adapter.foundation.options.logs import QUIET_LOG_FLAGS, configure_quiet_logs_by
 from adapter.foundation.options.prometheus import NAMED_PROMETHEUS_FLAGS
 from adapter.foundation.options.report_format import output_flag
-from adapter.foundation.options.version import program_version
 from adapter.foundation.reports.documents import json_text
 from adapter.foundation.reports.terminal_escaping import is_coloured, printable
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
@@ -61,7 +59,6 @@ _WIDTH: Final = 80
 
 RECOMMEND = CommandFlags(
     program=f"{PROGRAM} recommend",
-    version=program_version(),
     summary=(
         "Calculates each recommendation once, shows the calculation, and writes nothing. It has no memory, so "
         "nothing is held. "
@@ -103,7 +100,7 @@ _ANSWER_QUERY: Final = "vector(1)"
 
 def recommend(arguments: Sequence[str]) -> NoReturn:
     """Run the command. Always raises SystemExit."""
-    values = flags_or_exit(RECOMMEND, arguments, os.environ)
+    values = flags_or_exit(RECOMMEND, arguments)
     configure_quiet_logs_by(values)
     with rare_collections():
         _recommend(values)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import sys
 from contextlib import closing
 from typing import TYPE_CHECKING, Final, NoReturn
@@ -47,7 +46,7 @@ _MOST_INTERRUPTIONS: Final = 60.0
 
 def replay(arguments: Sequence[str]) -> NoReturn:
     """Run the command. Always raises SystemExit."""
-    values = flags_or_exit(REPLAY, arguments, os.environ)
+    values = flags_or_exit(REPLAY, arguments)
     configure_quiet_logs_by(values)
     try:
         _check_flags(values)

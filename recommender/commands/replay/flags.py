@@ -6,14 +6,12 @@ from typing import Final
 
 from adapter.foundation.options.logs import LOG_FLAGS
 from adapter.foundation.options.report_format import output_flag
-from adapter.foundation.options.version import program_version
 from adapter.foundation.service.flags.table import INTEGER, PATH, TEXT, CommandFlags, Flag
 from recommender.commands.past_span import DEFAULT_LAST_SECONDS, SPAN
 from recommender.commands.program import PROGRAM
 
 REPLAY: Final = CommandFlags(
     program=f"{PROGRAM} replay",
-    version=program_version(),
     summary=(
         "Replays the recorded nodes and pods of a cluster through policies of cluster size, and says what each would "
         "have cost and who would have waited. Changes nothing. Exit status 2 if configuration or past cannot be read."

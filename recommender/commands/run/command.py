@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import logging
-import os
 import sys
 from typing import TYPE_CHECKING, NoReturn
 
@@ -31,7 +30,7 @@ _log = logging.getLogger(__name__)
 
 def run(arguments: Sequence[str]) -> None:
     """Run the command. Always raises SystemExit."""
-    values = flags_or_exit(RUN, arguments, os.environ)
+    values = flags_or_exit(RUN, arguments)
     configure_logs_by(values, queued=not values.boolean("validate"))
     path, configuration = configuration_or_exit(values)
     if values.boolean("validate"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from adapter.foundation.options.cluster import CLUSTER_FLAGS
 from adapter.foundation.options.logs import LOG_FLAGS
-from adapter.foundation.options.version import program_version
 from adapter.foundation.options.worker import DELAY
 from adapter.foundation.service.flags.table import (
     ADDRESS,
@@ -59,7 +58,6 @@ SERVING_FLAGS: tuple[Flag, ...] = in_group(
 
 RUN = CommandFlags(
     program=f"{PROGRAM} run",
-    version=program_version(),
     summary="Decides repeatedly, publishes its recommendations, and scales targets that have the output scale.",
     examples=(
         f"{PROGRAM} run --config recommender.yaml --kubeconfig ~/.kube/config",

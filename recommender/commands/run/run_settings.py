@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.options.clients import ObjectSettings
 from adapter.foundation.options.cluster import cluster_settings
-from adapter.foundation.options.version import program_version
 from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.service.server.addresses import Address, parse_address
 from adapter.foundation.service.server.server_settings import ServerOptions
+from adapter.foundation.service.version import program_version
 from adapter.foundation.sources.kubernetes.credentials.access import pod_namespace
 from adapter.foundation.web.hosts import AllowedHosts
 from recommender.commands.program import METRICS_PREFIX, PROGRAM

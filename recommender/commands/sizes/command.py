@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 import time
@@ -73,7 +72,7 @@ _PRINTED: Final[dict[str, Callable[[Sizes], str]]] = {
 
 def sizes(arguments: Sequence[str]) -> NoReturn:
     """Run the command. Always raises SystemExit."""
-    values = flags_or_exit(SIZES, arguments, os.environ)
+    values = flags_or_exit(SIZES, arguments)
     configure_quiet_logs_by(values)
     try:
         with rare_collections():

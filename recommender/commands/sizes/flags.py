@@ -8,7 +8,6 @@ from typing import Final
 from adapter.foundation.objects.durations import format_duration, parse_duration
 from adapter.foundation.options.logs import QUIET_LOG_FLAGS
 from adapter.foundation.options.prometheus import NAMED_PROMETHEUS_FLAGS
-from adapter.foundation.options.version import program_version
 from adapter.foundation.service.flags.table import PATH, TEXT, CommandFlags, Flag, FlagValues, Kind, one_of, switch
 from recommender.commands.program import PROGRAM
 from recommender.kinds.resources.bounds import SizeSettings
@@ -55,7 +54,6 @@ def _margin(text: str) -> float:
 
 SIZES: Final = CommandFlags(
     program=f"{PROGRAM} sizes",
-    version=program_version(),
     summary=(
         "Shows what each container should request, from what it used as Prometheus knows it, and writes nothing. It "
         "needs no configuration file. "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Sequence
@@ -17,7 +16,6 @@ from adapter.foundation.options.cluster import CLUSTER_FLAGS, cluster_settings
 from adapter.foundation.options.cluster_checks import unreached
 from adapter.foundation.options.logs import QUIET_LOG_FLAGS, configure_quiet_logs_by
 from adapter.foundation.options.report_format import FOR_PEOPLE
-from adapter.foundation.options.version import program_version
 from adapter.foundation.reports.terminal_escaping import is_coloured, printable
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from adapter.foundation.service.flags.table import OBJECT, TEXT, CommandFlags, Flag, FlagValues
@@ -63,7 +61,6 @@ _SHORT: Final = {"deploy": "deployment", "sts": "statefulset", "rs": "replicaset
 
 WHY: Final = CommandFlags(
     program=f"{PROGRAM} why",
-    version=program_version(),
     summary=(
         "Explains an HPA, a workload or a pod, with your own rights: OBJECT is hpa/NAME, pod/NAME, deployment/NAME, or "
         "another KIND/NAME with a size. Exits with status 1 if a value or a right is missing, and with 2 if the object "
@@ -84,7 +81,7 @@ WHY: Final = CommandFlags(
 
 def why(arguments: Sequence[str]) -> NoReturn:
     """Run the command. Always raises SystemExit."""
-    values = flags_or_exit(WHY, arguments, os.environ)
+    values = flags_or_exit(WHY, arguments)
     configure_quiet_logs_by(values)
     try:
         report = _report_for(values)

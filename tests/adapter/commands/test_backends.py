@@ -230,7 +230,7 @@ def test_no_secret_is_shown(servers: TwoServers) -> None:
 
 
 def test_doctor_checks_each_backend_of_the_rule_files(servers: TwoServers) -> None:
-    values = flags_or_exit(DOCTOR, [f"--config={servers.folder}/rules.yaml", '--prometheus-matchers=cluster="a"'], {})
+    values = flags_or_exit(DOCTOR, [f"--config={servers.folder}/rules.yaml", '--prometheus-matchers=cluster="a"'])
     (name, settings), *others = doctor_settings(values).backends.items()
     assert not others
     lines = {line.name: line.status for line in look_at_backend(name, settings, "rules")}

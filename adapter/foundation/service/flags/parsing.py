@@ -7,6 +7,7 @@ prometheus-adapter's command lines must run unchanged: `--flag=value` and `--fla
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NoReturn, TypeAlias
@@ -27,6 +28,7 @@ from adapter.foundation.service.flags.table import (
     variable_of,
 )
 from adapter.foundation.service.runtime.errors import UsageError
+from adapter.foundation.service.version import program_version
 
 __all__ = ["HelpRequested", "UsageError", "exit_for_usage", "flags_or_exit", "parse_flags"]
 
@@ -63,10 +65,13 @@ def parse_flags(command: CommandFlags, arguments: Sequence[str], environment: Ma
     return FlagValues(values, frozenset(given), tuple(rest[:known]), all_warnings)
 
 
-def flags_or_exit(command: CommandFlags, arguments: Sequence[str], environment: Mapping[str, str]) -> FlagValues:
-    """Return the values of flags; prints help and exits with status 0, or prints one line and exits with status 2."""
+def flags_or_exit(command: CommandFlags, arguments: Sequence[str]) -> FlagValues:
+    """Return what the command line and the environment of this process say.
+
+    Prints help and exits with status 0, or prints one line and exits with status 2.
+    """
     try:
-        return parse_flags(command, arguments, environment)
+        return parse_flags(command, arguments, os.environ)
     except HelpRequested as e:
         print(e.text)  # noqa: T201 - what was asked for
         sys.exit(0)
@@ -117,7 +122,7 @@ def _show_version(command: CommandFlags, text: str) -> None:
     except ValueError as e:
         raise UsageError(f"--{_VERSION}: {e}") from e
     if is_wanted:
-        raise HelpRequested(f"{command.program.split(' ', maxsplit=1)[0]} {command.version}")
+        raise HelpRequested(f"{command.program.split(' ', maxsplit=1)[0]} {program_version()}")
 
 
 def _short(command: CommandFlags, argument: str, waiting: Iterator[str]) -> _Given:

@@ -14,6 +14,7 @@ from adapter.foundation.service.flags.parsing import exit_for_usage
 from adapter.foundation.service.flags.table import ENVIRONMENT_PREFIX, CommandFlags, Flag, variable_of
 from adapter.foundation.service.runtime.garbage_collector import collect_rarely
 from adapter.foundation.service.runtime.printing import end_at_sigterm, run_until_interrupted, run_until_nobody_reads
+from adapter.foundation.service.version import program_version
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,6 @@ class Program:
     """The commands of a program."""
 
     name: str
-    version: str
     summary: str
     commands: Mapping[str, str]
     """One line about each command, by name."""
@@ -55,7 +55,7 @@ def run_program(program: Program, arguments: Sequence[str], environment: Mutable
     if name in {"--help", "-h", "help"}:
         print(usage(program))  # noqa: T201 - what was asked for
     elif name == "--version":
-        print(f"{program.name} {program.version}")  # noqa: T201 - likewise
+        print(f"{program.name} {program_version()}")  # noqa: T201 - likewise
     elif name in program.commands:
         collect_rarely()
         command = _load_command(program, name)

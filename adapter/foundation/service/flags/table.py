@@ -168,7 +168,6 @@ class CommandFlags:
 
     program: str
     """The program and its command as typed, as in `PROGRAM serve`."""
-    version: str
     summary: str
     flags: tuple[Flag, ...]
     examples: tuple[str, ...] = ()

@@ -9,7 +9,7 @@ from adapter.foundation.service.flags.parsing import UsageError, parse_flags
 from adapter.foundation.service.flags.table import CommandFlags
 from recommender.commands.run.flags import RUN
 
-SERVES = CommandFlags(program="x", version="0", summary="", flags=worker_flags("Serving"))
+SERVES = CommandFlags(program="x", summary="", flags=worker_flags("Serving"))
 
 
 @pytest.mark.parametrize(("command", "more"), [(SERVES, ()), (RUN, ("--config=x",))], ids=["worker", "run"])

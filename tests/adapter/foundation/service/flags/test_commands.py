@@ -99,7 +99,6 @@ def program_of(ran: list[FlagValues], environment: dict[str, str]) -> Program:
     def load(name: str) -> ProgramCommand:
         flags = CommandFlags(
             program=f"tool {name}",
-            version="1",
             summary="",
             flags=(Flag("url", TEXT, default="u"), Flag(f"{name}-only", TEXT)),
         )
@@ -109,7 +108,7 @@ def program_of(ran: list[FlagValues], environment: dict[str, str]) -> Program:
 
         return ProgramCommand(flags, run)
 
-    return Program(name="tool", version="1", summary="", commands={"serve": "", "check": ""}, load=load)
+    return Program(name="tool", summary="", commands={"serve": "", "check": ""}, load=load)
 
 
 def test_variables_of_other_commands_of_the_program_have_no_effect() -> None:

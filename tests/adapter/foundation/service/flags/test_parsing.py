@@ -26,10 +26,10 @@ from adapter.foundation.service.flags.table import (
     switch,
 )
 from adapter.foundation.service.server.addresses import Address
+from adapter.foundation.service.version import program_version
 
 COMMAND = CommandFlags(
     program="tidewatch-adapter serve",
-    version="1.2.3",
     summary="Serve the metrics APIs.",
     flags=(
         Flag("config", PATH, "Rule files.", repeat=Repeat.EACH, group="Rules"),
@@ -138,7 +138,7 @@ def test_the_error_for_a_wrong_command_line_is_one_line_that_says_what_to_write(
 
 def test_a_surplus_word_is_not_shown_where_it_may_be_a_part_of_a_secret() -> None:
     header = Flag("header", TEXT, repeat=Repeat.EACH, may_hold_secret=True)
-    command = CommandFlags(program="check", version="1", summary="", flags=(header,))
+    command = CommandFlags(program="check", summary="", flags=(header,))
     with pytest.raises(UsageError) as caught:
         parse_flags(command, ["--header", "Authorization=Bearer", "secret"], {})
     assert "secret" not in str(caught.value)
@@ -148,7 +148,7 @@ def test_a_surplus_word_is_not_shown_where_it_may_be_a_part_of_a_secret() -> Non
 
 
 def test_a_kind_and_a_name_as_two_arguments_get_a_hint_to_join_them() -> None:
-    command = CommandFlags(program="kubectl-tidewatch why", version="1", summary="", flags=(), arguments=(OBJECT,))
+    command = CommandFlags(program="kubectl-tidewatch why", summary="", flags=(), arguments=(OBJECT,))
     with pytest.raises(UsageError, match="unexpected argument 'gateway': did you mean hpa/gateway\\?"):
         parse_flags(command, ["hpa", "gateway"], {})
 
@@ -186,7 +186,7 @@ def test_flags_without_effect_are_accepted_with_one_warning_each() -> None:
 
 
 def test_arguments_after_two_dashes_are_not_flags() -> None:
-    command = CommandFlags(program="p", version="1", summary="", flags=COMMAND.flags, arguments=("METRIC", "OBJECT"))
+    command = CommandFlags(program="p", summary="", flags=COMMAND.flags, arguments=("METRIC", "OBJECT"))
     assert parse_flags(command, ["a", "--pin-cpu", "--", "--b"], {}).arguments == ("a", "--b")
     with pytest.raises(UsageError, match="OBJECT is missing"):
         parse_flags(command, ["a"], {})
@@ -194,7 +194,7 @@ def test_arguments_after_two_dashes_are_not_flags() -> None:
 
 def test_a_missing_required_flag_is_an_error() -> None:
     needed = Flag("config", PATH, "give a rule file", repeat=Repeat.EACH, required=True)
-    command = CommandFlags(program="p", version="1", summary="", flags=(needed,))
+    command = CommandFlags(program="p", summary="", flags=(needed,))
     with pytest.raises(UsageError, match="--config is required: give a rule file"):
         parse_flags(command, [], {})
 
@@ -227,14 +227,14 @@ def test_help_lists_the_flags_by_group_with_their_defaults() -> None:
 @pytest.mark.parametrize("flag", ["--version", "--version=true"])
 def test_version_is_printed_with_status_0(capsys: pytest.CaptureFixture[str], flag: str) -> None:
     with pytest.raises(SystemExit) as caught:
-        flags_or_exit(COMMAND, [flag], {})
+        flags_or_exit(COMMAND, [flag])
     assert caught.value.code == 0
-    assert capsys.readouterr().out == "tidewatch-adapter 1.2.3\n"
+    assert capsys.readouterr().out == f"tidewatch-adapter {program_version()}\n"
 
 
 def test_wrong_usage_is_one_line_on_stderr_and_status_2(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
-        flags_or_exit(COMMAND, ["--zzz"], {})
+        flags_or_exit(COMMAND, ["--zzz"])
     assert caught.value.code == 2
     assert capsys.readouterr().err == "tidewatch-adapter: unknown flag --zzz: see --help\n"
 
