@@ -30,7 +30,7 @@ Submit: TypeAlias = "Callable[[Callable[[], None]], object]"
 class ConnectedBackend(Prometheus, Protocol):
     """A client of one backend, with threads of its own."""
 
-    def started(self, seconds: float) -> Started:
+    def started(self, seconds: float, /) -> Started:
         """Ask the server when it started, within some seconds. Raises PrometheusError."""
         ...
 
