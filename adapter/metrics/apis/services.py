@@ -1,20 +1,41 @@
-"""The services of the APIs in one record, which the code that answers requests receives as a whole."""
+"""The services of the APIs in one record, which the code that answers requests receives as a whole.
+
+Tests of the APIs implement `RequestAuthorizer` with made-up callers.
+"""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from adapter.metrics.apis.compatibility import OURS, Compatibility
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from adapter.foundation.objects.resources import ResolveResource
+    from adapter.foundation.web.http import Request
     from adapter.metrics.apis.apis_telemetry import Telemetry
-    from adapter.metrics.apis.authorizer import RequestAuthorizer
     from adapter.metrics.apis.provider import MetricsProvider
+    from adapter.metrics.identity.attributes import Attributes
+    from adapter.metrics.identity.callers import Caller, Peer
+
+
+class RequestAuthorizer(Protocol):
+    """Authenticates callers and authorizes what they ask for. `Gate` is one."""
+
+    def check(self, request: Request) -> Caller:
+        """Return the caller of a request that the caller is allowed to make. Raises IdentityError."""
+        ...
+
+    def identify(self, peer: Peer, headers: Sequence[tuple[str, str]]) -> Caller:
+        """Return the caller, who is not authorized yet. Raises IdentityError."""
+        ...
+
+    def authorize_unrouted(self, caller: Caller, attributes: Attributes) -> None:
+        """Raise IdentityError unless the caller is allowed to use a path that kube-apiserver does not pass on."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

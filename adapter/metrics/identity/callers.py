@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import msgspec
 
@@ -88,35 +88,6 @@ class Peer:
 
     A chain that TLS did not verify (as after a resumed session) must not be put here.
     """
-
-
-class RequestedAccess(Protocol):
-    """The parts of a request by which it is authenticated and authorized, as they came over the wire."""
-
-    @property
-    def method(self) -> str:
-        """The HTTP method."""
-        ...
-
-    @property
-    def path(self) -> str:
-        """The path, still percent-encoded."""
-        ...
-
-    @property
-    def query(self) -> str:
-        """The query, still percent-encoded, without the question mark."""
-        ...
-
-    @property
-    def headers(self) -> tuple[tuple[str, str], ...]:
-        """Name and value of each header line, in order."""
-        ...
-
-    @property
-    def peer_chain(self) -> tuple[bytes, ...]:
-        """The same as `Peer.chain`."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,6 @@ from adapter.metrics.identity.callers import (
     IdentityError,
     IdentitySettingsError,
     Peer,
-    RequestedAccess,
     UnauthenticatedError,
     Via,
 )
@@ -29,6 +28,7 @@ from adapter.metrics.identity.front_proxy import FrontProxies
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from adapter.foundation.web.http import Request
     from adapter.metrics.identity.authorization import Authorizer
     from adapter.metrics.identity.caller_authorities import CallerCAs
     from adapter.metrics.identity.chains import Now
@@ -93,20 +93,20 @@ class Gate:
         self._certificates = ClientCertificates(now)
         self._attributes = KnownAttributes()
 
-    def check(self, asked: RequestedAccess) -> Caller:
+    def check(self, request: Request) -> Caller:
         """Return the caller if the request is authorized; `NOBODY` if the path is open to all.
 
         Raises IdentityError.
         """
         try:
-            attributes = self._attributes.of(asked.method, asked.path, asked.query)
+            attributes = self._attributes.of(request.method, request.path, request.query)
         except BadPathError:
             # Only authenticated callers learn what is wrong with the path.
-            self.identify(Peer(asked.peer_chain), asked.headers)
+            self.identify(Peer(request.peer_chain), request.headers)
             raise
         if self._open_paths.hold(attributes):
             return NOBODY
-        caller = self.identify(Peer(asked.peer_chain), asked.headers)
+        caller = self.identify(Peer(request.peer_chain), request.headers)
         self.authorize(caller, attributes)
         return caller
 

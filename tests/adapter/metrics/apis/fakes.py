@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from adapter.foundation.objects.selectors import Selector
     from adapter.metrics.apis.compatibility import Compatibility
     from adapter.metrics.identity.attributes import Attributes
-    from adapter.metrics.identity.callers import RequestedAccess
     from adapter.metrics.readings.catalogue.last_look_up import LookUp
     from adapter.metrics.readings.explain.explanation import ExplanationStep, Question
     from adapter.metrics.rulebook.model import RefusedRule
@@ -184,8 +183,8 @@ class FakeReadings:
 class OneChain:
     """Identifies `CHAIN` as alice, who is allowed everything, and forbids `REFUSED_CHAIN`; others are unknown."""
 
-    def check(self, asked: RequestedAccess) -> Caller:
-        return self.identify(Peer(asked.peer_chain), asked.headers)
+    def check(self, request: Request) -> Caller:
+        return self.identify(Peer(request.peer_chain), request.headers)
 
     def identify(self, peer: Peer, headers: Iterable[tuple[str, str]]) -> Caller:
         assert all(len(line) == 2 for line in headers)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from adapter.metrics.identity.attributes import Attributes
-    from adapter.metrics.identity.callers import Peer, RequestedAccess
+    from adapter.metrics.identity.callers import Peer
     from adapter.metrics.readings.explain.explanation import Explanation, ExplanationStep, Question
 
 CATALOGUE = Catalogue(
@@ -69,8 +69,8 @@ class FakeAuthorizer:
     """Descriptions of what alice may do."""
     asked: list[tuple[Caller, Attributes]] = field(default_factory=list)
 
-    def check(self, asked: RequestedAccess) -> Caller:
-        raise AssertionError(f"a right to the path itself was checked: {asked.path}")
+    def check(self, request: Request) -> Caller:
+        raise AssertionError(f"a right to the path itself was checked: {request.path}")
 
     def identify(self, peer: Peer, headers: Sequence[tuple[str, str]]) -> Caller:
         assert not peer.chain
