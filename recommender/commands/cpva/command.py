@@ -6,34 +6,30 @@ import os
 from typing import TYPE_CHECKING, NoReturn
 
 from adapter.foundation.options.cluster import cluster_settings
-from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
-from adapter.foundation.service.runtime.errors import StartError
 from adapter.foundation.service.server.addresses import listening_socket
 from adapter.foundation.service.version import program_version
 from recommender.commands.cpva.flags import CPVA
 from recommender.commands.cpva.settings import CpvaSettings, settings_of
 from recommender.commands.one_process.port import Port
-from recommender.commands.one_process.start import ENDINGS, refuse, run_to_the_end
-from recommender.commands.program import METRICS_PREFIX, PROGRAM
+from recommender.commands.one_process.start import run_drop_in
+from recommender.commands.program import METRICS_PREFIX
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from adapter.foundation.service.flags.table import FlagValues
 
 
 def cpva(arguments: Sequence[str]) -> NoReturn:
     """Run the command and end the process. Raises SystemExit only if the flags or --help end it before the start."""
-    values = flags_or_exit(CPVA, arguments)
-    try:
-        settings = settings_of(values, os.environ)
-        address = values.address("plain-bind-address")
-        port = Port(*(() if address is None else (listening_socket(address),)))
-    except UsageError as error:
-        exit_for_usage(PROGRAM, str(error))
-    except StartError as error:
-        refuse(str(error))
-    run_to_the_end(values, port, lambda: _run(values, settings, port))
+    run_drop_in(CPVA, arguments, _prepared)
+
+
+def _prepared(values: FlagValues) -> tuple[Port, Callable[[], int]]:
+    settings = settings_of(values, os.environ)
+    address = values.address("plain-bind-address")
+    port = Port(*(() if address is None else (listening_socket(address),)))
+    return port, lambda: _run(values, settings, port)
 
 
 def _run(values: FlagValues, settings: CpvaSettings, port: Port) -> int:
@@ -49,5 +45,5 @@ def _run(values: FlagValues, settings: CpvaSettings, port: Port) -> int:
     client = connected(cluster_settings(values))
     poll = CpvaPoll(settings, FollowedConfig(settings.defaults, settings.config_file), client, ObjectClient(client))
     counter = CounterFamily(f"{METRICS_PREFIX}_polls_total", "Polls of a drop-in that resizes containers, by outcome.")
-    process = OneProcess(port, program_version(), ENDINGS)
+    process = OneProcess(port, program_version())
     return run_polls(process, Polls(poll.poll, counter), settings.poll_seconds, {})

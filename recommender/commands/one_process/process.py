@@ -7,7 +7,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from adapter.foundation.service.runtime.health import Health
@@ -17,6 +17,7 @@ from adapter.foundation.service.runtime.tasks import Tasks
 from adapter.foundation.service.server.plain_port.plain_answers import PlainAnswer
 from adapter.foundation.web.metric_text import METRICS_TYPE
 from recommender.commands.one_process.port import LAST_POLL, Port
+from recommender.commands.one_process.start import ENDINGS
 from recommender.commands.program import METRICS_PREFIX
 
 _log = logging.getLogger(__name__)
@@ -29,13 +30,11 @@ _FAILED: Final = signal.SIGUSR1
 class OneProcess:
     """The process as the parts of the program see it. Its main thread waits in `run` until the process ends."""
 
-    def __init__(self, port: Port, version: str, endings: Collection[signal.Signals]) -> None:
-        """Create the common parts. `endings`, which include SIGUSR1, must be blocked before any thread starts."""
+    def __init__(self, port: Port, version: str) -> None:
         self.registry = new_registry(version)
         self.tasks = Tasks(TaskMetrics(self.registry, METRICS_PREFIX))
         self.health = Health()
         self._port = port
-        self._endings = endings
         self._stopping: list[Callable[[], None]] = []
         self._last_poll: Callable[[], PlainAnswer] = lambda: PlainAnswer(200, b"ok\n")
         self._more_metrics: Callable[[], bytes] = lambda: b""
@@ -62,7 +61,7 @@ class OneProcess:
 
     def run(self) -> int:
         """Wait for a signal to end, shut down, and return the exit status."""
-        arrived = signal.sigwait(self._endings)
+        arrived = signal.sigwait(ENDINGS)
         _log.info("shutting down", extra=fields(signal=signal.Signals(arrived).name))
         self._stop()
         return 1 if arrived == _FAILED else 0

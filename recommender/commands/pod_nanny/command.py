@@ -8,19 +8,16 @@ import socket
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from adapter.foundation.options.cluster import cluster_settings
-from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
-from adapter.foundation.service.runtime.errors import StartError
 from adapter.foundation.service.server.addresses import listening_socket
 from adapter.foundation.service.server.plain_port.plain_answers import PlainAnswer
 from adapter.foundation.service.version import program_version
 from recommender.commands.one_process.port import Port
-from recommender.commands.one_process.start import ENDINGS, refuse, run_to_the_end
+from recommender.commands.one_process.start import run_drop_in
 from recommender.commands.pod_nanny.flags import POD_NANNY
 from recommender.commands.pod_nanny.settings import NannySettings, addresses_of, settings_of
-from recommender.commands.program import PROGRAM
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from adapter.foundation.service.flags.table import FlagValues
     from recommender.commands.vertical.polls import Polls
@@ -36,15 +33,13 @@ _LEAST_IDLE_SECONDS: Final = 60.0
 
 def pod_nanny(arguments: Sequence[str]) -> NoReturn:
     """Run the command and end the process. Raises SystemExit only if the flags or --help end it before the start."""
-    values = flags_or_exit(POD_NANNY, arguments)
-    try:
-        settings = settings_of(values, os.environ)
-        port = Port(*map(listening_socket, addresses_of(values)), liveness=HEALTH)
-    except UsageError as error:
-        exit_for_usage(PROGRAM, str(error))
-    except StartError as error:
-        refuse(str(error))
-    run_to_the_end(values, port, lambda: _run(values, settings, port))
+    run_drop_in(POD_NANNY, arguments, _prepared)
+
+
+def _prepared(values: FlagValues) -> tuple[Port, Callable[[], int]]:
+    settings = settings_of(values, os.environ)
+    port = Port(*map(listening_socket, addresses_of(values)), liveness=HEALTH)
+    return port, lambda: _run(values, settings, port)
 
 
 def _run(values: FlagValues, settings: NannySettings, port: Port) -> int:
@@ -61,7 +56,7 @@ def _run(values: FlagValues, settings: NannySettings, port: Port) -> int:
 
     client = connected(cluster_settings(values))
     objects = ObjectClient(client)
-    process = OneProcess(port, program_version(), ENDINGS)
+    process = OneProcess(port, program_version())
     fence = None
     if settings.lease is not None:
         namespace = settings.ward.deployment.namespace

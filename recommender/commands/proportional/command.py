@@ -10,15 +10,13 @@ import socket
 from typing import TYPE_CHECKING, NoReturn
 
 from adapter.foundation.options.cluster import cluster_settings
-from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
-from adapter.foundation.service.runtime.errors import StartError
+from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.service.runtime.garbage_collector import settle_collector
 from adapter.foundation.service.server.addresses import Address, listening_socket
 from adapter.foundation.service.version import program_version
 from recommender.commands.one_process.port import Port
-from recommender.commands.one_process.start import ENDINGS, refuse, run_to_the_end
+from recommender.commands.one_process.start import run_drop_in
 from recommender.commands.poll_period import poll_seconds
-from recommender.commands.program import PROGRAM
 from recommender.commands.proportional.flags import PROPORTIONAL
 from recommender.configuration.recommender_configuration import Configuration, LeaderElection
 from recommender.decisions.policy_settings import Output, Owners, RecommendationPolicy
@@ -27,7 +25,7 @@ from recommender.kinds.proportional.cpa_flags import FlagError, read_default_par
 from recommender.kinds.proportional.parameters import NodeFilter, ParametersConfigMap, ProportionalSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from adapter.foundation.service.flags.table import FlagValues
 
@@ -38,17 +36,14 @@ _POLLS_UNTIL_STALE = 3
 
 def proportional(arguments: Sequence[str]) -> NoReturn:
     """Run the command and end the process. Raises SystemExit only if the flags or --help end it before the start."""
-    values = flags_or_exit(PROPORTIONAL, arguments)
-    try:
-        configuration = configuration_of(values, os.environ)
-        listener = listening_socket(values.address("plain-bind-address") or Address("", 8080))
-        page = _page_listener(values)
-    except UsageError as error:
-        exit_for_usage(PROGRAM, str(error))
-    except StartError as error:
-        refuse(str(error))
-    port = Port(listener)
-    run_to_the_end(values, port, lambda: _run(values, configuration, port, page))
+    run_drop_in(PROPORTIONAL, arguments, _prepared)
+
+
+def _prepared(values: FlagValues) -> tuple[Port, Callable[[], int]]:
+    configuration = configuration_of(values, os.environ)
+    port = Port(listening_socket(values.address("plain-bind-address") or Address("", 8080)))
+    page = _page_listener(values)
+    return port, lambda: _run(values, configuration, port, page)
 
 
 def _run(values: FlagValues, configuration: Configuration, port: Port, page_listener: socket.socket | None) -> int:
@@ -57,7 +52,7 @@ def _run(values: FlagValues, configuration: Configuration, port: Port, page_list
     from recommender.commands.one_process.process import OneProcess  # noqa: PLC0415 - see above
     from recommender.commands.proportional.assembly import ProportionalOptions, start  # noqa: PLC0415 - likewise
 
-    process = OneProcess(port, program_version(), ENDINGS)
+    process = OneProcess(port, program_version())
     options = ProportionalOptions(
         cluster=cluster_settings(values),
         dry_run=values.boolean("dry-run"),
