@@ -21,7 +21,7 @@ from recommender.commands.program import PROGRAM
 from recommender.commands.replay.chosen_settings import chosen_settings
 from recommender.commands.replay.flags import REPLAY
 from recommender.commands.replay.past import read_past
-from recommender.kinds.predictive.predictive_settings import PredictiveSettings
+from recommender.kinds.predictive.predictive_settings import predictive_settings
 from recommender.recording.recording import RecordingError
 from recommender.replay.assumptions import Assumptions
 from recommender.replay.forecasts.workload_forecasts import ForecastPlan
@@ -100,9 +100,10 @@ def assumptions_of(values: FlagValues, configuration: Configuration, settings: C
 def _forecasts(configuration: Configuration, settings: ClusterSizeSettings) -> Iterator[ForecastPlan]:
     """Yield the plan of each forecast that the settings name and that the configuration contains."""
     named = {one.recommendation for one in settings.forecasts}
-    for each in configuration.recommendations:
-        if each.policy.name in named and isinstance(each.subject, PredictiveSettings):
-            yield ForecastPlan(each.subject, each.policy.targets)
+    predictive = predictive_settings(configuration.recommendations)
+    for policy in (each.policy for each in configuration.recommendations):
+        if policy.name in named & predictive.keys():
+            yield ForecastPlan(predictive[policy.name], policy.targets)
 
 
 def _market(values: FlagValues) -> SpotMarket | None:
