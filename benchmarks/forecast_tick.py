@@ -201,7 +201,7 @@ class Ticker:
         self._predictor, self._delays = Predictor(self._learned_models), DelayMeter()
         self._children = Children(CollectorRegistry(), "benchmark", most=1)
         self._memories = Memories(FolderMemoryStore(folder))
-        self._decisions = PollDecisions(self._memories, _Nothing(), self._clock)
+        self._decisions = PollDecisions(self._memories, self._clock)
         self._shown = HistoryCache(folder / "history.sqlite", lambda: None)
         self.metrics = RecommendationMetrics(lambda: True, all_kinds())
         self._histories = {need.name: TargetHistory(need, settings.series) for need in self._needs}
@@ -329,11 +329,6 @@ def _proof(models: Sequence[str], now: float, step_seconds: float) -> SeriesProo
 def _children_seconds() -> float:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
-
-
-class _Nothing:
-    def decided(self, recommendation: str, seconds: float) -> None:
-        """Record nothing."""
 
 
 def _recommendation(number: int) -> Recommendation:

@@ -154,7 +154,7 @@ def start(
     latest = Latest(metrics.publish)
     threads = LookUpThreads(DaemonThreads("ConfigMap", 1).submit, DaemonThreads("slow ConfigMap", 1).submit)
     gatherer = Gatherer(InputSources(watches.state, _no_query, config_maps.read, parts.lookups.look), threads, threads)
-    decisions = OneDecision(memories, config_map, parts.state, parts.telemetry, parts.clock)
+    decisions = OneDecision(memories, config_map, parts.state, parts.telemetry.decided, parts.clock)
     writes_nothing = HistoryAlone(history)
     runner = Runner(
         plan=_fixed_plan(configuration, config_map, calculate_proportional(subject)),
@@ -164,9 +164,9 @@ def start(
         memories=memories,
         effects=writes_nothing if options.dry_run else _effects(parts, leadership, history, entry.policy.name),
         latest=latest,
-        telemetry=parts.telemetry,
         clock=parts.clock,
         wake=parts.wake,
+        count_poll=parts.telemetry.polled,
         report_poll=partial(_note_poll, parts.state, TargetNotes()),
     )
     process.health.add_first_lists(watches.has_tried_lists)

@@ -13,6 +13,8 @@ from recommender.kinds.proportional.last_parameters import why_former
 from recommender.kinds.proportional.memory import remembered
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from adapter.foundation.time.clock import Clock
     from recommender.commands.proportional.poll_state import PollState
     from recommender.decisions.calculation import Calculate
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
     from recommender.kinds.proportional.parameters import ParametersConfigMap
     from recommender.running.inputs.poll_plan import PollPlan
     from recommender.running.memory.memories import Memories
-    from recommender.running.polls.runner import DecisionTelemetry
 
 
 class OneDecision:
@@ -33,14 +34,17 @@ class OneDecision:
         memories: Memories,
         config_map: ParametersConfigMap,
         state: PollState,
-        telemetry: DecisionTelemetry,
+        measure: Callable[[str, float], None],
         clock: Clock,
     ) -> None:
-        """`state` learns whether former parameters are in use, and whether a list of nodes is under way."""
+        """`state` learns whether former parameters are in use, and whether a list of nodes is under way.
+
+        `measure` is called with the seconds that each decision took.
+        """
         self._memories = memories
         self._config_map = config_map
         self._state = state
-        self._telemetry = telemetry
+        self._measure = measure
         self._clock = clock
 
     def decided(self, plan: PollPlan, inputs: Inputs, now: float) -> list[Decided]:
@@ -53,7 +57,7 @@ class OneDecision:
             partial(self._decision, policy, plan.calculations[policy.name](None), inputs, memory, now),
             partial(failed_decision, policy, memory, now, Inputs()),
         )
-        self._telemetry.decided(policy.name, self._clock.monotonic() - started)
+        self._measure(policy.name, self._clock.monotonic() - started)
         in_use = remembered(decision.memory.own).parameters
         self._state.uses_former_parameters(why_former(self._config_map, inputs, in_use))
         return [Decided(policy.name, (decision,), decision.memory)]

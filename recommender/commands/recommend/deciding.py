@@ -78,14 +78,7 @@ def records_of(configuration: Configuration, inputs: Inputs, now: float) -> list
         recommendation, inputs = with_defaults(each, inputs)
         recommendations.append(recommendation)
     plan = plan_of(replace(configuration, recommendations=tuple(recommendations)))
-    decided = PollDecisions(Memories(ProcessMemoryStore()), _Unmeasured(), Clock()).decided(plan, inputs, now)
+    decided = PollDecisions(Memories(ProcessMemoryStore()), Clock()).decided(plan, inputs, now)
     found = [(lines[each.name], decision.record) for each in decided for decision in each.decisions]
     found += [(each.line, refused_record(each, now)) for each in configuration.refused]
     return [record for _, record in sorted(found, key=lambda item: item[0])]
-
-
-class _Unmeasured:
-    """The telemetry of decisions that are made only once, which measures nothing."""
-
-    def decided(self, recommendation: str, seconds: float) -> None:
-        """Do nothing."""

@@ -85,7 +85,9 @@ def make_worker(settings: RunSettings, source: ConfigurationSource, context: Wor
 
     latest = Latest(publish)
     gatherer = _gatherer(prometheus, plans, environment, has_objects=has_objects)
-    decisions = PollDecisions(environment.memories, parts.telemetry, parts.clock, _sizes(settings, context, parts))
+    decisions = PollDecisions(
+        environment.memories, parts.clock, slow=_sizes(settings, context, parts), measure=parts.telemetry.decided
+    )
     runner = _runner(plans, gatherer, decisions, environment, parts, latest)
     _show_configured(source.current, parts.telemetry)
     at_start = source.current
@@ -158,9 +160,9 @@ def _runner(
         memories=environment.memories,
         effects=environment.effects,
         latest=latest,
-        telemetry=parts.telemetry,
         clock=parts.clock,
         wake=parts.wake,
+        count_poll=parts.telemetry.polled,
     )
 
 

@@ -25,7 +25,7 @@ from recommender.running.memory.store_protocol import MemoryUnavailableError
 from recommender.running.sizes.background_decisions import ImmediateSizing, SlowDecisions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from adapter.foundation.cluster.values.state import ClusterState
     from adapter.foundation.time.clock import Clock
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from recommender.kinds.kind import Recommendation
     from recommender.running.inputs.poll_plan import PollPlan
     from recommender.running.memory.memories import Memories
-    from recommender.running.polls.runner import DecisionTelemetry
 
 MEMORY_SECONDS: Final = 3.0
 """Time after which a poll begins no further reads of memories; one read takes at most 5 s."""
@@ -44,12 +43,20 @@ class PollDecisions:
     """Makes the decisions of a poll. Not thread-safe."""
 
     def __init__(
-        self, memories: Memories, telemetry: DecisionTelemetry, clock: Clock, slow: SlowDecisions | None = None
+        self,
+        memories: Memories,
+        clock: Clock,
+        *,
+        slow: SlowDecisions | None = None,
+        measure: Callable[[str, float], None] = lambda _name, _seconds: None,
     ) -> None:
-        """`slow` makes the decisions of slow kinds; if it is None, they are made at once in the caller's thread."""
+        """`slow` makes the decisions of slow kinds; if it is None, they are made at once in the caller's thread.
+
+        `measure` is called with the seconds that the decisions of each other recommendation took.
+        """
         self._memories = memories
         self._slow = slow or ImmediateSizing()
-        self._telemetry = telemetry
+        self._measure = measure
         self._clock = clock
         self._expansions: dict[str, Expansion] = {}
 
@@ -132,7 +139,7 @@ class PollDecisions:
             decision = decide(policy, plan.calculations[policy.name](None), inputs, memory, now)
             return Decided(policy.name, (decision,), decision.memory)
         finally:
-            self._telemetry.decided(policy.name, self._clock.monotonic() - started)
+            self._measure(policy.name, self._clock.monotonic() - started)
 
 
 def _known_targets(

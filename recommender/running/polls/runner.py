@@ -68,22 +68,6 @@ class Effects(Protocol):
         ...
 
 
-class DecisionTelemetry(Protocol):
-    """Measures decisions."""
-
-    def decided(self, recommendation: str, seconds: float) -> None:
-        """Record how long the decisions of a recommendation took."""
-        ...
-
-
-class RunnerTelemetry(Protocol):
-    """Counts the polls of the loop."""
-
-    def polled(self, seconds: float, failures: int) -> None:
-        """Count a poll: its duration, and how many recommendations have no value because of an error."""
-        ...
-
-
 class Latest:
     """Holds the last publication, which readers get without waiting."""
 
@@ -113,10 +97,11 @@ class Runner:
     memories: Memories
     effects: Effects
     latest: Latest
-    telemetry: RunnerTelemetry
     clock: Clock
     wake: threading.Event
     """Set when an input has changed: a poll follows soon."""
+    count_poll: Callable[[float, int], None] = lambda _seconds, _failures: None
+    """Called with the duration of each poll, and with how many recommendations have no value because of an error."""
     report_poll: Callable[[Sequence[Record]], None] = lambda _: None
     """Called with the records of each poll, or with no records while another process leads."""
     _due_targets: DueTargets = field(default_factory=DueTargets)
@@ -164,7 +149,7 @@ class Runner:
         records = self._carried_out(plan.configuration, decided, now)
         self._log.changes(records)
         failures = sum(record.status is Status.ERROR for record in records)
-        self.telemetry.polled(self.clock.monotonic() - started, failures)
+        self.count_poll(self.clock.monotonic() - started, failures)
         self.report_poll(records)
 
     def _now(self) -> float:

@@ -38,11 +38,6 @@ MEMORY = "memory: {base: 64Mi, step: 2Mi, nodesPerStep: 4}"
 SIZES = f"resources: {{dns: {{requests: {{{CPU}, {MEMORY}}}, limits: {{memory: {{base: 1Gi}}}}}}}}"
 
 
-class _Unmeasured:
-    def decided(self, recommendation: str, seconds: float) -> None:
-        """Do nothing."""
-
-
 def content(*lines: str, kind: str = SIZES, name: str = "dns") -> str:
     return entry(name, *lines, kind=f"proportional: {{{kind}}}")
 
@@ -64,7 +59,7 @@ def decisions(given: Inputs, *entries: str, last: dict[str, int] | None = None) 
             memories.load(name)
         own = ProportionalMemory(sizes={"dns": {"requests": last}})
         memories.remember("dns", Memory(LastValue(None, NOW - 10, NOW - 10), (NOW - 10,), own=own))
-    found = PollDecisions(memories, _Unmeasured(), Clock()).decided(plan_of(configuration), given, NOW)
+    found = PollDecisions(memories, Clock()).decided(plan_of(configuration), given, NOW)
     return [decision for each in found for decision in each.decisions]
 
 
@@ -213,9 +208,7 @@ def test_the_action_shows_whether_something_remains_to_be_written() -> None:
 def test_two_entries_that_write_one_workload_are_both_refused(other: str) -> None:
     top = "prometheus: {url: http://127.0.0.1:9}\n"
     configuration = read_configuration(whole(content(TARGETS, BOTH), other, top=top), "r.yaml")
-    found = PollDecisions(Memories(ProcessMemoryStore()), _Unmeasured(), Clock()).decided(
-        plan_of(configuration), inputs(), NOW
-    )
+    found = PollDecisions(Memories(ProcessMemoryStore()), Clock()).decided(plan_of(configuration), inputs(), NOW)
     [decision] = found[0].decisions
     assert decision.writes is None
     assert [outcome.action for outcome in decision.record.targets] == [TargetAction.REFUSED]

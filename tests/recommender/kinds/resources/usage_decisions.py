@@ -68,13 +68,6 @@ def inputs(found: dict[TargetReference, Any] | Unknown, state: ClusterState | No
     return Inputs(state or cluster(), usage={"sizes": observed})
 
 
-class Unmeasured:
-    """Telemetry of decisions that measures nothing."""
-
-    def decided(self, recommendation: str, seconds: float) -> None:
-        """Do nothing."""
-
-
 def decided(followed: PollPlan, given: Inputs, memory: Memory | None = None) -> list[Record]:
     memories = Memories(ProcessMemoryStore())
     if memory is not None:
@@ -82,7 +75,7 @@ def decided(followed: PollPlan, given: Inputs, memory: Memory | None = None) -> 
         for name in memories.begin(("sizes",), 1.0, shards):
             memories.load(name)
         memories.remember("sizes", Memory(by_target={WEB: memory}))
-    found = PollDecisions(memories, Unmeasured(), Clock()).decided(followed, given, NOW)
+    found = PollDecisions(memories, Clock()).decided(followed, given, NOW)
     return [decision.record for each in found for decision in each.decisions]
 
 

@@ -45,17 +45,12 @@ def _known(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-class _Unmeasured:
-    def decided(self, recommendation: str, seconds: float) -> None:
-        """Do nothing."""
-
-
 def polled(folder: Path, *lines: str, value: str = "3") -> Record:
     """Return the record of a poll by a process that has just started."""
     configuration = read_configuration(whole(entry("lucky", *lines, kind=f"toy: {value}")), "r.yaml")
     assert not configuration.refused
     memories = Memories(FolderMemoryStore(folder))
-    decisions = PollDecisions(memories, _Unmeasured(), Clock())
+    decisions = PollDecisions(memories, Clock())
     [found] = decisions.decided(plan_of(configuration), Inputs(), NOW)
     assert found.memory is not None
     memories.remember(found.name, found.memory)

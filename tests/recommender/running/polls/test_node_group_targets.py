@@ -28,13 +28,6 @@ SIZES: Final = "clusterSize: {nodeGroups: {clusterAPI: {namespaces: [capi], clus
 Known: TypeAlias = Observed[tuple[Mapping[str, object], ...]] | Unknown
 
 
-class Quiet:
-    """Metrics that measure nothing."""
-
-    def decided(self, recommendation: str, seconds: float) -> None:
-        pass
-
-
 def workers(**annotations: str) -> dict[str, Any]:
     return {
         "apiVersion": API,
@@ -56,7 +49,7 @@ def outcome(known: Known, sizes: str = SIZES, outputs: str = "[scale]") -> Targe
         ClusterState(nodes=Observed((), NOW), autoscalers={"capi": Observed((), NOW)}, objects={MACHINES: known}),
         targets={WORKERS: Observed(TargetState(2), NOW)},
     )
-    decisions = PollDecisions(Memories(ProcessMemoryStore()), Quiet(), Clock())
+    decisions = PollDecisions(Memories(ProcessMemoryStore()), Clock())
     found = {one.name: one for one in decisions.decided(plan_of(configuration), inputs, NOW)}
     return found["by-nodes"].decisions[0].record.targets[0]
 

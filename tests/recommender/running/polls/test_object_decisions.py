@@ -49,13 +49,6 @@ def merged(text: str, **specs: dict[str, Any]) -> Configuration:
     return admitted(file, objects).configuration
 
 
-class Quiet:
-    """Metrics that measure nothing."""
-
-    def decided(self, recommendation: str, seconds: float) -> None:
-        pass
-
-
 def test_a_series_of_the_file_takes_precedence_over_an_object_for_the_same_target() -> None:
     scaled = entry("each", "outputs: [scale]", kind=PREDICTIVE)
     plan = plan_of(merged(whole(scaled, top=TOP), web=linear(outputs=["scale"])))
@@ -65,7 +58,7 @@ def test_a_series_of_the_file_takes_precedence_over_an_object_for_the_same_targe
         targets={WEB: Observed(TargetState(1), NOW)},
         loads={"each": {WEB: load}},
     )
-    decisions = PollDecisions(Memories(ProcessMemoryStore()), Quiet(), Clock())
+    decisions = PollDecisions(Memories(ProcessMemoryStore()), Clock())
     found = {one.name: one.decisions[0].record.targets[0] for one in decisions.decided(plan, inputs, NOW)}
     assert found["each"].action is TargetAction.SCALE
     assert (found["shop/web"].action, found["shop/web"].owner) == (TargetAction.REFUSED, "recommendation each")

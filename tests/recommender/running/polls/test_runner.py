@@ -145,12 +145,6 @@ class Harness:
 
     # As telemetry
 
-    def polled(self, seconds: float, failures: int) -> None:
-        del seconds, failures
-
-    def decided(self, recommendation: str, seconds: float) -> None:
-        del recommendation, seconds
-
     def plan(self) -> PollPlan:
         recommendations = tuple(
             Recommendation(
@@ -184,11 +178,10 @@ class Harness:
             plan=self.plan,
             gatherer=_WithLoads(Gatherer(nothing, at_once, at_once), self.loads),  # type: ignore[arg-type]
             leadership=self,
-            decisions=PollDecisions(memories, self, clock),
+            decisions=PollDecisions(memories, clock),
             memories=memories,
             effects=self,
             latest=latest,
-            telemetry=self,
             clock=clock,
             wake=threading.Event(),
             report_poll=lambda records: self.reported.append(len(records)),

@@ -149,12 +149,11 @@ def decisions_during(arrivals: Sequence[float], delay: float, poll_seconds: floa
     runner = Runner(
         plan=lambda: plan,
         gatherer=Gatherer(nothing, at_once, at_once, clock.monotonic),
-        decisions=PollDecisions(memories, harness, clock, slow),
+        decisions=PollDecisions(memories, clock, slow=slow),
         leadership=harness,
         memories=memories,
         effects=harness,
         latest=Latest(),
-        telemetry=harness,
         clock=clock,
         wake=time.wake,
     )

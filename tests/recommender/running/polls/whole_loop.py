@@ -102,12 +102,11 @@ class Loop:
         runner = Runner(
             plan=lambda: plan,
             gatherer=Gatherer(sources, at_once, at_once, clock.monotonic),
-            decisions=PollDecisions(memories, self, clock),
+            decisions=PollDecisions(memories, clock),
             leadership=self,
             memories=memories,
             effects=self,
             latest=latest,
-            telemetry=self,
             clock=clock,
             wake=threading.Event(),
         )
@@ -178,14 +177,6 @@ class Loop:
 
     def stand_down(self) -> None:
         raise AssertionError("this process leads all the time")
-
-    # As telemetry
-
-    def polled(self, seconds: float, failures: int) -> None:
-        """Count nothing."""
-
-    def decided(self, recommendation: str, seconds: float) -> None:
-        """Count nothing."""
 
 
 @cache

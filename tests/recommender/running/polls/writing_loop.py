@@ -167,12 +167,11 @@ class WritingProcess:
         self._runner = Runner(
             plan=lambda: self.plan,
             gatherer=Gatherer(sources, at_once, at_once, clock.monotonic),
-            decisions=PollDecisions(memories, self, clock),
+            decisions=PollDecisions(memories, clock),
             leadership=self,
             memories=memories,
             effects=ClusterEffects(self.writer, events, self),
             latest=self.latest,
-            telemetry=self,
             clock=clock,
             wake=threading.Event(),
         )
@@ -217,12 +216,6 @@ class WritingProcess:
 
     def add(self, now: float, records: Iterable[Record]) -> None:
         """Discard the records."""
-
-    def polled(self, seconds: float, failures: int) -> None:
-        """Count nothing."""
-
-    def decided(self, recommendation: str, seconds: float) -> None:
-        """Count nothing."""
 
 
 def _configuration(text: str) -> Any:  # noqa: ANN401 - its type is of no use here
