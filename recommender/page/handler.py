@@ -6,7 +6,7 @@ import threading
 import time
 from dataclasses import dataclass
 from importlib import resources
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from adapter.foundation.web.http import JSON, TEXT, Request, Response, json_line
 from adapter.foundation.web.rendering import compressed_in_advance
@@ -104,18 +104,13 @@ _SAFE = (
 the page contain."""
 
 
-class PageHistory(Protocol):
-    """The decisions of the last day."""
-
-    def read(self, name: str, since: float) -> Sequence[HistoryPoint]:
-        """Return the points of a recommendation from the given time on, the oldest first; never raises."""
-        ...
-
-
 class PageHandler:
     """Answers requests for the page and for the JSON."""
 
-    def __init__(self, latest: Callable[[], Publication], history: PageHistory, version: str) -> None:
+    def __init__(
+        self, latest: Callable[[], Publication], history: Callable[[str, float], Sequence[HistoryPoint]], version: str
+    ) -> None:
+        """`history` returns the points of a recommendation from the given time on, the oldest first; never raises."""
         self._latest = latest
         self._history = history
         self._answers = _EncodedAnswers()
@@ -142,7 +137,7 @@ class PageHandler:
 
     def _render(self, publication: Publication, selection: Selection) -> bytes:
         since = (publication.time or 0.0) - _SHOWN_SECONDS
-        return self._renderer.page(publication, lambda name: self._history.read(name, since), selection).encode()
+        return self._renderer.page(publication, lambda name: self._history(name, since), selection).encode()
 
     def _recommendations(self, _request: Request) -> Response:
         publication = self._latest()

@@ -38,7 +38,7 @@ from recommender.outputs.metrics import RecommendationMetrics
 from recommender.outputs.output_telemetry import RecommenderTelemetry
 from recommender.outputs.scale_writer import ScaleHooks, ScaleWriter
 from recommender.outputs.write_attempt import ScaleOutcome, longest_fenced_write_seconds
-from recommender.running.effects.leader_effects import ClusterEffects, HistoryAlone, RecordHistory
+from recommender.running.effects.leader_effects import ClusterEffects, HistoryAlone, KeepRecords
 from recommender.running.effects.writes_at_shutdown import Writes
 from recommender.running.inputs.input_gathering import Gatherer, InputSources, LookUps, LookUpThreads
 from recommender.running.inputs.parameter_config_maps import ParameterConfigMaps
@@ -50,7 +50,7 @@ from recommender.running.polls.leadership import Leadership, WithoutLease
 from recommender.running.polls.runner import Effects, Latest, Runner
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from adapter.foundation.options.cluster import ClusterSettings
     from recommender.commands.one_process.process import OneProcess
@@ -95,16 +95,6 @@ class ProportionalOptions:
     """The beginning of this process's identity in the Lease."""
 
 
-class NoHistory:
-    """The history that is used if no page shows past decisions."""
-
-    def add(self, now: float, records: Iterable[Record]) -> None:
-        """Drop the records."""
-
-
-_NO_HISTORY: Final = NoHistory()
-
-
 class _SharedObjects:
     """The objects that several parts share."""
 
@@ -132,9 +122,12 @@ def start(
     options: ProportionalOptions,
     configuration: Configuration,
     process: OneProcess,
-    history: RecordHistory = _NO_HISTORY,
+    keep: KeepRecords = lambda _now, _records: None,
 ) -> Callable[[], Publication]:
-    """Start all parts, and return a function that returns the decisions in force. Raises UsageError."""
+    """Start all parts, and return a function that returns the decisions in force. Raises UsageError.
+
+    `keep` keeps the decisions of each poll for the page.
+    """
     parts = _SharedObjects(options, configuration.poll_interval_seconds, process)
     [entry] = configuration.recommendations
     subject: ProportionalSettings = entry.subject
@@ -155,14 +148,14 @@ def start(
     threads = LookUpThreads(DaemonThreads("ConfigMap", 1).submit, DaemonThreads("slow ConfigMap", 1).submit)
     gatherer = Gatherer(InputSources(watches.state, _no_query, config_maps.read, parts.lookups.look), threads, threads)
     decisions = OneDecision(memories, config_map, parts.state, parts.telemetry.decided, parts.clock)
-    writes_nothing = HistoryAlone(history)
+    writes_nothing = HistoryAlone(keep)
     runner = Runner(
         plan=_fixed_plan(configuration, config_map, calculate_proportional(subject)),
         gatherer=gatherer,
         decisions=decisions,
         leadership=leadership,
         memories=memories,
-        effects=writes_nothing if options.dry_run else _effects(parts, leadership, history, entry.policy.name),
+        effects=writes_nothing if options.dry_run else _effects(parts, leadership, keep, entry.policy.name),
         latest=latest,
         clock=parts.clock,
         wake=parts.wake,
@@ -206,7 +199,7 @@ def _leadership(options: ProportionalOptions, configuration: Configuration, part
     return leadership
 
 
-def _effects(parts: _SharedObjects, leadership: Leadership, history: RecordHistory, recommendation: str) -> Effects:
+def _effects(parts: _SharedObjects, leadership: Leadership, keep: KeepRecords, recommendation: str) -> Effects:
     """Start the writers of scale calls and of events."""
     fence = Fence(longest_fenced_write_seconds(LeaseTiming()), leadership.may_write)
     events = EventWriter(parts.writes, parts.lookups.uid, parts.telemetry.event, clock=parts.clock)
@@ -225,7 +218,7 @@ def _effects(parts: _SharedObjects, leadership: Leadership, history: RecordHisto
     tasks.running("scale calls", writer.run)
     # The last callback runs first: no write may begin once the Lease is being released.
     parts.process.on_stopping(writer.clear)
-    return ClusterEffects(writer, events, history)
+    return ClusterEffects(writer, events, keep)
 
 
 def _fixed_plan(

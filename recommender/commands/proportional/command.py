@@ -71,7 +71,7 @@ def _run(values: FlagValues, configuration: Configuration, port: Port, page_list
         except ValueError as error:
             raise UsageError(f"--allowed-hosts: {error}") from error
         page = Page(page_listener, hosts, configuration.state, process)
-        page.start(start(options, configuration, process, page.history))
+        page.start(start(options, configuration, process, page.history.add))
     settle_collector()
     return process.run()
 

@@ -38,7 +38,7 @@ class Page:
 
     def start(self, latest: Callable[[], Publication]) -> None:
         """Serve the page, with the decisions in force that `latest` returns, until the process ends."""
-        handler = PageHandler(latest, self.history, program_version())
+        handler = PageHandler(latest, self.history.read, program_version())
         routes = {route.path: route for route in handler.routes()}
 
         def answer(path: str, query: str) -> PlainAnswer:

@@ -125,7 +125,7 @@ def cluster_effects(context: WorkerContext, parts: SharedServices, writing: Writ
     context.on_stopping(size_writers.clear)
     context.on_stopping(resizes.clear)
     resize_effects = ResizeEffects(resizes, requests)
-    return ClusterEffects(writer, events, parts.history, size_writers, announcer.limits, resize_effects)
+    return ClusterEffects(writer, events, parts.history.add, size_writers, announcer.limits, resize_effects)
 
 
 def _size_writers(start: _WriterStart, parts: SharedServices, announcer: _Announcer) -> SizeWriters:

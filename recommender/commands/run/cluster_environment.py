@@ -64,7 +64,7 @@ def cluster_environment(settings: RunSettings, context: WorkerContext, parts: Sh
         targets=lookups.look,
         leadership=leadership,
         memories=memories,
-        effects=HistoryAlone(parts.history),
+        effects=HistoryAlone(parts.history.add),
         change=lambda plan: watch.change(plan.needs),
         has_tried_lists=watch.has_tried_lists,
         follow_objects=partial(follow_objects, client, context.tasks, watching, None),

@@ -59,7 +59,7 @@ def folder_environment(settings: RunSettings, context: WorkerContext, parts: Sha
         targets=lambda wanted: {target: target_input(folder.target(target)) for target in wanted},
         leadership=WithoutLease(),
         memories=Memories(store),
-        effects=HistoryAlone(parts.history),
+        effects=HistoryAlone(parts.history.add),
         change=change,
         has_tried_lists=lambda: True,
     )

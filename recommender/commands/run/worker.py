@@ -194,7 +194,7 @@ def _page(
 ) -> WsgiApp:
     page = PageHandler(
         lambda: latest.get().as_of(parts.clock.wall(), leads=environment.leadership.is_leader()),
-        parts.history,
+        parts.history.read,
         context.options.version,
     )
     application = wsgi_application(page.not_found, routes=page.routes())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 from recommender.configuration.changes import unchanged_names
 from recommender.decisions.object_names import object_namespace
@@ -13,7 +13,7 @@ from recommender.kinds.table import kind_named
 from recommender.outputs.event_rules import events_of_record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.decisions.inputs import WriteRefusal
@@ -27,12 +27,8 @@ if TYPE_CHECKING:
     from recommender.running.sizes.size_writers import SizeWriters
 
 
-class RecordHistory(Protocol):
-    """Keeps records for some time."""
-
-    def add(self, now: float, records: Iterable[Record]) -> None:
-        """Note the records of a poll. Never waits."""
-        ...
+KeepRecords: TypeAlias = "Callable[[float, Iterable[Record]], None]"
+"""Keeps the records of a poll at a time, in Unix seconds, for the page. Never waits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +46,7 @@ class ClusterEffects:
         self,
         writer: ScaleWriter,
         events: EventWriter,
-        history: RecordHistory,
+        keep: KeepRecords,
         size_writers: SizeWriters | None = None,
         limits: EventLimits | None = None,
         resizes: ResizeEffects | None = None,
@@ -60,7 +56,7 @@ class ClusterEffects:
         self._writer = writer
         self._size_writers = size_writers
         self._events = events
-        self._history = history
+        self._keep = keep
         self._limits = limits
         self._before: dict[tuple[str, TargetReference | None], Record] = {}
         self._acted: Configuration | None = None
@@ -89,7 +85,7 @@ class ClusterEffects:
             # before these calls were added.
             self._end_calls_of_changed()
         self._announce(records)
-        self._history.add(now, of_file(records))
+        self._keep(now, of_file(records))
 
     def reconfigured(self, configuration: Configuration) -> None:
         """Stop sending calls that were decided under other settings, without waiting for the next poll.
@@ -189,12 +185,12 @@ def _refused_targets(record: Record) -> tuple[str, ...]:
 class HistoryAlone:
     """The effects of a process that writes nothing to a cluster, as with `--objects` or `--dry-run`."""
 
-    def __init__(self, history: RecordHistory) -> None:
-        self._history = history
+    def __init__(self, keep: KeepRecords) -> None:
+        self._keep = keep
 
     def act(self, configuration: Configuration, decisions: Sequence[Decision], now: float) -> None:  # noqa: ARG002 - as the protocol has it
         """Keep the records for the page."""
-        self._history.add(now, of_file([decision.record for decision in decisions]))
+        self._keep(now, of_file([decision.record for decision in decisions]))
 
     def stand_down(self) -> None:
         """Do nothing: a process without a Lease always leads."""

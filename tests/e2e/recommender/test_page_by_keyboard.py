@@ -12,7 +12,7 @@ import pytest
 from recommender.decisions.publication import Publication
 from recommender.decisions.record import Status, TargetReference
 from recommender.page.handler import PageHandler
-from tests.e2e.recommender.test_page_predictions import NOW, Day, answering, record
+from tests.e2e.recommender.test_page_predictions import NOW, answering, day, record
 from tests.e2e.support.browser import needs_browser
 from tests.e2e.support.devtools import Browser, opened_browser
 
@@ -56,7 +56,7 @@ def one(number: int, status: Status = Status.OK, message: str = "") -> Record:
 
 def served(records: tuple[Record, ...]) -> Iterator[str]:
     publication = Publication(leads=True, time=NOW, valid_until=NOW + 60, records=records)
-    handler = PageHandler(lambda: publication, Day(), "1.0")
+    handler = PageHandler(lambda: publication, day, "1.0")
     with ThreadingHTTPServer(("127.0.0.1", 0), answering(handler)) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()

@@ -27,12 +27,9 @@ LEAD_SECONDS = 600.0
 TARGETS = 10_000
 
 
-class Day:
-    """A day with a wave of load and forecasts of it."""
-
-    def read(self, name: str, since: float) -> tuple[HistoryPoint, ...]:
-        del name
-        return tuple(point_at(since + 60.0 * minute) for minute in range(1440))
+def day(_name: str, since: float) -> tuple[HistoryPoint, ...]:
+    """Return a day with a wave of load and forecasts of it."""
+    return tuple(point_at(since + 60.0 * minute) for minute in range(1440))
 
 
 def load_at(time: float) -> float:
@@ -70,7 +67,7 @@ def address() -> Iterator[str]:
     one = TargetReference("apps/v1", "Deployment", "chat", "gateway")
     records = (record("chat", one, 180_000.0), *(record("tenants", target, 100.0, each=True) for target in many))
     publication = Publication(leads=True, time=NOW, valid_until=NOW + 60, records=records)
-    handler = PageHandler(lambda: publication, Day(), "1.0")
+    handler = PageHandler(lambda: publication, day, "1.0")
     with ThreadingHTTPServer(("127.0.0.1", 0), answering(handler)) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()

@@ -17,16 +17,13 @@ DECIDED = Record("coredns", "proportional", 1_000_000.0, Status.OK, "", 11)
 LEADING = Publication(leads=True, leader="pod-1", time=1_000_000.0, valid_until=1_000_060.0, records=(DECIDED,))
 
 
-class NoHistory:
-    """A history without points."""
-
-    def read(self, name: str, since: float) -> tuple[()]:
-        del name, since
-        return ()
+def no_history(_name: str, _since: float) -> tuple[()]:
+    """Return no points."""
+    return ()
 
 
 def answer(publication: Publication, path: str) -> Response:
-    handler = PageHandler(lambda: publication, NoHistory(), "1.0")
+    handler = PageHandler(lambda: publication, no_history, "1.0")
     route = next(route for route in handler.routes() if route.path == path)
     return route.handle(Request("GET", path))
 

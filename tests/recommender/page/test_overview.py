@@ -58,7 +58,7 @@ def names(overview: PageOverview) -> list[str | list[str]]:
 
 def page(records: Iterable[Record], query: str = "") -> str:
     shown = Publication(leads=True, time=NOW, valid_until=NOW + 60.0, records=tuple(records))
-    handler = PageHandler(lambda: shown, CountedHistory(), "1.0")
+    handler = PageHandler(lambda: shown, lambda _name, _since: (), "1.0")
     route = next(route for route in handler.routes() if route.path == "/")
     return route.handle(Request("GET", "/", query)).body.decode()
 

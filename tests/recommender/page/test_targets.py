@@ -16,7 +16,7 @@ from recommender.decisions.record import Record, Status, Step, TargetAction, Tar
 from recommender.page.handler import PageHandler
 from recommender.page.selection import Selection, selection_of
 from recommender.page.target_table import MOST_SHOWN, shown_targets, sums_of
-from tests.recommender.page.test_handler import NoHistory
+from tests.recommender.page.test_handler import no_history
 
 NOW = 1_000_000.0
 
@@ -47,7 +47,7 @@ def ten_thousand() -> tuple[Record, ...]:
 
 def handler(*records: Record) -> PageHandler:
     shown = Publication(leads=True, time=NOW, valid_until=NOW + 60.0, records=records)
-    return PageHandler(lambda: shown, NoHistory(), "1.0")
+    return PageHandler(lambda: shown, no_history, "1.0")
 
 
 @cache
@@ -146,7 +146,7 @@ def test_the_api_has_every_target_and_encodes_them_once() -> None:
 
 def test_the_api_answers_a_new_decision_with_a_new_document() -> None:
     shown = [Publication(leads=True, time=NOW, records=(target(1),))]
-    handled = PageHandler(lambda: shown[-1], NoHistory(), "1.0")
+    handled = PageHandler(lambda: shown[-1], no_history, "1.0")
     before = answer(handled, path="/api/v1/recommendations").body
     shown.append(Publication(leads=True, time=NOW + 10, records=(target(1, replicas=6),)))
     after = answer(handled, path="/api/v1/recommendations").body

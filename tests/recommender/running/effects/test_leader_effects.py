@@ -62,7 +62,7 @@ class Anything(Outputs):
 
 def test_a_scale_call_is_not_sent_on_inputs_older_than_stale_after() -> None:
     outputs = Outputs()
-    effects = ClusterEffects(outputs, outputs, outputs)  # type: ignore[arg-type]
+    effects = ClusterEffects(outputs, outputs, outputs.add)  # type: ignore[arg-type]
     decision = decide(policy(), asks_for(5, confirmed=NOW - 50.0), inputs(), Memory(), NOW)
     configuration = Configuration(recommendations=(Recommendation(policy(), ProportionalSettings()),))
     effects.act(configuration, [decision], NOW)
@@ -83,7 +83,7 @@ class Dated(Outputs):
 
 def test_a_target_without_a_value_does_not_stop_the_scale_call_for_another_target() -> None:
     outputs = Dated()
-    effects = ClusterEffects(outputs, outputs, outputs)  # type: ignore[arg-type]
+    effects = ClusterEffects(outputs, outputs, outputs.add)  # type: ignore[arg-type]
     both = policy(targets=(DNS, WEB))
     configuration = Configuration(recommendations=(Recommendation(both, ProportionalSettings()),))
 
@@ -118,7 +118,7 @@ class Many(Outputs):
 
 def test_all_targets_of_a_recommendation_are_passed_on_together_and_each_new_refusal_is_an_event() -> None:
     outputs = Many()
-    effects = ClusterEffects(outputs, outputs, outputs)  # type: ignore[arg-type]
+    effects = ClusterEffects(outputs, outputs, outputs.add)  # type: ignore[arg-type]
     configuration = Configuration(recommendations=(Recommendation(policy(), ProportionalSettings()),))
 
     for size, names in ((5, ()), (6, ("argocd-controller",)), (7, ("argocd-controller",))):
@@ -135,7 +135,7 @@ def test_an_object_refused_in_each_poll_does_not_use_up_the_events_of_its_namesp
     clock = Clock(lambda: seconds[0], lambda: NOW + seconds[0])
     events = EventWriter(Direct(objects, lambda _method, _path: None), lambda _: "uid", counted.append, clock=clock)
     limits = EventLimits(counted.append, clock)
-    effects = ClusterEffects(Anything(), events, Anything(), limits=limits)  # type: ignore[arg-type]
+    effects = ClusterEffects(Anything(), events, Anything().add, limits=limits)  # type: ignore[arg-type]
     refused, other = (
         Recommendation(replace(policy(targets=(target,)), name=name, namespace="shop"), ProportionalSettings())
         for name, target in (("shop/refused", WEB), ("shop/other", DB))
@@ -173,7 +173,7 @@ def test_a_configuration_change_cancels_only_the_scale_calls_of_changed_recommen
     changed: Configuration, called: set[TargetReference], *, is_late: bool
 ) -> None:
     harness, outputs = Harness(), Outputs()
-    effects = ClusterEffects(harness.writer, outputs, outputs)  # type: ignore[arg-type]
+    effects = ClusterEffects(harness.writer, outputs, outputs.add)  # type: ignore[arg-type]
     decisions = [
         decide(each.policy, asks_for(5), inputs(others={target: TargetState(3)}), Memory(), NOW)
         for each in CONFIGURED.recommendations

@@ -130,7 +130,8 @@ def test_a_refusal_is_kept_until_a_write_succeeds_or_the_target_is_removed() -> 
 @pytest.mark.parametrize("result", [ScaleResult.UNCHANGED, ScaleResult.REFUSED])
 def test_results_are_forgotten_when_leadership_is_lost(result: ScaleResult) -> None:
     harness, nothing = Harness(), Nothing()
-    effects = ClusterEffects(nothing, nothing, nothing, resizes=ResizeEffects(harness.writer, harness.requests))  # type: ignore[arg-type]
+    resizes = ResizeEffects(harness.writer, harness.requests)  # type: ignore[arg-type]
+    effects = ClusterEffects(nothing, nothing, lambda _now, _records: None, resizes=resizes)  # type: ignore[arg-type]
     harness.polled()
     harness.ended(result)
     effects.stand_down()

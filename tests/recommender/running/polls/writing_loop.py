@@ -34,7 +34,7 @@ from tests.support.apiserver_kinds import DEPLOYMENTS
 from tests.support.apiserver_objects import Direct, ObjectStore, named
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
     from adapter.foundation.cluster.values.state import Autoscaler
     from recommender.decisions.loads.load_inputs import LoadInputs
@@ -170,7 +170,7 @@ class WritingProcess:
             decisions=PollDecisions(memories, clock),
             leadership=self,
             memories=memories,
-            effects=ClusterEffects(self.writer, events, self),
+            effects=ClusterEffects(self.writer, events, lambda _now, _records: None),
             latest=self.latest,
             clock=clock,
             wake=threading.Event(),
@@ -211,11 +211,6 @@ class WritingProcess:
 
     def holder(self) -> str:
         return "ours"
-
-    # As history and telemetry
-
-    def add(self, now: float, records: Iterable[Record]) -> None:
-        """Discard the records."""
 
 
 def _configuration(text: str) -> Any:  # noqa: ANN401 - its type is of no use here

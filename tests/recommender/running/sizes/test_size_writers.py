@@ -252,7 +252,7 @@ class Silent:
 @pytest.mark.parametrize("is_late", [False, True], ids=["decided-before", "decided-after"])
 def test_sizes_decided_by_a_former_entry_are_not_written(harness: Harness, *, is_late: bool) -> None:
     silent = Silent()
-    effects = ClusterEffects(silent, silent, silent, harness.writers)  # type: ignore[arg-type]
+    effects = ClusterEffects(silent, silent, silent.add, harness.writers)  # type: ignore[arg-type]
     former = configured()
     entry = former.recommendations[0]
     limited = replace(entry.subject, limits=SizeLimits(max_nodes=5))
@@ -271,7 +271,7 @@ def test_sizes_decided_by_a_former_entry_are_not_written(harness: Harness, *, is
 
 def test_a_buffer_gets_its_former_size_back_even_if_the_change_cancels_pending_writes(harness: Harness) -> None:
     silent = Silent()
-    effects = ClusterEffects(silent, silent, silent, harness.writers)  # type: ignore[arg-type]
+    effects = ClusterEffects(silent, silent, silent.add, harness.writers)  # type: ignore[arg-type]
     effects.act(configured(), [harness.decision(configured(), None, 7)], harness.now)
     harness.step()
     assert harness.replicas() == 7
