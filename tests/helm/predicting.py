@@ -18,8 +18,7 @@ from recommender.leader_election.lease_events import LeaseMetrics
 from recommender.outputs.metrics import RecommendationMetrics
 from recommender.outputs.output_telemetry import RecommenderTelemetry
 from recommender.outputs.scale_results import ScaleResult
-from recommender.running.loads.histories.load_histories import Coverage
-from recommender.running.loads.load_telemetry import LoadTelemetry
+from recommender.running.loads.load_telemetry import Coverage, LoadTelemetry
 from tests.helm.workloads import KIND, LIMIT, NAME, NAMESPACE, RECOMMENDATION, Fleet
 
 if TYPE_CHECKING:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
@@ -10,9 +11,20 @@ from prometheus_client import CollectorRegistry, Counter, Gauge
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from recommender.running.loads.histories.load_histories import Coverage
-
 _PREFIX: Final = "tidewatch_recommender_load"
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How much of a history is available."""
+
+    samples: int
+    """Known samples of all targets."""
+    targets: int
+    seconds: float
+    """Length of the longest known history of a target's load."""
+    lacking_seconds: float
+    """How much of the history has not been requested from Prometheus yet."""
 
 
 class LoadTelemetry:

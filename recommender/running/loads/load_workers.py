@@ -53,7 +53,7 @@ class RunningLoadService:
         self.source = LoadSource(asking, self.histories, self._delays, self._predictor, telemetry)
 
         self._stored = LearnedFiles(state / FOLDER, clock.wall)
-        services = LearningServices(self._delays, self.learned_models, run_child, telemetry, self._stored, clock)
+        services = LearningServices(self._delays, self.learned_models, run_child, telemetry, clock, self._stored.save)
         self.learner = Learner(self.histories.all, services)
 
     def use(self, needs: frozenset[LoadNeed]) -> None:

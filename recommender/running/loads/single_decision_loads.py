@@ -6,6 +6,8 @@ import logging
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from prometheus_client import CollectorRegistry
+
 from adapter.foundation.cluster.values.state import Observed, Unknown
 from adapter.foundation.time.clock import Clock
 from recommender.child_processes.child_errors import ChildError
@@ -30,6 +32,7 @@ from recommender.running.loads.learning.learning_rules import (
     with_verdicts,
 )
 from recommender.running.loads.load_needs import LoadNeed, load_needs_of
+from recommender.running.loads.load_telemetry import LoadTelemetry
 from recommender.running.loads.load_workers import FOLDER
 from recommender.running.loads.predictions.delay_measurement import DelayMeter
 from recommender.running.loads.predictions.poll_loads import LoadSource, queries_of
@@ -69,10 +72,15 @@ def load_inputs_at_start(configuration: Configuration, queries: BackendQueries) 
     """Return the loads by recommendation, as a recommender that has just started sees them: no model has learned."""
     found: dict[str, LoadInputs | Unknown] = {}
     for need in load_needs_of(configuration):
-        source = LoadSource(queries_of(queries), _SingleHistory(), DelayMeter(), Predictor(LearnedModels()), _Silent())
+        source = LoadSource(queries_of(queries), _SingleHistory(), DelayMeter(), Predictor(LearnedModels()), _unread())
         loads = source.load(need)
         found[need.name] = loads.value if isinstance(loads, Observed) else loads
     return found
+
+
+def _unread() -> LoadTelemetry:
+    """Return telemetry that nobody reads: the log of a single decision names the series and the failures."""
+    return LoadTelemetry(CollectorRegistry())
 
 
 class _SingleHistory:
@@ -92,22 +100,6 @@ class _SingleHistory:
         return self._history if self._history is not None and self._history.need == need else None
 
 
-class _Silent:
-    """Discards the counts, which nobody can read in a single run."""
-
-    def series_left_out(self, recommendation: str, count: int) -> None:
-        """Do nothing: the log names the series."""
-
-    def forecast_bounded(self, recommendation: str, model: str) -> None:
-        """Do nothing: the record has a step for it."""
-
-    def learned(self, recommendation: str, model: str, result: str) -> None:
-        """Do nothing: the log names failures."""
-
-    def save(self, need: LoadNeed, learned: Learned) -> None:
-        """Do nothing: a single decision writes nothing."""
-
-
 @dataclass(frozen=True, slots=True)
 class _SingleRun:
     queries: Callable[[LoadNeed], QueryValues]
@@ -119,7 +111,8 @@ class _SingleRun:
     def load(self, need: LoadNeed) -> Observed[LoadInputs] | Unknown:
         """Return the loads of one recommendation."""
         histories, learned_models, delays = _SingleHistory(), LearnedModels(), DelayMeter()
-        source = LoadSource(self.queries, histories, delays, Predictor(learned_models), _Silent())
+        telemetry = _unread()
+        source = LoadSource(self.queries, histories, delays, Predictor(learned_models), telemetry)
         if verdicts := self.verdicts.restore(need):
             learned_models.put(need, Learned(task_of(need, delays.delays(need)), verdicts=verdicts))
         first = source.load(need)
@@ -134,7 +127,7 @@ class _SingleRun:
         restored = learned_models.get(need) or Learned(task_of(need, delays.delays(need)))
         learned = self._learned_in_one_child(history, delays, clock, restored)
         if learned is None:
-            services = LearningServices(delays, learned_models, self._run_child(need), _Silent(), _Silent(), clock)
+            services = LearningServices(delays, learned_models, self._run_child(need), telemetry, clock)
             Learner(lambda: (history,), services).learn_once(history)
         else:
             learned_models.put(need, learned)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 import math
 import threading
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.service.runtime.logs import StateLog
 from recommender.running.loads.histories.downloads import Downloads
-from recommender.running.loads.histories.load_histories import Coverage, TargetHistory
+from recommender.running.loads.histories.load_histories import TargetHistory
 from recommender.running.loads.histories.sample_times import step_of
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from recommender.running.loads.histories.history_files import LoadFiles
     from recommender.running.loads.histories.target_loads import Target
     from recommender.running.loads.load_needs import LoadNeed
+    from recommender.running.loads.load_telemetry import LoadTelemetry
 
 _log = logging.getLogger(__name__)
 
@@ -30,22 +31,6 @@ _LARGE_BYTES: Final = 16 << 20
 _COVERAGE_SECONDS: Final = 30.0
 
 
-class HistoryTelemetry(Protocol):
-    """Metrics of histories and of their downloads."""
-
-    def downloaded(self, recommendation: str, result: str) -> None:
-        """Count a request for a piece of a history."""
-        ...
-
-    def covered(self, recommendation: str, coverage: Coverage) -> None:
-        """Show how much of a history is available."""
-        ...
-
-    def removed(self, recommendation: str) -> None:
-        """Forget a recommendation that is no longer configured."""
-        ...
-
-
 class HistoryKeeper:
     """Keeps all histories. `note`, `get` and `use` are for any number of threads, `run` for one."""
 
@@ -53,7 +38,7 @@ class HistoryKeeper:
         self,
         client: Callable[[LoadNeed], PrometheusClient | None],
         files: LoadFiles,
-        telemetry: HistoryTelemetry,
+        telemetry: LoadTelemetry,
         clock: Clock,
     ) -> None:
         self._files = files

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +14,7 @@ from recommender.kinds.predictive.history import DAY_SECONDS, LoadHistory
 from recommender.running.loads.histories.sample_ring import ROWS_A_BLOCK, SampleRing, Samples, Span
 from recommender.running.loads.histories.sample_times import index_at, nearest_index, step_of, steps_of
 from recommender.running.loads.histories.target_loads import LoadSeriesError, Target, target_of
+from recommender.running.loads.load_telemetry import Coverage
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -29,19 +29,6 @@ SET_BACK_SECONDS = 300.0
 """A poll this long before the newest grid time shows that the clock was ahead, and not just corrected slightly."""
 FORGOTTEN_SECONDS = DAY_SECONDS
 """How long a target without a series keeps its history, unless other targets need the place sooner."""
-
-
-@dataclass(frozen=True, slots=True)
-class Coverage:
-    """How much of a history is available."""
-
-    samples: int
-    """Known samples of all targets."""
-    targets: int
-    seconds: float
-    """Length of the longest known history of a target's load."""
-    lacking_seconds: float
-    """How much of the history has not been requested from Prometheus yet."""
 
 
 class TargetHistory:

@@ -289,7 +289,7 @@ class Learner:
         whole = [continued(trial, part, past) for trial, part in zip(trials, since, strict=True)]
         learned = with_verdicts(need, learned, whole, verdicts)
         self._services.models.put(need, learned)
-        self._services.store.save(need, learned)
+        self._services.save(need, learned)
 
 
 def _without_trial(model: Model, former: Learned) -> str:

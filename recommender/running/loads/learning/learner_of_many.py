@@ -166,7 +166,7 @@ class ManyTargetsLearner:
         kept = {target: verdict for target, verdict in learned.verdicts.items() if target in present}
         learned = replace(learned, verdicts={**kept, **found})
         self._services.models.put(need, learned)
-        self._services.store.save(need, learned)
+        self._services.save(need, learned)
 
 
 def _is_stale(state: _Round, now: float) -> bool:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from recommender.running.loads.histories.target_loads import Target
     from recommender.running.loads.learned.model_choices import Learned, LearnedModels
     from recommender.running.loads.load_needs import LoadNeed
+    from recommender.running.loads.load_telemetry import LoadTelemetry
     from recommender.running.loads.predictions.delay_measurement import DelayMeter
 
 T = TypeVar("T")
@@ -54,22 +55,6 @@ class RunChild(Protocol):
         ...
 
 
-class LearningTelemetry(Protocol):
-    """Counts trials of models, and choices among them."""
-
-    def learned(self, recommendation: str, model: str, result: str) -> None:
-        """Count a trial of a model with its fits, by result: `ok`, or the reason why it did not end."""
-        ...
-
-
-class VerdictStore(Protocol):
-    """Stores verdicts (`LearnedFiles`)."""
-
-    def save(self, need: LoadNeed, learned: Learned) -> None:
-        """Store the verdicts of a recommendation."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class LearningServices:
     """The services that learning uses, for few targets and for many."""
@@ -78,9 +63,10 @@ class LearningServices:
     models: LearnedModels
     """The store of learned models."""
     run_child: RunChild
-    telemetry: LearningTelemetry
-    store: VerdictStore
+    telemetry: LoadTelemetry
     clock: Clock
+    save: Callable[[LoadNeed, Learned], None] = lambda _need, _learned: None
+    """Stores the verdicts of a recommendation, so that they outlive the process."""
 
     def compared(
         self, log: StateLog, need: LoadNeed, on: str, what: Callable[..., T], *arguments: object, limits: ChildLimits

@@ -21,24 +21,13 @@ if TYPE_CHECKING:
     from recommender.running.loads.histories.load_histories import TargetHistory
     from recommender.running.loads.histories.target_loads import Target, TargetLoads
     from recommender.running.loads.load_needs import LoadNeed
+    from recommender.running.loads.load_telemetry import LoadTelemetry
     from recommender.running.loads.predictions.delay_measurement import DelayMeter
     from recommender.running.loads.predictions.predicting import Predictor
     from recommender.running.queries.backend_queries import BackendQueries
     from recommender.running.queries.query_values import QueryValues
 
 _log = logging.getLogger(__name__)
-
-
-class SourceTelemetry(Protocol):
-    """Shows how the series of a load were used."""
-
-    def series_left_out(self, recommendation: str, count: int) -> None:
-        """Show how many series of the last answer belong to no target."""
-        ...
-
-    def forecast_bounded(self, recommendation: str, model: str) -> None:
-        """Count a forecast that was capped."""
-        ...
 
 
 class KnownHistories(Protocol):
@@ -67,7 +56,7 @@ class LoadSource:
         histories: KnownHistories,
         delays: DelayMeter,
         predictor: Predictor,
-        telemetry: SourceTelemetry,
+        telemetry: LoadTelemetry,
     ) -> None:
         """Take the parts; `queries` returns the client for the Prometheus of a load."""
         self._queries = queries

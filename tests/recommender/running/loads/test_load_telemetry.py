@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry
 
-from recommender.running.loads.histories.load_histories import Coverage
-from recommender.running.loads.load_telemetry import LoadTelemetry
+from recommender.running.loads.load_telemetry import Coverage, LoadTelemetry
 
 
 def recommendations(registry: CollectorRegistry) -> dict[str, int]:

@@ -64,13 +64,6 @@ class SetDelays(DelayMeter):
         return found if seconds is None else replace(found, scrape=Delay(seconds, DelaySource.MEASURED))
 
 
-class NotStored:
-    """A store that stores nothing."""
-
-    def save(self, need: LoadNeed, learned: Learned) -> None:
-        """Do nothing."""
-
-
 @dataclass
 class Harness:
     """A learner whose child processes are called in this process."""
@@ -96,7 +89,7 @@ class Harness:
     def learner_of(self, histories: tuple[TargetHistory, ...]) -> Learner:
         """Return a learner for these histories, by default for the history of this harness."""
         services = LearningServices(
-            self.delays, self.learned_models, self.run_child, self._telemetry, self, self.clocks.clock()
+            self.delays, self.learned_models, self.run_child, self._telemetry, self.clocks.clock(), self.save
         )
         return Learner(lambda: histories or (self.history,), services)
 

@@ -36,7 +36,6 @@ from tests.recommender.running.loads.learning.learning_harness import (
     STEP,
     VERDICT,
     Harness,
-    NotStored,
     daily,
 )
 from tests.recommender.running.loads.load_harness import Clocks
@@ -232,7 +231,7 @@ def test_a_process_that_is_ending_reports_no_failed_fit(caplog: pytest.LogCaptur
     children.close()
     history, learned_models = daily(AUTO, 3), LearnedModels()
     telemetry = LoadTelemetry(CollectorRegistry())
-    services = LearningServices(DelayMeter(), learned_models, children.run, telemetry, NotStored(), Clocks(END).clock())
+    services = LearningServices(DelayMeter(), learned_models, children.run, telemetry, Clocks(END).clock())
     learner = Learner(lambda: (history,), services)
 
     assert not learner.step()
@@ -245,7 +244,7 @@ def test_children_fit_models_that_a_separate_process_can_load() -> None:
     configured = replace(AUTO, settings=replace(AUTO.settings, model=ModelName.SEASONAL))
     history, learned_models = daily(configured, 3), LearnedModels()
     telemetry = LoadTelemetry(CollectorRegistry())
-    services = LearningServices(DelayMeter(), learned_models, children.run, telemetry, NotStored(), Clocks(END).clock())
+    services = LearningServices(DelayMeter(), learned_models, children.run, telemetry, Clocks(END).clock())
     Learner(lambda: (history,), services).step()
 
     learned = learned_models.get(configured)
