@@ -45,9 +45,8 @@ PROVIDER_API: Final = "tidewatch.io/node-groups"
 
 def group_target(group: NodeGroup) -> TargetReference | None:
     """Return what holds the size of a group: an object, or a provider; None if it can only be recommended."""
-    of = group.scalable
-    if of is not None:
-        return TargetReference(of.api_version, of.kind, of.namespace, of.name)
+    if group.scalable is not None:
+        return group.scalable
     provider = group.provider
     return None if provider is None else TargetReference(PROVIDER_API, "NodeGroup", provider.provider, group.name)
 

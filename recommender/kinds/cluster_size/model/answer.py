@@ -10,8 +10,7 @@ from adapter.foundation.reports.counts import count_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from recommender.decisions.record import Record
-    from recommender.kinds.cluster_size.model.groups import ScalableReference
+    from recommender.decisions.record import Record, TargetReference
     from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory
     from recommender.kinds.cluster_size.model.pod_places import PodMove, PodName, PodPlace, UnavailableNode
 
@@ -36,7 +35,7 @@ class GroupSize:
     """Why the group gets this size, in one sentence."""
     is_left_out: bool = False
     """Whether the group is left out; the reason says why."""
-    scalable: ScalableReference | None = None
+    scalable: TargetReference | None = None
     """Where the size can be written; None if it can only be recommended."""
     registered: int | None = None
     """How many Node objects the group has; None while that is not known."""

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from adapter.foundation.cluster.values.state import ClusterNode, ClusterPod
+    from recommender.decisions.record import TargetReference
 
 MOST_NODES: Final = 100_000
 """The most nodes of a group: they take about a second and 150 MiB to simulate, and exceed what Kubernetes supports in a
@@ -46,22 +47,6 @@ class GroupOptions:
     zero_or_max: bool = False
     """Whether the group has either no node or all of them (`ZeroOrMaxNodeScaling`)."""
     ignore_daemon_sets_utilization: bool | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ScalableReference:
-    """The object whose scale subresource holds the size of a group."""
-
-    api_version: str
-    resource: str
-    """Plural name, such as `machinedeployments`."""
-    kind: str
-    namespace: str
-    name: str
-
-    def __str__(self) -> str:
-        """Return the kind, namespace and name: `MachineDeployment capi-system/workers`."""
-        return f"{self.kind} {self.namespace}/{self.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +100,7 @@ class NodeGroup:
     price: float | None = None
     """The price of one node for one hour, in any currency; None if it is not known."""
     options: GroupOptions = field(default_factory=GroupOptions)
-    scalable: ScalableReference | None = None
+    scalable: TargetReference | None = None
     """The object that holds the size; None if there is none."""
     provider: ProviderReference | None = None
     """The provider that the size is written through; None if there is none."""

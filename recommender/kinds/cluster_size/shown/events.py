@@ -40,10 +40,8 @@ def _changed_groups(name: str, before: ClusterSizeAnswer, after: ClusterSizeAnsw
     for group in after.groups:
         last = sizes.get(group.name, group.recommended)
         if group.scalable is not None and not group.is_left_out and last != group.recommended:
-            of = group.scalable
-            target = TargetReference(of.api_version, of.kind, of.namespace, of.name)
             text = f"recommendation {name}: from {last} to {group.recommended} nodes: {group.reason}"
-            yield TargetEvent(target, "RecommendationChanged", text)
+            yield TargetEvent(group.scalable, "RecommendationChanged", text)
 
 
 def _new_pods(name: str, before: ClusterSizeAnswer | None, after: ClusterSizeAnswer) -> Iterator[TargetEvent]:

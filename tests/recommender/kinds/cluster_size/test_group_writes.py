@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
+from recommender.decisions.record import TargetReference
 from recommender.kinds.cluster_size.group_writes import GroupWrites, group_writes, plan_node_removals
 from recommender.kinds.cluster_size.model.groups import (
     GroupOptions,
     NodeGroup,
     NodeGroups,
     ProviderReference,
-    ScalableReference,
 )
 from recommender.kinds.cluster_size.node_groups.cluster_api.removals import RemovalPlan
 from recommender.outputs.pending_writes import MachineRemoval, NodeRemoval, PendingWrite
@@ -22,9 +22,7 @@ WORKERS = NodeGroup(
     1,
     10,
     4,
-    scalable=ScalableReference(
-        "cluster.x-k8s.io/v1beta2", "machinedeployments", "MachineDeployment", "capi", "workers"
-    ),
+    scalable=TargetReference("cluster.x-k8s.io/v1beta2", "MachineDeployment", "capi", "workers"),
 )
 REMOVAL = MachineRemoval("capi", "m1", "n1")
 PLAN = RemovalPlan((REMOVAL,))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from recommender.decisions.record import TargetReference
 from recommender.kinds.cluster_size.group_writes import PROVIDER_API, GroupWrites
-from recommender.kinds.cluster_size.model.groups import NodeGroup, NodeGroups, ProviderReference, ScalableReference
+from recommender.kinds.cluster_size.model.groups import NodeGroup, NodeGroups, ProviderReference
 from recommender.kinds.cluster_size.model.memory import AskedSize, ClusterSizeMemory, RequestedNodes
 from recommender.kinds.cluster_size.requested_sizes import settled_writes, with_asked_sizes
 from recommender.outputs.pending_writes import MachineRemoval, MachineToDelete, PendingWrite
@@ -13,9 +13,7 @@ from recommender.outputs.write_attempt import ScaleOutcome
 
 NOW = 1_800_000_000.0
 API = "cluster.x-k8s.io/v1beta2"
-GROUP = NodeGroup(
-    "a", 0, 20, 10, scalable=ScalableReference(API, "machinedeployments", "MachineDeployment", "capi", "workers")
-)
+GROUP = NodeGroup("a", 0, 20, 10, scalable=TargetReference(API, "MachineDeployment", "capi", "workers"))
 TARGET = TargetReference(API, "MachineDeployment", "capi", "workers")
 
 

@@ -9,8 +9,9 @@ import pytest
 from msgspec.structs import replace
 
 from recommender.decisions.memory import Memory
+from recommender.decisions.record import TargetReference
 from recommender.kinds.cluster_size.group_writes import GroupWrites
-from recommender.kinds.cluster_size.model.groups import NodeGroup, NodeGroups, ScalableReference
+from recommender.kinds.cluster_size.model.groups import NodeGroup, NodeGroups
 from recommender.kinds.cluster_size.model.memory import AskedSize, ClusterSizeMemory, RequestedNodes, remembered
 from recommender.kinds.cluster_size.requested_sizes import settled_writes, with_asked_sizes
 from recommender.outputs.pending_writes import MachineRemoval, PendingWrite
@@ -28,9 +29,7 @@ WORKERS = NodeGroup(
     1,
     10,
     4,
-    scalable=ScalableReference(
-        "cluster.x-k8s.io/v1beta2", "machinedeployments", "MachineDeployment", "capi", "workers"
-    ),
+    scalable=TargetReference("cluster.x-k8s.io/v1beta2", "MachineDeployment", "capi", "workers"),
 )
 
 

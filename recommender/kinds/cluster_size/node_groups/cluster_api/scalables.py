@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from recommender.kinds.cluster_size.model.groups import ScalableReference
+from recommender.decisions.record import TargetReference
 from recommender.kinds.cluster_size.node_groups.fields import items, section, text, texts, whole
-from recommender.kinds.cluster_size.node_groups.watched_kinds import CLUSTER_API_GROUP, SCALABLE_RESOURCES
+from recommender.kinds.cluster_size.node_groups.watched_kinds import CLUSTER_API_GROUP
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,11 +38,10 @@ def group_name(one: JsonObject) -> str:
     return f"{text(one, 'kind')}/{text(one, 'metadata', 'namespace')}/{text(one, 'metadata', 'name')}"
 
 
-def reference_of(one: JsonObject) -> ScalableReference:
+def reference_of(one: JsonObject) -> TargetReference:
     """Return where the size of the group can be written."""
-    return ScalableReference(
+    return TargetReference(
         api_version=text(one, "apiVersion"),
-        resource=SCALABLE_RESOURCES[text(one, "kind")],
         kind=text(one, "kind"),
         namespace=text(one, "metadata", "namespace"),
         name=text(one, "metadata", "name"),

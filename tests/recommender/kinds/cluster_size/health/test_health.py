@@ -7,11 +7,12 @@ from dataclasses import replace
 import pytest
 from msgspec import structs
 
+from recommender.decisions.record import TargetReference
 from recommender.kinds.cluster_size.health.group_back_off import after_failure, is_forgotten
 from recommender.kinds.cluster_size.health.readiness import NodeReadiness, health_problem, readiness_of
 from recommender.kinds.cluster_size.health.requested_nodes import GroupRequest, group_request, requests_of
 from recommender.kinds.cluster_size.health.starting_nodes import starting_nodes
-from recommender.kinds.cluster_size.model.groups import GroupOptions, NodeGroup, NodeGroups, ScalableReference
+from recommender.kinds.cluster_size.model.groups import GroupOptions, NodeGroup, NodeGroups
 from recommender.kinds.cluster_size.model.memory import BackOff, ClusterSizeMemory, RequestedNodes
 from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings, NodeGroupSources, Unready
 from recommender.kinds.cluster_size.model.size_situation import ClusterSituation
@@ -142,7 +143,7 @@ def test_no_node_is_late_if_sizes_are_not_written() -> None:
     assert changed is None
 
 
-SCALABLE = ScalableReference("cluster.x-k8s.io/v1beta1", "machinedeployments", "MachineDeployment", "default", "a")
+SCALABLE = TargetReference("cluster.x-k8s.io/v1beta1", "MachineDeployment", "default", "a")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from adapter.foundation.cluster.values.state import Unknown
-from recommender.kinds.cluster_size.model.groups import GroupOptions, ScalableReference
+from recommender.decisions.record import TargetReference
+from recommender.kinds.cluster_size.model.groups import GroupOptions
 from recommender.kinds.cluster_size.model.size_settings import ClusterApiGroups, NodeGroupSources
 from recommender.kinds.cluster_size.node_groups import watched_kinds as kinds
 from recommender.kinds.cluster_size.node_groups.discover import object_kinds
@@ -43,9 +44,7 @@ def test_a_machine_deployment_is_a_group_with_the_nodes_of_its_machines(version:
     assert (group.name, group.min_size, group.max_size, group.target_size) == (NAME, 1, 10, 2)
     assert group.nodes == ("n1", "n2")
     assert groups.group_of == {"n1": NAME, "n2": NAME}
-    assert group.scalable == ScalableReference(
-        f"cluster.x-k8s.io/{version}", "machinedeployments", "MachineDeployment", "capi", "workers"
-    )
+    assert group.scalable == TargetReference(f"cluster.x-k8s.io/{version}", "MachineDeployment", "capi", "workers")
     assert (group.problem, group.paused, group.autoscaler, groups.problems) == ("", "", "", ())
     assert group.template is not None
     assert group.template.source == "node n1"

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from recommender.decisions.record import Record, Status
+from recommender.decisions.record import Record, Status, TargetReference
 from recommender.kinds.cluster_size.model.answer import ClusterSizeAnswer, GroupSize, UnschedulablePods, answer_of
-from recommender.kinds.cluster_size.model.groups import ScalableReference
 from recommender.kinds.cluster_size.model.pod_places import PodName, pod_names
 from recommender.kinds.cluster_size.shown.events import events_of_sizes
 from tests.recommender.kinds.cluster_size.builders import pod
 
-WORKERS = ScalableReference("cluster.x-k8s.io/v1beta1", "machinedeployments", "MachineDeployment", "capi", "workers")
+WORKERS = TargetReference("cluster.x-k8s.io/v1beta1", "MachineDeployment", "capi", "workers")
 
 
 def record(size: int, *names: str) -> Record:
