@@ -19,7 +19,7 @@ from recommender.kinds.proportional.calculate import calculate_proportional
 from recommender.kinds.proportional.memory import ProportionalMemory, remembered
 from recommender.kinds.proportional.sizes import ContainerResources, ContainerSizes
 from recommender.kinds.resizing.autoscalers import held_by_autoscalers
-from recommender.kinds.resizing.request_writes import WantedSizes, resize_outcomes, sized_target, writes_of
+from recommender.kinds.resizing.request_writes import WantedSizes, resize_outcomes, resize_write, sized_target
 from recommender.kinds.resizing.size_brakes import BrakedSizes, amount_when_stopped, amount_within_step
 from recommender.outputs.pending_writes import RequestedSize
 
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from recommender.decisions.policy_settings import MaxStep, RecommendationPolicy
     from recommender.decisions.targets.target_situation import Situation
     from recommender.kinds.proportional.parameters import ProportionalSettings
-    from recommender.kinds.resizing.request_writes import RequestWrites
     from recommender.kinds.resizing.resize_settings import ResizeSettings
+    from recommender.outputs.pending_writes import PendingWrite
 
 _T = TypeVar("_T")
 _REQUESTS: Final = "requests"
@@ -118,7 +118,7 @@ class WrittenSizes(BrakedSizes):
         held = tuple(
             reason for name, reason in self.held.items() if any(name == each.resource for each in self.amounts)
         )
-        writes = writes_of(self._wanted_sizes(left), self.resize, policy, calculation.confirmed)
+        write = resize_write(self._wanted_sizes(left), self.resize, policy, calculation.confirmed)
         reasons = tuple(filter(None, (*self.holds, *held, calculation.note, policy.note)))
         return SettledValue(
             replicas=None,
@@ -132,8 +132,8 @@ class WrittenSizes(BrakedSizes):
             reasons=reasons or (_summary(left),),
             notes=notes_on_sizes(policy, context.inputs),
             details=ContainerSizes(_by_container(left, _text)) if left else None,
-            writes=writes,
-            outcomes=resize_outcomes(context, has_value=bool(left), is_written=self._is_written(writes, context)),
+            writes=write,
+            outcomes=resize_outcomes(context, has_value=bool(left), is_written=self._is_written(write, context)),
         )
 
     def _last_sizes(self, left: Mapping[_Place, _Amount]) -> dict[str, dict[str, dict[str, int]]]:
@@ -157,11 +157,11 @@ class WrittenSizes(BrakedSizes):
             sizes_of(_REQUESTS), _summary(left), sizes_of(_LIMITS), may_grow=self.may_grow, may_shrink=self.may_shrink
         )
 
-    def _is_written(self, writes: RequestWrites | None, context: DecisionContext) -> bool:
+    def _is_written(self, write: PendingWrite | None, context: DecisionContext) -> bool:
         """Return whether anything will be written: not if the last attempt found the same sizes in place."""
-        if writes is None or not (self.may_grow or self.may_shrink):
+        if write is None or not (self.may_grow or self.may_shrink):
             return False
-        return context.inputs.settled.get((context.policy.name, writes.target)) != writes.resizing
+        return context.inputs.settled.get((context.policy.name, write.target)) != write.resizing
 
     def _base(self, place: _Place) -> int | None:
         return self.before.sizes.get(place.container, {}).get(place.section, {}).get(place.resource)

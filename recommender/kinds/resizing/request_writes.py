@@ -1,4 +1,4 @@
-"""The writes of the output `resize` for a target, and their outcome (pure)."""
+"""The write of the output `resize` for a target, and its outcome (pure)."""
 
 from __future__ import annotations
 
@@ -7,22 +7,11 @@ from typing import TYPE_CHECKING
 
 from recommender.decisions.policy_settings import Output, RecommendationPolicy
 from recommender.decisions.record import TargetAction, TargetOutcome, TargetReference
-from recommender.outputs.pending_writes import RequestedSize, Resizing
+from recommender.outputs.pending_writes import PendingWrite, RequestedSize, Resizing
 
 if TYPE_CHECKING:
     from recommender.decisions.calculation import DecisionContext
     from recommender.kinds.resizing.resize_settings import ResizeSettings
-
-
-@dataclass(frozen=True, slots=True)
-class RequestWrites:
-    """The writes of the output `resize` for a target."""
-
-    target: TargetReference
-    resizing: Resizing
-    valid_until: float
-    """The time until which the writes are valid, in Unix seconds."""
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +30,10 @@ def sized_target(policy: RecommendationPolicy) -> TargetReference | None:
     return policy.each if policy.each is not None else next(iter(policy.targets), None)
 
 
-def writes_of(
+def resize_write(
     wanted: WantedSizes, settings: ResizeSettings, policy: RecommendationPolicy, confirmed: float
-) -> RequestWrites | None:
-    """Return the writes of the output `resize`; None if it is off or if there is nothing to write.
+) -> PendingWrite | None:
+    """Return the write of the output `resize`; None if it is off or if there is nothing to write.
 
     None as well while another recommendation resizes the same target.
     """
@@ -62,7 +51,8 @@ def writes_of(
         policy.owners.managers,
         wanted.limits,
     )
-    return RequestWrites(target, resizing, confirmed + policy.stale_after_seconds, wanted.summary)
+    until = confirmed + policy.stale_after_seconds
+    return PendingWrite(policy.name, target, 0, until, wanted.summary, resizing=resizing)
 
 
 def resize_outcomes(context: DecisionContext, *, has_value: bool, is_written: bool) -> tuple[TargetOutcome, ...]:

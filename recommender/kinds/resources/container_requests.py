@@ -11,7 +11,7 @@ from recommender.decisions.constraints.brakes import MAX_STEP, ChangeStop
 from recommender.decisions.policy_settings import Output
 from recommender.decisions.record import Step
 from recommender.decisions.targets.vertical_autoscalers import notes_on_sizes
-from recommender.kinds.resizing.request_writes import WantedSizes, resize_outcomes, writes_of
+from recommender.kinds.resizing.request_writes import WantedSizes, resize_outcomes, resize_write
 from recommender.kinds.resizing.size_brakes import BrakedSizes, amount_when_stopped, amount_within_step
 from recommender.kinds.resources.resources_memory import ResourcesMemory
 from recommender.kinds.resources.workloads import CPU, MEMORY
@@ -111,8 +111,9 @@ class ContainerRequests(BrakedSizes):
         }
         details = RequestSizes(found.requests)
         changed = tuple(step for step in found.steps if step not in calculation.steps)
-        writes = writes_of(wanted, found.settings.resize, policy, calculation.confirmed)
-        is_written = writes is not None and any(_is_written(size, writes.resizing) for size in _all_sizes(found))
+        write = resize_write(wanted, found.settings.resize, policy, calculation.confirmed)
+        resizing = None if write is None else write.resizing
+        is_written = resizing is not None and any(_is_written(size, resizing) for size in _all_sizes(found))
         reasons = tuple(filter(None, (*found.holds, *found.held.values(), calculation.note, policy.note)))
         return SettledValue(
             replicas=None,
@@ -126,7 +127,7 @@ class ContainerRequests(BrakedSizes):
             reasons=reasons or (summary_of(found.requests),),
             notes=notes_on_sizes(policy, context.inputs),
             details=details,
-            writes=writes,
+            writes=write,
             outcomes=resize_outcomes(context, has_value=details.has_value, is_written=is_written),
         )
 

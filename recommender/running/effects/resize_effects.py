@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from recommender.decisions.inputs import WriteRefusal
 from recommender.decisions.policy_settings import Output
-from recommender.kinds.resizing.request_writes import RequestWrites
 from recommender.outputs.pending_writes import PendingWrite, Resizing
 from recommender.outputs.scale_results import ScaleResult
 
@@ -69,25 +68,21 @@ class RequestWriters:
         writer.retain(names)
         wanted: dict[str, list[PendingWrite]] = {name: [] for name in names}
         places: set[_Place] = set()
-        for decision in decisions:
-            writes = decision.writes
-            if isinstance(writes, RequestWrites) and decision.record.name in names:
-                place = (decision.record.name, writes.target)
+        for write in (decision.writes for decision in decisions):
+            if isinstance(write, PendingWrite) and write.recommendation in names:
+                place = (write.recommendation, write.target)
                 places.add(place)
-                if not self._is_settled(place, writes.resizing):
-                    write = PendingWrite(
-                        place[0], place[1], 0, writes.valid_until, writes.reason, resizing=writes.resizing
-                    )
-                    wanted[place[0]].append(write)
-        for name, pending in wanted.items():
-            writer.wanted(name, pending)
+                if not self._is_settled(place, write.resizing):
+                    wanted[write.recommendation].append(write)
+        for name, writes in wanted.items():
+            writer.wanted(name, writes)
         self._keep(places)
 
     def forget(self) -> None:
         """Forget all results: another process leads, and may write other requests."""
         self._keep(set())
 
-    def _is_settled(self, place: _Place, resizing: Resizing) -> bool:
+    def _is_settled(self, place: _Place, resizing: Resizing | None) -> bool:
         with self._lock:
             before = self._settled.get(place)
         return before is not None and before[0] == resizing and self._clock() - before[1] < QUIET_SECONDS

@@ -15,8 +15,7 @@ from recommender.decisions.memory import LastValue, Memory
 from recommender.decisions.record import Status, TargetAction, TargetReference
 from recommender.decisions.targets.vertical_autoscalers import vertical_autoscaler_kinds
 from recommender.kinds.proportional.memory import ProportionalMemory
-from recommender.kinds.resizing.request_writes import RequestWrites
-from recommender.outputs.pending_writes import RequestedSize
+from recommender.outputs.pending_writes import PendingWrite, RequestedSize, Resizing
 from recommender.printed.document import recommendation_list
 from recommender.running.inputs.poll_plan import plan_of
 from recommender.running.memory.memories import Memories
@@ -77,9 +76,11 @@ def resources_of(decision: Decision) -> Any:  # noqa: ANN401 - JSON
     return document["items"][0]["resources"]
 
 
-def written(decision: Decision) -> RequestWrites:
-    assert isinstance(decision.writes, RequestWrites)
-    return decision.writes
+def written(decision: Decision) -> Resizing:
+    assert isinstance(decision.writes, PendingWrite)
+    assert decision.writes.target == DNS
+    assert decision.writes.resizing is not None
+    return decision.writes.resizing
 
 
 def test_recommended_requests_and_limits_are_written() -> None:
@@ -87,11 +88,10 @@ def test_recommended_requests_and_limits_are_written() -> None:
     assert resources_of(decision) == {
         "dns": {"requests": {"cpu": "150m", "memory": "68Mi"}, "limits": {"memory": "1Gi"}}
     }
-    writes = written(decision)
-    assert writes.target == DNS
-    assert writes.resizing.sizes == (RequestedSize("dns", "cpu", 150), RequestedSize("dns", "memory", 68 * MIB))
-    assert writes.resizing.limits == (RequestedSize("dns", "memory", 1024 * MIB),)
-    assert (writes.resizing.threshold_ratio, writes.resizing.in_place) == (0.1, True)
+    resizing = written(decision)
+    assert resizing.sizes == (RequestedSize("dns", "cpu", 150), RequestedSize("dns", "memory", 68 * MIB))
+    assert resizing.limits == (RequestedSize("dns", "memory", 1024 * MIB),)
+    assert (resizing.threshold_ratio, resizing.in_place) == (0.1, True)
     assert decision.record.status is Status.OK
 
 
@@ -127,7 +127,7 @@ def test_without_the_output_nothing_is_written() -> None:
     ],
 )
 def test_brakes_apply_to_sizes(lines: tuple[str, ...], last: dict[str, int] | None, cpu: int) -> None:
-    found = written(decided(BOTH, *lines, last=last)).resizing.sizes
+    found = written(decided(BOTH, *lines, last=last)).sizes
     assert next(each.amount for each in found if each.resource == "cpu") == cpu
 
 
@@ -136,7 +136,7 @@ def test_brakes_apply_to_sizes(lines: tuple[str, ...], last: dict[str, int] | No
     [("true", False, False), ("up", False, True), ("down", True, False)],
 )
 def test_a_pause_forbids_writes_in_its_direction(pause: str, up: bool, down: bool) -> None:  # noqa: FBT001 - columns
-    resizing = written(decided(BOTH, f"paused: {pause}", last={"cpu": 150, "memory": 68 * MIB})).resizing
+    resizing = written(decided(BOTH, f"paused: {pause}", last={"cpu": 150, "memory": 68 * MIB}))
     assert (resizing.up, resizing.down) == (up, down)
 
 
@@ -144,7 +144,7 @@ def test_a_resource_that_an_hpa_follows_is_not_resized() -> None:
     decision = decided(BOTH, given=inputs(5, hpa("cpu")))
     assert decision.record.status is Status.HELD
     assert "HorizontalPodAutoscaler dns follows cpu" in decision.record.message
-    assert [each.resource for each in written(decision).resizing.sizes] == ["memory"]
+    assert [each.resource for each in written(decision).sizes] == ["memory"]
     assert "cpu" not in resources_of(decision)["dns"]["requests"]
 
 
@@ -172,7 +172,7 @@ def test_a_resource_that_an_hpa_follows_does_not_count_as_a_change() -> None:
 
 def test_also_with_hpa_resizes_resources_that_an_hpa_follows() -> None:
     [decision] = decisions(inputs(5, hpa("cpu")), content(TARGETS, BOTH, kind=f"{SIZES}, alsoWithHPA: true"))
-    assert [each.resource for each in written(decision).resizing.sizes] == ["cpu", "memory"]
+    assert [each.resource for each in written(decision).sizes] == ["cpu", "memory"]
 
 
 def test_without_nodes_nothing_is_written() -> None:
@@ -189,7 +189,7 @@ def test_the_action_shows_whether_something_remains_to_be_written() -> None:
 
     first = decided(BOTH)
     assert action(first) is TargetAction.RESIZE
-    in_place = {("dns", DNS): written(first).resizing}
+    in_place = {("dns", DNS): written(first)}
     assert action(decided(BOTH, given=inputs(settled=in_place))) is TargetAction.METRIC
     assert action(decided("outputs: [resize]", given=inputs(settled=in_place))) is TargetAction.NONE
     assert action(decided(BOTH, given=inputs(50, settled=in_place))) is TargetAction.RESIZE

@@ -14,10 +14,9 @@ from recommender.decisions.inputs import Inputs, WriteRefusal
 from recommender.decisions.memory import Memory
 from recommender.decisions.record import TargetAction
 from recommender.decisions.targets.vertical_autoscalers import vertical_autoscaler_kinds
-from recommender.kinds.resizing.request_writes import RequestWrites
 from recommender.kinds.resources.resources_memory import ResourcesMemory
 from recommender.kinds.resources.workload_usage import WorkloadUsage
-from recommender.outputs.pending_writes import StepLimit
+from recommender.outputs.pending_writes import PendingWrite, StepLimit
 from recommender.running.inputs.poll_plan import plan_of
 from recommender.running.memory.memories import Memories
 from recommender.running.memory.store_protocol import ProcessMemoryStore
@@ -85,7 +84,8 @@ def test_a_paused_request_is_written_in_neither_direction() -> None:
     memories = Memories(ProcessMemoryStore())
     [found] = PollDecisions(memories, Clock()).decided(plans, inputs({WEB: usage()}), NOW)
     [decision] = found.decisions
-    assert isinstance(decision.writes, RequestWrites)
+    assert isinstance(decision.writes, PendingWrite)
+    assert decision.writes.resizing is not None
     assert (decision.writes.resizing.up, decision.writes.resizing.down) == (False, False)
 
 
@@ -109,7 +109,8 @@ def test_an_unknown_request_is_not_lowered_while_little_is_known(
     given = inputs({WEB: WorkloadUsage((found,))})
     [decided_now] = PollDecisions(memories, Clock()).decided(RESIZED, given, NOW)
     [decision] = decided_now.decisions
-    assert isinstance(decision.writes, RequestWrites)
+    assert isinstance(decision.writes, PendingWrite)
+    assert decision.writes.resizing is not None
     assert (decision.writes.resizing.up, decision.writes.resizing.down) == (True, may_shrink)
     assert ("kube-state-metrics" in decision.record.message) is not may_shrink
 
@@ -141,7 +142,8 @@ def test_max_step_is_left_to_the_writer_where_the_present_request_is_not_known(
     given = inputs({WEB: usage(cpu=300) if current else WorkloadUsage((replace(usage().sizes[0], cpu=size(300)),))})
     [found] = PollDecisions(memories, Clock()).decided(followed, given, NOW)
     [decision] = found.decisions
-    assert isinstance(decision.writes, RequestWrites)
+    assert isinstance(decision.writes, PendingWrite)
+    assert decision.writes.resizing is not None
     steps = {each.resource: each.step for each in decision.writes.resizing.sizes}
     assert steps == {"cpu": step, "memory": None}
     assert isinstance(decision.memory.own, ResourcesMemory)

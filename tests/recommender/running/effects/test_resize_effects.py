@@ -9,7 +9,6 @@ from recommender.decisions.inputs import WriteRefusal
 from recommender.decisions.loop import Decision
 from recommender.decisions.memory import Memory
 from recommender.decisions.record import Record, Status, TargetReference
-from recommender.kinds.resizing.request_writes import RequestWrites
 from recommender.outputs.pending_writes import PendingWrite, RequestedSize, Resizing
 from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.write_attempt import ScaleOutcome
@@ -57,7 +56,7 @@ class Harness:
 
     def polled(self, resizing: Resizing | None = RESIZING, name: str = "sizes") -> list[PendingWrite]:
         record = Record(name, "resources", 0.0, Status.OK, "")
-        writes = None if resizing is None else RequestWrites(WEB, resizing, 60.0, "why")
+        writes = None if resizing is None else PendingWrite(name, WEB, 0, 60.0, "why", resizing=resizing)
         self.requests.act(self.writer, WITH, [Decision(record, Memory(), writes)])  # type: ignore[arg-type]
         return self.writer.writes.get("sizes", [])
 
