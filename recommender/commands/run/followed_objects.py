@@ -10,7 +10,7 @@ from adapter.foundation.cluster.watch.whole_objects.absent import fetch_absent, 
 from adapter.foundation.cluster.watch.whole_objects.watching import AnyObjectForm
 from recommender.configuration.objects.admission import most_read
 from recommender.configuration.objects.object_settings import collection_path
-from recommender.running.objects.object_watch import object_watch
+from recommender.running.objects.object_watch import known_objects, object_watch
 from recommender.running.objects.status_writer import StatusWriter
 
 if TYPE_CHECKING:
@@ -56,11 +56,12 @@ def follow_objects(
 ) -> FollowedObjects:
     """Return the tasks that follow objects and write their statuses; without `status`, no status is written."""
     watch, store = object_watch(client, watches, most_read(source.current.objects), source.changed)
-    source.connect(watch.known, store.limit)
+    known = partial(known_objects, watch, store)
+    source.connect(known, store.limit)
     fetch = partial(fetch_absent, partial(list_one, client, collection_path), AnyObjectForm, store)
     writer = None
     if status is not None:
-        writer = StatusWriter(status.objects, status.fence, lambda: source.admission, watch.known, store)
+        writer = StatusWriter(status.objects, status.fence, lambda: source.admission, known, store)
         source.on_admission(writer.reconfigured)
 
     def start() -> None:

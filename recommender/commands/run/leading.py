@@ -56,23 +56,15 @@ def begin_election(
         stop.wait()
 
     host.tasks.running("leader election", run)
-    host.on_stopping(lambda: release_after_writes(writes, elector))
+    host.on_stopping(lambda: release_after_writes(writes, elector.release))
     return elector
 
 
-def release_after_writes(writes: Writes, elector: Releasable) -> None:
+def release_after_writes(writes: Writes, release: Callable[[float], object]) -> None:
     """Release the Lease once no write can still take effect; if that is uncertain, let it expire by itself."""
     if writes.close(LONGEST_EFFECT_RATIO * longest_fenced_write_seconds(TIMING)):
-        elector.release(RELEASE_SECONDS)
+        release(RELEASE_SECONDS)
     else:
         _log.warning(
             "the Lease is not released: a write is still in progress, so the next leader waits until the Lease expires"
         )
-
-
-class Releasable(Protocol):
-    """An object that can be released (`LeaseElector`)."""
-
-    def release(self, seconds: float) -> bool:
-        """Give up the leadership; return whether that succeeded."""
-        ...

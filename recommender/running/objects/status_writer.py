@@ -1,6 +1,6 @@
 """Writes the status of objects of the kind Recommendation: only by the leader, after changes, and at a limited rate.
 
-    writer = StatusWriter(objects, fence, lambda: source.admission, watch.known, store)
+    writer = StatusWriter(objects, fence, lambda: source.admission, known, store)
     tasks.running("statuses", writer.run)
     latest = Latest(writer.publish)
 

@@ -66,7 +66,7 @@ def test_the_lease_is_kept_until_the_write_in_progress_has_ended() -> None:
     writing = threading.Thread(target=lambda: writes.replace(PATH, {}, fence()), daemon=True)
     writing.start()
     assert server.begun.wait(10)
-    stopping = threading.Thread(target=lambda: release_after_writes(writes, lease), daemon=True)
+    stopping = threading.Thread(target=lambda: release_after_writes(writes, lease.release), daemon=True)
     stopping.start()
     stopping.join(0.05)
     assert lease.ended == []

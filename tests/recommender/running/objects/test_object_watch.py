@@ -6,12 +6,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from adapter.foundation.sources.kubernetes.errors import ForbiddenError, NotFoundError
-from recommender.running.objects.object_watch import ObjectWatch
+from recommender.running.objects.object_watch import known_objects
 from tests.recommender.configuration.objects.objects import made
 
 if TYPE_CHECKING:
-    import threading
-
     from recommender.configuration.objects.object_reading import RecommendationObject
 
 
@@ -23,9 +21,6 @@ class Reflector:
     began_empty: bool = False
     refusal: Exception | None = None
 
-    def run(self, stop: threading.Event) -> None:
-        raise AssertionError(f"it is not run: {stop}")
-
 
 @dataclass
 class Store:
@@ -35,7 +30,8 @@ class Store:
 
 
 def known(reflector: Reflector, *objects: RecommendationObject) -> set[str] | None:
-    found = ObjectWatch(reflector, Store({(each.namespace, each.name): each for each in objects})).known()
+    store = Store({(each.namespace, each.name): each for each in objects})
+    found = known_objects(reflector, store)  # type: ignore[arg-type]
     return None if found is None else set(found)
 
 
