@@ -152,7 +152,7 @@ def _size_writers(start: _WriterStart, parts: SharedServices, announcer: _Announ
     start.context.tasks.running("removals of nodes", removals.run)
     provided = start.started(
         "node groups of providers",
-        ProviderAttempt(parts.providers, removals, start.writing.cluster),
+        ProviderAttempt(parts.providers, removals.begin, start.writing.cluster, parts.clock),
         parts.size_writes.note,
     )
     writers = SizeWriters(groups, buffers, resolve, withdrawals, provided)

@@ -22,7 +22,7 @@ from recommender.decisions.texts.times import is_fresh
 from recommender.kinds.cluster_size.model.answer import ClusterSizeAnswer, answer_of
 from recommender.kinds.cluster_size.model.size_facts import SizeFacts
 from recommender.kinds.cluster_size.model.size_settings import cluster_size_settings
-from recommender.running.sizes.plugin_hosts import PluginHosts, ReadsPlugins
+from recommender.running.sizes.plugin_hosts import PluginHosts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -83,7 +83,7 @@ class ImmediateSizing:
 
 
 def providers_of(
-    plugins: ReadsPlugins, recommendation: Recommendation, cluster: ClusterState
+    plugins: PluginHosts, recommendation: Recommendation, cluster: ClusterState
 ) -> tuple[PluginReading, ...]:
     """Return the current answers of the providers of a recommendation's node groups."""
     policy = recommendation.policy
@@ -134,7 +134,7 @@ class SizesInBackground:
 
     submit: Submit
     """Runs work on another thread."""
-    plugins: ReadsPlugins
+    plugins: PluginHosts
     wake: Callable[[], None]
     """Makes a poll follow soon."""
     measure: Callable[[str, float], None]

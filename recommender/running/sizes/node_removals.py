@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import logging
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -70,14 +70,6 @@ _RETRY_SECONDS: Final = 5.0
 """Time after which a refused eviction is tried again."""
 _ENDING_SECONDS: Final = EVICTION_SECONDS + LONGEST_GRACE_SECONDS + 30.0
 """How long all pods of a node may take to end."""
-
-
-class BeginsRemovals(Protocol):
-    """Begins the removal of a node."""
-
-    def begin(self, found: ScaleOutcome, removal: NodeRemoval, terms: SendingTerms) -> ScaleOutcome:
-        """Mark the node; return the outcome. The steps that follow take minutes."""
-        ...
 
 
 @dataclass(slots=True, kw_only=True)

@@ -18,23 +18,6 @@ if TYPE_CHECKING:
     Hosts: TypeAlias = dict[str, tuple[ProviderSettings, PluginHost]]
 
 
-class ReadsPlugins(Protocol):
-    """Reads from providers."""
-
-    def read(
-        self, recommendation: str, sources: NodeGroupSources, cluster: ClusterState, stale_after_seconds: float
-    ) -> tuple[PluginReading, ...]:
-        """Return the current answers of the providers of a recommendation's node groups.
-
-        An earlier answer counts only until it is `stale_after_seconds` old.
-        """
-        ...
-
-    def keep(self, recommendations: Collection[str]) -> None:
-        """Let the providers of recommendations that are not configured any more release their resources."""
-        ...
-
-
 class WritesGroups(Protocol):
     """Changes groups of providers. For any number of threads."""
 

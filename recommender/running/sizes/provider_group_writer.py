@@ -8,7 +8,6 @@ for the group until its size has changed, or until five minutes have passed.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -26,9 +25,9 @@ if TYPE_CHECKING:
 
     from adapter.foundation.cluster.values.state import ClusterState
     from adapter.foundation.sources.kubernetes.writing import Fence
+    from adapter.foundation.time.clock import Clock
     from recommender.decisions.record import TargetReference
-    from recommender.outputs.pending_writes import PendingWrite
-    from recommender.running.sizes.node_removals import BeginsRemovals
+    from recommender.outputs.pending_writes import NodeRemoval, PendingWrite
     from recommender.running.sizes.plugin_hosts import WritesGroups
 
 _UNCERTAIN_SECONDS: Final = 300.0
@@ -51,26 +50,24 @@ class ProviderAttempt:
     def __init__(
         self,
         groups: WritesGroups,
-        removals: BeginsRemovals,
+        begin_removal: Callable[[ScaleOutcome, NodeRemoval, SendingTerms], ScaleOutcome],
         cluster: Callable[[], ClusterState],
-        wall: Callable[[], float] = time.time,
-        monotonic: Callable[[], float] = time.monotonic,
+        clock: Clock,
     ) -> None:
-        """Send nothing yet; `wall` returns Unix seconds, and `monotonic` those of a monotonic clock.
+        """Send nothing yet; `cluster` returns the current state of the cluster.
 
-        `cluster` returns the current state of the cluster.
+        `begin_removal` marks a node, and returns the outcome. The steps that follow take minutes.
         """
         self._groups = groups
         self._cluster = cluster
-        self._removals = removals
-        self._wall = wall
-        self._monotonic = monotonic
+        self._begin_removal = begin_removal
+        self._clock = clock
         self._uncertain: dict[TargetReference, _Uncertain] = {}
 
     def __call__(self, write: PendingWrite, terms: SendingTerms) -> ScaleOutcome:
         """Change the size if the current limits and size allow it."""
         target = write.target
-        if self._wall() < write.waits_until:
+        if self._clock.wall() < write.waits_until:
             message = f"{target} may still be asked for nodes by a former process: its size is looked at again soon"
             return ScaleOutcome(write, ScaleResult.FENCED, message=message)
         try:
@@ -96,7 +93,7 @@ class ProviderAttempt:
             return replace(found, result=ScaleResult.ERROR, message=uncertainty)
         refusal = _refusal(write, group)
         if write.machines and not refusal:
-            refusal = deletion_refusal(write, group, self._cluster(), self._wall())
+            refusal = deletion_refusal(write, group, self._cluster(), self._clock.wall())
         return replace(found, result=ScaleResult.REFUSED, message=refusal) if refusal else found
 
     def _uncertainty(self, target: TargetReference, group: PluginGroup) -> str:
@@ -104,7 +101,7 @@ class ProviderAttempt:
         known = self._uncertain.get(target)
         if known is None:
             return ""
-        if known.size == group.target_size and self._monotonic() < known.until:
+        if known.size == group.target_size and self._clock.monotonic() < known.until:
             return f"the end of the last call is not known, and its size is still {group.target_size}"
         del self._uncertain[target]
         return ""
@@ -129,7 +126,7 @@ class ProviderAttempt:
         try:
             return sent(found, terms, send)
         except OutcomeUnknownError as error:
-            self._uncertain[target] = _Uncertain(group.target_size, self._monotonic() + _UNCERTAIN_SECONDS)
+            self._uncertain[target] = _Uncertain(group.target_size, self._clock.monotonic() + _UNCERTAIN_SECONDS)
             message = f"{error}: it may have taken effect, so nothing is asked again before its size shows that"
             return replace(found, result=ScaleResult.ERROR, message=message)
         except PluginError as error:
@@ -140,7 +137,7 @@ class ProviderAttempt:
     def _begin_removals(self, found: ScaleOutcome, terms: SendingTerms) -> ScaleOutcome:
         begun = found
         for removal in found.write.node_removals:
-            begun = self._removals.begin(found, removal, terms)
+            begun = self._begin_removal(found, removal, terms)
             if begun.result is not ScaleResult.OK:
                 break
         return begun

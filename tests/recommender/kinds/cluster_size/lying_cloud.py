@@ -208,7 +208,7 @@ class LyingCloud:
             ScaleHooks(
                 before_write=lambda _: True, count=lambda _, result: self.results.append(result), on_result=self._note
             ),
-            attempt=ProviderAttempt(HostedGroups(self.host), self, ClusterState, clock.wall, clock.monotonic),
+            attempt=ProviderAttempt(HostedGroups(self.host), self.begin, ClusterState, clock),
             limits=ScaleLimits(per_second=1000.0, burst=1000),
             effects=ScaleEffects(clock, lambda work: work()),
         )

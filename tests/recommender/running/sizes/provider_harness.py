@@ -181,7 +181,7 @@ class ProviderHarness:
                 count=lambda _, result: self.counted.append(result),
                 on_result=self.outcomes.append,
             ),
-            attempt=ProviderAttempt(groups, self.removals, self.seen, clock.wall, clock.monotonic),
+            attempt=ProviderAttempt(groups, self.removals.begin, self.seen, clock),
             limits=ScaleLimits(per_second=1000.0, burst=1000),
             effects=ScaleEffects(clock, lambda work: work()),
         )

@@ -22,6 +22,7 @@ from recommender.outputs.pending_writes import PendingWrite
 from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.write_attempt import ScaleOutcome
 from recommender.running.sizes.background_decisions import SizesInBackground
+from recommender.running.sizes.plugin_hosts import PluginHosts
 from recommender.running.sizes.reported_writes import WriteResults
 from tests.recommender.kinds.cluster_size.builders import pod
 from tests.recommender.kinds.cluster_size.test_decide import NOW, POLICY, SETTINGS, cluster
@@ -34,12 +35,10 @@ if TYPE_CHECKING:
 MEMORY = Memory()
 
 
-class NoPlugins:
+class NoPlugins(PluginHosts):
     def __init__(self) -> None:
+        super().__init__()
         self.kept: list[Collection[str]] = []
-
-    def read(self, *_: object) -> tuple[()]:
-        return ()
 
     def keep(self, recommendations: Collection[str]) -> None:
         self.kept.append(recommendations)

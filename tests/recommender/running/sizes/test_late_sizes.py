@@ -149,7 +149,7 @@ class Process:
             resolve,
             Fence(3.0, lambda _: True),
             ScaleHooks(before_write=lambda _: True, count=lambda _name, _result: None, on_result=self.results.note),
-            attempt=ProviderAttempt(cloud, ProviderHarness().removals, ClusterState, clock.wall, clock.monotonic),
+            attempt=ProviderAttempt(cloud, ProviderHarness().removals.begin, ClusterState, clock),
             limits=ScaleLimits(per_second=1000.0, burst=1000),
             effects=ScaleEffects(clock, lambda work: work()),
         )
