@@ -33,7 +33,7 @@ from adapter.metrics.apis.apis_telemetry import Telemetry
 from adapter.metrics.apis.handler import Handler
 from adapter.metrics.apis.routing import is_frequent
 from adapter.metrics.apis.services import ApiServices
-from adapter.metrics.identity.gate import Gate
+from adapter.metrics.identity.authentication import Gate
 from adapter.metrics.readings.answers import ByName, ExternalAnswer, ObjectsAnswer, UsageAnswer, UsageItem
 from adapter.metrics.readings.catalogue.catalogue import Catalogue
 from adapter.metrics.readings.errors import NoObjectsMatchError, SourceUnreachableError

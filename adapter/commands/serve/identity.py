@@ -18,8 +18,8 @@ from adapter.foundation.sources.stores import SingleObject
 from adapter.foundation.time.backoff import Backoff
 from adapter.metrics.identity import authentication_config_map
 from adapter.metrics.identity.access_reviews import AccessReviews
+from adapter.metrics.identity.authentication import Gate
 from adapter.metrics.identity.authorization import Authorizer
-from adapter.metrics.identity.gate import Gate
 from adapter.metrics.identity.identity_telemetry import IdentityTelemetry
 from adapter.metrics.identity.reviews import review_waiters
 from adapter.metrics.identity.tokens import Tokens

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.service.flags.table import DURATION, PATH, TEXT, Flag, FlagValues, Repeat, in_group, switch
+from adapter.metrics.identity.authentication import OpenPaths
 from adapter.metrics.identity.authorization import AuthorizationSettings
 from adapter.metrics.identity.caller_authorities import CallerCAs, FrontProxySettings, MaterialSettings
-from adapter.metrics.identity.gate import OpenPaths
 from adapter.metrics.identity.headers import HeaderNames
 from adapter.metrics.identity.tokens import TokenSettings
 

@@ -19,9 +19,9 @@ from adapter.foundation.service.server.server_settings import ServerOptions
 from adapter.foundation.service.server.tls import TlsSettings
 from adapter.foundation.web.http import Request, Response
 from adapter.foundation.web.wsgi import wsgi_application
+from adapter.metrics.identity.authentication import Gate
 from adapter.metrics.identity.caller_authorities import CallerCAs, FrontProxySettings, MaterialSettings
 from adapter.metrics.identity.callers import IdentityError
-from adapter.metrics.identity.gate import Gate
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from adapter.foundation.files.credential_files import LOOK_SECONDS
 from adapter.foundation.sources.kubernetes.errors import error_of_answer
 from adapter.metrics.identity import authentication_config_map
+from adapter.metrics.identity.authentication import Gate
 from adapter.metrics.identity.authentication_config_map import ConfigMap, ConfigMapMetadata, Lookup
 from adapter.metrics.identity.caller_authorities import CallerCAs, FrontProxySettings, MaterialSettings
 from adapter.metrics.identity.callers import (
@@ -24,7 +25,6 @@ from adapter.metrics.identity.callers import (
     UnauthenticatedError,
     Via,
 )
-from adapter.metrics.identity.gate import Gate
 from demo.machine.certificates import SERVER, Authority
 from demo.machine.files import replace_file
 from tests.support.validity import of_yesterday

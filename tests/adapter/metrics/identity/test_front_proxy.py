@@ -10,6 +10,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID, ObjectIdentifier
 
 from adapter.foundation.files.credential_files import LOOK_SECONDS
+from adapter.metrics.identity.authentication import NO_FRONT_PROXY, ONLY_THE_FRONT_PROXY, Gate
 from adapter.metrics.identity.caller_authorities import CallerCAs, FrontProxySettings, MaterialSettings
 from adapter.metrics.identity.callers import (
     AccessForbiddenError,
@@ -21,7 +22,6 @@ from adapter.metrics.identity.callers import (
     Via,
 )
 from adapter.metrics.identity.chains import MOST_CHAINS, utc_now
-from adapter.metrics.identity.gate import NO_FRONT_PROXY, ONLY_THE_FRONT_PROXY, Gate
 from adapter.metrics.identity.headers import HeaderNames
 from demo.machine.certificates import Authority, Validity
 

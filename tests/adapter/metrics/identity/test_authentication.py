@@ -10,10 +10,10 @@ from prometheus_client import CollectorRegistry
 
 from adapter.metrics.identity.access_reviews import ReviewDecision
 from adapter.metrics.identity.attributes import Attributes, attributes_of
+from adapter.metrics.identity.authentication import Gate
 from adapter.metrics.identity.authorization import Authorizer
 from adapter.metrics.identity.caller_authorities import CallerCAs, MaterialSettings
 from adapter.metrics.identity.callers import AccessForbiddenError, Caller, DeniedError, Via
-from adapter.metrics.identity.gate import Gate
 from adapter.metrics.identity.identity_telemetry import IdentityTelemetry
 from adapter.metrics.identity.reviews import review_waiters
 
