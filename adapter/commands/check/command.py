@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from adapter.foundation.sources.prometheus.backends.backend import Backend
     from adapter.metrics.rulebook.model import Rulebook
 
-QUERY_SECONDS = 30.0
 ALL_QUERIES_SECONDS = 60.0
 """Time limit for all queries together; the report says which rules were skipped because of it."""
 
@@ -187,10 +186,9 @@ def _served_metrics(values: FlagValues, checked: _Checked, resolve: ResolveResou
             client_of,
             resolve,
             max_age_seconds=values.seconds("metrics-max-age"),
-            timeout_seconds=QUERY_SECONDS,
             most_queries=None if values.text("output") == "json" else MOST_QUERIES,
         )
-        return of_rules | usage_served_by(checked.rulebook.resource.rules, client_of, timeout_seconds=QUERY_SECONDS)
+        return of_rules | usage_served_by(checked.rulebook.resource.rules, client_of)
 
 
 def _clients(values: FlagValues, of_flags: Prometheus) -> Callable[[Backend | None], Budgeted]:

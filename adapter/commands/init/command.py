@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
     from adapter.foundation.exporters.recognition import UnusedMetric
 
-QUERY_SECONDS: Final = 30.0
 ALL_QUERIES_SECONDS: Final = 60.0
 """Time limit for all queries together; metrics that are left out because of it are named in the rule file."""
 
@@ -104,13 +103,13 @@ def _write_files(values: FlagValues, asked: FoundPrometheus) -> ProposedFiles:
     folder = values.path("out") or Path()
     refuse_existing(folder, (RULES_FILE,))
     with PrometheusClient(asked.settings) as prometheus:
-        refuse_several_clusters(asked, QUERY_SECONDS)
+        refuse_several_clusters(asked)
         client = Budgeted(prometheus, ALL_QUERIES_SECONDS)
-        held = held_metrics(client, KNOWN, QUERY_SECONDS)
+        held = held_metrics(client, KNOWN)
         if not held:
             raise _NothingToServeError(_nothing_held(client, asked.url))
-        usable, unlabelled = recognise_each(client, held, QUERY_SECONDS)
-        rules, refused = try_rules(client, usable, QUERY_SECONDS)
+        usable, unlabelled = recognise_each(client, held)
+        rules, refused = try_rules(client, usable)
         unused = (*unlabelled, *refused)
         if not rules:
             raise _NothingToServeError(_nothing_usable(asked.url, unused))
@@ -121,7 +120,7 @@ def _write_files(values: FlagValues, asked: FoundPrometheus) -> ProposedFiles:
 
 def _nothing_held(client: Budgeted, address: str) -> str:
     exporters = ", ".join(dict.fromkeys(known.exporter for known in KNOWN))
-    if not has_targets(client, QUERY_SECONDS):
+    if not has_targets(client):
         return (
             f"{address} scrapes no target: configure what it scrapes, or name another Prometheus with --prometheus-url"
         )

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from adapter.foundation.exporters.recognition import ObjectKey, RecognisedMetric
+    from adapter.foundation.exporters.recognition import RecognisedMetric
+    from adapter.foundation.objects.names import ObjectName
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +17,7 @@ class TriedRule:
     """A rule with the answer to its query."""
 
     metric: RecognisedMetric
-    values: Mapping[ObjectKey, float]
+    values: Mapping[ObjectName, float]
     """The value of each object; empty for external metrics."""
     value: float | None = None
     """The value of an external metric; None if it had no value."""

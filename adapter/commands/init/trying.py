@@ -11,7 +11,8 @@ from adapter.commands.trials.served import served_by
 from adapter.foundation.documents.load import load_documents
 from adapter.foundation.exporters.held_series import ASKING_AGAIN, IncompleteAnswerError, samples_of
 from adapter.foundation.exporters.known_metrics import RATE_WINDOW, MetricSubject, SeriesType
-from adapter.foundation.exporters.recognition import ObjectKey, RecognisedMetric, UnusedMetric, names_object
+from adapter.foundation.exporters.recognition import RecognisedMetric, UnusedMetric, names_object
+from adapter.foundation.objects.names import ObjectName
 from adapter.foundation.objects.resources import BUILT_IN, ResolveResource, find_resource
 from adapter.foundation.objects.selectors import EVERYTHING, Operator, Requirement, Selector
 from adapter.foundation.sources.prometheus.errors import (
@@ -41,9 +42,7 @@ _LARGEST_VALUE: Final = 9.2e15
 _NOT_NOTED: Final = frozenset({Code.NO_SERIES.value})
 
 
-def try_rules(
-    client: Prometheus, found: Sequence[RecognisedMetric], timeout_seconds: float
-) -> tuple[list[TriedRule], list[UnusedMetric]]:
+def try_rules(client: Prometheus, found: Sequence[RecognisedMetric]) -> tuple[list[TriedRule], list[UnusedMetric]]:
     """Return the rules that work, with their values, and the metrics whose rules `check` refuses.
 
     Raises PrometheusError if Prometheus is unreachable or refuses the credentials.
@@ -58,7 +57,6 @@ def try_rules(
         lambda _: client,
         resolve,
         max_age_seconds=_MAX_AGE_SECONDS,
-        timeout_seconds=timeout_seconds,
         most_queries=0,
     )
     report = rulebook_report((document,), rulebook, resolve, served)
@@ -70,7 +68,7 @@ def try_rules(
         if wrong:
             refused.append(UnusedMetric(metric.known, wrong[0].message, wrong[0].fix))
             continue
-        answer = _asked_once(client, metric, rules[checked.id], resolve, timeout_seconds)
+        answer = _asked_once(client, metric, rules[checked.id], resolve)
         if isinstance(answer, UnusedMetric):
             refused.append(answer)
         else:
@@ -88,7 +86,7 @@ def with_notes(rule: TriedRule, findings: Sequence[Finding]) -> TriedRule:
 
 
 def _asked_once(
-    client: Prometheus, metric: RecognisedMetric, rule: Rule, resolve: ResolveResource, timeout_seconds: float
+    client: Prometheus, metric: RecognisedMetric, rule: Rule, resolve: ResolveResource
 ) -> TriedRule | UnusedMetric:
     subject = metric.known.subject
     (served,) = (
@@ -97,7 +95,7 @@ def _asked_once(
         if subject is MetricSubject.EXTERNAL or (each.resource is not None and each.resource.qualified == subject)
     )
     try:
-        samples = samples_of(client, _query(metric, served), timeout_seconds)
+        samples = samples_of(client, _query(metric, served))
     except (PrometheusUnreachableError, AuthenticationRefusedError):
         raise
     except (PrometheusError, IncompleteAnswerError, RenderError) as error:
@@ -119,11 +117,11 @@ def _selector(labels: Mapping[str, str]) -> Selector:
     return Selector(tuple(Requirement(label, Operator.EQUALS, (value,)) for label, value in labels.items()))
 
 
-def values_of(metric: RecognisedMetric, samples: Sequence[Sample]) -> dict[ObjectKey, float]:
+def values_of(metric: RecognisedMetric, samples: Sequence[Sample]) -> dict[ObjectName, float]:
     """Return the values that can be served by object, without samples whose labels cannot be the name of an object."""
     namespace, name = metric.namespace_label or "", metric.object_label or ""
     return {
-        ObjectKey(sample.labels.get(namespace, ""), sample.labels.get(name, "")): sample.value
+        ObjectName(sample.labels.get(namespace, ""), sample.labels.get(name, "")): sample.value
         for sample in samples
         if abs(sample.value) <= _LARGEST_VALUE and names_object(sample.labels, namespace, name)
     }

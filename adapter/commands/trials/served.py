@@ -17,6 +17,7 @@ from adapter.foundation.sources.prometheus.errors import (
     PrometheusError,
     QueryRefusedError,
 )
+from adapter.foundation.sources.prometheus.queries.budget import QUERY_SECONDS
 from adapter.foundation.time.pace import UNPACED
 from adapter.metrics.readings.catalogue.series_look_ups import LookUpKey, look_up_key, what_is_missing
 from adapter.metrics.rulebook.findings import Code, Finding, Severity
@@ -59,7 +60,6 @@ def served_by(
     resolve: ResolveResource,
     *,
     max_age_seconds: float,
-    timeout_seconds: float,
     most_queries: int | None = None,
 ) -> dict[str, ServedMetrics]:
     """Return, by the ID of each rule, what it serves from the series of the last `max_age_seconds`.
@@ -73,33 +73,31 @@ def served_by(
     for rule in rules:
         key, client = look_up_key(rule), client_of(rule.backend)
         if key not in known:
-            known[key] = _look_up_series(client, key.series_query, time.time() - max_age_seconds, timeout_seconds)
+            known[key] = _look_up_series(client, key.series_query, time.time() - max_age_seconds)
         seen = known[key]
         if isinstance(seen, PrometheusError):
             found[rule.id] = ServedMetrics(findings=(_failure_finding(rule, seen),))
         else:
             metrics = [metric for part in metrics_by_name(rule, seen.shapes, resolve) for metric in part]
-            found[rule.id] = _served_of_rule(
-                rule, metrics, static_metrics(rule, resolve), seen, client, timeout_seconds, most_queries
-            )
+            found[rule.id] = _served_of_rule(rule, metrics, static_metrics(rule, resolve), seen, client, most_queries)
     return found
 
 
-def _look_up_series(client: Prometheus, query: str, start: float, timeout_seconds: float) -> _Seen | PrometheusError:
+def _look_up_series(client: Prometheus, query: str, start: float) -> _Seen | PrometheusError:
     shapes = SeriesShapes()
     try:
-        answer = client.series(query, start=start, timeout_seconds=timeout_seconds)
+        answer = client.series(query, start=start, timeout_seconds=QUERY_SECONDS)
         for series in answer.batches(UNPACED):
             shapes.add(series)
     except PrometheusError as error:
         return error
-    return _Seen(shapes, what_is_missing(shapes, answer.warnings), _counts(client, query, timeout_seconds))
+    return _Seen(shapes, what_is_missing(shapes, answer.warnings), _counts(client, query))
 
 
-def _counts(client: Prometheus, query: str, timeout_seconds: float) -> Mapping[str, int] | None:
+def _counts(client: Prometheus, query: str) -> Mapping[str, int] | None:
     """Return the current number of series by metric name; None if the query fails, since it is only information."""
     try:
-        answer = client.instant(f"count by (__name__) ({query})", timeout_seconds=timeout_seconds)
+        answer = client.instant(f"count by (__name__) ({query})", timeout_seconds=QUERY_SECONDS)
         samples = [sample for batch in answer.batches(UNPACED) for sample in batch]
     except PrometheusError:
         return None
@@ -112,7 +110,6 @@ def _served_of_rule(
     spelled_out: list[Metric],
     seen: _Seen,
     client: Prometheus,
-    timeout_seconds: float,
     most_queries: int | None,
 ) -> ServedMetrics:
     """Return what the rule serves: metrics of the series in Prometheus, and metrics that the rule names literally."""
@@ -133,7 +130,7 @@ def _served_of_rule(
         for place, metric in enumerate(sorted(listed, key=lambda metric: metric.qualified))
     )
     for metric in listed[:1]:
-        findings += trial(rule, metric, client, timeout_seconds)
+        findings += trial(rule, metric, client)
     return ServedMetrics(shown, tuple(findings))
 
 
@@ -158,19 +155,19 @@ def _query(metric: Metric, kind: PlanKind) -> str:
         return f"none: {error}"
 
 
-def trial(rule: Rule, metric: Metric, client: Prometheus, timeout_seconds: float) -> Iterator[Finding]:
+def trial(rule: Rule, metric: Metric, client: Prometheus) -> Iterator[Finding]:
     """Send the query of a metric for an object that does not exist, and yield a finding if the query fails.
 
     Such a query costs Prometheus almost nothing.
     """
     try:
-        _try(metric, EVERYTHING, client, timeout_seconds)
+        _try(metric, EVERYTHING, client)
     except RenderError as error:
         message = f"no query can be rendered for {metric.qualified}: {error}"
         yield _finding(rule, Severity.ERROR, Code.QUERY_REFUSED, message, f"correct `{metric.query_key}`")
     except (QueryRefusedError, NotAVectorError) as error:
         problem = "refuses the query of" if isinstance(error, QueryRefusedError) else "has no values for"
-        if _works_with_a_selector(metric, client, timeout_seconds):
+        if _works_with_a_selector(metric, client):
             message = f"Prometheus {problem} {metric.qualified} without a selector: {error}"
             better = "write a default, as in <<or .LabelValuesByName.q `0.9`>>"
             if not uses_values(metric):
@@ -184,11 +181,11 @@ def trial(rule: Rule, metric: Metric, client: Prometheus, timeout_seconds: float
         yield _failure_finding(rule, error)
 
 
-def _works_with_a_selector(metric: Metric, client: Prometheus, timeout_seconds: float) -> bool:
+def _works_with_a_selector(metric: Metric, client: Prometheus) -> bool:
     """Return whether Prometheus accepts the query of a request that selects a value for each label of the template."""
     for selector in _useful_selectors(metric):
         with suppress(RenderError, PrometheusError):
-            _try(metric, selector, client, timeout_seconds)
+            _try(metric, selector, client)
             return True
     return False
 
@@ -214,11 +211,11 @@ def is_readable(query: str) -> bool:
     return True
 
 
-def _try(metric: Metric, selector: Selector, client: Prometheus, timeout_seconds: float) -> None:
+def _try(metric: Metric, selector: Selector, client: Prometheus) -> None:
     """Send the queries of a metric for an object that does not exist. Raises RenderError and PrometheusError."""
     for each in filter(None, (metric, times_of(metric))):
         asked = replace(asked_of_nobody(each), selector=selector)
-        client.instant(exact_query(each, asked), timeout_seconds=timeout_seconds)
+        client.instant(exact_query(each, asked), timeout_seconds=QUERY_SECONDS)
 
 
 def asked_with_a_selector(metric: Metric) -> Asked:

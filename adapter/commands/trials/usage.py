@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from adapter.commands.trials.served import trial
 from adapter.foundation.objects.selectors import EVERYTHING
 from adapter.foundation.sources.prometheus.errors import PrometheusError
+from adapter.foundation.sources.prometheus.queries.budget import QUERY_SECONDS
 from adapter.foundation.time.pace import UNPACED
 from adapter.metrics.rulebook.findings import Code, Finding, Severity
 from adapter.metrics.rulebook.query_rendering import RenderError, wide_query
@@ -21,21 +22,21 @@ if TYPE_CHECKING:
 
 
 def usage_served_by(
-    rules: Sequence[ResourceRule], client_of: Callable[[Backend | None], Prometheus], *, timeout_seconds: float
+    rules: Sequence[ResourceRule], client_of: Callable[[Backend | None], Prometheus]
 ) -> dict[str, ServedMetrics]:
     """Return, by the ID of each rule, what it serves for pods and nodes according to the query for all of them."""
-    return {rule.id: _served_usage(rule, client_of(rule.metrics[0].rule.backend), timeout_seconds) for rule in rules}
+    return {rule.id: _served_usage(rule, client_of(rule.metrics[0].rule.backend)) for rule in rules}
 
 
-def _served_usage(rule: ResourceRule, client: Prometheus, timeout_seconds: float) -> ServedMetrics:
+def _served_usage(rule: ResourceRule, client: Prometheus) -> ServedMetrics:
     shown: list[ServedMetric] = []
     findings: list[Finding] = []
     for metric in rule.metrics:
-        refused = list(trial(metric.rule, metric, client, timeout_seconds))
+        refused = list(trial(metric.rule, metric, client))
         findings += refused
         if not refused:
             query = _wide(metric)
-            number = _rows(client, query, timeout_seconds)
+            number = _rows(client, query)
             shown.append(ServedMetric(metric.qualified, metric.namespaced, number, query))
             findings += [_nothing(rule, metric)] if number == 0 else []
     return ServedMetrics(tuple(shown), tuple(findings))
@@ -48,10 +49,10 @@ def _wide(metric: Metric) -> str:
         return f"none: {error}"
 
 
-def _rows(client: Prometheus, query: str, timeout_seconds: float) -> int | None:
+def _rows(client: Prometheus, query: str) -> int | None:
     """Return the current number of values; None if the query fails, since the number is only information."""
     try:
-        answer = client.instant(f"count({query})", timeout_seconds=timeout_seconds)
+        answer = client.instant(f"count({query})", timeout_seconds=QUERY_SECONDS)
         samples = [sample for batch in answer.batches(UNPACED) for sample in batch]
     except PrometheusError:
         return None

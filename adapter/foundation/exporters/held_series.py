@@ -11,6 +11,7 @@ from adapter.foundation.sources.prometheus.errors import (
     PrometheusUnreachableError,
     shortened,
 )
+from adapter.foundation.sources.prometheus.queries.budget import QUERY_SECONDS
 from adapter.foundation.time.pace import UNPACED
 
 if TYPE_CHECKING:
@@ -28,9 +29,9 @@ class IncompleteAnswerError(Exception):
     """Prometheus reports that its answer may be incomplete; the message says what to do."""
 
 
-def samples_of(client: Prometheus, query: str, timeout_seconds: float) -> list[Sample]:
+def samples_of(client: Prometheus, query: str) -> list[Sample]:
     """Return the answer to an instant query; raises PrometheusError, IncompleteAnswerError."""
-    answer = client.instant(query, timeout_seconds=timeout_seconds)
+    answer = client.instant(query, timeout_seconds=QUERY_SECONDS)
     samples = [sample for batch in answer.batches(UNPACED) for sample in batch]
     if answer.warnings:
         message = f"the answer to {shortened(query)} may be partial: {shortened(answer.warnings[0])}"
@@ -38,21 +39,21 @@ def samples_of(client: Prometheus, query: str, timeout_seconds: float) -> list[S
     return samples
 
 
-def held_metrics(client: Prometheus, known: Sequence[KnownMetric], timeout_seconds: float) -> list[KnownMetric]:
+def held_metrics(client: Prometheus, known: Sequence[KnownMetric]) -> list[KnownMetric]:
     """Send one query, and return the metrics that have series. Raises PrometheusError, IncompleteAnswerError."""
     names = "|".join(sorted({each.series for each in known}))
-    found = samples_of(client, f'count by (__name__) ({{__name__=~"{names}"}})', timeout_seconds)
+    found = samples_of(client, f'count by (__name__) ({{__name__=~"{names}"}})')
     held = {sample.labels.get("__name__", "") for sample in found}
     return [each for each in known if each.series in held]
 
 
-def has_targets(client: Prometheus, timeout_seconds: float) -> bool:
+def has_targets(client: Prometheus) -> bool:
     """Return whether Prometheus scrapes anything; raises PrometheusError, IncompleteAnswerError."""
-    return any(sample.value > 0 for sample in samples_of(client, ANY_TARGET, timeout_seconds))
+    return any(sample.value > 0 for sample in samples_of(client, ANY_TARGET))
 
 
 def recognise_each(
-    client: Prometheus, held: Iterable[KnownMetric], timeout_seconds: float
+    client: Prometheus, held: Iterable[KnownMetric]
 ) -> tuple[list[RecognisedMetric], list[UnusedMetric]]:
     """Return the subjects of each metric's series, and the metrics that no rule can use.
 
@@ -64,7 +65,7 @@ def recognise_each(
     for known in held:
         query = f"group by ({','.join(labels_to_read(known))}) ({known.selector})"
         try:
-            groups = [sample.labels for sample in samples_of(client, query, timeout_seconds)]
+            groups = [sample.labels for sample in samples_of(client, query)]
         except (PrometheusUnreachableError, AuthenticationRefusedError):
             raise
         except (PrometheusError, IncompleteAnswerError) as error:

@@ -10,7 +10,7 @@ from adapter.foundation.objects.names import is_namespace_name
 from adapter.foundation.objects.regex import quote_pattern
 
 if TYPE_CHECKING:
-    from adapter.foundation.exporters.recognition import ObjectKey
+    from adapter.foundation.objects.names import ObjectName
 
 # Suffixes are made from these characters alone (k8s.io/apimachinery/pkg/util/rand).
 _SUFFIX: Final = "[bcdfghjklmnpqrstvwxz2456789]"
@@ -27,7 +27,7 @@ class LikelyWorkload:
     name: str
 
 
-def workload_of(pod: ObjectKey) -> LikelyWorkload | None:
+def workload_of(pod: ObjectName) -> LikelyWorkload | None:
     """Return the workload of a pod; None if the pod's name does not show it."""
     for kind, pattern in (("Deployment", _DEPLOYMENT), ("StatefulSet", _STATEFUL_SET)):
         found = pattern.fullmatch(pod.name)

@@ -10,17 +10,6 @@ from adapter.foundation.objects.names import is_namespace_name, is_object_name, 
 
 
 @dataclass(frozen=True, slots=True)
-class ObjectKey:
-    """An object that has values."""
-
-    namespace: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.namespace}/{self.name}"
-
-
-@dataclass(frozen=True, slots=True)
 class RecognisedMetric:
     """A known metric that Prometheus has, with the labels that a rule uses to find objects."""
 

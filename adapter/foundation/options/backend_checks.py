@@ -12,6 +12,7 @@ from adapter.foundation.reports.lines import CheckStatus, Line, error, ok, unkno
 from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.sources.deadlines import Deadline
 from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError
+from adapter.foundation.sources.prometheus.queries.budget import QUERY_SECONDS
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from adapter.foundation.sources.prometheus.queries.clocks import MOST_CLOCK_DIFFERENCE_SECONDS
 from adapter.foundation.sources.prometheus.queries.clusters import clusters_in
@@ -76,14 +77,14 @@ def look_at_store(
     )
 
 
-def refuse_several_clusters(found: FoundPrometheus, timeout_seconds: float) -> None:
+def refuse_several_clusters(found: FoundPrometheus) -> None:
     """Raise UsageError if the store has series of several clusters and no matchers select one.
 
     Raises PrometheusError and SettingsError, too.
     """
     if found.settings.matchers is not None:
         return
-    clusters = clusters_in(found.settings, timeout_seconds)
+    clusters = clusters_in(found.settings, QUERY_SECONDS)
     if clusters:
         line = judge_clusters(clusters, "", "--prometheus-matchers")
         raise UsageError(f"{found.url}: {line.message}: {line.fix}")
@@ -132,7 +133,7 @@ def _time_of(server: Server, note_age: Callable[[float], None]) -> float | None:
 
 def _look_at_future(settings: PrometheusSettings, name: str) -> Line:
     try:
-        return _judge_future(name, targets_of_the_future(settings, BACKEND_SECONDS))
+        return _judge_future(name, targets_of_the_future(settings))
     except (PrometheusError, SettingsError) as e:
         return unknown(name, f"it is not known whether the store holds samples of times to come: {e}", "try again")
 
@@ -161,14 +162,14 @@ def judge_clusters(found: Mapping[str, Sequence[str]], matchers: str, setting: s
     return warning(name, message, f"""set {setting} '{label}="{example}"', with the name of this cluster""")
 
 
-def targets_of_the_future(settings: PrometheusSettings, timeout_seconds: float) -> int:
+def targets_of_the_future(settings: PrometheusSettings) -> int:
     """Return how many targets have samples that are more than a minute, and at most a day, later than now.
 
     Only a Prometheus whose clock is ahead writes such samples. Few are read, since a store usually has none. Raises
     PrometheusError and SettingsError.
     """
     with PrometheusClient(settings) as client:
-        answer = client.instant(_FUTURE_QUERY, timeout_seconds=timeout_seconds, at=time.time() + _AHEAD_SECONDS)
+        answer = client.instant(_FUTURE_QUERY, timeout_seconds=BACKEND_SECONDS, at=time.time() + _AHEAD_SECONDS)
         return sum(int(sample.value) for batch in answer.batches(UNPACED) for sample in batch)
 
 

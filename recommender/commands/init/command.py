@@ -26,7 +26,7 @@ from adapter.foundation.sources.prometheus.errors import PrometheusError, Settin
 from recommender.commands.init.configuration_text import configuration_text, found_by_service, prometheus_lines
 from recommender.commands.init.present_values import decided_now, value_sentence
 from recommender.commands.init.proposing import proposed_entries
-from recommender.commands.init.sources_from_flags import QUERY_SECONDS, asked_sources
+from recommender.commands.init.sources_from_flags import asked_sources
 from recommender.commands.init.terminal_answers import answered
 from recommender.commands.program import PROGRAM
 from recommender.decisions.texts.times import rfc3339
@@ -101,7 +101,7 @@ def _write_file(values: FlagValues) -> list[str] | None:
     refuse_existing(folder, (FILE,))
     with asked_sources(values) as sources:
         found, seen = sources.prometheus, sources.seen
-        proposed = proposed_entries(sources.queries, seen, QUERY_SECONDS)
+        proposed = proposed_entries(sources.queries, seen)
     drafts = tuple(answered(each, ask_on_terminal) for each in proposed)
     if not drafts:
         return None

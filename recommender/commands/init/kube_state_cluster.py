@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.exporters.held_series import samples_of
 from adapter.foundation.exporters.pod_names import LikelyWorkload, workload_of
-from adapter.foundation.exporters.recognition import ObjectKey
-from adapter.foundation.objects.names import is_namespace_name, is_object_name
+from adapter.foundation.objects.names import ObjectName, is_namespace_name, is_object_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -35,31 +34,31 @@ _STARTUPS: Final = (
 )
 
 
-def documents_of_kube_state(client: Prometheus, timeout_seconds: float) -> list[dict[str, Any]]:
+def documents_of_kube_state(client: Prometheus) -> list[dict[str, Any]]:
     """Return nodes and workloads as objects with the fields that decisions need; none without kube-state-metrics.
 
     Raises PrometheusError, IncompleteAnswerError.
     """
-    return [*_nodes(client, timeout_seconds), *_workloads(client, timeout_seconds)]
+    return [*_nodes(client), *_workloads(client)]
 
 
-def startups_of_kube_state(client: Prometheus, timeout_seconds: float) -> Mapping[LikelyWorkload, tuple[float, ...]]:
+def startups_of_kube_state(client: Prometheus) -> Mapping[LikelyWorkload, tuple[float, ...]]:
     """Return, by workload, how long its ready pods took to become ready. Raises PrometheusError."""
     found: defaultdict[LikelyWorkload, list[float]] = defaultdict(list)
-    for sample in _finite(client, _STARTUPS, timeout_seconds):
-        workload = workload_of(ObjectKey(sample.labels.get("namespace", ""), sample.labels.get("pod", "")))
+    for sample in _finite(client, _STARTUPS):
+        workload = workload_of(ObjectName(sample.labels.get("namespace", ""), sample.labels.get("pod", "")))
         if workload is not None:
             found[workload].append(sample.value)
     return {workload: tuple(each) for workload, each in found.items()}
 
 
-def _finite(client: Prometheus, query: str, timeout_seconds: float) -> list[Sample]:
-    return [sample for sample in samples_of(client, query, timeout_seconds) if math.isfinite(sample.value)]
+def _finite(client: Prometheus, query: str) -> list[Sample]:
+    return [sample for sample in samples_of(client, query) if math.isfinite(sample.value)]
 
 
-def _nodes(client: Prometheus, timeout_seconds: float) -> Iterator[dict[str, Any]]:
+def _nodes(client: Prometheus) -> Iterator[dict[str, Any]]:
     facts: defaultdict[str, dict[str, float]] = defaultdict(dict)
-    for sample in _finite(client, _NODES, timeout_seconds):
+    for sample in _finite(client, _NODES):
         facts[sample.labels.get("node", "")][sample.labels.get("resource", "")] = sample.value
     for name, known in sorted(facts.items()):
         if not is_object_name(name) or not {"cpu", "Ready"} <= known.keys():
@@ -78,14 +77,14 @@ def _nodes(client: Prometheus, timeout_seconds: float) -> Iterator[dict[str, Any
         }
 
 
-def _workloads(client: Prometheus, timeout_seconds: float) -> Iterator[dict[str, Any]]:
+def _workloads(client: Prometheus) -> Iterator[dict[str, Any]]:
     for kind, label, size, ready in _WORKLOADS:
         names = f"max by (namespace, {label})"
         known = {
             (sample.labels.get("namespace", ""), sample.labels.get(label, "")): int(sample.value)
-            for sample in _finite(client, f"{names} ({ready}{{{_HONOURED}}})", timeout_seconds)
+            for sample in _finite(client, f"{names} ({ready}{{{_HONOURED}}})")
         }
-        for sample in _finite(client, f"{names} ({size}{{{_HONOURED}}})", timeout_seconds):
+        for sample in _finite(client, f"{names} ({size}{{{_HONOURED}}})"):
             key = namespace, name = sample.labels.get("namespace", ""), sample.labels.get(label, "")
             if not is_namespace_name(namespace) or not is_object_name(name):
                 continue

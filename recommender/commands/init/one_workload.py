@@ -12,7 +12,7 @@ from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError
 from recommender.commands.init.configuration_text import configuration_text, prometheus_lines
 from recommender.commands.init.proposing import Surroundings, proposed_entries
-from recommender.commands.init.sources_from_flags import QUERY_SECONDS, AskedSources, asked_sources
+from recommender.commands.init.sources_from_flags import AskedSources, asked_sources
 from recommender.commands.init.terminal_answers import answered
 from recommender.commands.program import PROGRAM
 from recommender.configuration.reading import read_configuration
@@ -58,7 +58,7 @@ def configuration_of_workload(values: FlagValues) -> WorkloadConfiguration:
 
 
 def _draft(sources: AskedSources, wanted: ObjectName) -> Draft:
-    drafts = proposed_entries(sources.queries, _of_workload(sources.seen, wanted), QUERY_SECONDS)
+    drafts = proposed_entries(sources.queries, _of_workload(sources.seen, wanted))
     if not drafts:
         raise UsageError(
             f"--workload {wanted}: no series of a known exporter is its load, and it is not a known add-on: "

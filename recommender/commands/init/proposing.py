@@ -51,23 +51,21 @@ class Surroundings:
     read_inputs: ReadInputs
 
 
-def look_around(
-    client: Prometheus, files: Path | None, cluster_client: KubernetesClient | None, timeout_seconds: float
-) -> Surroundings:
+def look_around(client: Prometheus, files: Path | None, cluster_client: KubernetesClient | None) -> Surroundings:
     """Return the loads and the cluster: of the files, of the API server, or, without both, of kube-state-metrics.
 
     Raises PrometheusError, IncompleteAnswerError, and errors of the sources.
     """
-    usable, unlabelled = recognise_each(client, held_metrics(client, KNOWN, timeout_seconds), timeout_seconds)
-    loads, unanswered = loads_of_workloads(client, usable, timeout_seconds)
+    usable, unlabelled = recognise_each(client, held_metrics(client, KNOWN))
+    loads, unanswered = loads_of_workloads(client, usable)
     if files is not None:
         cluster, read = seen_in(documents_of_files(files)), inputs_by_files(files)
     elif cluster_client is not None:
         documents = documents_of_server(ObjectClient(cluster_client), {load.workload.namespace for load in loads})
         cluster, read = seen_in(documents), inputs_by_server(cluster_client)
     else:
-        made = documents_of_kube_state(client, timeout_seconds)
-        startups = startups_of_kube_state(client, timeout_seconds)
+        made = documents_of_kube_state(client)
+        startups = startups_of_kube_state(client)
         # The nodes' labels are hardly ever in kube-state-metrics, and pending pods are not in the form that sizes need.
         cluster = replace(seen_in(made), startup_seconds=startups, node_labels=())
         read = inputs_by_documents(made)
@@ -86,7 +84,7 @@ def look_around(
     return Surroundings(cluster, tuple(known), tuple(unused), read)
 
 
-def proposed_entries(client: Prometheus, seen: Surroundings, timeout_seconds: float) -> tuple[Draft, ...]:
+def proposed_entries(client: Prometheus, seen: Surroundings) -> tuple[Draft, ...]:
     """Return the drafts. Raises PrometheusError and IncompleteAnswerError."""
     addons = addons_of(seen.cluster)
     workloads = [load.workload for load in seen.loads]
@@ -94,7 +92,7 @@ def proposed_entries(client: Prometheus, seen: Surroundings, timeout_seconds: fl
     names = Counter(workload.name for workload in workloads)
     drafts: dict[str, Draft] = {}
     for load in seen.loads:
-        per_replica = load_per_replica(carried_load(client, load, timeout_seconds))
+        per_replica = load_per_replica(carried_load(client, load))
         startup = horizon(seen.cluster.startup_seconds.get(load.workload, ()))
         name = entry_name(load.workload, drafts, names)
         drafts[name] = predictive_draft(load, name, per_replica, startup)

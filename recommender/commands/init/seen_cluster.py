@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from adapter.foundation.exporters.pod_names import LikelyWorkload, workload_of
-from adapter.foundation.exporters.recognition import ObjectKey
+from adapter.foundation.objects.names import ObjectName
 from recommender.decisions.texts.times import parse_rfc3339
 
 _SCALED = frozenset({"Deployment", "StatefulSet"})
@@ -42,7 +42,7 @@ def seen_in(documents: Iterable[Mapping[str, Any]]) -> SeenCluster:
             if isinstance(size, int):
                 replicas[LikelyWorkload(namespace, str(kind), name)] = size
         elif kind == "Pod":
-            workload, seconds = workload_of(ObjectKey(namespace, name)), _startup_seconds(document)
+            workload, seconds = workload_of(ObjectName(namespace, name)), _startup_seconds(document)
             if workload is not None and seconds is not None:
                 startups[workload].append(seconds)
     return SeenCluster(replicas, tuple(labels), {workload: tuple(each) for workload, each in startups.items()})

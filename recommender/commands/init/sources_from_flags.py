@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from adapter.foundation.service.flags.table import FlagValues
     from adapter.foundation.sources.kubernetes.client import KubernetesClient
 
-QUERY_SECONDS: Final = 30.0
 _ALL_QUERIES_SECONDS: Final = 90.0
 
 
@@ -45,9 +44,9 @@ def asked_sources(values: FlagValues) -> Iterator[AskedSources]:
     client = _client(values)
     found = _prometheus(values, client)
     with PrometheusClient(found.settings) as prometheus:
-        refuse_several_clusters(found, QUERY_SECONDS)
+        refuse_several_clusters(found)
         queries = Budgeted(prometheus, _ALL_QUERIES_SECONDS)
-        seen = look_around(queries, values.path("cluster"), client, QUERY_SECONDS)
+        seen = look_around(queries, values.path("cluster"), client)
         yield AskedSources(found, queries, seen)
 
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.exporters.held_series import ASKING_AGAIN, IncompleteAnswerError, samples_of
 from adapter.foundation.exporters.known_metrics import RATE_WINDOW, KnownMetric, MetricSubject, SeriesType
 from adapter.foundation.exporters.pod_names import LikelyWorkload, pod_pattern, workload_of
-from adapter.foundation.exporters.recognition import ObjectKey, RecognisedMetric, UnusedMetric
+from adapter.foundation.exporters.recognition import RecognisedMetric, UnusedMetric
+from adapter.foundation.objects.names import ObjectName
 from adapter.foundation.promql.quoting import go_quoted
 from adapter.foundation.sources.prometheus.errors import (
     AuthenticationRefusedError,
@@ -56,7 +57,7 @@ class CarriedLoad:
 
 
 def loads_of_workloads(
-    client: Prometheus, metrics: Sequence[RecognisedMetric], timeout_seconds: float
+    client: Prometheus, metrics: Sequence[RecognisedMetric]
 ) -> tuple[list[WorkloadLoad], list[UnusedMetric]]:
     """Return the load of each workload, by its first metric that measures load, and the metrics without an answer.
 
@@ -68,7 +69,7 @@ def loads_of_workloads(
         if metric.known.subject is not MetricSubject.POD or not metric.known.scales:
             continue
         try:
-            by_workload = _values_by_workload(client, metric, timeout_seconds)
+            by_workload = _values_by_workload(client, metric)
         except (PrometheusUnreachableError, AuthenticationRefusedError):
             raise
         except (PrometheusError, IncompleteAnswerError) as error:
@@ -80,30 +81,30 @@ def loads_of_workloads(
     return by_name, unused
 
 
-def carried_load(client: Prometheus, load: WorkloadLoad, timeout_seconds: float) -> CarriedLoad | None:
+def carried_load(client: Prometheus, load: WorkloadLoad) -> CarriedLoad | None:
     """Return the load of the average pod in the busy hours of the history; None if it is unknown or zero.
 
     A load that Prometheus cannot calculate is unknown. Raises PrometheusError if Prometheus is down or refuses the
     credentials.
     """
     try:
-        return _carried_load(client, load, timeout_seconds)
+        return _carried_load(client, load)
     except (PrometheusUnreachableError, AuthenticationRefusedError):
         raise
     except (PrometheusError, IncompleteAnswerError):
         return None
 
 
-def _carried_load(client: Prometheus, load: WorkloadLoad, timeout_seconds: float) -> CarriedLoad | None:
+def _carried_load(client: Prometheus, load: WorkloadLoad) -> CarriedLoad | None:
     """Return the result of `carried_load`, but also raise an error if a query fails."""
     window = f"({load.per_pod_query})[{HISTORY}:{_STEP}]"
-    steps = _one_value(client, f"count_over_time({window})", timeout_seconds) or 0.0
+    steps = _one_value(client, f"count_over_time({window})") or 0.0
     is_long = steps >= _STEPS_OF_A_DAY
     quantile = _BUSY_QUANTILE if is_long else _ANY_QUANTILE
-    carried = _one_value(client, f"quantile_over_time({quantile:g}, {window})", timeout_seconds)
+    carried = _one_value(client, f"quantile_over_time({quantile:g}, {window})")
     if not is_long:
         # The steps of a short history may all lie before its first sample.
-        present = _one_value(client, load.per_pod_query, timeout_seconds)
+        present = _one_value(client, load.per_pod_query)
         carried = max((value for value in (carried, present) if value is not None), default=None)
     if carried is None or carried <= 0:
         return None
@@ -115,14 +116,12 @@ def _carried_load(client: Prometheus, load: WorkloadLoad, timeout_seconds: float
     return CarriedLoad(rounded, "the most that an average pod carried so far, with less than a day known")
 
 
-def _values_by_workload(
-    client: Prometheus, metric: RecognisedMetric, timeout_seconds: float
-) -> Mapping[LikelyWorkload, list[float]]:
+def _values_by_workload(client: Prometheus, metric: RecognisedMetric) -> Mapping[LikelyWorkload, list[float]]:
     namespace, pod = metric.namespace_label or "", metric.object_label or ""
     by_workload: defaultdict[LikelyWorkload, list[float]] = defaultdict(list)
     series = _value(metric.known, [f'{namespace}!=""', f'{pod}!=""'])
-    for sample in samples_of(client, f"sum by ({namespace}, {pod}) ({series})", timeout_seconds):
-        workload = workload_of(ObjectKey(sample.labels.get(namespace, ""), sample.labels.get(pod, "")))
+    for sample in samples_of(client, f"sum by ({namespace}, {pod}) ({series})"):
+        workload = workload_of(ObjectName(sample.labels.get(namespace, ""), sample.labels.get(pod, "")))
         if workload is not None and math.isfinite(sample.value) and sample.value >= 0:
             by_workload[workload].append(sample.value)
     return by_workload
@@ -145,6 +144,6 @@ def _value(known: KnownMetric, matchers: Sequence[str]) -> str:
     return f"rate({series}[{RATE_WINDOW}])" if known.type is SeriesType.COUNTER else series
 
 
-def _one_value(client: Prometheus, query: str, timeout_seconds: float) -> float | None:
-    values = [sample.value for sample in samples_of(client, query, timeout_seconds)]
+def _one_value(client: Prometheus, query: str) -> float | None:
+    values = [sample.value for sample in samples_of(client, query)]
     return values[0] if len(values) == 1 and math.isfinite(values[0]) else None

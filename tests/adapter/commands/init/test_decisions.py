@@ -10,8 +10,9 @@ from adapter.commands.init.proposal import file_names, target_of
 from adapter.commands.init.trying import values_of
 from adapter.foundation.exporters.known_metrics import MetricSubject
 from adapter.foundation.exporters.pod_names import LikelyWorkload, workload_of
-from adapter.foundation.exporters.recognition import ObjectKey, RecognisedMetric, UnusedMetric, recognised
+from adapter.foundation.exporters.recognition import RecognisedMetric, UnusedMetric, recognised
 from adapter.foundation.exporters.table import KNOWN
+from adapter.foundation.objects.names import ObjectName
 from adapter.foundation.sources.prometheus.answers.decoding import Sample
 
 BY_NAME = {known.name: known for known in KNOWN}
@@ -23,7 +24,7 @@ def test_values_of_objects_with_invalid_names_are_left_out() -> None:
     metric = RecognisedMetric(CONNECTIONS, "namespace", "pod", {}, {})
     values = {("shop", "web-0"): 3.0, ("Shop", "web-1"): 9.0, ("shop", "a/b"): 9.0, ("shop", "web-2"): float("nan")}
     samples = [Sample({"namespace": namespace, "pod": pod}, value, 0.0) for (namespace, pod), value in values.items()]
-    assert values_of(metric, samples) == {ObjectKey("shop", "web-0"): 3.0}
+    assert values_of(metric, samples) == {ObjectName("shop", "web-0"): 3.0}
 
 
 @pytest.mark.parametrize("value", [1.7e308, -1e300, 9.3e15, float("inf")])
@@ -78,14 +79,14 @@ def test_a_queue_is_selected_by_labels_that_are_valid_in_a_selector() -> None:
     ],
 )
 def test_the_workload_follows_from_the_name_of_a_pod(pod: str, kind: str, name: str) -> None:
-    assert workload_of(ObjectKey("shop", pod)) == LikelyWorkload("shop", kind, name)
+    assert workload_of(ObjectName("shop", pod)) == LikelyWorkload("shop", kind, name)
 
 
 @pytest.mark.parametrize(
     "pod", ["web", "job-x2k4q", "cron-29456872-x2k4q", "../../etc-0", "A-0", "-0", "x/y-7d9f8b6c5d-x2k4q"]
 )
 def test_other_pod_names_have_no_workload(pod: str) -> None:
-    assert workload_of(ObjectKey("shop", pod)) is None
+    assert workload_of(ObjectName("shop", pod)) is None
 
 
 def test_workloads_with_the_same_name_get_different_files() -> None:

@@ -41,9 +41,7 @@ def resolve(group: str, name: str) -> Resource:
 
 
 def served(prometheus: Prometheus) -> ServedMetrics:
-    return served_by(rulebook_of(RULES).rules, lambda _: prometheus, resolve, max_age_seconds=60, timeout_seconds=5)[
-        "rules[0]"
-    ]
+    return served_by(rulebook_of(RULES).rules, lambda _: prometheus, resolve, max_age_seconds=60)["rules[0]"]
 
 
 def test_a_truncated_answer_is_reported_beside_its_metrics() -> None:
@@ -72,9 +70,7 @@ def test_a_metric_that_the_rule_names_is_listed_before_its_series_exist() -> Non
     seen = {"__name__": "app_rps", "namespace": "shop"}
 
     def of(prometheus: Prometheus) -> ServedMetrics:
-        return served_by(spelled_out.rules, lambda _: prometheus, resolve, max_age_seconds=60, timeout_seconds=5)[
-            "rules[0]"
-        ]
+        return served_by(spelled_out.rules, lambda _: prometheus, resolve, max_age_seconds=60)["rules[0]"]
 
     unseen = of(Prometheus())
     assert [(metric.name, metric.series) for metric in unseen.metrics] == [
@@ -110,9 +106,7 @@ def test_series_that_could_not_be_counted_are_reported_as_not_counted() -> None:
 def test_only_the_queries_that_are_read_are_proven(most: int | None, shown: int) -> None:
     """A proof takes almost a millisecond, and a rule may serve ten thousand metrics."""
     prometheus, rules = Prometheus(series_answer=lambda _: [SERIES]), rulebook_of(RULES).rules
-    (found,) = served_by(
-        rules, lambda _: prometheus, resolve, max_age_seconds=60, timeout_seconds=5, most_queries=most
-    ).values()
+    (found,) = served_by(rules, lambda _: prometheus, resolve, max_age_seconds=60, most_queries=most).values()
 
     assert [metric.name for metric in found.metrics] == ["namespaces/app_rps", "pods/app_rps"]
     assert [metric.query is not None for metric in found.metrics] == [place < shown for place in range(2)]
@@ -138,7 +132,7 @@ def test_a_query_that_is_valid_only_with_a_selector_is_a_warning() -> None:
     )
     rules = rulebook_of(f"externalRules: [{rule}]").rules
     prometheus = Prometheus(series_answer=lambda _: [{"__name__": "depth"}], answer=answer)
-    (found,) = served_by(rules, lambda _: prometheus, resolve, max_age_seconds=60, timeout_seconds=5).values()
+    (found,) = served_by(rules, lambda _: prometheus, resolve, max_age_seconds=60).values()
 
     (finding,) = found.findings
     assert (finding.severity, finding.code) == ("warning", "query-refused")
@@ -154,7 +148,7 @@ def test_a_query_that_prometheus_cannot_evaluate_is_an_error_although_it_can_sel
     rule = f"{{seriesQuery: depth, resources: {{namespaced: false}}, metricsQuery: {query}}}"
     rules = rulebook_of(f"externalRules: [{rule}]").rules
     prometheus = Prometheus(series_answer=lambda _: [{"__name__": "depth"}], answer=answer)
-    (found,) = served_by(rules, lambda _: prometheus, resolve, max_age_seconds=60, timeout_seconds=5).values()
+    (found,) = served_by(rules, lambda _: prometheus, resolve, max_age_seconds=60).values()
 
     assert [(finding.severity, finding.code) for finding in found.findings] == [("error", "query-refused")]
 
@@ -177,14 +171,14 @@ def test_after_a_minute_of_a_hanging_prometheus_the_remaining_queries_are_report
             return super().series(selector, start=start, timeout_seconds=timeout_seconds)
 
     hanging = Hanging(series_answer=lambda selector: PrometheusTimeoutError(selector, "no answer"))
-    client = Budgeted(hanging, 60, lambda: clock.now)
+    client = Budgeted(hanging, 70, lambda: clock.now)
     rules = rulebook_of("rules:" + "".join(RULES.partition("rules:")[2].replace("app_", f"{a}_") for a in "abcde"))
-    found = served_by(rules.rules, lambda _: client, resolve, max_age_seconds=60, timeout_seconds=25)
+    found = served_by(rules.rules, lambda _: client, resolve, max_age_seconds=60)
 
-    assert timeouts == [25, 25, 10]
+    assert timeouts == [30, 30, 10]
     messages = [finding.message for served_metrics in found.values() for finding in served_metrics.findings]
     assert {finding.code for served_metrics in found.values() for finding in served_metrics.findings} == {"not-asked"}
-    assert ["not sent: the queries before it took 60 s" in message for message in messages] == [False] * 3 + [
+    assert ["not sent: the queries before it took 70 s" in message for message in messages] == [False] * 3 + [
         True,
         True,
     ]

@@ -1,9 +1,9 @@
-"""One time limit for all queries of a command, so that it does not wait for a hanging Prometheus rule by rule."""
+"""The time limits of a command's queries: one for each, and one for all, so that it does not hang rule by rule."""
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from adapter.foundation.sources.deadlines import Deadline, DeadlinePassedError
 from adapter.foundation.sources.prometheus.errors import PrometheusTimeoutError
@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from adapter.foundation.sources.prometheus.answers.decoding import InstantAnswer, SeriesAnswer
+
+QUERY_SECONDS: Final = 30.0
+"""The time limit of one query of a command that runs once."""
 
 
 class Prometheus(Protocol):
