@@ -23,7 +23,7 @@ from recommender.page.axes import (
     short,
     span_of,
 )
-from recommender.page.history import span_shown
+from recommender.page.size_chart import span_shown
 from recommender.plots.limits import usual_top
 
 if TYPE_CHECKING:

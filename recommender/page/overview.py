@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from recommender.decisions.summary import WORST_FIRST
 from recommender.kinds.table import kind_named
-from recommender.page.history import Chart, chart_of
 from recommender.page.list_pages import ListPart, part_of
 from recommender.page.load_chart import LoadChart, load_chart_of
 from recommender.page.problem_groups import PageRow, problem_key, rows_of
 from recommender.page.recommendation_list import PageLine, is_found, lines_of, sorted_lines
+from recommender.page.size_chart import Chart, chart_of
 from recommender.page.target_table import ShownTargets, TargetSums, shown_targets, sums_of
 
 if TYPE_CHECKING:

@@ -11,12 +11,12 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
+from adapter.commands.doctor.apiservice_removal import remove_if_left_behind
 from adapter.commands.doctor.apiservices import EXTERNAL_API, Seen, look_at_request
 from adapter.commands.doctor.autoscalers import look_at_hpas, look_at_replicas, served_sources
 from adapter.commands.doctor.nodes import NODES_FLAGS, look_at_nodes, nodes_server
 from adapter.commands.doctor.prometheus import look_at_prometheus
 from adapter.commands.doctor.registered_apiservices import DoctorSettings, RegisteredApis
-from adapter.commands.doctor.removal import remove_if_left_behind
 from adapter.commands.doctor.resource_api import RESOURCE_API, rule_documents, rulebook_of
 from adapter.commands.doctor.rights import (
     HPA_CONTROLLER,

@@ -14,9 +14,9 @@ from adapter.foundation.sources.deadlines import Deadline
 from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError
 from adapter.foundation.sources.prometheus.queries.budget import QUERY_SECONDS
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
-from adapter.foundation.sources.prometheus.queries.clocks import MOST_CLOCK_DIFFERENCE_SECONDS
 from adapter.foundation.sources.prometheus.queries.clusters import clusters_in
 from adapter.foundation.sources.prometheus.queries.connection import check_connection
+from adapter.foundation.sources.prometheus.queries.date_header import MOST_CLOCK_DIFFERENCE_SECONDS
 from adapter.foundation.sources.prometheus.queries.server_time import TIME_QUERY, stated_time
 from adapter.foundation.sources.prometheus.transport.requests import ApiRequest
 from adapter.foundation.sources.prometheus.transport.server import Server

@@ -13,7 +13,7 @@ from adapter.foundation.sources.kubernetes.errors import (
     UnauthorizedError,
     UnreachableError,
 )
-from adapter.foundation.sources.prometheus.queries.clocks import MOST_CLOCK_DIFFERENCE_SECONDS
+from adapter.foundation.sources.prometheus.queries.date_header import MOST_CLOCK_DIFFERENCE_SECONDS
 
 if TYPE_CHECKING:
     from adapter.foundation.sources.kubernetes.writing import ObjectClient

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from adapter.foundation.web.hosts import AllowedHosts
+    from adapter.foundation.web.allowed_hosts import AllowedHosts
     from recommender.commands.one_process.process import OneProcess
     from recommender.decisions.publication import Publication
 

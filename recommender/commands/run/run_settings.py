@@ -13,7 +13,7 @@ from adapter.foundation.service.server.addresses import Address, parse_address
 from adapter.foundation.service.server.server_settings import ServerOptions
 from adapter.foundation.service.version import program_version
 from adapter.foundation.sources.kubernetes.credentials.access import pod_namespace
-from adapter.foundation.web.hosts import AllowedHosts
+from adapter.foundation.web.allowed_hosts import AllowedHosts
 from recommender.commands.program import METRICS_PREFIX, PROGRAM
 from recommender.commands.run.flags import METRICS_ADDRESS, PAGE_ADDRESS
 

@@ -15,7 +15,7 @@ from adapter.foundation.service.server.plain_port.plain_answers import PlainAnsw
 from adapter.foundation.sources.kubernetes.kubernetes_telemetry import WatchMetrics
 from adapter.foundation.time.clock import Clock
 from adapter.foundation.time.pace import Pace
-from adapter.foundation.web.hosts import only_hosts
+from adapter.foundation.web.allowed_hosts import only_hosts
 from adapter.foundation.web.wsgi import wsgi_application
 from recommender.commands.program import METRICS_PREFIX
 from recommender.commands.run.cluster_environment import cluster_environment

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from adapter.foundation.reports.counts import count_of
 from recommender.kinds.cluster_size.anti_affinity_work_limit import within_term_bound
+from recommender.kinds.cluster_size.health.cluster_health import with_readiness_taint
 from recommender.kinds.cluster_size.health.failed_machines import failed_machines, with_machines_seen
-from recommender.kinds.cluster_size.health.readiness import with_readiness_taint
 from recommender.kinds.cluster_size.health.unavailable_nodes import unavailable_nodes
 from recommender.kinds.cluster_size.model.answer import SCALE_DOWN, ClusterSizeAnswer, GroupSize, savings_per_hour
 from recommender.kinds.cluster_size.model.pod_places import PlaceKind

@@ -18,7 +18,7 @@ from recommender.decisions.targets.vertical_autoscalers import notes_on_sizes
 from recommender.kinds.proportional.calculate import calculate_proportional
 from recommender.kinds.proportional.memory import ProportionalMemory, remembered
 from recommender.kinds.proportional.sizes import ContainerResources, ContainerSizes
-from recommender.kinds.resizing.autoscalers import held_by_autoscalers
+from recommender.kinds.resizing.hpa_held_requests import held_by_autoscalers
 from recommender.kinds.resizing.request_writes import WantedSizes, resize_outcomes, resize_write, sized_target
 from recommender.kinds.resizing.size_brakes import BrakedSizes, amount_when_stopped, amount_within_step
 from recommender.outputs.pending_writes import RequestedSize

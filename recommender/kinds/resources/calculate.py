@@ -10,7 +10,7 @@ from recommender.decisions.calculation import Calculation, InputMissingError
 from recommender.decisions.policy_settings import Output
 from recommender.decisions.record import Step, TargetReference
 from recommender.decisions.texts.times import age_seconds, rfc3339
-from recommender.kinds.resizing.autoscalers import held_by, held_by_autoscalers
+from recommender.kinds.resizing.hpa_held_requests import held_by, held_by_autoscalers
 from recommender.kinds.resources.container_requests import ContainerRequests, Requests, RequestSize, in_units
 from recommender.kinds.resources.resources_memory import remembered
 from recommender.kinds.resources.workload_usage import WorkloadUsage

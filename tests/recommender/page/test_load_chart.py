@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from recommender.decisions.history_point import HistoryPoint, LoadPoint
 from recommender.page.axes import HEIGHT, LEFT, RIGHT, WIDTH
-from recommender.page.history import chart_of
 from recommender.page.load_chart import load_chart_of
+from recommender.page.size_chart import chart_of
 
 START = 1_000_000.0
 

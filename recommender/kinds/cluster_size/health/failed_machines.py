@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from adapter.foundation.objects.grouping import grouped
-from recommender.kinds.cluster_size.health.readiness import health_problem
+from recommender.kinds.cluster_size.health.cluster_health import health_problem
 from recommender.kinds.cluster_size.model.answer import FailedMachine
 from recommender.kinds.cluster_size.requested_sizes import INHERITED_SECONDS
 from recommender.kinds.cluster_size.scale_down.removal_candidates import nodes_being_deleted

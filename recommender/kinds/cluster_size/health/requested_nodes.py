@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from recommender.kinds.cluster_size.health.cluster_health import NodeReadiness
 from recommender.kinds.cluster_size.health.group_back_off import after_failure, is_forgotten
-from recommender.kinds.cluster_size.health.readiness import NodeReadiness
 from recommender.kinds.cluster_size.model.memory import LATE, RequestedNodes
 
 if TYPE_CHECKING:

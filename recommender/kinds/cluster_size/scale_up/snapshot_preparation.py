@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from recommender.decisions.texts.times import rfc3339
-from recommender.kinds.cluster_size.health.readiness import NodeReadiness, health_problem, readiness_of
+from recommender.kinds.cluster_size.health.cluster_health import NodeReadiness, health_problem, readiness_of
 from recommender.kinds.cluster_size.health.requested_nodes import GroupRequest, requests_of
 from recommender.kinds.cluster_size.health.starting_nodes import starting_nodes
 from recommender.kinds.cluster_size.model.answer import SizeStep

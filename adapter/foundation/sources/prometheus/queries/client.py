@@ -34,7 +34,7 @@ from adapter.foundation.sources.prometheus.answers.ranges import (
 )
 from adapter.foundation.sources.prometheus.answers.slicing import MATRIX, SERIES, VECTOR
 from adapter.foundation.sources.prometheus.errors import PrometheusTimeoutError, UnexpectedAnswerError
-from adapter.foundation.sources.prometheus.queries.clocks import refuse_other_time
+from adapter.foundation.sources.prometheus.queries.date_header import refuse_other_time
 from adapter.foundation.sources.prometheus.queries.runtime import Started, ask_started
 from adapter.foundation.sources.prometheus.queries.sending import QuerySender, SentQuery
 from adapter.foundation.sources.prometheus.queries.server_time import TIME_LIMITS, TIME_QUERY, ServerTime, stated_time

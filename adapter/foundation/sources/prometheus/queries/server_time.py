@@ -1,9 +1,9 @@
 """Checks that Prometheus's own clock and ours agree, by what it says itself.
 
-The `Date` of an answer (`clocks`) may be that of a gateway. A Prometheus whose clock is an hour ahead stores samples an
-hour in the future, so queries with our time return what was scraped an hour ago. If its clock is minutes behind, a
-range that ends at our time has no samples in its last minutes, so that a rate is too low, or there is no data although
-there is load. Therefore it is asked for its time once a minute, after a query that it has answered.
+The `Date` of an answer (`date_header`) may be that of a gateway. A Prometheus whose clock is an hour ahead stores
+samples an hour in the future, so queries with our time return what was scraped an hour ago. If its clock is minutes
+behind, a range that ends at our time has no samples in its last minutes, so that a rate is too low, or there is no data
+although there is load. Therefore it is asked for its time once a minute, after a query that it has answered.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from adapter.foundation.sources.deadlines import Deadline, DeadlinePassedError
 from adapter.foundation.sources.prometheus.answers.answer_elements import AnswerLimits
 from adapter.foundation.sources.prometheus.answers.decoding import read_instant
 from adapter.foundation.sources.prometheus.errors import PrometheusError, PrometheusTimeoutError, UnexpectedAnswerError
-from adapter.foundation.sources.prometheus.queries.clocks import MOST_CLOCK_DIFFERENCE_SECONDS, refuse_difference
+from adapter.foundation.sources.prometheus.queries.date_header import MOST_CLOCK_DIFFERENCE_SECONDS, refuse_difference
 from adapter.foundation.time.pace import UNPACED
 
 if TYPE_CHECKING:

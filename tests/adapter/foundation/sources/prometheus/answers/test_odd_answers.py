@@ -12,7 +12,7 @@ from adapter.foundation.sources.prometheus.answers.answer_elements import INSTAN
 from adapter.foundation.sources.prometheus.answers.decoding import read_instant
 from adapter.foundation.sources.prometheus.answers.slicing import VECTOR, cut_walked
 from adapter.foundation.sources.prometheus.errors import UnexpectedAnswerError
-from adapter.foundation.sources.prometheus.queries.clocks import refuse_other_time
+from adapter.foundation.sources.prometheus.queries.date_header import refuse_other_time
 from adapter.foundation.time.pace import UNPACED, Pace, Slice
 from tests.support.answers import read_series
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from recommender.decisions.history_point import HistoryPoint
 from recommender.page.axes import HEIGHT, LARGEST_GAP_SECONDS, WIDTH
-from recommender.page.history import chart_of
+from recommender.page.size_chart import chart_of
 
 DAY = 86400.0
 

@@ -8,8 +8,8 @@ import pytest
 from msgspec import structs
 
 from recommender.decisions.record import TargetReference
+from recommender.kinds.cluster_size.health.cluster_health import NodeReadiness, health_problem, readiness_of
 from recommender.kinds.cluster_size.health.group_back_off import after_failure, is_forgotten
-from recommender.kinds.cluster_size.health.readiness import NodeReadiness, health_problem, readiness_of
 from recommender.kinds.cluster_size.health.requested_nodes import GroupRequest, group_request, requests_of
 from recommender.kinds.cluster_size.health.starting_nodes import starting_nodes
 from recommender.kinds.cluster_size.model.groups import GroupOptions, NodeGroup, NodeGroups

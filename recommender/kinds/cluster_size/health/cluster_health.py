@@ -1,4 +1,4 @@
-"""Determines how many nodes of the cluster and of each group are ready (`clusterstate`)."""
+"""Determines how many nodes of the cluster and of each group are ready, and whether it is healthy (`clusterstate`)."""
 
 from __future__ import annotations
 

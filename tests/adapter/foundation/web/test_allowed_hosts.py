@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.foundation.web.hosts import AllowedHosts, only_hosts
+from adapter.foundation.web.allowed_hosts import AllowedHosts, only_hosts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
