@@ -47,14 +47,14 @@ def _next_containers(pod: Mapping[str, Any], resizing: Resizing) -> list[dict[st
     A limit of memory that shrinks without a restart is written last, by itself. Kubernetes 1.33 refuses it; later
     kubelets carry out nothing of the pod while the container uses more than the new limit. What grows must not wait.
     """
-    present = pod["spec"]["containers"]
-    after = resized(present, resizing)
-    lowered = [_lowers_memory(old, new) for old, new in zip(present, after, strict=True)]
+    current = pod["spec"]["containers"]
+    after = resized(current, resizing)
+    lowered = [_lowers_memory(old, new) for old, new in zip(current, after, strict=True)]
     others = [
         _with_memory_of(old, new) if is_lowered else new
-        for old, new, is_lowered in zip(present, after, lowered, strict=True)
+        for old, new, is_lowered in zip(current, after, lowered, strict=True)
     ]
-    if others != present:
+    if others != current:
         return _without_failed_shrinks(pod, others)
     return after if not any(lowered) or _has_no_resize(pod) else others
 

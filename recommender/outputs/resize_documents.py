@@ -21,10 +21,10 @@ MEMORY: Final = "memory"
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
 
 
-def is_worth_a_write(present: int | None, wanted: int, resizing: Resizing) -> bool:
+def is_worth_a_write(current: int | None, wanted: int, resizing: Resizing) -> bool:
     """Return whether an amount should be written: it is missing or differs enough, and the direction is allowed."""
-    differs = present is None or abs(wanted - present) > resizing.threshold_ratio * present
-    return differs and _is_allowed(present, wanted, resizing)
+    differs = current is None or abs(wanted - current) > resizing.threshold_ratio * current
+    return differs and _is_allowed(current, wanted, resizing)
 
 
 def resized(containers: Sequence[Mapping[str, Any]], resizing: Resizing) -> list[dict[str, Any]]:
@@ -61,10 +61,10 @@ def _resized_container(
     requests, limits = dict(resources.get("requests") or {}), dict(resources.get("limits") or {})
     for resource in dict.fromkeys((*wanted, *limited)):
         limit = amount_of(resource, limits.get(resource))
-        present = amount_of(resource, requests.get(resource))
+        current = amount_of(resource, requests.get(resource))
         # A pod whose template states only a limit requests as much: the API server fills it in.
-        present = limit if present is None else present
-        sizes = {"requests": (present, wanted.get(resource)), "limits": (limit, limited.get(resource))}
+        current = limit if current is None else current
+        sizes = {"requests": (current, wanted.get(resource)), "limits": (limit, limited.get(resource))}
         # Both are changed or neither: a request that grows beyond an unchanged limit would be refused.
         if not any(size is not None and is_worth_a_write(now, size.amount, resizing) for now, size in sizes.values()):
             continue
@@ -74,26 +74,26 @@ def _resized_container(
         if most is not None:
             limits[resource] = _quantity(resource, most)
         elif limit is not None and request is not None:
-            scaled = math.ceil(limit * request / present) if present else limit
+            scaled = math.ceil(limit * request / current) if current else limit
             limits[resource] = _quantity(resource, max(scaled, request))
     changed = {**resources} | ({"requests": requests} if requests else {}) | ({"limits": limits} if limits else {})
     return {**container, "resources": changed} if requests or limits else dict(container)
 
 
-def _allowed_amount(present: int | None, size: RequestedSize, resizing: Resizing) -> int | None:
+def _allowed_amount(current: int | None, size: RequestedSize, resizing: Resizing) -> int | None:
     """Return the amount to write; None if the amount may not change in this direction."""
     wanted, step = size.amount, size.step
-    if step is not None and present is not None:
-        wanted = max(within_ratio(wanted, present, step.ratio), step.least)
+    if step is not None and current is not None:
+        wanted = max(within_ratio(wanted, current, step.ratio), step.least)
         wanted = wanted if step.most is None else min(wanted, step.most)
-    return wanted if _is_allowed(present, wanted, resizing) else None
+    return wanted if _is_allowed(current, wanted, resizing) else None
 
 
-def _is_allowed(present: int | None, wanted: int, resizing: Resizing) -> bool:
+def _is_allowed(current: int | None, wanted: int, resizing: Resizing) -> bool:
     """Return whether the amount may change in this direction."""
-    if present is None or wanted > present:
+    if current is None or wanted > current:
         return resizing.up
-    return wanted == present or resizing.down
+    return wanted == current or resizing.down
 
 
 def amount_of(resource: str, quantity: object) -> int | None:

@@ -58,18 +58,18 @@ def policies_of(
     configured = ReplayPolicy(CONFIGURED, settings, market=outlook.market)
     forecast = replace(configured, forecasts=outlook.forecasts)
     if settings.forecasts and outlook.forecasts is not None:
-        present, other = forecast, replace(configured, name=f"{FORECASTS}: none")
+        current, other = forecast, replace(configured, name=f"{FORECASTS}: none")
     else:
-        present, other = configured, replace(forecast, name=f"{FORECASTS}: pod counts")
-    found = [present]
+        current, other = configured, replace(forecast, name=f"{FORECASTS}: pod counts")
+    found = [current]
     found += [
-        replace(present, name=name, settings=changed)
+        replace(current, name=name, settings=changed)
         for name, changed in _variations(settings, groups, has_prices=has_prices)
     ]
     if outlook.forecasts is not None:
         found.append(other)
     if outlook.market is not None and len(outlook.market.interruptions) < groups:
-        found.append(replace(present, name="spot: none", closed=frozenset(outlook.market.interruptions)))
+        found.append(replace(current, name="spot: none", closed=frozenset(outlook.market.interruptions)))
     return tuple(found)
 
 

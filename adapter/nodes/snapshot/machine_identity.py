@@ -125,15 +125,15 @@ class Machines:
         return replace(result, samples=replace(result.samples, grids=grids), moved=result.moved | self.replaced)
 
 
-def _is_same(former: ClusterNode | MachineRecord, present: ClusterNode) -> bool:
+def _is_same(former: ClusterNode | MachineRecord, current: ClusterNode) -> bool:
     """Return whether a Node object is of the machine that had the name before, by the best evidence of both.
 
     A provider ID may be that of the name alone, as on Google Cloud, so the machine's own UUID comes first.
     """
-    if former is present:
+    if former is current:
         return True
-    if former.system_uuid and present.system_uuid:
-        return former.system_uuid.lower() == present.system_uuid.lower()
-    if former.provider_id and present.provider_id:
-        return former.provider_id == present.provider_id
-    return former.uid == present.uid or not (former.uid and present.uid)
+    if former.system_uuid and current.system_uuid:
+        return former.system_uuid.lower() == current.system_uuid.lower()
+    if former.provider_id and current.provider_id:
+        return former.provider_id == current.provider_id
+    return former.uid == current.uid or not (former.uid and current.uid)

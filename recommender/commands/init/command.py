@@ -24,7 +24,7 @@ from adapter.foundation.service.runtime.garbage_collector import rare_collection
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, UnreachableError
 from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError
 from recommender.commands.init.configuration_text import configuration_text, found_by_service, prometheus_lines
-from recommender.commands.init.present_values import decided_now, value_sentence
+from recommender.commands.init.current_values import decided_now, value_sentence
 from recommender.commands.init.proposing import proposed_entries
 from recommender.commands.init.sources_from_flags import asked_sources
 from recommender.commands.init.terminal_answers import answered

@@ -20,8 +20,8 @@ from recommender.configuration.reading import read_configuration
 if TYPE_CHECKING:
     from adapter.foundation.objects.names import ObjectName
     from adapter.foundation.service.flags.table import FlagValues
+    from recommender.commands.init.current_values import ReadInputs
     from recommender.commands.init.drafts import Draft
-    from recommender.commands.init.present_values import ReadInputs
     from recommender.configuration.recommender_configuration import Configuration
 
 

@@ -12,6 +12,7 @@ from adapter.foundation.exporters.table import KNOWN
 from adapter.foundation.sources.kubernetes.writing import ObjectClient
 from recommender.commands.init.addons import addons_of, node_group_label
 from recommender.commands.init.cluster_reading import documents_of_files, documents_of_server
+from recommender.commands.init.current_values import inputs_by_documents, inputs_by_files, inputs_by_server
 from recommender.commands.init.drafts import (
     Draft,
     addon_draft,
@@ -22,7 +23,6 @@ from recommender.commands.init.drafts import (
     predictive_draft,
 )
 from recommender.commands.init.kube_state_cluster import documents_of_kube_state, startups_of_kube_state
-from recommender.commands.init.present_values import inputs_by_documents, inputs_by_files, inputs_by_server
 from recommender.commands.init.seen_cluster import SeenCluster, seen_in
 from recommender.commands.init.workload_loads import WorkloadLoad, carried_load, loads_of_workloads
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from adapter.foundation.exporters.recognition import RecognisedMetric, UnusedMetric
     from adapter.foundation.sources.kubernetes.client import KubernetesClient
     from adapter.foundation.sources.prometheus.queries.budget import Prometheus
-    from recommender.commands.init.present_values import ReadInputs
+    from recommender.commands.init.current_values import ReadInputs
 
 MOST_LOADS: Final = 50
 """The largest number of workloads for which entries are written, since each takes three queries."""

@@ -63,10 +63,10 @@ class NannyPoll:
         resources = self._parameters.current()
         size = self._cluster_size()
         try:
-            present = self._ward.current_sizes()
+            current = self._ward.current_sizes()
         except KubernetesError as error:
             raise PollError(_READ_ERROR, str(error)) from error
-        change = change_for(self._settings.rule, size, resources, present)
+        change = change_for(self._settings.rule, size, resources, current)
         if change is None:
             self._announced = ""
             return WITHIN_LIMITS
@@ -111,15 +111,15 @@ class NannyPoll:
 
 
 def change_for(
-    rule: ResizeRule, size: int, resources: Sequence[GrowingResource], present: CurrentSizes
+    rule: ResizeRule, size: int, resources: Sequence[GrowingResource], current: CurrentSizes
 ) -> SizeChange | None:
     """Return the change of sizes that a rule requires at this size of the cluster; None if the sizes may stay."""
     if rule.offsets_percent is None:
         if rule.smallest_exponential is not None:
             size = exponential_size(size, rule.smallest_exponential)
-        return beyond_threshold(present, linear_sizes(size, resources), rule.threshold_percent)
+        return beyond_threshold(current, linear_sizes(size, resources), rule.threshold_percent)
     accepted, recommended = (offset_sizes(size, percent, resources) for percent in rule.offsets_percent)
-    return beyond_offsets(present, accepted, recommended)
+    return beyond_offsets(current, accepted, recommended)
 
 
 def _count(client: KubernetesClient, settings: NannySettings) -> int:

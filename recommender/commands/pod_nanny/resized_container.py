@@ -88,8 +88,8 @@ class WardClient:
         Raises KubernetesError, and PollError if there is no such container: a patch would add it.
         """
         deployment = self._deployment()
-        present = self._sizes_in(deployment.spec.template.spec.containers, str(self.ward.deployment))
-        if _are_there(sizes, present):
+        current = self._sizes_in(deployment.spec.template.spec.containers, str(self.ward.deployment))
+        if _are_there(sizes, current):
             return False
         amounts = {name: str(size) for name, size in sizes.items()}
         resources: ContainerResources = {self.ward.container: {"limits": amounts, "requests": amounts}}
@@ -116,11 +116,11 @@ class WardClient:
         raise PollError("error_getting_resources", message)
 
 
-def _are_there(sizes: Sizes, present: CurrentSizes) -> bool:
+def _are_there(sizes: Sizes, current: CurrentSizes) -> bool:
     """Return whether a container has these sizes; amounts are compared in thousandths, rounded up as stored."""
     return all(
         name in stored and stored[name].milli_value() == size.milli_value()
-        for stored in (present.requests, present.limits)
+        for stored in (current.requests, current.limits)
         for name, size in sizes.items()
     )
 

@@ -156,11 +156,11 @@ def recommendation_section(item: Mapping[str, Any], target: Mapping[str, Any]) -
     if recommended is None:
         lines.append("It has no value.")
     else:
-        present, wanted = target["current_replicas"], count_of(recommended, "replica")
+        current, wanted = target["current_replicas"], count_of(recommended, "replica")
         lines.append(
             f"Recommended: {wanted}, as now."
-            if present == recommended
-            else f"Recommended: {size_change_text(present, wanted)}."
+            if current == recommended
+            else f"Recommended: {size_change_text(current, wanted)}."
         )
     for step in item.get("steps") or ():
         mark = " <- decides" if step["step"] == item["binding"] else ""

@@ -59,8 +59,8 @@ def forecast_worth(
     other = next((one for one in outcomes if one.name.startswith(f"{FORECASTS}: ")), None)
     if other is None or known_days.sum() < LEAST_DAYS or unknown_ratio > MOST_UNKNOWN_RATIO:
         return None
-    present = by_name[CONFIGURED]
-    without, having = (other, present) if other.name.endswith(": none") else (present, other)
+    current = by_name[CONFIGURED]
+    without, having = (other, current) if other.name.endswith(": none") else (current, other)
     if without.cost is None or having.cost is None:
         return None
     draws, days = drawn_days(known_days), np.flatnonzero(known_days)

@@ -72,22 +72,22 @@ def verdict_of(outcomes: Sequence[PolicyOutcome], known_days: FloatArray, unknow
     costs = [one.cost for one in outcomes]
     if any(cost is None for cost in costs):
         return _unsaid("not all node groups have a price, so costs cannot be compared: write `price` for each")
-    present = outcomes[0]
-    if present.cost is not None and not present.cost[np.flatnonzero(known_days)].any():
+    current = outcomes[0]
+    if current.cost is not None and not current.cost[np.flatnonzero(known_days)].any():
         return _unsaid(
             "the nodes of the configured policy cost nothing by their prices, so nothing can be saved: write the price "
             "of each node group"
         )
     draws = drawn_days(known_days)
-    rivals = [_rival(present, one, draws) for one in outcomes[1:]]
+    rivals = [_rival(current, one, draws) for one in outcomes[1:]]
     good = [one for one in rivals if not one.worse]
     if not good:
-        return ReplayVerdict(present.name, 0.0, (0.0, 0.0), _kept_reason(present, rivals, whole))
+        return ReplayVerdict(current.name, 0.0, (0.0, 0.0), _kept_reason(current, rivals, whole))
     best = max(good, key=lambda one: one.saves)
     known = np.flatnonzero(known_days)
-    more = round(float((best.outcome.evictions - present.evictions)[known].mean()))
+    more = round(float((best.outcome.evictions - current.evictions)[known].mean()))
     evictions = f"{abs(more)} {'more' if more > 0 else 'fewer'} evictions a day" if more else "as many evictions"
-    longer = round(float((best.outcome.pending_minutes - present.pending_minutes)[known].mean()))
+    longer = round(float((best.outcome.pending_minutes - current.pending_minutes)[known].mean()))
     waits = f"pods together wait {count_of(longer, 'minute')} more a day" if longer > 0 else "pods wait no longer"
     return ReplayVerdict(
         best.outcome.name,
@@ -120,17 +120,17 @@ def _unsaid(why: str) -> ReplayVerdict:
     return ReplayVerdict(None, None, None, f"No policy is recommended: {why}.")
 
 
-def _rival(present: PolicyOutcome, other: PolicyOutcome, draws: IntArray) -> _Rival:
-    assert present.cost is not None, "compared with prices only"
+def _rival(current: PolicyOutcome, other: PolicyOutcome, draws: IntArray) -> _Rival:
+    assert current.cost is not None, "compared with prices only"
     assert other.cost is not None, "likewise"
     days = np.unique(draws)
-    saved = present.cost - other.cost
-    low, high = interval_of(shares_of(saved, present.cost, draws))
-    waits = other.pending_minutes - present.pending_minutes
+    saved = current.cost - other.cost
+    low, high = interval_of(shares_of(saved, current.cost, draws))
+    waits = other.pending_minutes - current.pending_minutes
     longest = float(np.quantile(waits[draws].mean(axis=1), _HIGH))
-    allowed = _MORE_PENDING_RATIO * float(present.pending_minutes[days].mean()) + _MORE_PENDING_MINUTES
-    hours = float((present.node_hours - other.node_hours)[days].sum())
-    evictions = float((other.evictions - present.evictions)[days].sum())
+    allowed = _MORE_PENDING_RATIO * float(current.pending_minutes[days].mean()) + _MORE_PENDING_MINUTES
+    hours = float((current.node_hours - other.node_hours)[days].sum())
+    evictions = float((other.evictions - current.evictions)[days].sum())
     worse = ""
     if longest > allowed:
         worse = f"pods together wait up to {longest:.0f} minutes more a day"
@@ -142,15 +142,15 @@ def _rival(present: PolicyOutcome, other: PolicyOutcome, draws: IntArray) -> _Ri
             if hours > 0
             else f"there are {count_of(round(evictions), 'more eviction')}, and no node-hour is saved"
         )
-    return _Rival(other, float(saved[days].sum() / present.cost[days].sum()), low, high, worse)
+    return _Rival(other, float(saved[days].sum() / current.cost[days].sum()), low, high, worse)
 
 
-def _kept_reason(present: PolicyOutcome, rivals: Sequence[_Rival], days: int) -> str:
+def _kept_reason(current: PolicyOutcome, rivals: Sequence[_Rival], days: int) -> str:
     if not rivals:
-        return f"Keep {present.name}: there is no other policy to compare it with."
+        return f"Keep {current.name}: there is no other policy to compare it with."
     best = max(rivals, key=lambda one: one.saves)
     return (
-        f"Keep {present.name}: by {days} days, no other policy is cheaper without harm; the cheapest, "
+        f"Keep {current.name}: by {days} days, no other policy is cheaper without harm; the cheapest, "
         f"{best.outcome.name}, would save {percent(best.saves)}, but {best.worse}."
     )
 

@@ -32,7 +32,7 @@ class GroupRequest:
     late: int = 0
     """Requested nodes that are not ready in time."""
     failed: int = 0
-    """Requested nodes that would be missing, but whose machines cannot be made at current."""
+    """Requested nodes that would be missing, but whose machines cannot be created now."""
 
 
 def group_request(

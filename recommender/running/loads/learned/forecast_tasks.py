@@ -26,14 +26,14 @@ def task_of(need: LoadNeed, delays: ControlDelays) -> ForecastTask:
     return stretched_task(task, need.settings.stretch)
 
 
-def is_outgrown(learned: ForecastTask, present: ForecastTask, step_seconds: float) -> bool:
+def is_outgrown(learned: ForecastTask, current: ForecastTask, step_seconds: float) -> bool:
     """Return whether forecasts must now look more than a tenth, and more than a step, further ahead than was learned.
 
     This happens because delays are assumed until they have been measured, and because samples may begin to arrive late.
     `step_seconds` is in the time of the models.
     """
     least = max(learned.lead_seconds * _OUTGROWN_RATIO, learned.lead_seconds + step_seconds)
-    return present.lead_seconds > least
+    return current.lead_seconds > least
 
 
 def fleet_of(need: LoadNeed, task: ForecastTask, step_seconds: float) -> FleetSettings:

@@ -110,9 +110,9 @@ class ManyTargetsLearner:
     def _is_outgrown(self, history: TargetHistory) -> bool:
         """Return whether forecasts must look further ahead than in the task that the models were fitted to."""
         need = history.need
-        learned, present = self._services.models.get(need), task_of(need, self._services.delays.delays(need))
+        learned, current = self._services.models.get(need), task_of(need, self._services.delays.delays(need))
         step_seconds = history.step_seconds * need.settings.stretch
-        return learned is not None and is_outgrown(learned.task, present, step_seconds)
+        return learned is not None and is_outgrown(learned.task, current, step_seconds)
 
     def _fit(
         self, history: TargetHistory, models: tuple[Model, ...], state: _Round, loads: Mapping[Target, float]
