@@ -10,11 +10,12 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from recommender.kinds.cluster_size.estimator.node_turns import NodeTurns
 from recommender.kinds.cluster_size.predicates.filters import PodFilter
 from recommender.kinds.cluster_size.predicates.template_nodes import add_new_node
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from adapter.foundation.cluster.values.state import ClusterPod
     from recommender.kinds.cluster_size.model.groups import NodeGroup
@@ -54,13 +55,17 @@ def placed_among_all(
     infos = [info for _, info in machines]
     own = {id(info): len(info.pods) for info in infos}
     waiting = {shape: list(pods[shape]) for shape in sorted(pods, key=lambda one: not one.scheduling.spread)}
-    filters = {shape: PodFilter(snapshot, shape) for shape in waiting}
+    turns = {shape: NodeTurns(snapshot, PodFilter(snapshot, shape), shape) for shape in waiting}
+    for each in turns.values():
+        each.add(infos)
     # A pod may fit only beside pods of another shape, so all shapes have their turn until nothing changes.
     is_placed = True
     while is_placed:
         is_placed = False
         for shape, those in waiting.items():
-            is_placed |= _fill(snapshot, filters[shape], those, infos)
+            count = turns[shape].place(those)
+            waiting[shape] = those[count:]
+            is_placed |= count > 0
     # Without empty machines, there may be fewer domains than a constraint demands.
     needs_all = any(one.min_domains > 1 for shape in pods for one in shape.scheduling.spread)
     found: Counter[str] = Counter()
@@ -78,19 +83,3 @@ def without_spread(pod: ClusterPod) -> ClusterPod:
     if pod.facts is None or not pod.facts.scheduling.spread:
         return pod
     return replace(pod, facts=replace(pod.facts, scheduling=replace(pod.facts.scheduling, spread=())))
-
-
-def _fill(snapshot: Snapshot, judge: PodFilter, pods: list[ClusterPod], infos: Iterable[NodeInfo]) -> bool:
-    """Put as many pods of a shape as fit on each node, again and again while that helps; return whether any fitted."""
-    before = len(pods)
-    is_placed = True
-    while pods and is_placed:
-        is_placed = False
-        for info in infos:
-            room = judge.room(info, len(pods))
-            for _ in range(room):
-                snapshot.place(pods.pop(), info.node.name)
-            is_placed |= room > 0
-            if not pods:
-                break
-    return len(pods) < before

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from recommender.kinds.cluster_size.predicates.pod_shapes import PodShape
+    from recommender.kinds.cluster_size.predicates.pod_topology_spread import SharedDomains
     from recommender.kinds.cluster_size.predicates.snapshot import NodeInfo, Snapshot
 
 
@@ -100,6 +101,23 @@ class PodFilter:
         if self._shape.scheduling.affinity:
             return None
         return self._spread.minima if self._spread else ()
+
+    @property
+    def host_minima(self) -> tuple[int, ...]:
+        """The smallest count of all hosts, for each spread constraint over hosts; see `admits`."""
+        return self._spread.host_minima if self._spread else ()
+
+    def shared_domains(self, info: NodeInfo) -> SharedDomains:
+        """Return the domains of the node, but for its host, that the spread constraints of the shape count."""
+        return self._spread.shared_domains(info) if self._spread else ()
+
+    def admits(self, domains: SharedDomains) -> bool:
+        """Return whether spread constraints allow another pod in these domains; otherwise all their nodes refuse it.
+
+        While pods are only added, a node that refuses a pod although they do stays so until one of `host_minima`
+        changes, except if the shape has affinity terms.
+        """
+        return self._spread is None or self._spread.admits(domains)
 
     @property
     def is_spread(self) -> bool:

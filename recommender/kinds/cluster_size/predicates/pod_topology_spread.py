@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
+from adapter.foundation.cluster.values.constraints import HOSTNAME_LABEL
 from recommender.kinds.cluster_size.predicates.pod_shapes import Refusal
 
 if TYPE_CHECKING:
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.predicates.pods_by_shape import Census
     from recommender.kinds.cluster_size.predicates.topology_counts import SpreadTally
 
+SharedDomains: TypeAlias = tuple[str | None, ...]
+"""A node's values of the topology keys of a shape's constraints but for the host name; None where it has no value."""
 _PLUGIN: Final = "PodTopologySpread"
 _REASON: Final = "node(s) didn't match pod topology spread constraints"
 
@@ -24,6 +27,10 @@ class _Constraint:
     most: int
     """By how much a domain's count may exceed the smallest count before the pod is added."""
     tally: SpreadTally
+
+    def admits(self, value: str) -> bool:
+        """Return whether a domain may get another pod."""
+        return self.tally.counts.get(value, 0) - self.tally.minimum <= self.most
 
 
 class SpreadFilter:
@@ -39,11 +46,18 @@ class SpreadFilter:
             )
             for one in shape.scheduling.spread
         )
+        self._hosts = tuple(one for one in self._constraints if one.topology_key == HOSTNAME_LABEL)
+        self._shared = tuple(one for one in self._constraints if one.topology_key != HOSTNAME_LABEL)
 
     @property
     def minima(self) -> tuple[int, ...]:
         """The smallest count of all domains, for each constraint."""
         return tuple(one.tally.minimum for one in self._constraints)
+
+    @property
+    def host_minima(self) -> tuple[int, ...]:
+        """The smallest count of all hosts, for each constraint whose domains are hosts."""
+        return tuple(one.tally.minimum for one in self._hosts)
 
     @property
     def is_kept(self) -> bool:
@@ -58,6 +72,15 @@ class SpreadFilter:
             value = info.node.labels.get(one.topology_key)
             if value is None:
                 return (Refusal(_PLUGIN, f"{_REASON} (missing required label)", one.topology_key),)
-            if one.tally.counts.get(value, 0) - one.tally.minimum > one.most:
+            if not one.admits(value):
                 return (Refusal(_PLUGIN, _REASON, f"{one.topology_key}={value}", needs_other_node=False),)
         return ()
+
+    def shared_domains(self, info: NodeInfo) -> SharedDomains:
+        """Return the node's domains, without its host."""
+        labels = info.node.labels
+        return tuple(labels.get(one.topology_key) for one in self._shared)
+
+    def admits(self, domains: SharedDomains) -> bool:
+        """Return whether constraints allow another pod in these domains; a node of them may still refuse it."""
+        return all(value is not None and one.admits(value) for one, value in zip(self._shared, domains, strict=True))

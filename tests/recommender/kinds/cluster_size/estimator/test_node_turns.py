@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapter.foundation.cluster.values.constraints import HOSTNAME_LABEL, PodScheduling, PodTerm, SpreadConstraint
 from adapter.foundation.objects.selectors import parse_selector
+from recommender.kinds.cluster_size.estimator.node_turns import NodeTurns
 from recommender.kinds.cluster_size.predicates.filters import PodFilter
 from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
-from recommender.kinds.cluster_size.scale_up.existing_node_placement import NodeTurns
 from tests.recommender.kinds.cluster_size.builders import node, pod
 
 if TYPE_CHECKING:
@@ -140,3 +141,16 @@ def test_nodes_of_other_groups_are_not_tried_for_each_pod() -> None:
     turns.add(list(snapshot.nodes.values()))
     assert turns.place(pods) == 8
     assert judge.asked <= 16
+
+
+@pytest.mark.parametrize("keys", [(ZONE,), (ZONE, HOSTNAME_LABEL)])
+def test_nodes_of_a_domain_with_too_many_pods_are_not_tried_for_each_pod(keys: tuple[str, ...]) -> None:
+    snapshot = Snapshot([of(number, 3, zone) for number, zone in enumerate(sorted("xyz" * 100))], [])
+    scheduling = PodScheduling(spread=tuple(SpreadConstraint(key, 1, APPS[0]) for key in keys))
+    pods = [pod(f"p{number}", "1", "1Gi", labels={"app": "a0"}, scheduling=scheduling) for number in range(300)]
+    shape = snapshot.shape(pods[0])
+    judge = CountingFilter(snapshot, shape)
+    turns = NodeTurns(snapshot, judge, shape)
+    turns.add(list(snapshot.nodes.values()))
+    assert turns.place(pods) == 300
+    assert judge.asked <= 3 * len(pods)
