@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from adapter.foundation.cluster.values.constraints import PodScheduling
 from adapter.foundation.cluster.values.state import ClusterState, Observed
 from recommender.kinds.cluster_size.health.starting_nodes import starting_nodes
 from recommender.kinds.cluster_size.health.unavailable_nodes import unavailable_nodes
@@ -17,7 +18,7 @@ from recommender.kinds.cluster_size.model.size_settings import LabelGroups, Node
 from recommender.kinds.cluster_size.model.taints import PassingTaints
 from recommender.kinds.cluster_size.node_groups.discover import node_groups
 from recommender.kinds.cluster_size.node_groups.discovery_facts import DiscoveryFacts
-from tests.recommender.kinds.cluster_size.builders import READY, node
+from tests.recommender.kinds.cluster_size.builders import READY, node, pod
 from tests.recommender.kinds.cluster_size.options import group, template
 from tests.recommender.kinds.cluster_size.scale_up.harnesses import NOW, settings, situation
 
@@ -80,6 +81,33 @@ def test_a_labelled_node_with_gpus_of_another_vendor_has_started() -> None:
     )
     its = situation([group("a", nodes=("n",), node_template=NodeTemplate(labelled))], nodes=[labelled])
     assert not starting_nodes(its, settings())
+
+
+@pytest.mark.parametrize(
+    ("others", "claims", "starting"),
+    [
+        pytest.param((), (), {"n"}, id="nothing is known"),
+        pytest.param((), ("n",), set(), id="its own pod has devices"),
+        pytest.param((("young", 60, {}),), ("young",), set(), id="a pod of another node has devices"),
+        pytest.param((("old", 3600, {}),), (), set(), id="an old node has no such resource"),
+        pytest.param((("young", 60, {}),), (), {"n", "young"}, id="another young node"),
+        pytest.param((("old", 3600, {}), ("gpus", 3600, GPU)), (), {"n"}, id="a node whose driver has failed"),
+        pytest.param((("gpus", 3600, GPU),), (), {"n"}, id="others have the resource"),
+    ],
+)
+def test_gpus_that_are_allocated_by_claims_are_not_waited_for(
+    others: tuple[tuple[str, float, dict[str, str]], ...], claims: tuple[str, ...], starting: set[str]
+) -> None:
+    """They never become an extended resource, so a new node would be late and its group would back off."""
+    label = {"nvidia.com/gpu.present": "true"}
+    nodes = [
+        node(name, labels=label, extended=extended, created=NOW - age)
+        for name, age, extended in (("n", 60, dict[str, str]()), *others)
+    ]
+    claimed = PodScheduling(resource_claims=("gpu",))
+    pods = [pod(f"on-{name}", node=name, scheduling=claimed) for name in claims]
+    members = group("a", nodes=[one.name for one in nodes], node_template=template(labels=label))
+    assert starting_nodes(situation([members], nodes=nodes, pods=pods), settings()).keys() == starting
 
 
 @pytest.mark.parametrize(
