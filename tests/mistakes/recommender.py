@@ -78,6 +78,14 @@ RECOMMENDER: Final = (
         {"r.yaml": "kind: [\n"},
     ),
     Mistake(
+        "an address in brackets",
+        "run --config r.yaml --bind-address [::1]",
+        "--bind-address",
+        "'[::1]' is not a host alone",
+        "write it without brackets, and its port with the other flag",
+        {"r.yaml": HEAD + LINEAR + TARGET},
+    ),
+    Mistake(
         "run with a wrong address",
         "run --config r.yaml --plain-bind-address 8080",
         "--plain-bind-address",

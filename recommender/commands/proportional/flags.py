@@ -7,6 +7,7 @@ from adapter.foundation.options.logs import LOG_FLAGS
 from adapter.foundation.service.flags.table import (
     ADDRESS,
     DURATION,
+    HOST,
     INTEGER,
     PORT,
     TEXT,
@@ -37,7 +38,7 @@ _SERVING_FLAGS = in_group(
         "Also serve the page and its API on this port; 0 takes a free one. This needs 15 MiB more.",
         default=8081,
     ),
-    Flag("bind-address", TEXT, "Address of the page and its API.", default="127.0.0.1"),
+    Flag("bind-address", HOST, "Address of the page and its API.", default="127.0.0.1"),
     Flag(
         "allowed-hosts",
         TEXT,

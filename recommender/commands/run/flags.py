@@ -7,6 +7,7 @@ from adapter.foundation.options.logs import LOG_FLAGS
 from adapter.foundation.options.worker import DELAY
 from adapter.foundation.service.flags.table import (
     ADDRESS,
+    HOST,
     PATH,
     PORT,
     TEXT,
@@ -29,7 +30,7 @@ SERVING_FLAGS: tuple[Flag, ...] = in_group(
     _SERVING,
     Flag(
         "bind-address",
-        TEXT,
+        HOST,
         "Address of the page and its API. They show the names of all targets, so they are local by default.",
         default=PAGE_ADDRESS.host,
     ),
