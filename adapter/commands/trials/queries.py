@@ -95,7 +95,7 @@ class QueryTrials:
             for query in self._queries(rule):
                 budget.ask(self._prometheus_of(backend), backend, query)
         except QueryRefusedError as e:
-            if e.error_type != "execution" and not e.error_type.startswith("http_"):
+            if e.is_of_text:
                 self._refused.pop(said, None)
                 self._refused[said] = e.message
                 if len(self._refused) > MOST_REFUSED:

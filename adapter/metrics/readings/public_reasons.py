@@ -35,8 +35,6 @@ _SERIES = re.compile(r"[{\[]")
 """Matches the beginning of a label set, or of a list of label sets."""
 _QUOTES = re.compile(r'[{\["]')
 """Matches the beginning of a label set, of a list of label sets, or of a label's value."""
-_OF_TEXT = "bad_data"
-"""Prometheus's error type for a query that it did not evaluate: it then quotes the query, not series."""
 
 _CAUSES: Mapping[type[ReadingError], str] = {
     SourceUnreachableError: "Prometheus cannot be asked",
@@ -73,7 +71,8 @@ def public_text(error: PrometheusError) -> str | None:
     """Return the part of an error that any client may read; None if clients may read all of it."""
     if not isinstance(error, QueryRefusedError):
         return None
-    said = _up_to(_SERIES if error.error_type == _OF_TEXT else _QUOTES, error.message)
+    # A query that Prometheus did not evaluate is quoted itself, and not its series.
+    said = _up_to(_SERIES if error.is_of_text else _QUOTES, error.message)
     return f"query {shortened(error.query)}: Prometheus refused it ({error.error_type}): {said}"
 
 

@@ -94,7 +94,7 @@ class ResourceProgress:
 
     def note_failure(self, piece: QueryPiece, error: PrometheusError) -> bool:
         """Return whether the query may have been too large; if so, fewer steps are requested until queries succeed."""
-        is_bad = isinstance(error, QueryRefusedError) and error.error_type == "bad_data"
+        is_bad = isinstance(error, QueryRefusedError) and error.is_of_text
         may_be = isinstance(error, AnswerTooLargeError | PrometheusTimeoutError | QueryRefusedError) and not is_bad
         if may_be:
             self.most_steps = max(1, piece.columns // 2)

@@ -65,6 +65,11 @@ class QueryRefusedError(PrometheusError):
         """Type of the error in Prometheus's API, such as `bad_data`; `http_414` if there is only an HTTP status."""
         self.message = message
 
+    @property
+    def is_of_text(self) -> bool:
+        """Whether the text of the query cannot be parsed; all other errors may pass, or affect only wider queries."""
+        return self.error_type == "bad_data"
+
 
 class AuthenticationRefusedError(PrometheusError):
     """The credentials are missing or wrong (HTTP 401 or 403)."""

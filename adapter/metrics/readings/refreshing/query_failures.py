@@ -34,8 +34,6 @@ _MEANINGS: tuple[tuple[type[PrometheusError], type[ReadingError]], ...] = (
     (UnexpectedAnswerError, SourceUnreachableError),
     (UnreadableForMatchersError, QueryRefusedByPrometheusError),
 )
-_OF_TEXT = "bad_data"
-"""Prometheus's error type for a query that it cannot parse."""
 
 
 def failure_of(error: PrometheusError) -> Failure:
@@ -52,5 +50,5 @@ def failure_of(error: PrometheusError) -> Failure:
         public_message=public_text(error),
         lasting=too_large
         or isinstance(error, NotAVectorError | UnreadableForMatchersError)
-        or (isinstance(error, QueryRefusedError) and error.error_type == _OF_TEXT),
+        or (isinstance(error, QueryRefusedError) and error.is_of_text),
     )

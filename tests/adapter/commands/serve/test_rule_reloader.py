@@ -276,10 +276,20 @@ def fails_now(query: str) -> PrometheusError:
     return QueryRefusedError(query, "execution", "found duplicate series")
 
 
+def costs_too_much(query: str) -> PrometheusError:
+    return QueryRefusedError(query, "cost_limit", "query would read too many series")
+
+
 @pytest.mark.parametrize(
     ("answer", "is_kept"),
-    [(refuses_later, True), (lambda _: Reply(), False), (unreachable, False), (fails_now, False)],
-    ids=["refused", "taken", "unreachable", "not for its text"],
+    [
+        (refuses_later, True),
+        (lambda _: Reply(), False),
+        (unreachable, False),
+        (fails_now, False),
+        (costs_too_much, False),
+    ],
+    ids=["refused", "taken", "unreachable", "not for its text", "too expensive"],
 )
 def test_prometheus_decides_whether_a_query_that_cannot_be_parsed_here_is_a_typo(
     tmp_path: Path, answer: Callable[[str], Reply | PrometheusError], *, is_kept: bool
