@@ -48,8 +48,11 @@ if TYPE_CHECKING:
     from adapter.foundation.sources.prometheus.prometheus_telemetry import QueryTelemetry
     from adapter.foundation.sources.prometheus.transport.http_answers import HttpAnswer
 
-SCRAPED_BEFORE = "count(count_over_time(up[1h]))"
-"""A query that is evaluated at the time of the server's start; empty if nothing was scraped in the hour before."""
+COLLECTED_BEFORE = 'count(count_over_time({__name__=~"up|target_info"}[1h]))'
+"""A query that is evaluated at the time of the server's start; empty if nothing was collected in the hour before.
+
+Each scraped target has `up`. What applications send by OpenTelemetry has `target_info` instead.
+"""
 _QUERY_PATH = "/api/v1/query"
 _RANGE_PATH = "/api/v1/query_range"
 _SERIES_PATH = "/api/v1/series"
@@ -76,7 +79,7 @@ class PrometheusClient:
         """
         self._server = Server(settings, awaits_credentials=awaits_credentials)
         self._sender = QuerySender(self._server, settings.verb, telemetry, pace)
-        self._scraped_before: tuple[float, bool] | None = None
+        self._collected_before: tuple[float, bool] | None = None
         """The start time of the server, and whether anything had been scraped before it."""
         self._pace = pace
         self._clock = clock
@@ -213,12 +216,12 @@ class PrometheusClient:
         Raises PrometheusError, even if the server only lacks this information.
         """
         found = ask_started(self._server, timeout_seconds / 2)
-        if self._scraped_before is None or self._scraped_before[0] != found.process:
-            scraped = self.instant(SCRAPED_BEFORE, timeout_seconds=timeout_seconds / 2, at=found.process)
-            if scraped.warnings:
-                raise UnexpectedAnswerError(SCRAPED_BEFORE, f"the answer may be partial: {scraped.warnings[0]}")
-            self._scraped_before = found.process, any(scraped.batches(self._pace))
-        return found if self._scraped_before[1] else replace(found, configured=-math.inf)
+        if self._collected_before is None or self._collected_before[0] != found.process:
+            collected = self.instant(COLLECTED_BEFORE, timeout_seconds=timeout_seconds / 2, at=found.process)
+            if collected.warnings:
+                raise UnexpectedAnswerError(COLLECTED_BEFORE, f"the answer may be partial: {collected.warnings[0]}")
+            self._collected_before = found.process, any(collected.batches(self._pace))
+        return found if self._collected_before[1] else replace(found, configured=-math.inf)
 
     def __enter__(self) -> Self:
         return self

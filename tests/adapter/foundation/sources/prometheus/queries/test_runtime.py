@@ -80,6 +80,18 @@ def test_a_new_prometheus_lacks_no_history_and_a_restarted_one_may(tmp_path: Pat
     assert again.configured >= again.process > new.process
 
 
+@pytest.mark.parametrize("name", ["up", "target_info"])
+def test_a_prometheus_that_received_samples_before_its_start_may_lack_some(tmp_path: Path, name: str) -> None:
+    """Prometheus makes `target_info` of what OpenTelemetry sends to it; only scraped targets have `up`."""
+    received = f'# TYPE {name} gauge\n{name}{{job="shop/web"}} 1 {time.time() - 600}\n# EOF\n'
+    with (
+        scraped_prometheus(tmp_path, history=received) as scraped,
+        PrometheusClient(PrometheusSettings(scraped.url)) as client,
+    ):
+        found = client.started(5.0)
+    assert found.configured >= found.process
+
+
 def test_a_partial_answer_does_not_prove_that_nothing_was_scraped_before() -> None:
     """A querier whose store is down answers without the store's series, and says so in a warning."""
     scraped = b'{"status":"success","data":{"resultType":"vector","result":[]},"warnings":["no answer from store-0"]}'
