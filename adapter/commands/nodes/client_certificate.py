@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adapter.metrics.identity.chains import Anchored, BadChainError, Verdicts, anchored, utc_now
+from adapter.metrics.identity.chains import Anchored, Verdicts, anchored, utc_now
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +23,7 @@ class ClientCertificate:
     def __init__(self, authorities: Callable[[], Authorities], now: Now = utc_now) -> None:
         self._authorities = authorities
         self._now = now
-        self._verdicts: Verdicts[Authorities, Anchored | str | None] = Verdicts(_anchor_or_problem)
+        self._verdicts: Verdicts[Authorities, Anchored | str | None] = Verdicts(anchored)
 
     def problem(self, request: Request) -> str | None:
         """Return why the request must not be answered; None if its client presented a valid certificate."""
@@ -37,10 +37,3 @@ class ClientCertificate:
         if not verdict.holds(self._now()):
             return "the client certificate, or one above it, is expired or not valid yet"
         return None
-
-
-def _anchor_or_problem(chain: tuple[bytes, ...], authorities: Authorities) -> Anchored | str | None:
-    try:
-        return anchored(chain, authorities)
-    except BadChainError as error:
-        return str(error)

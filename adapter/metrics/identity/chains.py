@@ -62,22 +62,18 @@ class Anchored:
         return [str(part.value) for part in self.leaf.subject.get_attributes_for_oid(oid)]
 
 
-class BadChainError(Exception):
-    """The chain is anchored in the bundle but unusable; the message says why."""
-
-
-def anchored(chain: tuple[bytes, ...], authorities: Authorities) -> Anchored | None:
-    """Return the chain as it is anchored in the bundle; None if it is not. Raises BadChainError."""
+def anchored(chain: tuple[bytes, ...], authorities: Authorities) -> Anchored | str | None:
+    """Return the chain as it is anchored in the bundle, or why it cannot be used; None if it is not anchored there."""
     try:
         path = _path(chain, authorities)
         if path is None:
             return None
         if not all(_may_be_a_client(certificate) for certificate in path):
-            raise BadChainError("its extended key usage does not allow client authentication")
+            return "its extended key usage does not allow client authentication"
         starts = max(certificate.not_valid_before_utc for certificate in path)
         ends = min(certificate.not_valid_after_utc for certificate in path)
-    except ValueError as e:
-        raise BadChainError("it cannot be read") from e
+    except ValueError:
+        return "it cannot be read"
     return Anchored(path[0], starts, ends)
 
 

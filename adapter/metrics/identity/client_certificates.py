@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from adapter.metrics.identity.callers import Caller, Peer, UnauthenticatedError, Via, with_authenticated
-from adapter.metrics.identity.chains import Anchored, BadChainError, Verdicts, anchored, utc_now
+from adapter.metrics.identity.chains import Anchored, Verdicts, anchored, utc_now
 
 if TYPE_CHECKING:
     from adapter.metrics.identity.authorities import Authorities
@@ -39,12 +39,9 @@ class ClientCertificates:
 
 
 def _judge_chain(chain: tuple[bytes, ...], authorities: Authorities) -> tuple[Anchored, Caller] | str | None:
-    try:
-        found = anchored(chain, authorities)
-    except BadChainError as e:
-        return str(e)
-    if found is None:
-        return None
+    found = anchored(chain, authorities)
+    if not isinstance(found, Anchored):
+        return found
     names = found.common_names
     if len(names) != 1 or not names[0]:
         return f"it has {len(names)} common names that are not empty, but exactly one is required"
