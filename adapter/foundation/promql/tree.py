@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
@@ -138,6 +139,18 @@ def operands_of(node: Node) -> tuple[Node, ...]:
             return (node.left, node.right)
         case _:
             return ()
+
+
+def all_nodes(node: Node) -> Iterator[Node]:
+    """Yield the node and all nodes below it, in the order of the query."""
+    yield node
+    for part in operands_of(node):
+        yield from all_nodes(part)
+
+
+def selectors_of(node: Node) -> Iterator[SelectorNode]:
+    """Yield all selectors of an expression, in the order of the query."""
+    return (each for each in all_nodes(node) if isinstance(each, SelectorNode))
 
 
 def is_scalar(node: Node) -> bool:

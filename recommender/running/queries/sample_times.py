@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.promql.quoting import go_quoted, is_label_name, is_metric_name
 from adapter.foundation.promql.reach import LOOK_BACK_SECONDS, longest_range, spelled_ranges
-from adapter.foundation.promql.tree import Binary, Call, Cardinality, Node, SelectorNode, Wrapper, operands_of
+from adapter.foundation.promql.tree import (
+    Binary,
+    Call,
+    Cardinality,
+    Node,
+    SelectorNode,
+    Wrapper,
+    all_nodes,
+    operands_of,
+)
 from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
 
 if TYPE_CHECKING:
@@ -133,18 +142,12 @@ def _selectors(node: Node) -> Iterator[SelectorNode]:
 
 
 def _needed(tree: Node, selectors: int) -> int:
-    nodes = list(_all_nodes(tree))
+    nodes = list(all_nodes(tree))
     if any(isinstance(node, Call) and (node.function in _WITHOUT_SERIES or not node.arguments) for node in nodes):
         return 0
     matchings = [node.matching for node in nodes if isinstance(node, Binary) and node.matching]
     has_alternatives = any(each.cardinality is Cardinality.MANY_TO_MANY or each.fill for each in matchings)
     return min(1, selectors) if has_alternatives else selectors
-
-
-def _all_nodes(node: Node) -> Iterator[Node]:
-    yield node
-    for part in operands_of(node):
-        yield from _all_nodes(part)
 
 
 def _is_elsewhere(timing: str) -> bool:

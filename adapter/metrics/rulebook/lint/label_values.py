@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.objects.names import label_key_problem
 from adapter.foundation.objects.selectors import EVERYTHING, Operator, Requirement, Selector
-from adapter.foundation.promql.tree import Node, SelectorNode, operands_of
+from adapter.foundation.promql.tree import SelectorNode, selectors_of
 from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
 from adapter.metrics.rulebook.findings import Code, Finding
 from adapter.metrics.rulebook.query_rendering import RenderError, exact_query
@@ -88,7 +88,7 @@ def _selectors_for(metric: Metric, selector: Selector) -> tuple[SelectorNode, ..
     names = () if metric.resource is None else _NAMES
     try:
         asked = Asked("some-namespace" if metric.namespaced else None, names, selector)
-        return tuple(_selectors(parse_query(exact_query(metric, asked))))
+        return tuple(selectors_of(parse_query(exact_query(metric, asked))))
     except (RenderError, UnreadableQueryError):
         return ()
 
@@ -97,10 +97,3 @@ def _is_compared(value: str, operators: Collection[str], selectors: Collection[S
     """Return whether a selector compares the value by these operators alone, and not also as the request does."""
     found = [{each.operator for each in selector.matchers if value in each.value} for selector in selectors]
     return any(used and used <= set(operators) for used in found)
-
-
-def _selectors(node: Node) -> Iterator[SelectorNode]:
-    if isinstance(node, SelectorNode):
-        yield node
-    for part in operands_of(node):
-        yield from _selectors(part)

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.objects.regex import BadPatternError, compile_small_pattern
-from adapter.foundation.promql.tree import Node, SelectorNode, TreeMatcher, operands_of
+from adapter.foundation.promql.tree import SelectorNode, TreeMatcher, selectors_of
 from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
 from adapter.metrics.rulebook.findings import Code, Finding
 from adapter.metrics.rulebook.lint.queries import example_query
@@ -77,17 +77,10 @@ def _is_open(query: str) -> bool:
 
 def _selectors_of(query: str) -> list[SelectorNode]:
     try:
-        return list(_selectors(parse_query(query)))
+        return list(selectors_of(parse_query(query)))
     except UnreadableQueryError:
         # The rule reader has already reported this.
         return []
-
-
-def _selectors(node: Node) -> Iterator[SelectorNode]:
-    if isinstance(node, SelectorNode):
-        yield node
-    for part in operands_of(node):
-        yield from _selectors(part)
 
 
 def _is_ours(matcher: TreeMatcher) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.selectors import EVERYTHING
-from adapter.foundation.promql.tree import Aggregation, Call, Node, SelectorNode, operands_of
+from adapter.foundation.promql.tree import Aggregation, Call, Node, SelectorNode, operands_of, selectors_of
 from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
 from adapter.metrics.rulebook.findings import Code, Finding
 from adapter.metrics.rulebook.lint.labels import keeps_label
@@ -97,9 +97,10 @@ def _uses_raw(node: Node, is_counter: Callable[[str], bool]) -> bool:
 
 def _has_nameless(node: Node) -> bool:
     """Return whether a selector below the node selects series of any name."""
-    if isinstance(node, SelectorNode):
-        return not node.alternatives and all(matcher.label != "__name__" for matcher in node.matchers)
-    return any(_has_nameless(part) for part in operands_of(node))
+    return any(
+        not selector.alternatives and all(matcher.label != "__name__" for matcher in selector.matchers)
+        for selector in selectors_of(node)
+    )
 
 
 def _suits_counters(node: Node) -> bool:

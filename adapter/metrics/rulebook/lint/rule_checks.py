@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.promql.tree import Binary, Node, SelectorNode, operands_of
+from adapter.foundation.promql.tree import Binary, Node, operands_of, selectors_of
 from adapter.metrics.rulebook.findings import Code, Finding
 from adapter.metrics.rulebook.model import Api, Rule
 from adapter.metrics.rulebook.provided_metrics import static_metrics
@@ -69,10 +69,8 @@ def _joined_series(node: Node) -> str | None:
 
 def _names(node: Node) -> frozenset[str]:
     """Return the names of the series that are selected below the node."""
-    if isinstance(node, SelectorNode):
-        named = [matcher for matcher in node.matchers if matcher.label == _NAME]
-        return frozenset(matcher.value if matcher.operator == "=" else str(matcher) for matcher in named)
-    return frozenset().union(*map(_names, operands_of(node)))
+    named = (matcher for selector in selectors_of(node) for matcher in selector.matchers if matcher.label == _NAME)
+    return frozenset(matcher.value if matcher.operator == "=" else str(matcher) for matcher in named)
 
 
 def collisions(rules: Sequence[Rule], places: Mapping[str, Place], resolve: ResolveResource) -> Iterator[Finding]:

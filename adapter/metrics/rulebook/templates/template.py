@@ -12,7 +12,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.bounded_cache import MEBIBYTE, bounded_cache
-from adapter.foundation.promql.tree import SelectorNode, operands_of
+from adapter.foundation.promql.tree import selectors_of
 from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
 from adapter.metrics.rulebook.gotemplate import Struct, TemplateError, execute_traced, joined, parse_template, tainted
 from adapter.metrics.rulebook.gotemplate.nodes import Action, Field, Node, Text
@@ -121,10 +121,8 @@ def _is_quoted(text: str) -> bool:
 
 def _has_pattern_of_series(tree: promql.Node) -> bool:
     """Return whether the name of the made-up series is in a pattern of a selector."""
-    if isinstance(tree, SelectorNode):
-        matchers = chain(tree.matchers, *tree.alternatives)
-        return any(_IN_QUOTES_ONLY in matcher.value for matcher in matchers if matcher.operator in {"=~", "!~"})
-    return any(map(_has_pattern_of_series, operands_of(tree)))
+    matchers = (matcher for each in selectors_of(tree) for matcher in chain(each.matchers, *each.alternatives))
+    return any(_IN_QUOTES_ONLY in matcher.value for matcher in matchers if matcher.operator in {"=~", "!~"})
 
 
 def _struct(data: TemplateArguments) -> Struct:
