@@ -5,11 +5,14 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
+from adapter.foundation.objects.metadata import PartialObjectMetadata
 from adapter.foundation.objects.resources import BUILT_IN, Resource, find_resource
 from adapter.foundation.sources.kubernetes.discovery import KindDiscovery
-from adapter.foundation.sources.kubernetes.errors import ForbiddenError, NotFoundError
-from adapter.foundation.sources.kubernetes.lists.list_watch import WatchSettings
-from adapter.foundation.sources.kubernetes.watches.kind_watch import KindWatch
+from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError
+from adapter.foundation.sources.kubernetes.lists.list_watch import ListWatch, WatchSettings
+from adapter.foundation.sources.kubernetes.watches.reflector import Reflector
+from adapter.foundation.sources.kubernetes.watches.streams import when_set
+from adapter.foundation.sources.object_index import ObjectIndex
 from adapter.foundation.sources.objects import ObjectsForbiddenError, ObjectsNotServedError, ObjectsNotSyncedError
 
 if TYPE_CHECKING:
@@ -18,7 +21,6 @@ if TYPE_CHECKING:
 
     from adapter.foundation.objects.selectors import Selector
     from adapter.foundation.sources.kubernetes.client import KubernetesClient
-    from adapter.foundation.sources.object_index import ObjectIndex
 
 StartTask: TypeAlias = "Callable[[str, Callable[[Event], None]], None]"
 """Starts a function, which runs until its event is set, as a named task of the process. Thread-safe.
@@ -27,6 +29,47 @@ Raises RuntimeError if no thread can be started.
 """
 
 PODS = find_resource(BUILT_IN, "", "pods")
+
+
+class KindWatch:
+    """Keeps the names and labels of one kind, in whichever version the cluster serves.
+
+    Rules and requests name the version that was preferred when they were read. An upgrade of a CustomResourceDefinition
+    may end that version, while the objects stay: their names and labels are the same in each version. `run` is for one
+    thread, everything else for any.
+    """
+
+    def __init__(
+        self, client: KubernetesClient, discovery: KindDiscovery, resource: Resource, settings: WatchSettings
+    ) -> None:
+        """Begin with the version of `resource`."""
+        self._client = client
+        self._discovery = discovery
+        self._settings = settings
+        self._ended = threading.Event()
+        """Set when the version of `reflector` is no longer served and another one is."""
+        self.objects = ObjectIndex()
+        self.reflector = self._reflector_of(resource)
+        """The reflector of the version that is watched now."""
+
+    def run(self, stop: Event) -> None:
+        """Watch until `stop` is set; change to another version if the current one is no longer served."""
+        while not stop.is_set():
+            with when_set(stop, self._ended.set):
+                self.reflector.run(self._ended)
+            if not stop.is_set():
+                self._ended = threading.Event()
+                self.reflector = self._reflector_of(self._discovery.served(self.reflector.resource))
+
+    def _reflector_of(self, resource: Resource) -> Reflector[PartialObjectMetadata]:
+        which = ListWatch(resource)
+        return Reflector(self._client, which, PartialObjectMetadata, self.objects, self._settings, self._follow_version)
+
+    def _follow_version(self, error: KubernetesError) -> None:
+        """End the reflector if its version was not found, and the server now has the kind in another one."""
+        resource = self.reflector.resource
+        if isinstance(error, NotFoundError) and self._discovery.served(resource, ask=True).version != resource.version:
+            self._ended.set()
 
 
 class ClusterObjects:
