@@ -187,15 +187,7 @@ class AnswerSteps:
             progress.values = tuple(ExplainedValue(name, value, None, None) for name, value in values)
             return
         names = [name for name, _ in values] if metric.object_label else ()
-        ages = SampleAges.asked(
-            self._source.prometheus,
-            metric,
-            names,
-            progress.question,
-            self._sources.clock,
-            self._sources.pace,
-            progress.seconds_to_ask(),
-        )
+        ages = SampleAges.asked(self._sources, progress, metric, names)
         progress.values = tuple(ages.of(name, name if metric.object_label else None, value) for name, value in values)
 
     def _nothing(self) -> Answered:

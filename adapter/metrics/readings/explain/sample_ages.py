@@ -21,11 +21,9 @@ from adapter.metrics.rulebook.templates.matchers import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from adapter.foundation.sources.prometheus.queries.budget import Prometheus
-    from adapter.foundation.time.clock import Clock
-    from adapter.foundation.time.pace import Pace
+    from adapter.metrics.readings.explain.explanation_progress import Progress
+    from adapter.metrics.readings.reading_sources import ReadingSources
     from adapter.metrics.rulebook.model import Metric
-
 
 _NO_MOMENT = 253_402_300_800.0
 """The year 10000, in Unix seconds: a server other than Prometheus may answer anything."""
@@ -40,28 +38,20 @@ class SampleAges:
     """The time by object name; the empty name has the time of the newest sample of all objects."""
 
     @classmethod
-    def asked(
-        cls,
-        prometheus: Prometheus,
-        metric: Metric,
-        names: Sequence[str] | None,
-        question: Question,
-        clock: Clock,
-        pace: Pace,
-        seconds: float,
-    ) -> SampleAges:
+    def asked(cls, sources: ReadingSources, progress: Progress, metric: Metric, names: Sequence[str]) -> SampleAges:
         """Ask Prometheus for the times of the samples; a time that is not returned in time stays unknown.
 
         The series are those that the rule names. A value that also comes from other series is at least as old as they
         are.
         """
-        second = float(math.floor(clock.wall()))
+        second, seconds = float(math.floor(sources.clock.wall())), progress.seconds_to_ask()
         if seconds <= 0 or not metric.series:
             return cls(second, {})
         try:
-            query = timestamps_query(metric, names, question)
+            query = timestamps_query(metric, names, progress.question)
+            prometheus = sources.backends.of(metric.rule.backend).prometheus
             answer = prometheus.instant(query, timeout_seconds=seconds, at=second)
-            samples = [sample for batch in answer.batches(pace) for sample in batch]
+            samples = [sample for batch in answer.batches(sources.pace) for sample in batch]
         except (PrometheusError, RenderError):
             return cls(second, {})
         label = metric.object_label
