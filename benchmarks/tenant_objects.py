@@ -38,7 +38,7 @@ from recommender.configuration.objects.admission import most_read
 from recommender.configuration.objects.object_settings import RecommendationObjectSettings
 from recommender.configuration.recommender_configuration import Configuration
 from recommender.running.objects.object_configuration import ObjectConfigurations
-from recommender.running.objects.object_store import recommendation_store
+from recommender.running.objects.object_watch import recommendation_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from adapter.foundation.sources.kubernetes.writing import Fence
-    from recommender.running.objects.object_store import RecommendationStore
+    from recommender.running.objects.object_watch import RecommendationStore
 
 _log = logging.getLogger(__name__)
 

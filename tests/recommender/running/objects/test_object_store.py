@@ -8,13 +8,13 @@ from adapter.foundation.cluster.watch.whole_objects.watching import AnyMeta, Any
 from adapter.foundation.objects.resources import Resource
 from recommender.configuration.objects.admission import unread
 from recommender.running.objects.object_status import refused_status
-from recommender.running.objects.object_store import recommendation_store
+from recommender.running.objects.object_watch import recommendation_store
 from tests.recommender.configuration.objects.objects import SETTINGS, linear, made
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from recommender.running.objects.object_store import RecommendationStore
+    from recommender.running.objects.object_watch import RecommendationStore
 
 RESOURCE: Final = Resource(
     "tidewatch.io", "v1alpha1", "recommendations", "recommendation", "Recommendation", namespaced=True

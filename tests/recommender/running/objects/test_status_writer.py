@@ -14,7 +14,7 @@ from recommender.configuration.objects.admission import Admission
 from recommender.configuration.objects.object_reading import ObjectRefusal, RecommendationObject
 from recommender.configuration.recommender_configuration import Configuration
 from recommender.decisions.publication import Publication
-from recommender.running.objects.object_store import recommendation_store
+from recommender.running.objects.object_watch import recommendation_store
 from recommender.running.objects.status_writer import CALM_SECONDS, MANAGER, StatusWriter
 from tests.recommender.configuration.objects.objects import accepted, linear, made
 from tests.recommender.running.objects.test_object_status import NOW, RECORD
