@@ -23,7 +23,6 @@ from recommender.kinds.cluster_size.node_groups.fields import text
 from recommender.outputs.event_rules import TargetEvent
 from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.write_attempt import READ_SECONDS, ScaleOutcome, SendingTerms, failed, sent
-from recommender.running.sizes.deletion_delays import DeletionDelays
 from recommender.running.sizes.evictable_pods import (
     LONGEST_GRACE_SECONDS,
     EvictedPod,
@@ -44,8 +43,7 @@ from recommender.running.sizes.removal_marks import (
     unmarked,
     without_future,
 )
-from recommender.running.sizes.removal_times import RemovalTimes
-from recommender.running.sizes.whole_removals import WholeRemovals
+from recommender.running.sizes.removal_progress import DeletionDelays, RemovalTimes, WholeRemovals
 
 if TYPE_CHECKING:
     import threading

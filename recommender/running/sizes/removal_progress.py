@@ -1,0 +1,122 @@
+"""Remembers, for removals of nodes that take minutes, when they began and how far they are.
+
+The annotations and marks of nodes outlive a process; everything here begins anew after a restart.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from recommender.kinds.cluster_size.node_groups.fields import text, texts
+from recommender.kinds.cluster_size.scale_down.annotations import DELAY_DELETION
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from adapter.foundation.time.clock import Clock
+    from recommender.running.sizes.removal_marks import RemovalMark
+
+DELAY_SECONDS: Final = 120.0
+"""How long annotations delay a deletion after the last pod has gone (`--node-deletion-delay-timeout`)."""
+MARKING_SECONDS: Final = 60.0
+"""How long it may take until all nodes of a group are marked, one after the other."""
+
+
+class RemovalTimes:
+    """Measures how long ago the times of the marks of nodes are, also while the wall clock is set. Not thread-safe.
+
+    A mark holds times of the wall clock, so that they outlive a process. If that clock were trusted, pods that are
+    being bound to a cordoned node would not be waited for after it was set forward by a minute, and after it was set
+    forward by a day, a node would take pods again although its machine is being deleted. So the wall clock counts only
+    for the time before this process first saw a mark.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._began: dict[tuple[str, float], float] = {}
+        """Each time by the monotonic clock, by node and by the time that its mark holds."""
+
+    def now(self, node: str) -> float:
+        """Return the current time for the mark of a node."""
+        now = self._clock.moment()
+        self._began[node, now.wall] = now.monotonic
+        return now.wall
+
+    def seconds_since(self, node: str, time: float) -> float:
+        """Return the seconds since a time that the mark of a node holds; 0 for a time in the future."""
+        now = self._clock.moment()
+        began = self._began.setdefault((node, time), now.monotonic - max(0.0, now.wall - time))
+        return now.monotonic - began
+
+    def keep(self, nodes: Collection[str]) -> None:
+        """Forget the times of all other nodes."""
+        self._began = {key: began for key, began in self._began.items() if key[0] in nodes}
+
+
+class DeletionDelays:
+    """Lets programs finish with a drained node before its machine is deleted, if an annotation of the node asks for it.
+
+    Such a program usually sets its annotation when the node joins, and takes it off once it has seen the taint of the
+    removal and has done its work. So the removal must begin although the annotation is there.
+    """
+
+    def __init__(self) -> None:
+        """Begin without nodes."""
+        self._drained_at: dict[str, float] = {}
+
+    def keep(self, names: Collection[str]) -> None:
+        """Forget all other nodes."""
+        self._drained_at = {name: at for name, at in self._drained_at.items() if name in names}
+
+    def is_delayed(self, node: Mapping[str, Any], now: float) -> bool:
+        """Return whether the deletion of a drained Node waits; `now` is monotonic."""
+        since = self._drained_at.setdefault(text(node, "metadata", "name"), now)
+        asks = any(key.startswith(DELAY_DELETION) for key in texts(node, "metadata", "annotations"))
+        return asks and now - since < DELAY_SECONDS
+
+
+class WholeRemovals:
+    """Removes a group as a whole that has either no node or all of them: no node goes before all of them are drained.
+
+    As in Cluster Autoscaler, all nodes stay if one of them cannot be drained.
+    """
+
+    def __init__(self) -> None:
+        """Begin without nodes."""
+        self._marks: Mapping[str, RemovalMark] = {}
+        self._drained: set[str] = set()
+
+    def see(self, marks: Mapping[str, RemovalMark]) -> None:
+        """Take the marks of all nodes, by node."""
+        self._marks = marks
+        self._drained.intersection_update(marks)
+
+    def note(self, name: str, *, is_drained: bool) -> None:
+        """Note whether a node could be deleted now."""
+        (self._drained.add if is_drained else self._drained.discard)(name)
+
+    def obstacle(self, mark: RemovalMark, waited_seconds: float) -> str:
+        """Return why a node must stay that another one of its group has left alone; empty if it need not.
+
+        `waited_seconds` is the time since the node was marked.
+        """
+        if self._may_go(mark) or waited_seconds <= MARKING_SECONDS or len(self._members(mark)) >= mark.whole:
+            return ""
+        return f"the group {mark.group} goes as a whole or not at all, and another of its nodes stays"
+
+    def waits(self, mark: RemovalMark) -> bool:
+        """Return whether a drained node waits for others of its group."""
+        members = self._members(mark)
+        return not self._may_go(mark) and (len(members) < mark.whole or not self._drained.issuperset(members))
+
+    def _may_go(self, mark: RemovalMark) -> bool:
+        """Return whether a node goes by itself, or the deletion of its group has begun."""
+        return not mark.whole or any(each.deleting_since is not None for each in self._members(mark).values())
+
+    def _members(self, mark: RemovalMark) -> dict[str, RemovalMark]:
+        group = (mark.recommendation, mark.provider, mark.group)
+        return {
+            name: each
+            for name, each in self._marks.items()
+            if each.whole and (each.recommendation, each.provider, each.group) == group
+        }
