@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.service.runtime.logs import fields
 from recommender.decisions.record import Record, Status, TargetAction
 from recommender.decisions.summary import by_name, summary_of
-from recommender.decisions.texts.notes import note_of
 from recommender.decisions.texts.record_texts import log_fields
 from recommender.kinds.table import kind_named
 
@@ -49,7 +48,7 @@ class RecommendationLog:
                 logged = None if kind is None else kind.logged(record)
                 facts = _worth_a_line(record) if logged is None else (record.status, *logged.facts)
                 about = log_fields(record, {} if logged is None else logged.fields)
-                is_fault = logged is None and bool(note_of(record))
+                is_fault = logged is None and bool(_note_of(record))
                 reason = "" if record.status is Status.OK else _NUMBER.sub("", record.message)
                 self._log_change(record.name, facts, record.status, about, is_fault=is_fault, reason=reason)
         for name, group in by_name(record for record in records if record.each is not None).items():
@@ -92,4 +91,13 @@ def _worth_a_line(record: Record) -> tuple[object, ...]:
     """
     refused = tuple((each.target, each.owner) for each in record.targets if each.action is TargetAction.REFUSED)
     own = tuple(each.recommended_replicas for each in record.targets)
-    return record.status, record.replicas, own, record.binding, refused, _NUMBER.sub("", note_of(record))
+    return record.status, record.replicas, own, record.binding, refused, _NUMBER.sub("", _note_of(record))
+
+
+def _note_of(record: Record) -> str:
+    """Return the message of an `ok` record if it reports a fault, such as an unusable ConfigMap; else empty.
+
+    The message of an `ok` record without a fault is the calculation of one of its steps.
+    """
+    explained = {f"{step.step}: {step.detail}" for step in record.steps}
+    return record.message if record.status is Status.OK and record.message not in explained else ""
