@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -11,11 +12,11 @@ import msgspec
 from adapter.foundation.objects.quantities import QuantityError, parse_quantity
 from adapter.foundation.objects.resources import BUILT_IN, find_resource
 from adapter.foundation.sources.kubernetes.errors import UnexpectedResponseError
+from adapter.foundation.sources.kubernetes.lists.list_checks import CONFIRM_SECONDS
 from adapter.foundation.sources.kubernetes.lists.list_watch import METADATA_ONLY, WHOLE_OBJECTS, ListWatch
 from adapter.foundation.sources.kubernetes.lists.whole_list import whole_list
 from adapter.foundation.sources.kubernetes.watches.streams import lines_of
 from recommender.commands.vertical.polls import PollError
-from recommender.kinds.proportional.empty_lists import EmptyLists
 from recommender.kinds.proportional.nanny.object_counts import CountError, counted_objects
 
 if TYPE_CHECKING:
@@ -40,20 +41,20 @@ class NodesAndCores:
 
 
 class ConfirmedCounts:
-    """Rejects an empty list until a second list confirms it. Not thread-safe."""
+    """Rejects an empty list until a second list confirms it, since a wrong one does the most harm. Not thread-safe."""
 
     def __init__(self, outcome: str, clock: Callable[[], float] = time.monotonic) -> None:
         """`outcome` is the outcome of a poll whose list is rejected."""
         self._outcome = outcome
         self._clock = clock
-        self._empty = EmptyLists()
+        self._empty_since = math.inf
+        """When lists began to be empty, in monotonic seconds; infinite if the last list had objects."""
 
     def check(self, objects: int) -> None:
-        """Check that a count may be used. Raises PollError."""
+        """Check a count: it may be 0 only if lists have been empty for at least half a minute. Raises PollError."""
         now = self._clock()
-        is_believed = self._empty.believes(objects, now)
-        self._empty = self._empty.after(objects, now)
-        if not is_believed:
+        self._empty_since = math.inf if objects else min(self._empty_since, now)
+        if not objects and now - self._empty_since < CONFIRM_SECONDS:
             message = "the cluster looks empty: the sizes stay until a second list, half a minute later, agrees"
             raise PollError(self._outcome, message)
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext, suppress
+
 import pytest
 
-from recommender.kinds.proportional.empty_lists import EmptyLists
+from recommender.commands.vertical.cluster_sizes import ConfirmedCounts
+from recommender.commands.vertical.polls import PollError
 
 
 @pytest.mark.parametrize(
@@ -20,9 +23,10 @@ from recommender.kinds.proportional.empty_lists import EmptyLists
     ],
 )
 def test_an_empty_list_is_believed_after_half_a_minute(lists: list[tuple[float, int]], *, believed: bool) -> None:
-    state = EmptyLists()
-    answers = []
-    for now, objects in lists:
-        answers.append(state.believes(objects, now))
-        state = state.after(objects, now)
-    assert answers[-1] is believed
+    moments = iter(now for now, _ in lists)
+    counts = ConfirmedCounts("empty_cluster", lambda: next(moments))
+    for _, objects in lists[:-1]:
+        with suppress(PollError):
+            counts.check(objects)
+    with nullcontext() if believed else pytest.raises(PollError, match="the cluster looks empty"):
+        counts.check(lists[-1][1])
