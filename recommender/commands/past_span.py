@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.objects.durations import format_duration, parse_duration
 from adapter.foundation.objects.integers import INT64_MAX
 from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.service.flags.table import Kind
-from recommender.backtest.recorded.command_line_times import parse_moment
+from recommender.decisions.texts.times import parse_rfc3339
 
 if TYPE_CHECKING:
     from adapter.foundation.service.flags.table import FlagValues
 
+_DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 DEFAULT_LAST_SECONDS: Final = 14 * 86_400.0
 _LONGEST_SECONDS: Final = INT64_MAX / 10**9
 """The longest duration that can be written with units: 292 years."""
@@ -35,6 +38,24 @@ def _span_text(seconds: object) -> str:
 
 
 SPAN: Final = Kind("DURATION", _span, _span_text)
+
+
+def parse_moment(text: str, now: float) -> float:
+    """Return the Unix seconds of an RFC 3339 time, a date, a time ago such as `-14d`, or `now`.
+
+    A date is its midnight in UTC. Raises ValueError, whose message says what to write.
+    """
+    try:
+        if text == "now":
+            return now
+        if text.startswith("-"):
+            return now + parse_duration(text)
+        if _DATE.fullmatch(text):
+            return datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()
+        return parse_rfc3339(text)
+    except ValueError:
+        fix = "write 2026-11-21T06:00:00Z, a date such as 2026-11-21, or a time ago such as -14d"
+        raise ValueError(f"{text!r} is not a time: {fix}") from None
 
 
 def moment_of(values: FlagValues, name: str, now: float) -> float:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recommender.backtest.recorded.command_line_times import parse_moment
+from recommender.commands.past_span import parse_moment
 from recommender.decisions.texts.times import rfc3339
 
 NOW = 1_796_000_000.5
