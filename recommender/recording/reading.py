@@ -72,15 +72,6 @@ def read_recording(
 
 
 @dataclass(slots=True)
-class _Life:
-    kind: int
-    created: float
-    bound: float | None
-    node: str
-    gone: float | None = None
-
-
-@dataclass(slots=True)
 class _File:
     """The meaning of the numbers in one file."""
 
@@ -102,7 +93,7 @@ class _Reader:
         """The places of the current nodes in the list of nodes, by name."""
         self._left: dict[str, float] = {}
         """When the last node of each name was removed, or when its facts changed."""
-        self._pods: dict[str, _Life] = {}
+        self._pods: dict[str, RecordedPod] = {}
         self._gaps: list[RecordingGap] = []
         self._start: float | None = None
         self._alive = 0.0
@@ -167,9 +158,9 @@ class _Reader:
             known.is_listing = False
             for name in self._present.keys() - known.listed_nodes:
                 self._node_gone(name, self._alive)
-            for uid, life in self._pods.items():
-                if life.gone is None and uid not in known.listed_pods:
-                    life.gone = self._alive
+            for uid, pod in self._pods.items():
+                if pod.gone is None and uid not in known.listed_pods:
+                    self._pods[uid] = replace(pod, gone=self._alive)
         if time - self._alive > GAP_SECONDS:
             self._gaps.append(RecordingGap(self._alive, time))
         self._alive = max(self._alive, time)
@@ -212,33 +203,29 @@ class _Reader:
         if isinstance(event, PodCame):
             known.pods[event.number] = event.uid
             known.listed_pods.add(event.uid)
-            node = known.nodes.get(event.node, "")
             bound = event.bound if event.node != NO_NODE else None
-            life = self._pods.get(event.uid)
-            if life is None:
-                self._pods[event.uid] = _Life(known.kinds[event.kind], event.created, bound, node)
-                return
+            came = RecordedPod(known.kinds[event.kind], event.created, bound, None, known.nodes.get(event.node, ""))
+            before = self._pods.get(event.uid, came)
             # It exists, whatever a file of another process that ends later says.
-            life.gone = None
-            if life.bound is None:
-                life.bound, life.node = bound, node
+            where = before if before.bound is not None else came
+            self._pods[event.uid] = replace(before, gone=None, bound=where.bound, node=where.node)
             return
-        life = self._pods.get(known.pods.get(event.number, ""))
-        if life is None:
+        uid = known.pods.get(event.number, "")
+        if uid not in self._pods:
             return
         if isinstance(event, PodBound):
-            life.bound, life.node = event.bound, known.nodes.get(event.node, "")
+            node = known.nodes.get(event.node, "")
+            self._pods[uid] = replace(self._pods[uid], bound=event.bound, node=node)
         else:
-            life.gone = event.time
+            self._pods[uid] = replace(self._pods[uid], gone=event.time)
 
     def recording(self, source: str, further_notes: tuple[str, ...]) -> Recording:
         """Return the recording that was read. Raises RecordingError."""
         if self._start is None or self._alive <= self._start:
             raise RecordingError(f"{source}: it covers no time yet: let `run` record for longer")
         # An end before the beginning is from another clock, or of a file that was cut off.
-        lives = [one for one in self._pods.values() if one.gone is None or one.gone > one.created]
+        pods = [one for one in self._pods.values() if one.gone is None or one.gone > one.created]
         nodes = tuple(one for one in self._nodes if one.gone is None or one.gone > one.came)
-        pods = [RecordedPod(one.kind, one.created, one.bound, one.gone, one.node) for one in lives]
         others = sum(self._others[pod.kind] for pod in pods)
         notes = [*further_notes, *self._notes]
         asks = [any(kind.resources.requests.get(name) for name in (CPU, MEMORY)) for kind in self._pod_kinds]
