@@ -73,7 +73,7 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
     ),
     "each request is a query": (
         "tests/adapter/commands/test_demand.py::test_two_hundred_requests_cost_one_query_per_metric_and_refresh",
-        "tests/adapter/metrics/readings/asking/test_demand.py::test_a_metric_is_refreshed_twice_in_the_interval_of_its_requests",
+        "tests/adapter/metrics/readings/asking/test_refresh_periods.py::test_a_metric_is_refreshed_twice_in_the_interval_of_its_requests",
         f"{_OUTAGES}::test_answers_age_fail_and_recover_when_prometheus_is_killed_under_load",
     ),
     "names of objects go into regular expressions": (

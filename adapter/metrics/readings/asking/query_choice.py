@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from adapter.metrics.rulebook.model import Rule
 
 _WIDER = frozenset({PlanKind.WIDE, PlanKind.NAMESPACE})
-
 _ANY_NAME = "any"
 """A made-up name in place of the names that are filled in with each refresh."""
 
