@@ -34,6 +34,8 @@ from recommender.commands.doctor.config_maps import look_at_memory, look_at_para
 from recommender.commands.doctor.group_autoscalers import look_at_group_autoscalers
 from recommender.commands.doctor.leader import look_at_leader
 from recommender.commands.doctor.prometheus import look_at_queries
+from recommender.commands.doctor.provisioning_requests import LINE as PROVISIONING_REQUESTS
+from recommender.commands.doctor.provisioning_requests import look_at_provisioning_requests
 from recommender.commands.doctor.rights import look_at_right, recommendations_kind
 from recommender.commands.doctor.scale_targets import judge_owners, judge_tolerances, look_at_target
 from recommender.commands.doctor.series import REPLICAS, look_at_metric, look_at_series, metrics_of
@@ -180,9 +182,12 @@ class _Installation:
             yield Check(kind.line, partial(look_at_definition, self._objects, kind))
         yield Check("leader", self._look_at_leader)
         yield Check("owners", self._look_at_owners)
-        for each in self._configuration.recommendations:
+        recommendations = self._configuration.recommendations
+        requests = partial(look_at_provisioning_requests, self._objects, self._resolve, recommendations)
+        yield Check(PROVISIONING_REQUESTS, requests)
+        for each in recommendations:
             yield Check(f"recommendation/{each.policy.name}", partial(self._look_at_recommendation, each))
-        series = partial(look_at_series, self._settings.prometheus, self._configuration.recommendations)
+        series = partial(look_at_series, self._settings.prometheus, recommendations)
         yield Check("series", series)
         backends = self._configuration.backends
         for name, settings in backends.items():
