@@ -46,7 +46,7 @@ def group_request(
 
     Missing nodes whose machines cannot be made are not on their way. Nodes that are missing or starting for longer than
     `provision_seconds` after the request, which was `elapsed_seconds` ago, are late. The size is then that of the nodes
-    that exist, but not below the minimum.
+    that exist, but not below the minimum. An all-or-nothing group keeps its size unless none of its nodes has come.
     """
     if requested is None:
         return GroupRequest(group.target_size)
@@ -57,6 +57,8 @@ def group_request(
         failed = min(missing, len(group.failures))
         return GroupRequest(group.target_size, missing - failed, failed=failed)
     size = min(group.target_size, max(current, group.min_size)) if missing else group.target_size
+    if size and group.options.zero_or_max:
+        size = group.target_size
     return GroupRequest(size, late=max(0, wanted - readiness.ready - readiness.unready))
 
 

@@ -105,6 +105,21 @@ def test_requested_nodes_are_missing_until_they_are_late(
     assert group_request(its, readiness, RequestedNodes(5, NOW - age), age, 900.0) == found
 
 
+@pytest.mark.parametrize(
+    ("present", "minimum", "size"),
+    [
+        pytest.param(3, 0, 5, id="some-came"),
+        pytest.param(0, 0, 0, id="none-came"),
+        pytest.param(0, 2, 5, id="none-came-and-a-minimum"),
+    ],
+)
+def test_late_nodes_do_not_split_an_all_or_nothing_group(present: int, minimum: int, size: int) -> None:
+    names = tuple(f"n{number}" for number in range(present))
+    its = group("a", size=5, max_size=5, min_size=minimum, nodes=names, zero_or_max=True)
+    found = group_request(its, NodeReadiness(present), RequestedNodes(5, NOW - 901), 901, 900.0)
+    assert found == GroupRequest(size, late=5 - present)
+
+
 def test_without_a_remembered_request_no_node_is_missing() -> None:
     assert group_request(group("a", size=5), NodeReadiness(), None, 0.0, 900.0) == GroupRequest(5)
 

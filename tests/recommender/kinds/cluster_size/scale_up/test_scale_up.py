@@ -8,6 +8,7 @@ import pytest
 
 from adapter.foundation.cluster.values.constraints import PodScheduling, PodTerm
 from adapter.foundation.objects.selectors import parse_selector
+from recommender.decisions.record import TargetReference
 from recommender.kinds.cluster_size.model.groups import GroupOptions
 from recommender.kinds.cluster_size.model.memory import BackOff, ClusterSizeMemory, RequestedNodes
 from recommender.kinds.cluster_size.model.size_settings import SizeLimits
@@ -222,6 +223,22 @@ def test_late_nodes_correct_the_size_and_the_next_group_is_tried() -> None:
     assert answer.memory is not None
     assert answer.memory.requested == {}
     assert answer.memory.back_offs["a"].until == NOW + 300
+
+
+def test_late_nodes_do_not_split_an_all_or_nothing_group_and_the_next_group_is_tried() -> None:
+    """A smaller size would leave some of its nodes, and end the request for those that may still come."""
+    memory = ClusterSizeMemory(requested={"a": RequestedNodes(3, NOW - 901)})
+    workers = TargetReference("cluster.x-k8s.io/v1beta1", "MachineDeployment", "default", "a")
+    whole = replace(group("a", size=3, max_size=3, nodes=("n0",), zero_or_max=True), scalable=workers)
+    its = situation([whole, group("b")], nodes=[node("n0")], pods=pods(8), memory=memory, writes_sizes=True)
+    answer = decided(its)
+    assert answer.increases == {"b": 1}
+    assert answer.memory is not None
+    assert answer.memory.back_offs["a"].reason == "2 requested nodes were not ready within 900 s"
+    later = decided(replace(its, memory=answer.memory, now=NOW + 301))
+    assert later.increases == {"b": 1}
+    assert later.memory is not None
+    assert "its size still counts them" in later.memory.back_offs["a"].reason
 
 
 def test_a_group_that_backs_off_does_not_grow_until_the_back_off_ends() -> None:
