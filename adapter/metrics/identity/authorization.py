@@ -22,6 +22,7 @@ import math
 import threading
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
 
 from adapter.foundation.time.single_flight import SingleFlight
@@ -91,19 +92,30 @@ class _Answer:
     usable_until: float = 0.0
     """When it expires while reviews fail."""
 
+    def is_over(self, now: float) -> bool:
+        """Return whether it can no longer be used, even while reviews fail."""
+        return now >= max(self.fresh_until, self.usable_until)
+
 
 class _Memory:
-    """Bounded cache of answers by key, which drops the oldest first."""
+    """Bounded cache of answers by key, which drops the oldest first, and those that are over when they are the oldest.
+
+    So it holds what was asked in the longest lifetime of an answer, not everything that was ever asked.
+    """
 
     def __init__(self) -> None:
         self.answers: dict[Key, _Answer] = {}
         self._characters = 0
         self._lock = threading.Lock()
 
-    def keep(self, key: Key, answer: _Answer) -> None:
+    def keep(self, key: Key, answer: _Answer, now: float) -> None:
         with self._lock:
             if key in self.answers:
                 self._forget(key)
+            # Two for each that is added: thousands at once, as after a quiet night, would hold up other requests.
+            for oldest in tuple(islice(self.answers, 2)):
+                if self.answers[oldest].is_over(now):
+                    self._forget(oldest)
             self._characters += key[1].characters
             while self.answers and (len(self.answers) >= MOST_ANSWERS or self._characters > MOST_CHARACTERS):
                 self._forget(next(iter(self.answers)))
@@ -212,7 +224,7 @@ class Authorizer:
             return found
         self._note_right(lacks=False)
         answer = self._answer(found, memory, first=key not in memory.answers)
-        memory.keep(key, answer)
+        memory.keep(key, answer, self._means.clock())
         return answer
 
     def _answer(self, decision: ReviewDecision, memory: _Memory, *, first: bool) -> _Answer:

@@ -75,6 +75,24 @@ class TestMemory:
         assert harness.allows(HPA, Attributes("get", path="/59"))
         assert harness.reviews_sent == 60
 
+    def test_answers_that_are_over_are_forgotten(self) -> None:
+        """Namespaces, metrics and objects come and go, so a process that runs for weeks is asked for ever new names."""
+        harness = Harness()
+        for number in range(2000):
+            harness.reply = NO if number % 2 else YES
+            harness.allows(HPA, Attributes("get", resource="pods", name=f"{number}"))
+            harness.allows(DIRECT, Attributes("get", resource="pods", name=f"{number}"))
+            harness.time.seconds += 1
+        assert len(harness.authorizer._front_proxy.answers) <= 601
+        assert len(harness.authorizer._direct.answers) <= 11
+        # While reviews fail, the answer of the longest lifetime is still used.
+        harness.reply = YES
+        harness.allows()
+        harness.time.seconds += 310.0
+        harness.allows(DIRECT)
+        harness.reply = GONE
+        assert harness.allows()
+
     def test_the_memory_for_long_names_is_bounded(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Any client with a token can request names of 8,000 characters; 100,000 of them would take all the memory."""
         monkeypatch.setattr(authorization, "MOST_CHARACTERS", 10_000)
