@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import signal
-import threading
 import time
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -13,6 +12,7 @@ from typing import Final
 from adapter.foundation.service.runtime.health import Health
 from adapter.foundation.service.runtime.logs import fields
 from adapter.foundation.service.runtime.process_telemetry import TaskMetrics, exposition, new_registry
+from adapter.foundation.service.runtime.shutdown_callbacks import begin_calling
 from adapter.foundation.service.runtime.tasks import Tasks
 from adapter.foundation.service.server.plain_port.plain_answers import PlainAnswer
 from adapter.foundation.web.metric_text import METRICS_TYPE
@@ -69,21 +69,14 @@ class OneProcess:
     def _stop(self) -> None:
         end = time.monotonic() + STOP_SECONDS
         self.tasks.stopping.set()
-        stopping = threading.Thread(target=self._call_stopping, name="stopping", daemon=True)
-        stopping.start()
-        stopping.join(STOP_SECONDS)
+        stopping = begin_calling(self._stopping)
+        if stopping is not None:
+            stopping.join(STOP_SECONDS)
         still_running = self.tasks.stop(max(0.0, min(1.0, end - time.monotonic())))
         if still_running:
             _log.info("tasks did not end in time", extra=fields(tasks=", ".join(still_running)))
         self._port.stop()
         _log.info("ended")
-
-    def _call_stopping(self) -> None:
-        for callback in reversed(self._stopping):
-            try:
-                callback()
-            except Exception:  # noqa: BLE001 - one that fails must not keep the others from releasing what they hold
-                _log.exception("a callback failed during the shutdown")
 
     def _answer(self, path: str, query: str) -> PlainAnswer | None:
         if path == LAST_POLL:

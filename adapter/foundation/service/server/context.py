@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import signal
-import threading
 import time
 from typing import TYPE_CHECKING
 
@@ -20,6 +19,7 @@ from adapter.foundation.service.runtime.process_telemetry import (
     exposition,
     new_registry,
 )
+from adapter.foundation.service.runtime.shutdown_callbacks import begin_calling, call_all
 from adapter.foundation.service.runtime.tasks import Tasks
 from adapter.foundation.service.server.addresses import Address, address_of
 from adapter.foundation.service.server.plain_port.paced_text import PacedText
@@ -28,6 +28,7 @@ from adapter.foundation.service.server.plain_port.plain_server import PlainServe
 
 if TYPE_CHECKING:
     import socket
+    import threading
     from collections.abc import Callable, Iterable, Iterator
 
     from adapter.foundation.files.gzip_format import Piece
@@ -117,7 +118,7 @@ class WorkerContext:
         """Register a callback for the start of the shutdown, while requests are still served; the last is called first.
 
         It is for work that must stop at once, such as writes to the cluster and holding a Lease. The callbacks run one
-        after another in a separate thread, and the shutdown waits for them as long as for tasks.
+        after another in a separate thread, if one can be started, and the shutdown waits for them as long as for tasks.
         """
         self._stopping_callbacks.append(callback)
 
@@ -133,10 +134,7 @@ class WorkerContext:
         self._not_ready = "shutting down"
         _log.info("shutting down: no longer ready", extra=fields(delay_seconds=self.options.shutdown_delay_seconds))
         if self._stopping_callbacks:
-            self._stopping = threading.Thread(
-                target=_call_all, args=(self._stopping_callbacks,), name="stopping", daemon=True
-            )
-            self._stopping.start()
+            self._stopping = begin_calling(self._stopping_callbacks)
 
     def fail(self, reason: str) -> None:
         """End the process in order but without the delay, with status 1 and without starting a new worker.
@@ -158,7 +156,7 @@ class WorkerContext:
         still_running = self.tasks.stop(max(0.0, end - time.monotonic()))
         if still_running:
             _log.warning("tasks did not end in time", extra=fields(tasks=", ".join(still_running)))
-        _call_all(self._callbacks)
+        call_all(self._callbacks)
         if self._plain:
             self._plain.stop()
         self._metrics.stop()
@@ -182,11 +180,3 @@ class WorkerContext:
 
     def _paths(self) -> tuple[str, ...]:
         return (*HEALTH_AND_METRICS, *self._further_paths)
-
-
-def _call_all(callbacks: list[Callable[[], None]]) -> None:
-    for callback in reversed(callbacks):
-        try:
-            callback()
-        except Exception:  # noqa: BLE001 - one that fails must not keep the others from releasing what they hold
-            _log.exception("a callback failed during the shutdown")
