@@ -196,7 +196,9 @@ class Readings:
             if serves(own.catalogue, question):
                 catalogue, look_ups = own.catalogue, own.look_ups
                 rulebook = Rulebook(tuple(each.rule for each in look_ups))
-        memory = ServedMemory(catalogue, look_ups, self._scheduler.state.entries(), self._clock, self._sources.pace)
+        memory = ServedMemory(
+            catalogue, look_ups, self._scheduler.state.demand.entries(), self._clock, self._sources.pace
+        )
         return self._explainer.explain(question, rulebook, notes, memory)
 
     def prometheus_of(self, backend: Backend | None) -> Prometheus:
@@ -205,7 +207,7 @@ class Readings:
 
     def look_ups(self) -> tuple[LookUp, ...]:
         """Return the result of the last look-up of each rule's series, in the order of the files."""
-        states = self._cataloguer.states()
+        states = self._cataloguer.states
         return tuple(LookUp(state.rule, state.succeeded_at, state.failure) for state in states)
 
     def refused(self) -> tuple[RefusedRule, ...]:
@@ -272,11 +274,10 @@ class Readings:
         states = states_of_objects(self._rule_objects.namespaces, unread, self.catalogue, self._sources.pace)
         of_files = overview(
             self._cataloguer.rulebook,
-            self._cataloguer.states(),
+            self._cataloguer.states,
             asked.groups(),
-            successes=dict(asked.last_success),
+            successes=dict(asked.outcomes.last_success),
             failing=self._states.failing,
-            distrusted=asked.distrusted(),
-            values_held=asked.values_held,
         )
-        return replace(of_files, objects=states)
+        held = asked.holdings.total
+        return replace(of_files, objects=states, distrusted=asked.distrusted(), values_held=held)

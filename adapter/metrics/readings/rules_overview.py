@@ -45,13 +45,10 @@ def overview(
     *,
     successes: Mapping[str, float],
     failing: frozenset[str],
-    distrusted: Mapping[str, int],
-    values_held: int,
 ) -> Overview:
-    """Return the gauges about the rules in force and about what is requested.
+    """Return the gauges about the rules in force and about the metrics that are requested.
 
-    `successes` are those of `last_answer`. `failing` are the ids of rules that were last logged as failing;
-    `distrusted` is, by rule, the number of metrics that are queried exactly because a wider plan gave other values.
+    `successes` are those of `last_answer`. `failing` are the ids of rules that were last logged as failing.
     """
     rule_ids = {rule.id for rule in rulebook.resource.rules} | {state.rule.id for state in states}
     failing = failing & rule_ids | {state.rule.id for state in states if state.failure is not None}
@@ -64,8 +61,6 @@ def overview(
             "retained": len(rulebook.retained),
         },
         plans=Counter((group.metric.rule.label_value, kind) for group in groups for kind in group.kinds()),
-        distrusted=distrusted,
-        values_held=values_held,
         last_success=_last_successes(states, {rule: at for rule, at in successes.items() if rule in rule_ids}),
     )
 

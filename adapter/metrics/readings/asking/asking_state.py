@@ -84,10 +84,6 @@ class AskingState:
         for rule, kind, text in change.of_rules:
             self._states.remark(rule, kind, "%s", text)
 
-    def entries(self) -> list[DemandEntry]:
-        """Return all requests in demand."""
-        return self.demand.entries()
-
     @property
     def failed_sources(self) -> frozenset[Backend | None]:
         """Backends, None for the Prometheus of the flags, that cannot be asked at all, so that their queries fail."""
@@ -99,25 +95,15 @@ class AskingState:
         with self.lock:
             return self.planner.backends()
 
-    @property
-    def last_success(self) -> dict[str, float]:
-        """The Unix seconds of the evaluation behind the last reading of each rule, by rule id. Must not be changed."""
-        return self.outcomes.last_success
-
-    @property
-    def values_held(self) -> int:
-        """Number of values in memory."""
-        return self.holdings.total
-
     def distrusted(self) -> Counter[str]:
         """Return, by rule id, how many metrics are queried exactly because their plan gave other values."""
         with self.lock:
-            return self.planner.distrusted_rules()
+            return self.planner.plans.distrusted_rules()
 
     def keep_objects(self, rules: Collection[Rule]) -> None:
         """Trust the plans of MetricRule objects again, except those of these rules."""
         with self.lock:
-            self.planner.keep_objects(rules)
+            self.planner.plans.keep_objects(rules)
 
     def groups(self) -> list[QueryGroup]:
         """Return the groups of requests, by metric and selector."""

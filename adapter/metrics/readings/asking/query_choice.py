@@ -25,12 +25,10 @@ from adapter.metrics.rulebook.query_rendering import RenderError, exact_query
 from adapter.metrics.rulebook.requests import Asked
 
 if TYPE_CHECKING:
-    from collections import Counter
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from adapter.foundation.sources.prometheus.backends.backend import Backend
     from adapter.metrics.readings.readings_settings import ReadingSettings
-    from adapter.metrics.rulebook.model import Rule
 
 _WIDER = frozenset({PlanKind.WIDE, PlanKind.NAMESPACE})
 _ANY_NAME = "any"
@@ -42,9 +40,10 @@ class Planner:
 
     def __init__(self, settings: ReadingSettings) -> None:
         self.queries: dict[QueryKey, Query] = {}
+        self.plans = ProvenPlans()
+        """The plans that are proven, and the metrics whose wider plans gave other values."""
         self._settings = settings
         self._groups: dict[tuple[object, ...], QueryGroup] = {}
-        self._plans = ProvenPlans()
         self._new: list[Query] = []
         self._remarks: list[Remark] = []
 
@@ -73,7 +72,7 @@ class Planner:
                     query.groups.discard(group)
         if not group.asking and self._groups.get(group.key) is group:
             del self._groups[group.key]
-            self._plans.release(group.metric, request.row_labels)
+            self.plans.release(group.metric, request.row_labels)
         elif not group.retired:
             self._adjust(group, request.selector, now)
 
@@ -121,24 +120,12 @@ class Planner:
 
     def distrust(self, metric: Metric, now: float) -> None:
         """Use no wider plan for the metric until `forget` is called."""
-        self._plans.distrust(metric)
+        self.plans.distrust(metric)
         for group in list(self._groups.values()):
             if identity_of(group.metric) == identity_of(metric):
                 group.refused |= _WIDER
                 group.setbacks = Setbacks()
                 self._adjust(group, EVERYTHING, now)
-
-    def distrusts(self, metric: Metric) -> bool:
-        """Return whether the metric's wider plans were seen to give other values."""
-        return self._plans.distrusts(metric)
-
-    def distrusted_rules(self) -> Counter[str]:
-        """Return the number of distrusted metrics of each rule, by its id."""
-        return self._plans.distrusted_rules()
-
-    def keep_objects(self, rules: Iterable[Rule]) -> None:
-        """Trust the metrics of MetricRule objects again, except those of these rules."""
-        self._plans.keep_objects(rules)
 
     def forget(self) -> None:
         """Start again after a reload: prove plans again and forget refusals. Queries keep their readings."""
@@ -147,7 +134,7 @@ class Planner:
         for query in self.queries.values():
             query.groups.clear()
         self._groups.clear()
-        self._plans.forget()
+        self.plans.forget()
 
     def drop(self, query: Query) -> None:
         """Forget a query."""
@@ -157,7 +144,7 @@ class Planner:
     def take_remarks(self) -> list[Remark]:
         """Return what should be logged about the decisions since the last call."""
         remarks, self._remarks = self._remarks, []
-        return [*self._plans.take_remarks(), *remarks]
+        return [*self.plans.take_remarks(), *remarks]
 
     def take_new(self) -> list[Query]:
         """Return the queries made since the last call, which must be started."""
@@ -184,7 +171,7 @@ class Planner:
     def _bind(self, metric: Metric, request: DemandedRequest, now: float, former: Query | None) -> QueryScope:
         group, labels = self._group_of(metric, request), request.row_labels
         if is_new := group.key not in self._groups:
-            self._plans.use(metric, labels)
+            self.plans.use(metric, labels)
         group.asking[request.namespace] += 1
         try:
             self._adjust(group, request.selector, now)
@@ -192,7 +179,7 @@ class Planner:
         except RenderError:
             group.leave(request.namespace, None)
             if is_new:
-                self._plans.release(metric, labels)
+                self.plans.release(metric, labels)
             raise
         self._groups[group.key] = group
         scope.wanted.bound_at = now
@@ -225,8 +212,8 @@ class Planner:
         key = (*identity_of(metric), shared)
         group = self._groups.get(key)
         if group is None:
-            refused = set(_WIDER) if self.distrusts(metric) else set[PlanKind]()
-            group = QueryGroup(key, metric, self._plans.plan(metric, request.row_labels), refused)
+            refused = set(_WIDER) if self.plans.distrusts(metric) else set[PlanKind]()
+            group = QueryGroup(key, metric, self.plans.plan(metric, request.row_labels), refused)
         group.metric = metric
         return group
 

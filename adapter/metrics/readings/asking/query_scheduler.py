@@ -78,7 +78,7 @@ class QueryScheduler:
                 return
             former = entry.scope
             keep = former.query if same_metric(entry.metric, metric) and former.query.reading is not None else None
-            if state.planner.distrusts(metric):
+            if state.planner.plans.distrusts(metric):
                 # A value that may belong to another object is not served while the right one is on its way.
                 keep = None
             try:
@@ -127,7 +127,7 @@ class QueryScheduler:
         """Query a metric exactly until the next reload, because its wider plan gave other values."""
         state = self.state
         with state.changing() as change:
-            if group.retired or state.planner.distrusts(group.metric):
+            if group.retired or state.planner.plans.distrusts(group.metric):
                 return
             kind = group.kind
             state.planner.distrust(group.metric, state.clock.monotonic())

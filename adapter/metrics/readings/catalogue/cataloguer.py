@@ -56,6 +56,8 @@ class Cataloguer:
         """The catalogue that is served now."""
         self.rulebook = rulebook
         """The rules of the catalogue."""
+        self.states: tuple[DiscoveredRule, ...] = ()
+        """The state of each rule, in the order of the files; replaced as a whole."""
         self._adopt(rulebook)
 
     def replace(self, rulebook: Rulebook) -> None:
@@ -64,7 +66,7 @@ class Cataloguer:
         Series of new rules are looked up before that, for as long as the settings allow, so that a changed rule
         does not take its metrics from the API until the next look-up.
         """
-        states = self._discovery.prepared(rulebook)
+        states = self._discovery.prepared(rulebook, self.states)
         missing = _by_backend(_look_up_keys(state for state in states if not state.looked_up))
         self._adopt(rulebook, self._looked_up_at_once(missing, states))
 
@@ -118,21 +120,17 @@ class Cataloguer:
         result = LookUpResult(key, failure="it was aborted by an internal error")
         try:
             deadline = self._settings.discovery_deadline_seconds
-            new = self._result_of(key, self._discovery.states, deadline)
+            new = self._result_of(key, self.states, deadline)
             with self._entering:
                 self._enter(new)
             result = new
         finally:
             with self._lock:
                 self._running[key.backend] -= 1
-                if key in _look_up_keys(self._discovery.states):
+                if key in _look_up_keys(self.states):
                     self._schedule.setdefault(key.backend, DueQueue()).set(key, self._next(result, started))
                 else:
                     self._failures.pop(key, None)
-
-    def states(self) -> tuple[DiscoveredRule, ...]:
-        """Return the state of each rule."""
-        return self._discovery.states
 
     def has_looked_up_all(self) -> bool:
         """Return whether the series of every rule have been looked up once, with or without success.
@@ -159,7 +157,7 @@ class Cataloguer:
 
     def _next(self, result: LookUpResult, started: float) -> float:
         interval, now = self._settings.relist_interval_seconds, self._clock.monotonic()
-        if result.failure is None and not self._looked_up(result.key, self._discovery.states):
+        if result.failure is None and not self._looked_up(result.key, self.states):
             # A reload in between has added another rule with this query.
             return started
         if not result.unreachable:
@@ -173,7 +171,7 @@ class Cataloguer:
     def _adopt(self, rulebook: Rulebook, results: Iterable[LookUpResult] = ()) -> None:
         with self._entering:
             # This cannot be done earlier: other look-ups were entered while these metrics were made.
-            states = self._discovery.prepared(rulebook)
+            states = self._discovery.prepared(rulebook, self.states)
             for result in results:
                 states, _ = self._discovery.take_in(result, states)
             self._serve(states, self._catalogue_of(states, rulebook), rulebook)
@@ -198,7 +196,7 @@ class Cataloguer:
         return all(state.looked_up for state in states if look_up_key(state.rule) == key)
 
     def _enter(self, result: LookUpResult) -> None:
-        states, changed = self._discovery.take_in(result, self._discovery.states)
+        states, changed = self._discovery.take_in(result, self.states)
         catalogue = self._catalogue_of(states, self.rulebook) if changed else self.catalogue
         self._serve(states, catalogue, self.rulebook)
 
@@ -210,7 +208,7 @@ class Cataloguer:
         """
         self.rulebook = rulebook
         self.catalogue = catalogue
-        self._discovery.adopt(states)
+        self.states = states
         if all(state.looked_up or state.failure or not state.rule.series_query for state in states):
             self._complete.set()
         else:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class SeriesDiscovery:
-    """The state of all rules; used under a lock."""
+    """Makes the states of rules from what look-ups found; keeps none of them."""
 
     def __init__(self, sources: ReadingSources) -> None:
         self._resolve = sources.objects.resource
@@ -32,21 +32,11 @@ class SeriesDiscovery:
         self._clock = sources.clock
         self.pace = sources.pace
         """The pace of all work on the results of look-ups."""
-        self._states: tuple[DiscoveredRule, ...] = ()
 
-    @property
-    def states(self) -> tuple[DiscoveredRule, ...]:
-        """All rules in the order of the files."""
-        return self._states
-
-    def prepared(self, rulebook: Rulebook) -> tuple[DiscoveredRule, ...]:
+    def prepared(self, rulebook: Rulebook, states: Iterable[DiscoveredRule]) -> tuple[DiscoveredRule, ...]:
         """Return the states for another rulebook: rules that did not change keep their metrics."""
-        before = list(self._states)
+        before = list(states)
         return tuple(self.prepare_rule(rule, before) for rule in rulebook.rules)
-
-    def adopt(self, states: tuple[DiscoveredRule, ...]) -> None:
-        """Replace the states of all rules."""
-        self._states = states
 
     def take_in(
         self, result: LookUpResult, states: tuple[DiscoveredRule, ...]

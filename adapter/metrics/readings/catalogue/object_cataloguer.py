@@ -26,7 +26,7 @@ from adapter.metrics.readings.retries import retry_after
 from adapter.metrics.rulebook.provided_metrics import SeriesShapes
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping
 
     from adapter.metrics.readings.reading_sources import ReadingSources
     from adapter.metrics.rulebook.model import Rule
@@ -265,16 +265,12 @@ class ObjectCataloguer:
             self._namespaces.pop(namespace, None)
             return
         self._states[namespace] = states
-        self._namespaces[namespace] = namespace_objects(_all(states), self._settings, self._generation)
+        self._namespaces[namespace] = namespace_objects(tuple(states.values()), self._settings, self._generation)
 
 
 def _shapes_of_owner(_: Collection[str]) -> SeriesShapes:
     """Return the collector for the series of one namespace, that of the rule's owner."""
     return SeriesShapes(MOST_NAMES, MOST_LABELS, MOST_BYTES, longest_name=LONGEST_NAME)
-
-
-def _all(states: Mapping[str, ObjectState]) -> Sequence[ObjectState]:
-    return tuple(states.values())
 
 
 def _differs(one: ObjectState, other: ObjectState) -> bool:

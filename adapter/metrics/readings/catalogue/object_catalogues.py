@@ -88,7 +88,10 @@ def namespace_objects(states: Sequence[ObjectState], settings: ReadingSettings, 
         series += state.series or 0
         shown = state.found.content.shown
         own = tuple(metric for metric in metrics if owners.setdefault(_key(metric), shown) == shown)
-        lost = sorted({(metric.qualified, owners[_key(metric)]) for metric in metrics} - _claimed_names(own, shown))
+        lost = sorted(
+            {(metric.qualified, owners[_key(metric)]) for metric in metrics}
+            - {(metric.qualified, shown) for metric in own}
+        )
         taken = tuple(TakenName(name, owner) for name, owner in lost)
         known.append((replace(found, taken=taken), own))
     catalogue = Catalogue((metric for _, metrics in known for metric in metrics), generation)
@@ -188,7 +191,3 @@ def _has_failed(state: ObjectState) -> bool:
 
 def _key(metric: Metric) -> tuple[str, bool]:
     return metric.qualified, metric.resource is None
-
-
-def _claimed_names(metrics: Sequence[Metric], shown: str) -> set[tuple[str, str]]:
-    return {(metric.qualified, shown) for metric in metrics}

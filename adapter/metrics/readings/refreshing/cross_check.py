@@ -116,7 +116,7 @@ class CrossCheck:
 
     def _askers(self) -> list[DemandEntry]:
         """Return one request for each group with a wider plan, a different one each time."""
-        entries = self._scheduler.state.entries()
+        entries = self._scheduler.state.demand.entries()
         start = self._choice.randrange(len(entries)) if entries else 0
         chosen: dict[tuple[object, ...], DemandEntry] = {}
         for part in self._pace.slices(entries[start:] + entries[:start]):

@@ -160,8 +160,8 @@ class RefreshLoop:
         asked = self.scheduler.state
         sweep(asked, self._pace)
         self._backends.close_unused(asked.backends())
-        states = self._cataloguer.states()
-        successes, failed = dict(asked.last_success), asked.failed_sources
+        states = self._cataloguer.states
+        successes, failed = dict(asked.outcomes.last_success), asked.failed_sources
         resource = self._cataloguer.catalogue.resource
         backend_of = {rule.id: rule.backend for rule in rules_in_force(states, resource)}
         troubles = rule_troubles(asked, self._pace)

@@ -60,8 +60,6 @@ def test_rules_are_counted_by_state_and_removed_ones_are_not_counted(rulebook: R
         [],
         successes={first.rule.id: 5.0, second.rule.id: 1.0, "rules[99]": 6.0, "resourceRules.cpu": 2.0},
         failing=frozenset({"resourceRules.cpu", "rules[99]"}),
-        distrusted={},
-        values_held=0,
     )
     number = len(rulebook.rules) + 1
     assert overview_.rule_states == {"ok": number - 2, "refused": 0, "failing": 2, "retained": 0}

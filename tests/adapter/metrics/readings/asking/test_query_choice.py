@@ -301,12 +301,12 @@ def test_plans_for_labels_of_selectors_are_forgotten_with_their_last_request() -
     harness.pass_time(620, step=5)
 
     planner = harness.readings._scheduler.state.planner
-    assert (planner._plans._plans, planner._groups) == ({}, {})
+    assert (planner.plans._plans, planner._groups) == ({}, {})
 
 
 def test_plans_of_short_lived_metrics_are_forgotten_with_their_last_request() -> None:
     harness = make_harness(ScriptedPrometheus(answer=answer_as_asked), objects=OBJECTS)
-    metric, plans = harness.pods("http_rps"), harness.readings._scheduler.state.planner._plans
+    metric, plans = harness.pods("http_rps"), harness.readings._scheduler.state.planner.plans
     for number in range(30):
         # As objects of the kind MetricRule do whose names are those of short-lived jobs.
         present = replace(metric, rule=replace(metric.rule, id=f"MetricRule ns0/job-{number}"))
