@@ -11,6 +11,17 @@ def rfc3339(unix_seconds: float) -> str:
     return datetime.fromtimestamp(math.floor(unix_seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def seconds_with_offset(text: str) -> float:
+    """Return an RFC 3339 time in Unix seconds.
+
+    Raises ValueError, also for a time without an offset, which means another moment on every machine.
+    """
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise ValueError(f"{text!r} has no offset from UTC")
+    return moment.timestamp()
+
+
 def seconds_of(moment: str | None) -> float | None:
     """Return a time of the Kubernetes API in Unix seconds; None without one."""
     return datetime.fromisoformat(moment).timestamp() if moment else None

@@ -14,13 +14,13 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING, Final, TypeAlias
 from urllib.parse import parse_qs
 
 import numpy as np
 
 from adapter.foundation.reports.counts import listed
+from adapter.foundation.time.timestamps import seconds_with_offset
 from adapter.foundation.web.http import Request, Response, json_line
 from adapter.foundation.web.routes import Route
 from adapter.nodes.model.arrays import rows_in, taken
@@ -130,7 +130,7 @@ def _requested_selector(request: Request) -> tuple[UtilizationSelector, float | 
 
 def _time(text: str) -> float:
     """Return the Unix seconds that a number or an RFC 3339 time states, the two forms that Prometheus accepts."""
-    for read in (float, _rfc3339):
+    for read in (float, seconds_with_offset):
         try:
             time = read(text)
         except (ValueError, OverflowError):
@@ -138,13 +138,6 @@ def _time(text: str) -> float:
         if math.isfinite(time):
             return time
     raise _QueryError(400, "bad_data", f'invalid parameter "time": cannot parse {text[:40]!r} to a valid timestamp')
-
-
-def _rfc3339(text: str) -> float:
-    time = datetime.fromisoformat(text)
-    if time.tzinfo is None:
-        raise ValueError("a time without an offset means another moment on every machine")
-    return time.timestamp()
 
 
 def _answer(snapshot: NodesSnapshot, selector: UtilizationSelector, limits: Limits, time: float) -> Response:

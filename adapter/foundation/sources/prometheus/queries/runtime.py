@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -12,6 +11,7 @@ from adapter.foundation.objects.decoders import decoder_of
 from adapter.foundation.sources.deadlines import Deadline
 from adapter.foundation.sources.prometheus.errors import UnexpectedAnswerError
 from adapter.foundation.sources.prometheus.transport.requests import ApiRequest
+from adapter.foundation.time.timestamps import seconds_with_offset
 
 if TYPE_CHECKING:
     from adapter.foundation.sources.prometheus.transport.server import Server
@@ -52,16 +52,8 @@ def ask_started(server: Server, timeout_seconds: float) -> Started:
     answer = server.success(_PATH, server.exchange(_PATH, ApiRequest(_PATH), Deadline(timeout_seconds)))
     try:
         data = _ANSWER.decode(answer.body).data
-        process = _unix_seconds(data.start)
-        configured = _unix_seconds(data.configured) if data.configured else process
+        process = seconds_with_offset(data.start)
+        configured = seconds_with_offset(data.configured) if data.configured else process
     except (msgspec.DecodeError, ValueError, OverflowError, RecursionError) as e:
         raise UnexpectedAnswerError(_PATH, "the answer does not say when the server started") from e
     return Started(process, max(process, configured))
-
-
-def _unix_seconds(text: str) -> float:
-    """Return Unix seconds of an RFC 3339 time; raises ValueError."""
-    moment = datetime.fromisoformat(text)
-    if moment.tzinfo is None:
-        raise ValueError(text)
-    return moment.timestamp()
