@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from adapter.foundation.cluster.values.pod_owners import is_of_daemon_set, is_static_pod
+from adapter.nodes.hotspots.movable_pods import can_move
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -83,11 +83,8 @@ def _replicas(snapshot: NodesSnapshot, node: str) -> Iterator[tuple[_Place, Clus
     A pod may name a controller in another namespace, to which it does not belong.
     """
     for pod in snapshot.pods_by_node.get(node, ()):
-        controller = pod.controller
-        if controller is None or pod.is_terminating or pod.has_ended:
-            continue
-        if not (is_of_daemon_set(controller, snapshot.daemon_sets) or is_static_pod(pod, "")):
-            yield (pod.namespace, controller.uid), pod
+        if pod.controller is not None and can_move(pod, snapshot.daemon_sets):
+            yield (pod.namespace, pod.controller.uid), pod
 
 
 def _live_pods(snapshot: NodesSnapshot, crowded: Collection[_Place]) -> Mapping[_Place, Sequence[ClusterPod]]:

@@ -36,7 +36,7 @@ def movable_pods(
     Pods that belong to their node are not returned: a DaemonSet would start its pod there again, and a mirror pod shows
     a static pod of the kubelet. `daemon_sets` and `node_uid` are the UIDs of existing objects, empty if not known.
     """
-    free = (pod for pod in pods if _can_move(pod, daemon_sets, node_uid))
+    free = (pod for pod in pods if can_move(pod, daemon_sets, node_uid))
     able = sorted(free, key=lambda pod: (pod.priority, _descending(pod, excess), pod.name, pod.uid))
     left = dict(excess)
     matches: set[int] = set()
@@ -45,7 +45,8 @@ def movable_pods(
     return tuple(MovablePod(pod, place in matches) for place, pod in enumerate(able))
 
 
-def _can_move(pod: ClusterPod, daemon_sets: Collection[str], node_uid: str) -> bool:
+def can_move(pod: ClusterPod, daemon_sets: Collection[str], node_uid: str = "") -> bool:
+    """Return whether a pod is alive and could run elsewhere; the UIDs are those of `movable_pods`."""
     is_bound = is_of_daemon_set(pod.controller, daemon_sets) or is_static_pod(pod, node_uid)
     return not (is_bound or pod.is_terminating or pod.has_ended)
 
