@@ -160,9 +160,7 @@ def first_certificate(
             pause = backoff.delay(0.1)
             late = clock() + pause >= end
             if keeper.shown and look.confirmed and (look.trusted or late):
-                certificate = keeper.shown.certificate
-                dates = certificate.not_valid_before_utc, certificate.not_valid_after_utc
-                return ServingCertificate(kept.file, kept.file, None, *dates)
+                return ServingCertificate.of(keeper.shown.certificate, kept.file, kept.file)
             if late:
                 raise StartError(_cannot_start(kept, look.problems))
             sleep(pause)

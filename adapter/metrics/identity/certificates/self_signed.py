@@ -10,7 +10,7 @@ from __future__ import annotations
 import ipaddress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -52,6 +52,14 @@ class ServingCertificate:
     not_before: datetime
     not_after: datetime
 
+    @classmethod
+    def of(
+        cls, certificate: x509.Certificate, certificate_file: Path, key_file: Path, ca_file: Path | None = None
+    ) -> Self:
+        """Return the files that hold the certificate, with its dates."""
+        dates = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+        return cls(certificate_file, key_file, ca_file, *dates)
+
 
 def given_certificate(certificate_file: Path, key_file: Path) -> ServingCertificate:
     """Return the pair in the files that flags name.
@@ -60,9 +68,7 @@ def given_certificate(certificate_file: Path, key_file: Path) -> ServingCertific
     (see `not_after`), because its issuer may renew the files while the process runs.
     """
     certificate, _ = _read_pair(certificate_file, key_file)
-    return ServingCertificate(
-        certificate_file, key_file, None, certificate.not_valid_before_utc, certificate.not_valid_after_utc
-    )
+    return ServingCertificate.of(certificate, certificate_file, key_file)
 
 
 def made_certificate(
@@ -96,13 +102,7 @@ def _found_or_made(folder: Path, names: frozenset[str], now: datetime) -> Servin
     if certificate is None:
         certificate, key = issuing.make_serving(authority, sorted(names), now)
         _write_pair(certificate_file, key_file, certificate, key)
-    return ServingCertificate(
-        certificate_file,
-        key_file,
-        folder / AUTHORITY_CERTIFICATE,
-        certificate.not_valid_before_utc,
-        certificate.not_valid_after_utc,
-    )
+    return ServingCertificate.of(certificate, certificate_file, key_file, folder / AUTHORITY_CERTIFICATE)
 
 
 def _known_authority(folder: Path, now: datetime) -> Authority | None:
