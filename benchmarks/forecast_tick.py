@@ -192,7 +192,7 @@ class Ticker:
         """Fill the histories as earlier polls would have."""
         self._settings = settings
         self._clock = Clock()
-        self._queries = QueryValues(PrometheusClient, PrometheusSettings(url), UNPACED, 5.0)
+        self._queries = QueryValues(PrometheusClient(PrometheusSettings(url)), UNPACED, 5.0)
         recommendations = tuple(_recommendation(number) for number in range(QUERIES))
         configuration = Configuration(poll_interval_seconds=POLL_SECONDS, recommendations=recommendations)
         self._plan = plan_of(configuration)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.state import Unknown
@@ -39,8 +38,9 @@ def look_at_queries(configuration: Configuration, recommendation: Recommendation
     if needs.load and needs.for_each is None:
         queries.append(needs.load)
     backend = recommendation.policy.backend
-    connect = partial(PrometheusClient, awaits_credentials=True)
-    values = QueryValues(connect, configuration.prometheus_of(backend), UNPACED, QUERY_SECONDS, backend)
+    settings = configuration.prometheus_of(backend)
+    client = None if settings is None else PrometheusClient(settings, awaits_credentials=True)
+    values = QueryValues(client, UNPACED, QUERY_SECONDS, backend)
     lines = []
     try:
         for query in queries:

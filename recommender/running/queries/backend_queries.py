@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.sources.prometheus.backends.data_sources import source_of
@@ -94,16 +93,17 @@ class BackendQueries:
         if used is not None and used.source == source:
             return used.values
         lacking = _LACKING if used is None else _CHANGED
-        return QueryValues(partial(self._connect, backend), None, self._pace, self._timeout_seconds, backend, lacking)
+        return QueryValues(None, self._pace, self._timeout_seconds, backend, lacking)
 
     def close(self) -> None:
         """Close the connections."""
         self.use({})
 
     def _begun(self, connection: BackendConnection) -> _Used:
-        connect, lacking = partial(self._connect, connection.name), connection.problem or NO_PROMETHEUS
         settings = None if connection.problem else connection.settings
-        values = QueryValues(connect, settings, self._pace, self._timeout_seconds, connection.name, lacking)
+        client = None if settings is None else self._connect(connection.name, settings)
+        lacking = connection.problem or NO_PROMETHEUS
+        values = QueryValues(client, self._pace, self._timeout_seconds, connection.name, lacking)
         return _Used(connection, connection.source, values)
 
 

@@ -12,9 +12,8 @@ from recommender.decisions.texts.times import CLOCK_SLACK_SECONDS
 from recommender.running.queries.sample_times import TimesQuery, must_search, times_of, times_query
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
     from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
     from adapter.foundation.time.pace import Pace
 
@@ -29,20 +28,19 @@ class QueryValues:
 
     def __init__(
         self,
-        connect: Callable[[PrometheusSettings], PrometheusClient],
-        settings: PrometheusSettings | None,
+        client: PrometheusClient | None,
         pace: Pace,
         timeout_seconds: float,
         backend: str = "",
         lacking: str = NO_PROMETHEUS,
     ) -> None:
-        """`connect` returns a client. Without settings, there is no Prometheus to query, for the reason `lacking`.
+        """Without a client, there is no Prometheus to query, for the reason `lacking`.
 
         `backend` is the name of this Prometheus in messages, if there are several.
         """
+        self._client = client
         self._pace = pace
         self._timeout_seconds = timeout_seconds
-        self._client = None if settings is None else connect(settings)
         self._called = f"Prometheus {backend}" if backend else "Prometheus"
         self._lacking = f"{self._called}: {lacking}" if backend else lacking
 

@@ -96,7 +96,7 @@ def test_a_prometheus_that_does_not_answer_leaves_no_value(
 
 
 def test_a_query_is_refused_by_a_real_prometheus(start_prometheus: Callable[..., ScrapedPrometheus]) -> None:
-    values = QueryValues(PrometheusClient, PrometheusSettings(start_prometheus().url), UNPACED, 5.0)
+    values = QueryValues(PrometheusClient(PrometheusSettings(start_prometheus().url)), UNPACED, 5.0)
     try:
         found = {query: values.value(query) for query in ("sum(x", "topk(x)", "vector(1)", "x")}
     finally:

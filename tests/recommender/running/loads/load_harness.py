@@ -83,12 +83,9 @@ class LoadHarness:
 
     def ask(self, prometheus: PrometheusSettings) -> None:
         """Ask this Prometheus from now on."""
-        self.queries = QueryValues(self._counting_client, prometheus, UNPACED, 5.0)
-
-    def _counting_client(self, settings: PrometheusSettings) -> PrometheusClient:
-        client = CountingClient(settings)
+        client = CountingClient(prometheus)
         client.requested = self.ranges
-        return client
+        self.queries = QueryValues(client, UNPACED, 5.0)
 
     def download(self) -> None:
         """Work until no more requests are sent."""

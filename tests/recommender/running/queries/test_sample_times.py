@@ -127,7 +127,7 @@ def ask() -> Iterator[Callable[..., QueryValues]]:
     made: list[QueryValues] = []
 
     def asking(url: str) -> QueryValues:
-        values = QueryValues(PrometheusClient, PrometheusSettings(url), UNPACED, 5.0)
+        values = QueryValues(PrometheusClient(PrometheusSettings(url)), UNPACED, 5.0)
         made.append(values)
         return values
 

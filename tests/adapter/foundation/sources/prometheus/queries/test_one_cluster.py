@@ -178,7 +178,7 @@ def test_only_a_rule_whose_query_cannot_be_read_is_refused(harness: Harness) -> 
 
 
 def test_a_recommendation_uses_only_our_cluster(stores: Stores) -> None:
-    values = QueryValues(PrometheusClient, stores.settings, UNPACED, 10.0)
+    values = QueryValues(PrometheusClient(stores.settings), UNPACED, 10.0)
     try:
         found = values.samples("sum_over_time(queue_depth[15m] @ " + f"{AT})")
         assert {sample.labels["pod"] for sample in found.value} == {"web-0", "web-1"}  # type: ignore[union-attr]
