@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -26,40 +26,31 @@ if TYPE_CHECKING:
     from recommender.running.memory.memories import Memories
 
 
+@dataclass(slots=True)
 class OneDecision:
     """Decides on the only recommendation. Not thread-safe."""
 
-    def __init__(
-        self,
-        memories: Memories,
-        config_map: ParametersConfigMap,
-        state: PollState,
-        measure: Callable[[str, float], None],
-        clock: Clock,
-    ) -> None:
-        """`state` learns whether former parameters are in use, and whether a list of nodes is under way.
-
-        `measure` is called with the seconds that each decision took.
-        """
-        self._memories = memories
-        self._config_map = config_map
-        self._state = state
-        self._measure = measure
-        self._clock = clock
+    memories: Memories
+    config_map: ParametersConfigMap
+    state: PollState
+    """Learns whether former parameters are in use, and whether a list of nodes is under way."""
+    measure: Callable[[str, float], None]
+    """Called with the seconds that each decision took."""
+    clock: Clock
 
     def decided(self, plan: PollPlan, inputs: Inputs, now: float) -> list[Decided]:
         """Return the decision; if deciding fails, its record has the error."""
         [policy] = [each.policy for each in plan.configuration.recommendations]
-        memory = self._memories.load(policy.name)
-        started = self._clock.monotonic()
+        memory = self.memories.load(policy.name)
+        started = self.clock.monotonic()
         decision = supervised(
             policy,
             partial(self._decision, policy, plan.calculations[policy.name](None), inputs, memory, now),
             partial(failed_decision, policy, memory, now, Inputs()),
         )
-        self._measure(policy.name, self._clock.monotonic() - started)
+        self.measure(policy.name, self.clock.monotonic() - started)
         in_use = remembered(decision.memory.own).parameters
-        self._state.uses_former_parameters(why_former(self._config_map, inputs, in_use))
+        self.state.uses_former_parameters(why_former(self.config_map, inputs, in_use))
         return [Decided(policy.name, (decision,), decision.memory)]
 
     def _decision(
@@ -71,14 +62,14 @@ class OneDecision:
         larger than the size that follows from the list, there were nodes.
         """
         nodes = inputs.cluster.nodes
-        self._state.awaits_nodes(is_awaited=isinstance(nodes, Unknown) and nodes.is_awaited)
+        self.state.awaits_nodes(is_awaited=isinstance(nodes, Unknown) and nodes.is_awaited)
         decision = decide(policy, calculate, inputs, memory, now)
         larger = next((each for each in decision.record.targets if _would_shrink(each)), None)
         if isinstance(nodes, Unknown) or not nodes.began_empty or larger is None:
             return decision
         reason = f"the first list since the start was empty, and {larger.target} has {larger.current_replicas} replicas"
         doubtful = Unknown(f"{reason}: a second list has to agree", is_awaited=True)
-        self._state.awaits_nodes(is_awaited=True)
+        self.state.awaits_nodes(is_awaited=True)
         return decide(policy, calculate, replace(inputs, cluster=replace(inputs.cluster, nodes=doubtful)), memory, now)
 
     def forget(self) -> None:

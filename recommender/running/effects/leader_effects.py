@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from recommender.configuration.changes import unchanged_names
@@ -39,53 +39,45 @@ class ResizeEffects:
     requests: RequestWriters
 
 
+@dataclass(slots=True)
 class ClusterEffects:
     """Carries decisions out in a cluster. Not thread-safe."""
 
-    def __init__(
-        self,
-        writer: ScaleWriter,
-        events: EventWriter,
-        keep: KeepRecords,
-        size_writers: SizeWriters | None = None,
-        limits: EventLimits | None = None,
-        resizes: ResizeEffects | None = None,
-    ) -> None:
-        """`limits` limits the events about objects of the kind Recommendation; None means no limits."""
-        self._resizes = resizes
-        self._writer = writer
-        self._size_writers = size_writers
-        self._events = events
-        self._keep = keep
-        self._limits = limits
-        self._before: dict[tuple[str, TargetReference | None], Record] = {}
-        self._acted: Configuration | None = None
-        """The configuration of the decisions that are being carried out."""
-        self._present: Configuration | None = None
-        """The configuration that is in force now; None if it has not changed since the start."""
+    writer: ScaleWriter
+    events: EventWriter
+    keep: KeepRecords
+    size_writers: SizeWriters | None = None
+    limits: EventLimits | None = None
+    """Limits the events about objects of the kind Recommendation; None means no limits."""
+    resizes: ResizeEffects | None = None
+    _before: dict[tuple[str, TargetReference | None], Record] = field(default_factory=dict)
+    _acted: Configuration | None = None
+    """The configuration of the decisions that are being carried out."""
+    _present: Configuration | None = None
+    """The configuration that is in force now; None if it has not changed since the start."""
 
     def act(self, configuration: Configuration, decisions: Sequence[Decision], now: float) -> None:
         """Begin to carry out the decisions; return at once."""
         self._acted = configuration
         records = [decision.record for decision in decisions]
         scaling = configuration.names_with(Output.SCALE)
-        self._writer.retain(scaling)
+        self.writer.retain(scaling)
         due: dict[str, list[tuple[Record, float]]] = {}
         for decision in decisions:
             if decision.record.name in scaling:
                 due.setdefault(decision.record.name, []).extend(_dated(decision, now, configuration))
         for name, dated in due.items():
-            self._writer.decided(name, dated)
-        if self._size_writers is not None:
-            self._size_writers.act(configuration, decisions, now)
-        if self._resizes is not None:
-            self._resizes.requests.act(self._resizes.writer, configuration, decisions)
+            self.writer.decided(name, dated)
+        if self.size_writers is not None:
+            self.size_writers.act(configuration, decisions, now)
+        if self.resizes is not None:
+            self.resizes.requests.act(self.resizes.writer, configuration, decisions)
         if self._present is not None and self._present is not configuration:
             # The configuration has changed since the decisions were made, and `reconfigured` may have been called
             # before these calls were added.
             self._end_calls_of_changed()
         self._announce(records)
-        self._keep(now, of_file(records))
+        self.keep(now, of_file(records))
 
     def reconfigured(self, configuration: Configuration) -> None:
         """Stop sending calls that were decided under other settings, without waiting for the next poll.
@@ -93,26 +85,26 @@ class ClusterEffects:
         May be called from any thread.
         """
         self._present = configuration
-        if self._size_writers is not None:
-            self._size_writers.reconfigured(configuration)
+        if self.size_writers is not None:
+            self.size_writers.reconfigured(configuration)
         self._end_calls_of_changed()
 
     def refusals(self) -> Mapping[tuple[str, TargetReference], WriteRefusal]:
         """Return why requests were not written, by recommendation and target."""
-        return {} if self._resizes is None else self._resizes.requests.refusals()
+        return {} if self.resizes is None else self.resizes.requests.refusals()
 
     def settled(self) -> Mapping[tuple[str, TargetReference], object]:
         """Return the sizes that the last attempt found in place, by recommendation and target."""
-        return {} if self._resizes is None else self._resizes.requests.settled()
+        return {} if self.resizes is None else self.resizes.requests.settled()
 
     def stand_down(self) -> None:
         """Abandon everything that is under way: another process leads."""
-        self._writer.clear()
-        if self._size_writers is not None:
-            self._size_writers.clear()
-        if self._resizes is not None:
-            self._resizes.writer.clear()
-            self._resizes.requests.forget()
+        self.writer.clear()
+        if self.size_writers is not None:
+            self.size_writers.clear()
+        if self.resizes is not None:
+            self.resizes.writer.clear()
+            self.resizes.requests.forget()
         self._before.clear()
 
     def _end_calls_of_changed(self) -> None:
@@ -120,11 +112,11 @@ class ClusterEffects:
         acted, present = self._acted, self._present
         # Objects change at any time, and must not withdraw the pending writes of others.
         unchanged = (acted and present and unchanged_names(acted, present)) or frozenset[str]()
-        self._writer.retain(unchanged)
-        if self._size_writers is not None:
-            self._size_writers.retain(unchanged)
-        if self._resizes is not None:
-            self._resizes.writer.retain(unchanged)
+        self.writer.retain(unchanged)
+        if self.size_writers is not None:
+            self.size_writers.retain(unchanged)
+        if self.resizes is not None:
+            self.resizes.writer.retain(unchanged)
 
     def _announce(self, records: Sequence[Record]) -> None:
         before, self._before = self._before, {}
@@ -138,11 +130,11 @@ class ClusterEffects:
                 continue
             kind = kind_named(record.type)
             for event in (*events_of_record(last, record), *(kind.events(last, record) if kind is not None else ())):
-                if self._limits is None or self._is_permitted(self._limits, record.name, event):
-                    self._events.add(event)
+                if self.limits is None or self._is_permitted(self.limits, record.name, event):
+                    self.events.add(event)
 
     def _is_permitted(self, limits: EventLimits, recommendation: str, event: TargetEvent) -> bool:
-        return not self._events.suppresses(event) and limits.permits(recommendation)
+        return not self.events.suppresses(event) and limits.permits(recommendation)
 
 
 def _dated(decision: Decision, now: float, configuration: Configuration) -> Iterator[tuple[Record, float]]:

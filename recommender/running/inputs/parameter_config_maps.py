@@ -6,6 +6,7 @@ They are read by GET, since the rights of cluster-proportional-autoscaler do not
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from adapter.foundation.cluster.values.state import Observed, Unknown
@@ -25,35 +26,25 @@ _READ_SECONDS = 5.0
 _WRITE_SECONDS = 5.0
 
 
+@dataclass(slots=True)
 class ParameterConfigMaps:
     """Reads ConfigMaps. For any number of threads."""
 
-    def __init__(
-        self,
-        objects: GetsAndWrites,
-        default_params: Callable[[str, str], Mapping[str, str] | None],
-        may_create: Callable[[float], bool],
-        clock: Clock,
-        *,
-        is_dry_run: bool = False,
-    ) -> None:
-        """`default_params` returns the data for a missing ConfigMap, given its namespace and name; None to create none.
-
-        `may_create` returns whether this process may write for the given number of seconds. A dry run creates nothing,
-        and continues as if it had created the ConfigMap with the default parameters.
-        """
-        self._objects = objects
-        self._default_params = default_params
-        self._may_create = may_create
-        self._clock = clock
-        self._is_dry_run = is_dry_run
-        self._states = StateLog(_log)
+    objects: GetsAndWrites
+    default_params: Callable[[str, str], Mapping[str, str] | None]
+    """Returns the data for a missing ConfigMap, given its namespace and name; None to create none."""
+    may_create: Callable[[float], bool]
+    """Returns whether this process may write for the given number of seconds."""
+    clock: Clock
+    is_dry_run: bool = False
+    """A dry run creates nothing, and continues as if it had created the ConfigMap with the default parameters."""
+    _states: StateLog = field(default_factory=lambda: StateLog(_log))
 
     def read(self, namespace: str, name: str) -> Observed[ConfigMapData | None] | Unknown:
         """Return the current content of a ConfigMap; None if it does not exist and is not created."""
-        now = self._clock.wall()
+        now = self.clock.wall()
         try:
-            document = self._objects.get(_path(namespace, name), seconds=_READ_SECONDS).document
+            document = self.objects.get(_path(namespace, name), seconds=_READ_SECONDS).document
         except NotFoundError:
             return self._create_config_map(namespace, name, now)
         except KubernetesError as error:
@@ -61,10 +52,10 @@ class ParameterConfigMaps:
         return Observed(_content(document), now)
 
     def _create_config_map(self, namespace: str, name: str, now: float) -> Observed[ConfigMapData | None] | Unknown:
-        defaults = self._default_params(namespace, name)
-        if defaults and self._is_dry_run:
+        defaults = self.default_params(namespace, name)
+        if defaults and self.is_dry_run:
             return Observed(ConfigMapData(dict(defaults), ""), now)
-        if not defaults or not self._may_create(_WRITE_SECONDS):
+        if not defaults or not self.may_create(_WRITE_SECONDS):
             return Observed(None, now)
         key = f"{namespace}/{name}"
         document = {
@@ -74,7 +65,7 @@ class ParameterConfigMaps:
             "data": dict(defaults),
         }
         try:
-            created = self._objects.create(_path(namespace), document, seconds=_WRITE_SECONDS)
+            created = self.objects.create(_path(namespace), document, seconds=_WRITE_SECONDS)
         except ConflictError:
             return Unknown(f"ConfigMap {key} was created by another client at the same time: it is read next time")
         except KubernetesError as error:

@@ -5,7 +5,7 @@ An error in one decision becomes its record, and does not affect the other decis
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -39,26 +39,17 @@ MEMORY_SECONDS: Final = 3.0
 _NOT_ASKED: Final = Unknown("its load has not been queried yet")
 
 
+@dataclass(slots=True)
 class PollDecisions:
     """Makes the decisions of a poll. Not thread-safe."""
 
-    def __init__(
-        self,
-        memories: Memories,
-        clock: Clock,
-        *,
-        slow: SlowDecisions | None = None,
-        measure: Callable[[str, float], None] = lambda _name, _seconds: None,
-    ) -> None:
-        """`slow` makes the decisions of slow kinds; if it is None, they are made at once in the caller's thread.
-
-        `measure` is called with the seconds that the decisions of each other recommendation took.
-        """
-        self._memories = memories
-        self._slow = slow or ImmediateSizing()
-        self._measure = measure
-        self._clock = clock
-        self._expansions: dict[str, Expansion] = {}
+    memories: Memories
+    clock: Clock
+    slow: SlowDecisions = field(default_factory=ImmediateSizing)
+    """Makes the decisions of slow kinds, by default at once in the caller's thread."""
+    measure: Callable[[str, float], None] = lambda _name, _seconds: None
+    """Called with the seconds that the decisions of each other recommendation took."""
+    _expansions: dict[str, Expansion] = field(default_factory=dict)
 
     def decided(self, plan: PollPlan, inputs: Inputs, now: float) -> list[Decided]:
         """Return the decisions in the order of the configuration."""
@@ -74,7 +65,7 @@ class PollDecisions:
         rivals = _rivals(policies, listed)
         _add_group_sizers(rivals, plan, listed, inputs.cluster)
         found: dict[str, Decided] = {}
-        self._slow.keep(plan.slow)
+        self.slow.keep(plan.slow)
         # Slow decisions may depend on the others of this poll, so they are made last.
         for each in sorted(plan.configuration.recommendations, key=lambda each: each.policy.name in plan.slow):
             name, policy = each.policy.name, each.policy
@@ -95,14 +86,14 @@ class PollDecisions:
 
     def forget(self) -> None:
         """Drop everything that is under way: another process leads."""
-        self._slow.forget()
+        self.slow.forget()
 
     def _load_memories(self, names: tuple[str, ...], plan: PollPlan) -> dict[str, Memory | MemoryUnavailableError]:
         found: dict[str, Memory | MemoryUnavailableError] = {}
         shards = {name: each.shards for name, each in plan.for_each.items()}
-        for name in self._memories.begin(names, MEMORY_SECONDS, shards):
+        for name in self.memories.begin(names, MEMORY_SECONDS, shards):
             try:
-                found[name] = self._memories.load(name)
+                found[name] = self.memories.load(name)
             except MemoryUnavailableError as error:
                 found[name] = error
         return found
@@ -117,7 +108,7 @@ class PollDecisions:
     ) -> Decided:
         """Return the latest decision of a slow kind. Its own thread measures how long it takes."""
         name = recommendation.policy.name
-        decision = self._slow.decided(recommendation, plan.calculations[name](None), inputs, memory, now)
+        decision = self.slow.decided(recommendation, plan.calculations[name](None), inputs, memory, now)
         return Decided(name, (decision,), decision.memory)
 
     def _one(
@@ -131,7 +122,7 @@ class PollDecisions:
         rivals: Mapping[TargetReference, tuple[str, ...]],
     ) -> Decided:
         """Return the decision of one recommendation, or those of its targets."""
-        started = self._clock.monotonic()
+        started = self.clock.monotonic()
         try:
             if listed is not None:
                 return self._expansions[policy.name].decided(listed, inputs, memory, now, rivals)
@@ -139,7 +130,7 @@ class PollDecisions:
             decision = decide(policy, plan.calculations[policy.name](None), inputs, memory, now)
             return Decided(policy.name, (decision,), decision.memory)
         finally:
-            self._measure(policy.name, self._clock.monotonic() - started)
+            self.measure(policy.name, self.clock.monotonic() - started)
 
 
 def _known_targets(

@@ -8,7 +8,7 @@ for the group until its size has changed, or until five minutes have passed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.sources.kubernetes.errors import FencedError
@@ -44,34 +44,26 @@ class _Uncertain:
     """When the uncertainty ends, by the monotonic clock."""
 
 
+@dataclass(slots=True)
 class ProviderAttempt:
     """Changes the size of a group through its provider, or begins the removal of its nodes."""
 
-    def __init__(
-        self,
-        groups: WritesGroups,
-        begin_removal: Callable[[ScaleOutcome, NodeRemoval, SendingTerms], ScaleOutcome],
-        cluster: Callable[[], ClusterState],
-        clock: Clock,
-    ) -> None:
-        """Send nothing yet; `cluster` returns the current state of the cluster.
-
-        `begin_removal` marks a node, and returns the outcome. The steps that follow take minutes.
-        """
-        self._groups = groups
-        self._cluster = cluster
-        self._begin_removal = begin_removal
-        self._clock = clock
-        self._uncertain: dict[TargetReference, _Uncertain] = {}
+    groups: WritesGroups
+    begin_removal: Callable[[ScaleOutcome, NodeRemoval, SendingTerms], ScaleOutcome]
+    """Marks a node, and returns the outcome. The steps that follow take minutes."""
+    cluster: Callable[[], ClusterState]
+    """Returns the current state of the cluster."""
+    clock: Clock
+    _uncertain: dict[TargetReference, _Uncertain] = field(default_factory=dict)
 
     def __call__(self, write: PendingWrite, terms: SendingTerms) -> ScaleOutcome:
         """Change the size if the current limits and size allow it."""
         target = write.target
-        if self._clock.wall() < write.waits_until:
+        if self.clock.wall() < write.waits_until:
             message = f"{target} may still be asked for nodes by a former process: its size is looked at again soon"
             return ScaleOutcome(write, ScaleResult.FENCED, message=message)
         try:
-            group = self._groups.look(write.recommendation, target.namespace, target.name)
+            group = self.groups.look(write.recommendation, target.namespace, target.name)
         except ProviderUnreachableError as error:
             return ScaleOutcome(write, ScaleResult.ERROR, message=str(error), is_of_the_server=True)
         found = self._outcome_before_change(write, group)
@@ -93,7 +85,7 @@ class ProviderAttempt:
             return replace(found, result=ScaleResult.ERROR, message=uncertainty)
         refusal = _refusal(write, group)
         if write.machines and not refusal:
-            refusal = deletion_refusal(write, group, self._cluster(), self._clock.wall())
+            refusal = deletion_refusal(write, group, self.cluster(), self.clock.wall())
         return replace(found, result=ScaleResult.REFUSED, message=refusal) if refusal else found
 
     def _uncertainty(self, target: TargetReference, group: PluginGroup) -> str:
@@ -101,7 +93,7 @@ class ProviderAttempt:
         known = self._uncertain.get(target)
         if known is None:
             return ""
-        if known.size == group.target_size and self._clock.monotonic() < known.until:
+        if known.size == group.target_size and self.clock.monotonic() < known.until:
             return f"the end of the last call is not known, and its size is still {group.target_size}"
         del self._uncertain[target]
         return ""
@@ -121,12 +113,12 @@ class ProviderAttempt:
         def send(fence: Fence) -> None:
             if not fence.permit(fence.seconds):
                 raise FencedError(f"{target}: the Lease would have ended before the change")
-            self._groups.change(write.recommendation, target.namespace, target.name, change)
+            self.groups.change(write.recommendation, target.namespace, target.name, change)
 
         try:
             return sent(found, terms, send)
         except OutcomeUnknownError as error:
-            self._uncertain[target] = _Uncertain(group.target_size, self._clock.monotonic() + _UNCERTAIN_SECONDS)
+            self._uncertain[target] = _Uncertain(group.target_size, self.clock.monotonic() + _UNCERTAIN_SECONDS)
             message = f"{error}: it may have taken effect, so nothing is asked again before its size shows that"
             return replace(found, result=ScaleResult.ERROR, message=message)
         except PluginError as error:
@@ -137,7 +129,7 @@ class ProviderAttempt:
     def _begin_removals(self, found: ScaleOutcome, terms: SendingTerms) -> ScaleOutcome:
         begun = found
         for removal in found.write.node_removals:
-            begun = self._begin_removal(found, removal, terms)
+            begun = self.begin_removal(found, removal, terms)
             if begun.result is not ScaleResult.OK:
                 break
         return begun

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.objects.resources import ResolveResource, UnknownResourceError
@@ -28,32 +29,26 @@ _log = logging.getLogger(__name__)
 _WITHDRAWN: Final = "it is no longer sized, so its previous size is restored"
 
 
+@dataclass(slots=True)
 class SizeWriters:
     """Carries out cluster size decisions. A poll without a new decision changes nothing."""
 
-    def __init__(
-        self,
-        groups: ScaleWriter,
-        buffers: ScaleWriter,
-        resolve: ResolveResource,
-        withdrawals: Withdrawals,
-        provided: ScaleWriter | None = None,
-    ) -> None:
-        """Take the writers: `groups` writes the sizes of groups that are objects, and `provided` those of providers."""
-        self._groups = groups
-        self._provided = provided
-        self._buffers = buffers
-        self._resolve = resolve
-        self._withdrawals = withdrawals
+    groups: ScaleWriter
+    """Writes the sizes of groups that are objects."""
+    buffers: ScaleWriter
+    resolve: ResolveResource
+    withdrawals: Withdrawals
+    provided: ScaleWriter | None = None
+    """Writes the sizes of groups of providers."""
 
     def act(self, configuration: Configuration, decisions: Sequence[Decision], now: float) -> None:
         """Begin to carry out the decisions of `now`, in Unix seconds; return at once."""
-        self._withdrawals.follow(configuration)
-        withdrawn, sized = self._withdrawals.due(), buffers_of(configuration)
+        self.withdrawals.follow(configuration)
+        withdrawn, sized = self.withdrawals.due(), buffers_of(configuration)
         scaled = configuration.names_with(Output.SCALE)
         for writer in self._group_writers():
             writer.retain(scaled)
-        self._buffers.retain({*sized, *withdrawn})
+        self.buffers.retain({*sized, *withdrawn})
         made = {each.record.name: each.writes for each in decisions if isinstance(each.writes, SizeWrites)}
         for name, writes in made.items():
             if name in scaled:
@@ -62,32 +57,32 @@ class SizeWriters:
         until = now + configuration.stale_after_seconds
         for name in {*sizes, *(name for name in withdrawn if name not in sized)}:
             former = self._withdrawals_of(name, withdrawn.get(name, ()), until)
-            self._buffers.wanted(name, (*sizes.get(name, ()), *former))
+            self.buffers.wanted(name, (*sizes.get(name, ()), *former))
 
     def reconfigured(self, configuration: Configuration) -> None:
         """Stop sending for recommendations that no longer have the output. May be called from any thread."""
-        self._withdrawals.follow(configuration)
+        self.withdrawals.follow(configuration)
         for writer in self._group_writers():
             writer.retain(configuration.names_with(Output.SCALE))
-        self._buffers.retain(buffers_of(configuration))
+        self.buffers.retain(buffers_of(configuration))
 
     def retain(self, names: Collection[str]) -> None:
         """Stop sending for all recommendations except `names`. A withdrawal goes on with the next decision."""
-        for writer in (*self._group_writers(), self._buffers):
+        for writer in (*self._group_writers(), self.buffers):
             writer.retain(names)
 
     def clear(self) -> None:
         """Abandon everything that is under way: another process leads, or this one ends."""
-        for writer in (*self._group_writers(), self._buffers):
+        for writer in (*self._group_writers(), self.buffers):
             writer.clear()
 
     def _group_writers(self) -> tuple[ScaleWriter, ...]:
-        return (self._groups,) if self._provided is None else (self._groups, self._provided)
+        return (self.groups,) if self.provided is None else (self.groups, self.provided)
 
     def _want_groups(self, name: str, writes: Sequence[PendingWrite]) -> None:
-        self._groups.wanted(name, [write for write in writes if write.target.api_version != PROVIDER_API])
-        if self._provided is not None:
-            self._provided.wanted(name, [write for write in writes if write.target.api_version == PROVIDER_API])
+        self.groups.wanted(name, [write for write in writes if write.target.api_version != PROVIDER_API])
+        if self.provided is not None:
+            self.provided.wanted(name, [write for write in writes if write.target.api_version == PROVIDER_API])
 
     def _sizes(self, name: str, writes: SizeWrites) -> tuple[PendingWrite, ...]:
         size = writes.buffer
@@ -105,7 +100,7 @@ class SizeWriters:
 
     def _targets(self, buffers: Iterable[BufferSettings]) -> list[TargetReference]:
         try:
-            return [buffer_target(buffer, self._resolve) for buffer in buffers]
+            return [buffer_target(buffer, self.resolve) for buffer in buffers]
         except (UnknownResourceError, KubernetesError) as error:
             _log.warning("the CapacityBuffer is not written", extra=fields(reason=str(error)))
             return []

@@ -62,27 +62,18 @@ class _Progress:
         return max(1, min(MOST_POINTS, self.most_samples // max(1, len(self.history.targets()))))
 
 
+@dataclass(slots=True)
 class Downloads:
     """Downloads the missing parts of histories. Not thread-safe."""
 
-    def __init__(
-        self,
-        client: Callable[[LoadNeed], PrometheusClient | None],
-        count: Callable[[str, str], None],
-        monotonic: Callable[[], float],
-        wall: Callable[[], float],
-    ) -> None:
-        """Begin without any progress.
-
-        `client` returns the client to query for a load; None if there is none. `count` is called with the
-        recommendation and the result of each request.
-        """
-        self._client = client
-        self._count = count
-        self._monotonic = monotonic
-        self._wall = wall
-        self._progress: dict[str, _Progress] = {}
-        self._states = StateLog(_log)
+    client: Callable[[LoadNeed], PrometheusClient | None]
+    """Returns the client to query for a load; None if there is none."""
+    count: Callable[[str, str], None]
+    """Called with the recommendation and the result of each request."""
+    monotonic: Callable[[], float]
+    wall: Callable[[], float]
+    _progress: dict[str, _Progress] = field(default_factory=dict)
+    _states: StateLog = field(default_factory=lambda: StateLog(_log))
 
     def keep(self, names: set[str]) -> None:
         """Forget the progress of all but these recommendations."""
@@ -91,22 +82,22 @@ class Downloads:
     def step(self, history: TargetHistory) -> bool:
         """Ask for the newest piece that a history lacks, if one is due; return whether more pieces are to follow."""
         progress = self._progress_of(history)
-        started, client = self._monotonic(), self._client(history.need)
+        started, client = self.monotonic(), self.client(history.need)
         if started < progress.due or client is None:
             return bool(progress.spans) and client is not None
         if not progress.spans:
-            progress.spans = history.lacking(self._wall())
+            progress.spans = history.lacking(self.wall())
         if not progress.spans:
             history.is_downloaded = True
             progress.due = started + CHECK_SECONDS
             return False
         if not self._take_piece(client, progress):
             progress.spans = []
-            progress.due = self._monotonic() + progress.backoff.delay()
+            progress.due = self.monotonic() + progress.backoff.delay()
             return False
         self._states.recovered(history.need.name, f"the history of {history.need.name} is downloaded again")
         progress.backoff.reset()
-        ended = self._monotonic()
+        ended = self.monotonic()
         progress.due = ended + (min(ended - started, PAUSE_SECONDS) if progress.spans else CHECK_SECONDS)
         history.is_downloaded = history.is_downloaded or not progress.spans
         return bool(progress.spans)
@@ -117,8 +108,8 @@ class Downloads:
         `report` gets the share of the history that is still lacking.
         """
         progress, failures = _Progress(history), 0
-        progress.spans = history.lacking(self._wall())
-        while progress.spans and failures < _MOST_FAILURES and (client := self._client(history.need)) is not None:
+        progress.spans = history.lacking(self.wall())
+        while progress.spans and failures < _MOST_FAILURES and (client := self.client(history.need)) is not None:
             lacking = sum(last - first + 1 for first, last in progress.spans)
             report(lacking * history.step_seconds / history.need.settings.history_seconds)
             failures = 0 if self._take_piece(client, progress) else failures + 1
@@ -158,14 +149,14 @@ class Downloads:
                 ),
             )
         except PrometheusError as error:
-            self._count(history.need.name, error.result)
+            self.count(history.need.name, error.result)
             if isinstance(error, AnswerTooLargeError | PrometheusTimeoutError | QueryRefusedError):
                 progress.most_samples = max(series, progress.most_samples // 2)
             return str(error)
         if answer.warnings:
             # A part of the series would result in a load that is too small.
-            self._count(history.need.name, "partial")
+            self.count(history.need.name, "partial")
             return f"Prometheus answered with a warning, so the values may be partial: {answer.warnings[0]}"
         history.fill(span, answer.series)
-        self._count(history.need.name, "ok")
+        self.count(history.need.name, "ok")
         return ""

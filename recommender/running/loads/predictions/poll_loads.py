@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from adapter.foundation.cluster.values.state import Observed, Unknown
@@ -47,29 +48,22 @@ def queries_of(queries: BackendQueries) -> Callable[[LoadNeed], QueryValues]:
     return lambda need: queries.of(need.backend, need.source)
 
 
+@dataclass(slots=True)
 class LoadSource:
     """Returns the load of a recommendation. For any number of threads."""
 
-    def __init__(
-        self,
-        queries: Callable[[LoadNeed], QueryValues],
-        histories: KnownHistories,
-        delays: DelayMeter,
-        predictor: Predictor,
-        telemetry: LoadTelemetry,
-    ) -> None:
-        """Take the parts; `queries` returns the client for the Prometheus of a load."""
-        self._queries = queries
-        self._histories = histories
-        self._delays = delays
-        self._predictor = predictor
-        self._telemetry = telemetry
-        self._states = StateLog(_log)
+    queries: Callable[[LoadNeed], QueryValues]
+    """Returns the client for the Prometheus of a load."""
+    histories: KnownHistories
+    delays: DelayMeter
+    predictor: Predictor
+    telemetry: LoadTelemetry
+    _states: StateLog = field(default_factory=lambda: StateLog(_log))
 
     def load(self, need: LoadNeed) -> Observed[LoadInputs] | Unknown:
         """Return the loads of all targets. Never raises because of an answer; takes as long as two queries at most."""
         for_each = need.settings.for_each
-        answer = self._queries(need).samples(need.query, _target_labels(for_each))
+        answer = self.queries(need).samples(need.query, _target_labels(for_each))
         if isinstance(answer, Unknown):
             return answer
         try:
@@ -78,14 +72,14 @@ class LoadSource:
             return Unknown(str(error))
         pods = self._pods(need)
         self._report(need, found)
-        self._histories.note(need, found.values, answer.time)
-        history = self._histories.get(need)
+        self.histories.note(need, found.values, answer.time)
+        history = self.histories.get(need)
         ages = [answer.time - time for time in found.times.values()]
-        delays = self._delays.polled(need, sum(found.values.values()), answer.time, ages)
-        predictions = self._predictor.predictions(need, delays, history, found.values, answer.time)
+        delays = self.delays.polled(need, sum(found.values.values()), answer.time, ages)
+        predictions = self.predictor.predictions(need, delays, history, found.values, answer.time)
         for prediction in predictions.values():
             for model in prediction.bound.models if prediction.bound is not None else ():
-                self._telemetry.forecast_bounded(need.name, model)
+                self.telemetry.forecast_bounded(need.name, model)
         inputs: dict[Target, Observed[LoadInput] | Unknown] = {
             target: Observed(
                 LoadInput(prediction, delays, None if pods is None else pods.get(target, ())), found.times[target]
@@ -96,7 +90,7 @@ class LoadSource:
         return Observed(inputs, answer.time)
 
     def _known_targets(self, need: LoadNeed) -> frozenset[Target]:
-        history = self._histories.get(need)
+        history = self.histories.get(need)
         return frozenset() if history is None else frozenset(history.targets())
 
     def _pods(self, need: LoadNeed) -> Mapping[Target, tuple[PodConnections, ...]] | None:
@@ -105,7 +99,7 @@ class LoadSource:
         if connections is None or connections.metric is None:
             return None
         for_each, key = need.settings.for_each, f"{need.name} pods"
-        answer = self._queries(need).samples(connections.metric, (*_target_labels(for_each), POD_LABEL))
+        answer = self.queries(need).samples(connections.metric, (*_target_labels(for_each), POD_LABEL))
         if isinstance(answer, Unknown):
             self._without_pods(key, need, answer.reason)
             return None
@@ -131,7 +125,7 @@ class LoadSource:
         self._states.failed(key, message, level=logging.WARNING)
 
     def _report(self, need: LoadNeed, found: TargetLoads) -> None:
-        self._telemetry.series_left_out(need.name, found.left_out)
+        self.telemetry.series_left_out(need.name, found.left_out)
         key = f"{need.name} series"
         if found.problems:
             message = f"recommendation {need.name}: {'; '.join(found.problems)}"

@@ -48,76 +48,69 @@ class GroupFacts:
         return next(ends, None)
 
 
+@dataclass(slots=True)
 class ExternalGroup:
     """A group whose facts are read from memory, and whose changes are calls."""
 
-    def __init__(
-        self,
-        stated: NodeGroup,
-        facts: GroupFacts,
-        slow: SlowFact,
-        settings: ExternalGrpcGroups,
-        channel: ProviderChannel,
-    ) -> None:
-        """`facts` are those of the last refresh."""
-        self._stated = stated
-        self._facts = facts
-        self._slow = slow
-        self._settings = settings
-        self._channel = channel
+    stated: NodeGroup
+    facts: GroupFacts
+    """The facts of the last refresh."""
+    slow: SlowFact
+    settings: ExternalGrpcGroups
+    channel: ProviderChannel
 
     def id(self) -> str:
         """Return the name of the group."""
-        return self._stated.id
+        return self.stated.id
 
     def min_size(self) -> int:
         """Return the smallest size that is allowed. Raises PluginError if the group cannot be used."""
-        if self._facts.is_twice:
+        if self.facts.is_twice:
             raise PluginError("NodeGroups lists the id twice")
-        if self._slow.problem:
-            raise PluginError(self._slow.problem)
-        return self._stated.minSize
+        if self.slow.problem:
+            raise PluginError(self.slow.problem)
+        return self.stated.minSize
 
     def max_size(self) -> int:
         """Return the largest size that is allowed."""
-        return self._stated.maxSize
+        return self.stated.maxSize
 
     def target_size(self) -> int:
         """Return the desired size. Raises PluginError."""
-        if isinstance(self._facts.size, CallError):
-            raise PluginError(str(self._facts.size))
-        return self._facts.size.targetSize
+        if isinstance(self.facts.size, CallError):
+            raise PluginError(str(self.facts.size))
+        return self.facts.size.targetSize
 
     def nodes(self) -> Sequence[ProviderInstance]:
         """Return the machines. Raises PluginError."""
-        if isinstance(self._facts.machines, CallError):
-            raise PluginError(str(self._facts.machines))
-        return instances_of(self._facts.machines.instances)
+        if isinstance(self.facts.machines, CallError):
+            raise PluginError(str(self.facts.machines))
+        return instances_of(self.facts.machines.instances)
 
     def provider_ids(self) -> tuple[str, ...]:
         """Return the provider ids of the machines; none if they are not known."""
-        machines = self._facts.machines
+        machines = self.facts.machines
         return () if isinstance(machines, CallError) else tuple(each.id for each in machines.instances)
 
     def template(self) -> Mapping[str, object] | None:
         """Return the Node that the group would create, as JSON; None if it is not known."""
-        return self._slow.template
+        return self.slow.template
 
     def price(self) -> float | None:
         """Return the price of one node for one hour; None if it is not known."""
-        return self._slow.price
+        return self.slow.price
 
     def options(self) -> GroupOptions | None:
         """Return the options that the group overrides; None if it overrides none."""
-        return self._slow.options
+        return self.slow.options
 
     def gpu_label(self) -> str:
         """Return the label of nodes with GPUs."""
-        return self._facts.gpu_label
+        return self.facts.gpu_label
 
     def age_seconds(self) -> float:
         """Return how many seconds old the size and the machines are; a late answer may be older than the refresh."""
-        return self._facts.age_seconds
+        return self.facts.age_seconds
 
     def increase_size(self, delta: int) -> None:
         """Request more nodes. Raises CallError and OutcomeUnknownError."""
@@ -134,7 +127,7 @@ class ExternalGroup:
 
     def _change(self, method: str, request: WireMessage) -> None:
         try:
-            self._channel.ask(method, request, Empty, self._settings.timeout_seconds)
+            self.channel.ask(method, request, Empty, self.settings.timeout_seconds)
         except CallError as error:
             if error.may_have_had_an_effect:
                 raise OutcomeUnknownError(str(error)) from error
