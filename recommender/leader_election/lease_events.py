@@ -28,10 +28,14 @@ class LeaseEvents:
 class LeaseMetrics(LeaseEvents):
     """The events of an election as Prometheus metrics."""
 
-    def __init__(self, registry: CollectorRegistry, prefix: str) -> None:
-        """Register `tidewatch_leader`, `PREFIX_lease_changes_total` and `PREFIX_lease_failures_total`."""
+    def __init__(self, registry: CollectorRegistry, prefix: str, wake: Callable[[], None] = lambda: None) -> None:
+        """Register `tidewatch_leader`, `PREFIX_lease_changes_total` and `PREFIX_lease_failures_total`.
+
+        `wake` is called when this process begins or ceases to lead, so that it notices that at once.
+        """
         from prometheus_client import Counter, Gauge  # noqa: PLC0415 - commands that run once expose nothing
 
+        self._wake = wake
         self._leader = Gauge("tidewatch_leader", "1 while this process leads.", registry=registry)
         self._changes = Counter(
             f"{prefix}_lease_changes_total",
@@ -55,10 +59,12 @@ class LeaseMetrics(LeaseEvents):
     def acquired(self) -> None:
         """Count that this process became the leader."""
         self._changes.labels("acquired").inc()
+        self._wake()
 
     def lost(self) -> None:
         """Count a loss of leadership."""
         self._changes.labels("lost").inc()
+        self._wake()
 
     def failed(self, error: str) -> None:
         """Count a request for the Lease that failed; `error` is the name of the error's class."""

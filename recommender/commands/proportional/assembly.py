@@ -180,7 +180,7 @@ def _watches(
 
 def _leadership(options: ProportionalOptions, configuration: Configuration, parts: _SharedObjects) -> Leadership:
     election = configuration.leader_election
-    metrics = LeaseMetrics(parts.process.registry, METRICS_PREFIX)
+    metrics = LeaseMetrics(parts.process.registry, METRICS_PREFIX, parts.wake.set)
     leadership: Leadership = WithoutLease()
     if options.dry_run:
         _log.info("this is a dry run: nothing is written")
@@ -191,7 +191,7 @@ def _leadership(options: ProportionalOptions, configuration: Configuration, part
         lease = LeaseSettings(
             namespace=election.namespace, name=election.name, identity=unique_identity(options.pod), timing=TIMING
         )
-        leadership = begin_election(lease, parts.process, (parts.objects, parts.writes), metrics, parts.wake)
+        leadership = begin_election(lease, parts.process, (parts.objects, parts.writes), metrics)
     else:
         # As in the original program.
         _log.info("leader election is disabled, so this process acts whatever other processes do: run only one replica")

@@ -128,7 +128,7 @@ def _leadership(
     lease = LeaseSettings(
         namespace=settings.namespace, name=election.name, identity=unique_identity(settings.pod), timing=TIMING
     )
-    return begin_election(lease, context, (objects, writes), parts.lease_metrics, parts.wake)
+    return begin_election(lease, context, (objects, writes), parts.lease_metrics)
 
 
 def _memories(

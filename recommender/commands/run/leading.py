@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Protocol
 from recommender.leader_election.elector import LeaseElector
 from recommender.leader_election.lease_rules import LeaseTiming
 from recommender.outputs.write_attempt import LONGEST_EFFECT_RATIO, longest_fenced_write_seconds
-from recommender.running.polls.leadership import WakingEvents
 
 if TYPE_CHECKING:
     import threading
@@ -44,11 +43,10 @@ def begin_election(
     host: ElectionHost,
     clients: tuple[ObjectClient, Writes],
     metrics: LeaseMetrics,
-    wake: threading.Event,
 ) -> LeaseElector:
     """Start the election, and arrange that it ends with the process."""
     objects, writes = clients
-    elector = LeaseElector(objects, settings, WakingEvents(metrics, wake))
+    elector = LeaseElector(objects, settings, metrics)
 
     def run(stop: threading.Event) -> None:
         elector.run(stop)

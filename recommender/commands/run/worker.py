@@ -203,13 +203,13 @@ def _page(
 
 def _surroundings(settings: RunSettings, context: WorkerContext, plans: Plans) -> tuple[RunEnvironment, SharedServices]:
     telemetry = RecommenderTelemetry(context.registry)
-    state = plans.current().configuration.state
+    state, wake = plans.current().configuration.state, threading.Event()
     parts = SharedServices(
         plan=plans.current,
-        wake=threading.Event(),
+        wake=wake,
         telemetry=telemetry,
         watches=WatchMetrics(context.registry, METRICS_PREFIX),
-        lease_metrics=LeaseMetrics(context.registry, METRICS_PREFIX),
+        lease_metrics=LeaseMetrics(context.registry, METRICS_PREFIX, wake.set),
         history=HistoryCache(state / "history.sqlite", telemetry.history_failed),
         pace=Pace(),
         clock=Clock(),

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
-
-from recommender.leader_election.lease_events import LeaseEvents
-
-if TYPE_CHECKING:
-    import threading
+from typing import Protocol
 
 
 class Leadership(Protocol):
@@ -40,29 +35,3 @@ class WithoutLease:
     def holder(self) -> str:
         """Return an empty string: there is no Lease that names a holder."""
         return ""
-
-
-class WakingEvents(LeaseEvents):
-    """Passes the events of an election on, and wakes the loop when this process begins or ceases to lead."""
-
-    def __init__(self, events: LeaseEvents, wake: threading.Event) -> None:
-        self._events = events
-        self._wake = wake
-
-    def acquired(self) -> None:
-        """Pass the event on, and wake the loop."""
-        self._events.acquired()
-        self._wake.set()
-
-    def renewed(self, until: float) -> None:
-        """Pass the event on."""
-        self._events.renewed(until)
-
-    def lost(self) -> None:
-        """Pass the event on, and wake the loop."""
-        self._events.lost()
-        self._wake.set()
-
-    def failed(self, error: str) -> None:
-        """Pass the event on."""
-        self._events.failed(error)

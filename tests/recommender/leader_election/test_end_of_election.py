@@ -59,9 +59,9 @@ def test_an_election_that_ended_by_a_release_is_no_failed_task(
         runs = Runs()
         host = Host(Tasks(runs))
         wake = threading.Event()
-        metrics = LeaseMetrics(CollectorRegistry(), "test")
+        metrics = LeaseMetrics(CollectorRegistry(), "test", wake.set)
         lease = LeaseSettings(namespace="shop", name="leader", identity="pod")
-        elector = begin_election(lease, host, (objects, Writes(objects)), metrics, wake)
+        elector = begin_election(lease, host, (objects, Writes(objects)), metrics)
         until(elector.is_leader)
         wake.clear()
         for callback in host.callbacks:
