@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from adapter.foundation.sources.prometheus.backends.data_sources import source_of
 from recommender.configuration.objects.object_settings import RecommendationObjectSettings
 from recommender.decisions.policy_settings import Output, Owners
+from recommender.decisions.record import Record, Status
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,6 +30,10 @@ class RefusedRecommendation:
     """The key of its kind, such as `proportional`; empty if the kind cannot be read."""
     line: int = 0
     """The line of the file in which the entry begins."""
+
+    def record(self, now: float) -> Record:
+        """Return the record that shows the problems, decided at `now` in Unix seconds."""
+        return Record(self.name, self.type, now, Status.ERROR, "; ".join(map(str, self.problems)))
 
 
 @dataclass(frozen=True, slots=True)

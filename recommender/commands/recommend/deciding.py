@@ -12,7 +12,6 @@ from adapter.foundation.cluster.values.state import Observed, Unknown
 from adapter.foundation.time.clock import Clock
 from recommender.commands.recommend.history_inputs import QUERY_SECONDS
 from recommender.configuration.needs import needs_of_one, queries_of
-from recommender.decisions.failed_records import refused_record
 from recommender.decisions.inputs import ConfigMapData, Inputs
 from recommender.decisions.policy_settings import Output
 from recommender.running.inputs.input_gathering import by_backend
@@ -80,5 +79,5 @@ def records_of(configuration: Configuration, inputs: Inputs, now: float) -> list
     plan = plan_of(replace(configuration, recommendations=tuple(recommendations)))
     decided = PollDecisions(Memories(ProcessMemoryStore()), Clock()).decided(plan, inputs, now)
     found = [(lines[each.name], decision.record) for each in decided for decision in each.decisions]
-    found += [(each.line, refused_record(each, now)) for each in configuration.refused]
+    found += [(each.line, each.record(now)) for each in configuration.refused]
     return [record for _, record in sorted(found, key=lambda item: item[0])]

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from adapter.foundation.time.clock import ForwardSteps
 from recommender.configuration.changes import unchanged_names
-from recommender.decisions.failed_records import refused_record
 from recommender.decisions.policy_settings import Output
 from recommender.decisions.publication import Publication
 from recommender.decisions.record import Record, Status
@@ -171,7 +170,7 @@ class Runner:
         decisions = [decision for each in decided for decision in each.decisions]
         records = (
             *(decision.record for decision in decisions),
-            *(refused_record(refused, now) for refused in configuration.refused),
+            *(refused.record(now) for refused in configuration.refused),
         )
         self.latest.publish(
             Publication(

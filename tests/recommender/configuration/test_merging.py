@@ -8,7 +8,6 @@ from adapter.foundation.cluster.values.state import ClusterNeeds, CountQuery
 from recommender.configuration.merging import with_last_good
 from recommender.configuration.needs import config_maps_of, needs_of, queries_of, targets_of
 from recommender.configuration.reading import read_configuration
-from recommender.decisions.failed_records import refused_record
 from recommender.decisions.record import Record, Status, TargetReference
 from recommender.decisions.targets.scaled_objects import scaled_object_kinds
 from tests.recommender.configuration.files import TARGET, entry, whole
@@ -97,7 +96,7 @@ def test_only_needed_facts_are_looked_up() -> None:
 
 def test_a_refused_entry_has_an_error_record_with_all_its_problems() -> None:
     refused = read(entry("a", "maxStep: x", "maxChangesPerHour: 0")).refused[0]
-    record = refused_record(refused, 7.0)
+    record = refused.record(7.0)
     assert record == Record("a", "proportional", 7.0, Status.ERROR, "; ".join(map(str, refused.problems)))
     assert record.message.count("r.yaml:") == 2
 
