@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, TypeVar
 from adapter.foundation.service.runtime.logs import fields
 from recommender.decisions.calculation import CalculationError, DecisionContext, InputMissingError
 from recommender.decisions.constraints.brakes import HOUR_SECONDS, braked
-from recommender.decisions.failed_records import failed_record
 from recommender.decisions.limits import within
 from recommender.decisions.memory import LATEST_TIME, LastValue, Memory
 from recommender.decisions.record import Record, Status, Step
@@ -77,7 +76,9 @@ def supervised(policy: RecommendationPolicy, work: Callable[[], T], failed: Call
 
 def failed_decision(policy: RecommendationPolicy, memory: Memory, now: float, inputs: Inputs, message: str) -> Decision:
     """Return a decision without a value, which leaves the memory as it is."""
-    return Decision(failed_record(policy, now, message, inputs), memory)
+    targets = outcomes_of(policy, None, inputs, now)
+    record = Record(policy.name, policy.type, now, Status.ERROR, message, targets=targets, each=policy.each)
+    return Decision(record, memory)
 
 
 def decide(policy: RecommendationPolicy, calculate: Calculate, inputs: Inputs, memory: Memory, now: float) -> Decision:

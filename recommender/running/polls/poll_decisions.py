@@ -13,9 +13,8 @@ from adapter.foundation.cluster.values.state import Unknown
 from adapter.foundation.objects.grouping import grouped
 from recommender.configuration.configured_targets import identity_of
 from recommender.decisions.expansion import Expansion, ListedTargets, listed_targets
-from recommender.decisions.failed_records import failed_record
 from recommender.decisions.inputs import Inputs
-from recommender.decisions.loop import Decided, Decision, decide, failed_decision, supervised
+from recommender.decisions.loop import Decided, decide, failed_decision, supervised
 from recommender.decisions.memory import Memory
 from recommender.decisions.policy_settings import Output, RecommendationPolicy
 from recommender.decisions.targets.scaled_objects import with_scaled_objects
@@ -71,7 +70,7 @@ class PollDecisions:
             name, policy = each.policy.name, each.policy
             memory = memories[name]
             if isinstance(memory, MemoryUnavailableError):
-                failed = Decision(failed_record(policy, now, str(memory)), Memory())
+                failed = failed_decision(policy, Memory(), now, Inputs(), str(memory))
                 found[name] = Decided(name, (failed,), None)
                 continue
             own = inputs.of_backend(plan.backends.get(name, ""))
