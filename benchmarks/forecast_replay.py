@@ -18,8 +18,8 @@ from recommender.kinds.predictive.models.table import MODELS
 from recommender.kinds.predictive.rolling_forecasts import RollingOptions, rolling_forecasts
 from recommender.kinds.predictive.simulation.bill import above_load_ratio
 from recommender.kinds.predictive.simulation.equal_cost import measured_at_cost
-from recommender.kinds.predictive.simulation.frontier import compare, frontier, reaching
-from recommender.kinds.predictive.simulation.measures import measure
+from recommender.kinds.predictive.simulation.frontier import compare, frontier
+from recommender.kinds.predictive.simulation.measures import JudgedLoad, measure
 from recommender.kinds.predictive.simulation.serving import desired_replicas, needed_replicas, simulate
 from recommender.kinds.predictive.tasks import down_window_seconds, task_for
 
@@ -61,7 +61,7 @@ def replayed(
     """Return the result of a replay with the defaults of a backtest. Models are fitted in this process."""
     options = BacktestOptions(startup_seconds=startup_seconds)
     load, fleet = history.values[0], fleet_settings(history, options)
-    judged = np.arange(history.steps) >= warm_up_steps(history, options)
+    judged = JudgedLoad(load, np.arange(history.steps) >= warm_up_steps(history, options), fleet)
     task = task_for(startup_seconds, history.step_seconds, options.settings, down_window_seconds(options.settings))
     forecasts = {
         model.name: rolling_forecasts(model, history, task, RollingOptions(), fits.run)
@@ -72,29 +72,27 @@ def replayed(
     }
     run = run_auto(history, forecasts, task, fleet)
     acting = simulate(desired_replicas(run.capacity, fleet.load_per_replica), fleet)
-    measures = measure(load, acting, judged, fleet)
+    measures = measure(judged, acting)
     hours = measures.replica_hours
-    points = reaching(frontier(load, judged, fleet), hours, load, judged, fleet)
+    points = frontier(judged, hours)
     comparison = compare(measures, points)
     rooms = {name: room_of(load, found.upper[0], task.headroom_ratio) for name, found in forecasts.items()}
     plain = desired_replicas(load * (1 + comparison.cost_as_headroom_ratio), fleet.load_per_replica)
     return Replayed(
         startup_seconds=startup_seconds,
         history=history,
-        judged=judged,
+        judged=judged.steps,
         auto=comparison,
-        above_load_ratio=above_load_ratio(load, judged, hours, fleet),
+        above_load_ratio=above_load_ratio(judged, hours),
         regret=regret_of(
             PolicyResult("auto", measures, comparison, acting),
             rooms,
             choice_limits(history, task)[0],
-            load,
             judged,
-            fleet,
             points,
         ),
         rivals={
-            name: shortage_of(compare(measured_at_cost(load, capacity - load, hours, judged, fleet), points))
+            name: shortage_of(compare(measured_at_cost(judged, capacity - load, hours), points))
             for name, capacity in rival_capacities(history, task).items()
         },
         in_use=run.in_use,

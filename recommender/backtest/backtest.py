@@ -28,8 +28,8 @@ from recommender.kinds.predictive.simulation.connections import (
     replayed,
     simulate_connections,
 )
-from recommender.kinds.predictive.simulation.frontier import HEADROOM_RATIOS, compare, frontier, reaching
-from recommender.kinds.predictive.simulation.measures import measure
+from recommender.kinds.predictive.simulation.frontier import HEADROOM_RATIOS, compare, frontier
+from recommender.kinds.predictive.simulation.measures import JudgedLoad, measure
 from recommender.kinds.predictive.simulation.scale_down_limits import ScaleDownLimits, scale_down_limits
 from recommender.kinds.predictive.simulation.serving import FleetSettings, desired_replicas, largest_of_window, simulate
 from recommender.kinds.predictive.simulation.session_option import parse_sessions
@@ -86,7 +86,7 @@ def run_backtest(
     """Return the report on one series. `show` is called with the share that is done and the current activity."""
     arrivals, history = history, with_connections(history, options.connections)
     load, fleet = history.values[0], fleet_settings(history, options)
-    judged = np.arange(history.steps) >= warm_up_steps(history, options)
+    judged = JudgedLoad(load, np.arange(history.steps) >= warm_up_steps(history, options), fleet)
     task = task_for(
         options.startup_seconds, history.step_seconds, options.settings, down_window_seconds(options.settings)
     )
@@ -111,20 +111,20 @@ def run_backtest(
     steps = len(ratios) + len(policies) + len(BUDGET_RATIOS)
     rest = 1 - share
     act = _Shown(_act(options.actuator, fleet, limits), steps, lambda done, what: show(share + rest * done, what))
-    results, points = _simulate(load, judged, fleet, policies, ratios, act, _act(options.actuator, fleet, None))
-    budgets = shortage_by_budget(choosing, load, judged, fleet, points, act) if is_scale else ()
+    results, points = _simulate(judged, policies, ratios, act, _act(options.actuator, fleet, None))
+    budgets = shortage_by_budget(choosing, judged, points, act) if is_scale else ()
     if options.connections:
-        results = with_refusals(results, arrivals, judged, fleet, options.connections)
-    given = verdict(results, auto.in_use, judged)
-    bill = above_load_ratio(load, judged, results[-1].measures.replica_hours, fleet)
+        results = with_refusals(results, arrivals, judged.steps, fleet, options.connections)
+    given = verdict(results, auto.in_use, judged.steps)
+    bill = above_load_ratio(judged, results[-1].measures.replica_hours)
     regret = None
     if is_scale and limits is None:
         rooms = {run.name: room_of(load, run.forecasts.upper[0], task.headroom_ratio) for run in runs.runs}
-        regret = regret_of(results[-1], rooms, choice_limits(seen, sought)[0], load, judged, fleet, points)
+        regret = regret_of(results[-1], rooms, choice_limits(seen, sought)[0], judged, points)
     given = replace(given, cost_above_load_ratio=bill, regret=regret)
     return BacktestReport(
         actuator=options.actuator,
-        trace=_trace_facts(trace, history, judged, options.settings.season_seconds),
+        trace=_trace_facts(trace, history, judged.steps, options.settings.season_seconds),
         fleet_settings=fleet,
         policies=results,
         frontier=points,
@@ -132,7 +132,7 @@ def run_backtest(
         budgets=budgets,
         rival=act(_headroom(load, given.comparison.cost_as_headroom_ratio, fleet)),
         history=history,
-        judged=judged,
+        judged=judged.steps,
         notes=(*_notes(trace, history, options, fleet), *runs.notes),
     )
 
@@ -227,21 +227,14 @@ def _hpa(load: FloatArray, fleet: FleetSettings, actuator: Actuator) -> Replayed
 
 
 def _simulate(
-    load: FloatArray,
-    judged: BoolArray,
-    fleet: FleetSettings,
-    policies: Sequence[ReplayedPolicy],
-    ratios: Sequence[float],
-    act: Act,
-    plain: Act,
+    judged: JudgedLoad, policies: Sequence[ReplayedPolicy], ratios: Sequence[float], act: Act, plain: Act
 ) -> tuple[tuple[PolicyResult, ...], tuple[FrontierPoint, ...]]:
     """Return the results of the policies, and the frontier simulated through the same actuator."""
-    points = frontier(load, judged, fleet, act, ratios)
     # An HPA on current load does not know the recommendation's rules.
     simulated = [(policy, plain(policy.sizes) if policy.name == HPA else act(policy.sizes)) for policy in policies]
-    measured = [(policy, run, measure(load, run, judged, fleet)) for policy, run in simulated]
+    measured = [(policy, run, measure(judged, run)) for policy, run in simulated]
     most = max(measures.replica_hours for _, _, measures in measured)
-    points = reaching(points, most, load, judged, fleet, act)
+    points = frontier(judged, most, act, ratios)
     results = tuple(
         PolicyResult(
             policy.name,

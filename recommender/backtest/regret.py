@@ -12,8 +12,8 @@ from recommender.kinds.predictive.simulation.frontier import Comparison, Frontie
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from recommender.kinds.predictive.arrays import BoolArray, FloatArray
-    from recommender.kinds.predictive.simulation.serving import FleetSettings
+    from recommender.kinds.predictive.arrays import FloatArray
+    from recommender.kinds.predictive.simulation.measures import JudgedLoad
 
 HEADROOM: Final = "headroom"
 
@@ -28,9 +28,7 @@ def regret_of(
     auto: PolicyResult,
     rooms: Mapping[str, FloatArray],
     limits: FloatArray,
-    load: FloatArray,
-    judged: BoolArray,
-    fleet: FleetSettings,
+    judged: JudgedLoad,
     points: Sequence[FrontierPoint],
 ) -> Regret:
     """Return how `auto` compares with the best single model in hindsight.
@@ -41,7 +39,7 @@ def regret_of(
     best, least = HEADROOM, 1.0
     for name, room in rooms.items():
         if name not in NOT_JUDGED:
-            held = measured_at_cost(load, room, auto.measures.replica_hours, judged, fleet, limits)
+            held = measured_at_cost(judged, room, auto.measures.replica_hours, limits)
             if (found := shortage_of(compare(held, points))) < least:
                 best, least = name, found
     return Regret(best, least, shortage_of(auto.comparison) - least)

@@ -9,13 +9,12 @@ import numpy as np
 
 from recommender.kinds.predictive.choice.auto import run_auto
 from recommender.kinds.predictive.simulation.bill import above_load_ratio
-from recommender.kinds.predictive.simulation.measures import Measures, measure
+from recommender.kinds.predictive.simulation.measures import JudgedLoad, Measures, measure
 from recommender.kinds.predictive.simulation.serving import FleetSettings, desired_replicas
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from recommender.kinds.predictive.arrays import BoolArray, FloatArray
     from recommender.kinds.predictive.choice.records import AutoRun
     from recommender.kinds.predictive.forecast import Forecasts, ForecastTask
     from recommender.kinds.predictive.history import LoadHistory
@@ -53,22 +52,17 @@ class Choosing:
 
 
 def shortage_by_budget(
-    choosing: Choosing,
-    load: FloatArray,
-    judged: BoolArray,
-    fleet: FleetSettings,
-    points: Sequence[FrontierPoint],
-    act: Act,
+    choosing: Choosing, judged: JudgedLoad, points: Sequence[FrontierPoint], act: Act
 ) -> tuple[BudgetPoint, ...]:
-    """Return a point for each budget; no points if there is no load. `fleet` and `act` are those of the simulation."""
+    """Return a point for each budget; no points if there is no load. `act` is that of the simulation."""
     # If several ratios cost the same, they are the same fleet, and the smallest ratio names it.
     hours, first = np.unique([point.measures.replica_hours for point in points], return_index=True)
     kept = [points[place] for place in first]
     found: list[BudgetPoint] = []
     for ratio in BUDGET_RATIOS:
         capacity = choosing.run(ratio).capacity
-        measures = measure(load, act(desired_replicas(capacity, fleet.load_per_replica)), judged, fleet)
-        above = above_load_ratio(load, judged, measures.replica_hours, fleet)
+        measures = measure(judged, act(desired_replicas(capacity, judged.fleet.load_per_replica)))
+        above = above_load_ratio(judged, measures.replica_hours)
         if above is None:
             break
         headroom = (

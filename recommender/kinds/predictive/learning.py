@@ -21,8 +21,8 @@ from recommender.kinds.predictive.models.table import model_named
 from recommender.kinds.predictive.predictive_settings import ModelName
 from recommender.kinds.predictive.rolling_forecasts import RollingOptions, rolling_forecasts
 from recommender.kinds.predictive.simulation.bill import bill_of
-from recommender.kinds.predictive.simulation.frontier import compare, frontier, reaching
-from recommender.kinds.predictive.simulation.measures import measure
+from recommender.kinds.predictive.simulation.frontier import compare, frontier
+from recommender.kinds.predictive.simulation.measures import JudgedLoad, measure
 from recommender.kinds.predictive.simulation.serving import desired_replicas, simulate
 from recommender.kinds.predictive.upper_bound import bounded_forecasts
 
@@ -184,13 +184,11 @@ def last_day_text(load: FloatArray, capacity: FloatArray, fleet: FleetSettings) 
     # The day, and the time that its first size depends on.
     needed = steps + fleet.down_window_steps + fleet.lag_steps
     load, capacity = load[-needed:], capacity[-needed:]
-    counted = np.zeros(len(load), dtype=bool)
-    counted[-steps:] = True
-    found = measure(load, simulate(desired_replicas(capacity, fleet.load_per_replica), fleet), counted, fleet)
-    points = reaching(frontier(load, counted, fleet), found.replica_hours, load, counted, fleet)
-    ratio = compare(found, points).cost_as_headroom_ratio
+    judged = JudgedLoad(load, np.arange(len(load)) >= len(load) - steps, fleet)
+    found = measure(judged, simulate(desired_replicas(capacity, fleet.load_per_replica), fleet))
+    ratio = compare(found, frontier(judged, found.replica_hours)).cost_as_headroom_ratio
     headroom = simulate(desired_replicas(load * (1 + ratio), fleet.load_per_replica), fleet)
-    beside = _measures_text(measure(load, headroom, counted, fleet))
+    beside = _measures_text(measure(judged, headroom))
     return f"in the last day {_measures_text(found)}; headroom of {100 * ratio:.0f}%, which costs the same, {beside}"
 
 

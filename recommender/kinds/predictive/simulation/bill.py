@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recommender.kinds.predictive.simulation.frontier import compare, frontier, reaching
-from recommender.kinds.predictive.simulation.measures import measure
+from recommender.kinds.predictive.simulation.frontier import compare, frontier
+from recommender.kinds.predictive.simulation.measures import JudgedLoad, measure
 from recommender.kinds.predictive.simulation.serving import desired_replicas, simulate
 
 if TYPE_CHECKING:
-    from recommender.kinds.predictive.arrays import BoolArray, FloatArray
+    from recommender.kinds.predictive.arrays import FloatArray
     from recommender.kinds.predictive.simulation.serving import FleetSettings
 
 
@@ -29,15 +29,15 @@ class Bill:
 
 def bill_of(load: FloatArray, capacity: FloatArray, fleet: FleetSettings) -> Bill:
     """Return the cost of a policy from its capacity in units of load; load and capacity have the shape (steps,)."""
-    counted = np.ones(len(load), dtype=bool)
-    found = measure(load, simulate(desired_replicas(capacity, fleet.load_per_replica), fleet), counted, fleet)
-    points = reaching(frontier(load, counted, fleet), found.replica_hours, load, counted, fleet)
-    ratio = compare(found, points).cost_as_headroom_ratio
-    return Bill(ratio, above_load_ratio(load, counted, found.replica_hours, fleet))
+    judged = JudgedLoad(load, np.ones(len(load), dtype=bool), fleet)
+    found = measure(judged, simulate(desired_replicas(capacity, fleet.load_per_replica), fleet))
+    ratio = compare(found, frontier(judged, found.replica_hours)).cost_as_headroom_ratio
+    return Bill(ratio, above_load_ratio(judged, found.replica_hours))
 
 
-def above_load_ratio(load: FloatArray, judged: BoolArray, replica_hours: float, fleet: FleetSettings) -> float | None:
+def above_load_ratio(judged: JudgedLoad, replica_hours: float) -> float | None:
     """Return the share by which replica-hours exceed what the load of the judged steps fills; None without load."""
-    filled = float(np.nansum(load[judged])) / fleet.load_per_replica * fleet.step_seconds / 3600
+    fleet = judged.fleet
+    filled = float(np.nansum(judged.load[judged.steps])) / fleet.load_per_replica * fleet.step_seconds / 3600
     above = replica_hours / filled - 1 if filled > 0 else math.inf
     return above if math.isfinite(above) else None

@@ -10,21 +10,15 @@ from recommender.kinds.predictive.simulation.measures import measure
 from recommender.kinds.predictive.simulation.serving import desired_replicas, simulate
 
 if TYPE_CHECKING:
-    from recommender.kinds.predictive.arrays import BoolArray, FloatArray
-    from recommender.kinds.predictive.simulation.measures import Measures
-    from recommender.kinds.predictive.simulation.serving import FleetSettings
+    from recommender.kinds.predictive.arrays import FloatArray
+    from recommender.kinds.predictive.simulation.measures import JudgedLoad, Measures
 
 LARGEST_SCALE: Final = 16.0
 _HALVINGS: Final = 16
 
 
 def measured_at_cost(
-    load: FloatArray,
-    room: FloatArray,
-    replica_hours: float,
-    judged: BoolArray,
-    fleet: FleetSettings,
-    limits: FloatArray | None = None,
+    judged: JudgedLoad, room: FloatArray, replica_hours: float, limits: FloatArray | None = None
 ) -> Measures:
     """Return the measures of `load + scale x room`, at the scale from 0 to 16 that costs this many replica-hours.
 
@@ -33,10 +27,9 @@ def measured_at_cost(
     """
 
     def at(scale: float) -> Measures:
-        capacity = load + scale * room
+        capacity = judged.load + scale * room
         asked = capacity if limits is None else np.minimum(capacity, limits)
-        run = simulate(desired_replicas(asked, fleet.load_per_replica), fleet)
-        return measure(load, run, judged, fleet)
+        return measure(judged, simulate(desired_replicas(asked, judged.fleet.load_per_replica), judged.fleet))
 
     low, high = 0.0, LARGEST_SCALE
     for _ in range(_HALVINGS):

@@ -18,9 +18,9 @@ from recommender.kinds.predictive.simulation.serving import desired_replicas, si
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from recommender.kinds.predictive.arrays import BoolArray, FloatArray
-    from recommender.kinds.predictive.simulation.measures import Measures
-    from recommender.kinds.predictive.simulation.serving import Fleet, FleetSettings
+    from recommender.kinds.predictive.arrays import FloatArray
+    from recommender.kinds.predictive.simulation.measures import JudgedLoad, Measures
+    from recommender.kinds.predictive.simulation.serving import Fleet
 
 HEADROOM_RATIOS = (
     *(round(0.01 * percent, 2) for percent in range(30)),
@@ -59,47 +59,33 @@ class Comparison:
 
 
 def frontier(
-    load: FloatArray,
-    judged: BoolArray,
-    settings: FleetSettings,
-    act: Act | None = None,
-    ratios: Sequence[float] = HEADROOM_RATIOS,
+    judged: JudgedLoad, replica_hours: float = 0.0, act: Act | None = None, ratios: Sequence[float] = HEADROOM_RATIOS
 ) -> tuple[FrontierPoint, ...]:
-    """Return plain headroom at each ratio; `load` has shape (steps,). `act` replaces the plain simulation."""
-    act = act or partial(simulate, settings=settings)
-    return tuple(_point(ratio, load, judged, settings, act) for ratio in ratios)
+    """Return plain headroom at each ratio, and at larger ones until it costs `replica_hours` or cannot cost more.
 
-
-def reaching(
-    points: Sequence[FrontierPoint],
-    replica_hours: float,
-    load: FloatArray,
-    judged: BoolArray,
-    settings: FleetSettings,
-    act: Act | None = None,
-) -> tuple[FrontierPoint, ...]:
-    """Return the frontier, extended to larger ratios until headroom costs `replica_hours` or cannot cost more."""
-    act = act or partial(simulate, settings=settings)
-    found = list(points)
+    `act` replaces the plain simulation.
+    """
+    act = act or partial(simulate, settings=judged.fleet)
+    found = [_point(ratio, judged, act) for ratio in ratios]
     while found[-1].measures.replica_hours < replica_hours and found[-1].headroom_ratio < _LARGEST_RATIO:
         ratio = float(f"{max(found[-1].headroom_ratio, _LEAST_EXTENDED) * _RATIO_GROWTH:.2g}")
-        point = _point(ratio, load, judged, settings, act)
+        point = _point(ratio, judged, act)
         if point.measures.replica_hours <= found[-1].measures.replica_hours:
             break
         found.append(point)
     return tuple(found)
 
 
-def _point(ratio: float, load: FloatArray, judged: BoolArray, settings: FleetSettings, act: Act) -> FrontierPoint:
-    desired = desired_replicas(load * (1 + ratio), settings.load_per_replica)
-    return FrontierPoint(ratio, measure(load, act(desired), judged, settings))
+def _point(ratio: float, judged: JudgedLoad, act: Act) -> FrontierPoint:
+    desired = desired_replicas(judged.load * (1 + ratio), judged.fleet.load_per_replica)
+    return FrontierPoint(ratio, measure(judged, act(desired)))
 
 
 def compare(measures: Measures, points: Sequence[FrontierPoint]) -> Comparison:
     """Return the policy's shortage relative to headroom's, interpolated at the policy's replica-hours.
 
-    A policy that costs less than a fleet without headroom is compared with that fleet; see `reaching` for a policy that
-    costs more than the largest headroom.
+    A policy that costs less than a fleet without headroom is compared with that fleet. For a policy that
+    costs more than the largest headroom, `frontier` has to reach its replica-hours.
     """
     # If several ratios cost the same, they are the same fleet, and the smallest ratio names it.
     hours, first = np.unique([point.measures.replica_hours for point in points], return_index=True)

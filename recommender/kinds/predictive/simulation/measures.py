@@ -18,6 +18,17 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.simulation.serving import Fleet, FleetSettings
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class JudgedLoad:
+    """A load, with the steps in which policies are judged and the fleet that serves it. Arrays have shape (steps,)."""
+
+    load: FloatArray
+    """The load of each step; NaN where it is unknown."""
+    steps: BoolArray
+    """The judged steps; those whose load is unknown do not count."""
+    fleet: FleetSettings
+
+
 @dataclass(frozen=True, slots=True)
 class Measures:
     """Shortage and cost over the judged steps."""
@@ -33,9 +44,10 @@ class Measures:
     worst_shortage_replicas: int
 
 
-def measure(load: FloatArray, fleet: Fleet, judged: BoolArray, settings: FleetSettings) -> Measures:
-    """Return the measures over the judged steps whose load is known; arrays of shape (steps,)."""
-    counted = judged & ~np.isnan(load)
+def measure(judged: JudgedLoad, fleet: Fleet) -> Measures:
+    """Return the measures of a simulated fleet over the judged steps whose load is known."""
+    load, settings = judged.load, judged.fleet
+    counted = judged.steps & ~np.isnan(load)
     steps = int(counted.sum())
     if steps == 0:
         return Measures(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 0)

@@ -15,7 +15,7 @@ from recommender.kinds.predictive.many_series import judged, newest_fits, shared
 from recommender.kinds.predictive.models.table import MODELS, model_named
 from recommender.kinds.predictive.rolling_forecasts import RollingOptions, rolling_forecasts
 from recommender.kinds.predictive.simulation.frontier import frontier
-from recommender.kinds.predictive.simulation.measures import measure
+from recommender.kinds.predictive.simulation.measures import JudgedLoad, measure
 from recommender.kinds.predictive.simulation.serving import FleetSettings, desired_replicas, simulate
 from tests.recommender.kinds.predictive.waves import DAY_STEPS, STEP_SECONDS, bursts_every_day, random_walk
 
@@ -78,9 +78,10 @@ def test_five_random_walks_and_noise_together_are_no_worse_than_headroom_of_equa
         capacities = PlayedChoices(history, forecasts, TASK, FLEET).capacity
         counted = np.arange(history.steps) >= 4 * DAY_STEPS
         for load, capacity in zip(history.values, capacities, strict=True):
-            points = [point.measures for point in frontier(load, counted, FLEET)]
+            judged = JudgedLoad(load, counted, FLEET)
+            points = [point.measures for point in frontier(judged)]
             fleet = simulate(desired_replicas(capacity, FLEET.load_per_replica), FLEET)
-            found = measure(load, fleet, counted, FLEET)
+            found = measure(judged, fleet)
             hours = [point.replica_hours for point in points]
             rival = float(np.interp(found.replica_hours, hours, [point.tau_under_percent for point in points]))
             assert found.replica_hours <= 1.25 * hours[10], "headroom of 10% costs little less"

@@ -21,7 +21,7 @@ from recommender.kinds.predictive.models.state_space import STATE_SPACE
 from recommender.kinds.predictive.models.training_rows import targets
 from recommender.kinds.predictive.predictive_settings import PredictiveSettings
 from recommender.kinds.predictive.simulation.frontier import compare, frontier
-from recommender.kinds.predictive.simulation.measures import measure
+from recommender.kinds.predictive.simulation.measures import JudgedLoad, measure
 from recommender.kinds.predictive.simulation.serving import FleetSettings, desired_replicas, simulate
 from recommender.kinds.predictive.tasks import task_for
 from recommender.kinds.predictive.wall_clock import WallClock
@@ -102,13 +102,13 @@ def test_the_working_day_after_a_clock_change_is_forecast_by_local_time(model: M
 def test_after_a_clock_change_local_time_has_fewer_shortages_at_the_same_cost(start: float) -> None:
     history = office(start, CHANGED_DAY + 3)
     load, fleet = history.values[0], FleetSettings(STEP_SECONDS, 1800.0, 20.0)
-    judged = np.arange(history.steps) >= (CHANGED_DAY + 1) * DAY_STEPS
+    judged = JudgedLoad(load, np.arange(history.steps) >= (CHANGED_DAY + 1) * DAY_STEPS, fleet)
 
     def shortage(clock: WallClock) -> tuple[float, float]:
         task = replace(task_for(1800.0, STEP_SECONDS, PredictiveSettings()), clock=clock)
         upper = SEASONAL.forecast(None, history, np.arange(history.steps), task).upper[0]
-        found = measure(load, simulate(desired_replicas(np.fmax(load, upper), 20.0), fleet), judged, fleet)
-        beside = compare(found, frontier(load, judged, fleet))
+        found = measure(judged, simulate(desired_replicas(np.fmax(load, upper), 20.0), fleet))
+        beside = compare(found, frontier(judged))
         return beside.tau_under_versus_headroom or 0.0, beside.theta_under_versus_headroom or 0.0
 
     local, utc = shortage(BERLIN), shortage(WallClock())

@@ -11,8 +11,8 @@ from recommender.kinds.predictive.forecast import Forecasts, ForecastTask
 from recommender.kinds.predictive.history import DAY_SECONDS, LoadHistory
 from recommender.kinds.predictive.models.training_rows import targets
 from recommender.kinds.predictive.rolling_forecasts import RollingOptions
-from recommender.kinds.predictive.simulation.frontier import compare, frontier, reaching
-from recommender.kinds.predictive.simulation.measures import measure
+from recommender.kinds.predictive.simulation.frontier import compare, frontier
+from recommender.kinds.predictive.simulation.measures import JudgedLoad, measure
 from recommender.kinds.predictive.simulation.serving import FleetSettings, desired_replicas, simulate
 from tests.recommender.kinds.predictive.waves import DAY_STEPS, STEP_SECONDS
 
@@ -40,6 +40,6 @@ def run(history: LoadHistory, forecasts: Forecasts | None = None) -> AutoRun:
 
 
 def versus_headroom(capacity: FloatArray, history: LoadHistory, first_day: int) -> Comparison:
-    load, judged = history.values[0], np.arange(history.steps) >= first_day * DAY_STEPS
-    found = measure(load, simulate(desired_replicas(capacity, FLEET.load_per_replica), FLEET), judged, FLEET)
-    return compare(found, reaching(frontier(load, judged, FLEET), found.replica_hours, load, judged, FLEET))
+    judged = JudgedLoad(history.values[0], np.arange(history.steps) >= first_day * DAY_STEPS, FLEET)
+    found = measure(judged, simulate(desired_replicas(capacity, FLEET.load_per_replica), FLEET))
+    return compare(found, frontier(judged, found.replica_hours))

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from recommender.kinds.predictive.simulation.frontier import ONLY_THE_POLICY, FrontierPoint, compare, frontier, reaching
-from recommender.kinds.predictive.simulation.measures import Measures
+from recommender.kinds.predictive.simulation.frontier import ONLY_THE_POLICY, FrontierPoint, compare, frontier
+from recommender.kinds.predictive.simulation.measures import JudgedLoad, Measures
 from recommender.kinds.predictive.simulation.serving import FleetSettings
 
 SETTINGS = FleetSettings(step_seconds=60.0, startup_seconds=180.0, load_per_replica=10.0)
@@ -49,7 +49,7 @@ def test_the_smallest_of_ratios_with_equal_costs_is_reported() -> None:
 
 def test_headroom_compared_with_itself_has_the_ratio_1() -> None:
     load = 100 + 80 * np.sin(np.arange(2000) / 10)
-    points = frontier(load, np.ones(2000, dtype=bool), SETTINGS)
+    points = frontier(JudgedLoad(load, np.ones(2000, dtype=bool), SETTINGS))
     hours = [each.measures.replica_hours for each in points]
     assert hours == sorted(hours)
     found = compare(points[10].measures, points)
@@ -59,24 +59,22 @@ def test_headroom_compared_with_itself_has_the_ratio_1() -> None:
 
 def test_the_frontier_grows_until_it_costs_as_much_as_a_policy() -> None:
     load = 100 + 80 * np.sin(np.arange(500) / 60)
-    judged = np.ones(500, dtype=bool)
-    points = frontier(load, judged, SETTINGS, ratios=(0.0, 0.1))
+    judged = JudgedLoad(load, np.ones(500, dtype=bool), SETTINGS)
+    points = frontier(judged, ratios=(0.0, 0.1))
     wanted = 20 * points[-1].measures.replica_hours
-    grown = reaching(points, wanted, load, judged, SETTINGS)
+    grown = frontier(judged, wanted, ratios=(0.0, 0.1))
     assert grown[:2] == points
     assert grown[-2].measures.replica_hours < wanted <= grown[-1].measures.replica_hours
-    assert reaching(points, 0.0, load, judged, SETTINGS) == points
+    assert frontier(judged, points[-1].measures.replica_hours, ratios=(0.0, 0.1)) == points
 
 
 @pytest.mark.parametrize("load", [0.0, math.nan])
 def test_a_frontier_stops_growing_if_it_cannot_cost_more(load: float) -> None:
-    judged = np.ones(50, dtype=bool)
-    points = frontier(np.full(50, load), judged, SETTINGS, ratios=(0.0, 0.1))
-    assert reaching(points, 1e9, np.full(50, load), judged, SETTINGS) == points
+    judged = JudgedLoad(np.full(50, load), np.ones(50, dtype=bool), SETTINGS)
+    assert frontier(judged, 1e9, ratios=(0.0, 0.1)) == frontier(judged, ratios=(0.0, 0.1))
 
 
 def test_a_frontier_stops_growing_at_the_largest_size() -> None:
     settings = replace(SETTINGS, max_replicas=3)
-    load, judged = np.full(50, 200.0), np.ones(50, dtype=bool)
-    points = frontier(load, judged, settings, ratios=(0.0, 0.1))
-    assert reaching(points, 1e9, load, judged, settings) == points
+    judged = JudgedLoad(np.full(50, 200.0), np.ones(50, dtype=bool), settings)
+    assert frontier(judged, 1e9, ratios=(0.0, 0.1)) == frontier(judged, ratios=(0.0, 0.1))

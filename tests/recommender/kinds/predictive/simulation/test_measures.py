@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recommender.kinds.predictive.simulation.measures import Measures, measure
+from recommender.kinds.predictive.simulation.measures import JudgedLoad, Measures, measure
 from recommender.kinds.predictive.simulation.serving import Fleet, FleetSettings, changed_steps
 
 SETTINGS = FleetSettings(step_seconds=900.0, startup_seconds=0.0, load_per_replica=10.0)
@@ -15,7 +15,7 @@ SETTINGS = FleetSettings(step_seconds=900.0, startup_seconds=0.0, load_per_repli
 
 def measures_of(load: list[float], asked: list[float], serving: list[float], judged: list[bool]) -> Measures:
     fleet = Fleet(np.array(asked), np.array(serving), changed_steps(np.array(asked)))
-    return measure(np.array(load), fleet, np.array(judged, dtype=bool), SETTINGS)
+    return measure(JudgedLoad(np.array(load), np.array(judged, dtype=bool), SETTINGS), fleet)
 
 
 def test_measures_match_a_table_computed_by_hand() -> None:
