@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from recommender.kinds.cluster_size.future.workload_pods import copies, pods_by_workload, workload_key
+from recommender.kinds.cluster_size.future.workload_pods import copies, future_pod, pods_by_workload, workload_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -57,11 +57,12 @@ def forecast_pods(
     for key, prediction in sorted(keys.items(), key=lambda item: item[0]):
         workload = known.get(key)
         notes.extend(_unusable(prediction, workload))
-        if workload is not None and workload.template is not None:
-            existing = present[key]
+        existing = present[key]
+        further = None if workload is None else future_pod(workload, existing)
+        if workload is not None and further is not None:
             missing = bounds.replicas(prediction, len(existing)) - len(existing)
-            count = bounds.admitted(prediction, workload.template, len(existing), missing)
-            made.extend(copies(workload, count, "forecast", existing))
+            count = bounds.admitted(prediction, further, len(existing), missing)
+            made.extend(copies(further, workload, count, "forecast"))
     return FuturePods(tuple(made), tuple(notes), tuple(bounds.steps))
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.cluster.values.state import Observed, Unknown
 from adapter.foundation.documents.tree import nearest
 from adapter.foundation.reports.counts import count_of
-from recommender.kinds.cluster_size.future.workload_pods import copies, pods_by_workload, workload_key
+from recommender.kinds.cluster_size.future.workload_pods import copies, future_pod, pods_by_workload, workload_key
 from recommender.kinds.cluster_size.model.pod_places import deployment_of, unbound
 from recommender.kinds.cluster_size.node_groups.daemon_sets import comes_with_the_node
 from recommender.kinds.cluster_size.what_if.model import MOST_REPLICAS, Assumed, WhatIfError
@@ -145,15 +145,16 @@ def _with_assumption(cluster: ClusterState, assumption: Assumption) -> Assumed:
 
 
 def _new_pods(
-    workload: WorkloadFacts, count: int, purpose: str, existing: Iterable[ClusterPod] = ()
+    workload: WorkloadFacts, count: int, purpose: str, existing: Sequence[ClusterPod] = ()
 ) -> tuple[ClusterPod, ...]:
     """Return this number of further pods of a workload, made from its template.
 
     Raises WhatIfError without a template.
     """
-    if workload.template is None:
+    further = future_pod(workload, existing)
+    if further is None:
         raise WhatIfError(f"{_workload_name(workload)} has no template that can be used: {workload.problem}")
-    return copies(workload, count, purpose, existing)
+    return copies(further, workload, count, purpose)
 
 
 def _assumed_workload(cluster: ClusterState, assumption: Assumption) -> WorkloadFacts:

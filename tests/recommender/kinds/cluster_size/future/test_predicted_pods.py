@@ -6,14 +6,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapter.foundation.cluster.values.constraints import PodScheduling
-from adapter.foundation.cluster.values.state import ClusterState
+from adapter.foundation.cluster.values.state import ClusterState, Observed
 from adapter.foundation.cluster.values.workloads import WorkloadFacts
 from recommender.decisions.record import TargetReference
 from recommender.kinds.cluster_size.future.future_pods import future_pods
 from recommender.kinds.cluster_size.future.predicted_pods import forecast_pods
 from recommender.kinds.cluster_size.future.prediction_limits import ForecastBounds
 from recommender.kinds.cluster_size.future.predictions import PredictedReplicas
+from recommender.kinds.cluster_size.future.resource_quotas import RemainingQuota
 from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings, NodeGroupSources
+from recommender.kinds.cluster_size.what_if.apply import assumed
+from recommender.kinds.cluster_size.what_if.model import Assumption, WhatIf
 from tests.recommender.kinds.cluster_size.builders import controller, pod
 from tests.recommender.kinds.cluster_size.scale_up.harnesses import situation
 
@@ -58,6 +61,47 @@ def test_new_pods_are_copies_of_the_template_with_the_owner_of_the_others() -> N
     assert (made.node, made.phase) == ("", "Pending")
     assert made.facts is not None
     assert (made.facts.scheduling, made.facts.created) == (SPREAD, None)
+
+
+@pytest.mark.parametrize(
+    ("existing", "requests"),
+    [
+        pytest.param((), (500, 1 << 30), id="no-pod"),
+        pytest.param((("5d6f", "750m", "1Gi", 1.0),), (750, 1 << 30), id="overhead"),
+        pytest.param((("5d6f", "250m", "2Gi", 1.0),), (500, 2 << 30), id="never-less-than-the-template"),
+        pytest.param((("5d6f", "600m", "1Gi", 1.0), ("5d6f", "700m", "1Gi", 2.0)), (700, 1 << 30), id="the-newest"),
+        pytest.param((("old", "900m", "4Gi", 2.0), ("5d6f", "600m", "1Gi", 1.0)), (600, 1 << 30), id="of-its-owner"),
+    ],
+)
+def test_new_pods_request_what_admission_has_added_to_the_newest_pod(
+    existing: tuple[tuple[str, str, str, float], ...], requests: tuple[int, int]
+) -> None:
+    """LimitRanges, the overhead of a RuntimeClass and webhooks change a pod when it is created, and no template."""
+    web = workload()
+    assert web.template is not None
+    web = replace(web, template=replace(web.template, controller=controller("web-5d6f")))
+    present = tuple(
+        pod(
+            f"web-{number}",
+            cpu,
+            memory,
+            node="n1",
+            labels={"pod-template-hash": owner},
+            controller=f"web-{owner}",
+            created=created,
+        )
+        for number, (owner, cpu, memory, created) in enumerate(existing)
+    )
+    count = len(present) + 1
+    cluster = ClusterState(pods=Observed(present, 1.0), workloads=Observed((web,), 1.0))
+    asked = assumed(cluster, WhatIf(assumptions=(Assumption("default", "web", count),))).pods
+    bounds = ForecastBounds(quotas={"default": [RemainingQuota("default", "q", frozenset(), {"requests.cpu": 1000})]})
+    predictions = [predicted(count)]
+    for (made,) in (asked, forecast_pods(predictions, [web], present, bounds).pods):
+        found = made.resources
+        assert (found.requests["cpu"], found.requests["memory"]) == requests
+        assert found.non_zero_requests == found.requests
+    assert bounds.quotas["default"][0].left == {"requests.cpu": 1000 - requests[0]}
 
 
 def test_without_existing_pods_the_workload_itself_is_the_owner() -> None:
