@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adapter.foundation.files.file_contents import FilesError, read_each, sole_content
+from adapter.foundation.files.file_contents import FilesError, is_folder, read_each, sole_content
 from adapter.foundation.service.flags.parsing import exit_for_usage
 from adapter.foundation.sources.kubernetes.credentials.access import pod_namespace
 from recommender.commands.program import PROGRAM
@@ -28,7 +28,7 @@ def configuration_or_exit(values: FlagValues, *, for_backtest: bool = False) -> 
     path = values.path("config")
     if path is None:
         exit_for_usage(PROGRAM, "--config is empty: name the configuration file")
-    if path.is_dir():
+    if is_folder(path):
         exit_for_usage(PROGRAM, f"{path}: this is a folder: name the configuration file in it")
     try:
         content = sole_content(path, read_each([path]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from adapter.foundation.files.file_contents import is_folder
 from adapter.foundation.service.flags.parsing import UsageError
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ _PICTURES: Final = (".png", ".svg")
 def check_output_file(values: FlagValues, name: str) -> None:
     """Raise UsageError if the flag names a file that cannot be written."""
     path = values.path(name)
-    if path is not None and (path.is_dir() or not path.parent.is_dir()):
+    if path is not None and (is_folder(path) or not is_folder(path.parent)):
         raise UsageError(f"--{name}: {path} cannot be written: name a file in a folder that exists")
 
 

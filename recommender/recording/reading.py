@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from adapter.foundation.files.file_contents import opened_regular
+from adapter.foundation.files.file_contents import is_folder, opened_regular
 from adapter.foundation.objects.pod_requests import CPU, MEMORY
 from adapter.foundation.reports.counts import count_of
 from recommender.recording.event_forms import (
@@ -52,7 +52,7 @@ def read_recording(
     If stated, `end` is where it is cut off, and `last_seconds` is how much of it before the end is returned. Files that
     began after `now` are left out, unless all did.
     """
-    files, ahead = files_until(path, now) if path.is_dir() else ([path], ())
+    files, ahead = files_until(path, now) if is_folder(path) else ([path], ())
     if not files:
         raise RecordingError(
             f"--recording {path}: there is no recording: `run` writes one into the folder `recording` of its `state` "

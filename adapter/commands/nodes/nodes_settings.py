@@ -11,9 +11,10 @@ from adapter.commands.nodes.load_watcher import LoadWatcherFlags, with_load_watc
 from adapter.commands.nodes.reader_access import BearerToken
 from adapter.commands.program import PROGRAM
 from adapter.foundation.files.credential_files import reason_of
+from adapter.foundation.files.file_contents import is_folder
 from adapter.foundation.options.asking_limit import asking_limit
 from adapter.foundation.options.clients import ObjectSettings
-from adapter.foundation.options.cluster import cluster_settings
+from adapter.foundation.options.cluster import cluster_settings, objects_folder
 from adapter.foundation.options.prometheus import prometheus_settings
 from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.service.server.addresses import Address
@@ -103,9 +104,7 @@ def _prometheus(completed: LoadWatcherFlags) -> PrometheusSettings:
 
 
 def _objects(values: FlagValues, environment: Mapping[str, str]) -> ObjectSettings | None:
-    folder, cluster = values.path("objects"), cluster_settings(values)
-    if folder is not None and not folder.is_dir():
-        raise UsageError(f"--objects: {folder} is not a folder: name one with the objects' *.json and *.yaml files")
+    folder, cluster = objects_folder(values), cluster_settings(values)
     if folder is None and not cluster.is_named and not _is_in_pod_with_account(environment):
         return None
     return ObjectSettings(files=folder, cluster=cluster, limit=asking_limit(values))
@@ -117,7 +116,7 @@ def _is_in_pod_with_account(environment: Mapping[str, str]) -> bool:
 
 def _state_file(values: FlagValues) -> Path | None:
     path = values.path("state")
-    if path is not None and path.is_dir():
+    if path is not None and is_folder(path):
         raise UsageError(f"--state: {path} is a folder: name a file in it")
     return path
 

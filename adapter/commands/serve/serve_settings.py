@@ -18,6 +18,7 @@ from adapter.foundation.documents.load import DocumentError
 from adapter.foundation.files.file_contents import FilesError, read_each
 from adapter.foundation.options.asking_limit import asking_limit
 from adapter.foundation.options.clients import ObjectSettings
+from adapter.foundation.options.cluster import objects_folder
 from adapter.foundation.options.prometheus import prometheus_matchers, prometheus_settings
 from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.service.server.addresses import Address
@@ -83,7 +84,7 @@ def serve_settings(values: FlagValues) -> ServeSettings:
         tls = tls_choice(values)
         # The certificate comes last, since it may have to wait for the cluster.
         objects = ObjectSettings(
-            files=_folder(values.path("objects")),
+            files=objects_folder(values),
             cluster=lister_cluster(values),
             limit=asking_limit(values),
         )
@@ -160,12 +161,6 @@ def _at_least_one(values: FlagValues, name: str, what: str) -> int:
     if number < 1:
         raise UsageError(f"--{name} is {number}: at least 1 {what}")
     return number
-
-
-def _folder(path: Path | None) -> Path | None:
-    if path is not None and not path.is_dir():
-        raise UsageError(f"--objects: {path} is not a folder: name one with the objects' *.json and *.yaml files")
-    return path
 
 
 def _self_made(values: FlagValues) -> RenewCertificate | None:

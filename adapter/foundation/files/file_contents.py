@@ -64,6 +64,14 @@ def require_regular(paths: Iterable[Path]) -> None:
             pass
 
 
+def is_folder(path: Path) -> bool:
+    """Return whether the path is that of a folder; False also if it may not be looked at, which reading it then says.
+
+    `Path.is_dir` raises the error of a path without permission, or of a name that is too long.
+    """
+    return os.path.isdir(path)  # noqa: PTH112 - see above
+
+
 def read_regular(path: Path, largest_bytes: int = LARGEST_BYTES) -> bytes:
     """Return the bytes of a regular file; raises OSError, also for files that are not regular or too large."""
     with opened_regular(path, largest_bytes) as stream:
@@ -128,7 +136,7 @@ def sole_content(path: Path, contents: Sequence[FileContent]) -> FileContent:
 def empty_folders(paths: Iterable[Path], contents: Iterable[FileContent]) -> tuple[Path, ...]:
     """Return the folders that contributed nothing to the contents that `read_each` returned for the paths."""
     found = {place for content in contents for place in (content.path, content.path.parent)}
-    return tuple(path for path in paths if path not in found and path.is_dir())
+    return tuple(path for path in paths if path not in found and is_folder(path))
 
 
 def _contents_of(path: Path) -> Iterator[FileContent]:
@@ -145,7 +153,7 @@ def _contents_of(path: Path) -> Iterator[FileContent]:
 
 
 def _files_of(path: Path) -> list[Path]:
-    if not path.is_dir():
+    if not is_folder(path):
         return [path]
     try:
         # A mounted ConfigMap consists of hidden files and links to them.

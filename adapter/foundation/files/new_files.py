@@ -8,6 +8,8 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from adapter.foundation.files.file_contents import is_folder
+
 
 class NewFilesError(Exception):
     """The files cannot be written; the message says why, and what to do."""
@@ -15,11 +17,11 @@ class NewFilesError(Exception):
 
 def refuse_existing(folder: Path, names: tuple[str, ...]) -> None:
     """Raise NewFilesError if the path is not a folder, or if the folder already holds a file of one of the names."""
-    if (folder.exists() or folder.is_symlink()) and not folder.is_dir():
+    if _is_taken(folder) and not is_folder(folder):
         raise NewFilesError(f"{folder} exists and is not a folder: name another one with --out")
     for name in names:
         path = folder / name
-        if path.exists() or path.is_symlink():
+        if _is_taken(path):
             raise _existing(path)
 
 
@@ -30,7 +32,7 @@ def write_new_files(folder: Path, files: Mapping[str, str]) -> None:
     folder, each file gets its name by a link, which fails if the name is taken.
     """
     refuse_existing(folder, tuple(files))
-    is_new = not folder.exists()
+    is_new = not _is_taken(folder)
     beside = folder.parent if is_new else folder
     try:
         beside.mkdir(parents=True, exist_ok=True)
@@ -46,6 +48,11 @@ def write_new_files(folder: Path, files: Mapping[str, str]) -> None:
             shutil.rmtree(temporary, ignore_errors=True)
     except OSError as error:
         raise NewFilesError(f"{folder}: cannot be written: {error.strerror}: name another folder with --out") from error
+
+
+def _is_taken(path: Path) -> bool:
+    # `Path.exists` raises the error of a path that may not be looked at; writing there says the same, with the repair.
+    return os.path.lexists(path)
 
 
 def _rename(temporary: Path, folder: Path) -> None:

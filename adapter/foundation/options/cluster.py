@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from adapter.foundation.files.file_contents import is_folder
 from adapter.foundation.objects.names import ObjectName, is_namespace_name, is_object_name
 from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.service.flags.table import PATH, TEXT, Flag, FlagValues, in_group
@@ -40,6 +41,21 @@ class ClusterSettings:
 def cluster_settings(values: FlagValues) -> ClusterSettings:
     """Return the cluster that the flags name."""
     return ClusterSettings(values.path("kubeconfig"), values.text("context") or None)
+
+
+def objects_folder(values: FlagValues) -> Path | None:
+    """Return the folder of `--objects`; None without the flag. Raises UsageError."""
+    path = values.path("objects")
+    if path is None or is_folder(path):
+        return path
+    problem = "is not a folder"
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except OSError as error:
+        problem = f"cannot be read ({error.strerror})"
+    raise UsageError(f"--objects: {path} {problem}: name one with the objects' *.json and *.yaml files")
 
 
 def object_name(flag: str, text: str) -> ObjectName:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from prometheus_client import CollectorRegistry
 
-from adapter.foundation.files.file_contents import FilesError
+from adapter.foundation.files.file_contents import FilesError, require_regular
 from adapter.foundation.options.logs import configure_logs_by
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from adapter.foundation.service.runtime.errors import StartError
@@ -140,10 +140,18 @@ def _pair(values: FlagValues, address: Address) -> tuple[Path, Path] | None:
             raise UsageError("--client-ca-file has no effect without --tls-cert-file: set both")
         return None
     for path in (certificate, key, values.path("client-ca-file")):
-        if path is not None and not path.is_file():
-            raise UsageError(f"{path} cannot be read: name a file with PEM")
+        if path is not None:
+            _require_file(path)
     _require_pair(certificate, key)
     return certificate, key
+
+
+def _require_file(path: Path) -> None:
+    """Raise UsageError unless the path is that of a readable regular file; gRPC would wait for the writer of a FIFO."""
+    try:
+        require_regular([path])
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}: name a file with PEM") from None
 
 
 def _require_pair(certificate: Path, key: Path) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adapter.foundation.options.clients import ObjectSettings
-from adapter.foundation.options.cluster import cluster_settings
+from adapter.foundation.options.cluster import cluster_settings, objects_folder
 from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.service.server.addresses import Address, parse_address
 from adapter.foundation.service.server.server_settings import ServerOptions
@@ -62,10 +62,7 @@ def run_settings(values: FlagValues, configuration: Configuration) -> RunSetting
 
 def object_settings(values: FlagValues) -> ObjectSettings:
     """Return where objects come from. Raises UsageError."""
-    folder = values.path("objects")
-    if folder is not None and not folder.is_dir():
-        raise UsageError(f"--objects: {folder} is not a folder: name one with the objects' *.json and *.yaml")
-    return ObjectSettings(files=folder, cluster=cluster_settings(values))
+    return ObjectSettings(files=objects_folder(values), cluster=cluster_settings(values))
 
 
 def server_options(values: FlagValues, listen: Listen) -> ServerOptions:

@@ -34,7 +34,7 @@ from adapter.foundation.cluster.values.state import (
     PodSelector,
     Unknown,
 )
-from adapter.foundation.files.file_contents import first_bytes, mapped_regular, read_regular
+from adapter.foundation.files.file_contents import first_bytes, is_folder, mapped_regular, read_regular
 from adapter.foundation.sources.manifest_forms import ManifestError
 from adapter.foundation.time.pace import UNPACED
 
@@ -99,7 +99,7 @@ def cluster_files(path: Path) -> list[Path]:
 
     Raises ClusterFilesError if a folder cannot be listed or has no such files.
     """
-    if not path.is_dir():
+    if not is_folder(path):
         return [path]
     try:
         files = sorted(file for file in path.iterdir() if file.suffix in _SUFFIXES)
