@@ -11,14 +11,17 @@ from __future__ import annotations
 import logging
 import os
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from adapter.foundation.files.home_paths import home_path
 from adapter.foundation.sources.kubernetes.credentials.credential_programs import limit_programs
 from adapter.foundation.sources.kubernetes.credentials.plain_kubeconfig import (
     plain_access,
+    require_end,
     service_account_access,
     without_empty,
 )
@@ -83,6 +86,9 @@ def _load_kubeconfig(path: str, context: str | None, configuration: Configuratio
     from kubernetes.config import ConfigException  # noqa: PLC0415 - see the module's docstring
     from kubernetes.config.kube_config import KubeConfigLoader, KubeConfigMerger  # noqa: PLC0415 - likewise
 
+    for file in map(home_path, filter(None, path.split(os.pathsep))):
+        with suppress(FileNotFoundError):
+            require_end(file)
     merged = KubeConfigMerger(path).config  # type: ignore[no-untyped-call]  # the package's loaders have no types
     if merged is None:
         raise ConfigException("there is no such file")
@@ -204,7 +210,7 @@ def usual_configuration() -> Configuration:
 def _load(source: str, load: Callable[[], object], remedy: str = _REMEDY) -> None:
     """Run the package's loader. Its exceptions may quote the user's entry and token, so they are not chained."""
     from kubernetes.config import ConfigException  # noqa: PLC0415 - likewise
-    from yaml import MarkedYAMLError  # noqa: PLC0415 - stays unloaded where no kubeconfig is read
+    from yaml import YAMLError  # noqa: PLC0415 - stays unloaded where no kubeconfig is read
 
     failures: list[str] = []
     root = logging.getLogger()
@@ -216,8 +222,10 @@ def _load(source: str, load: Callable[[], object], remedy: str = _REMEDY) -> Non
         reason = _plain_words(str(error))
     except OSError as error:
         reason = f"{error.strerror}: {error.filename}"
-    except MarkedYAMLError as error:
-        reason = f"not YAML, line {error.problem_mark.line + 1}" if error.problem_mark else "not YAML"
+    except YAMLError as error:
+        # One about a character has no mark.
+        mark = getattr(error, "problem_mark", None)
+        reason = f"not YAML, line {mark.line + 1}" if mark else "not YAML"
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         # The package does not validate: a list in place of a mapping, lists in lists without end, or data that is not
         # base64, raises any of these.

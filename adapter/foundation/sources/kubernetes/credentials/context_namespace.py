@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.files.home_paths import home_path
 from adapter.foundation.sources.kubernetes.credentials.access import kubeconfig_path, pod_namespace
+from adapter.foundation.sources.kubernetes.credentials.plain_kubeconfig import require_end
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,8 +39,10 @@ def _contents(paths: str) -> Iterator[dict[str, Any]]:
     import yaml  # noqa: PLC0415 - stays unloaded where no kubeconfig is read
 
     for path in filter(None, paths.split(os.pathsep)):
+        file = home_path(path)
         try:
-            content = yaml.safe_load(home_path(path).read_text())
+            require_end(file)
+            content = yaml.safe_load(file.read_text())
         except (OSError, ValueError, yaml.YAMLError):
             continue
         if isinstance(content, dict):

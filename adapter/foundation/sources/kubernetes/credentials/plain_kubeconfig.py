@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.files.credential_files import followed_credentials, token_of
+from adapter.foundation.files.file_contents import LARGEST_BYTES, opened_regular
 from adapter.foundation.files.followed_files import stamps_of
 from adapter.foundation.files.home_paths import home_path
 from adapter.foundation.sources.kubernetes.errors import ConfigurationError
@@ -48,6 +49,8 @@ _USER_KEYS: Final = frozenset(
     }
 )
 
+_OPEN_FILES: Final = frozenset(map(Path, ("/dev/fd", "/proc/self/fd")))
+
 
 class _OtherError(Exception):
     """The kubeconfig has something that is not plain, or is wrong."""
@@ -62,8 +65,19 @@ class _Files:
 
     def text(self, path: Path) -> str:
         """Return the content of a file; raises OSError or ValueError."""
+        require_end(path)
         (self.stamps[path],) = stamps_of([path])
         return path.read_text()
+
+
+def require_end(path: Path) -> None:
+    """Raise OSError for a file that would block or have no end: a FIFO, a device, or one of more than 16 MiB.
+
+    The shell's `<(…)` is a pipe that is open already, so it ends.
+    """
+    if path.parent not in _OPEN_FILES:
+        with opened_regular(path, LARGEST_BYTES):
+            pass
 
 
 def plain_access(path: str, context: str | None) -> PlainAccess | None:

@@ -9,6 +9,7 @@ import shutil
 import ssl
 import sys
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,6 +17,7 @@ import yaml
 
 from adapter.foundation.sources.kubernetes.client import KubernetesClient
 from adapter.foundation.sources.kubernetes.credentials.access import access, from_kubeconfig, in_cluster, packaged
+from adapter.foundation.sources.kubernetes.credentials.context_namespace import context_namespace
 from adapter.foundation.sources.kubernetes.errors import (
     ConfigurationError,
     UnauthorizedError,
@@ -27,7 +29,6 @@ from tests.support.fake_apiserver import TOKEN, FakeApiServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from adapter.foundation.sources.kubernetes.answers import Answer
 
@@ -283,6 +284,7 @@ class TestConfiguration:
         [
             ("", "the file is empty"),
             ("a: [", "not YAML, line 1"),
+            ("a: \a", "not YAML"),
             ("- a list", "not in the expected form"),
             ("users: " + 5000 * "[" + 5000 * "]", "not in the expected form"),
             ("kind: Config", "there is no key current-context"),
@@ -306,6 +308,7 @@ class TestConfiguration:
         ids=[
             "empty",
             "not YAML",
+            "a control character",
             "a list",
             "too deep",
             "no context",
@@ -335,6 +338,29 @@ class TestConfiguration:
         content["users"][0]["user"] |= {"client-certificate": "", "tokenFile": None}
         path.write_text(yaml.safe_dump(content))
         assert kind_of(KubernetesClient(lambda: packaged(str(path))).get(PODS)) == "PodList"
+
+    @pytest.mark.parametrize("kind", ["a FIFO", "a device", "too large"])
+    def test_a_kubeconfig_that_would_be_read_without_end_is_refused(self, tmp_path: Path, kind: str) -> None:
+        path = tmp_path / "config"
+        if kind == "a FIFO":
+            os.mkfifo(path)
+        elif kind == "a device":
+            path = Path("/dev/zero")
+        else:
+            path.touch()
+            os.truncate(path, 17 << 20)
+        with pytest.raises(ConfigurationError, match=r"is not a regular file|larger than 16 MiB"):
+            KubernetesClient(from_kubeconfig(str(path)))
+        assert context_namespace(str(path), None) == "default"
+
+    def test_a_kubeconfig_may_come_from_another_command(self, server: FakeApiServer, tmp_path: Path) -> None:
+        """As with `--kubeconfig <(kubectl config view --raw)`."""
+        reader, writer = os.pipe()
+        os.write(writer, server.kubeconfig(tmp_path / "config").read_bytes())
+        os.close(writer)
+        client = KubernetesClient(from_kubeconfig(f"/dev/fd/{reader}"))
+        assert kind_of(client.get(PODS)) == "PodList"
+        os.close(reader)
 
     def test_a_missing_kubeconfig_is_an_error(self, tmp_path: Path) -> None:
         with pytest.raises(ConfigurationError, match="there is no such file"):
