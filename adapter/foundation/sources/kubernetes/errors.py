@@ -9,6 +9,7 @@ a class, other programs' messages are truncated, and nothing that may contain a 
     +-- UnreachableError        no connection, TLS refused, reset, deadline passed
     |   +-- SilentError         connected, but no byte for too long
     |   +-- DeadlineError       the time for the whole call is up
+    |   +-- NoThreadError       not sent: the system could start no thread for the call
     +-- UnknownOutcomeError     a write was sent, and it is unknown whether it took effect
     +-- FencedError             a write was not sent: the permission for it would not have lasted
     +-- UnexpectedResponseError an answer that kube-apiserver would not give
@@ -55,6 +56,10 @@ class SilentError(UnreachableError):
 
 class DeadlineError(UnreachableError):
     """The deadline of the whole call passed. A write that is sent only once was not sent."""
+
+
+class NoThreadError(UnreachableError):
+    """The call was not sent, because the system could not start a thread for it."""
 
 
 class UnknownOutcomeError(KubernetesError):

@@ -25,6 +25,7 @@ from adapter.foundation.sources.kubernetes.errors import (
     DeadlineError,
     FencedError,
     KubernetesError,
+    NoThreadError,
     UnknownOutcomeError,
 )
 
@@ -130,10 +131,14 @@ class Sending:
         """Run the work in a thread of its own, and return its result or raise its error, by the deadline at the latest.
 
         This limits steps to which no socket timeout applies, such as DNS and programs that create tokens.
-        Raises KubernetesError.
+        Raises KubernetesError; the work was not begun if that is NoThreadError.
         """
         outcome: Future[T] = Future()
-        threading.Thread(target=_into, args=(outcome, work), name=self.what, daemon=True).start()
+        try:
+            threading.Thread(target=_into, args=(outcome, work), name=self.what, daemon=True).start()
+        except RuntimeError as error:
+            message = f"{self.what}: not sent: {error}: raise the limit on the processes of the pod or node"
+            raise NoThreadError(message) from error
         try:
             seconds = self.left()
         except KubernetesError:

@@ -19,7 +19,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from adapter.foundation.sources.deadlines import Deadline
 from adapter.foundation.sources.kubernetes.client import JSON, KubernetesClient, KubernetesRequest
-from adapter.foundation.sources.kubernetes.errors import DeadlineError, UnexpectedResponseError, UnknownOutcomeError
+from adapter.foundation.sources.kubernetes.errors import (
+    DeadlineError,
+    NoThreadError,
+    UnexpectedResponseError,
+    UnknownOutcomeError,
+)
 from adapter.foundation.sources.kubernetes.sending import Sending
 from adapter.foundation.time.thread_limit import ThreadLimit
 
@@ -225,7 +230,7 @@ class ObjectClient:
 
         try:
             return sending.in_time(exchanged)
-        except RuntimeError:  # No thread could be started.
+        except NoThreadError:
             inside.close()
             raise
 

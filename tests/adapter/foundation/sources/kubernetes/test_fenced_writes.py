@@ -18,6 +18,7 @@ from adapter.foundation.sources.kubernetes.errors import (
     ForbiddenError,
     KubernetesError,
     NotFoundError,
+    NoThreadError,
     StatusError,
     UnauthorizedError,
     UnknownOutcomeError,
@@ -307,7 +308,7 @@ def test_calls_without_a_thread_do_not_count_as_in_progress(
     with monkeypatch.context() as patch:
         patch.setattr(threading.Thread, "start", fail)
         for _ in range(32):
-            with pytest.raises(RuntimeError):
+            with pytest.raises(NoThreadError, match="not sent: can't start new thread: raise the limit"):
                 objects.get(LEASE)
     assert objects.get(LEASE).document["kind"] == "Lease"
 
