@@ -14,8 +14,11 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+from urllib.request import getproxies
 
 from adapter.foundation.files.home_paths import home_path
 from adapter.foundation.sources.kubernetes.credentials.credential_programs import limit_programs
@@ -175,7 +178,7 @@ def proxy_target(kubeconfig: str | None, context: str | None) -> ProxyTarget:
     if not found.verify_ssl or found.tls_server_name or found.proxy:
         raise ConfigurationError(
             "the kubeconfig skips the verification of the API server's certificate, or sets tls-server-name or "
-            "proxy-url: give Prometheus's address with --prometheus-url"
+            "proxy-url, or HTTPS_PROXY names a proxy for it: give Prometheus's address with --prometheus-url"
         )
     # Versions of the package store the token under different names; this finds both.
     authorization = found.get_api_key_with_prefix("BearerToken", alias="authorization") or ""
@@ -192,6 +195,24 @@ def _may_use_a_proxy(environ: Mapping[str, str]) -> bool:
     """Return whether a variable names a proxy; if so, the package has to decide whether the proxy is used."""
     lower = {name.lower(): value for name, value in environ.items()}
     return lower.get("no_proxy") != "*" and any(lower.get(f"{scheme}_proxy") for scheme in ("http", "https", "all"))
+
+
+def _leave_out_unused_proxy(configuration: Configuration) -> None:
+    """Remove a proxy that the environment names, but not for this server.
+
+    As in kubectl, that is the case for localhost and for what NO_PROXY names. The package knows NO_PROXY alone.
+    """
+    from kubernetes.client.rest import should_bypass_proxies  # noqa: PLC0415 - see the module's docstring
+
+    if configuration.proxy not in getproxies().values():
+        return
+    host = urlsplit(str(configuration.host)).hostname or ""
+    try:
+        is_local = ip_address(host).is_loopback
+    except ValueError:
+        is_local = host == "localhost"
+    if is_local or should_bypass_proxies(configuration.host, configuration.no_proxy or ""):
+        configuration.proxy = None
 
 
 def usual_configuration() -> Configuration:
@@ -274,6 +295,7 @@ def transport_of(configuration: Configuration) -> PackageTransport:
     from kubernetes.client.api_client import ApiClient  # noqa: PLC0415 - likewise
     from urllib3.exceptions import HTTPError  # noqa: PLC0415 - likewise
 
+    _leave_out_unused_proxy(configuration)
     try:
         return PackageTransport(ApiClient(configuration))
     except (OSError, HTTPError) as error:
