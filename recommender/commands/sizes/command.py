@@ -49,7 +49,7 @@ from recommender.kinds.resources.size_record import SizeRecord, SizeStatus
 from recommender.kinds.resources.sizing import SizingOptions
 from recommender.running.usage.cluster_history import ClusterReader, SeveralClustersError
 from recommender.running.usage.prometheus_vectors import QUERY_SECONDS
-from recommender.running.usage.usage_queries import Resolution, namespace_matcher
+from recommender.running.usage.usage_queries import USUAL_RESOLUTION, Resolution, namespace_matcher
 from recommender.running.usage.usage_window import SizeWindow
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def _found(values: FlagValues) -> Sizes | SizeBacktest:
         end, seconds = _end(values), history_seconds(values)
         reader = ClusterReader(client, SizeWindow(end // _GRID_SECONDS * _GRID_SECONDS, seconds), where)
         reader.refuse_several_clusters()
-        resolution = reader.resolution()
+        resolution = reader.resolution() or USUAL_RESOLUTION
         window = SizeWindow(end // resolution.step_seconds * resolution.step_seconds, seconds)
         reader = ClusterReader(client, window, where)
         if values.boolean("backtest"):

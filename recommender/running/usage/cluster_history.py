@@ -98,11 +98,11 @@ class ClusterReader:
         now = self.memory_query or usage_queries.memory_usage(self.where)
         return bool(self._now(f"count({now})", ()))
 
-    def resolution(self) -> usage_queries.Resolution:
-        """Return the finest resolution at which CPU can be queried."""
+    def resolution(self) -> usage_queries.Resolution | None:
+        """Return the finest resolution at which CPU can be queried; None if nothing was scraped before the end."""
         found = self._now(usage_queries.scrapes_in_an_hour(self.where), ())
-        in_an_hour = max((each.value for each in found if each.value >= 1), default=120.0)
-        return usage_queries.resolution_of(3600.0 / in_an_hour)
+        in_an_hour = max((each.value for each in found if each.value >= 1), default=None)
+        return None if in_an_hour is None else usage_queries.resolution_of(3600.0 / in_an_hour)
 
     def history(self) -> ClusterHistory:
         """Return the history of the window, which has everything except CPU."""

@@ -19,7 +19,7 @@ from recommender.kinds.resources.workload_usage import WorkloadUsage
 from recommender.running.usage.cluster_history import SeveralClustersError
 from recommender.running.usage.target_usage import MOST_CONTAINERS, KnownUsage
 from recommender.running.usage.usage_parts import NoUsageError, OwnersUnknownError, read_part, reader_of, refuse_nothing
-from recommender.running.usage.usage_queries import CPU_METRIC, MEMORY_METRIC, Resolution
+from recommender.running.usage.usage_queries import CPU_METRIC, MEMORY_METRIC, USUAL_RESOLUTION, Resolution
 from recommender.running.usage.usage_window import SizeWindow
 
 if TYPE_CHECKING:
@@ -185,8 +185,11 @@ class UsageKeeper:
 
     def _resolution(self, client: PrometheusClient, kept: _Kept, end: float) -> Resolution:
         if kept.resolution is None or self.wall() - kept.resolution_at > _RESOLUTION_SECONDS:
-            kept.resolution = reader_of(client, kept.need, SizeWindow(end, PERIOD_SECONDS)).resolution()
-            kept.resolution_at = self.wall()
+            # Prometheus may have less history than is asked for: then the oldest parts show nothing.
+            found = reader_of(client, kept.need, SizeWindow(end, PERIOD_SECONDS)).resolution()
+            if found is None:
+                return kept.resolution or USUAL_RESOLUTION
+            kept.resolution, kept.resolution_at = found, self.wall()
         return kept.resolution
 
     def _show_progress(self, need: UsageNeed, end: float, until: float) -> None:

@@ -50,6 +50,10 @@ def resolution_of(scrape_seconds: float) -> Resolution:
     return Resolution(round(step), round(math.ceil(2 * scrape_seconds / 60) * 60 + 60))
 
 
+USUAL_RESOLUTION: Final = resolution_of(30.0)
+"""The resolution for a time without samples, which do not show how often the kubelets are scraped."""
+
+
 def namespace_matcher(namespaces: Collection[str]) -> str:
     """Return a matcher of these namespaces, with a leading comma; empty if there are none, which means all."""
     if not namespaces:

@@ -118,6 +118,26 @@ def test_impossible_requests_do_not_count(start_prometheus: Callable[..., Scrape
     assert record.memory.target < 2**30
 
 
+def test_rare_scrapes_are_noticed_if_prometheus_has_less_history_than_the_entry(
+    start_prometheus: Callable[..., ScrapedPrometheus], tmp_path: Path
+) -> None:
+    """The oldest part of the history is read first, and nothing shows there how often the kubelets are scraped."""
+    found = Exposition()
+    found.add_pod(SizedPod("shop", "web-1-0", ("ReplicaSet", "web-1"), flat(0.2), flat(3e8), seconds=DAY))
+    found.add_replica_set("shop", "web-1", "web")
+    lines = [
+        line
+        for line in found.text().splitlines()
+        if not line.startswith("container_") or int(line.split()[-1]) % 600 == END % 600
+    ]
+    with PrometheusClient(PrometheusSettings(start_prometheus(history="\n".join([*lines, ""])).url)) as client:
+        kept = keeper(client, tmp_path)
+        kept.read(EACH)
+    record = sizes(kept)[WEB]
+    assert record.cpu is not None
+    assert record.cpu.target >= 200
+
+
 def test_usage_without_owners_is_unknown(start_prometheus: Callable[..., ScrapedPrometheus], tmp_path: Path) -> None:
     only_usage = Exposition()
     only_usage.add("container_memory_working_set_bytes", WEB_SERIES, ((END - age, 1e9) for age in range(DAY, -1, -300)))
