@@ -14,14 +14,15 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit
-from urllib.request import getproxies
 
 from adapter.foundation.files.home_paths import home_path
 from adapter.foundation.sources.kubernetes.credentials.credential_programs import limit_programs
+from adapter.foundation.sources.kubernetes.credentials.environment_proxies import (
+    leave_out_unused_proxy,
+    may_use_a_proxy,
+)
 from adapter.foundation.sources.kubernetes.credentials.plain_kubeconfig import (
     plain_access,
     require_end,
@@ -70,7 +71,7 @@ def from_kubeconfig(path: str, context: str | None = None) -> Callable[[], Kuber
     """Return a function that creates a transport from a context (default: the current one) of kubeconfigs (`A:B`)."""
 
     def connect() -> KubernetesTransport:
-        plain = None if _may_use_a_proxy(os.environ) else plain_access(path, context)
+        plain = None if may_use_a_proxy(os.environ) else plain_access(path, context)
         return packaged(path, context) if plain is None else PlainTransport(plain)
 
     return connect
@@ -129,7 +130,7 @@ def in_cluster(
     """Return a function that creates a transport from the pod's service account and follows its token."""
 
     def connect() -> KubernetesTransport:
-        plain = None if _may_use_a_proxy(os.environ) else service_account_access(folder, environ)
+        plain = None if may_use_a_proxy(os.environ) else service_account_access(folder, environ)
         if plain is not None:
             return PlainTransport(plain)
         from kubernetes.config.incluster_config import InClusterConfigLoader  # noqa: PLC0415 - likewise
@@ -189,30 +190,6 @@ def proxy_target(kubeconfig: str | None, context: str | None) -> ProxyTarget:
         Path(found.key_file) if found.key_file else None,
         str(authorization),
     )
-
-
-def _may_use_a_proxy(environ: Mapping[str, str]) -> bool:
-    """Return whether a variable names a proxy; if so, the package has to decide whether the proxy is used."""
-    lower = {name.lower(): value for name, value in environ.items()}
-    return lower.get("no_proxy") != "*" and any(lower.get(f"{scheme}_proxy") for scheme in ("http", "https", "all"))
-
-
-def _leave_out_unused_proxy(configuration: Configuration) -> None:
-    """Remove a proxy that the environment names, but not for this server.
-
-    As in kubectl, that is the case for localhost and for what NO_PROXY names. The package knows NO_PROXY alone.
-    """
-    from kubernetes.client.rest import should_bypass_proxies  # noqa: PLC0415 - see the module's docstring
-
-    if configuration.proxy not in getproxies().values():
-        return
-    host = urlsplit(str(configuration.host)).hostname or ""
-    try:
-        is_local = ip_address(host).is_loopback
-    except ValueError:
-        is_local = host == "localhost"
-    if is_local or should_bypass_proxies(configuration.host, configuration.no_proxy or ""):
-        configuration.proxy = None
 
 
 def usual_configuration() -> Configuration:
@@ -295,7 +272,7 @@ def transport_of(configuration: Configuration) -> PackageTransport:
     from kubernetes.client.api_client import ApiClient  # noqa: PLC0415 - likewise
     from urllib3.exceptions import HTTPError  # noqa: PLC0415 - likewise
 
-    _leave_out_unused_proxy(configuration)
+    leave_out_unused_proxy(configuration)
     try:
         return PackageTransport(ApiClient(configuration))
     except (OSError, HTTPError) as error:
