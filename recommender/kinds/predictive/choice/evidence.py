@@ -49,6 +49,14 @@ def larger_odds(weights: FloatArray, evidence: FloatArray, prior: FloatArray) ->
     return np.maximum(odds_of_models(weights, prior), odds_of_models(evidence, paired(prior)))
 
 
+def growth_of_odds(before: FloatArray, after: FloatArray) -> FloatArray:
+    """Return by what factor the odds of all models against headroom have grown, shape (…); 1 without a model.
+
+    Both have the shape (…, experts), with headroom last.
+    """
+    return np.where(before[..., :-1].any(axis=-1), odds_of_models(after, before), 1.0)
+
+
 def by_rate(evidence: FloatArray) -> FloatArray:
     """Return the weights of one series, shape (rates, experts + 1); the weight of headroom is in the first row."""
     models = evidence[:-1].reshape(-1, len(RATES)).T

@@ -13,7 +13,7 @@ import numpy as np
 
 from recommender.kinds.predictive.choice.bills import Bills
 from recommender.kinds.predictive.choice.decided import Acted, DecidedWeights, with_beginner
-from recommender.kinds.predictive.choice.evidence import after_gains, larger_odds, paired
+from recommender.kinds.predictive.choice.evidence import after_gains, growth_of_odds, larger_odds, paired
 from recommender.kinds.predictive.choice.experts import (
     LEAST_SHORT_STEPS_A_DAY,
     experts_of,
@@ -148,17 +148,21 @@ class ExpertMixture:
         """Return the fields of `DecidedWeights` for one decision; `weights` and `acting` are those at the proven cost.
 
         A cost below the bill is paid only if the models have enough evidence at that cost. While the past actions have
-        a worse record than constant headroom of the same mean cost, headroom stands in for the models.
+        a worse record than constant headroom of the same mean cost, headroom stands in for the models, until they have
+        proven themselves anew.
         """
         state, options = self._state, self._options
         wanted = self._bills.acting_ratio(state)
         if self._task.budget_ratio is not None:
             return weights, acting, sizes, wanted, np.zeros(len(wanted), dtype=bool)
         is_young = self._bills.is_young(state, number)
-        state.record = state.record.begun(is_young, wanted)
+        is_proven_anew = state.record.regained >= options.proof_odds
+        state.record = state.record.begun(is_young | is_proven_anew, np.where(is_young, wanted, state.record.ratio))
         mean = state.record.ratio
         usual = self._usual(number, mean, _LEAST_SHORT)
         excess = np.where(is_young, 0.0, state.record.excess(usual.doubt(options.doubt_days)))
+        is_worse: BoolArray = excess > options.harm_ratio
+        state.record = state.record.judged(is_worse)
         paid = paid_ratio(wanted, mean, excess, is_young, options)
         if (is_less := (state.levels == BILL) & (paid < wanted)).any():
             part = part_of_way(paid, self._configured, state.ratio)
@@ -173,7 +177,7 @@ class ExpertMixture:
             experts, rival = self.experts.family.stretch(begins, number), self._headroom_of_each(begins, number)
             found = np.where(begins < number, sizes_at(paid, experts, rival), 0.0)
             sizes = np.where(differs[:, np.newaxis], found, sizes)
-        stands_in: BoolArray = (excess > options.harm_ratio) & acting[:, :-1].any(axis=1)
+        stands_in = is_worse & acting[:, :-1].any(axis=1)
         acting = headroom_in(stands_in, acting)
         self._acted = Acted(acting, sizes, paid, usual.saved)
         return weights, acting, sizes, paid, stands_in
@@ -231,7 +235,12 @@ class ExpertMixture:
         sizes = np.array([state.sizes, state.tried_sizes])
         losses = self._losses(number, weights, sizes, np.array([state.ratio, self._configured]))
         state.weights, state.tried_weights = after_losses(weights, losses, rate)
-        state.evidence, state.tried_evidence = after_gains(np.array([state.evidence, state.tried_evidence]), losses)
+        before = np.array([state.evidence, state.tried_evidence])
+        state.evidence, state.tried_evidence = after = after_gains(before, losses)
+        if (acted := self._acted) is not None and (state.record.regained > 0).any():
+            part = part_of_way(acted.ratio, self._configured, state.ratio)
+            growth = growth_of_odds(*(weights_between(tried, bill, part) for bill, tried in (before, after)))
+            state.record = state.record.proven(growth)
 
     def _losses(self, number: int, weights: FloatArray, sizes: FloatArray, ratio: FloatArray) -> FloatArray:
         """Return experts' losses at these sizes, relative to headroom of `ratio`, at equal cost; 0 without a weight.

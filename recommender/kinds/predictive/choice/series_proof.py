@@ -18,6 +18,8 @@ _NUMBERS: Final = 6 + FIGURES
 """How many numbers of a series come before the rows of its experts."""
 _ROWS: Final = 5 + 2 * len(RATES)
 _NUMBER: Final = np.dtype("<f8")
+_FORMER_END: Final = (_NUMBERS - 1) * _NUMBER.itemsize
+"""Where the record of a state ends that was stored before the growth of odds was: it reads as if none were counted."""
 _ROUNDING: Final = 1e-6
 _LARGEST: Final = 1e10
 """No number of a state is larger. Steps of a second are numbered up to 4.1e9 until the year 2100."""
@@ -75,9 +77,12 @@ class SeriesProof:
     def proven(self) -> ProvenSeries | None:
         """Return the state; None if the values are not a valid state."""
         shape = (_ROWS, len(self.names) + 1)
-        if len(self.values) != _NUMBER.itemsize * (_NUMBERS + shape[0] * shape[1]):
+        values, size = self.values, _NUMBER.itemsize * (_NUMBERS + shape[0] * shape[1])
+        if len(values) == size - _NUMBER.itemsize:
+            values = values[:_FORMER_END] + bytes(_NUMBER.itemsize) + values[_FORMER_END:]
+        if len(values) != size:
             return None
-        numbers = np.frombuffer(self.values, dtype=_NUMBER).astype(np.float64)
+        numbers = np.frombuffer(values, dtype=_NUMBER).astype(np.float64)
         step, step_seconds, age, level, ratio, billed = numbers[: _NUMBERS - FIGURES].tolist()
         record, experts = numbers[_NUMBERS - FIGURES : _NUMBERS], numbers[_NUMBERS:].reshape(shape)
         found = ProvenSeries(step, step_seconds, age, level, ratio, billed, record, experts)

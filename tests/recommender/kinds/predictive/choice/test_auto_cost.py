@@ -76,6 +76,19 @@ def test_models_proven_too_late_to_afford_do_not_act_at_a_lower_cost(seed: int, 
     assert (versus.theta_under_versus_headroom or 0.0) <= 1.02
 
 
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_models_act_again_once_they_have_proven_themselves_anew(seed: int) -> None:
+    """After two bad hours the record is bad for three days, while models gain nearly a usual day on each of them."""
+    history = bursts_every_day(14, seed)
+    upper = of_yesterday(history, 1.2).upper.copy()
+    upper[:, 7 * DAY_STEPS : 7 * DAY_STEPS + 12] = 0.0
+    played = PlayedChoices(history, {"seasonal": Forecasts(upper, upper)}, TASK, FLEET)
+    (stood,) = np.nonzero(played.decided.stands_in[:, 0])
+    assert 7 * DAY_STEPS < stood[0] < 7.1 * DAY_STEPS
+    assert 1.5 * DAY_STEPS < len(stood) < 2.6 * DAY_STEPS
+    assert (np.diff(stood) == 1).all(), "once"
+
+
 def test_the_cost_of_the_first_week_is_not_charged() -> None:
     """Models that are proven within that week act at the full cost of their bill at once."""
     history = bursts_every_day(12)

@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recommender.kinds.predictive.choice.evidence import RATES, after_gains, by_rate, larger_odds, of_rates, paired
+from recommender.kinds.predictive.choice.evidence import (
+    RATES,
+    after_gains,
+    by_rate,
+    growth_of_odds,
+    larger_odds,
+    of_rates,
+    paired,
+)
 from recommender.kinds.predictive.choice.weights import after_losses, odds_of_models
 
 PRIOR = np.array([0.25, 0.25, 0.5])
@@ -47,6 +55,23 @@ def test_the_larger_odds_count() -> None:
     evidence, weights = paired(PRIOR), np.array([0.8, 0.1, 0.1])
     assert larger_odds(weights, evidence, PRIOR) == pytest.approx(9.0)
     assert larger_odds(PRIOR, paired(weights), PRIOR) == pytest.approx(9.0)
+
+
+@given(gain=st.floats(0.0, 10.0), lucky=st.floats(0.05, 0.8), weight=st.floats(0.01, 0.99))
+def test_odds_are_expected_to_grow_by_1_whatever_they_were_if_the_mean_gain_is_zero(
+    gain: float, lucky: float, weight: float
+) -> None:
+    """So a proof that begins at any moment is as hard to reach by chance as one from the start (Ville's inequality)."""
+    loss, before = gain * lucky / (1 - lucky), paired(np.array([weight, 0.0, 1 - weight]))
+    growths = [
+        float(growth_of_odds(before, after_gains(before, np.array([-each, 0.0, 0.0])))) for each in (gain, -loss)
+    ]
+    assert lucky * growths[0] + (1 - lucky) * growths[1] <= 1 + (1e-9 if loss * RATES.max() <= 0.5 else 0.001)
+
+
+def test_odds_of_no_model_do_not_grow() -> None:
+    nothing = paired(np.array([[0.0, 0.0, 1.0]]))
+    assert growth_of_odds(nothing, after_gains(nothing, np.zeros((1, 3)))).tolist() == [1.0]
 
 
 def test_grouping_evidence_by_rate_is_reversible() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from recommender.kinds.predictive.choice.auto import PlayedChoices
 from recommender.kinds.predictive.choice.options import ChoiceOptions
+from recommender.kinds.predictive.choice.own_record import FIGURES
 from recommender.kinds.predictive.choice.series_proof import SeriesProof, proof_of
 from recommender.kinds.predictive.forecast import Forecasts, ForecastTask
 from recommender.kinds.predictive.history import LoadHistory
@@ -112,6 +113,21 @@ def test_a_state_with_steps_of_one_second_is_resumed() -> None:
     for seconds in (1.0, 60.0):
         proof = proof_of(found.names, replace(state, step=history.start_seconds // seconds, step_seconds=seconds))
         assert proof.proven is not None, seconds
+
+
+def test_a_state_from_before_the_growth_of_odds_was_stored_is_resumed_with_none() -> None:
+    rng = np.random.default_rng(5)
+    history = random_loads(rng, 3)
+    found = played(history, random_forecasts(history, rng), 0, history.steps, TASK).mixture.proofs[0]
+    assert found is not None
+    state = found.proven
+    assert state is not None
+    end = 8 * (6 + FIGURES)
+    former = SeriesProof(found.names, found.values[: end - 8] + found.values[end:]).proven
+    assert former is not None
+    assert former.record[-1] == 0.0
+    np.testing.assert_array_equal(former.record[:-1], state.record[:-1])
+    np.testing.assert_array_equal(former.experts, state.experts)
 
 
 def test_a_state_that_does_not_match_the_history_is_not_resumed() -> None:
