@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from adapter.foundation.sources.prometheus.prometheus_telemetry import QueryTelemetry
     from adapter.foundation.sources.prometheus.transport.http_answers import HttpAnswer
 
-COLLECTED_BEFORE = 'count(count_over_time({__name__=~"up|target_info"}[1h]))'
+COLLECTED_BEFORE = 'count(last_over_time({__name__=~"up|target_info"}[1h]))'
 """A query that is evaluated at the time of the server's start; empty if nothing was collected in the hour before.
 
 Each scraped target has `up`. What applications send by OpenTelemetry has `target_info` instead.

@@ -80,10 +80,13 @@ def test_a_new_prometheus_lacks_no_history_and_a_restarted_one_may(tmp_path: Pat
     assert again.configured >= again.process > new.process
 
 
-@pytest.mark.parametrize("name", ["up", "target_info"])
-def test_a_prometheus_that_received_samples_before_its_start_may_lack_some(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("names", [("up",), ("target_info",), ("up", "target_info")], ids=" and ".join)
+def test_a_prometheus_that_received_samples_before_its_start_may_lack_some(
+    tmp_path: Path, names: tuple[str, ...]
+) -> None:
     """Prometheus makes `target_info` of what OpenTelemetry sends to it; only scraped targets have `up`."""
-    received = f'# TYPE {name} gauge\n{name}{{job="shop/web"}} 1 {time.time() - 600}\n# EOF\n'
+    samples = (f'# TYPE {name} gauge\n{name}{{job="shop/web"}} 1 {time.time() - 600}\n' for name in names)
+    received = f"{''.join(samples)}# EOF\n"
     with (
         scraped_prometheus(tmp_path, history=received) as scraped,
         PrometheusClient(PrometheusSettings(scraped.url)) as client,
