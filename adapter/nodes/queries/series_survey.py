@@ -135,9 +135,10 @@ def survey_parts(matchers: Sequence[str], *, with_past: bool = False) -> dict[st
     sources = " or ".join(f"count by ({labels}) ({one})" for one, labels in one_per_exporter)
     parts[_SCRAPES] = f"({counts}) and {_of_few_sources(sources)}"
     clusters = ", ".join(CLUSTER_LABELS)
-    parts[_MIXED] = " or ".join(
+    mixed = " or ".join(
         f"count by ({labels}) (group by ({labels}, {clusters}) ({one})) > 1" for one, labels in one_per_exporter
     )
+    parts[_MIXED] = f"topk({MOST_SOURCES}, {mixed})"
     unames = f"count by (nodename, {who}) ({selector('node_uname_info', short, *bounded(('nodename',)))})"
     # An exporter that reports many names counts as having none.
     parts[_UNAME] = f"{unames} and on ({who}) (count by ({who}) ({unames}) == 1) and {_of_few_sources(unames)}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -153,7 +154,9 @@ def test_the_survey_stays_small_whatever_labels_pods_make_up(
     start_prometheus: Callable[..., ScrapedPrometheus], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(series_survey, "MOST_SOURCES", 50)
-    exporters = [*OURS, *made_up(("idle", "user"), "kubernetes_namespace")]
+    crowd = made_up(("idle", "user"), "kubernetes_namespace")
+    elsewhere = [replace(one, labels={**one.labels, "cluster": "elsewhere"}) for one in crowd]
+    exporters = [*OURS, *crowd, *elsewhere]
     prometheus = start_prometheus(history=text_of(exporters, AT - 60.0, AT))
     with PrometheusClient(PrometheusSettings(prometheus.url)) as client:
         answer = client.instant(series_survey.survey_query((), with_past=True), timeout_seconds=30.0, at=AT)
