@@ -39,22 +39,36 @@ def longest_range(node: Node) -> float:
 
 
 def spelled_ranges(query: str) -> float:
-    """Return the sum of the ranges in a query that cannot be parsed, in seconds; infinite if one is computed."""
+    """Return how far back the ranges of a query that cannot be parsed look at most, in seconds.
+
+    A subquery counts as if it were around everything before it. The result is infinite if a range is computed.
+    """
     tokens = tokens_of(query)
-    return sum(_range_seconds(tokens, place) for place, token in enumerate(tokens) if token.is_sign("["))
+    longest = 0.0
+    for opening in (place for place, token in enumerate(tokens) if token.is_sign("[")):
+        inside = tokens[opening + 1 : closing(tokens, opening)]
+        longest = max(longest, _range_seconds(inside) + (longest if _is_of_subquery(inside) else 0.0))
+    return longest
 
 
 def spelled_offsets(query: str) -> float:
-    """Return the sum of the offsets into the past in a query that cannot be parsed, in seconds, as `spelled_ranges`."""
+    """Return the sum of the offsets into the past of a query that cannot be parsed, in seconds.
+
+    It is infinite if one of them is computed.
+    """
     tokens = tokens_of(query)
     return sum(_offset_seconds(tokens[place + 1 : place + 4]) for place in _offsets(tokens))
 
 
-def _range_seconds(tokens: Sequence[PromQLToken], opening: int) -> float:
-    """Return the range behind a bracket, without the step of a subquery, which begins with a colon."""
-    inside = tokens[opening + 1 : closing(tokens, opening)]
+def _range_seconds(inside: Sequence[PromQLToken]) -> float:
+    """Return the range between two brackets, without the step of a subquery, which begins with a colon."""
     step = next((place for place, token in enumerate(inside) if token.text.startswith(":")), len(inside))
     return _seconds(inside[0].text) if step == 1 else math.inf
+
+
+def _is_of_subquery(inside: Sequence[PromQLToken]) -> bool:
+    """Return whether the range between two brackets may be that of a subquery."""
+    return any(":" in token.text for token in inside)
 
 
 def _offsets(tokens: Sequence[PromQLToken]) -> Iterator[int]:
@@ -66,7 +80,9 @@ def _offsets(tokens: Sequence[PromQLToken]) -> Iterator[int]:
 
 def _offset_seconds(following: Sequence[PromQLToken]) -> float:
     """Return the offset that these tokens begin with; 0 if they begin with none, or with one into the future."""
-    is_signed = bool(following) and (following[0].is_sign("-") or following[0].is_sign("+"))
+    if not following:
+        return 0.0
+    is_signed = following[0].is_sign("-") or following[0].is_sign("+")
     time, *rest = following[is_signed:] or following
     if time.is_sign("(") or (time.kind is TokenKind.WORD and rest and rest[0].is_sign("(")):
         return math.inf

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -81,7 +82,10 @@ class QueryValues:
         if max(stated) > found.time + CLOCK_SLACK_SECONDS:
             ahead = max(stated) - found.time
             return Unknown(f"{self._called} answered {query} for a time {ahead:.0f} s in the future: check its clock")
-        times = self._times(times_query(query, by), found.value, found.time)
+        asked = times_query(query, by)
+        if math.isinf(asked.range_seconds):
+            return Unknown(f"it is not known how far back {query} looks: write its ranges as durations, as in [2h]")
+        times = self._times(asked, found.value, found.time)
         if isinstance(times, Unknown):
             return times
         dated = (

@@ -56,8 +56,8 @@ class TimesQuery:
     needed: int
     """The number of selectors without whose samples the query has no value."""
     range_seconds: float
-    """The longest range of the query, or all ranges of an unreadable one together: its value may come from samples as
-    old as that. Infinite if one is computed."""
+    """How far back the ranges of the query look: its value may come from samples as old as that. Infinite if a range of
+    an unreadable query is computed."""
     by: tuple[str, ...]
     is_readable: bool = True
     """Whether the times can be queried; otherwise only the ranges that are spelled out are known."""
@@ -98,14 +98,13 @@ def must_search(asked: TimesQuery, found: Iterable[Sample]) -> bool:
 def times_of(asked: TimesQuery, samples: Sequence[Sample], found: Iterable[Sample], at: float) -> list[float]:
     """Return the time of the data of each sample, in Unix seconds; `found` has the answers about times.
 
-    A time that is not known is the earliest possible one: `at` minus the longest range. For a query that is unreadable,
-    it is `at` minus all ranges, but at least minus the look-back of Prometheus; it is 0 if a range is computed. A value
-    that comes from no series, such as `vector(0)`, has the time `at`. If samples are missing without which there is no
-    value, another server has answered, one of several behind an address, for example: nothing is known of the age of
-    the value.
+    A time that is not known is the earliest possible one: `at` minus the longest range, and for a query that is
+    unreadable, at least minus the look-back of Prometheus. `range_seconds` must be finite. A value that comes from no
+    series, such as `vector(0)`, has the time `at`. If samples are missing without which there is no value, another
+    server has answered, one of several behind an address, for example: nothing is known of the age of the value.
     """
     if not asked.is_readable:
-        return [max(0.0, at - max(LOOK_BACK_SECONDS, asked.range_seconds))] * len(samples)
+        return [at - max(LOOK_BACK_SECONDS, asked.range_seconds)] * len(samples)
     parts: dict[str, dict[tuple[str, ...], float]] = {}
     for row in found:
         group = _group(row.labels, asked.by)

@@ -14,8 +14,9 @@ from adapter.metrics.rulebook.templates.template import PlacingError, QueryTempl
 def ranges_of(query: QueryTemplate) -> float:
     """Return the longest range that a `metricsQuery` looks over, in seconds, without the look-back of its end.
 
-    Subqueries and offsets add to the ranges inside them. If the query cannot be parsed, all its ranges and offsets are
-    added up; the result is infinite if one of them is computed, as in `[2 * 1h]`.
+    Subqueries and offsets add to the ranges inside them. If the query cannot be parsed, each subquery counts as if it
+    were around all ranges before it, and all offsets are added; the result is infinite if one of these times is
+    computed, as in `[2 * 1h]`.
     """
     data = template_arguments("madeupseries", [value_matcher("madeuplabel", "madeupvalue")], ("madeupgroup",))
     try:

@@ -72,7 +72,7 @@ def row(value: float, part: str = "0", **labels: str) -> Sample:
         ("not ( promql", (), [], AT - 300),
         ("rate(x[10m] smoothed)", (), [], AT - 600),
         ("rate(x[1m] smoothed) / rate(x[1m] smoothed offset 1d)", (), [], AT - 300),
-        ("rate(x[2 * 1h])", (), [], 0.0),
+        (" + ".join(f"sum(rate(x{number}[10m]))" for number in range(500)), (), [], AT - 600),
         ("x", ("ns",), [row(AT - 7, ns="a"), row(AT - 90, ns="b")], AT - 7),
         ("rate(x[2m])", ("ns",), [row(AT - 1, ns="b")], AT - 120),
         ("x", ("ns",), [row(AT - 40)], AT - 40),
@@ -98,7 +98,7 @@ def row(value: float, part: str = "0", **labels: str) -> Sample:
             "unreadable",
             "range of later PromQL",
             "offset",
-            "computed",
+            "more characters than are read",
             "own",
             "own has ended",
             "no labels",
@@ -198,6 +198,13 @@ def stating(seconds_from_now: float | None, *warnings: str) -> Iterator[str]:
             yield f"http://127.0.0.1:{server.server_address[1]}"
         finally:
             server.shutdown()
+
+
+def test_a_value_from_a_computed_range_has_no_known_age(ask: Callable[..., QueryValues]) -> None:
+    with stating(0.0) as url:
+        found = ask(url).value("sum(rate(x[2 * 1h]))")
+    assert isinstance(found, Unknown)
+    assert found.reason.endswith("looks: write its ranges as durations, as in [2h]")
 
 
 @pytest.mark.parametrize(("stated", "age"), [(None, 1.7e9), (-600.0, 600.0), (-3600.0, 3600.0)])

@@ -45,7 +45,14 @@ def test_ranges_subqueries_and_offsets_add_up(query: str, ranges: float, oldest:
         ('new_function(x{code=~"5[0-9]"}[90s])', 90),
         ("new_function(x)", 0),
         ("rate(x[90] smoothed)", 90),
-        ("rate(x[1m] anchored) / rate(x[1m] offset 1h)", 3720),
+        ("rate(x[1m] anchored) / rate(x[2m] offset 1h)", 3720),
+        ("max_over_time(rate(x[5m] smoothed)[1h:1m]) + rate(y[10m])", 3900),
+        ("max_over_time(rate(x[5m] smoothed)[1h:]) + max_over_time(y[1h:])", 7500),
+        ("max_over_time(x[max_of(1h, 2h):])", math.inf),
+        ("x smoothed offset", 0),
+        ("x smoothed / offset", 0),
+        ("x smoothed offset +", 0),
+        ("rate(x[", math.inf),
         ("rate(x[1m] smoothed offset +300) - x offset -5m", 360),
         ('sum by (offset) (rate({offset="x[1h]"}[1m] smoothed))', 60),
         ("rate(x[1h + 30m])", math.inf),
@@ -59,5 +66,5 @@ def test_ranges_subqueries_and_offsets_add_up(query: str, ranges: float, oldest:
         pytest.param(f"rate(x[{'9' * 5000}y])", LONGEST_SECONDS, id="more digits than Python reads"),
     ],
 )
-def test_all_ranges_and_offsets_of_an_unreadable_query_are_added_up(query: str, ranges: float) -> None:
+def test_the_reach_of_an_unreadable_query_is_at_least_that_of_its_ranges_and_offsets(query: str, ranges: float) -> None:
     assert ranges_of(parse_query_template(query)) == ranges
