@@ -173,7 +173,10 @@ def test_each_target_has_the_age_of_its_own_samples(
 
 @contextmanager
 def stating(seconds_from_now: float | None, *warnings: str) -> Iterator[str]:
-    """Run a server whose answers state another time than the requested one; None stands for 1970."""
+    """Run a server whose answers state another time than the requested one; None stands for 1970.
+
+    Requested is the last whole second, so the present can be more than the allowed second ahead of it.
+    """
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -201,7 +204,7 @@ def stating(seconds_from_now: float | None, *warnings: str) -> Iterator[str]:
 
 
 def test_a_value_from_a_computed_range_has_no_known_age(ask: Callable[..., QueryValues]) -> None:
-    with stating(0.0) as url:
+    with stating(-1.0) as url:
         found = ask(url).value("sum(rate(x[2 * 1h]))")
     assert isinstance(found, Unknown)
     assert found.reason.endswith("looks: write its ranges as durations, as in [2h]")
@@ -235,5 +238,5 @@ def test_an_answer_from_the_future_is_not_a_value(ask: Callable[..., QueryValues
 def test_a_remark_of_the_query_engine_leaves_the_value_known(
     ask: Callable[..., QueryValues], warning: str, *, is_known: bool
 ) -> None:
-    with stating(0.0, warning) as url:
+    with stating(-1.0, warning) as url:
         assert isinstance(ask(url).value("vector(20000)"), Observed) is is_known
