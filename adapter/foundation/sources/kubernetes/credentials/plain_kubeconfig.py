@@ -49,7 +49,8 @@ _USER_KEYS: Final = frozenset(
     }
 )
 
-_OPEN_FILES: Final = frozenset(map(Path, ("/dev/fd", "/proc/self/fd")))
+_MOST_LINKS: Final = 40
+"""The limit of Linux for one path."""
 
 
 class _OtherError(Exception):
@@ -73,11 +74,21 @@ class _Files:
 def require_end(path: Path) -> None:
     """Raise OSError for a file that would block or have no end: a FIFO, a device, or one of more than 16 MiB.
 
-    The shell's `<(…)` is a pipe that is open already, so it ends.
+    The shell's `<(…)` and `/dev/stdin` are open already, so they end.
     """
-    if path.parent not in _OPEN_FILES:
+    if not _is_open(path):
         with opened_regular(path, LARGEST_BYTES):
             pass
+
+
+def _is_open(path: Path) -> bool:
+    """Return whether a path names a file that this process has open, or is a link to such a path."""
+    folders = [Path(folder) for folder in ("/dev/fd", "/proc/self/fd", f"/proc/{os.getpid()}/fd")]
+    for _ in range(_MOST_LINKS):
+        if path.parent in folders or not path.is_symlink():
+            break
+        path = path.parent / path.readlink()
+    return path.parent in folders
 
 
 def plain_access(path: str, context: str | None) -> PlainAccess | None:

@@ -353,12 +353,14 @@ class TestConfiguration:
             KubernetesClient(from_kubeconfig(str(path)))
         assert context_namespace(str(path), None) == "default"
 
-    def test_a_kubeconfig_may_come_from_another_command(self, server: FakeApiServer, tmp_path: Path) -> None:
-        """As with `--kubeconfig <(kubectl config view --raw)`."""
+    @pytest.mark.parametrize("name", ["/dev/fd/{reader}", "{folder}/link"])
+    def test_a_kubeconfig_may_come_from_another_command(self, server: FakeApiServer, tmp_path: Path, name: str) -> None:
+        """As with `--kubeconfig <(kubectl config view --raw)`, and with `/dev/stdin`, which is a link."""
         reader, writer = os.pipe()
         os.write(writer, server.kubeconfig(tmp_path / "config").read_bytes())
         os.close(writer)
-        client = KubernetesClient(from_kubeconfig(f"/dev/fd/{reader}"))
+        (tmp_path / "link").symlink_to(f"/proc/{os.getpid()}/fd/{reader}")
+        client = KubernetesClient(from_kubeconfig(name.format(reader=reader, folder=tmp_path)))
         assert kind_of(client.get(PODS)) == "PodList"
         os.close(reader)
 

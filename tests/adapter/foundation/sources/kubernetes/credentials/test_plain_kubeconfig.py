@@ -87,6 +87,12 @@ def test_every_other_kubeconfig_is_left_to_the_package(
     assert plain_access(kubeconfig(tmp_path, cluster, user), None) is None
 
 
+def test_a_link_to_itself_is_left_to_the_package(tmp_path: Path) -> None:
+    link = tmp_path / "config"
+    link.symlink_to(link)
+    assert plain_access(str(link), None) is None
+
+
 def test_the_last_good_token_of_a_service_account_is_sent_while_the_file_has_none(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
