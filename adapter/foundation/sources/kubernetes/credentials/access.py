@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.files.home_paths import home_path
 from adapter.foundation.sources.kubernetes.credentials.credential_programs import limit_programs
 from adapter.foundation.sources.kubernetes.credentials.environment_proxies import (
-    leave_out_unused_proxy,
     may_use_a_proxy,
+    use_proxy_of_environment,
 )
 from adapter.foundation.sources.kubernetes.credentials.plain_kubeconfig import (
     plain_access,
@@ -202,6 +202,8 @@ def usual_configuration() -> Configuration:
     configuration.retries = False
     configuration.keep_alive = True
     configuration.connection_pool_maxsize = CONNECTIONS
+    # The package takes them from the environment, and then passes over a kubeconfig's proxy for what NO_PROXY names.
+    configuration.proxy = configuration.no_proxy = None
     return configuration
 
 
@@ -272,7 +274,7 @@ def transport_of(configuration: Configuration) -> PackageTransport:
     from kubernetes.client.api_client import ApiClient  # noqa: PLC0415 - likewise
     from urllib3.exceptions import HTTPError  # noqa: PLC0415 - likewise
 
-    leave_out_unused_proxy(configuration)
+    use_proxy_of_environment(configuration)
     try:
         return PackageTransport(ApiClient(configuration))
     except (OSError, HTTPError) as error:

@@ -19,19 +19,20 @@ def may_use_a_proxy(environ: Mapping[str, str]) -> bool:
     return lower.get("no_proxy") != "*" and any(lower.get(f"{scheme}_proxy") for scheme in ("http", "https", "all"))
 
 
-def leave_out_unused_proxy(configuration: Configuration) -> None:
-    """Remove a proxy that the environment names, but not for this server.
+def use_proxy_of_environment(configuration: Configuration) -> None:
+    """Set the proxy that the environment names for this server, unless the configuration has one from a kubeconfig.
 
-    As in kubectl, that is the case for localhost and for what NO_PROXY names. The package knows NO_PROXY alone.
+    As in kubectl, there is none for localhost and for what NO_PROXY names.
     """
     from kubernetes.client.rest import should_bypass_proxies  # noqa: PLC0415 - see the docstring of `access`
 
-    if configuration.proxy not in getproxies().values():
+    if configuration.proxy:
         return
-    host = urlsplit(str(configuration.host)).hostname or ""
+    proxies, server = getproxies(), urlsplit(str(configuration.host))
+    host = server.hostname or ""
     try:
         is_local = ip_address(host).is_loopback
     except ValueError:
         is_local = host == "localhost"
-    if is_local or should_bypass_proxies(configuration.host, configuration.no_proxy or ""):
-        configuration.proxy = None
+    if not is_local and not should_bypass_proxies(configuration.host, proxies.get("no", "")):
+        configuration.proxy = proxies.get(server.scheme) or proxies.get("all")

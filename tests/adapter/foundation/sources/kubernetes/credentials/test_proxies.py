@@ -74,8 +74,11 @@ def test_the_proxy_of_the_environment_is_used_for_other_servers(
         proxy_target(path, None)
 
 
-def test_the_proxy_of_a_kubeconfig_is_used_also_on_this_machine(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("proxy", ["http://other.example:3128", PROXY])
+@pytest.mark.parametrize("except_for", ["", "localhost"])
+def test_the_proxy_of_a_kubeconfig_is_always_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, proxy: str, except_for: str
 ) -> None:
-    name_proxy(monkeypatch)
-    assert uses_proxy(kubeconfig(tmp_path, "https://localhost:6443", **{"proxy-url": "http://other.example:3128"}))
+    """Also if the environment names the same proxy, but not for this server."""
+    name_proxy(monkeypatch, except_for)
+    assert uses_proxy(kubeconfig(tmp_path, "https://localhost:6443", **{"proxy-url": proxy}))
