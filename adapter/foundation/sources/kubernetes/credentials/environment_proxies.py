@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
 
 def may_use_a_proxy(environ: Mapping[str, str]) -> bool:
-    """Return whether a variable names a proxy; if so, the package has to decide whether the proxy is used."""
+    """Return whether a variable names a proxy; if so, the package has to be used, since only it knows proxies."""
     lower = {name.lower(): value for name, value in environ.items()}
-    return lower.get("no_proxy") != "*" and any(lower.get(f"{scheme}_proxy") for scheme in ("http", "https", "all"))
+    return lower.get("no_proxy") != "*" and any(lower.get(f"{scheme}_proxy") for scheme in ("http", "https"))
 
 
 def use_proxy_of_environment(configuration: Configuration) -> None:
     """Set the proxy that the environment names for this server, unless the configuration has one from a kubeconfig.
 
-    As in kubectl, there is none for localhost and for what NO_PROXY names.
+    As in kubectl, there is none for localhost and for what NO_PROXY names, and ALL_PROXY does not count.
     """
     from kubernetes.client.rest import should_bypass_proxies  # noqa: PLC0415 - see the docstring of `access`
 
@@ -35,4 +35,4 @@ def use_proxy_of_environment(configuration: Configuration) -> None:
     except ValueError:
         is_local = host == "localhost"
     if not is_local and not should_bypass_proxies(configuration.host, proxies.get("no", "")):
-        configuration.proxy = proxies.get(server.scheme) or proxies.get("all")
+        configuration.proxy = proxies.get(server.scheme)

@@ -82,3 +82,13 @@ def test_the_proxy_of_a_kubeconfig_is_always_used(
     """Also if the environment names the same proxy, but not for this server."""
     name_proxy(monkeypatch, except_for)
     assert uses_proxy(kubeconfig(tmp_path, "https://localhost:6443", **{"proxy-url": proxy}))
+
+
+@pytest.mark.parametrize("variable", ["all_proxy", "http_proxy"])
+def test_only_the_proxy_for_https_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+    """Go does not know ALL_PROXY."""
+    name_proxy(monkeypatch)
+    for name in ("https_proxy", "HTTPS_PROXY"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv(variable, PROXY)
+    assert not uses_proxy(kubeconfig(tmp_path, ELSEWHERE, **{"disable-compression": "true"}))
