@@ -26,8 +26,9 @@ class LimitedProgram(subprocess.Popen[str]):
 
     def __init__(self, args: list[str], **options: Any) -> None:  # noqa: ANN401 - passed on as they are
         self._name = args[0]
-        self._has_terminal = sys.stdin is not None and sys.stdin.isatty()
-        # A process group of its own could not read from the terminal.
+        # The package tells the program that it may ask if standard output is a terminal; kubectl, if standard input is.
+        self._has_terminal = any(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
+        # A process group of its own could not read from the terminal, nor from /dev/tty.
         super().__init__(args, process_group=None if self._has_terminal else 0, **options)
 
     def communicate(self, input: str | None = None, timeout: float | None = None) -> tuple[str, str]:  # noqa: A002

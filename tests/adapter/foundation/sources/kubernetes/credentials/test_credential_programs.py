@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,7 +18,6 @@ from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from tests.support.fake_apiserver import FakeApiServer
 
@@ -117,3 +118,21 @@ def test_a_helper_that_a_program_leaves_behind_is_not_killed(
     assert not hanging.has_ended()
     (tmp_path / "held.end").write_text("go\n")
     until(hanging.has_ended)
+
+
+@pytest.mark.parametrize("terminals", [(), ("stdin",), ("stdout",)], ids=str)
+def test_a_program_that_may_ask_at_a_terminal_can_read_from_it(
+    monkeypatch: pytest.MonkeyPatch, terminals: tuple[str, ...]
+) -> None:
+    """The package tells it that it is interactive if standard output is a terminal, whatever standard input is."""
+    main, terminal = os.openpty()
+    with Path(os.devnull).open() as no_terminal, os.fdopen(terminal) as opened:
+        for name in ("stdin", "stdout"):
+            monkeypatch.setattr(sys, name, opened if name in terminals else no_terminal)
+        program = credential_programs.LimitedProgram(["/bin/true"])
+        try:
+            assert (os.getpgid(program.pid) == os.getpgrp()) is bool(terminals)
+        finally:
+            program.wait()
+            monkeypatch.undo()
+    os.close(main)
