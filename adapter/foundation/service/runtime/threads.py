@@ -14,6 +14,15 @@ from collections.abc import Callable
 _log = logging.getLogger(__name__)
 
 
+class NoThreadError(RuntimeError):
+    """No thread can be started; the work waits until `start` has started one."""
+
+    def __init__(self, cause: str, start: Callable[[], None]) -> None:
+        super().__init__(cause)
+        self.start = start
+        """Starts a thread if any work still waits for one. Raises this error again if that is not possible yet."""
+
+
 class DaemonThreads:
     """At most `count` threads that share a queue of work; each is started when there is work for it."""
 
@@ -27,32 +36,41 @@ class DaemonThreads:
         self._pending = 0
         """Number of pieces of work that have not ended."""
         self._is_closed = False
+        self._lacks_thread = False
+        """Whether work waits that no thread will run."""
 
     def submit(self, work: Callable[[], None]) -> None:
         """Run the work on one of the threads; it starts after all work that was submitted before.
 
         If no further thread can be started, the work waits for those that run. If none runs either, this raises
-        RuntimeError, and the work waits for the thread that a later call starts.
+        NoThreadError, and the work waits for the thread that a later call starts.
         """
         with self._lock:
             self._queue.put(work)
             self._pending += 1
-            if self._is_closed:
-                # The threads end after what was submitted before.
-                self._queue.put(None)
-            elif self._pending <= self._started or self._started == self._count:
-                return
-            else:
-                self._started += 1
-            number, is_counted = self._started, not self._is_closed
+            if self._is_closed or self._started < min(self._count, self._pending):
+                self._start()
+
+    def _start_waiting(self) -> None:
+        with self._lock:
+            if self._lacks_thread:
+                self._start()
+
+    def _start(self) -> None:
+        """Start a thread, while the lock is held: `close` counts the threads that it has to end."""
         try:
-            threading.Thread(target=self._run, name=f"{self._name}-{number}", daemon=True).start()
-        except RuntimeError:
-            with self._lock:
-                self._started -= is_counted
-                if is_counted and self._started:
-                    return
-            raise
+            threading.Thread(target=self._run, name=f"{self._name}-{self._started + 1}", daemon=True).start()
+        except RuntimeError as error:
+            if self._started and not self._is_closed:
+                return
+            self._lacks_thread = True
+            raise NoThreadError(str(error), self._start_waiting) from error
+        self._lacks_thread = False
+        if self._is_closed:
+            # It ends after what was submitted before.
+            self._queue.put(None)
+        else:
+            self._started += 1
 
     def close(self) -> None:
         """Let the threads end after the work submitted so far; each piece of later work gets a thread of its own."""

@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from adapter.foundation.service.runtime.threads import DaemonThreads
+from adapter.foundation.service.runtime.threads import DaemonThreads, NoThreadError
 
 SECONDS = 60.0
 
@@ -106,3 +106,31 @@ def test_work_for_closed_threads_that_gets_no_thread_is_an_error(monkeypatch: py
         full.setattr(threading.Thread, "start", refuse)
         with pytest.raises(RuntimeError):
             threads.submit(done.set)
+
+
+@pytest.mark.parametrize("closed", ["before", "between", "after", "never"])
+def test_waiting_work_is_started_without_more_work(monkeypatch: pytest.MonkeyPatch, closed: str) -> None:
+    name = f"waiting, closed {closed}"
+    threads, done = DaemonThreads(name, 2), [threading.Event() for _ in range(3)]
+    if closed == "before":
+        threads.close()
+    with monkeypatch.context() as full:
+        full.setattr(threading.Thread, "start", refuse)
+        for each in done[:2]:
+            with pytest.raises(NoThreadError) as lacking:
+                threads.submit(each.set)
+            if closed == "between":
+                threads.close()
+        for _ in range(10):
+            with pytest.raises(NoThreadError, match="can't start new thread"):
+                lacking.value.start()
+    if closed == "after":
+        threads.close()
+    lacking.value.start()
+    assert all(each.wait(SECONDS) for each in done[:2])
+    lacking.value.start()
+    for thread in alive(name) if closed != "never" else ():
+        thread.join(SECONDS)
+    assert len(alive(name)) == (closed == "never")
+    threads.submit(done[2].set)
+    assert done[2].wait(SECONDS)
