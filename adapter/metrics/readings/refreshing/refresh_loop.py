@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from adapter.foundation.service.runtime.logs import StateLog
+from adapter.foundation.service.runtime.threads import NoThreadError
 from adapter.metrics.readings.asking.asking_state import AskingState
 from adapter.metrics.readings.asking.query_scheduler import QueryScheduler
 from adapter.metrics.readings.asking.query_upkeep import rule_troubles, sweep
@@ -69,25 +70,28 @@ class RefreshLoop:
         self._objects = objects
         self._states = states
         self._backends = sources.backends
-        self._threadless: set[Backend | None] = set()
-        """Backends with work for which no thread could be started."""
+        self._threadless: set[Callable[[], None]] = set()
+        """What starts the threads for work that waits for one. The client may be that of a former backend."""
         self._thread_log = StateLog(_log)
         self._pace = sources.pace
         self._clock = sources.clock
         self._shared = SharedAnswers(self._pace)
         self._swept_at = self._clock.monotonic()
         self._checking = False
+        self._sweeping = False
 
     def run_due(self) -> float:
         """Start what is due, without waiting for it; return the seconds until something is due again, at most five."""
         now = self._clock.monotonic()
-        for backend in tuple(self._threadless):
-            self._start_thread(backend)
+        for start in tuple(self._threadless):
+            self._start_thread(start)
         self.scheduler.take_due()
         self._start_look_ups()
         if now - self._swept_at >= _SWEEP_SECONDS:
             self._swept_at = now
-            self._submit(None, self._sweep)
+            if not self._sweeping:
+                self._sweeping = True
+                self._submit(None, self._sweep_once)
         if now >= self._cross_check.due and not self._checking:
             self._checking = True
             self._submit(None, self._check_a_plan)
@@ -122,17 +126,20 @@ class RefreshLoop:
 
     def _submit(self, backend: Backend | None, work: Callable[[], None]) -> None:
         """Run the work on a thread for this backend, at once or when `run_due` can start one."""
+        self._attempt(partial(self._backends.of(backend).submit, work))
+
+    def _attempt(self, start: Callable[[], object]) -> None:
         try:
-            self._backends.of(backend).submit(work)
-        except RuntimeError as error:
+            start()
+        except NoThreadError as error:
             # The work is kept (`DaemonThreads`). Raising here would lose what the caller has taken to submit next.
-            self._threadless.add(backend)
+            self._threadless.add(error.start)
             self._thread_log.failed("", f"queries wait: {error}: raise the limit on the processes of the pod or node")
 
-    def _start_thread(self, backend: Backend | None) -> None:
-        """Start a thread for the work of a backend that has none, if that is possible now."""
-        self._threadless.discard(backend)
-        self._submit(backend, lambda: None)
+    def _start_thread(self, start: Callable[[], None]) -> None:
+        """Start a thread for work that has none, if that is possible now."""
+        self._threadless.discard(start)
+        self._attempt(start)
         if not self._threadless:
             self._thread_log.recovered("", "threads can be started again")
 
@@ -155,6 +162,12 @@ class RefreshLoop:
             self._cross_check.step()
         finally:
             self._checking = False
+
+    def _sweep_once(self) -> None:
+        try:
+            self._sweep()
+        finally:
+            self._sweeping = False
 
     def _sweep(self) -> None:
         asked = self.scheduler.state

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from adapter.foundation.objects.selectors import EVERYTHING
+from adapter.foundation.service.runtime.threads import NoThreadError
+from adapter.foundation.sources.prometheus.backends.backend import Backend
+from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+from adapter.foundation.sources.prometheus.queries.runtime import Started
 from adapter.metrics.readings.errors import ReadingError
 from adapter.metrics.readings.readings_settings import ReadingSettings
 from adapter.metrics.rulebook.requests import Row
-from tests.support.readings import Harness, Reply, ScriptedPrometheus, Threads, make_harness
+from tests.support.readings import Harness, Reply, ScriptedPrometheus, Threads, make_harness, rulebook_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from adapter.metrics.rulebook.model import Rulebook
 
 NUMBERS = range(4)
 RULES = "externalRules:\n" + "".join(
@@ -31,12 +38,32 @@ AFTERWARDS_SECONDS = 15.0
 
 
 class LackingThreads(Threads):
-    """While `held`, keeps the work and raises RuntimeError, as `DaemonThreads` do when no thread can be started."""
+    """While `held`, keeps the work and raises NoThreadError, as `DaemonThreads` do when no thread can be started."""
 
     def __call__(self, function: Callable[[], object]) -> None:
         super().__call__(function)
+        self._refuse_if_held()
+
+    def start(self) -> None:
+        self._refuse_if_held()
+        super().__call__(lambda: None)
+
+    def _refuse_if_held(self) -> None:
         if self.held:
-            raise RuntimeError("can't start new thread")
+            raise NoThreadError("can't start new thread", self.start)
+
+
+@dataclass
+class Client(ScriptedPrometheus):
+    """A client of a backend whose threads a test controls."""
+
+    submit: LackingThreads = field(default_factory=LackingThreads)
+
+    def started(self, _: float) -> Started:
+        return Started(0.0, 0.0)
+
+    def close(self) -> None:
+        """Keep what waits, as the threads of a closed client do."""
 
 
 @pytest.fixture
@@ -96,3 +123,46 @@ def test_all_series_are_looked_up_as_before(
     threads.held = False
     harness.pass_time(AFTERWARDS_SECONDS)
     assert set(prometheus.looked_up) == every
+
+
+def rules_of(password: str) -> Rulebook:
+    backend = Backend.of("eu", PrometheusSettings("http://eu:9090", username="me", password=password))
+    rulebook = rulebook_of(RULES)
+    rules = tuple(replace(each, backend=backend) for each in rulebook.rules)
+    return replace(rulebook, rules=rules, backends=(backend,))
+
+
+def test_work_for_a_client_that_a_reload_replaces_is_done(prometheus: ScriptedPrometheus) -> None:
+    clients: list[Client] = []
+
+    def connect(_: Backend) -> Client:
+        clients.append(Client())
+        return clients[-1]
+
+    settings = ReadingSettings(once_asked_ttl_seconds=600, first_answer_wait_seconds=0.01)
+    harness = make_harness(prometheus, rules=rules_of("one"), settings=settings, connect=connect)
+    harness.pass_time(1)
+    (former,) = clients
+    former.submit.held = True
+    for number in NUMBERS:
+        with pytest.raises(ReadingError):
+            value_of(harness, number)
+    harness.readings.replace_rulebook(rules_of("two"))
+    assert len(clients) == 2
+    assert former.submit.waiting
+    harness.pass_time(1)
+    former.submit.held = False
+    harness.pass_time(AFTERWARDS_SECONDS)
+    assert not former.submit.waiting
+    for number in NUMBERS:
+        assert value_of(harness, number) == ZERO
+
+
+def test_a_long_shortage_adds_no_work(harness: Harness, threads: LackingThreads) -> None:
+    value_of(harness, 0)
+    harness.pass_time(10)
+    threads.held = True
+    harness.pass_time(OUTAGE_SECONDS)
+    waiting = len(threads.waiting)
+    harness.pass_time(OUTAGE_SECONDS)
+    assert len(threads.waiting) == waiting
