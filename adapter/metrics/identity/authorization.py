@@ -98,9 +98,9 @@ class _Answer:
 
 
 class _Memory:
-    """Bounded cache of answers by key, which drops the oldest first, and those that are over when they are the oldest.
+    """Bounded cache of answers by key. Each new answer drops up to two of the oldest that have expired.
 
-    So it holds what was asked in the longest lifetime of an answer, not everything that was ever asked.
+    If there is still no room for it, it drops the oldest, expired or not.
     """
 
     def __init__(self) -> None:
