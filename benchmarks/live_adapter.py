@@ -33,7 +33,7 @@ from adapter.metrics.apis.apis_telemetry import Telemetry
 from adapter.metrics.apis.handler import Handler
 from adapter.metrics.apis.routing import is_frequent
 from adapter.metrics.apis.services import ApiServices
-from adapter.metrics.identity.authentication import Gate
+from adapter.metrics.identity.authentication import AccessControl
 from adapter.metrics.readings.answers import ByName, ExternalAnswer, ObjectsAnswer, UsageAnswer, UsageItem
 from adapter.metrics.readings.catalogue.catalogue import Catalogue
 from adapter.metrics.readings.errors import NoObjectsMatchError, SourceUnreachableError
@@ -159,7 +159,7 @@ def make_worker(settings: ServeSettings, context: WorkerContext) -> WsgiApp:
     context.on_stop(prometheus.close)
     handler = Handler(
         ApiServices(
-            authorizer=Gate(settings.identity.materials),
+            authorizer=AccessControl(settings.identity.materials),
             provider=LiveReadings(catalogue, objects, prometheus),
             resolve=objects.resource,
             health=context.health.answer,

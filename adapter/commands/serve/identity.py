@@ -1,4 +1,4 @@
-"""Makes the gate that authenticates and authorizes callers of `serve`, in the worker."""
+"""Sets up the access control that authenticates and authorizes callers of `serve`, in the worker."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from adapter.foundation.sources.stores import SingleObject
 from adapter.foundation.time.backoff import Backoff
 from adapter.metrics.identity import authentication_config_map
 from adapter.metrics.identity.access_reviews import AccessReviews
-from adapter.metrics.identity.authentication import Gate
+from adapter.metrics.identity.authentication import AccessControl
 from adapter.metrics.identity.authorization import Authorizer
 from adapter.metrics.identity.identity_telemetry import IdentityTelemetry
 from adapter.metrics.identity.reviews import review_waiters
@@ -38,8 +38,8 @@ LONGEST_LOOKUP_WAIT_SECONDS = 10.0
 _log = logging.getLogger(__name__)
 
 
-def make_gate(identity: ServeIdentity, context: WorkerContext, watches: WatchTelemetry) -> Gate:
-    """Return the gate, and start its background tasks. Raises UsageError."""
+def make_access_control(identity: ServeIdentity, context: WorkerContext, watches: WatchTelemetry) -> AccessControl:
+    """Return the access control, and start its background tasks. Raises UsageError."""
     telemetry = IdentityTelemetry(context.registry)
     crowd = review_waiters(MOST_WAITING)
     # Equal servers get one client.
@@ -51,11 +51,13 @@ def make_gate(identity: ServeIdentity, context: WorkerContext, watches: WatchTel
         reviews = AccessReviews(authorization, telemetry)
         renewing = DaemonThreads("review", RENEWING_THREADS)
         authorizer = Authorizer(reviews.review, renewing.submit, crowd, telemetry, identity.rights)
-    gate = Gate(identity.materials, tokens=tokens, authorizer=authorizer, open_paths=identity.open_paths)
-    for note in (*identity.warnings, *gate.notes()):
+    access_control = AccessControl(
+        identity.materials, tokens=tokens, authorizer=authorizer, open_paths=identity.open_paths
+    )
+    for note in (*identity.warnings, *access_control.notes()):
         _log.warning("%s", note)
     _know_front_proxy(identity, context, authentication, watches)
-    return gate
+    return access_control
 
 
 def _client(server: ReviewServer | None) -> KubernetesClient | None:

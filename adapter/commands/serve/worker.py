@@ -12,7 +12,7 @@ from adapter.commands.backend_clients import QUERY_THREADS, BackendClient
 from adapter.commands.followed_certificate import follow_certificate, follow_given_certificate
 from adapter.commands.program import PROGRAM
 from adapter.commands.serve.certificates import keep_certificate
-from adapter.commands.serve.identity import make_gate
+from adapter.commands.serve.identity import make_access_control
 from adapter.commands.serve.rule_objects import serve_rule_objects
 from adapter.commands.serve.rule_reloader import RuleReloader
 from adapter.commands.serve.serve_settings import METRICS_PREFIX, ServeSettings
@@ -69,7 +69,7 @@ def make_worker(settings: ServeSettings, context: WorkerContext) -> WsgiApp:
     """Return the application of the worker, and start its tasks. Raises UsageError."""
     pace = Pace()
     watches = WatchMetrics(context.registry, METRICS_PREFIX)
-    gate = make_gate(settings.identity, context, watches)
+    access_control = make_access_control(settings.identity, context, watches)
     _log_certificate_authority(settings)
     objects = object_source(settings.objects, context, pace, watches)
     configuration = _configuration(settings, context, objects)
@@ -80,7 +80,7 @@ def make_worker(settings: ServeSettings, context: WorkerContext) -> WsgiApp:
     _be_ready_when_pods_are_known(context, objects)
     handler = Handler(
         ApiServices(
-            authorizer=gate,
+            authorizer=access_control,
             provider=readings,
             resolve=objects.resource,
             health=lambda path, query: context.health.answer(path, query) or (404, f"{path} is not a health check\n"),

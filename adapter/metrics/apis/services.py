@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class RequestAuthorizer(Protocol):
-    """Authenticates callers and authorizes what they ask for. `Gate` is one."""
+    """Authenticates callers and authorizes what they ask for. `AccessControl` implements it."""
 
     def check(self, request: Request) -> Caller:
         """Return the caller of a request that the caller is allowed to make. Raises IdentityError."""

@@ -69,7 +69,7 @@ class OpenPaths:
         return path in self._paths or path.startswith(self._prefixes)
 
 
-class Gate:
+class AccessControl:
     """Authenticates callers and authorizes their requests. Safe to use from many threads.
 
     Without `tokens`, bearer tokens are not accepted. Without an `authorizer`, only requests through the front proxy are

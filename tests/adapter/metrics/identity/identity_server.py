@@ -19,7 +19,7 @@ from adapter.foundation.service.server.server_settings import ServerOptions
 from adapter.foundation.service.server.tls import TlsSettings
 from adapter.foundation.web.http import Request, Response
 from adapter.foundation.web.wsgi import wsgi_application
-from adapter.metrics.identity.authentication import Gate
+from adapter.metrics.identity.authentication import AccessControl
 from adapter.metrics.identity.caller_authorities import CallerCAs, FrontProxySettings, MaterialSettings
 from adapter.metrics.identity.callers import IdentityError
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def answer_with_caller(gate: Gate) -> Callable[[Request], Response]:
+def answer_with_caller(access_control: AccessControl) -> Callable[[Request], Response]:
     """Return a handler that answers with the caller."""
 
     def handle(request: Request) -> Response:
         try:
-            caller = gate.check(request)
+            caller = access_control.check(request)
         except IdentityError as e:
             return Response(e.code, e.message.encode(), "text/plain")
         fields = {name: value for name, value in asdict(caller).items() if name != "key"}
@@ -44,7 +44,7 @@ def answer_with_caller(gate: Gate) -> Callable[[Request], Response]:
 def main() -> None:
     settings = json.loads(sys.argv[1])
     front_proxy = FrontProxySettings(Path(settings["front_proxy_ca"]), tuple(settings["allowed_names"]))
-    gate = Gate(CallerCAs(MaterialSettings(front_proxy)))
+    access_control = AccessControl(CallerCAs(MaterialSettings(front_proxy)))
     trusted = frozenset(ssl.PEM_cert_to_DER_cert(Path(file).read_text()) for file in settings["client_cas"])
     configure_logs()
     options = ServerOptions(
@@ -60,7 +60,7 @@ def main() -> None:
         plain_address=None,
         shutdown_delay_seconds=0.0,
     )
-    serve_forever(options, lambda _: wsgi_application(answer_with_caller(gate)))
+    serve_forever(options, lambda _: wsgi_application(answer_with_caller(access_control)))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry
 
 from adapter.metrics.identity.access_reviews import ReviewDecision
 from adapter.metrics.identity.attributes import Attributes, attributes_of
-from adapter.metrics.identity.authentication import Gate
+from adapter.metrics.identity.authentication import AccessControl
 from adapter.metrics.identity.authorization import Authorizer
 from adapter.metrics.identity.caller_authorities import CallerCAs, MaterialSettings
 from adapter.metrics.identity.callers import AccessForbiddenError, Caller, DeniedError, Via
@@ -24,19 +24,19 @@ REQUESTED = attributes_of("GET", "/apis/external.metrics.k8s.io/v1beta1/namespac
 ALICE = Caller("alice", ("system:authenticated",), Via.FRONT_PROXY)
 
 
-def gate_with(review: Callable[[Caller, Attributes], ReviewDecision] | None) -> Gate:
+def access_control_with(review: Callable[[Caller, Attributes], ReviewDecision] | None) -> AccessControl:
     telemetry = IdentityTelemetry(CollectorRegistry())
     authorizer = Authorizer(review, lambda _: None, review_waiters(8), telemetry) if review else None
-    return Gate(CallerCAs(MaterialSettings()), authorizer=authorizer)
+    return AccessControl(CallerCAs(MaterialSettings()), authorizer=authorizer)
 
 
 def test_access_to_an_unrouted_path_is_reviewed_despite_a_cached_answer() -> None:
     answers = iter([ReviewDecision(allowed=True), ReviewDecision(allowed=False)])
-    gate = gate_with(lambda _caller, _attributes: next(answers))
-    gate.authorize(ALICE, REQUESTED)
+    access_control = access_control_with(lambda _caller, _attributes: next(answers))
+    access_control.authorize(ALICE, REQUESTED)
 
     with pytest.raises(DeniedError):
-        gate.authorize_unrouted(ALICE, REQUESTED)
+        access_control.authorize_unrouted(ALICE, REQUESTED)
 
 
 def test_the_review_is_that_of_a_direct_caller() -> None:
@@ -46,12 +46,12 @@ def test_the_review_is_that_of_a_direct_caller() -> None:
         reviewed.append(caller)
         return ReviewDecision(allowed=True)
 
-    gate_with(review).authorize_unrouted(ALICE, REQUESTED)
+    access_control_with(review).authorize_unrouted(ALICE, REQUESTED)
     assert [(caller.name, caller.via is Via.FRONT_PROXY) for caller in reviewed] == [("alice", False)]
 
 
 def test_without_reviews_only_the_front_proxy_is_served() -> None:
-    gate = gate_with(None)
-    gate.authorize_unrouted(ALICE, REQUESTED)
+    access_control = access_control_with(None)
+    access_control.authorize_unrouted(ALICE, REQUESTED)
     with pytest.raises(AccessForbiddenError):
-        gate.authorize_unrouted(replace(ALICE, via=Via.TOKEN), REQUESTED)
+        access_control.authorize_unrouted(replace(ALICE, via=Via.TOKEN), REQUESTED)

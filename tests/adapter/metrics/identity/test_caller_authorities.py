@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from adapter.foundation.files.credential_files import LOOK_SECONDS
 from adapter.foundation.sources.kubernetes.errors import error_of_answer
 from adapter.metrics.identity import authentication_config_map
-from adapter.metrics.identity.authentication import Gate
+from adapter.metrics.identity.authentication import AccessControl
 from adapter.metrics.identity.authentication_config_map import ConfigMap, ConfigMapMetadata, Lookup
 from adapter.metrics.identity.caller_authorities import CallerCAs, FrontProxySettings, MaterialSettings
 from adapter.metrics.identity.callers import (
@@ -55,12 +55,12 @@ def config_map_with(data: bytes) -> ConfigMap:
 
 
 class Harness:
-    """A gate whose CAs are looked up, and the ConfigMap as it is reported."""
+    """Access control whose CAs are looked up, and the ConfigMap as it is reported."""
 
     def __init__(self, settings: MaterialSettings = LOOKED_UP) -> None:
         self.materials = CallerCAs(settings)
         self.lookup = Lookup(self.materials)
-        self.gate = Gate(self.materials)
+        self.access_control = AccessControl(self.materials)
 
     def publish(self, **data: str) -> None:
         self.lookup.take(
@@ -71,7 +71,7 @@ class Harness:
         return self.lookup.trouble or ""
 
     def identify(self, peer: Peer, *headers: tuple[str, str]) -> Caller:
-        return self.gate.identify(peer, headers)
+        return self.access_control.identify(peer, headers)
 
     def name(self, peer: Peer) -> str | int:
         """Return the caller of a request that the front proxy sends for alice, or the code of the refusal."""
@@ -284,16 +284,16 @@ class TestFlags:
         file.write_text(pem(cas.clients))
         now = [0.0]
         materials = CallerCAs(MaterialSettings(client_ca_file=file), clock=lambda: now[0])
-        gate = Gate(materials)
+        access_control = AccessControl(materials)
         replace_file(file, pem(cas.other))
-        assert gate.identify(proxy(cas.clients, "bob"), ()).name == "bob"
+        assert access_control.identify(proxy(cas.clients, "bob"), ()).name == "bob"
         now[0] += LOOK_SECONDS
-        assert gate.identify(proxy(cas.other, "carol"), ()).name == "carol"
+        assert access_control.identify(proxy(cas.other, "carol"), ()).name == "carol"
         with pytest.raises(AccessForbiddenError):
-            gate.identify(proxy(cas.clients, "bob"), ())
+            access_control.identify(proxy(cas.clients, "bob"), ())
         replace_file(file, "broken")
         now[0] += LOOK_SECONDS
-        assert gate.identify(proxy(cas.other, "carol"), ()).name == "carol"
+        assert access_control.identify(proxy(cas.other, "carol"), ()).name == "carol"
 
     def test_a_config_map_refused_because_of_a_file_takes_effect_once_the_file_changes(
         self, cas: Cas, tmp_path: Path
@@ -302,14 +302,14 @@ class TestFlags:
         file.write_text(pem(cas.other))
         now = [0.0]
         materials = CallerCAs(MaterialSettings(client_ca_file=file, looked_up=True), clock=lambda: now[0])
-        lookup, gate = Lookup(materials), Gate(materials)
+        lookup, access_control = Lookup(materials), AccessControl(materials)
         data = {"requestheader-client-ca-file": pem(cas.other), "requestheader-allowed-names": "[]"}
         for _ in range(2):
             lookup.take(config_map_with(msgspec.json.encode(data)))
             assert "an authority in common" in (lookup.trouble or "")
         replace_file(file, pem(cas.clients))
         now[0] += LOOK_SECONDS
-        assert gate.identify(proxy(cas.other), ALICE).name == "alice"
+        assert access_control.identify(proxy(cas.other), ALICE).name == "alice"
         assert lookup.trouble is None
 
 
@@ -363,9 +363,9 @@ def test_the_bundle_may_hold_a_root_above_the_end_of_the_tls_chain(tmp_path: Pat
     """TLS ends a chain where it first finds trust: here at the intermediate, which another bundle holds."""
     authority = Authority(tmp_path / "ca", intermediate=True)
     leaf, middle, _root = authority.client("bob").chain
-    gate = Gate(CallerCAs(MaterialSettings(client_ca_file=authority.ca_file)))
-    assert gate.identify(Peer((leaf, middle)), ()).name == "bob"
-    assert gate.identify(Peer((leaf, middle, b"another CA's copy of the root")), ()).name == "bob"
+    access_control = AccessControl(CallerCAs(MaterialSettings(client_ca_file=authority.ca_file)))
+    assert access_control.identify(Peer((leaf, middle)), ()).name == "bob"
+    assert access_control.identify(Peer((leaf, middle, b"another CA's copy of the root")), ()).name == "bob"
 
 
 def test_the_config_map_has_the_name_and_namespace_of_kubernetes() -> None:

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID, ObjectIdentifier
 
 from adapter.foundation.files.credential_files import LOOK_SECONDS
-from adapter.metrics.identity.authentication import NO_FRONT_PROXY, ONLY_THE_FRONT_PROXY, Gate
+from adapter.metrics.identity.authentication import NO_FRONT_PROXY, ONLY_THE_FRONT_PROXY, AccessControl
 from adapter.metrics.identity.caller_authorities import CallerCAs, FrontProxySettings, MaterialSettings
 from adapter.metrics.identity.callers import (
     AccessForbiddenError,
@@ -60,8 +60,8 @@ def _other(tmp_path_factory: pytest.TempPathFactory) -> Authority:
     return Authority(tmp_path_factory.mktemp("cluster-ca"), "cluster-ca")
 
 
-class FrontProxy(Gate):
-    """A gate that trusts only a front proxy."""
+class FrontProxy(AccessControl):
+    """Access control that trusts only a front proxy."""
 
     def __init__(
         self,
@@ -303,14 +303,14 @@ def test_a_missing_username_header_is_an_error() -> None:
         HeaderNames(users=())
 
 
-class TestGate:
+class TestAccessControl:
     def test_without_a_front_proxy_no_request_is_accepted(self, authority: Authority) -> None:
-        gate = Gate(CallerCAs(MaterialSettings()))
+        access_control = AccessControl(CallerCAs(MaterialSettings()))
         with pytest.raises(IdentityError):
-            gate.identify(Peer(authority.client(NAME).chain), ALICE)
+            access_control.identify(Peer(authority.client(NAME).chain), ALICE)
         with pytest.raises(UnauthenticatedError):
-            gate.identify(Peer(), ALICE)
-        assert gate.notes() == (NO_FRONT_PROXY,)
+            access_control.identify(Peer(), ALICE)
+        assert access_control.notes() == (NO_FRONT_PROXY,)
 
     def test_permissive_settings_are_noted(self, authority: Authority, time: Time) -> None:
         assert front_proxy(authority, time, NAME).notes() == (ONLY_THE_FRONT_PROXY,)
