@@ -67,7 +67,7 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScrapedProm
         ("workload", "Free slots A", {"": 10_000}),
         ("workload", "Full pods A", {"": 1}),
         ("workload", "Connections, limit and forecast D", {"": 75_000}),
-        ("workload", "HPA's wish A", {"": 7}),
+        ("workload", "HPA's desired replicas A", {"": 7}),
         ("nodes", "Basis of scores A", {"": 2}),
         ("nodes", "Hot nodes A", {"": 0}),
     ],

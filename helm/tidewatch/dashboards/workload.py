@@ -112,7 +112,7 @@ def _now() -> Row:
             ),
             stat("Recommended", "The recommended size after all constraints.", query(_max(_SIZE))).no_value("no value"),
             stat(
-                "HPA's wish",
+                "HPA's desired replicas",
                 "The size that the HPA of the workload wants. kube-state-metrics exposes it.",
                 query(_hpa("status_desired_replicas")),
             ).no_value("no HPA"),
@@ -177,7 +177,7 @@ def _size() -> Row:
                     " largest one that the HPA allows.",
                     query(_max("tidewatch_target_replicas"), "replicas"),
                     query(_max(_SIZE), "recommended"),
-                    query(_hpa("status_desired_replicas"), "HPA's wish"),
+                    query(_hpa("status_desired_replicas"), "HPA's desired replicas"),
                     query(_hpa("spec_max_replicas"), "HPA's maximum"),
                 ),
                 "HPA's maximum",
