@@ -34,7 +34,7 @@ class Fleet:
     def __init__(self) -> None:
         self._states = {f"{NAME}-7d9f8b6c5d-x2k4{suffix}": SidecarState(_RULES) for suffix in _POD_SUFFIXES}
 
-    def text(self, load: float, replicas: int, wish: int) -> str:
+    def text(self, load: float, replicas: int, desired: int) -> str:
         """Return a scrape of the HPA and of pods that share a load, of which the first has the most."""
         lines: list[str] = []
         for index, (pod, state) in enumerate(islice(self._states.items(), replicas)):
@@ -45,7 +45,7 @@ class Fleet:
         lines += [
             _line("kube_horizontalpodautoscaler_info", _HPA | target, 1),
             _line("kube_horizontalpodautoscaler_spec_max_replicas", _HPA, _MOST_REPLICAS),
-            _line("kube_horizontalpodautoscaler_status_desired_replicas", _HPA, wish),
+            _line("kube_horizontalpodautoscaler_status_desired_replicas", _HPA, desired),
         ]
         return "".join(lines)
 
