@@ -49,7 +49,7 @@ _DOUBTFUL = (PrometheusTimeoutError, UnexpectedAnswerError)
 
 
 def may_stand_in(steady_seconds: float, look_back_seconds: float, ranges_seconds: float) -> bool:
-    """Return whether an empty result means that there is no data: the whole look-back of the query was scraped.
+    """Return whether an empty result means that there is no data: the whole look-back of the query was collected.
 
     `ranges_seconds` is infinite if it is not known how far back the query looks.
     """

@@ -80,7 +80,7 @@ class PrometheusClient:
         self._server = Server(settings, awaits_credentials=awaits_credentials)
         self._sender = QuerySender(self._server, settings.verb, telemetry, pace)
         self._collected_before: tuple[float, bool] | None = None
-        """The start time of the server, and whether anything had been scraped before it."""
+        """The start time of the server, and whether anything had been collected before it."""
         self._pace = pace
         self._clock = clock
         self._server_time = ServerTime(self._ask_time, clock)
