@@ -65,9 +65,10 @@ def require_regular(paths: Iterable[Path]) -> None:
 
 
 def is_folder(path: Path) -> bool:
-    """Return whether the path is that of a folder; False also if it may not be looked at, which reading it then says.
+    """Return whether the path is that of a folder.
 
-    `Path.is_dir` raises the error of a path without permission, or of a name that is too long.
+    False also if the path may not be examined; reading it then raises that error. `Path.is_dir` itself raises the error
+    of a path without permission, or of a name that is too long.
     """
     return os.path.isdir(path)  # noqa: PTH112 - see above
 

@@ -51,7 +51,7 @@ def write_new_files(folder: Path, files: Mapping[str, str]) -> None:
 
 
 def _is_taken(path: Path) -> bool:
-    # `Path.exists` raises the error of a path that may not be looked at; writing there says the same, with the repair.
+    # `Path.exists` raises the error of a path that may not be examined; writing there reports it, with the repair.
     return os.path.lexists(path)
 
 

@@ -43,7 +43,7 @@ class PrometheusError(Exception):
 
 
 class PrometheusUnreachableError(PrometheusError):
-    """No server answered: not resolved, not connected, TLS refused, cut off, HTTP 5xx but 504, or a store is away."""
+    """No server answered: not resolved or connected, TLS refused, cut off, HTTP 5xx except 504, or a store is away."""
 
     result = "unreachable"
 
