@@ -1,4 +1,4 @@
-"""What more replicas buy: the shortage of `auto` at several budgets, and of plain headroom at the same cost."""
+"""Measures what more replicas buy: the shortage of `auto` at several budgets, and of plain headroom at equal cost."""
 
 from __future__ import annotations
 

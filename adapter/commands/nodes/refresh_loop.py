@@ -1,4 +1,4 @@
-"""When `nodes` refreshes its samples, and when it rebuilds the snapshot in between."""
+"""Decides when `nodes` refreshes its samples, and when it rebuilds the snapshot in between."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a metric has no value, with one class for each kind of remedy.
+"""States why a metric has no value, with one class for each kind of remedy.
 
     ReadingError
     ├── NoObjectsMatchError           the selector matches no object

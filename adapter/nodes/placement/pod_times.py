@@ -1,4 +1,4 @@
-"""When the pods of a node last changed, which explains a jump of its load."""
+"""Determines when the pods of a node last changed, which explains a jump of its load."""
 
 from __future__ import annotations
 

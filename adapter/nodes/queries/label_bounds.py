@@ -1,4 +1,4 @@
-"""How long the labels may be that a query of a node's load returns, and the matchers that bound them.
+"""Decides how long the labels may be that a query of a node's load returns, and makes the matchers that bound them.
 
 Anybody whose pods are scraped can export labels of any length, and an answer has the labels of each series once for
 each part. Some hundred series with labels of some hundred kilobytes would take all memory of this process, so that no

@@ -1,4 +1,4 @@
-"""How plots of a backtest look: the colours of policies, and axes without clutter."""
+"""Determines how plots of a backtest look: the colours of policies, and axes without clutter."""
 
 from __future__ import annotations
 

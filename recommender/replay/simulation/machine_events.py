@@ -1,4 +1,4 @@
-"""What happens to machines in a replay: they start, do not arrive, or are interrupted."""
+"""Simulates what happens to machines in a replay: they start, do not arrive, or are interrupted."""
 
 from __future__ import annotations
 

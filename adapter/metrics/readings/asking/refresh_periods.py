@@ -1,4 +1,4 @@
-"""How often the query of a metric is refreshed: by how often it is requested, by the rule, and within limits."""
+"""Determines how often a metric's query is refreshed: by how often it is requested, by the rule, and within limits."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Why a metric has a value, or has none."""
+"""Explains why a metric has a value, or has none."""

@@ -1,4 +1,4 @@
-"""Why a metric has, or lacks, a value: the question and its answer as values."""
+"""Describes why a metric has, or lacks, a value: the question and its answer as values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which object a sample belongs to, by its labels."""
+"""Determines which object a sample belongs to, by its labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much of the GPUs of a node the pods of a workload cannot use: its fragments, in thousandths of a GPU.
+"""Computes how much of a node's GPUs the pods of a workload cannot use: its fragments, in thousandths of a GPU.
 
 After Weng et al., "Beware of Fragmentation" (USENIX ATC 2023): for each kind of pod of the workload, everything that is
 left of a node's GPUs is useless if the pod does not fit onto the node (or requests no GPU); otherwise, what is left of

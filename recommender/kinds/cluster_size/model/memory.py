@@ -1,4 +1,4 @@
-"""What cluster size recommendations remember from one decision to the next, also across restarts.
+"""Holds what cluster size recommendations remember from one decision to the next, also across restarts.
 
 All times are Unix seconds.
 """

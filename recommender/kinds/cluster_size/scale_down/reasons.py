@@ -1,4 +1,4 @@
-"""Why a node stays or waits. Each name is Cluster Autoscaler's if it has one for the reason."""
+"""Lists the reasons why a node stays or waits. Each name is Cluster Autoscaler's if it has one for the reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How models are judged."""
+"""Determines how models are judged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the plain port answers, from memory."""
+"""Answers requests on the plain port, from memory."""
 
 from __future__ import annotations
 

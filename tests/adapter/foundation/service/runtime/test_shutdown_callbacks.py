@@ -1,4 +1,4 @@
-"""What must be done at the end of a process is done, whatever fails."""
+"""Callbacks at the end of a process are all called, whatever fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the query engine remarks on an answer does not make it partial, unless it says that samples were ignored."""
+"""Remarks of the query engine do not make an answer partial, unless they say that samples were ignored."""
 
 from __future__ import annotations
 
