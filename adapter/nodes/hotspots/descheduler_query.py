@@ -146,7 +146,7 @@ def _answer(snapshot: NodesSnapshot, selector: UtilizationSelector, limits: Limi
     if snapshot.loads is None:
         raise _unavailable("there is no data yet: ask again after the next refresh")
     if snapshot.loads.window_end - time > _LOOKBACK_SECONDS:
-        raise _QueryError(400, "bad_data", 'invalid parameter "time": only the present can be asked for here')
+        raise _QueryError(400, "bad_data", 'invalid parameter "time": only the current load can be queried here')
     if time - snapshot.loads.window_end > _LOOKBACK_SECONDS:
         raise _unavailable("the newest data is more than five minutes old: see the log about Prometheus")
     nodes = snapshot.columns.names or snapshot.loads.nodes

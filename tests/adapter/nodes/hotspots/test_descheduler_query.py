@@ -161,6 +161,11 @@ def test_only_queries_for_the_present_are_accepted(time: str, status: int) -> No
     assert answer_of(nodes_snapshot({"cpu": [0.1]}), time=time)[0] == status
 
 
+def test_the_refusal_of_another_time_says_what_can_be_queried() -> None:
+    _, document = answer_of(nodes_snapshot({"cpu": [0.1]}), time="2023-11-14T20:28:20Z")
+    assert document["error"] == 'invalid parameter "time": only the current load can be queried here'
+
+
 @pytest.mark.parametrize(
     "query",
     [
