@@ -99,10 +99,9 @@ def make_worker(settings: RunSettings, source: ConfigurationSource, context: Wor
         # First, so that no query of the new plan reaches a Prometheus of the former one.
         prometheus.use(configuration)
         plans.replace(configuration)
-        _show_configured(configuration, parts.telemetry)
-        names = [recommendation.policy.name for recommendation in configuration.recommendations]
-        parts.telemetry.keep(names, configuration.object_names)
         environment.change(plans.current())
+        # Afterwards, because calls that the change withdraws are counted for the entries that have gone.
+        _show_configured(configuration, parts.telemetry)
         parts.wake.set()
 
     source.on_change(replace)
@@ -163,6 +162,8 @@ def _runner(
         clock=parts.clock,
         wake=parts.wake,
         count_poll=parts.telemetry.polled,
+        # What was under way for an entry that has gone may have been counted since the change.
+        report_poll=lambda _records: _show_configured(plans.current().configuration, parts.telemetry),
     )
 
 
@@ -254,8 +255,13 @@ def _threads(what: str, *, has_objects: bool = False) -> LookUpThreads:
 
 
 def _show_configured(configuration: Configuration, telemetry: RecommenderTelemetry) -> None:
-    """Export the poll interval, and start the counters of scale calls at 0, so that a rate shows the first call."""
+    """Export the poll interval, and have counters of the configured entries only.
+
+    Those of scale calls start at 0, so that a rate shows the first call.
+    """
     telemetry.poll_interval(configuration.poll_interval_seconds)
     for recommendation in configuration.recommendations:
         if {Output.SCALE, Output.RESIZE} & recommendation.policy.outputs and not recommendation.policy.namespace:
             telemetry.scale_output_added(recommendation.policy.name)
+    names = [recommendation.policy.name for recommendation in configuration.recommendations]
+    telemetry.keep(names, configuration.object_names)

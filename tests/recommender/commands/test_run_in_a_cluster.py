@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from demo.machine.files import replace_file
 from tests.recommender.commands.cluster_harness import (
     cluster_server,
     put_nodes,
@@ -30,6 +31,7 @@ REPLICAS = (
     'tidewatch_recommended_replicas{recommendation="coredns",target_kind="Deployment",target_name="coredns",'
     'target_namespace="kube-system"}'
 )
+CALLS = 'tidewatch_scale_calls_total{{recommendation="coredns",result="{}"}}'
 READS = {"GET", "list", "watch", "discover"}
 
 
@@ -141,3 +143,17 @@ def test_a_process_that_starts_with_no_nodes_uses_the_memory_of_its_predecessor(
             until(lambda: doubt in str((recommender.items().get("coredns") or {}).get("message")), 30)
             assert recommender.items()["coredns"]["status"] in {"held", "stale"}
         assert replicas_of(server) == 3
+
+
+def test_scale_calls_that_a_removed_entry_leaves_are_no_longer_counted(tmp_path: Path) -> None:
+    top, file = f"pollInterval: 1s\nstate: {tmp_path}/state\n", tmp_path / "recommender.yaml"
+    kept, removed = entry("kept", "outputs: [metric]"), entry("coredns", TARGETS, "outputs: [scale]")
+    file.write_text(whole(kept, removed, top=top))
+    with cluster_server() as server:
+        server.objects.deny("update", "deployments/scale")
+        put_nodes(server, 48)
+        with running("run", *flags(server, tmp_path), log_path=tmp_path / "run.log") as recommender:
+            until(lambda: float(recommender.metric(CALLS.format("error")) or 0) > 0, 30)
+            replace_file(file, whole(kept, top=top))
+            until(lambda: list(recommender.items()) == ["kept"])
+            until(lambda: recommender.metric(CALLS.format("superseded")) is None)
