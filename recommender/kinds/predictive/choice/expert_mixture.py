@@ -149,15 +149,15 @@ class ExpertMixture:
 
         A cost below the bill is paid only if the models have enough evidence at that cost. While the past actions have
         a worse record than constant headroom of the same mean cost, headroom stands in for the models, until they have
-        proven themselves anew.
+        proven themselves again.
         """
         state, options = self._state, self._options
         wanted = self._bills.acting_ratio(state)
         if self._task.budget_ratio is not None:
             return weights, acting, sizes, wanted, np.zeros(len(wanted), dtype=bool)
         is_young = self._bills.is_young(state, number)
-        is_proven_anew = state.record.regained >= options.proof_odds
-        state.record = state.record.begun(is_young | is_proven_anew, np.where(is_young, wanted, state.record.ratio))
+        is_proven_again = state.record.regained >= options.proof_odds
+        state.record = state.record.begun(is_young | is_proven_again, np.where(is_young, wanted, state.record.ratio))
         mean = state.record.ratio
         usual = self._usual(number, mean, _LEAST_SHORT)
         excess = np.where(is_young, 0.0, state.record.excess(usual.doubt(options.doubt_days)))

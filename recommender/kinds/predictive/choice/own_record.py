@@ -7,7 +7,7 @@ difference in cost is priced at the slope of headroom's frontier there. On a sta
 a backtest compares (the derivative of `t f(c)` by time, with `c` the mean cost and `f` headroom's shortage at a cost).
 
 While headroom stands in for models because of a bad record, both sums grow alike, and the record stays bad for days.
-So the odds of models are counted anew from that moment: a second proof ends it, and the record begins anew.
+So the odds of models are counted anew from that moment: a fresh proof ends it, and the record begins anew.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ class LearnedFiles:
         ):
             message = (
                 "stored proofs of models are damaged or of an earlier build and not used: these models prove "
-                "themselves anew"
+                "themselves again"
             )
             _log.warning(message, extra=fields(recommendation=need.name, targets=lost))
         return found

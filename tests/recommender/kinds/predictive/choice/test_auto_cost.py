@@ -1,4 +1,4 @@
-"""What the automatic choice pays: bills, budgets, and the cost at which models act."""
+"""The cost of the automatic choice: bills, budgets, and the cost at which models act."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_models_proven_too_late_to_afford_do_not_act_at_a_lower_cost(seed: int, 
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_models_act_again_once_they_have_proven_themselves_anew(seed: int) -> None:
+def test_models_act_again_once_they_have_proven_themselves_again(seed: int) -> None:
     """After two bad hours the record is bad for three days, while models gain nearly a usual day on each of them."""
     history = bursts_every_day(14, seed)
     upper = of_yesterday(history, 1.2).upper.copy()
