@@ -17,8 +17,8 @@ from recommender.decisions.publication import Publication
 from recommender.running.objects.object_watch import recommendation_store
 from recommender.running.objects.status_writer import CALM_SECONDS, MANAGER, StatusWriter
 from tests.recommender.configuration.objects.objects import accepted, linear, made
+from tests.recommender.running.objects.test_crowded_objects import RESOURCE, form
 from tests.recommender.running.objects.test_object_status import NOW, RECORD
-from tests.recommender.running.objects.test_object_store import RESOURCE, form
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
