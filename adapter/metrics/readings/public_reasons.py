@@ -33,8 +33,11 @@ if TYPE_CHECKING:
 
 _SERIES = re.compile(r"[{\[]")
 """Matches the beginning of a label set, or of a list of label sets."""
-_QUOTES = re.compile(r'[{\["]')
-"""Matches the beginning of a label set, of a list of label sets, or of a label's value."""
+_QUOTES = re.compile(
+    r"""[{\["`]|(?<!\w)'|\w+://|\baddr:|\blookup\s|\d+(?:\.\d+){3}|\b[\w.-]+:\d|\b[a-z][\w-]*(?:\.[\w-]+)+""",
+    re.IGNORECASE,
+)
+"""Matches the beginning of a label set, of a list of label sets, of a quoted text, or of the address of a server."""
 
 _CAUSES: Mapping[type[ReadingError], str] = {
     SourceUnreachableError: "Prometheus cannot be asked",
@@ -60,7 +63,8 @@ def cause_of(error: type[ReadingError]) -> str:
 def reason_for_askers(failure: Failure, kind: PlanKind) -> str:
     """Return why a query of this plan failed, in words that any client may read.
 
-    A wide query serves many namespaces, so nothing that Prometheus said about its failure is repeated.
+    A wide query serves many namespaces, so nothing that Prometheus said about its failure is repeated, unless
+    Prometheus itself cannot be asked.
     """
     if kind is PlanKind.WIDE and not failure.of_source:
         return f"the query for all namespaces fails: {cause_of(failure.error)}"
@@ -69,18 +73,19 @@ def reason_for_askers(failure: Failure, kind: PlanKind) -> str:
 
 def public_text(error: PrometheusError) -> str | None:
     """Return the part of an error that any client may read; None if clients may read all of it."""
-    if not isinstance(error, QueryRefusedError):
+    if not error.said:
         return None
     # A query that Prometheus did not evaluate is quoted itself, and not its series.
-    said = _up_to(_SERIES if error.is_of_text else _QUOTES, error.message)
-    return f"query {shortened(error.query)}: Prometheus refused it ({error.error_type}): {said}"
+    is_of_text = isinstance(error, QueryRefusedError) and error.is_of_text
+    said = _up_to(_SERIES if is_of_text else _QUOTES, error.said)
+    return f"query {shortened(error.query)}: {error.own_cause}: {said}"
 
 
 def without_series(text: str) -> str:
-    """Return what Prometheus said, up to the first series or label value that it quotes."""
+    """Return what Prometheus said, up to the first series, text or address that it quotes."""
     return _up_to(_QUOTES, text)
 
 
 def _up_to(mark: re.Pattern[str], text: str) -> str:
     plain, *rest = mark.split(text, maxsplit=1)
-    return f"{shortened(plain)} … (all of it is in the adapter's log)" if rest else shortened(plain)
+    return f"{shortened(plain)} … (all of it is in the adapter's log)".lstrip() if rest else shortened(plain)

@@ -31,12 +31,18 @@ class PrometheusError(Exception):
     result: ClassVar[str] = "failed"
     """Name of the error in counters."""
 
-    def __init__(self, query: str, cause: str) -> None:
-        super().__init__(query, cause)
+    def __init__(self, query: str, cause: str, said: str = "") -> None:
+        """`cause` is in words of ours; `said` is what the server answered, which is shortened and added to it."""
+        whole = f"{cause}: {shortened(said)}" if said else cause
+        super().__init__(query, whole)
         self.query = query
         """The whole PromQL expression, series selector or API path of the request."""
-        self.cause = cause
+        self.cause = whole
         """The reason, without the query."""
+        self.own_cause = cause
+        """The reason without what the server said."""
+        self.said = said
+        """The words of the server, which may name series and servers that not every client may know of."""
 
     def __str__(self) -> str:
         return f"query {shortened(self.query)}: {self.cause}"
@@ -60,10 +66,9 @@ class QueryRefusedError(PrometheusError):
     result = "refused"
 
     def __init__(self, query: str, error_type: str, message: str) -> None:
-        super().__init__(query, f"Prometheus refused it ({error_type}): {shortened(message)}")
+        super().__init__(query, f"Prometheus refused it ({error_type})", message)
         self.error_type = error_type
         """Type of the error in Prometheus's API, such as `bad_data`; `http_414` if there is only an HTTP status."""
-        self.message = message
 
     @property
     def is_of_text(self) -> bool:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from adapter.foundation.objects.selectors import EVERYTHING
 from adapter.foundation.sources.prometheus.errors import PrometheusError, PrometheusTimeoutError, QueryRefusedError
+from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from adapter.metrics.readings.answers import ByName, BySelector
 from adapter.metrics.readings.errors import AnswerTooOldError, PartialAnswerError, QueryRefusedByPrometheusError
-from adapter.metrics.readings.public_reasons import public_text, without_series
+from adapter.metrics.readings.public_reasons import public_text, reason_for_askers, without_series
+from adapter.metrics.readings.refreshing.query_failures import failure_of
+from adapter.metrics.rulebook.model import PlanKind
+from tests.support.raw_server import answering, raw_server
 from tests.support.readings import MadeUpObjects, Reply, ScriptedPrometheus, make_harness, reply
 
 DUPLICATES = (
@@ -28,6 +35,15 @@ BUCKETS = 'PromQL warning: bucket label "le" is missing or has a malformed value
             "multiple matches for labels: many-to-one matching must be explicit",
         ),
         ("many [a] and {b}", "many … (all of it is in the adapter's log)"),
+        ("cannot parse 'bank'", "cannot parse … (all of it is in the adapter's log)"),
+        ("unknown `bank`", "unknown … (all of it is in the adapter's log)"),
+        ("dial tcp 10.0.0.7:10901: refused", "dial tcp … (all of it is in the adapter's log)"),
+        ("cannot dial vmstorage-0:8400", "cannot dial … (all of it is in the adapter's log)"),
+        ("lookup store: no such host", "… (all of it is in the adapter's log)"),
+        ("from Addr: store LabelSets:", "from … (all of it is in the adapter's log)"),
+        ("no store.bank.svc here", "no … (all of it is in the adapter's log)"),
+        ("http://store/x", "… (all of it is in the adapter's log)"),
+        ("the server's limit: 30.000 seconds (limit: 10)", "the server's limit: 30.000 seconds (limit: 10)"),
         ("", ""),
     ],
 )
@@ -45,6 +61,44 @@ def test_an_error_in_the_text_of_a_query_is_shown_in_full() -> None:
 
 def test_a_text_without_quotes_needs_no_public_form() -> None:
     assert public_text(PrometheusTimeoutError("up", "no answer")) is None
+
+
+ABORTED = 'proxy Series(): rpc error: code = Aborted desc = fetch series for {tenant="bank"} Addr: 10.0.0.7:10901'
+
+
+@pytest.mark.parametrize("kind", PlanKind)
+@pytest.mark.parametrize(
+    ("status", "error_type", "said", "shown"),
+    [
+        (422, "execution", f"{ABORTED}: rpc error: code = Unavailable desc = EOF", "cannot answer (execution): proxy"),
+        (422, "execution", f"{ABORTED}: rpc error: code = DeadlineExceeded desc = late", "Prometheus gave up: proxy"),
+        (422, "422", 'error when executing query="bank": timeout exceeded', "Prometheus gave up: error when"),
+        (503, "503", "cannot dial 10.0.0.7:8400 of bank", "cannot answer (503): cannot dial …"),
+        (500, "internal", 'expanding series: "bank"', "cannot answer (internal): expanding series: …"),
+        (422, "execution", "cannot read 10.0.0.7:8400 of bank", "Prometheus refuse"),
+        (503, None, "no healthy upstream", "answers HTTP 503: no healthy upstream"),
+        (503, None, "upstream bank.svc is away", "answers HTTP 503: upstream …"),
+        (504, None, "upstream 'bank' is slow", "answers HTTP 504: upstream …"),
+        (403, None, 'tenant "bank" is unknown', "refuses the credentials (HTTP 403): tenant …"),
+        (404, None, '{"path": "bank"}', "check the path of the URL: …"),
+        (200, "execution", '{tenant="bank"} is away', "the answer has the status error: …"),
+    ],
+)
+def test_what_a_server_says_of_its_failure_is_cut(
+    status: int, error_type: str | None, said: str, shown: str, kind: PlanKind
+) -> None:
+    body = said if error_type is None else json.dumps({"status": "error", "errorType": error_type, "error": said})
+    with raw_server(answering(body.encode(), f"{status} Said")) as server:
+        client = PrometheusClient(PrometheusSettings(server.url))
+        with client, pytest.raises(PrometheusError) as raised:
+            client.instant("up", timeout_seconds=10.0)
+    failure = failure_of(raised.value)
+    reason = reason_for_askers(failure, kind)
+
+    assert said in failure.message
+    if kind is not PlanKind.WIDE or failure.of_source:
+        assert shown in reason
+    assert not [word for word in ("bank", "10.0.0.7", "{", '"') if word in reason]
 
 
 @pytest.mark.parametrize(

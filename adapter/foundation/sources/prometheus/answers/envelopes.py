@@ -95,9 +95,7 @@ def _what_is_wrong(body: bytearray, problem: Exception | None) -> str:
 def refuse_failure(query: str, envelope: Envelope) -> None:
     """Raise UnexpectedAnswerError for an answer with HTTP status 200 that is not a success or also states an error."""
     if envelope.status != "success" or envelope.error:
-        raise UnexpectedAnswerError(
-            query, f"the answer has the status {shortened(envelope.status)}: {shortened(envelope.error)}"
-        )
+        raise UnexpectedAnswerError(query, f"the answer has the status {shortened(envelope.status)}", envelope.error)
 
 
 def decode_part(query: str, part: bytes, read: Callable[[bytes], T]) -> T:

@@ -219,7 +219,7 @@ class PrometheusClient:
         if self._collected_before is None or self._collected_before[0] != found.process:
             collected = self.instant(COLLECTED_BEFORE, timeout_seconds=timeout_seconds / 2, at=found.process)
             if collected.warnings:
-                raise UnexpectedAnswerError(COLLECTED_BEFORE, f"the answer may be partial: {collected.warnings[0]}")
+                raise UnexpectedAnswerError(COLLECTED_BEFORE, "the answer may be partial", collected.warnings[0])
             self._collected_before = found.process, any(collected.batches(self._pace))
         return found if self._collected_before[1] else replace(found, configured=-math.inf)
 

@@ -104,29 +104,29 @@ def _foreign_failure(query: str, answer: HttpAnswer, endpoint: Endpoint) -> Prom
     answered = f"{endpoint.shown} answers HTTP {status}"
     if status in {401, 403}:
         return AuthenticationRefusedError(
-            query, f"{endpoint.shown} refuses the credentials (HTTP {status}){_body_reason(answer)}"
+            query, f"{endpoint.shown} refuses the credentials (HTTP {status})", _first_words(answer)
         )
     if 300 <= status < 400:
         return UnexpectedAnswerError(query, _redirect_reason(answer, endpoint))
     if status in _TOO_LONG:
         return QueryRefusedError(query, f"http_{status}", _TOO_LONG[status])
     if status == 504:
-        return PrometheusTimeoutError(query, f"{answered}{_body_reason(answer)}")
+        return PrometheusTimeoutError(query, answered, _first_words(answer))
     if status >= 500 or status == 429:
-        return PrometheusUnreachableError(query, f"{answered}{_body_reason(answer)}")
+        return PrometheusUnreachableError(query, answered, _first_words(answer))
     hint = ": check the path of the URL" if status == 404 else ""
-    return UnexpectedAnswerError(query, f"{answered}{hint}{_body_reason(answer)}")
+    return UnexpectedAnswerError(query, f"{answered}{hint}", _first_words(answer))
 
 
 def _refusal_error(query: str, refusal: _Refusal, status: int, endpoint: Endpoint) -> PrometheusError:
     store = _code_of_store(refusal)
     if refusal.error_type == "timeout" or store == "DeadlineExceeded" or _names_timeout(query, refusal):
-        return PrometheusTimeoutError(query, f"Prometheus gave up: {shortened(refusal.error)}")
+        return PrometheusTimeoutError(query, "Prometheus gave up", refusal.error)
     # Servers other than Prometheus have types of their own: `503` of VictoriaMetrics without its stores, `server_error`
     # of Cortex.
     if refusal.error_type in _SERVER_AT_FAULT or status >= 500 or store in _STORE_AWAY:
         return PrometheusUnreachableError(
-            query, f"{endpoint.shown} cannot answer ({refusal.error_type}): {shortened(refusal.error)}"
+            query, f"{endpoint.shown} cannot answer ({refusal.error_type})", refusal.error
         )
     error_type = _TYPES_OF_VICTORIAMETRICS.get(refusal.error_type, refusal.error_type)
     return QueryRefusedError(query, error_type or "unknown", refusal.error)
@@ -166,12 +166,12 @@ def _redirect_reason(answer: HttpAnswer, endpoint: Endpoint) -> str:
     return f"{redirects} to {shortened(scheme + host + target.path)}, which is not followed: give the final address"
 
 
-def _body_reason(answer: HttpAnswer) -> str:
+def _first_words(answer: HttpAnswer) -> str:
     """Return the first words of a body, without HTML."""
     text = bytes(answer.body[: 10 * _SHOWN_BODY_BYTES]).decode(errors="replace")
     words = " ".join(re.sub(r"<[^>]*>", " ", text).split())
     printable = "".join(character for character in words if character.isprintable())
-    return f": {printable[:_SHOWN_BODY_BYTES]}" if printable else ""
+    return printable[:_SHOWN_BODY_BYTES]
 
 
 def _timeout_reason(error: Exception, endpoint: Endpoint, seconds: float) -> str:

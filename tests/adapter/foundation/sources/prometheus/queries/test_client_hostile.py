@@ -267,7 +267,7 @@ def client_with_secrets(client_of: ClientOf, url: str, folder: Path) -> Promethe
         ("302 Found", "", "redirects (HTTP 302) to https://login/…, which is not followed: give the final address"),
         ("422 Unprocessable", '{"status":"error","errorType":"execution","error":"{token} {key}"}', "(execution): … …"),
         ("200 OK", '{"status":"error","error":"{token} {key}"}', "the answer has the status error: … …"),
-        ("200 OK", '{"status":"{token}","error":""}', "the answer has the status …: "),
+        ("200 OK", '{"status":"{token}","error":""}', "the answer has the status …"),
     ],
 )
 def test_credentials_repeated_by_an_answer_are_hidden_in_the_error(
