@@ -4,9 +4,9 @@ A real Prometheus scrapes pods of known values, `tidewatch-adapter serve` answer
 server's aggregator does: for each HPA, for its own app's pods, every 15 seconds (open loop: latency counts from the
 moment at which the request was due). Every answer is checked: its status, its pods, and each value.
 
-The rows are Pods metrics; External metrics, where each asker has a selector of its own on one metric; CPU and memory of
-each app's pods, as HPAs on utilisation request them; and a reference, which is the same server without a memory: it
-asks Prometheus once for each request (`live_adapter`), at a rate that it sustains.
+The rows are Pods metrics; External metrics, where each requester has a selector of its own on one metric; CPU and
+memory of each app's pods, as HPAs on utilisation request them; and a reference, which is the same server without a
+memory: it asks Prometheus once for each request (`live_adapter`), at a rate that it sustains.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Do proven query plans ever differ from the exact query? Random queries on random series in a real Prometheus.
 
-For each random template, every proven plan is queried for several askers and compared with their answers from the exact
-query. `wrong` must be 0: each case is a gap in the proof and is printed in full. `needless_percent` is the share of
-templates whose wide plan was refused although all tried askers would have got the exact answer from it, with values.
+For each random template, every proven plan is queried for several requesters and compared with their answers from the
+exact query. `wrong` must be 0: each case is a gap in the proof and is printed in full. `needless_percent` is the share
+of templates whose wide plan was refused although all tried requesters would have got the exact answer from it, with
+values.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 NAME: Final = "plan_proof"
 _FIELDS: Final = {"pods": PODS, "nodes": NODES, "external": EXTERNAL, "external, no namespaces": CLUSTER_EXTERNAL}
 _TEMPLATES_PER_DATA_SET: Final = 1000
-_ASKERS: Final = 6
+_REQUESTERS: Final = 6
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -68,9 +69,9 @@ def _try_some(field: Field, templates: Sequence[str], random: Random, tally: Tal
         prometheus_with_samples(Path(folder), random.randrange(2**32)) as prometheus,
     ):
         for template in templates:
-            metric, askers = field.metric(template), random.sample(field.askers, _ASKERS)
-            try_template(prometheus, metric, askers, tally)
-            try_refused(prometheus, metric, askers, tally)
+            metric, requesters = field.metric(template), random.sample(field.requesters, _REQUESTERS)
+            try_template(prometheus, metric, requesters, tally)
+            try_refused(prometheus, metric, requesters, tally)
 
 
 def _row(name: str, tally: Tally, seconds: float) -> Row:

@@ -56,7 +56,7 @@ class ProbePlan(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class Asker:
+class Requester:
     """One connection, which is opened again after a failure."""
 
     def __init__(self, endpoint: Endpoint, timeout_seconds: float) -> None:
@@ -83,7 +83,7 @@ class Asker:
 
 def probed(plan: ProbePlan) -> Outcome:
     """Send requests until the plan ends, and return the outcome."""
-    asker = Asker(plan.endpoint, plan.timeout_seconds)
+    requester = Requester(plan.endpoint, plan.timeout_seconds)
     wanted = Path(plan.list_file).read_bytes()
     tally = Tally(plan.start_at, plan.start_at)
     number = 0
@@ -92,14 +92,14 @@ def probed(plan: ProbePlan) -> Outcome:
         time.sleep(max(0.0, intended - time.monotonic()))
         tally.noticed(intended, time.monotonic())
         try:
-            status, body = asker.get(plan.path)
+            status, body = requester.get(plan.path)
             now = time.monotonic()
             stamp = _judged(plan, wanted, status, body)
         except (OSError, http.client.HTTPException, WrongAnswerError) as e:
             tally.failed(intended, f"{type(e).__name__}: {e}")
         else:
             tally.answered(intended, now - intended, time.time() - stamp)
-    asker.close()
+    requester.close()
     return tally.outcome(plan.end_at - plan.start_at)
 
 

@@ -25,7 +25,7 @@ from benchmarks.adapter_load import between
 from benchmarks.adapter_stage import CHECKOUT, running_adapter
 from benchmarks.cluster_of_series import Cluster
 from benchmarks.cores import Cores, on
-from benchmarks.prober import RESOURCES, Asker, ProbePlan
+from benchmarks.prober import RESOURCES, ProbePlan, Requester
 from benchmarks.report import report
 from benchmarks.running import run
 from benchmarks.series_stage import ASKED, ASKED_APP, series_stage
@@ -173,17 +173,17 @@ def _watched(stage: SeriesStage, name: str, flags: Sequence[str]) -> Iterator[tu
 
 def _wait_for_list(stage: SeriesStage, adapter: RunningAdapter) -> float:
     """Return the time, in monotonic seconds, at which the list of metrics was complete. Raises ProcessFailedError."""
-    asker, until, last = Asker(adapter.endpoint, FIRST_LIST_SECONDS), time.monotonic() + FIRST_LIST_SECONDS, b""
+    requester, until, last = Requester(adapter.endpoint, FIRST_LIST_SECONDS), time.monotonic() + FIRST_LIST_SECONDS, b""
     try:
         while time.monotonic() < until:
-            status, body = asker.get(RESOURCES)
+            status, body = requester.get(RESOURCES)
             now = time.monotonic()
             if status == 200 and body != last and _names(body) == stage.expected:
                 return now
             last = body
             time.sleep(POLL_SECONDS)
     finally:
-        asker.close()
+        requester.close()
     missing, more = sorted(stage.expected - _names(last)), sorted(_names(last) - stage.expected)
     raise ProcessFailedError(f"the list lacks {len(missing)} {missing[:5]}, and has {len(more)} too many {more[:5]}")
 
@@ -238,8 +238,8 @@ def _plans(
 ) -> tuple[ProbePlan, ProbePlan]:
     folder = stage.backdrop.folder
     list_file = folder / f"{label}.list"
-    asker = Asker(adapter.endpoint, FIRST_LIST_SECONDS)
-    list_file.write_bytes(asker.get(RESOURCES)[1])
+    requester = Requester(adapter.endpoint, FIRST_LIST_SECONDS)
+    list_file.write_bytes(requester.get(RESOURCES)[1])
     plan = ProbePlan(
         endpoint=adapter.endpoint,
         fleet=ASKED,
@@ -251,8 +251,8 @@ def _plans(
         result_file=str(folder / f"{label}.values.json"),
     )
     # The first request waits for Prometheus; only later ones are measured.
-    asker.get(plan.path)
-    asker.close()
+    requester.get(plan.path)
+    requester.close()
     lists = msgspec.structs.replace(
         plan, app=None, period_seconds=LIST_PERIOD_SECONDS, result_file=str(folder / f"{label}.lists.json")
     )

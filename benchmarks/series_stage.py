@@ -73,13 +73,13 @@ class SeriesStage:
         """Let another client look up the rules' series without a pause, which loads Prometheus but not the adapter."""
         over = threading.Event()
         failures: list[OSError] = []
-        asker = threading.Thread(target=self._ask, args=(over, failures), name="somebody else", daemon=True)
-        asker.start()
+        requester = threading.Thread(target=self._ask, args=(over, failures), name="somebody else", daemon=True)
+        requester.start()
         try:
             yield
         finally:
             over.set()
-            asker.join(ASK_SECONDS)
+            requester.join(ASK_SECONDS)
         if failures:
             raise ProcessFailedError(f"Prometheus does not tell its series: {failures[0]}")
 

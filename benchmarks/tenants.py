@@ -29,7 +29,7 @@ import msgspec
 
 from benchmarks.adapter_stage import Standing, running_adapter
 from benchmarks.cores import Cores
-from benchmarks.prober import Asker
+from benchmarks.prober import Requester
 from benchmarks.report import report
 from benchmarks.running import run
 from benchmarks.scripted_prometheus import METRIC, PATH_LABEL, Script, pod_name, scripted_prometheus
@@ -87,25 +87,25 @@ class Place:
     script: Script
     adapter: RunningAdapter
 
-    def ask(self, asker: Asker, answers: Answers, namespace: str, pod: int, path: int | None = None) -> None:
+    def ask(self, requester: Requester, answers: Answers, namespace: str, pod: int, path: int | None = None) -> None:
         """Request the metric of one pod, with a metric selector if a path is given."""
         query = f"?metricLabelSelector={urllib.parse.quote(f'{PATH_LABEL}={path}')}" if path is not None else ""
         where = f"/apis/custom.metrics.k8s.io/v1beta2/namespaces/{namespace}/pods/{pod_name(pod)}/{METRIC}{query}"
-        answers.add(*asker.get(where))
+        answers.add(*requester.get(where))
 
-    def asker(self) -> Asker:
+    def requester(self) -> Requester:
         """Return a connection."""
-        return Asker(self.adapter.endpoint, 30.0)
+        return Requester(self.adapter.endpoint, 30.0)
 
     def every(self, seconds: float, pods: Sequence[tuple[str, int]], answers: Answers, over: threading.Event) -> None:
         """Request each of some pods once per period, evenly spread, until the event is set."""
-        asker, began = self.asker(), time.monotonic()
+        requester, began = self.requester(), time.monotonic()
         number = 0
         while not over.wait(max(0.0, began + number * seconds / len(pods) - time.monotonic())):
             namespace, pod = pods[number % len(pods)]
-            self.ask(asker, answers, namespace, pod)
+            self.ask(requester, answers, namespace, pod)
             number += 1
-        asker.close()
+        requester.close()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -176,14 +176,14 @@ def _ask_all(found: Place, answers: Answers, paths: int, seconds: float) -> None
     lock = threading.Lock()
 
     def work(over: threading.Event) -> None:
-        asker = found.asker()
+        requester = found.requester()
         while True:
             with lock:
                 number = next(numbers)
             if over.wait(max(0.0, began + SYNC_SECONDS * (number // paths) - time.monotonic())):
                 break
-            found.ask(asker, answers, GREEDY, 0, number % paths)
-        asker.close()
+            found.ask(requester, answers, GREEDY, 0, number % paths)
+        requester.close()
 
     with _beside(*[work] * CLIENTS):
         time.sleep(seconds)
@@ -274,7 +274,7 @@ def doubled_join(progress: Progress) -> list[Row]:
             progress.say(f"{len(doubled)} namespaces: {dict(answers.codes)}")
             rows.append(
                 _row(
-                    f"a join doubled for 6 s in {len(doubled)} of 10 namespaces, 20 askers at 5 s",
+                    f"a join doubled for 6 s in {len(doubled)} of 10 namespaces, 20 requesters at 5 s",
                     "at most 1 query a request, wide again within 60 s, no error",
                     f"{most:.2f} queries a request, wide after {back:.0f} s, {dict(answers.codes)}",
                     met=most <= 1 and back <= BACK_SECONDS and set(answers.codes) == {200},

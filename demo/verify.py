@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 SCRAPE_WRITES_SECONDS = (0.25, 0.5, 0.75, 1.0)
 END_WRITES_SECONDS = (1.75, 2.5)
 OLDEST_ANSWER_SECONDS = 12.0
-"""The largest age of an answer: the adapter's refresh interval, which applies until the interval of a new asker is
+"""The largest age of an answer: the adapter's refresh interval, which applies until the interval of a new requester is
 known, a second because queries are evaluated at whole seconds, and a second for the query itself."""
 OBJECTS_SECONDS = 5.0
 """How long a pod that has started may be missing in answers."""

@@ -37,7 +37,7 @@ class Field:
 
     words: Words
     metric: Callable[[str], Metric]
-    askers: tuple[Asked, ...]
+    requesters: tuple[Asked, ...]
 
     def templates(self, random: Random) -> Iterator[str]:
         """Yield random templates endlessly."""
@@ -159,25 +159,25 @@ class Tally:
     narrowed: int = 0
     """Wider queries of proven plans that Prometheus refused, so that a narrower one would be sent."""
     needless: int = 0
-    """Templates whose wide plan was refused although it would have given all tried askers the exact answer."""
+    """Templates whose wide plan was refused although it would have given all tried requesters the exact answer."""
     differences: list[Difference] = field(default_factory=list)
 
 
-def try_template(prometheus: AskedPrometheus, metric: Metric, askers: Sequence[Asked], tally: Tally) -> None:
-    """Compare each proven plan of a metric with the exact query, for these askers."""
+def try_template(prometheus: AskedPrometheus, metric: Metric, requesters: Sequence[Asked], tally: Tally) -> None:
+    """Compare each proven plan of a metric with the exact query, for these requesters."""
     tally.templates += 1
-    kind = _plan(metric, askers[0]).kind
+    kind = _plan(metric, requesters[0]).kind
     tally.wide += kind is PlanKind.WIDE
     tally.namespace += kind is PlanKind.NAMESPACE
     tally.exact += kind is PlanKind.EXACT
-    for asked in askers:
+    for asked in requesters:
         for proven in _plan(metric, asked).proven - {PlanKind.EXACT}:
             _compare(prometheus, metric, asked, proven, tally)
 
 
-def try_refused(prometheus: AskedPrometheus, metric: Metric, askers: Sequence[Asked], tally: Tally) -> None:
-    """Find out whether a refused wide plan would have been right for all of these askers, with at least one value."""
-    refused = [asked for asked in askers if PlanKind.WIDE not in _plan(metric, asked).proven]
+def try_refused(prometheus: AskedPrometheus, metric: Metric, requesters: Sequence[Asked], tally: Tally) -> None:
+    """Find out whether a refused wide plan would have been right for all these requesters, with at least one value."""
+    refused = [asked for asked in requesters if PlanKind.WIDE not in _plan(metric, asked).proven]
     if not refused:
         return
     any_values = False
@@ -225,7 +225,7 @@ def _compare(prometheus: AskedPrometheus, metric: Metric, asked: Asked, kind: Pl
 
 
 def answer(prometheus: AskedPrometheus, metric: Metric, asked: Asked, kind: PlanKind) -> Values | None:
-    """Return what the asker gets by this plan: values by object or by labels; None if Prometheus refuses."""
+    """Return what the requester gets by this plan: values by object or by labels; None if Prometheus refuses."""
     query = planned_query(metric, asked, kind)
     rows = prometheus.rows(query.text)
     if rows is None:

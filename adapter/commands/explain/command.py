@@ -53,7 +53,7 @@ LISTING_SECONDS = 15.0
 _LONG_CHARACTERS = 40
 """From this length on, what the first line says is not repeated below it."""
 
-_ASKERS_UNKNOWN = ExplanationStep(
+_REQUESTERS_UNKNOWN = ExplanationStep(
     "asked", Outcome.INFO, "only a running server knows who asked last: name it with --server"
 )
 
@@ -155,7 +155,7 @@ def _explain(values: FlagValues) -> Explanation:
         sources = ReadingSources(backends, objects or SeenObjects(resolve), settings, Clock(), UNPACED)
         if objects is not None and question.api is not Api.EXTERNAL:
             _wait_for(objects, question.resource or find_resource(BUILT_IN, "", "pods"))
-        return Explainer(sources).explain(question, rulebook, (_ASKERS_UNKNOWN,))
+        return Explainer(sources).explain(question, rulebook, (_REQUESTERS_UNKNOWN,))
 
 
 def _backends(values: FlagValues, prometheus: PrometheusClient, rulebook: Rulebook) -> Backends:

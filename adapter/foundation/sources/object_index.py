@@ -133,7 +133,7 @@ class ObjectIndex:
     def __init__(self, kept_answers: int = 16_384, kept_bytes: int = 64 * MEBIBYTE) -> None:
         """`kept_answers` limits how many answers of `names` are cached, and `kept_bytes` their approximate memory.
 
-        Askers choose the selectors, and an answer may name all objects of a large namespace.
+        Requesters choose the selectors, and an answer may name all objects of a large namespace.
         """
         self._spaces: dict[str, _Space] = {}
         self._namespaces: tuple[str, ...] | None = None

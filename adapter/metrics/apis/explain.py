@@ -131,8 +131,8 @@ class Explanations:
         elif question.resource is not None and question.resource.qualified == "namespaces":
             namespace = question.object or ANY
         metric = "" if group == RESOURCE else question.name
-        askers = self._request_log.of(group, namespace, metric, lambda kind: self._is_kind(kind, question.resource))
-        return list(steps_of(askers, self._wall()))
+        requesters = self._request_log.of(group, namespace, metric, lambda kind: self._is_kind(kind, question.resource))
+        return list(steps_of(requesters, self._wall()))
 
     def _is_kind(self, kind: str, resource: Resource | None) -> bool:
         if resource is None or kind in {resource.qualified, resource.singular}:

@@ -45,7 +45,7 @@ class _Times:
 
 
 @dataclass(frozen=True, slots=True)
-class Asker:
+class Requester:
     """One caller, and when it requested one metric in one namespace."""
 
     name: str
@@ -77,15 +77,15 @@ class RequestLog:
 
     def of(
         self, group: str, namespace: str | None, metric: str, is_meant: Callable[[str], bool] = lambda _: True
-    ) -> list[Asker]:
+    ) -> list[Requester]:
         """Return who requested the metric in the namespace, the latest first; `is_meant` says which resources count."""
         with self._lock:
             known = list(self._times.items())
-        found: dict[str, Asker] = {}
+        found: dict[str, Requester] = {}
         for asked, times in known:
             if (asked.group, asked.namespace, asked.metric) == (group, namespace, metric) and is_meant(asked.resource):
-                found[asked.caller] = _join_asker(found.get(asked.caller), asked.caller, times)
-        return sorted(found.values(), key=lambda asker: asker.last, reverse=True)
+                found[asked.caller] = _join_requester(found.get(asked.caller), asked.caller, times)
+        return sorted(found.values(), key=lambda requester: requester.last, reverse=True)
 
     def __len__(self) -> int:
         return len(self._times)
@@ -102,22 +102,22 @@ class RequestLog:
                 self._times[oldest] = times
 
 
-def steps_of(askers: list[Asker], now: float) -> Iterator[ExplanationStep]:
+def steps_of(requesters: list[Requester], now: float) -> Iterator[ExplanationStep]:
     """Yield the steps of an explanation that name the callers."""
-    for asker in askers[:MOST_SHOWN]:
-        times = "once" if asker.number == 1 else f"{asker.number} times since {rfc3339(asker.first)}"
-        detail = f"{asker.name} asked last {max(0.0, now - asker.last):.0f} s ago, {times}"
+    for requester in requesters[:MOST_SHOWN]:
+        times = "once" if requester.number == 1 else f"{requester.number} times since {rfc3339(requester.first)}"
+        detail = f"{requester.name} asked last {max(0.0, now - requester.last):.0f} s ago, {times}"
         yield ExplanationStep("asked", Outcome.OK, detail)
-    if len(askers) > MOST_SHOWN:
-        yield ExplanationStep("asked", Outcome.INFO, f"and {len(askers) - MOST_SHOWN} others before")
-    if not askers:
+    if len(requesters) > MOST_SHOWN:
+        yield ExplanationStep("asked", Outcome.INFO, f"and {len(requesters) - MOST_SHOWN} others before")
+    if not requesters:
         yield ExplanationStep(
             "asked", Outcome.INFO, "no caller has asked this process for it, as far back as it remembers"
         )
 
 
-def _join_asker(known: Asker | None, name: str, times: _Times) -> Asker:
+def _join_requester(known: Requester | None, name: str, times: _Times) -> Requester:
     """Add a caller's requests under one spelling of the kind to what is known of the caller."""
     if known is None:
-        return Asker(name, times.first, times.last, times.number)
-    return Asker(name, min(known.first, times.first), max(known.last, times.last), known.number + times.number)
+        return Requester(name, times.first, times.last, times.number)
+    return Requester(name, min(known.first, times.first), max(known.last, times.last), known.number + times.number)

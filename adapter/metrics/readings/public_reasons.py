@@ -60,7 +60,7 @@ def cause_of(error: type[ReadingError]) -> str:
     return next((_CAUSES[kind] for kind in error.__mro__ if kind in _CAUSES), _CAUSES[ReadingError])
 
 
-def reason_for_askers(failure: Failure, kind: PlanKind) -> str:
+def reason_for_requesters(failure: Failure, kind: PlanKind) -> str:
     """Return why a query of this plan failed, in words that any client may read.
 
     A wide query serves many namespaces, so nothing that Prometheus said about its failure is repeated, unless

@@ -1,7 +1,7 @@
 """Answers "the value of metric M for objects X" from memory.
 
-Requests determine what is queried; the queries are refreshed in the background, one for many askers; a request reads
-the newest answer. Only the first request of its kind waits for Prometheus. This class puts the parts together:
+Requests determine what is queried; the queries are refreshed in the background, one for many requesters; a request
+reads the newest answer. Only the first request of its kind waits for Prometheus. This class puts the parts together:
 
     request ──> QueryScheduler ──> entry ──> query ──> reading ──> answer
     run_due ──> RefreshLoop ──> threads of the process ──> Refresher, SeriesLookUps ──> Prometheus

@@ -96,7 +96,7 @@ class Rule:
     resources: ResourceMapping
     metrics_query: QueryTemplate
     namespaced: bool = True
-    """Whether the asker's namespace restricts the query; only for external rules."""
+    """Whether the requester's namespace restricts the query; only for external rules."""
     policy: Policy = Policy()
     times_query: QueryTemplate | None = None
     """Query for the times of the samples of its values; None if their age is not limited."""
@@ -206,7 +206,7 @@ def all_rules(rulebook: Rulebook) -> tuple[Rule, ...]:
 
 
 class PlanKind(StrEnum):
-    """Whom one query is sent for: all askers, the askers of one namespace, or one asker."""
+    """Whom one query is sent for: all requesters, the requesters of one namespace, or one requester."""
 
     WIDE = "wide"
     NAMESPACE = "namespace"

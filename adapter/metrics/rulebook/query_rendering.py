@@ -3,7 +3,7 @@
 There are three forms of a query: for the requested objects, for all objects of a namespace, and for all objects.
 Whether a wider form may be sent instead of a narrower one is decided in `adapter.metrics.rulebook.plans`.
 
-All values that an asker controls (namespace, names, selector) are checked first, and escaped where the template puts
+All values that a requester controls (namespace, names, selector) are checked first, and escaped where the template puts
 them (`argument_escaping`), so that no value can end its matcher and add PromQL of its own.
 """
 
@@ -38,7 +38,7 @@ LONGEST_CONFINED_QUERY: Final = 1 << 16
 
 
 def exact_query(metric: Metric, asked: Asked) -> str:
-    """Return the query for one asker, as prometheus-adapter sends it. Raises RenderError."""
+    """Return the query for one requester, as prometheus-adapter sends it. Raises RenderError."""
     matchers = selector_matchers(asked.selector)
     if metric.namespace_label is not None and metric.namespaced:
         matchers.append(_namespace_matcher(metric.namespace_label, asked.namespace))

@@ -34,7 +34,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class PlannedQuery:
-    """A query to send, and how its rows are assigned to askers."""
+    """A query to send, and how its rows are assigned to requesters."""
 
     text: str
     kind: PlanKind
@@ -47,16 +47,16 @@ class PlannedQuery:
     non_negative: bool = False
     """Whether negative values are dropped, because nothing can use less than nothing."""
     fold: Fold | None = None
-    """How an asker's answer is computed from the rows of a wide external query; None if rows are only filtered."""
+    """How a requester's answer is computed from the rows of a wide external query; None if rows are only filtered."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """The outermost aggregation of a wide external query, applied to the asker's rows: sums and counts add up."""
+    """The outermost aggregation of a wide external query, applied to the requester's rows: sums and counts add up."""
 
     operator: str
     """`sum`, `count`, `min` or `max`, as in the query; counts are added up."""
     by: tuple[str, ...]
-    """Labels that the asker's rows keep: the `by` list of the exact query."""
+    """Labels that the requester's rows keep: the `by` list of the exact query."""
     default: float | None = None
     """Value if no row matches (`… or vector(c)`); None if the answer then has no row."""

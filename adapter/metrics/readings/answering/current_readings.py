@@ -14,7 +14,7 @@ from adapter.foundation.sources.prometheus.backends.backend import Backend, call
 from adapter.foundation.sources.prometheus.errors import shortened
 from adapter.metrics.readings.answering.waiting_requests import NO_PROMETHEUS, WaitingRequests
 from adapter.metrics.readings.errors import AnswerTooOldError, FirstAnswerPendingError
-from adapter.metrics.readings.public_reasons import reason_for_askers
+from adapter.metrics.readings.public_reasons import reason_for_requesters
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -128,6 +128,6 @@ class CurrentReadings:
     def _too_old(self, entry: DemandEntry, age: float) -> str:
         scope = entry.scope
         query = scope.query if scope.query.failure else scope.wanted
-        reason = reason_for_askers(query.failure, query.kind) if query.failure else "the last refresh has not ended"
+        reason = reason_for_requesters(query.failure, query.kind) if query.failure else "the last refresh has not ended"
         limit = self._settings.max_answer_age_seconds
         return f"{reason}; the last good answer is {age:.0f} s old, and answers older than {limit:g} s are not served"

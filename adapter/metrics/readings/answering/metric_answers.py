@@ -56,7 +56,7 @@ class MetricAnswers:
     def __init__(
         self, sources: ReadingSources, dropped: Callable[[Counter[Dropped]], None], listing: Listing | None = None
     ) -> None:
-        """Make answers for one process. `dropped` is called with the counts of dropped rows, once for each asker.
+        """Make answers for one process. `dropped` is called with the counts of dropped rows, once for each requester.
 
         `listing` waits for the first list of a kind; with None, no caller waits.
         """

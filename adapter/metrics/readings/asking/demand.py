@@ -118,8 +118,8 @@ class Demand:
     def expired(self, entry: DemandEntry, now: float) -> bool:
         """Return whether the request was last repeated so long ago that it must be forgotten.
 
-        It is not while Prometheus may have been away since then: an asker that pauses, as while another replica takes
-        over, still gets the last good answer, and once that is too old, its age.
+        It is not while Prometheus may have been away since then: a requester that pauses, as while another replica
+        takes over, still gets the last good answer, and once that is too old, its age.
         """
         stands_until = entry.arrivals.stands_until(self._once_seconds, self._ttl_seconds)
         if now <= stands_until:

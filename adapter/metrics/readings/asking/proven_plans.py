@@ -47,7 +47,7 @@ class ProvenPlans:
     def release(self, metric: Metric, labels: frozenset[str]) -> None:
         """Note that a group no longer uses the plan, and forget a plan without users.
 
-        Askers choose the labels, and metrics come and go with the series and objects that make them.
+        Requesters choose the labels, and metrics come and go with the series and objects that make them.
         """
         key = _key(metric, labels)
         self._users[key] -= 1

@@ -153,7 +153,7 @@ class Query:
             room = _MOST_INDEXED - len(self.labels)
             self.labels |= set(sorted(selector.keys - self.labels)[:room])
 
-    def askers(self) -> Iterator[str | None]:
+    def requesters(self) -> Iterator[str | None]:
         """Yield the namespaces that ask for it; a namespace may occur twice."""
         if self.kind is PlanKind.EXACT:
             yield from self.payers

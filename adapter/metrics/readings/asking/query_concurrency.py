@@ -145,7 +145,7 @@ class Lanes:
     def _payer_of(self, query: Query) -> Payer:
         if query.kind is not PlanKind.WIDE and query.key.namespace is not None:
             return query.key.namespace
-        return self._query_times.cheapest(query.askers())
+        return self._query_times.cheapest(query.requesters())
 
 
 class BackendLanes:

@@ -189,7 +189,7 @@ class RationedQueries:
         if query.asleep:
             query.asleep = False
             fails = query.failure is not None or query.reading is None
-            # Half of the asker's interval later: the answer is no older than that when the asker comes back.
+            # Half of the requester's interval later: the answer is no older than that when the requester comes back.
             self._lanes.of(query).set(query, now if fails else now + query.period)
 
     def puts_to_sleep(self, query: Query) -> bool:
@@ -231,9 +231,9 @@ def _owner_of(query: Query) -> tuple[str | None, bool]:
     """
     if query.kind is not PlanKind.WIDE and query.key.namespace is not None:
         return query.key.namespace, False
-    askers = query.askers()
-    first = next(askers, None)
-    return first, any(other != first for other in askers)
+    requesters = query.requesters()
+    first = next(requesters, None)
+    return first, any(other != first for other in requesters)
 
 
 def is_too_much(failure: Failure) -> bool:

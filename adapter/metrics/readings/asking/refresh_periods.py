@@ -49,8 +49,8 @@ class Paces:
 def period_for(interval: float, most: float) -> float:
     """Return the seconds between refreshes for a request that is repeated every `interval` seconds.
 
-    It is half of the interval, so that an answer is never older than half of the asker's own period; never more than
-    `most`.
+    It is half of the interval, so that an answer is never older than half of the requester's own period; never more
+    than `most`.
     """
     return min(most, max(SHORTEST_PERIOD_SECONDS, interval / 2))
 

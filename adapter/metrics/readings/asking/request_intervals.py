@@ -12,7 +12,7 @@ from collections.abc import Hashable
 _INTERVALS_STANDING = 4
 """Number of intervals after which a request is forgotten."""
 _BURST_SECONDS = 0.25
-"""Arrivals this close together count as one: they come from two replicas of an asker, or from a retry."""
+"""Arrivals this close together count as one: they come from two replicas of a requester, or from a retry."""
 _REMEMBERED = 4
 """How many intervals are remembered: a stray request between two regular ones is forgotten after that many more."""
 _MOST_PARTS = 32

@@ -13,7 +13,7 @@ from adapter.foundation.time.timestamps import rfc3339
 from adapter.metrics.readings.answers import ByName
 from adapter.metrics.readings.explain.explanation import ExplanationStep, Outcome, Question
 from adapter.metrics.readings.explain.rules import of_usage, unnamed_usage
-from adapter.metrics.readings.public_reasons import reason_for_askers
+from adapter.metrics.readings.public_reasons import reason_for_requesters
 from adapter.metrics.rulebook.model import Api, Metric
 from adapter.metrics.rulebook.objects.rule_object_verdict import KnownObject, verdict_of
 
@@ -120,7 +120,7 @@ class ServedMemory:
             text += f"the answer in memory is {age:.0f} s old"
         if failure is None:
             return ExplanationStep("memory", Outcome.INFO if reading is None else Outcome.OK, text)
-        reason = reason_for_askers(failure, query.kind)
+        reason = reason_for_requesters(failure, query.kind)
         return ExplanationStep("memory", Outcome.ERROR, f"{text}; the last refresh failed: {reason}")
 
 

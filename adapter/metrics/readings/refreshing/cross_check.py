@@ -2,8 +2,8 @@
 
 A wider query is used only if its text proves that every answer stays the same. The proof may have a gap, or the server
 may not be Prometheus (a store behind it may evaluate differently). So now and then both forms are queried for one
-asker, at the same instant, and compared. The instant is a minute ago, for which no sample is still arriving. A metric
-whose forms differ in three consecutive checks is queried exactly from then on, until the next reload.
+requester, at the same instant, and compared. The instant is a minute ago, for which no sample is still arriving. A
+metric whose forms differ in three consecutive checks is queried exactly from then on, until the next reload.
 
 The cost is bounded: one check at a time, at most two per second, and each metric at most once a minute.
 """
@@ -67,7 +67,7 @@ class CrossCheck:
         self._clock = sources.clock
         self._pace = sources.pace
         self._telemetry = telemetry
-        self._choice = random.Random()  # noqa: S311 - which asker is compared is no secret
+        self._choice = random.Random()  # noqa: S311 - which requester is compared is no secret
         self._round: list[DemandEntry] = []
         self._next_round = self._clock.monotonic() + self._settings.cross_check_interval_seconds
         self._next_step = self._next_round
@@ -83,7 +83,7 @@ class CrossCheck:
         now = self._clock.monotonic()
         if not self._round and now >= self._next_round:
             self._next_round = now + self._settings.cross_check_interval_seconds
-            self._round = self._askers()
+            self._round = self._requesters()
         entry = self._round.pop() if self._round else None
         pause = (self._next_round - now) / (len(self._round) + 1)
         self._next_step = now + max(_STEP_SECONDS, pause)
@@ -114,7 +114,7 @@ class CrossCheck:
         self._telemetry.cross_checked(rule, "equal" if difference is None else "different")
         return difference, False
 
-    def _askers(self) -> list[DemandEntry]:
+    def _requesters(self) -> list[DemandEntry]:
         """Return one request for each group with a wider plan, a different one each time."""
         entries = self._scheduler.state.demand.entries()
         start = self._choice.randrange(len(entries)) if entries else 0
@@ -156,7 +156,7 @@ class CrossCheck:
     def _both(
         self, entry: DemandEntry, wider: Query, second: float, *, wider_first: bool
     ) -> tuple[Values, Values] | Failure:
-        """Return the asker's answers from the exact query and from the wider one."""
+        """Return the requester's answers from the exact query and from the wider one."""
         try:
             names = self._names(entry)
             if entry.metric.resource is not None and not names:
@@ -185,7 +185,7 @@ class CrossCheck:
 
 
 def values_for(entry: DemandEntry, names: Iterable[str], reading: Reading) -> Values:
-    """Return a reading's values for an asker, including those that are not finite."""
+    """Return a reading's values for a requester, including those that are not finite."""
     namespace, selector = entry.request.namespace, entry.request.selector
     if isinstance(reading, ExternalReading):
         ages = {"age of its samples": reading.sample_age(namespace, selector)} if reading.times else {}

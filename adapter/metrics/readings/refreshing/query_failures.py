@@ -37,7 +37,7 @@ _MEANINGS: tuple[tuple[type[PrometheusError], type[ReadingError]], ...] = (
 
 
 def failure_of(error: PrometheusError) -> Failure:
-    """Return the meaning of an error of Prometheus for an asker."""
+    """Return the meaning of an error of Prometheus for a requester."""
     meaning = next((meaning for kind, meaning in _MEANINGS if isinstance(error, kind)), SourceUnreachableError)
     # A bare HTTP status comes from something in between, which would treat narrower queries the same.
     refused = isinstance(error, QueryRefusedError) and not error.error_type.startswith("http_")

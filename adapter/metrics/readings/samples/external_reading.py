@@ -1,4 +1,4 @@
-"""The answer to one query of an external metric: rows, and each asker's part of them, made when first requested."""
+"""The answer to one query of an external metric: rows, and each requester's part of them, made when first requested."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ class Flawed:
 
 
 class ExternalReading:
-    """Rows of an external metric at one moment, which never change; each asker's part is stored once it has been made.
+    """Rows of an external metric at one moment, which never change; each requester's part is stored once it is made.
 
     A thousand selectors on ten thousand rows would be ten million comparisons per refresh, so rows are indexed by the
-    labels that askers select by while the reading is built.
+    labels that requesters select by while the reading is built.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class ExternalReading:
     def answer(
         self, namespace: str | None, selector: Selector, count: Callable[[Counter[Dropped]], None]
     ) -> tuple[Row, ...]:
-        """Return an asker's rows; `count` is called with the dropped ones, once for each asker.
+        """Return a requester's rows; `count` is called with the dropped ones, once for each requester.
 
         Rows are folded first and dropped afterwards: the exact query would have included a NaN in the sum. If no row is
         finite, there is no data. If some are and others are not, it is an error: an HPA sums the rows, and a sum
@@ -105,11 +105,11 @@ class ExternalReading:
         return made
 
     def foreign(self, namespace: str | None, selector: Selector, count: Callable[[Counter[Dropped]], None]) -> str:
-        """Return why some of an asker's rows must not be served; empty if none is from another namespace.
+        """Return why some of a requester's rows must not be served; empty if none is from another namespace.
 
         Only rows that the exact query would return are examined: a wide answer contains everybody's rows, and being
-        among them does not make a row the asker's. `count` is called with such rows, once for each asker. Raises
-        UnanswerableSelectorError.
+        among them does not make a row the requester's. `count` is called with such rows, once for each requester.
+        Raises UnanswerableSelectorError.
         """
         label = self._namespace_label
         if label is None or namespace is None:
@@ -125,18 +125,18 @@ class ExternalReading:
         return reason
 
     def has_no_data(self, namespace: str | None, selector: Selector) -> bool:
-        """Return whether Prometheus certainly has nothing for an asker. Raises UnanswerableSelectorError."""
+        """Return whether Prometheus certainly has nothing for a requester. Raises UnanswerableSelectorError."""
         if self._flawed and any(id(row) in self._flawed.late for row in self._selected_rows(namespace, selector)):
             return False
         return all(math.isnan(row.value) for row in self._select(namespace, selector))
 
     def is_late(self, namespace: str | None, selector: Selector) -> bool:
-        """Return whether an asker's rows arrived, but all of them too late. Raises UnanswerableSelectorError."""
+        """Return whether a requester's rows arrived, but all of them too late. Raises UnanswerableSelectorError."""
         came = self._selected_rows(namespace, selector) if self._flawed.late else ()
         return bool(came) and all(id(row) in self._flawed.late for row in came)
 
     def sample_age(self, namespace: str | None, selector: Selector, hold_seconds: float = 0.0) -> float | None:
-        """Return how old the samples of an asker's rows were at the evaluation, in seconds; None if there were none.
+        """Return how old the samples of a requester's rows were at the evaluation, in seconds; None if there were none.
 
         The age of a series is that of its newest sample, and the oldest of the series counts. Series that fell silent
         and have disappeared from Prometheus count for `hold_seconds` after their last sample. Raises
@@ -149,17 +149,17 @@ class ExternalReading:
         return self.evaluated.wall - min(moments) if moments else None
 
     def is_first_aged(self, namespace: str | None, selector: Selector) -> bool:
-        """Note that an asker's rows are too old; return whether that was new, so that it counts once."""
+        """Note that a requester's rows are too old; return whether that was new, so that it counts once."""
         before = len(self._aged)
         self._aged.add((namespace, selector))
         return len(self._aged) > before
 
     def rows(self, namespace: str | None, selector: Selector) -> Sequence[Row]:
-        """Return an asker's rows as received, including those that are not finite. Raises UnanswerableSelectorError."""
+        """Return a requester's rows as received, also those that are not finite. Raises UnanswerableSelectorError."""
         return self._select(namespace, selector)
 
     def all_rows(self) -> Sequence[Row]:
-        """Return all received rows, those of every asker."""
+        """Return all received rows, those of every requester."""
         return self._rows
 
     @property
@@ -215,14 +215,14 @@ class ExternalReading:
         return None
 
     def _select(self, namespace: str | None, selector: Selector) -> Sequence[Row]:
-        """Return an asker's rows, folded, without those that are late."""
+        """Return a requester's rows, folded, without those that are late."""
         rows = self._selected_rows(namespace, selector)
         if self._flawed.late:
             rows = [row for row in rows if id(row) not in self._flawed.late]
         return rows if self._planned.fold is None else fold_rows(self._planned.fold, rows)
 
     def _selected_rows(self, namespace: str | None, selector: Selector) -> Sequence[Row]:
-        """Return the received rows that an asker's namespace and selector match. Raises UnanswerableSelectorError."""
+        """Return received rows that a requester's namespace and selector match. Raises UnanswerableSelectorError."""
         planned = self._planned
         if planned.kind is PlanKind.EXACT:
             return self._rows

@@ -33,7 +33,7 @@ class ExternalReadingBuilder:
         """Begin a reading for a query.
 
         `namespace_label` is the label that contains the namespace; None if the rule names none. `times` judges the
-        times of the rows. `labels` are the labels by which askers select rows.
+        times of the rows. `labels` are the labels by which requesters select rows.
         """
         self.dropped: Counter[Dropped] = Counter()
         self._planned = planned

@@ -135,7 +135,7 @@ def external_answer(
     selector: Selector,
     count: Callable[[Counter[Dropped]], None],
 ) -> ExternalAnswer:
-    """Return an asker's rows; `count` is called with the dropped ones, once for each asker. Raises ReadingError."""
+    """Return a requester's rows; `count` is called with dropped ones, once for each requester. Raises ReadingError."""
     policy, age = asking.policy, asking.age
     evaluated_at, window = reading.evaluated.wall, policy.window_seconds
     foreign = "" if asking.allow_foreign else reading.foreign(namespace, selector, count)

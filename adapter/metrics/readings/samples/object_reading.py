@@ -1,4 +1,4 @@
-"""The answer to one query of a custom metric, by namespace and object: read by every asker, never changed.
+"""The answer to one query of a custom metric, by namespace and object: read by every requester, never changed.
 
 The values are dictionaries from strings to floats: a request costs one look-up, and Python's garbage collector does not
 track them, so 250,000 values cost it nothing.

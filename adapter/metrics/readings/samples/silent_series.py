@@ -40,7 +40,7 @@ _OF_LOOK_BACK = 0.8
 
 
 class SilentRows:
-    """Series that fell silent, with the times of their last samples; each asker sees its own."""
+    """Series that fell silent, with the times of their last samples; each requester sees its own."""
 
     def __init__(self, index: RowIndex, crowded: Mapping[str, float], namespace_label: str | None) -> None:
         """`index` holds moments in Unix seconds; `crowded` has the newest one for namespaces with too many series."""
@@ -49,7 +49,7 @@ class SilentRows:
         self._index = index
 
     def moments(self, namespace: str | None, selector: Selector) -> list[float]:
-        """Return the moments of those series that an asker's query selects. Raises UnanswerableSelectorError."""
+        """Return the moments of those series that a requester's query selects. Raises UnanswerableSelectorError."""
         label = self._namespace_label
         try:
             found = [row.value for row in self._index.select(label, namespace, selector)]
@@ -95,7 +95,7 @@ class SilentSeries:
         """Record the current times of a metric's series, and return the silent ones; None if there are none.
 
         The values of `rows` and `now` are in Unix seconds. Series that are not among them may be another
-        asker's. `hold_seconds` is the longest time for which any rule that shares the query holds silent series.
+        requester's. `hold_seconds` is the longest time for which any rule that shares the query holds silent series.
         """
         limit, label = metric.rule.policy.max_sample_age_seconds, metric.namespace_label
         if limit is None or hold_seconds <= 0:

@@ -54,8 +54,8 @@ def query_findings(metric: Metric, place: Place, plan_of: Callable[[Metric], Pla
         return
     plan = plan_of(metric)
     if plan.kind is PlanKind.EXACT:
-        asker = "namespace" if metric.container_label else "asker"
-        message = f"each {asker} of this rule needs a query of its own: {plan.reason}"
+        requester = "namespace" if metric.container_label else "requester"
+        message = f"each {requester} of this rule needs a query of its own: {plan.reason}"
         yield place.warning(
             Code.EXACT_PLAN, path, message, "see the documentation of query plans for what can be shared"
         )

@@ -30,17 +30,17 @@ _NEED_ARGUMENTS: Final = re.compile(
 _SHOWN_CHARACTERS: Final = 40
 
 _ALWAYS_THE_SAME: Final = re.compile(r"<<-?\s*\.(?:Series|LabelMatchers|GroupBy)\s*-?>>")
-"""Actions that print the same kind of tokens for every asker of a rule."""
+"""Actions that print the same kind of tokens for every requester of a rule."""
 _BRANCH: Final = re.compile(r"<<-?\s*(?:if|else|range|with)\b")
 
 
 def has_branches(template: str) -> bool:
-    """Return whether a template may print different text for different askers."""
+    """Return whether a template may print different text for different requesters."""
     return _BRANCH.search(template) is not None
 
 
 def is_written_out(template: str) -> bool:
-    """Return whether a template prints the same tokens outside strings for every asker.
+    """Return whether a template prints the same tokens outside strings for every requester.
 
     `quantile(<<.LabelValuesByName.q>>, up)` is a valid query only for requests that select a `q`.
     """

@@ -121,7 +121,7 @@ def _read(fields: MappingNode, key: str, trials: _Trials, notes: Notes) -> Query
 def _tried(text: str, trials: _Trials) -> _Tried:
     """Return the template's result with the made-up values. Raises TemplateError and PlacingError."""
     template = parse_query_template(text)
-    # A plain template has one form for all askers, except that those of the first values may have no matchers.
+    # A plain template has one form for all requesters, except that those of the first values may have no matchers.
     arguments = (trials.arguments[0], trials.arguments[-1]) if template.is_plain else trials.arguments
     queries = [query for query in _render_queries(template, arguments) if query.strip()]
     flaw = None if has_branches(text) else _flaw_of_all(queries, is_whole=is_written_out(text))
@@ -174,7 +174,7 @@ def _check(key: str, text: str, tried: _Tried, node: Node, notes: Notes) -> None
 
 
 def _unreadable(queries: Sequence[str]) -> str | None:
-    """Return why one of the queries cannot be parsed: with an `if`, they may differ between askers."""
+    """Return why one of the queries cannot be parsed: with an `if`, they may differ between requesters."""
     for query in dict.fromkeys(queries):
         try:
             parse_query(query)

@@ -1,9 +1,9 @@
-"""External metrics: an outermost sum is queried by namespace and selector labels, and folded for each asker.
+"""External metrics: an outermost sum is queried by namespace and selector labels, and folded for each requester.
 
-`sum(rate(x{<<.LabelMatchers>>}[2m]))` returns one number, from which no asker's share can be computed. Queried `by` the
-labels that askers select by, its rows can be filtered, and the remaining ones added up. The text of the query is
-edited, not printed from its tree, and the edited text is parsed again: unless it has the intended tree, the query stays
-exact.
+`sum(rate(x{<<.LabelMatchers>>}[2m]))` returns one number, from which no requester's share can be computed. Queried `by`
+the labels that requesters select by, its rows can be filtered, and the remaining ones added up. The text of the query
+is edited, not printed from its tree, and the edited text is parsed again: unless it has the intended tree, the query
+stays exact.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Foldable:
 
     @property
     def fold(self) -> Fold:
-        """How an asker's answer is computed from the rows."""
+        """How a requester's answer is computed from the rows."""
         return Fold(self.aggregation.operator, tuple(sorted(self.aggregation.labels)), self.default)
 
 

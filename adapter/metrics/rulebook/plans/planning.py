@@ -42,9 +42,9 @@ _VALUES = (("madeupvalue",), ("v4w", "yetanothermadeupvalue"))
 def plan_of(metric: Metric, selector_keys: frozenset[str] = frozenset()) -> Plan:
     """Return which plans are proven for a metric, and why the others are not.
 
-    `selector_keys` are the labels of the asker's metric selector. The plan of an external metric depends on them, since
-    its wider forms omit the selector. If the rule limits the age of its samples, a plan must also be proven for the
-    query for their times.
+    `selector_keys` are the labels of the requester's metric selector. The plan of an external metric depends on them,
+    since its wider forms omit the selector. If the rule limits the age of its samples, a plan must also be proven for
+    the query for their times.
     """
     own, times = _plan_of(metric, selector_keys), times_of(metric)
     if times is None:
@@ -65,7 +65,7 @@ def _plan_of(metric: Metric, selector_keys: frozenset[str]) -> Plan:
 
 
 def planned_query(metric: Metric, asked: Asked, kind: PlanKind) -> PlannedQuery:
-    """Return the query to send for this plan, which must be proven, and how its rows are assigned to askers.
+    """Return the query to send for this plan, which must be proven, and how its rows are assigned to requesters.
 
     Raises RenderError if the request cannot be expressed as a query.
     """

@@ -13,7 +13,7 @@ from adapter.metrics.rulebook.requests import Fold, Row
 
 
 def fold_rows(fold: Fold, rows: Iterable[Row]) -> list[Row]:
-    """Return the asker's answer from the rows that were selected for it."""
+    """Return the requester's answer from the rows that were selected for it."""
     groups: dict[tuple[str, ...], list[float]] = {}
     for row in rows:
         # An empty label is the same as an absent one.

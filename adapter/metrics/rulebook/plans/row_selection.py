@@ -1,4 +1,4 @@
-"""Selects the rows of a wide answer that one asker's exact query would have selected in Prometheus.
+"""Selects the rows of a wide answer that one requester's exact query would have selected in Prometheus.
 
 A matcher sees an absent label as the empty string, and its regular expression must match the whole value.
 """
@@ -24,7 +24,7 @@ _MOST_REMEMBERED = 1000
 """Limit on cached matches of label values with a pattern."""
 
 _MOST_LATER = 16
-"""Limit on the labels that are indexed because a selector needs them, which is whatever askers write."""
+"""Limit on the labels that are indexed because a selector needs them, which is whatever requesters write."""
 
 
 def row_filter(namespace_label: str | None, namespace: str | None, selector: Selector) -> RowTest:

@@ -3,8 +3,8 @@
 Prometheus evaluates a query with samples that may be minutes old, and its answer does not show their age. So a second
 query is sent for the same instant as the rule's own: it returns, for each object, the oldest of the times of the newest
 samples of its series; for external metrics, the time of each series. It is a template with the same fields as other
-queries, so it is treated like them: one query answers many askers if that is proven, and its rows belong to the same
-objects.
+queries, so it is treated like them: one query answers many requesters if that is proven, and its rows belong to the
+same objects.
 
 If that query cannot be constructed, the rule is refused: it must not seem to have a guard that it does not have.
 """

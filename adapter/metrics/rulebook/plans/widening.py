@@ -29,7 +29,7 @@ class Widening:
     gained: str | None = None
     """Label that `.GroupBy` contains only in the wider form: the namespace label of a wide plan."""
     bare_rows_count: bool = False
-    """Whether a row without the key labels matters to an asker; for external metrics, it always does."""
+    """Whether a row without the key labels matters to a requester; for external metrics, it always does."""
 
 
 class ProofVerdict(Enum):

@@ -45,7 +45,7 @@ _PLAIN_FIELDS = frozenset({("Series",), ("LabelMatchers",), ("GroupBy",)})
 
 @dataclass(frozen=True, slots=True)
 class TemplateArguments:
-    """The values of a query's template. Values that an asker controls are tainted, and only escaped by `render`.
+    """The values of a query's template. Values that a requester controls are tainted, and only escaped by `render`.
 
     `template_arguments` returns those of a request.
     """
@@ -68,8 +68,9 @@ class QueryTemplate:
     is_plain: bool = field(compare=False)
     """Whether every action is a bare `.Series`, `.LabelMatchers` or `.GroupBy`.
 
-    Only then does the query have the same form for every asker. Any other template can compute with the values of the
-    request (`if eq (index .LabelValuesByName "k") "v"`), so what holds for made-up values need not hold for real ones.
+    Only then does the query have the same form for every requester. Any other template can compute with the values of
+    the request (`if eq (index .LabelValuesByName "k") "v"`), so what holds for made-up values need not hold
+    for real ones.
     """
     _template: Template = field(compare=False, repr=False)
 
@@ -89,7 +90,7 @@ class QueryTemplate:
 
 
 def template_arguments(series: str, matchers: Sequence[Matcher], group_by: tuple[str, ...]) -> TemplateArguments:
-    """Return the arguments for a request, in which all values that its asker controls are tainted."""
+    """Return the arguments for a request, in which all values that its requester controls are tainted."""
     parts = [part for matcher in matchers for part in (",", *matcher.traced)]
     values = {tainted(matcher.label): tainted(matcher.raw) for matcher in matchers}
     return TemplateArguments(series, joined(parts[1:]), values, group_by)

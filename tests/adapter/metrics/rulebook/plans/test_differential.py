@@ -50,7 +50,7 @@ def test_proven_plans_of_random_queries_give_the_exact_answer(
 ) -> None:
     random, tally = Random(seed), Tally()
     for template, _ in zip(field.templates(random), range(templates), strict=False):
-        try_template(prometheus, field.metric(template), random.sample(field.askers, _REQUESTS), tally)
+        try_template(prometheus, field.metric(template), random.sample(field.requesters, _REQUESTS), tally)
     assert not tally.differences, "\n".join(map(str, tally.differences))
     # A generator or a data set that finds nothing to compare would prove nothing.
     assert tally.wide + tally.namespace > templates / 4
@@ -97,7 +97,7 @@ _WRONG_IF_WIDENED = [
 def test_a_refused_plan_would_give_a_wrong_answer_to_some_request(prometheus: AskedPrometheus, template: str) -> None:
     metric = custom_metric(template)
     assert PlanKind.WIDE not in plan_of(metric).proven
-    requests = {asked for asked in PODS.askers if asked.selector == EVERYTHING}
+    requests = {asked for asked in PODS.requesters if asked.selector == EVERYTHING}
     assert any(_differs(prometheus, template, asked) for asked in requests)
 
 

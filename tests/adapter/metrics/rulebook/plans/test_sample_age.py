@@ -134,7 +134,7 @@ def test_wide_times_queries_give_the_exact_times(prometheus: AskedPrometheus, fi
             continue
         assert times is not None
         made += 1
-        try_template(prometheus, times, random.sample(field.askers, 3), tally)
+        try_template(prometheus, times, random.sample(field.requesters, 3), tally)
     assert not tally.differences, "\n".join(map(str, tally.differences))
     assert made > 20
     assert tally.with_values > made / 2

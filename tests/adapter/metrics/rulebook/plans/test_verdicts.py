@@ -100,7 +100,7 @@ def test_proven_plans_of_random_queries_give_the_exact_verdict(prometheus: Asked
     refresher = make_harness(RealAnswers(lambda query, _at: _rows(prometheus, query))).readings._loop._refreshers
     for template, _ in zip(field.templates(random), range(70), strict=False):
         metric = _metric(field, random, template)
-        for asked in random.sample(field.askers, 4):
+        for asked in random.sample(field.requesters, 4):
             exact = _verdict(refresher, metric, asked, PlanKind.EXACT)
             if not isinstance(exact, Failure):
                 seen[exact[0]] += 1

@@ -133,7 +133,7 @@ def test_common_queries_of_pods_have_the_expected_plan_and_exact_answers(
 ) -> None:
     metric, tally = custom_metric(spelled(template)), Tally()
     assert plan_of(metric).kind == PlanKind(plan), plan_of(metric).reasons
-    try_template(prometheus, metric, Random(1).sample(PODS.askers, 12), tally)
+    try_template(prometheus, metric, Random(1).sample(PODS.requesters, 12), tally)
     assert not tally.differences, "\n".join(map(str, tally.differences))
 
 
@@ -143,7 +143,7 @@ def test_common_queries_of_nodes_have_the_expected_plan_and_exact_answers(
 ) -> None:
     metric, tally = custom_metric(spelled(template), nodes=True), Tally()
     assert plan_of(metric).kind == PlanKind(plan), plan_of(metric).reasons
-    try_template(prometheus, metric, NODES.askers, tally)
+    try_template(prometheus, metric, NODES.requesters, tally)
     assert not tally.differences, "\n".join(map(str, tally.differences))
 
 
@@ -153,7 +153,7 @@ def test_common_external_queries_have_the_expected_plan_and_exact_answers(
 ) -> None:
     metric, tally = external_metric(spelled(template)), Tally()
     assert plan_of(metric, frozenset({"queue", "instance"})).kind == PlanKind(plan)
-    try_template(prometheus, metric, Random(1).sample(EXTERNAL.askers, 20), tally)
+    try_template(prometheus, metric, Random(1).sample(EXTERNAL.requesters, 20), tally)
     assert not tally.differences, "\n".join(map(str, tally.differences))
 
 
@@ -161,5 +161,5 @@ def test_the_queries_find_values_to_compare(prometheus: AskedPrometheus) -> None
     tally = Tally()
     for template, plan in _OF_PODS:
         if plan == "wide":
-            try_template(prometheus, custom_metric(spelled(template)), Random(1).sample(PODS.askers, 12), tally)
+            try_template(prometheus, custom_metric(spelled(template)), Random(1).sample(PODS.requesters, 12), tally)
     assert tally.with_values > tally.compared / 3
