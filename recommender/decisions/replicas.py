@@ -42,12 +42,12 @@ class Replicas:
 
     def within_step(self, step: MaxStep, situation: Situation) -> Replicas:
         """Limit the difference from the current size, or from the last value if no current size is known."""
-        present, value = situation.present, self.replicas
-        base = present.state.replicas if present else situation.last_replicas
+        current, value = situation.current, self.replicas
+        base = current.state.replicas if current else situation.last_replicas
         if base is None or value is None or abs(value - base) <= (limit := step_limit(step, base)):
             return self
         limited = base + limit if value > base else base - limit
-        where = f"the current size of {present.reference}" if present else "the last value"
+        where = f"the current size of {current.reference}" if current else "the last value"
         return self._with_step(MAX_STEP, limited, f"{base} {'+' if value > base else '-'} {limit}, from {where}")
 
     def would_change(self, situation: Situation) -> bool:

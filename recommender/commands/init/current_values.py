@@ -79,6 +79,6 @@ def value_sentence(record: Record) -> str:
     if record.replicas is None:
         return f"{record.message}."
     size = count_of(record.replicas, "replica")
-    present = [each.current_replicas for each in record.targets if each.current_replicas is not None]
-    held = f", and {present[0]} at present" if present else ""
+    current = [each.current_replicas for each in record.targets if each.current_replicas is not None]
+    held = f", and {current[0]} now" if current else ""
     return f"{size}{held} ({steps})." if steps else f"{size}{held}."

@@ -104,8 +104,8 @@ def _carried_load(client: Prometheus, load: WorkloadLoad) -> CarriedLoad | None:
     carried = _one_value(client, f"quantile_over_time({quantile:g}, {window})")
     if not is_long:
         # The steps of a short history may all lie before its first sample.
-        present = _one_value(client, load.per_pod_query)
-        carried = max((value for value in (carried, present) if value is not None), default=None)
+        current = _one_value(client, load.per_pod_query)
+        carried = max((value for value in (carried, current) if value is not None), default=None)
     if carried is None or carried <= 0:
         return None
     rounded = float(f"{carried:.{_DIGITS}g}")

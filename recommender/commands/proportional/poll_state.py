@@ -56,7 +56,7 @@ class PollState:
                 self._scale_failures.pop(outcome.write.target, None)
 
     def uses_former_parameters(self, why: str) -> None:
-        """Record why the parameters in use are not those of the present ConfigMap; `why` is empty if they are.
+        """Record why the parameters in use are not those of the current ConfigMap; `why` is empty if they are.
 
         `/last-poll` shows the reason, as in the original program. It does not count towards `most_failures`, since a
         process that ends would lose the last good parameters.

@@ -34,7 +34,7 @@ class Situation:
     """Times of the changes in the last hour, ascending."""
 
     @property
-    def present(self) -> KnownTarget | None:
+    def current(self) -> KnownTarget | None:
         """The target with the largest current size, the first of equals; None if no current size is known."""
         return max(self.targets, key=lambda each: each.state.replicas, default=None)
 
@@ -48,7 +48,7 @@ class Situation:
         """The value that a pause keeps: the last value, or else the current size; None if neither is known."""
         if self.last_replicas is not None:
             return self.last_replicas
-        return None if self.present is None else self.present.state.replicas
+        return None if self.current is None else self.current.state.replicas
 
 
 def situation_of(policy: RecommendationPolicy, inputs: Inputs, memory: Memory, now: float) -> Situation:

@@ -60,8 +60,8 @@ def resize_outcomes(context: DecisionContext, *, has_value: bool, is_written: bo
     policy, target = context.policy, sized_target(context.policy)
     if target is None:
         return ()
-    present = context.situation.present
-    outcome = TargetOutcome(target, None if present is None else present.state.replicas, TargetAction.NONE)
+    current = context.situation.current
+    outcome = TargetOutcome(target, None if current is None else current.state.replicas, TargetAction.NONE)
     if Output.METRIC in policy.outputs and has_value:
         outcome = replace(outcome, action=TargetAction.METRIC)
     rivals = policy.rivals.get(target, ())

@@ -53,7 +53,7 @@ class ClusterEffects:
     _before: dict[tuple[str, TargetReference | None], Record] = field(default_factory=dict)
     _acted: Configuration | None = None
     """The configuration of the decisions that are being carried out."""
-    _present: Configuration | None = None
+    _current: Configuration | None = None
     """The configuration that is in force now; None if it has not changed since the start."""
 
     def act(self, configuration: Configuration, decisions: Sequence[Decision], now: float) -> None:
@@ -72,7 +72,7 @@ class ClusterEffects:
             self.size_writers.act(configuration, decisions, now)
         if self.resizes is not None:
             self.resizes.requests.act(self.resizes.writer, configuration, decisions)
-        if self._present is not None and self._present is not configuration:
+        if self._current is not None and self._current is not configuration:
             # The configuration has changed since the decisions were made, and `reconfigured` may have been called
             # before these calls were added.
             self._end_calls_of_changed()
@@ -84,7 +84,7 @@ class ClusterEffects:
 
         May be called from any thread.
         """
-        self._present = configuration
+        self._current = configuration
         if self.size_writers is not None:
             self.size_writers.reconfigured(configuration)
         self._end_calls_of_changed()
@@ -109,9 +109,9 @@ class ClusterEffects:
 
     def _end_calls_of_changed(self) -> None:
         """Drop the pending writes of changed recommendations: the next poll follows at once, and decides again."""
-        acted, present = self._acted, self._present
+        acted, current = self._acted, self._current
         # Objects change at any time, and must not withdraw the pending writes of others.
-        unchanged = (acted and present and unchanged_names(acted, present)) or frozenset[str]()
+        unchanged = (acted and current and unchanged_names(acted, current)) or frozenset[str]()
         self.writer.retain(unchanged)
         if self.size_writers is not None:
             self.size_writers.retain(unchanged)

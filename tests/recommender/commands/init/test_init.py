@@ -72,9 +72,9 @@ def test_the_horizon_is_how_long_pods_took_to_become_ready(written: Path) -> Non
     assert entries_of(written)["web"]["predictive"]["horizon"] == "45s"
 
 
-def test_each_entry_shows_its_present_value(written: Path) -> None:
-    assert "Now: 2 replicas, and 2 at present" in comments_of(written, "web")
-    assert "Now: 3 replicas, and 2 at present (linear/nodes 3: ceil(40 / 16)" in comments_of(written, "coredns")
+def test_each_entry_shows_its_current_value(written: Path) -> None:
+    assert "Now: 2 replicas, and 2 now" in comments_of(written, "web")
+    assert "Now: 3 replicas, and 2 now (linear/nodes 3: ceil(40 / 16)" in comments_of(written, "coredns")
 
 
 def test_an_addon_is_never_made_smaller_than_it_is(written: Path) -> None:
