@@ -1,4 +1,4 @@
-"""Measures what more replicas buy: the shortage of `auto` at several budgets, and of plain headroom at equal cost."""
+"""Compares the shortage of `auto` at several budgets with that of plain headroom at the same cost."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class PollDecisions:
     slow: SlowDecisions = field(default_factory=ImmediateSizing)
     """Makes the decisions of slow kinds, by default at once in the caller's thread."""
     measure: Callable[[str, float], None] = lambda _name, _seconds: None
-    """Called with the seconds that the decisions of each other recommendation took."""
+    """Called with the seconds that the decisions of each recommendation whose kind is not slow took."""
     _expansions: dict[str, Expansion] = field(default_factory=dict)
 
     def decided(self, plan: PollPlan, inputs: Inputs, now: float) -> list[Decided]:

@@ -76,7 +76,7 @@ def copies(pod: ClusterPod, workload: WorkloadFacts, count: int, purpose: str) -
 
 
 def _shows_admission(pod: ClusterPod, template: ClusterPod) -> bool:
-    """Return whether a pod that exists has the owner that the template names, and requests that are known."""
+    """Return whether an existing pod is of the template's owner and its requests are known."""
     if pod.controller is None or template.controller is None or pod.facts is None:
         return False
     return pod.controller.uid == template.controller.uid and pod.facts.are_requests_known

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 _DESIRED: Final = "wish@"
+"""Former versions have stored desired sizes under this name."""
 _LOAD: Final = "load@"
 _CLOSED: Final = "closed:"
 _Value = TypeVar("_Value", int, float)

@@ -84,8 +84,8 @@ def _point(ratio: float, judged: JudgedLoad, act: Act) -> FrontierPoint:
 def compare(measures: Measures, points: Sequence[FrontierPoint]) -> Comparison:
     """Return the policy's shortage relative to headroom's, interpolated at the policy's replica-hours.
 
-    A policy that costs less than a fleet without headroom is compared with that fleet. For a policy that
-    costs more than the largest headroom, `frontier` has to reach its replica-hours.
+    A policy that costs less than a fleet without headroom is compared with that fleet. For a policy that costs more
+    than the largest headroom, `frontier` has to reach its replica-hours.
     """
     # If several ratios cost the same, they are the same fleet, and the smallest ratio names it.
     hours, first = np.unique([point.measures.replica_hours for point in points], return_index=True)

@@ -39,8 +39,8 @@ class ScaleDownLimits:
 
     def ask(self, desired: FloatArray, fleet: FleetSettings) -> FloatArray:
         """Return the requested replicas for desired ones; both have the shape (steps,)."""
-        # The simulation without rules bounds the desired sizes and takes the largest of its window, which
-        # this replaces.
+        # The simulation without rules bounds the desired sizes and takes the largest of its window, which this
+        # replaces.
         windowed = simulate(
             np.maximum(desired, self.least), replace(fleet, down_window_seconds=self.window_seconds)
         ).asked
