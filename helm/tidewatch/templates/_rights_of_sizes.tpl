@@ -43,6 +43,9 @@
 {{- range $needs := index . 1 -}}
 {{- template "tidewatch.addRight" (list $rights "/" "" "events" (list "create") "") -}}
 {{- template "tidewatch.addRight" (list $rights "/" "autoscaling.x-k8s.io" "capacitybuffers" (list "list") "") -}}
+{{- if $needs.scale -}}
+{{- template "tidewatch.addRight" (list $rights "/" "autoscaling.x-k8s.io" "provisioningrequests" (list "list") "") -}}
+{{- end -}}
 {{- range $group, $resources := $watched -}}
 {{- range $resources }}{{ template "tidewatch.addRight" (list $rights "/" $group . $watch "") }}{{ end -}}
 {{- end -}}

@@ -61,11 +61,12 @@ _WATCHED: Final[Mapping[str, tuple[str, CheckStatus]]] = {
     "capacitybuffers": ("the definition of a chunk of the CapacityBuffer: its size is not written", _ERROR),
     "podtemplates": ("the definition of a chunk of the CapacityBuffer: its size is not written", _ERROR),
 }
-_FORMER_BUFFERS: Final[Mapping[str, tuple[str, CheckStatus]]] = {
+_LISTED: Final[Mapping[str, tuple[str, CheckStatus]]] = {
     "capacitybuffers": (
         "CapacityBuffers that an earlier configuration sized: after a kill or a restart, they keep the written size",
         _WARNING,
-    )
+    ),
+    "provisioningrequests": ("ProvisioningRequests that wait while nobody answers them: none is named", _WARNING),
 }
 _CLUSTER_API: Final[Mapping[str, tuple[str, CheckStatus]]] = {
     **dict.fromkeys(SCALABLE_RESOURCES.values(), ("the node groups of this kind", _ERROR)),
@@ -90,7 +91,7 @@ def lost_without(right: RoleRule) -> tuple[str, CheckStatus]:
     if right.subresource == "scale":
         return _SCALE
     if right.verbs != WATCH:
-        written = _FORMER_BUFFERS if right.verbs == LIST else _WRITTEN
+        written = _LISTED if right.verbs == LIST else _WRITTEN
         return _LOST.get(right.resource) or written.get(right.resource) or _TARGET
     if right.api_group == CLUSTER_API_GROUP:
         return _CLUSTER_API.get(right.resource, _COUNTED)

@@ -27,7 +27,7 @@ _CLASSES: Final = frozenset({"check-capacity.autoscaling.x-k8s.io", "best-effort
 """The classes that Cluster Autoscaler serves; those of clouds have servers of their own."""
 _FINAL: Final = frozenset({"Provisioned", "Failed"})
 _FIX: Final = (
-    "let Cluster Autoscaler serve them with node groups of its own, or create the pods without a ProvisioningRequest"
+    "create the pods without a ProvisioningRequest, unless a Cluster Autoscaler of other node groups answers them"
 )
 _MOST_NAMED: Final = 3
 
@@ -55,7 +55,7 @@ def look_at_provisioning_requests(
     more = len(waiting) - _MOST_NAMED
     names = ", ".join(waiting[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
     waits = "waits" if len(waiting) == 1 else "wait"
-    message = f"{count_of(len(waiting), 'ProvisioningRequest')} {waits}, and the recommender reads none: {names}"
+    message = f"{count_of(len(waiting), 'ProvisioningRequest')} {waits} ({names}), and the recommender answers none"
     return (warning(LINE, message, _FIX),)
 
 

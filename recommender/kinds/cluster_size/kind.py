@@ -224,7 +224,7 @@ class ClusterSizeKind(RecommendationKind[ClusterSizeSettings]):
 
 _INFRASTRUCTURE: Final = "infrastructure.cluster.x-k8s.io"
 """The API group of the machine templates of all Cluster API providers; their kinds differ by provider."""
-_BUFFERS: Final = "autoscaling.x-k8s.io"
+_AUTOSCALER_API: Final = "autoscaling.x-k8s.io"
 
 
 def rights_of_sizes(recommendation: Recommendation) -> Iterator[RoleRule]:
@@ -233,7 +233,10 @@ def rights_of_sizes(recommendation: Recommendation) -> Iterator[RoleRule]:
     # Pods that no group can hold, and objects whose sizes are recommended, can be in any namespace.
     yield RoleRule("", "", "events", "", CREATE)
     # Buffers that an earlier configuration sized, wherever they are, are found by their annotations.
-    yield RoleRule("", _BUFFERS, "capacitybuffers", "", LIST)
+    yield RoleRule("", _AUTOSCALER_API, "capacitybuffers", "", LIST)
+    if Output.SCALE in recommendation.policy.outputs:
+        # The doctor names those that nobody may answer while this recommendation writes node groups.
+        yield RoleRule("", _AUTOSCALER_API, "provisioningrequests", "", LIST)
     groups = settings.node_groups.cluster_api
     for namespace in groups.namespaces if groups is not None else ():
         yield RoleRule(namespace, _INFRASTRUCTURE, "*", "", WATCH)
@@ -244,7 +247,7 @@ def rights_of_sizes(recommendation: Recommendation) -> Iterator[RoleRule]:
         yield RoleRule("", "", "pods", "eviction", CREATE)
     if settings.buffer is not None:
         buffer = settings.buffer
-        yield RoleRule(buffer.namespace, _BUFFERS, "capacitybuffers", "", UPDATE, (buffer.name,))
+        yield RoleRule(buffer.namespace, _AUTOSCALER_API, "capacitybuffers", "", UPDATE, (buffer.name,))
 
 
 def _of_scaling(namespace: str, *, changes_machines: bool) -> Iterator[RoleRule]:

@@ -56,6 +56,7 @@ def everything() -> Configuration:
         ("autoscaling.x-k8s.io", "capacitybuffers", WATCH, ERROR, "the definition of a chunk"),
         ("autoscaling.x-k8s.io", "capacitybuffers", UPDATE, ERROR, "keeps the one that it has"),
         ("autoscaling.x-k8s.io", "capacitybuffers", LIST, WARNING, "keep the written size"),
+        ("autoscaling.x-k8s.io", "provisioningrequests", LIST, WARNING, "ProvisioningRequests that wait"),
         ("keda.sh", "scaledobjects", WATCH, WARNING, "where KEDA is installed, the targets keep their sizes"),
         ("example.com", "rockets", WATCH, ERROR, "what is counted or sized by this kind"),
         ("example.com", "rockets", GET, WARNING, "field managers"),

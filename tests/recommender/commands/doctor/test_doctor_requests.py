@@ -41,11 +41,11 @@ def serve(installation: Installation, *requests: dict[str, Any]) -> None:
     ("requests", "names"),
     [
         ([], ""),
-        ([request("a")], "1 ProvisioningRequest waits, and the recommender reads none: ml/a"),
-        ([request("a", ATOMIC, Accepted="True", Provisioned="False")], "reads none: ml/a"),
+        ([request("a")], "1 ProvisioningRequest waits (ml/a), and the recommender answers none"),
+        ([request("a", ATOMIC, Accepted="True", Provisioned="False")], "(ml/a), and the recommender answers none"),
         ([request("a", Provisioned="True"), request("b", Failed="True"), request("c", "queued.gke.io")], ""),
         ([request(name) for name in "edcba"], "5 ProvisioningRequests wait"),
-        ([request(name) for name in "edcba"], "ml/a, ml/b, ml/c and 2 more"),
+        ([request(name) for name in "edcba"], "wait (ml/a, ml/b, ml/c and 2 more), and the recommender"),
     ],
 )
 def test_requests_that_wait_are_named(installation: Installation, requests: list[dict[str, Any]], names: str) -> None:
@@ -55,6 +55,7 @@ def test_requests_that_wait_are_named(installation: Installation, requests: list
     if line is not None:
         assert line.status is CheckStatus.WARNING
         assert names in line.message
+        assert "unless a Cluster Autoscaler of other node groups answers them" in line.fix
 
 
 def test_requests_are_not_looked_at_if_no_node_groups_are_written(installation: Installation) -> None:

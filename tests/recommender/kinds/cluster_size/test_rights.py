@@ -39,6 +39,8 @@ PROCESS = {
     "tools: get,update leases.coordination.k8s.io tidewatch-recommender",
 }
 ALWAYS = WATCHED | PROCESS
+REQUESTS = {"list provisioningrequests.autoscaling.x-k8s.io"}
+"""The right to name those that nobody answers while groups are written."""
 SCALABLE = ("machinedeployments", "machinesets", "machinepools")
 SEEN = {
     "kube-system: list,watch configmaps cluster-autoscaler-status",
@@ -77,11 +79,11 @@ CASES = {
     ),
     "a provider that deletes nodes": (
         "clusterSize: {nodeGroups: {externalGRPC: {address: 'localhost:1', deleteNodes: true}}}\n  outputs: [scale]",
-        ALWAYS | SEEN | {"get,update nodes", "create pods/eviction"},
+        ALWAYS | REQUESTS | SEEN | {"get,update nodes", "create pods/eviction"},
     ),
     "a plugin that writes and deletes": (
         "clusterSize: {nodeGroups: {plugin: {name: cloud, writes: true, deleteNodes: true}}}\n  outputs: [scale]",
-        ALWAYS | SEEN | {"get,update nodes", "create pods/eviction"},
+        ALWAYS | REQUESTS | SEEN | {"get,update nodes", "create pods/eviction"},
     ),
     "Cluster API in a namespace": (
         "clusterSize: {nodeGroups: {clusterAPI: {namespace: capi}}}",
@@ -96,11 +98,11 @@ CASES = {
     ),
     "Cluster API in a namespace, scaled": (
         "clusterSize: {nodeGroups: {clusterAPI: {namespace: capi}}}\n  outputs: [metric, scale]",
-        ALWAYS | reading("capi: ") | scaling("capi: "),
+        ALWAYS | REQUESTS | reading("capi: ") | scaling("capi: "),
     ),
     "Cluster API in two namespaces, scaled": (
         "clusterSize: {nodeGroups: {clusterAPI: {namespaces: [capi, more]}}}\n  outputs: [scale]",
-        ALWAYS | reading("capi: ") | reading("more: ") | scaling("capi: ") | scaling("more: "),
+        ALWAYS | REQUESTS | reading("capi: ") | reading("more: ") | scaling("capi: ") | scaling("more: "),
     ),
     "Machines that would be marked if anything were scaled": (
         "clusterSize: {nodeGroups: {clusterAPI: {namespace: capi, markMachines: true}}}",
@@ -108,11 +110,11 @@ CASES = {
     ),
     "Machines that are marked": (
         "clusterSize: {nodeGroups: {clusterAPI: {namespace: capi, markMachines: true}}}\n  outputs: [scale]",
-        ALWAYS | reading("capi: ") | scaling("capi: ") | {MACHINES},
+        ALWAYS | REQUESTS | reading("capi: ") | scaling("capi: ") | {MACHINES},
     ),
     "Machines that are no longer marked": (
         "clusterSize: {nodeGroups: {clusterAPI: {namespace: capi, markMachines: false}}}\n  outputs: [scale]",
-        ALWAYS | reading("capi: ") | scaling("capi: ") | {MACHINES},
+        ALWAYS | REQUESTS | reading("capi: ") | scaling("capi: ") | {MACHINES},
     ),
     "a CapacityBuffer": (
         f"clusterSize: {{{STATIC}}}\n  outputs: [capacityBuffer]\n  capacityBuffer: {{namespace: shop, name: reserve}}",
