@@ -72,14 +72,13 @@ class NodeTurns:
         """The smallest counts under which they have refused; None if every node is to be asked."""
 
     def add(self, nodes: Iterable[NodeInfo]) -> None:
-        """Add the nodes that may take a pod at the end; if earlier nodes are asked again, drop those that cannot."""
-        have_all_refused = self._is_current() and not self._turns
-        start = len(self._nodes)
-        self._nodes += nodes
-        if have_all_refused:
-            self._start = start
+        """Add the nodes that may take a pod at the end; if earlier nodes are asked again, drop the removed ones."""
+        if self._is_current() and not self._turns:
+            self._start = len(self._nodes)
+            self._nodes += nodes
             self._begin(len(self._nodes))
         else:
+            self._nodes = [*(info for info in self._nodes if not info.is_removed), *nodes]
             self.forget_refusals()
 
     def forget_refusals(self) -> None:

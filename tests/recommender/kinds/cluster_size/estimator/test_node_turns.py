@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sys import getrefcount
 from typing import TYPE_CHECKING
 
 import pytest
@@ -128,6 +129,24 @@ def test_nodes_that_refused_are_tried_again_after_a_new_node_is_reverted() -> No
     snapshot.revert(mark)
     turns.forget_refusals()
     assert turns.place([third]) == 1
+
+
+def test_nodes_that_were_reverted_are_no_longer_held_once_a_node_is_added() -> None:
+    snapshot = Snapshot([of(0, 1, "x")], [])
+    pods = [pod(f"p{n}", "1", "1Gi", labels={"app": "a0"}, scheduling=CONSTRAINTS[0]) for n in range(3)]
+    shape = snapshot.shape(pods[0])
+    turns = NodeTurns(snapshot, PodFilter(snapshot, shape), shape)
+    turns.add(list(snapshot.nodes.values()))
+    assert turns.place(pods) == 1
+    mark = snapshot.checkpoint()
+    reverted = snapshot.add_node(of(1, 1, "y"))
+    turns.add([reverted])
+    snapshot.revert(mark)
+    turns.forget_refusals()
+    held = getrefcount(reverted)
+    turns.add([snapshot.add_node(of(2, 2, "y"))])
+    assert getrefcount(reverted) < held
+    assert turns.place(pods[1:]) == 2
 
 
 def test_nodes_of_other_groups_are_not_tried_for_each_pod() -> None:
