@@ -17,7 +17,9 @@ def check_output_file(values: FlagValues, name: str) -> None:
     """Raise UsageError if the flag names a file that cannot be written."""
     path = values.path(name)
     if path is not None and (is_folder(path) or not is_folder(path.parent)):
-        raise UsageError(f"--{name}: {path} cannot be written: name a file in a folder that exists")
+        raise UsageError(
+            f"--{name}: {path} cannot be written: name a file in a folder that exists and that you may use"
+        )
 
 
 def check_picture(values: FlagValues) -> None:

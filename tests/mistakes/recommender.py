@@ -332,7 +332,7 @@ RECOMMENDER: Final = (
         "backtest --example --plot none/report.png",
         "--plot",
         "none/report.png cannot be written",
-        "name a file in a folder that exists",
+        "name a file in a folder that exists and that you may use",
     ),
     Mistake(
         "a what-if without node groups",
