@@ -97,7 +97,7 @@ class QueryTrials:
         except QueryRefusedError as e:
             if e.is_of_text:
                 self._refused.pop(said, None)
-                self._refused[said] = e.message
+                self._refused[said] = e.said
                 if len(self._refused) > MOST_REFUSED:
                     del self._refused[next(iter(self._refused))]
         except (PrometheusError, RenderError):

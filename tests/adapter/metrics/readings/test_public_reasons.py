@@ -12,7 +12,7 @@ from adapter.foundation.sources.prometheus.prometheus_settings import Prometheus
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from adapter.metrics.readings.answers import ByName, BySelector
 from adapter.metrics.readings.errors import AnswerTooOldError, PartialAnswerError, QueryRefusedByPrometheusError
-from adapter.metrics.readings.public_reasons import public_text, reason_for_askers, without_series
+from adapter.metrics.readings.public_reasons import public_text, reason_for_requesters, without_series
 from adapter.metrics.readings.refreshing.query_failures import failure_of
 from adapter.metrics.rulebook.model import PlanKind
 from tests.support.raw_server import answering, raw_server
@@ -93,7 +93,7 @@ def test_what_a_server_says_of_its_failure_is_cut(
         with client, pytest.raises(PrometheusError) as raised:
             client.instant("up", timeout_seconds=10.0)
     failure = failure_of(raised.value)
-    reason = reason_for_askers(failure, kind)
+    reason = reason_for_requesters(failure, kind)
 
     assert said in failure.message
     if kind is not PlanKind.WIDE or failure.of_source:
