@@ -138,7 +138,7 @@ def survey_parts(matchers: Sequence[str], *, with_past: bool = False) -> dict[st
     mixed = " or ".join(
         f"count by ({labels}) (group by ({labels}, {clusters}) ({one})) > 1" for one, labels in one_per_exporter
     )
-    parts[_MIXED] = f"topk({MOST_SOURCES}, {mixed})"
+    parts[_MIXED] = f"({mixed}) and {_of_few_sources(sources)}"
     unames = f"count by (nodename, {who}) ({selector('node_uname_info', short, *bounded(('nodename',)))})"
     # An exporter that reports many names counts as having none.
     parts[_UNAME] = f"{unames} and on ({who}) (count by ({who}) ({unames}) == 1) and {_of_few_sources(unames)}"
