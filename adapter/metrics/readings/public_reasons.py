@@ -34,10 +34,15 @@ if TYPE_CHECKING:
 _SERIES = re.compile(r"[{\[]")
 """Matches the beginning of a label set, or of a list of label sets."""
 _QUOTES = re.compile(
-    r"""[{\["`]|(?<!\w)'|\w+://|\baddr:|\blookup\s|\d+(?:\.\d+){3}|\b[\w.-]+:\d|\b[a-z][\w-]*(?:\.[\w-]+)+""",
+    r"""[{\["`]|(?<!\w)'|\w+://|\baddr:|\blookup\s|\d+(?:\.\d+){3}|[\da-f]*(?::[\da-f]*){2,}|"""
+    r"""\b[\w.-]+:\d|\b[a-z][\w-]*(?:\.[\w-]+)+""",
     re.IGNORECASE,
 )
 """Matches the beginning of a label set, of a list of label sets, of a quoted text, or of the address of a server."""
+_READ_CHARACTERS = 400
+"""No more is searched, because the time grows with the square of the length. Half of it is shown at most."""
+_OF_THE_PARSER = ("invalid parameter", "parse error")
+"""The beginnings of what Prometheus says of a query that it cannot parse, of which it quotes a part."""
 
 _CAUSES: Mapping[type[ReadingError], str] = {
     SourceUnreachableError: "Prometheus cannot be asked",
@@ -76,7 +81,7 @@ def public_text(error: PrometheusError) -> str | None:
     if not error.said:
         return None
     # A query that Prometheus did not evaluate is quoted itself, and not its series.
-    is_of_text = isinstance(error, QueryRefusedError) and error.is_of_text
+    is_of_text = isinstance(error, QueryRefusedError) and error.is_of_text and error.said.startswith(_OF_THE_PARSER)
     said = _up_to(_SERIES if is_of_text else _QUOTES, error.said)
     return f"query {shortened(error.query)}: {error.own_cause}: {said}"
 
@@ -87,5 +92,5 @@ def without_series(text: str) -> str:
 
 
 def _up_to(mark: re.Pattern[str], text: str) -> str:
-    plain, *rest = mark.split(text, maxsplit=1)
+    plain, *rest = mark.split(text[:_READ_CHARACTERS], maxsplit=1)
     return f"{shortened(plain)} … (all of it is in the adapter's log)".lstrip() if rest else shortened(plain)

@@ -66,7 +66,7 @@ class QueryRefusedError(PrometheusError):
     result = "refused"
 
     def __init__(self, query: str, error_type: str, message: str) -> None:
-        super().__init__(query, f"Prometheus refused it ({error_type})", message)
+        super().__init__(query, f"Prometheus refused it ({shortened(error_type)})", message)
         self.error_type = error_type
         """Type of the error in Prometheus's API, such as `bad_data`; `http_414` if there is only an HTTP status."""
 

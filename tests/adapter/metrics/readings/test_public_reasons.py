@@ -39,6 +39,7 @@ BUCKETS = 'PromQL warning: bucket label "le" is missing or has a malformed value
         ("unknown `bank`", "unknown … (all of it is in the adapter's log)"),
         ("dial tcp 10.0.0.7:10901: refused", "dial tcp … (all of it is in the adapter's log)"),
         ("cannot dial vmstorage-0:8400", "cannot dial … (all of it is in the adapter's log)"),
+        ("dial tcp fd12:abcd::7: refused", "dial tcp … (all of it is in the adapter's log)"),
         ("lookup store: no such host", "… (all of it is in the adapter's log)"),
         ("from Addr: store LabelSets:", "from … (all of it is in the adapter's log)"),
         ("no store.bank.svc here", "no … (all of it is in the adapter's log)"),
@@ -59,6 +60,11 @@ def test_an_error_in_the_text_of_a_query_is_shown_in_full() -> None:
     assert public_text(error) == str(error)
 
 
+def test_no_more_of_a_long_text_is_searched_than_is_shown() -> None:
+    shown = without_series("a" * (1 << 20))
+    assert len(shown) < 250
+
+
 def test_a_text_without_quotes_needs_no_public_form() -> None:
     assert public_text(PrometheusTimeoutError("up", "no answer")) is None
 
@@ -76,6 +82,7 @@ ABORTED = 'proxy Series(): rpc error: code = Aborted desc = fetch series for {te
         (503, "503", "cannot dial 10.0.0.7:8400 of bank", "cannot answer (503): cannot dial …"),
         (500, "internal", 'expanding series: "bank"', "cannot answer (internal): expanding series: …"),
         (422, "execution", "cannot read 10.0.0.7:8400 of bank", "Prometheus refuse"),
+        (400, "bad_data", "cannot dial 10.0.0.7:8400 of bank", "refused it (bad_data): cannot dial …"),
         (503, None, "no healthy upstream", "answers HTTP 503: no healthy upstream"),
         (503, None, "upstream bank.svc is away", "answers HTTP 503: upstream …"),
         (504, None, "upstream 'bank' is slow", "answers HTTP 504: upstream …"),
