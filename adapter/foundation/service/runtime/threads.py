@@ -14,7 +14,7 @@ from collections.abc import Callable
 _log = logging.getLogger(__name__)
 
 
-class NoThreadError(RuntimeError):
+class WorkWaitsError(RuntimeError):
     """No thread can be started; the work waits until `start` has started one."""
 
     def __init__(self, cause: str, start: Callable[[], None]) -> None:
@@ -43,7 +43,7 @@ class DaemonThreads:
         """Run the work on one of the threads; it starts after all work that was submitted before.
 
         If no further thread can be started, the work waits for those that run. If none runs either, this raises
-        NoThreadError, and the work waits for the thread that a later call starts.
+        WorkWaitsError, and the work waits for the thread that a later call starts.
         """
         with self._lock:
             self._queue.put(work)
@@ -64,7 +64,7 @@ class DaemonThreads:
             if self._started and not self._is_closed:
                 return
             self._lacks_thread = True
-            raise NoThreadError(str(error), self._start_waiting) from error
+            raise WorkWaitsError(str(error), self._start_waiting) from error
         self._lacks_thread = False
         if self._is_closed:
             # It ends after what was submitted before.

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from adapter.foundation.service.runtime.logs import StateLog
-from adapter.foundation.service.runtime.threads import NoThreadError
+from adapter.foundation.service.runtime.threads import WorkWaitsError
 from adapter.metrics.readings.asking.asking_state import AskingState
 from adapter.metrics.readings.asking.query_scheduler import QueryScheduler
 from adapter.metrics.readings.asking.query_upkeep import rule_troubles, sweep
@@ -131,7 +131,7 @@ class RefreshLoop:
     def _attempt(self, start: Callable[[], object]) -> None:
         try:
             start()
-        except NoThreadError as error:
+        except WorkWaitsError as error:
             # The work is kept (`DaemonThreads`). Raising here would lose what the caller has taken to submit next.
             self._threadless.add(error.start)
             self._thread_log.failed("", f"queries wait: {error}: raise the limit on the processes of the pod or node")

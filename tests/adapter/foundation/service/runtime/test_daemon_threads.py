@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from adapter.foundation.service.runtime.threads import DaemonThreads, NoThreadError
+from adapter.foundation.service.runtime.threads import DaemonThreads, WorkWaitsError
 
 SECONDS = 60.0
 
@@ -117,12 +117,12 @@ def test_waiting_work_is_started_without_more_work(monkeypatch: pytest.MonkeyPat
     with monkeypatch.context() as full:
         full.setattr(threading.Thread, "start", refuse)
         for each in done[:2]:
-            with pytest.raises(NoThreadError) as lacking:
+            with pytest.raises(WorkWaitsError) as lacking:
                 threads.submit(each.set)
             if closed == "between":
                 threads.close()
         for _ in range(10):
-            with pytest.raises(NoThreadError, match="can't start new thread"):
+            with pytest.raises(WorkWaitsError, match="can't start new thread"):
                 lacking.value.start()
     if closed == "after":
         threads.close()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapter.foundation.objects.selectors import EVERYTHING
-from adapter.foundation.service.runtime.threads import NoThreadError
+from adapter.foundation.service.runtime.threads import WorkWaitsError
 from adapter.foundation.sources.prometheus.backends.backend import Backend
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
 from adapter.foundation.sources.prometheus.queries.runtime import Started
@@ -38,7 +38,7 @@ AFTERWARDS_SECONDS = 15.0
 
 
 class LackingThreads(Threads):
-    """While `held`, keeps the work and raises NoThreadError, as `DaemonThreads` do when no thread can be started."""
+    """While `held`, keeps the work and raises WorkWaitsError, as `DaemonThreads` do when no thread can be started."""
 
     def __call__(self, function: Callable[[], object]) -> None:
         super().__call__(function)
@@ -50,7 +50,7 @@ class LackingThreads(Threads):
 
     def _refuse_if_held(self) -> None:
         if self.held:
-            raise NoThreadError("can't start new thread", self.start)
+            raise WorkWaitsError("can't start new thread", self.start)
 
 
 @dataclass
