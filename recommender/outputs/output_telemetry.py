@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
@@ -103,12 +104,14 @@ class RecommenderTelemetry:
 
     def scale_output_added(self, recommendation: str) -> None:
         """Export the scale calls of a recommendation as 0 before the first one."""
-        for result in ScaleResult:
-            self._scale_calls.labels(self._label_of(recommendation), result.value)
+        with self._of(recommendation) as label:
+            for result in ScaleResult:
+                self._scale_calls.labels(label, result.value)
 
     def scale_call(self, recommendation: str, result: ScaleResult) -> None:
         """Count a scale call."""
-        self._scale_calls.labels(self._label_of(recommendation), result.value).inc()
+        with self._of(recommendation) as label:
+            self._scale_calls.labels(label, result.value).inc()
 
     def polled(self, seconds: float, failures: int) -> None:
         """Record a poll: its duration, and how many recommendations had no value because of an error."""
@@ -118,7 +121,8 @@ class RecommenderTelemetry:
 
     def decided(self, recommendation: str, seconds: float) -> None:
         """Record a decision and its duration."""
-        self._duration.labels(self._label_of(recommendation)).observe(seconds)
+        with self._of(recommendation) as label:
+            self._duration.labels(label).observe(seconds)
 
     def keep(self, recommendations: Collection[str], objects: Collection[str] | None) -> None:
         """Drop the counters of all but these recommendations and the namespaces of these objects.
@@ -129,10 +133,10 @@ class RecommenderTelemetry:
         with self._lock:
             gone = {each for each in self._counted - kept if objects is not None or not object_namespace(each)}
             self._counted -= gone
-        for label in gone:
-            for result in ScaleResult:
-                self._scale_calls.remove(label, result.value)
-            self._duration.remove(label)
+            for label in gone:
+                for result in ScaleResult:
+                    self._scale_calls.remove(label, result.value)
+                self._duration.remove(label)
 
     def event(self, result: str) -> None:
         """Count an event: `created`, `suppressed`, `dropped`, `forbidden` or `error`."""
@@ -146,8 +150,10 @@ class RecommenderTelemetry:
         """Count a write or read of the history that failed."""
         self._history_failures.inc()
 
-    def _label_of(self, recommendation: str) -> str:
+    @contextmanager
+    def _of(self, recommendation: str) -> Iterator[str]:
+        """Yield the label of a recommendation, which `keep` does not remove meanwhile."""
         label = counted_as(recommendation)
         with self._lock:
             self._counted.add(label)
-        return label
+            yield label

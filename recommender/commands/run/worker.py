@@ -46,7 +46,7 @@ from recommender.running.sizes.plugin_hosts import PluginHosts
 from recommender.running.sizes.reported_writes import WriteResults
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
     from pathlib import Path
 
     from adapter.foundation.service.server.context import WorkerContext
@@ -88,8 +88,15 @@ def make_worker(settings: RunSettings, source: ConfigurationSource, context: Wor
     decisions = PollDecisions(
         environment.memories, parts.clock, slow=_sizes(settings, context, parts), measure=parts.telemetry.decided
     )
-    runner = _runner(plans, gatherer, decisions, environment, parts, latest)
-    _show_configured(source.current, parts.telemetry)
+    showing = threading.Lock()
+
+    def show_configured() -> None:
+        # One after the other, so that the last one has the current configuration.
+        with showing:
+            _show_configured(plans.current().configuration, parts.telemetry)
+
+    runner = _runner(plans, gatherer, decisions, environment, parts, latest, show_configured)
+    show_configured()
     at_start = source.current
 
     def replace(configuration: Configuration) -> None:
@@ -101,7 +108,7 @@ def make_worker(settings: RunSettings, source: ConfigurationSource, context: Wor
         plans.replace(configuration)
         environment.change(plans.current())
         # Afterwards, because calls that the change withdraws are counted for the entries that have gone.
-        _show_configured(configuration, parts.telemetry)
+        show_configured()
         parts.wake.set()
 
     source.on_change(replace)
@@ -150,6 +157,7 @@ def _runner(
     environment: RunEnvironment,
     parts: SharedServices,
     latest: Latest,
+    show_configured: Callable[[], None],
 ) -> Runner:
     return Runner(
         plan=plans.current,
@@ -163,7 +171,7 @@ def _runner(
         wake=parts.wake,
         count_poll=parts.telemetry.polled,
         # What was under way for an entry that has gone may have been counted since the change.
-        report_poll=lambda _records: _show_configured(plans.current().configuration, parts.telemetry),
+        report_poll=lambda _records: show_configured(),
     )
 
 
