@@ -80,5 +80,5 @@ def value_sentence(record: Record) -> str:
         return f"{record.message}."
     size = count_of(record.replicas, "replica")
     current = [each.current_replicas for each in record.targets if each.current_replicas is not None]
-    held = f", and {current[0]} now" if current else ""
+    held = f" recommended, {current[0]} running" if current else ""
     return f"{size}{held} ({steps})." if steps else f"{size}{held}."

@@ -105,7 +105,7 @@ def test_the_documented_commands_lead_to_an_hpa_that_reads_a_metric(
             )
             state("from helm install to an HPA that reads a metric", f"{time.monotonic() - began:.1f} s")
     (made,) = [text for command, text in printed.items() if command.startswith("tidewatch-recommender")]
-    assert re.search(r"\bweb: \d+ replicas, and 2 now", made), made
+    assert re.search(r"\bweb: \d+ replicas recommended, 2 running", made), made
     rules = yaml.safe_load((folder / "tidewatch" / "rules.yaml").read_text())
     assert [rule["seriesQuery"].partition("{")[0] for rule in rules["externalRules"]] == [
         "rabbitmq_queue_messages_ready"

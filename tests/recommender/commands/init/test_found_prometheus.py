@@ -94,7 +94,7 @@ def test_the_file_contains_what_the_cluster_shows(shop: ScrapedPrometheus, tmp_p
     # The address is the one for programs in the cluster, without the credentials for the API server.
     assert document["prometheus"] == {"url": "http://prometheus-server.monitoring.svc:9090"}
     assert (web["predictive"]["loadPerReplica"], web["predictive"]["horizon"]) == (7, "20s")
-    assert "and 1 now" in text
+    assert "recommended, 1 running" in text
 
 
 @pytest.mark.parametrize("program", [ADAPTER, RECOMMENDER], ids=["adapter", "recommender"])

@@ -73,8 +73,8 @@ def test_the_horizon_is_how_long_pods_took_to_become_ready(written: Path) -> Non
 
 
 def test_each_entry_shows_its_current_value(written: Path) -> None:
-    assert "Now: 2 replicas, and 2 now" in comments_of(written, "web")
-    assert "Now: 3 replicas, and 2 now (linear/nodes 3: ceil(40 / 16)" in comments_of(written, "coredns")
+    assert "Now: 2 replicas recommended, 2 running" in comments_of(written, "web")
+    assert "Now: 3 replicas recommended, 2 running (linear/nodes 3: ceil(40 / 16)" in comments_of(written, "coredns")
 
 
 def test_an_addon_is_never_made_smaller_than_it_is(written: Path) -> None:
