@@ -69,8 +69,8 @@ class QueryTemplate:
     """Whether every action is a bare `.Series`, `.LabelMatchers` or `.GroupBy`.
 
     Only then does the query have the same form for every requester. Any other template can compute with the values of
-    the request (`if eq (index .LabelValuesByName "k") "v"`), so what holds for made-up values need not hold
-    for real ones.
+    the request (`if eq (index .LabelValuesByName "k") "v"`), so what holds for made-up values need not hold for real
+    ones.
     """
     _template: Template = field(compare=False, repr=False)
 

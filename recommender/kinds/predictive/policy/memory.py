@@ -48,7 +48,7 @@ class PolicyMemory(KindMemory, frozen=True, tag="predictive"):
     """The size of the last decision before it was rounded up, which is the value that decays."""
     desired_sizes: tuple[tuple[Time, _Replicas], ...] = msgspec.field(default=(), name="wishes")
     """Pairs (time, replicas), ascending in time and descending in replicas, that may still become the largest of the
-    window. Former versions have stored them as `wishes`."""
+    window. Stored as `wishes`, their name in former versions, so that either version reads the other's."""
     reconnect: ReconnectMemory = ReconnectMemory()
     sessions: SessionMemory = SessionMemory()
 

@@ -74,7 +74,7 @@ class _Files:
 def require_end(path: Path) -> None:
     """Raise OSError for a file that would block or have no end: a FIFO, a device, or one of more than 16 MiB.
 
-    The shell's `<(…)` and `/dev/stdin` are open already, so they end.
+    What is open already, such as the shell's `<(…)` and `/dev/stdin`, is read whatever it is.
     """
     if not _is_open(path):
         with opened_regular(path, LARGEST_BYTES):
