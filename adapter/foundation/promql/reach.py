@@ -39,7 +39,7 @@ def longest_range(node: Node) -> float:
 
 
 def spelled_ranges(query: str) -> float:
-    """Return an upper limit, in seconds, of how far back the ranges of a query look that cannot be parsed.
+    """Return an upper limit, in seconds, of how far back the ranges of an unreadable query look.
 
     A subquery counts as if it were around everything before it. The result is infinite if a range is computed.
     """
