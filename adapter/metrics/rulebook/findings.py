@@ -35,6 +35,7 @@ class Code(StrEnum):
     MISSING_KEY = "missing-key"
     NAME_COLLISION = "name-collision"
     NAMESPACED_IGNORED = "namespaced-ignored"
+    NO_DATA_NOT_SERVED = "no-data-not-served"
     NO_DATA_OF_SEVERAL = "no-data-of-several"
     NO_GROUP_BY = "no-group-by"
     NO_LABEL_MATCHERS = "no-label-matchers"

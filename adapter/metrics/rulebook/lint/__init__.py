@@ -11,7 +11,7 @@ from adapter.metrics.rulebook.lint.examples import example_of
 from adapter.metrics.rulebook.lint.label_values import operators_ignored
 from adapter.metrics.rulebook.lint.own_series_sources import takes_anybodys_series
 from adapter.metrics.rulebook.lint.queries import query_findings
-from adapter.metrics.rulebook.lint.rule_checks import collisions, long_refresh, rows_of_all_namespaces
+from adapter.metrics.rulebook.lint.rule_checks import collisions, long_refresh, rows_of_all_namespaces, value_not_served
 from adapter.metrics.rulebook.lint.rule_positions import Place, rule_nodes
 from adapter.metrics.rulebook.lint.selection import open_patterns, selects_everything, unquoted_series
 from adapter.metrics.rulebook.plans import plan_of
@@ -54,6 +54,7 @@ def _findings(
         yield from unquoted_series(rule, place)
         yield from long_refresh(rule, place)
         yield from rows_of_all_namespaces(rule, place)
+        yield from value_not_served(rule, place)
         example = example_of(rule, resolve)
         yield from takes_anybodys_series(rule, example, place)
         if example is not None:

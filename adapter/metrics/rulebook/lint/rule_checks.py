@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.promql.tree import Binary, Node, operands_of, selectors_of
@@ -43,6 +44,14 @@ def rows_of_all_namespaces(rule: Rule, place: Place) -> Iterator[Finding]:
         message = "`metricsQuery` uses nothing of the request, so every namespace gets the rows of all namespaces"
         fix = "put <<.LabelMatchers>> into its selectors, or write `namespaced: false` or `foreignNamespaces: allow`"
         yield place.warning(Code.ROWS_OF_ALL_NAMESPACES, ("metricsQuery",), message, fix)
+
+
+def value_not_served(rule: Rule, place: Place) -> Iterator[Finding]:
+    """Yield a finding if the value for no data is never served, because it is unknown how far back the query looks."""
+    if rule.policy.no_data_value is not None and math.isinf(rule.ranges_seconds):
+        message = "`onNoData` is never served: `metricsQuery` computes a range or an offset, whose length is not known"
+        fix = "write its ranges and offsets as plain durations, as in [90m], or write `onNoData: error`"
+        yield place.warning(Code.NO_DATA_NOT_SERVED, ("onNoData",), message, fix)
 
 
 def value_for_several(rule: Rule, tree: Node, place: Place) -> Iterator[Finding]:

@@ -324,6 +324,20 @@ RATIO = f"sum by (<<.GroupBy>>) (errors{LM}) / sum by (<<.GroupBy>>) (requests{L
 
 
 @pytest.mark.parametrize(
+    ("query", "is_found"),
+    [
+        (f"sum by (<<.GroupBy>>) (rate(busy{LM}[2 * 1h]))", True),
+        (f"sum by (<<.GroupBy>>) (rate(busy{LM}[1h] offset (2 * 1h)))", True),
+        (f"sum by (<<.GroupBy>>) (rate(busy{LM}[1h] smoothed))", False),
+        (f"sum by (<<.GroupBy>>) (rate(busy{LM}[1h]))", False),
+    ],
+)
+def test_a_stand_in_that_is_never_served_is_found(query: str, *, is_found: bool) -> None:
+    assert ("no-data-not-served" in codes(rule(query, series="busy", more="  onNoData: 0\n"))) is is_found
+    assert "no-data-not-served" not in codes(rule(query, series="busy"))
+
+
+@pytest.mark.parametrize(
     ("query", "missing"),
     [
         (f"busy{LM} * on (namespace, pod) group_left () kube_pod_info{LM}", "kube_pod_info"),

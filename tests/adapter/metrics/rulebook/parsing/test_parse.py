@@ -343,6 +343,7 @@ def test_every_finding_code_is_covered() -> None:
         Code.LONG_REFRESH,
         Code.MATCHES_EVERYTHING,
         Code.NAME_COLLISION,
+        Code.NO_DATA_NOT_SERVED,
         Code.NO_DATA_OF_SEVERAL,
         Code.NO_GROUP_BY,
         Code.NO_METRIC_NAME,
