@@ -97,6 +97,13 @@ def test_the_reference_is_what_the_code_says() -> None:
     assert [name for name, text in made.items() if written[name] != text] == [], "run: make docs"
 
 
+def test_flags_of_a_command_without_effect_for_the_same_reason_share_a_row() -> None:
+    sections = reference_pages()["tidewatch-adapter.md"].split("\n## ")
+    reasons = [re.findall(r"(?:Accepted, without effect|Not supported): (.*)", section) for section in sections]
+    assert max(map(len, reasons)) > 5
+    assert [each for each in reasons if len(each) != len(set(each))] == []
+
+
 def test_the_reference_of_metrics_has_each_metric_that_pages_alerts_and_dashboards_name() -> None:
     page = (DOCS / "reference" / "metrics.md").read_text()
     known = set(re.findall(r"^\| `(\w+)`", page, re.MULTILINE))

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from adapter.commands.main import COMMANDS as ADAPTER
-from adapter.foundation.service.flags.table import CommandFlags, Flag, Ignored, Refused
+from adapter.foundation.service.flags.table import CommandFlags, Flag, Ignored, Refused, Works
 from docs.generate.reference.markdown import code, plain, table
 from recommender.commands.main import COMMANDS as RECOMMENDER
 from recommender.kubectl.main import COMMANDS as PLUGIN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from adapter.foundation.service.flags.program import Program
 
@@ -42,14 +43,20 @@ def _groups(command: CommandFlags, groups: list[str]) -> Iterator[str]:
     for group in groups:
         if len(groups) > 1:
             yield f"**{group}**\n"
-        rows = [_flag(flag) for flag in command.flags if flag.group == group]
-        yield table(("flag", "default", "meaning"), rows)
+        yield table(("flag", "default", "meaning"), list(_rows(flag for flag in command.flags if flag.group == group)))
 
 
-def _flag(flag: Flag) -> tuple[str, str, str]:
+def _rows(flags: Iterable[Flag]) -> Iterator[tuple[str, str, str]]:
+    """Yield a row for each flag; neighbours that have no effect, or are refused, for the same reason share a row."""
+    for _, members in groupby(flags, lambda flag: flag if isinstance(flag.state, Works) else flag.state):
+        row = list(members)
+        yield ", ".join(map(_names, row)), _default(row[0]), _meaning(row[0])
+
+
+def _names(flag: Flag) -> str:
     short = f"-{flag.short}, " if flag.short else ""
     value = f" {flag.kind.placeholder}" if flag.kind.placeholder else ""
-    return code(f"{short}--{flag.name}{value}"), _default(flag), _meaning(flag)
+    return code(f"{short}--{flag.name}{value}")
 
 
 def _default(flag: Flag) -> str:
