@@ -63,7 +63,7 @@ READINESS = CommandFlags(
         Flag(
             "resume-ratio",
             NUMBER,
-            "Part of the limit below which the pod is ready again; above 0, at most 1.",
+            "Share of the limit below which the pod is ready again; above 0, at most 1.",
             default=0.95,
         ),
         Flag(

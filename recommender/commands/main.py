@@ -97,7 +97,7 @@ COMMANDS: Final = Program(
         "replay": "replay recorded nodes and pods: what each policy costs",
         "sizes": "show what each container should request, from what it used",
         "doctor": "check an installation for common faults, and say how to fix each",
-        "expander": "answer Cluster Autoscaler which node group is to grow",
+        "expander": "tell Cluster Autoscaler which node group should grow",
         "proportional": "replace cluster-proportional-autoscaler, with its command line",
         "cpva": "replace cluster-proportional-vertical-autoscaler",
         "pod-nanny": "replace addon-resizer, with its command line",

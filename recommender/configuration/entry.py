@@ -77,7 +77,7 @@ BRAKES: Final = (
     Key(
         "maxChangesPerHour",
         whole(1, quoted=True, fix="write 1 or more; to stop all changes, write paused: true"),
-        "Most changes in an hour.",
+        "Maximum number of changes in an hour.",
     ),
 )
 
@@ -251,7 +251,7 @@ def entry_section(keys: tuple[str, ...], *, for_backtest: bool = False) -> Secti
             Key("name", _NAME, "Name of the recommendation, which metrics carry.", "NAME"),
             *(Key(each.key, each.shape(for_backtest=for_backtest), each.doc, into="subject") for each in kinds),
             Key("targets", TARGETS, "Objects whose sizes are recommended."),
-            Key("outputs", _OUTPUTS, "Where it goes: metric, scale, resize, capacityBuffer."),
+            Key("outputs", _OUTPUTS, "Where the result goes: metric, scale, resize, capacityBuffer."),
             Key(
                 "backend",
                 TEXT,

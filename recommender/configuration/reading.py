@@ -218,7 +218,7 @@ CONFIGURATION: Final = Section(
     _configuration,
     (
         *head(KIND),
-        Key("pollInterval", duration(1, 3600), "How often it is decided.", into="poll_interval_seconds"),
+        Key("pollInterval", duration(1, 3600), "How often decisions are made.", into="poll_interval_seconds"),
         Key(
             "staleAfter",
             duration(_LEAST_STALE_SECONDS),
@@ -230,14 +230,14 @@ CONFIGURATION: Final = Section(
             BACKENDS,
             "The Prometheus that is queried, or a list of named ones, of which the first is the default.",
         ),
-        Key("state", PATH, "Folder of memories where there is no cluster."),
+        Key("state", PATH, "Folder of memories if there is no cluster."),
         Key(
             "record",
             duration(_LEAST_RECORD_SECONDS),
-            "How long to keep which nodes and pods there were, in the folder `recording` of `state`, for `replay`.",
+            "How long to keep the record of nodes and pods for `replay`, in the folder `recording` of `state`.",
             into="record_seconds",
         ),
-        Key("listen", _LISTEN, "Addresses; flags win."),
+        Key("listen", _LISTEN, "Addresses; flags take precedence."),
         Key("owners", _OWNERS, "Who may own the sizes of targets."),
         Key("leaderElection", _LEADER_ELECTION, "Which of several processes acts."),
         Key(

@@ -197,7 +197,7 @@ class RecommendationKind(Protocol[S]):
 
         `narrow` returns a query in the form that the object may send. Raises NotForObjectsError, like `narrow`.
         """
-        raise NotForObjectsError("OnlyInFile", f"{self.key} is for the administrator's file alone")
+        raise NotForObjectsError("OnlyInFile", f"{self.key} can be used only in the administrator's file")
 
     def remarks(self, settings: S) -> Iterable[str]:  # noqa: ARG002 - of use to kinds with defaults that depend on a place
         """Return the remarks of `run --validate` on settings that are valid but may not be what was meant."""

@@ -53,7 +53,7 @@ def limit_range_refusal(spec: Mapping[str, Any], ranges: Iterable[Mapping[str, A
             what = "the pod" if is_pod else f"container {part.get('name')}"
             amounts = _amount_of_pod if is_pod else _stated
             for missing in () if is_pod and _is_stated_as_a_whole(spec) else _missing_in_range(part, item, amounts):
-                return f"{what} would have no {missing}, which LimitRange {name} demands: state one, or change it"
+                return f"{what} would have no {missing}, which LimitRange {name} requires: set one, or change it"
             for problem in _problems_of_range(part, item, amounts):
                 return f"{what} would have {problem}, which LimitRange {name} forbids: change it, or min or max"
     return ""
@@ -120,7 +120,7 @@ def quota_refusal(
         name, limited = (each.get("metadata") or {}).get("name"), spec.get("hard") or {}
         missing = _missing_for_quota(after, limited) if pods else ""
         if missing:
-            return f"its pods would not state {missing}, which ResourceQuota {name} demands: state it"
+            return f"its pods would not set {missing}, which ResourceQuota {name} requires: set it"
         for key, hard in limited.items():
             section, resource = _section_and_resource(key)
             if not resource:

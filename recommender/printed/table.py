@@ -17,7 +17,7 @@ from recommender.kinds.table import kind_named
 _COLOURS: Final = {Status.OK: "32", Status.HELD: "33", Status.STALE: "31", Status.ERROR: "31"}
 _BOLD: Final = "1"
 _MOST_TARGETS: Final = 50
-"""Most targets that the table of a recommendation with `forEach` shows."""
+"""The most targets that the table of a recommendation with `forEach` shows."""
 
 
 def as_text(records: Sequence[Record], *, width: int | None = None, colour: bool = False, explain: bool = False) -> str:

@@ -253,7 +253,7 @@ def _within(recording: Recording, last_seconds: float | None, end: float | None)
     until = recording.end if end is None else min(end, recording.end)
     start = recording.start if last_seconds is None else max(recording.start, until - last_seconds)
     if start >= until:
-        raise RecordingError(f"{recording.source}: it has nothing of this time: correct --last and --end")
+        raise RecordingError(f"{recording.source}: it has no data for this time: correct --last and --end")
     if until - start > _LONGEST_SECONDS:
         raise RecordingError(
             f"{recording.source}: it spans {(until - start) / 86_400:,.0f} days, so a clock was wrong when one of its "

@@ -69,5 +69,5 @@ def spot_notes(configured: PolicyOutcome) -> Iterator[str]:
     yield (
         f"{configured.name}: {count_of(spot.interruptions, 'interruption')} took the node of "
         f"{count_of(spot.interrupted_pods, 'pod')}; {count_of(spot.fallback_nodes, 'node')} of other groups took the "
-        f"place of spot machines that did not come, for {spot.fallback_node_hours:,.0f} node-hours{cost}."
+        f"place of spot machines that did not arrive, for {spot.fallback_node_hours:,.0f} node-hours{cost}."
     )

@@ -22,14 +22,15 @@ if TYPE_CHECKING:
     from recommender.shapes.peaks import History
 
 _MOST_COMPARED: Final = 600
-"""Most sets for which all lower bounds are calculated; if there are more, sets are built shape by shape."""
+"""The most sets for which all lower bounds are calculated; if there are more, sets are built shape by shape."""
 _MOST_PACKED: Final = 12
-"""Most sets of each size that are packed: those with the lowest bounds. So allowing more shapes never costs more."""
+"""The most sets of each size that are packed: those with the lowest bounds. So allowing more shapes never costs more.
+"""
 _SEEDS: Final = 8
-"""Most sets that are extended in each step: those that rank best."""
+"""The most sets that are extended in each step: those that rank best."""
 MOST_EXTENDING: Final = 64
-"""Most shapes by which sets are extended. In a larger catalogue, they are the shapes that hold some kind of pod at the
-lowest price."""
+"""The most shapes by which sets are extended. In a larger catalogue, they are the shapes that hold some kind of pod at
+the lowest price."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MOST_SHOWN: Final = 10
 _MOST_NODES: Final = 24
-"""Most nodes that are considered in pairs: those with the fewest pods for their price."""
+"""The most nodes that are considered in pairs: those with the fewest pods for their price."""
 _LEAST_PRICE: Final = 1e-12
 _LEAST_SAVED_RATIO: Final = 1e-9
 """Savings of a smaller share are those of rounding: 0.1 + 0.2 is more than 0.3 in floats."""

@@ -34,7 +34,7 @@ def prometheus_of(*flags: str, **environment: str) -> PrometheusSettings:
     "refusal",
     [
         Unknown("nodes is forbidden: the service account may not list nodes", is_refused=True),
-        Unknown("nothing names a cluster"),
+        Unknown("no cluster is configured"),
     ],
 )
 def test_without_rights_the_windows_are_served_by_instance__load_watcher_81(refusal: Unknown) -> None:

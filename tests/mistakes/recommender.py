@@ -125,7 +125,7 @@ RECOMMENDER: Final = (
         "backtest without a trace",
         "backtest --startup-seconds 180",
         "--trace",
-        "no load is named",
+        "no load is given",
         "write --trace FILE.csv, or --query PROMQL --prometheus-url URL --last 14d",
     ),
     Mistake(

@@ -81,8 +81,8 @@ DOCTOR = CommandFlags(
         output_flag(),
         switch(
             "remove",
-            "Check nothing, and remove the APIServices that a release of the chart has left behind: those behind "
-            "which no pod is ready. They block the deletion of every namespace.",
+            "Check nothing, and remove the APIServices that a release of the chart has left behind and that have no "
+            "ready pod. They block the deletion of every namespace.",
         ),
         Flag(
             "service",

@@ -181,7 +181,7 @@ def judge_extender(status: int) -> Line:
     if status == 401:
         fix = "give it to kube-scheduler in `extenders[].tlsConfig`"
         return ok(name, f"/scheduler/prioritize requires a client certificate: {fix}")
-    fix = "kube-scheduler accepts 200 alone: see the log of tidewatch-adapter nodes"
+    fix = "kube-scheduler accepts only status 200: see the log of tidewatch-adapter nodes"
     return error(name, f"/scheduler/prioritize answers {status}", fix)
 
 

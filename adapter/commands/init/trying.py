@@ -81,7 +81,7 @@ def with_notes(rule: TriedRule, findings: Sequence[Finding]) -> TriedRule:
     doubts = [f"{finding.message}: {finding.fix}" for finding in findings if finding.code not in _NOT_NOTED]
     has_value = bool(rule.values) or rule.value is not None
     if not has_value and rule.metric.known.type is SeriesType.COUNTER:
-        doubts.append(f"A rate has a value once there are two samples within {RATE_WINDOW}: ask again in a while.")
+        doubts.append(f"A rate has a value once there are two samples within {RATE_WINDOW}: try again in a while.")
     return TriedRule(rule.metric, rule.values, rule.value, tuple(doubts))
 
 

@@ -26,7 +26,7 @@ class ExtenderMetrics:
         )
         self._seconds = Histogram(
             f"{prefix}_extender_request_duration_seconds",
-            "Time to answer a request, without receiving and sending.",
+            "Time to answer a request, excluding receiving and sending.",
             ["verb"],
             buckets=_BUCKETS,
             registry=registry,

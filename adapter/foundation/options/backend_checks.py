@@ -135,7 +135,9 @@ def _look_at_future(settings: PrometheusSettings, name: str) -> Line:
     try:
         return _judge_future(name, targets_of_the_future(settings))
     except (PrometheusError, SettingsError) as e:
-        return unknown(name, f"it is not known whether the store holds samples of times to come: {e}", "try again")
+        return unknown(
+            name, f"it is not known whether the store holds samples with future timestamps: {e}", "try again"
+        )
 
 
 def _look_at_clusters(settings: PrometheusSettings, name: str, setting: str) -> Line:
@@ -176,9 +178,9 @@ def targets_of_the_future(settings: PrometheusSettings) -> int:
 def _judge_future(name: str, targets: int) -> Line:
     """Return the line about samples with timestamps in the future; `targets` is the number of targets that have any."""
     if not targets:
-        return ok(name, "it holds no samples of times to come")
+        return ok(name, "it holds no samples with future timestamps")
     message = (
-        f"it holds samples of times to come (targets: {targets}), so the clock of a Prometheus that writes to it is or "
-        "was ahead: when their time comes, they are taken for current"
+        f"it holds samples with future timestamps (targets: {targets}), so the clock of a Prometheus that writes "
+        "to it is or was ahead: when their time comes, they are taken for current"
     )
     return warning(name, message, "synchronize the clocks of all that write to it with NTP, and delete these samples")

@@ -18,7 +18,7 @@ from typing import Final
 HIDDEN: Final = "…".encode()
 """Stands in place of what is hidden."""
 LONGEST_SHOWN_PART: Final = 14
-"""Most consecutive bytes of a secret that a text may show, such as those at the end of a truncated text."""
+"""The most consecutive bytes of a secret that a text may show, such as those at the end of a truncated text."""
 
 _FEWEST_BYTES: Final = 8
 """Shorter values, such as names of tenants, are not hidden, since they occur in ordinary words."""

@@ -23,7 +23,7 @@ _EVENTS_A_SLICE = 150
 """Number of events (starts and ends of collections, scalars) that take about half a millisecond to read and resolve."""
 
 _MOST_ALIASED = 1_000_000
-"""Most values to which a document's aliases may expand; a few lines of nested aliases can expand to billions."""
+"""The most values to which a document's aliases may expand; a few lines of nested aliases can expand to billions."""
 _DEEPEST = 100
 """Deepest level of nesting. The schemas of CustomResourceDefinitions have about forty."""
 

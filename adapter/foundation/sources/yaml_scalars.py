@@ -17,7 +17,7 @@ _TRUE = frozenset({"true", "yes", "on", "y"})
 _FALSE = frozenset({"false", "no", "off", "n"})
 _BASES = {"0b": 2, "0x": 16}
 _LONGEST_NUMBER = 400
-"""Most characters of a number; the largest float has 309 digits."""
+"""The most characters of a number; the largest float has 309 digits."""
 _SMALLEST, _LARGEST = -(1 << 63), (1 << 64) - 1
 
 

@@ -29,7 +29,7 @@ class Telemetry:
         )
         durations = Histogram(
             "tidewatch_adapter_request_duration_seconds",
-            "Time to answer a request, without the wait for a thread and the sending.",
+            "Time to answer a request, excluding the wait for a thread and sending.",
             ["group"],
             buckets=_DURATION_BUCKETS,
             registry=registry,

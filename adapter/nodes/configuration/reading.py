@@ -98,7 +98,11 @@ _FILTER: Final = Section(
     _filter,
     (
         *_limits(1000),
-        Key("use", one_of(("requests", "limits"), "requests or limits"), "What of a pod counts as its load."),
+        Key(
+            "use",
+            one_of(("requests", "limits"), "requests or limits"),
+            "Whether the requests or the limits of a pod count as its load.",
+        ),
         Key(
             "pools",
             mapping_of("filter.pools", TEXT, Section("filter.pools", _by_resource, _limits(1000))),
@@ -140,7 +144,7 @@ SCHEDULING: Final = Section(
                 _by_resource,
                 tuple(Key(name, TEXT, f"Expression for {name}, a ratio per instance.") for name in LoadResource),
             ),
-            "Expressions that take the place of the built-in ones.",
+            "Expressions that replace the built-in ones.",
         ),
         Key(
             "matchers",

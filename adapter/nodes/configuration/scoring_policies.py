@@ -127,7 +127,7 @@ _ARGS: Final[Mapping[PolicyName, Section[Any]]] = {
         LoadVariationRiskBalancingArgs,
         (
             Key("safeVarianceMargin", _number(0), "Factor of the standard deviation."),
-            Key("safeVarianceSensitivity", _number(0), "Root of the deviation."),
+            Key("safeVarianceSensitivity", _number(0), "Which root of the deviation counts: 2 is the square root."),
             Key(
                 "resources",
                 ListOf(
@@ -169,7 +169,10 @@ _ARGS: Final[Mapping[PolicyName, Section[Any]]] = {
                     Section(
                         "nodePowerModel",
                         PowerModel,
-                        tuple(Key(key, _POWER, "Of k0 + k1 * exp(k2 * percent).", "0") for key in ("k0", "k1", "k2")),
+                        tuple(
+                            Key(key, _POWER, "Coefficient of k0 + k1 * exp(k2 * percent).", "0")
+                            for key in ("k0", "k1", "k2")
+                        ),
                     ),
                 ),
                 "Power in watts by node.",

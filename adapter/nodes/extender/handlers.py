@@ -91,7 +91,7 @@ class Extender:
                 with self._limit.entered(_LONGEST_WAIT_SECONDS):
                     return answer(self._decode_arguments(request.body))
             except ThreadLimitError:
-                return self._refusal_answer(503, f"{_MOST_AT_ONCE} requests are being answered already: ask again")
+                return self._refusal_answer(503, f"{_MOST_AT_ONCE} requests are being answered already: try again")
             except ExtenderProtocolError as e:
                 return self._refusal_answer(400, str(e))
 

@@ -26,7 +26,7 @@ _MOST_PODS: Final = 20
 """At most this many pods of a node are in the document, unless more would have to leave."""
 _MIB: Final = 2**20
 _REPAIR: Final = (
-    "put this affinity into the pod template, so that replicas avoid each other; where the template must stay, let the "
+    "put this affinity into the pod template, so that replicas avoid each other; where it cannot be changed, let the "
     "descheduler evict duplicates (policy-replicas.yaml)"
 )
 

@@ -70,7 +70,7 @@ POD_POLICIES: Final = frozenset(
 """Policies that score nothing without the pods of nodes: each node would count as empty."""
 
 _NO_PODS: Final = (
-    "Pods are not known, nor what they request: their first list has not arrived, or list and watch must be allowed"
+    "Pods and their requests are not known: their first list has not arrived, or list and watch must be allowed"
 )
 
 
@@ -113,7 +113,8 @@ def score_request(
 def _known_scores(policy: PolicySettings, pod: PendingPod, snapshot: NodesSnapshot, rows: Rows) -> PolicyScores:
     if not snapshot.are_nodes_known:
         return PolicyScores(
-            np.full(len(rows), np.nan), lambda _: "Node objects are not known, nor what the node has: see the log"
+            np.full(len(rows), np.nan),
+            lambda _: "Node objects are not known, so what the node has is not known either: see the log",
         )
     if policy.name in METRIC_POLICIES:
         if snapshot.basis == "none":

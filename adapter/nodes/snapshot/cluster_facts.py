@@ -25,7 +25,7 @@ class NodeFacts:
 
     nodes: tuple[ClusterNode, ...] | None = None
     """Nodes by name; None if Node objects are not known."""
-    why_unknown: str = "nothing names a cluster: set --kubeconfig or --objects"
+    why_unknown: str = "no cluster is configured: set --kubeconfig or --objects"
     """Why Node objects are not known."""
     pods: PlacedPods | None = None
     selectors: tuple[PodSelector, ...] = ()

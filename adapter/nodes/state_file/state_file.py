@@ -157,7 +157,7 @@ def _content(path: Path) -> bytes:
         if found.st_uid not in {0, os.geteuid()}:
             raise SampleFileError(f"it belongs to user {found.st_uid}, and this program runs as {os.geteuid()}")
         if found.st_mode & stat.S_IWOTH:
-            raise SampleFileError(f"everybody may write it (mode {stat.S_IMODE(found.st_mode):o}): use mode 600")
+            raise SampleFileError(f"any user can write it (mode {stat.S_IMODE(found.st_mode):o}): use mode 600")
         if found.st_size > LARGEST_BYTES:
             raise SampleFileError(f"it has {found.st_size} bytes, and at most {LARGEST_BYTES} are read")
         # Anything else at the path is not read into memory as a whole.

@@ -45,7 +45,7 @@ BACKTEST: Final = CommandFlags(
             "Beginning of the load in Prometheus, instead of --last: 2026-11-07T00:00:00Z, a date (its midnight "
             "in UTC), or a time ago such as -14d.",
         ),
-        Flag("end", TEXT, "End of the load in Prometheus, likewise (default: now)."),
+        Flag("end", TEXT, "End of the load in Prometheus, in the same form (default: now)."),
         switch("example", "Replay a generated load that needs no file: two weeks with a season, growth and a spike."),
         Flag(
             "actuator",

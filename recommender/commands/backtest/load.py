@@ -56,7 +56,7 @@ def _check_one_source(values: FlagValues) -> None:
     named = (["trace"] if values.path("trace") else []) + (["example"] if values.boolean("example") else []) + ranged
     if not named:
         raise UsageError(
-            "no load is named: write --trace FILE.csv, or --query PROMQL --prometheus-url URL --last 14d; "
+            "no load is given: write --trace FILE.csv, or --query PROMQL --prometheus-url URL --last 14d; "
             "--example replays a generated load"
         )
     if named[0] not in _RANGE_FLAGS and len(named) > 1:

@@ -11,7 +11,7 @@ _GROUP = "cluster-proportional-vertical-autoscaler"
 
 CPVA = CommandFlags(
     program=f"{PROGRAM} cpva",
-    summary="Sets requests and limits of a workload by the number of nodes and cores, by the command line, the "
+    summary="Sets requests and limits of a workload by the number of nodes and cores, with the command line, the "
     "configuration and the rights of cluster-proportional-vertical-autoscaler.",
     examples=(
         f"{PROGRAM} cpva --namespace kube-system --target deployment/thing --config-file /etc/config/thing",

@@ -44,7 +44,7 @@ def judge_parameters(name: str, where: str, data: Mapping[str, str]) -> Line:
     except ParametersError as e:
         message, _, fix = str(e).rpartition(": ")
         return error(name, f"the ConfigMap {where} is refused: {message or fix}", fix)
-    return ok(name, f"the ConfigMap {where} states the mode {mode}")
+    return ok(name, f"the ConfigMap {where} has the mode {mode}")
 
 
 def look_at_memory(client: ObjectClient, recommendation: str, namespace: str, shards: int | None) -> tuple[Line]:

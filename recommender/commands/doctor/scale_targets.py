@@ -44,7 +44,7 @@ def look_at_target(
         return (unknown(name, f"reading its scale is forbidden: {e}", fix),)
     except (KubernetesError, ScaleDocumentError) as e:
         return (unknown(name, f"its scale could not be read: {e}", SEE_APISERVER),)
-    return (ok(name, f"it exists, and its scale states {replicas} replicas"),)
+    return (ok(name, f"it exists, and its scale has {replicas} replicas"),)
 
 
 def _look_at_object(client: ObjectClient, path: str, name: str, namespace: str) -> Line:

@@ -9,7 +9,7 @@ from recommender.commands.program import PROGRAM
 EXPANDER = CommandFlags(
     program=f"{PROGRAM} expander",
     summary=(
-        "Answers Cluster Autoscaler which node group is to grow, by the expanders, priorities and prices of a "
+        "Tells Cluster Autoscaler which node group should grow, by the expanders, priorities and prices of a "
         "configuration. Start Cluster Autoscaler with --expander=grpc, --grpc-expander-url and --grpc-expander-cert. "
         "It needs the packages of tidewatch[grpc]."
     ),
@@ -26,7 +26,7 @@ EXPANDER = CommandFlags(
         Flag(
             "client-ca-file",
             PATH,
-            "Certificates that sign those of clients, which then need one. Cluster Autoscaler shows none.",
+            "CA certificates for those of clients, which then need one. Cluster Autoscaler presents none.",
         ),
         *LOG_FLAGS,
     ),

@@ -36,9 +36,9 @@ FILE: Final = "recommender.yaml"
 INIT = CommandFlags(
     program=f"{PROGRAM} init",
     summary=(
-        "Looks up what follows the load in Prometheus and the cluster, and writes a configuration that works now and "
-        "scales nothing. Never overwrites a file. Exits with status 1 if it finds nothing to recommend, and with 2 if "
-        "Prometheus or the cluster cannot be read or the file cannot be written."
+        "Looks up loads in Prometheus, and add-ons and node groups in the cluster, and writes a configuration that "
+        "works now and scales nothing. Never overwrites a file. Exits with status 1 if it finds nothing to recommend, "
+        "and with 2 if Prometheus or the cluster cannot be read or the file cannot be written."
     ),
     examples=(
         f"{PROGRAM} init --kubeconfig kubeconfig --out tidewatch",

@@ -54,17 +54,27 @@ _SIZE_FLAGS = in_group(
         "What is counted.",
         default="node-proportional",
     ),
-    switch("use-metrics", "Count by the metrics of the API server instead of lists."),
+    switch("use-metrics", "Count by the API server's metrics instead of lists."),
 )
 _WHEN_FLAGS = in_group(
     _WHEN,
-    Flag("threshold", INTEGER, "Percent by which sizes may differ from what is wanted (1.8).", default=0),
+    Flag("threshold", INTEGER, "Percent by which sizes may differ from the desired ones (1.8).", default=0),
     Flag(
         "acceptance-offset", INTEGER, "Percent of nodes by which sizes may be too large or too small (2.x).", default=20
     ),
     Flag("recommendation-offset", INTEGER, "Percent of nodes around which new sizes are chosen (2.x).", default=10),
-    Flag("scale-down-delay", DURATION, "Least time after the start or the last change before sizes fall.", default=0.0),
-    Flag("scale-up-delay", DURATION, "Least time after the start or the last change before sizes grow.", default=0.0),
+    Flag(
+        "scale-down-delay",
+        DURATION,
+        "Shortest time from the start, or the last change, until sizes may go down.",
+        default=0.0,
+    ),
+    Flag(
+        "scale-up-delay",
+        DURATION,
+        "Shortest time from the start, or the last change, until sizes may go up.",
+        default=0.0,
+    ),
 )
 _WHAT_FLAGS = in_group(
     _WHAT,
@@ -77,7 +87,7 @@ _HOW_FLAGS = (
     *in_group(
         _HOW,
         Flag("poll-period", INTEGER, "Milliseconds between decisions.", default=10000),
-        switch("run-on-control-plane", "Read the configuration by the API, and allow for leader election."),
+        switch("run-on-control-plane", "Read the configuration through the API, and allow leader election."),
         switch("dry-run", "Write nothing to the cluster."),
     ),
     *in_group(
@@ -107,7 +117,7 @@ _HOW_FLAGS = (
 
 POD_NANNY = CommandFlags(
     program=f"{PROGRAM} pod-nanny",
-    summary="Sets requests and limits of one container of a Deployment by the number of nodes, by the command line, "
+    summary="Sets requests and limits of one container of a Deployment by the number of nodes, with the command line, "
     "the configuration and the rights of addon-resizer (pod_nanny).",
     examples=(
         (

@@ -70,7 +70,7 @@ class FollowedParameters:
         assert self._used is not None
         found = growing_resources(self._used, self._origin)
         if not found:
-            message = f"neither the flags nor {self._origin} have a base: write --cpu or --memory"
+            message = f"neither the flags nor {self._origin} give a base: write --cpu or --memory"
             raise PollError("error_getting_configuration", message)
         return found
 

@@ -51,7 +51,7 @@ _SERVING_FLAGS = in_group(
 
 PROPORTIONAL = CommandFlags(
     program=f"{PROGRAM} proportional",
-    summary="Scales targets with the number of nodes and cores, by the command line, the ConfigMap and the rights of "
+    summary="Scales targets by the number of nodes and cores, with the command line, the ConfigMap and the rights of "
     "cluster-proportional-autoscaler.",
     examples=(
         f"{PROGRAM} proportional --namespace kube-system --target deployment/coredns --configmap coredns-autoscaler",

@@ -22,7 +22,7 @@ SHAPE_FLAGS: Final = in_group(
         PATH,
         "Instead of sizes, name the cheapest machines for the peak hours of a history: a catalogue of shapes.",
     ),
-    Flag("max-shapes", INTEGER, "Most shapes to use.", default=3),
+    Flag("max-shapes", INTEGER, "Maximum number of shapes to use.", default=3),
     Flag("recording", PATH, "The history is what `run` has recorded: a file of a recording, or the folder with all."),
     Flag(
         "last",
@@ -31,7 +31,7 @@ SHAPE_FLAGS: Final = in_group(
         default=DEFAULT_LAST_SECONDS,
     ),
     Flag("end", TEXT, "End of the history: a time, a date, or -1d."),
-    Flag("step", SPAN, "How finely Prometheus is asked.", default=300.0),
+    Flag("step", SPAN, "Step of the queries to Prometheus.", default=300.0),
 )
 
 

@@ -30,7 +30,7 @@ WHAT_IF_FLAGS: Final = in_group(
         "assume",
         TEXT,
         "NAMESPACE/NAME:REPLICAS, such as shop/web:40: the workload has that number of pods. Write KIND/ in "
-        "front if two have the name. May be repeated.",
+        "front if two workloads have this name. May be repeated.",
         repeat=Repeat.EACH,
     ),
     Flag(

@@ -14,7 +14,8 @@ REPLAY: Final = CommandFlags(
     program=f"{PROGRAM} replay",
     summary=(
         "Replays the recorded nodes and pods of a cluster through policies of cluster size, and says what each would "
-        "have cost and who would have waited. Changes nothing. Exit status 2 if configuration or past cannot be read."
+        "have cost and who would have waited. Changes nothing. Exit status 2 if the "
+        "configuration or the past cannot be read."
     ),
     examples=(
         f"{PROGRAM} replay --config recommender.yaml --prometheus-url http://127.0.0.1:9090 --last 14d",
@@ -44,7 +45,7 @@ REPLAY: Final = CommandFlags(
         Flag(
             "step",
             SPAN,
-            "How finely Prometheus is asked. Pods that lived for less than a step may be missing.",
+            "Step of the queries to Prometheus. Pods that lived for less than a step may be missing.",
             default=300.0,
         ),
         Flag(
@@ -60,15 +61,15 @@ REPLAY: Final = CommandFlags(
         Flag(
             "spot-interruptions",
             TEXT,
-            "Which node groups are of spot machines, with how often each node is interrupted in an hour: "
-            "GROUP=0.02, several separated by commas. Needs --spot-absence; without both, spot has no policy.",
+            "Node groups of spot machines, each with how often one node is interrupted in an hour: "
+            "GROUP=0.02, separated by commas. Needs --spot-absence; without both, spot has no policy.",
         ),
         Flag(
             "spot-absence",
             SPAN,
             "For how long after an interruption no further machine of that group is available; 0 if one always is.",
         ),
-        Flag("spot-seed", INTEGER, "The seed that draws the moments of interruptions.", default=0),
+        Flag("spot-seed", INTEGER, "Seed of the random generator that draws the moments of interruptions.", default=0),
         output_flag(),
         Flag("plot", PATH, "Also draw the nodes over time by policy into this PNG or SVG file."),
         *LOG_FLAGS,

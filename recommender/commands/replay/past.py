@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
     from recommender.recording.recording import Recording
 
-_UNNAMED: Final = "no past is named: write --prometheus-url, such as http://prometheus:9090, or --recording FILE"
+_UNNAMED: Final = "no history is given: write --prometheus-url, such as http://prometheus:9090, or --recording FILE"
 
 
 def read_past(

@@ -137,7 +137,7 @@ def _check(values: FlagValues) -> None:
         raise UsageError(f"--backtest has no output {values.text('output')}: write -o table or -o json")
     for other in ("plot", "also-with-hpa", "kubeconfig", "context"):
         if other in values.given:
-            raise UsageError(f"--{other} does nothing with --backtest: remove one of them")
+            raise UsageError(f"--{other} has no effect with --backtest: remove one of them")
     if history_seconds(values) < SHORTEST_SECONDS:
         days = round(SHORTEST_SECONDS / DAY_SECONDS)
         raise UsageError(f"--last is too short for --backtest: write {days}d or more, such as 15d")

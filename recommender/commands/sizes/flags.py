@@ -55,9 +55,9 @@ def _margin(text: str) -> float:
 SIZES: Final = CommandFlags(
     program=f"{PROGRAM} sizes",
     summary=(
-        "Shows what each container should request, from what it used as Prometheus knows it, and writes nothing. It "
+        "Shows what each container should request, from its usage in Prometheus, and writes nothing. It "
         "needs no configuration file. "
-        "Exit status 1 if no container has a size, or can be judged; 2 if Prometheus cannot be read, or holds several "
+        "Exit status 1 if no container has a size or can be judged; 2 if Prometheus cannot be read, or holds several "
         "clusters."
     ),
     examples=(
@@ -70,15 +70,15 @@ SIZES: Final = CommandFlags(
         Flag(
             "last",
             Kind("DURATION", _last, lambda seconds: format_duration(float(str(seconds)))),
-            "How much history is used, 1h to 90d (default: 8d, and 15d with --backtest). What is older than some "
-            "days hardly counts.",
+            "How much history is used, 1h to 90d (default: 8d, and 15d with --backtest). Usage that is more "
+            "than a few days old hardly counts.",
         ),
         Flag("end", TEXT, "Where the history ends, such as 2026-11-21T06:00:00Z (default: now)."),
         Flag(
             "percentile",
             Kind("auto|NUMBER", _percentile, lambda ratio: f"{float(str(ratio)) * 100:g}"),
             "Percentile of the usage, of the daily peaks for memory, that the request covers; auto: for each "
-            "container, the one above which more costs more than it is worth.",
+            "container, the one beyond which a larger request costs more than it is worth.",
             default=TARGET_PERCENTILE,
         ),
         Flag(
@@ -97,7 +97,7 @@ SIZES: Final = CommandFlags(
         ),
         switch(
             "backtest",
-            "Judge sizes on the history instead: requests of now, these sizes, the Vertical Pod Autoscaler's and "
+            "Judge sizes on the history instead: current requests, these sizes, the Vertical Pod Autoscaler's and "
             "KRR's, each day from the days before it.",
         ),
         Flag("plot", PATH, "Also draw usage and sizes into this PNG file; needs --workload."),

@@ -113,7 +113,7 @@ def _spec() -> dict[str, Any]:
     spec["description"] = "An entry of the recommender's file, without its name."
     spec["properties"]["paused"]["description"] += " Quote a time."
     spec["properties"][FILE_ONLY] = {
-        "description": "For the administrator's file alone: refused.",
+        "description": "Only for the administrator's file: refused.",
         "type": "object",
         "x-kubernetes-preserve-unknown-fields": True,
     }

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from recommender.decisions.policy_settings import RecommendationPolicy
 
 FILE_ONLY: Final = "clusterSize"
-FILE_ONLY_MESSAGE: Final = "clusterSize is for the administrator's file alone: it changes the whole cluster"
+FILE_ONLY_MESSAGE: Final = "clusterSize can be used only in the administrator's file: it changes the whole cluster"
 _MOST_VALUES: Final = 8192
 """The maximum number of values in a spec, which limits what a namespace can cost: to keep and read a megabyte of specs
 takes 25 MiB of memory and a second."""

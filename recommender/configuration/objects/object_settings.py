@@ -107,11 +107,11 @@ RECOMMENDATION_OBJECTS: Final = Section(
             "Backends of `prometheus` that objects may choose; only the default one is queried without the key.",
         ),
         Key("namespaceLabel", PROMETHEUS_LABEL, "Label of series that names their namespace."),
-        Key("maxPerNamespace", whole(1, 10_000), "Most objects of a namespace."),
+        Key("maxPerNamespace", whole(1, 10_000), "Maximum number of objects of a namespace."),
         Key(
             "maxTargetsPerNamespace",
             whole(1, 100_000),
-            "Most targets of the objects of a namespace; forEach counts as its max.",
+            "Maximum number of targets of the objects of a namespace; forEach counts as its max.",
         ),
     ),
 )

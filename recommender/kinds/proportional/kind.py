@@ -125,7 +125,7 @@ class ProportionalKind(RecommendationKind[ProportionalSettings]):
         if Output.RESIZE in outputs:
             yield from written_sizes_problems(given)
         elif given.has("proportional.alsoWithHPA"):
-            message = "`alsoWithHPA` does nothing without the output resize"
+            message = "`alsoWithHPA` has no effect without the output resize"
             yield given.problem("proportional.alsoWithHPA", message, "add it to outputs")
 
     def rights(self, recommendation: Recommendation) -> Iterator[RoleRule]:
@@ -143,14 +143,16 @@ class ProportionalKind(RecommendationKind[ProportionalSettings]):
     ) -> ProportionalSettings:
         """Return the settings with narrowed queries. Raises NotForObjectsError for counts that only a file may use."""
         if settings.config_map is not None:
-            message = "configMap is for the administrator's file alone: write linear or ladder into the object"
+            message = "configMap can be used only in the administrator's file: write linear or ladder into the object"
             raise NotForObjectsError("OnlyInFile", message)
         counted = next((each.name for each in settings.drivers if isinstance(each.source, CountQuery)), "")
         if counted:
-            message = f"drivers.{counted} is for the administrator's file alone: count with drivers.query"
+            message = f"drivers.{counted} can be used only in the administrator's file: count with drivers.query"
             raise NotForObjectsError("OnlyInFile", message)
         if settings.sizes_by_objects:
-            message = "podsAndServicesPerStep is for the administrator's file alone: use nodesPerStep or coresPerStep"
+            message = (
+                "podsAndServicesPerStep can be used only in the administrator's file: use nodesPerStep or coresPerStep"
+            )
             raise NotForObjectsError("OnlyInFile", message)
         drivers = tuple(
             replace(each, source=DriverQuery(narrow(each.source.expr)))

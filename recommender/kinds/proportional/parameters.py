@@ -32,7 +32,7 @@ class Linear(Mode):
     """Nodes for each replica; 0 if nodes do not count."""
     min: int = 1
     max: int = 0
-    """Most replicas; 0 means no limit."""
+    """The most replicas; 0 means no limit."""
     prevent_single_point_failure: bool = False
     include_unschedulable_nodes: bool = False
 
@@ -58,7 +58,7 @@ class Interpolated(Mode):
     nodes_to_replicas: Rungs = ()
     min: int = 1
     max: int = 0
-    """Most replicas; 0 means no limit."""
+    """The most replicas; 0 means no limit."""
     include_unschedulable_nodes: bool = False
 
 

@@ -36,4 +36,6 @@ def resize_problems(given: Given, outputs: frozenset[Output], kind: str) -> Iter
             fix = f"name one of {', '.join(RESIZED_KINDS)} in {API_VERSION}, or remove resize"
             yield given.problem("targets", f"the output resize cannot write {target}", fix)
     if given.has(f"{kind}.resize") and Output.RESIZE not in outputs:
-        yield given.problem(f"{kind}.resize", "`resize` does nothing without the output", "add it to outputs")
+        yield given.problem(
+            f"{kind}.resize", "`resize` has no effect without the output of this name", "add it to outputs"
+        )

@@ -62,7 +62,7 @@ class ResourcesKind(RecommendationKind[ResourcesSettings]):
             yield given.node.problem("the recommendation has no targets", fix)
         yield from resize_problems(given, outputs, self.key)
         if Output.SCALE in outputs:
-            yield given.problem("outputs", f"the output scale does nothing: {_NO_REPLICAS}", "write metric")
+            yield given.problem("outputs", f"the output scale has no effect: {_NO_REPLICAS}", "write metric")
         step = given.get("maxStep")
         if step is not None and step.ratio is None:
             yield given.problem("maxStep", f"maxStep is a number of replicas: {_NO_REPLICAS}", "write one such as 20%")

@@ -121,7 +121,7 @@ _FOR_EACH: Final = Section(
             ListOf(NAMESPACE, lambda names: tuple(sorted(names)), ("`namespaces` is empty", "name one, or remove it")),
             "Where the targets are; everywhere without the key.",
         ),
-        Key("max", whole(1, 5_000), "Most targets.", into="max_targets"),
+        Key("max", whole(1, 5_000), "Maximum number of targets.", into="max_targets"),
     ),
 )
 
@@ -146,7 +146,7 @@ RESOURCES: Final = Section(
             into="also_with_hpa",
         ),
         Key("resize", RESIZE, "How the output resize writes requests."),
-        Key("min", _bound_keys("resources.min"), "Least request of a container.", into="least"),
+        Key("min", _bound_keys("resources.min"), "Smallest request of a container.", into="least"),
         Key("max", _bound_keys("resources.max"), "Largest request of a container.", into="most"),
     ),
     _check,

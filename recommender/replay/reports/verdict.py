@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from recommender.replay.policy_outcome import PolicyOutcome
 
 LEAST_DAYS: Final = 3
-"""Fewest whole days with which a policy is recommended."""
+"""The fewest whole days with which a policy is recommended."""
 MOST_UNKNOWN_RATIO: Final = 0.1
 """No policy is recommended if a larger share of the time is unknown."""
 _DRAWS: Final = 2000

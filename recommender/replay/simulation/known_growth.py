@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from recommender.replay.cluster.replay_facts import Scene
 
 _MOST: Final = 20_000
-"""Most decisions that one replay remembers: enough for a month with seven policies, and a bound for longer replays."""
+"""The most decisions that one replay remembers: enough for a month with seven policies, and a bound for longer replays.
+"""
 
 GrowthKey: TypeAlias = "Hashable | None"
 

@@ -64,7 +64,7 @@ class MachineEvents:
         run.spot.forget(slot)
         run.fleet.remove(slot)
         run.account.gave_up(slot)
-        failed = after_failure(run.memory.back_offs.get(group), now, "spot machines did not come in time")
+        failed = after_failure(run.memory.back_offs.get(group), now, "spot machines did not arrive in time")
         run.memory = structs.replace(run.memory, back_offs={**run.memory.back_offs, group: failed})
         self._growth.need(now)
 

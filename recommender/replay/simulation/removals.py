@@ -34,9 +34,9 @@ _NOTICED_SECONDS: Final = 5.0
 _SPARE: Final = 2
 """How many more nodes with pods one look checks than it may remove, as some of them perhaps cannot be emptied."""
 _MOST_WITH_PODS: Final = 20
-"""Most nodes with pods that one look checks, even if it may remove more."""
+"""The most nodes with pods that one look checks, even if it may remove more."""
 _MOST_EMPTY: Final = 100
-"""Most nodes without pods that one look checks; their check is faster."""
+"""The most nodes without pods that one look checks; their check is faster."""
 _DESTINATIONS_EACH: Final = 2
 """How many nodes pods may move to for each node with pods that is checked: those with the most room. Twice as many if
 one of the checked nodes could not be emptied before."""

@@ -257,7 +257,7 @@ def test_objects_beyond_a_quota_have_a_status_and_nothing_hangs_when_the_kind_is
 
 REFUSED: Final[dict[str, tuple[Document, str]]] = {
     "a misspelt key": ({"proportionl": {}}, "unknown field"),
-    "a size of the cluster": ({"clusterSize": {"expander": "random"}}, "administrator's file alone"),
+    "a size of the cluster": ({"clusterSize": {"expander": "random"}}, "only in the administrator's file"),
     "two kinds": ({"predictive": {"load": "up", "loadPerReplica": 1, "horizon": "1m"}}, "exactly one of"),
     "an output of the file": ({"outputs": ["capacityBuffer"]}, "Unsupported value"),
     "a step that is none": ({"maxStep": "ten"}, "should match"),

@@ -152,7 +152,7 @@ def test_steps_below_a_second_are_refused(tmp_path: Path, capsys: pytest.Capture
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "no load is named: write --trace FILE.csv, or --query PROMQL --prometheus-url URL --last 14d"),
+        ([], "no load is given: write --trace FILE.csv, or --query PROMQL --prometheus-url URL --last 14d"),
         (["--trace", "nothing.csv"], "nothing.csv: there is no such file"),
         (["--trace", "TRACE", "--step", "1m"], "a step of 60 s is finer than the samples, whose median step is 600 s"),
         (["--trace", "TRACE", "--step", "10d"], "the load of only one step of 864000 s is known"),

@@ -375,7 +375,7 @@ def test_the_table_of_a_backtest_names_histories_that_are_too_short(run: Run, ur
     ("flags", "message"),
     [
         (("-o", "patch"), "--backtest has no output patch"),
-        (("--also-with-hpa",), "--also-with-hpa does nothing with --backtest"),
+        (("--also-with-hpa",), "--also-with-hpa has no effect with --backtest"),
         (("--last", "3d"), "--last is too short for --backtest: write 4d or more"),
     ],
 )

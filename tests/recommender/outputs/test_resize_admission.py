@@ -182,7 +182,7 @@ def test_a_quota_forbids_containers_that_do_not_state_what_it_limits(hard: dict[
     before, after = [container({"cpu": "1"}), other], [container({"cpu": "2"}), other]
     quota = {"metadata": {"name": "q"}, "spec": {"hard": hard}, "status": {"used": {}}}
     found = refusal_of_quota(before, after, quota, needs_room=False)
-    assert found == (f"its pods would not state {names}, which ResourceQuota q demands: state it" if names else "")
+    assert found == (f"its pods would not set {names}, which ResourceQuota q requires: set it" if names else "")
     # Such as the defaults of a LimitRange.
     limits = limit_range(default={"cpu": "3", "memory": "2Gi"})
     assert not refusal_of_quota(before, after, quota, limits, needs_room=False)

@@ -195,7 +195,7 @@ def test_unrecorded_time_gives_no_verdict(capsys: pytest.CaptureFixture[str], co
     ("arguments", "message"),
     [
         ((), "--config is missing"),
-        (("--config", "CONFIG"), "no past is named"),
+        (("--config", "CONFIG"), "no history is given"),
         (("--config", "CONFIG", "--recording", "missing"), "cannot be read"),
         (("--config", "CONFIG", "--recording", "FOLDER"), "there is no recording"),
         (("--config", "CONFIG", "--recording", "x", "--prometheus-url", "http://x"), "cannot be combined"),

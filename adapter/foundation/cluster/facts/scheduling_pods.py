@@ -209,7 +209,7 @@ def _check_size(where: str, labels: Mapping[str, str], spec: SchedulingSpecForm)
     if size > MOST_CONSTRAINT_BYTES:
         raise FactError(
             f"{where}: its labels, affinity, topologySpreadConstraints, tolerations and nodeSelector take {size} "
-            f"bytes, and {MOST_CONSTRAINT_BYTES} are looked at: write fewer terms, values and labels"
+            f"bytes, and at most {MOST_CONSTRAINT_BYTES} are evaluated: write fewer terms, values and labels"
         )
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 TURN_SECONDS = 0.0005
 """Time after which only one more connection of each stage is advanced, so kept-alive connections never wait long."""
 ACCEPTS_PER_TURN = 32
-"""Most connections to accept in a turn; once the turn's time is up, only one is accepted. The others stay in the
+"""The most connections to accept in a turn; once the turn's time is up, only one is accepted. The others stay in the
 kernel's queue, which all clients share: while it is full, a new client tries again after a second."""
 HANDSHAKES_PER_TURN = 4
 ACCEPT_PAUSE = 0.2

@@ -104,6 +104,6 @@ def _reason(error: OSError) -> str:
         return "permission denied: ports below 1024 need a privilege, so choose a higher one"
     if error.errno == errno.EADDRNOTAVAIL or isinstance(error, socket.gaierror):
         return (
-            "this machine does not have the address: choose one of its own, or leave the host empty for all addresses"
+            "this machine does not have the address: choose one that it has, or leave the host empty for all addresses"
         )
     return error.strerror or str(error)

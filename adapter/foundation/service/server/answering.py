@@ -155,7 +155,7 @@ class AnsweringWorker(ThreadWorker):
             return self.handle_request(req, conn)
         except OutgoingTooLargeError as e:
             _log.warning("an answer was not sent", extra=fields(client=conn.client[0], reason=str(e)))
-            self._answer_instead(conn, "answer_too_large", f"{e}: ask for less at once")
+            self._answer_instead(conn, "answer_too_large", f"{e}: request less at once")
         except StopIteration:
             # gunicorn raises this for an answer that broke off, and its parser for the end of the connection. Nothing
             # of the answer has been sent, so it can still be replaced.

@@ -45,7 +45,7 @@ asks again sooner than that."""
 LONGEST_HOLD_SECONDS = 0.005
 """Time after which others get a turn even while a reserved thread answers."""
 MOST_KNOWN_IN_A_ROW = 3
-"""Most requests of known callers that are started in a row while unauthenticated clients wait, too."""
+"""The most requests of known callers that are started in a row while unauthenticated clients wait, too."""
 _BURST_SECONDS = 0.002
 """The allowance after a pause: a few small answers, so that only few threads compete with the reserved ones."""
 _POLLING_SECONDS = 0.0004

@@ -32,7 +32,7 @@ from adapter.foundation.service.server.connections.waiting_connections import Wa
 from adapter.foundation.service.server.shutdown_phases import Phase
 
 MOST_PER_TURN = {Stage.IDLE: 32, Stage.HEAD: 32, Stage.BODY: 8, Stage.SEND: 16, Stage.LINGER: 8}
-"""Most connections of each stage to advance before other connections get a turn."""
+"""The most connections of each stage to advance before other connections get a turn."""
 LONGEST_WAIT = 1.0
 """Seconds between two reports to the arbiter that the worker is alive."""
 

@@ -133,7 +133,7 @@ class PackageTransport:
 
 
 CONNECTIONS: Final = 32
-"""Most connections that are kept open: as many as the threads that may call at once."""
+"""The most connections that are kept open: as many as the threads that may call at once."""
 _KEEP_ALIVE: Final = (
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
     (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 30),

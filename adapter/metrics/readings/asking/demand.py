@@ -86,7 +86,7 @@ class Demand:
     def check_room(self, namespace: str | None) -> None:
         """Raise TooMuchDemandError if the limit of the namespace, or of all namespaces, is reached."""
         once = f"a request that is not repeated within {self._once_seconds:g} s is forgotten"
-        forgotten = f"one counts once for each KiB of its selectors; {once}, others after four of their intervals"
+        forgotten = f"each counts once for each KiB of its selectors; {once}, any other after four of its intervals"
         if self._by_namespace[namespace] >= self._bound_per_namespace:
             where = f"namespace {namespace!r}" if namespace else "cluster-scoped objects"
             raise TooMuchDemandError(

@@ -1,7 +1,7 @@
 """Turns a template's text into tokens: the words inside `<< >>`, and the text between them.
 
 The rules are those of Go's `text/template/parse/lex.go`: what ends a word, where trim markers (`<<- ` and ` ->>`)
-remove white space, and that an action with a comment contains nothing else.
+remove white space, and that an action with a comment can contain nothing else.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class _Lexer:
         self._at = end + 2
         if not self._close_action():
             raise self._error(
-                "an action with a comment contains nothing else: write << right before /* and >> right after */"
+                "an action with a comment can contain nothing else: write << right before /* and >> right after */"
             )
 
     def _close_action(self) -> bool:

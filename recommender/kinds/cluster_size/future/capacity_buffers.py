@@ -50,14 +50,14 @@ def chunks_asked(
         wanted.append(-(-max(0, percentage) * target_replicas // 100))
     fitting = [max(0, amount) // chunk[name] for name, amount in (limits or {}).items() if chunk.get(name, 0) > 0]
     if not wanted and not fitting:
-        raise ChunkError("it has neither replicas, nor a percentage of a workload, nor limits: state one of them")
+        raise ChunkError("it has neither replicas, nor a percentage of a workload, nor limits: set one of them")
     return min([max(wanted), *fitting] if wanted else fitting)
 
 
 def chunks_for(pods: Iterable[ClusterPod], chunk: Mapping[str, int]) -> int:
     """Return how many chunks together request at least as much as the pods. Raises ChunkError for an empty chunk."""
     if not any(amount > 0 for amount in chunk.values()):
-        raise ChunkError("a chunk of it requests nothing: state requests in its pod template")
+        raise ChunkError("a chunk of it requests nothing: set requests in its pod template")
     total: dict[str, int] = {}
     for pod in pods:
         for name, amount in pod.resources.requests.items():

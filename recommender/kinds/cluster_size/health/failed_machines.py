@@ -135,7 +135,7 @@ def _too_many(lost: int, nodes: int, settings: ClusterSizeSettings) -> str:
     total = lost + nodes
     if not health_problem(lost, total, settings.unready):
         return ""
-    return f"{lost} of {total} machines are no nodes, which is more than maxUnready allows: find out why"
+    return f"{lost} of {total} machines are not nodes, which is more than maxUnready allows: find out why"
 
 
 def _changes(group: NodeGroup, situation: ClusterSituation) -> bool:

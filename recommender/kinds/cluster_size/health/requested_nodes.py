@@ -168,5 +168,5 @@ def _failure_of(group: NodeGroup, found: GroupRequest, request: RequestedNodes, 
         return f"{nodes} cannot be made: {group.failures[-1]}"
     if request.are_late:
         has = "has" if is_one else "have"
-        return f"{nodes} {has} not come, and its size still counts them: find out why, or lower the size"
+        return f"{nodes} {has} not joined, and its size still counts them: find out why, or lower the size"
     return f"{nodes} {'was' if is_one else 'were'} not ready within {seconds:.0f} s"

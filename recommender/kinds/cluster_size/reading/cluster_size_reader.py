@@ -88,10 +88,10 @@ def _total_field(key: str, unit: str) -> Key:
     limits = Section(
         f"limits.{key}",
         partial(_range, key),
-        (Key("min", total, f"Fewest {unit}.", into="least"), Key("max", total, f"Most {unit}.", into="most")),
+        (Key("min", total, f"Minimum {unit}.", into="least"), Key("max", total, f"Maximum {unit}.", into="most")),
     )
     either = OneOf({ScalarNode: total.then(lambda most: (0, most)), MappingNode: limits})
-    return Key(key, either, f"Most {unit} of all nodes, or `min` and `max`.")
+    return Key(key, either, f"Maximum {unit} of all nodes, or `min` and `max`.")
 
 
 _EXTENDED: Final = checked(
@@ -103,10 +103,10 @@ _LIMITS: Final = Section(
     "limits",
     _limits,
     (
-        Key("nodes", whole(1, _LARGEST_NODES), "Most nodes.", into="max_nodes"),
+        Key("nodes", whole(1, _LARGEST_NODES), "Maximum nodes.", into="max_nodes"),
         _total_field("cores", "cores"),
         _total_field("memory", "bytes"),
-        Key("gpus", mapping_of("limits.gpus", _EXTENDED, _COUNT), "Most of an extended resource, by its name."),
+        Key("gpus", mapping_of("limits.gpus", _EXTENDED, _COUNT), "Maximum of an extended resource, by its name."),
     ),
 )
 _UNREADY: Final = Section(
@@ -183,7 +183,7 @@ _SCHEDULES: Final = ListOf(
             Key("cron", CRON, "When it begins, as in crontab(5).", "0 8 * * mon-fri"),
             Key("timezone", TIMEZONE, "IANA name of the time zone of `cron`.", "Europe/Berlin"),
             Key("duration", duration(60, LONGEST_SECONDS), "How long it lasts.", "2h", into="duration_seconds"),
-            Key("headroom", _HEADROOM, "Reserve for that long.", "20%", into="headroom_ratio"),
+            Key("headroom", _HEADROOM, "Reserve during that time.", "20%", into="headroom_ratio"),
         ),
     )
 )
@@ -216,8 +216,12 @@ CLUSTER_SIZE: Final = Section(
         Key("balancingIgnoreLabels", ListOf(LABEL_KEY), "Labels in which similar groups may differ."),
         Key("balancingLabels", ListOf(LABEL_KEY), "Labels that are compared instead of all."),
         Key("limits", _LIMITS, "Limits over all nodes."),
-        Key("rounds", whole(1, 10_000), "How often the decision is repeated; until it is done without the key."),
-        Key("maxNodesPerScaleUp", whole(1, 1_000_000), "Most nodes that are added at once."),
+        Key(
+            "rounds",
+            whole(1, 10_000),
+            "How often the decision is repeated; without the key, until nothing changes any more.",
+        ),
+        Key("maxNodesPerScaleUp", whole(1, 1_000_000), "Maximum number of nodes that are added at once."),
         Key("newPodScaleUpDelay", TIME, "Age from which a pending pod counts.", into="new_pod_scale_up_delay_seconds"),
         Key(
             "expendablePodsPriorityCutoff",
@@ -236,7 +240,7 @@ CLUSTER_SIZE: Final = Section(
         Key("enforceMinSize", BOOLEAN, "Whether groups below their minimum grow."),
         Key("scaleDown", SCALE_DOWN, "Which nodes are removed, and when."),
         Key("headroom", _HEADROOM, "Share of all requests that is kept free.", into="headroom_ratio"),
-        Key("schedules", _SCHEDULES, "Larger reserves at certain times."),
+        Key("schedules", _SCHEDULES, "Larger reserves at recurring times."),
         Key(
             "forecasts",
             ListOf(TEXT.then(WorkloadForecast), unique=lambda each: f"the recommendation {each.recommendation!r}"),

@@ -121,7 +121,7 @@ TEMPLATE: Final = Section(
         Key(MEMORY, _SOME, "Memory of a new node.", "16Gi"),
         Key(_PODS, _SOME, "Pods that it can run, 110 without the key."),
         Key(_STORAGE, QUANTITY, "Ephemeral storage of a new node."),
-        Key("labels", _LABELS, "Labels beside those that the selector requires."),
+        Key("labels", _LABELS, "Labels in addition to those that the selector requires."),
         Key(
             "taints",
             ListOf(OneOf({ScalarNode: TEXTS_MAY_BE_EMPTY.then(_taint_of), MappingNode: _TAINT})),

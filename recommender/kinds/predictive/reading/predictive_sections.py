@@ -61,7 +61,7 @@ FOR_EACH: Final = Section(
         Key("namespace", PROMETHEUS_LABEL, "Label with the target's namespace.", "namespace", into="namespace_label"),
         Key("name", PROMETHEUS_LABEL, "Label with the target's name.", "deployment", into="name_label"),
         Key("kind", one_of(FOR_EACH_KINDS, "a kind of target"), "Kind of the targets."),
-        Key("max", whole(1, 100_000), "Most targets.", into="max_targets"),
+        Key("max", whole(1, 100_000), "Maximum number of targets.", into="max_targets"),
     ),
 )
 
@@ -87,7 +87,7 @@ SCHEDULES: Final = ListOf(
             Key("cron", CRON, "When it begins, as in crontab(5).", "0 8 * * mon-fri"),
             Key("timezone", TIMEZONE, "IANA name of the time zone of `cron`; default: that of the recommendation."),
             Key("duration", duration(60, 31 * 86_400), "How long it lasts.", "2h", into="duration_seconds"),
-            Key("minReplicas", REPLICAS, "Fewest replicas for that long.", "10"),
+            Key("minReplicas", REPLICAS, "Minimum replicas during that time.", "10"),
         ),
     )
 )

@@ -191,11 +191,17 @@ PROPORTIONAL: Final = Section(
         Key("minNodeAge", duration(), "Age from which a node counts.", into="min_node_age_seconds"),
         Key("includeUnschedulableNodes", BOOLEAN, "Whether nodes that are cordoned or not ready count."),
         Key(
-            "hysteresis", percentage(Bounds(0, 100, below=True)), "Share of a rung, downwards.", into="hysteresis_ratio"
+            "hysteresis",
+            percentage(Bounds(0, 100, below=True)),
+            "How far below its rung a count must fall, as a share of the rung, before the size follows.",
+            into="hysteresis_ratio",
         ),
         # How long the memory keeps the times of changes.
         Key(
-            "quietPeriod", duration(0, 3600), "After a change, the size stays for so long.", into="quiet_period_seconds"
+            "quietPeriod",
+            duration(0, 3600),
+            "How long the size stays the same after a change.",
+            into="quiet_period_seconds",
         ),
     ),
     _check,

@@ -161,7 +161,7 @@ def _problem_of(stored: _Stored, need: LoadNeed, now: float) -> str:
     if stored.learned_for != _identity_of(need):
         return "it was written for another configuration of the recommendation"
     if age < 0:
-        return f"it was written {-age:.0f} s in the future: look at the clock"
+        return f"it was written {-age:.0f} s in the future: check the clock"
     return f"it was written {age / DAY_SECONDS:.1f} days ago" if age > OLDEST_SECONDS else ""
 
 

@@ -87,8 +87,8 @@ class TestPrometheus:
     @pytest.mark.parametrize(
         ("ahead", "status", "words"),
         [
-            (0, CheckStatus.OK, "no samples of times to come"),
-            (40, CheckStatus.OK, "no samples of times to come"),
+            (0, CheckStatus.OK, "no samples with future timestamps"),
+            (40, CheckStatus.OK, "no samples with future timestamps"),
             (
                 120,
                 CheckStatus.WARNING,

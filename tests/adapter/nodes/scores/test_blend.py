@@ -137,7 +137,7 @@ def test_without_pods_nothing_is_scored_that_depends_on_what_they_request(name: 
     scores = score_nodes(settings(name), pod({"cpu": 100}), podless, rows(2))
     if name in POD_POLICIES:
         assert listed(scores) == [None, None]
-        assert scores.reason(0).startswith("Pods are not known, nor what they request: ")
+        assert scores.reason(0).startswith("Pods and their requests are not known: ")
     else:
         assert listed(scores) == listed(
             score_nodes(settings(name), pod({"cpu": 100}), nodes_snapshot(some_nodes()), rows(2))
@@ -149,7 +149,7 @@ def test_without_pods_no_fit_replaces_missing_metrics(name: PolicyName) -> None:
     podless = replace(nodes_snapshot(some_nodes(), "requests"), are_pods_known=False)
     scores = score_nodes(settings(name), pod({"cpu": 100}), podless, rows(2))
     assert listed(scores) == [None, None]
-    assert scores.reason(0).startswith("there are no metrics, and Pods are not known, nor what they request: ")
+    assert scores.reason(0).startswith("there are no metrics, and Pods and their requests are not known: ")
     assert score_request([settings(name)], pod({"cpu": 100}), podless, rows(2)).priorities.tolist() == [5, 5]
 
 

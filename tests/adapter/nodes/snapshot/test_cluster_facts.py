@@ -29,7 +29,7 @@ def test_sorted_nodes_are_returned_as_the_same_object() -> None:
 def test_unknown_nodes_have_a_reason() -> None:
     facts = node_facts(ClusterState(nodes=Unknown("not allowed")), Unknown("pods are not watched"))
     assert (facts.nodes, facts.why_unknown, facts.pods) == (None, "not allowed", None)
-    assert NodeFacts().why_unknown.startswith("nothing names a cluster")
+    assert NodeFacts().why_unknown.startswith("no cluster is configured")
 
 
 def test_zones_come_from_either_label_and_pools_from_the_configured_one() -> None:

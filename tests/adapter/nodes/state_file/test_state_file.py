@@ -106,7 +106,7 @@ def of_the_future(path: Path) -> None:
         (lambda path: path.write_bytes(b""), "it is damaged or cut off"),
         (lambda path: written(path, cpu_of("a"), meaning="other"), "its samples come from other queries"),
         (of_the_future, "ahead of this machine's clock"),
-        (lambda path: path.chmod(0o602), "everybody may write it (mode 602)"),
+        (lambda path: path.chmod(0o602), "any user can write it (mode 602)"),
     ],
     ids=["cut", "changed", "empty", "other-queries", "future", "harness-writable"],
 )

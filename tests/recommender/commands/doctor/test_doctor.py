@@ -45,7 +45,7 @@ def test_every_line_is_ok_if_nothing_is_wrong(installation: Installation) -> Non
     lines = installation.lines()
     assert {name: line for name, line in lines.items() if line.status is not OK} == {}
     assert "pod-a leads" in lines["leader"].message
-    assert lines[f"target/coredns/{COREDNS}"].message == "it exists, and its scale states 2 replicas"
+    assert lines[f"target/coredns/{COREDNS}"].message == "it exists, and its scale has 2 replicas"
     assert "Prometheus has tidewatch_recommended_replicas" in lines[f"series/coredns/{COREDNS}"].message
     assert lines[f"adapter/coredns/{COREDNS}"].message == "the adapter serves recommended_replicas 3"
     assert lines["memory/coredns"].message.endswith("the last value was 3")
@@ -219,7 +219,7 @@ def test_the_adapter_must_serve_one_value_for_each_target(
 @pytest.mark.parametrize(
     ("data", "status", "message"),
     [
-        ({"linear": '{"nodesPerReplica": 16}'}, OK, "states the mode linear"),
+        ({"linear": '{"nodesPerReplica": 16}'}, OK, "has the mode linear"),
         ({"linear": "{"}, ERROR, "not JSON"),
         ({}, ERROR, "exactly one key"),
         (None, ERROR, "does not exist"),

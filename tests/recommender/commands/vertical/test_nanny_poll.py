@@ -157,7 +157,7 @@ def test_an_unreadable_config_map_keeps_the_last_good_values(harness: Harness) -
 
 
 def test_nothing_is_written_without_a_base_size(harness: Harness) -> None:
-    with pytest.raises(PollError, match="neither the flags nor a configuration have a base: write --cpu or --memory"):
+    with pytest.raises(PollError, match="neither the flags nor a configuration give a base: write --cpu or --memory"):
         harness.poll_of("--extra-cpu=1m").poll()
 
 

@@ -83,8 +83,8 @@ BY_OBJECTS = {"base": "64Mi", "step": "1Mi", "podsAndServicesPerStep": 100}
         (linear(target(namespace="kube-system")), "TargetOfAnotherNamespace", "Deployment kube-system/web"),
         (linear(target(kind="ReplicaSet")), "KindNotAllowed", "Deployment of apps/v1, StatefulSet of apps/v1"),
         (each() | {"predictive": EACH | {"forEach": EACH["forEach"] | {"kind": "ReplicaSet"}}}, "KindNotAllowed", ""),
-        ({"clusterSize": {"nodeGroups": []}}, "OnlyInFile", "clusterSize is for the administrator's file alone"),
-        ({"clusterSize": {"nodeGroups": {"byLabel": {"key": "pool"}}}}, "OnlyInFile", "clusterSize is for"),
+        ({"clusterSize": {"nodeGroups": []}}, "OnlyInFile", "clusterSize can be used only in the administrator's file"),
+        ({"clusterSize": {"nodeGroups": {"byLabel": {"key": "pool"}}}}, "OnlyInFile", "clusterSize can be used only"),
         (
             {"proportional": {"configMap": {"namespace": "shop", "name": "a"}}, "targets": [target()]},
             "OnlyInFile",

@@ -130,7 +130,7 @@ def test_no_machine_is_deleted_if_too_many_do_not_join() -> None:
         harness = harness_of(group)
         harness.run(1500.0)
     assert (sum(len(one.machines) for one in few.deletions), many.deletions) == (3, [])
-    assert "4 of 5 machines are no nodes, which is more than maxUnready allows" in harness.notes
+    assert "4 of 5 machines are not nodes, which is more than maxUnready allows" in harness.notes
 
 
 def test_only_a_bounded_number_of_failures_is_reported() -> None:

@@ -146,7 +146,7 @@ def test_late_machines_still_counted_are_subtracted_again_after_the_back_off() -
     back_off = size_memory(again).back_offs["a"]
     assert (back_off.duration_seconds, back_off.reason) == (
         600.0,
-        "2 requested nodes have not come, and its size still counts them: find out why, or lower the size",
+        "2 requested nodes have not joined, and its size still counts them: find out why, or lower the size",
     )
 
 

@@ -222,8 +222,8 @@ def test_two_entries_that_write_one_workload_are_both_refused(other: str) -> Non
         ((BOTH,), SIZES, "for exactly one target"),
         ((JOB, BOTH), SIZES, "the output resize cannot write CronJob"),
         ((TARGETS, BOTH, "maxStep: 2"), SIZES, "maxStep is a number of replicas"),
-        ((TARGETS,), f"{SIZES}, resize: {{threshold: 5%}}", "`resize` does nothing without the output"),
-        ((TARGETS,), f"{SIZES}, alsoWithHPA: true", "`alsoWithHPA` does nothing without the output"),
+        ((TARGETS,), f"{SIZES}, resize: {{threshold: 5%}}", "`resize` has no effect without the output"),
+        ((TARGETS,), f"{SIZES}, alsoWithHPA: true", "`alsoWithHPA` has no effect without the output"),
         (
             (TARGETS, BOTH), "resources: {dns: {requests: {ephemeral-storage: {base: 1Gi}}}}",
             "cannot write ephemeral-storage of container dns",

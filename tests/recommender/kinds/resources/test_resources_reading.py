@@ -14,9 +14,9 @@ TOP = "prometheus: {url: http://127.0.0.1:9}\n"
     ("lines", "kind", "expected"),
     [
         ((), "fromUsage: {}", "no targets"),
-        (("outputs: [scale]",), "fromUsage: {}, forEach: {}", "the output scale does nothing"),
+        (("outputs: [scale]",), "fromUsage: {}, forEach: {}", "the output scale has no effect"),
         (("maxStep: 2",), "fromUsage: {}, forEach: {}", "maxStep is a number of replicas"),
-        ((), "fromUsage: {}, forEach: {}, resize: {threshold: 5%}", "`resize` does nothing without the output"),
+        ((), "fromUsage: {}, forEach: {}, resize: {threshold: 5%}", "`resize` has no effect without the output"),
         ((f"targets: [{JOB}]", "outputs: [resize]"), "fromUsage: {}", "the output resize cannot write"),
         ((), "forEach: {}", "`resources.fromUsage` is missing"),
         ((), "fromUsage: {percentile: 0}, forEach: {}", "0"),

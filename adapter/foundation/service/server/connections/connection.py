@@ -3,8 +3,7 @@
 A client could occupy a thread that waits for it for as long as it likes, so no thread waits. Handshakes and heads
 advance when bytes arrive, answers when the client has read something, and each stage has one total deadline instead of
 one for each read or write. A connection is passed to the request threads only with a complete head in its buffer, and
-leaves them with the part of the answer that its socket did not accept (`outgoing`).
-"""
+leaves them with the part of the answer that its socket did not accept (`outgoing`)."""
 
 # gunicorn has no types.
 # mypy: allow-untyped-calls
@@ -47,8 +46,8 @@ LARGEST_PROOF = 16 * 1024
 _LONGEST_END = 4
 _DISCARDED_AT_ONCE = 256 * 1024
 _MOST_DISCARDED = 1024 * 1024
-"""Most bytes that are read and discarded after the answer to a request whose body is refused; then the connection is
-reset."""
+"""The most bytes that are read and discarded after the answer to a request whose body is refused; then the connection
+is reset."""
 
 
 class Connection:

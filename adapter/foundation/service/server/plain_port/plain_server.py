@@ -45,8 +45,8 @@ _log = logging.getLogger(__name__)
 
 MOST_CONNECTIONS = 128
 MOST_READERS = 64
-"""Most connections whose answers have not been read to the end. Far fewer ever begin at once, so a reader that has just
-begun is never the slowest."""
+"""The most connections whose answers have not been read to the end. Far fewer ever begin at once, so a reader that has
+just begun is never the slowest."""
 MOST_BYTES = 16 * 1024 * 1024
 """Limit on the bytes of unread answers. A text that several readers share counts once. The newest text may exceed the
 limit, however large it is."""

@@ -15,9 +15,9 @@ from types import SimpleNamespace
 from typing import Any, Final
 
 PROGRAM_SECONDS = 60.0
-"""Most time of a program that nobody can answer."""
+"""The most time of a program that nobody can answer."""
 LOGIN_SECONDS = 300.0
-"""Most time of a program that may ask for a login at a terminal or in a browser."""
+"""The most time of a program that may ask for a login at a terminal or in a browser."""
 _REAP_SECONDS: Final = 1.0
 
 

@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 _LIST_SECONDS: Final = 60.0
 _MOST_PAGES: Final = 4_000
-"""Most pages of one list: two million objects, ten times the largest supported cluster."""
+"""The most pages of one list: two million objects, ten times the largest supported cluster."""
 _LARGEST_PAGE_BYTES: Final = 256 << 20
 """Limit of a page. A server that does not support pages sends all objects at once."""
 

@@ -369,7 +369,7 @@ HEAVY = {
 def test_a_pod_with_too_large_constraints_is_refused_with_the_limit(content: Json) -> None:
     """In an attack, 36 pods with 11,500 terms of anti-affinity each made all decisions stale."""
     with pytest.raises(
-        FactError, match=r"^Pod shop/p: its labels, affinity, .* take \d+ bytes, and 32768 are looked at"
+        FactError, match=r"^Pod shop/p: its labels, affinity, .* take \d+ bytes, and at most 32768 are evaluated"
     ):
         read(content)
 
@@ -379,7 +379,7 @@ def test_a_bound_pod_with_too_large_constraints_occupies_its_node_and_little_mem
     bound = content | {"spec": content["spec"] | {"nodeName": "n1"}}
     found = read(bound)
     assert found.facts is not None
-    assert "are looked at" in found.facts.problem
+    assert "are evaluated" in found.facts.problem
     assert (found.node, found.facts.scheduling, found.facts.are_requests_known) == ("n1", NO_CONSTRAINTS, True)
     assert bytes_of(found) < 32 << 10
 

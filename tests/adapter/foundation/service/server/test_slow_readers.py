@@ -216,7 +216,7 @@ class TestMemory:
             with server.connect() as sock:
                 send_head(sock, "/pattern?bytes=200000")
                 status, body = read_answer(sock)
-                assert (status, body) == (503, b"the answer has more than 100000 bytes: ask for less at once\n")
+                assert (status, body) == (503, b"the answer has more than 100000 bytes: request less at once\n")
                 assert is_closed(sock)
             with server.connect() as new:
                 assert get(new)[0] == 200

@@ -49,7 +49,7 @@ def test_requests_are_weighted_by_the_length_of_their_selectors(api: str) -> Non
 
     for number in range(3):
         ask(number)
-    with pytest.raises(TooMuchDemandError, match=r"namespace 'shop'.* one counts once for each KiB of its selectors"):
+    with pytest.raises(TooMuchDemandError, match=r"namespace 'shop'.* each counts once for each KiB of its selectors"):
         ask(3)
     ask(0)
     ask(3, "bank")

@@ -172,7 +172,7 @@ def test_formats_and_literals_are_those_of_go(text: str, output: str) -> None:
         ("<<#>>", 1, "unexpected character '#'"),
         ("<<.Series#>>", 1, "unexpected character '#' after '.Series'"),
         ("<</* x", 1, r"not closed by \*/"),
-        ("<</* x */ .Series>>", 1, "an action with a comment contains nothing else"),
+        ("<</* x */ .Series>>", 1, "an action with a comment can contain nothing else"),
         ('<<.Series | "x">>', 1, "| must be followed by a function"),
         ("<<" + "(" * 60 + "1" + ")" * 60 + ">>", 1, "levels"),
         ('\n<<if true>><<define "x">><<end>><<end>>', 2, "`define` is allowed only at the outermost level"),

@@ -54,7 +54,7 @@ def test_limits_and_percentages_bound_a_buffer(
 
 @pytest.mark.parametrize(("percentage", "limits"), [(None, None), (50, None), (None, {"memory": 5})])
 def test_a_buffer_without_a_size_is_an_error(percentage: int | None, limits: dict[str, int] | None) -> None:
-    with pytest.raises(ChunkError, match="state one of them"):
+    with pytest.raises(ChunkError, match="set one of them"):
         chunks_asked(None, percentage, None, limits, {"cpu": 1000})
 
 
