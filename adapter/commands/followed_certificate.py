@@ -61,7 +61,7 @@ def follow_given_certificate(tls: TlsSettings, context: WorkerContext) -> None:
 
 
 def report_dates(found: ServingCertificate, now: datetime, state: StateLog) -> None:
-    """Log when a certificate is of another time, with which no client accepts this server, and when that ends."""
+    """Log when a certificate is expired or not valid yet, so that no client accepts this server, and when that ends."""
     if found.not_after <= now:
         wrong, fix = "has expired", "renew it; new files are used without a restart"
     elif found.not_before > now:

@@ -23,9 +23,9 @@ def check_output_file(values: FlagValues, name: str) -> None:
 
 
 def check_picture(values: FlagValues) -> None:
-    """Raise UsageError if `--plot` names a file that cannot be written, or that is no picture.
+    """Raise UsageError if `--plot` names a file that cannot be written, or whose ending is not that of a picture.
 
-    To a name without an ending, the library would add one.
+    The library would add an ending to a name that has none.
     """
     path = values.path("plot")
     if path is not None and path.suffix.lower() not in _PICTURES:

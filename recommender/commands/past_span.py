@@ -67,7 +67,7 @@ def moment_of(values: FlagValues, name: str, now: float) -> float:
 
 
 def whole_step(seconds: float) -> float:
-    """Return the step at which Prometheus is asked; raises UsageError."""
+    """Return the step at which Prometheus is queried; raises UsageError."""
     if seconds < 1 or seconds != int(seconds):
         raise UsageError(f"--step of {seconds:g} s: Prometheus is queried in whole seconds, 1 s or more")
     return seconds

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from adapter.foundation.service.flags.table import FlagValues
 
 _LONGEST_SECONDS: Final = 365 * 86_400
-"""Threads cannot wait for much longer than 292 years, and nobody means to wait for more than one."""
+"""One year: threads cannot wait for much longer than 292 years, and nobody means to wait for more than one."""
 MILLI: Final = 1000
 
 

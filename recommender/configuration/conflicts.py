@@ -52,7 +52,7 @@ def conflicts_of(recommendations: Iterable[Recommendation], file: str = "") -> d
 
 
 def leaves_alone(recommendation: Recommendation) -> bool:
-    """Return whether a recommendation can leave alone just those objects that another recommendation scales.
+    """Return whether a recommendation can exclude only those objects that another recommendation scales.
 
     If it cannot, it must be refused as a whole in case of a conflict.
     """

@@ -67,7 +67,7 @@ class ActiveAutoscaler:
 
     @property
     def only_boosts(self) -> bool:
-        """Return whether it writes requests at the start of pods alone."""
+        """Return whether it writes requests only at the start of pods."""
         return self.mode == "Off"
 
     @property

@@ -34,7 +34,7 @@ class KindMemory(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
         return self
 
     def prolonged(self, seconds: float) -> Self:  # noqa: ARG002 - of use where times are remembered
-        """Return the memory with cool-downs, back-offs and holds that end so much later (`Memory.prolonged`)."""
+        """Return the memory with cool-downs, back-offs and holds that end later by this time (`Memory.prolonged`)."""
         return self
 
     @property
@@ -93,7 +93,7 @@ class Memory:
     """With `forEach` or several targets, the memory of each target, which contains no further targets."""
 
     def prolonged(self, seconds: float) -> Memory:
-        """Return the memory after the wall clock was set forward by so much: all brakes last as long as before.
+        """Return the memory after the wall clock was set forward by this time: all brakes last as long as before.
 
         The time of the last value stays, since facts get older if in doubt: the machine may have slept.
         """

@@ -13,13 +13,13 @@ class LeaseEvents:
     """Receives the events of an election, in the thread of the elector. This class ignores all of them."""
 
     def acquired(self) -> None:
-        """Handle that this process has become the leader."""
+        """Handle that this process has begun to lead."""
 
     def renewed(self, until: float) -> None:
         """Handle a renewal: this process leads until this time of the elector's clock, or until a release."""
 
     def lost(self) -> None:
-        """Handle that this process no longer leads."""
+        """Handle that this process has ceased to lead."""
 
     def failed(self, error: str) -> None:
         """Handle the failure of a request; `error` is the name of the class of the error."""

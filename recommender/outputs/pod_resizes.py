@@ -45,7 +45,8 @@ def _next_containers(pod: Mapping[str, Any], resizing: Resizing) -> list[dict[st
     """Return the containers of a pod with the sizes that are written next.
 
     A limit of memory that shrinks without a restart is written last, by itself. Kubernetes 1.33 refuses it; later
-    kubelets carry out nothing of the pod while the container uses more than the new limit. What grows must not wait.
+    kubelets carry out no part of the resize while the container uses more than the new limit. Amounts that grow must
+    not wait for that.
     """
     current = pod["spec"]["containers"]
     after = resized(current, resizing)
@@ -86,7 +87,8 @@ def _with_memory_of(memory: Mapping[str, Any], container: Mapping[str, Any]) -> 
 def _without_failed_shrinks(pod: Mapping[str, Any], containers: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the containers with their former memory where the kubelet fails to lower it.
 
-    The kubelet would carry out nothing else before. It is lowered again afterwards.
+    Until it has lowered the memory, the kubelet would carry out no other change. The memory is lowered again
+    afterwards.
     """
     if _FAILED not in _conditions(pod) or not _is_seen(pod):
         return list(containers)

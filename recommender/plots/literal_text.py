@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def literal_text() -> Iterator[None]:
-    """Take no text of the figures that are made in the block, or in the decorated function, for a formula.
+    """Draw texts literally, and not as formulas, in figures that are made in the block or in the decorated function.
 
     matplotlib settings are those of the process, so only one thread may draw.
     """

@@ -101,8 +101,8 @@ class EventLog:
         """Delete files that ended before the kept time, and the oldest files while the total is too large.
 
         If even the newest file began before the kept time, the clock may be wrong, so files count as too old only once
-        the next file begins at such a time too. Files of the future are of a wrong clock, unless the current one is:
-        they make room first, and count as too old once the whole kept time has been recorded.
+        the next file begins at such a time too. Files from the future come from a wrong clock, unless the current clock
+        is wrong: they are the first to make room, and count as too old once the whole kept time has been recorded.
         """
         files, ahead = files_until(self._folder, time)
         oldest = time - self._keep_seconds

@@ -91,7 +91,7 @@ def _known_days(recording: Recording) -> FloatArray:
 
 
 def _unplaced_notes(recorded: PolicyOutcome, configured: PolicyOutcome) -> Iterator[str]:
-    """Yield that the configured groups cannot hold what ran: then costs and savings are those of a smaller load."""
+    """Yield a note if the configured groups cannot hold the recorded pods: costs and savings are then too small."""
     if configured.unplaced > recorded.unplaced:
         has = "has" if configured.unplaced == 1 else "have"
         yield (

@@ -219,7 +219,7 @@ def _try(metric: Metric, selector: Selector, client: Prometheus) -> None:
 
 
 def asked_with_a_selector(metric: Metric) -> Asked:
-    """Return a request about nothing that exists, with a selector."""
+    """Return a request with a selector about an object that does not exist."""
     return replace(asked_of_nobody(metric), selector=_OF_NOTHING)
 
 

@@ -2,7 +2,8 @@
 
 An HPA that follows `recommended_replicas` with `AverageValue: 1` divides the recommendation by the current size, and
 does nothing while the ratio is close enough to 1 (`isWithin` in `replica_calculator.go` of Kubernetes). With any other
-target, or for the recommendation of another object, the result of the HPA is not this ratio, so nothing is said of it.
+target, or for the recommendation of another object, the result of the HPA is not this ratio, so this module says
+nothing about it.
 """
 
 from __future__ import annotations

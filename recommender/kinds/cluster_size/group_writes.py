@@ -95,7 +95,7 @@ def group_writes(
 
 
 def _change_of(group: NodeGroup, sizes: Mapping[str, int], plan: RemovalPlan) -> _GroupChange:
-    """Return the size of a group after what is removed from it now."""
+    """Return the size of a group after the nodes that are removed from it now."""
     size = sizes.get(group.name, group.target_size)
     if plan.failed and size <= group.target_size:
         # A smaller size would remove the failed machines; other removals wait for the next decision.

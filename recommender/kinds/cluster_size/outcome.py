@@ -50,7 +50,7 @@ def recommended_writes(
     cluster: ClusterState,
     valid_until: float,
 ) -> GroupWrites:
-    """Return the writes by which groups get the recommended sizes, and why others may not be written."""
+    """Return the writes that give groups the recommended sizes, and why others may not be written."""
     groups = situation.groups
     due = grouped((removal.group, removal.node) for removal in answer.removals if removal.is_due)
     stated = settings.node_groups.cluster_api

@@ -142,9 +142,9 @@ def _outcome_of(
 def _expected_nodes(asked: AskedSize, group: NodeGroup | None, known: RequestedNodes | None) -> int:
     """Return how many nodes a group has once those that were requested have come.
 
-    A provider may show a size that counts more nodes than there are or will be, since it counts a node until it is
-    asked to delete the node's machine; or fewer, since it counts the node no longer after that, although the node may
-    stay for minutes, or does not show its size.
+    The size that a provider shows may be too large, since it counts a node until it is asked to delete the node's
+    machine. It may be too small, since it no longer counts the node after that, although the node may stay for minutes.
+    Or it may not be shown at all.
     """
     if group is None or group.provider is None:
         return asked.size

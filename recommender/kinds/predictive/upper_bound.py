@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.forecast import ForecastTask, Model
 
 LARGEST_LOAD: Final = float(np.finfo(np.float32).max)
-"""Anything larger is no load: histories cannot hold it, and the arithmetic of models would overflow."""
+"""Anything larger is not a load: histories cannot hold it, and the arithmetic of models would overflow."""
 
 
 def forecast_limit(largest: FloatArray, load: FloatArray, task: ForecastTask) -> FloatArray:

@@ -65,7 +65,7 @@ def memory_lifespans(cpu: CollectedCpu, memory: MemoryPeaks, lifespans: FloatArr
     """Return for how long the memory of each row has been measured: `lifespans`, which are those of CPU, if it may be.
 
     Otherwise, memory has certainly been measured since the end of the first day with a peak. That only matters if it is
-    less than a day. It is at least an hour, or a bound that follows from it would be no number of bytes.
+    less than a day. It is at least an hour, since a bound that follows from less would not be a number of bytes.
     """
     first = memory.first_days(cpu.rows)
     sure = cpu.last - (cpu.end - first * DAY_SECONDS)

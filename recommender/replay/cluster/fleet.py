@@ -28,8 +28,8 @@ PODS: Final = "pods"
 _FIRST_SLOTS: Final = 64
 _ALL_AT_ONCE: Final = 12
 _SLOTS_ONE_MORE: Final = 64
-"""Changed slots are scored one by one if there are at most `_ALL_AT_ONCE`, and one more for so many slots in use; for
-more, scoring all slots at once is faster."""
+"""Changed slots are scored one by one up to `_ALL_AT_ONCE`, plus one for each `_SLOTS_ONE_MORE` slots in use; beyond
+that, scoring all slots at once is faster."""
 _LONGEST_LOG: Final = 10_000
 
 

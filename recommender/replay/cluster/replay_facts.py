@@ -128,7 +128,8 @@ def _node_kinds(
 ) -> tuple[tuple[NodeKind, ...], dict[str, int], dict[str, int]]:
     """Return the kinds of nodes, the kind of each recorded node, and the kind of new nodes of each group.
 
-    Taints that describe a temporary state are removed: a replay decides by itself when a node starts and when it goes.
+    Taints that describe a temporary state are removed: a replay decides by itself when a node starts and when it is
+    removed.
     """
     places: dict[Hashable, int] = {}
     kinds: list[NodeKind] = []

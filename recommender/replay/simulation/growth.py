@@ -53,7 +53,7 @@ class Growth:
         """Whether the last decision considered all pending pods, and no further growth has been needed since."""
 
     def need(self, now: float) -> None:
-        """Request a decision soon, since pods fit nowhere."""
+        """Request a decision soon, since some pods fit on no node."""
         self._ask(now + REACTION_SECONDS)
         self.is_covered = False
 

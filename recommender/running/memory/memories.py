@@ -118,7 +118,7 @@ class Memories:
         return is_stored
 
     def prolong(self, seconds: float) -> None:
-        """Let all brakes end so much later, after the wall clock was set forward (`Memory.prolonged`)."""
+        """Let all brakes end later by this time, after the wall clock was set forward (`Memory.prolonged`)."""
         self._memories = {name: memory.prolonged(seconds) for name, memory in self._memories.items()}
         # The memories of objects follow, since they are read from those of their targets.
         self._targets.prolong(seconds)

@@ -146,7 +146,7 @@ class TargetMemories:
         return is_stored
 
     def prolong(self, seconds: float) -> None:
-        """Let all brakes end so much later, after the wall clock was set forward (`Memory.prolonged`)."""
+        """Let all brakes end later by this time, after the wall clock was set forward (`Memory.prolonged`)."""
         for known in self._known.values():
             known.by_target = {target: memory.prolonged(seconds) for target, memory in known.by_target.items()}
 

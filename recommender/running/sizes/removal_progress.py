@@ -76,7 +76,8 @@ class DeletionDelays:
 
 
 class WholeRemovals:
-    """Removes a group as a whole that has either no node or all of them: no node goes before all of them are drained.
+    """Removes a group as a whole that has either no node or all of them: no node is deleted before all of them are
+    drained.
 
     As in Cluster Autoscaler, all nodes stay if one of them cannot be drained.
     """
@@ -96,7 +97,7 @@ class WholeRemovals:
         (self._drained.add if is_drained else self._drained.discard)(name)
 
     def obstacle(self, mark: RemovalMark, waited_seconds: float) -> str:
-        """Return why a node must stay that another one of its group has left alone; empty if it need not.
+        """Return why a node must stay because another node of its group stays; empty if it need not.
 
         `waited_seconds` is the time since the node was marked.
         """
@@ -110,7 +111,7 @@ class WholeRemovals:
         return not self._may_go(mark) and (len(members) < mark.whole or not self._drained.issuperset(members))
 
     def _may_go(self, mark: RemovalMark) -> bool:
-        """Return whether a node goes by itself, or the deletion of its group has begun."""
+        """Return whether a node is removed by itself, or the deletion of its group has begun."""
         return not mark.whole or any(each.deleting_since is not None for each in self._members(mark).values())
 
     def _members(self, mark: RemovalMark) -> dict[str, RemovalMark]:

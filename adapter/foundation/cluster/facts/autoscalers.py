@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from adapter.foundation.cluster.forms.pods import LabelSelectorForm
 
 _MOST_TOLERANCE_NANOS: Final = INT32_MAX * 10**9
-"""No number of replicas is so many times larger than another one, so a larger tolerance ignores no further change."""
+"""The largest tolerance that matters: no number of replicas is more times larger than another one."""
 
 
 def autoscaler_of(form: AutoscalerForm) -> Autoscaler:

@@ -111,7 +111,7 @@ class OldestObjects(Generic[V]):
             self._add_unreported(key)
 
     def end_list(self) -> None:
-        """Note that all objects of a list have been added: from now on, an object that falls beyond was within."""
+        """Note that all objects of a list have been added: from now on, `put` may push an object beyond the limit."""
         self._is_list = False
         self._reported_within.clear()
 

@@ -1,4 +1,4 @@
-"""Nodes that stand for no machine of their own: those of virtual-kubelet and of EKS Fargate."""
+"""Nodes that do not represent a machine of their own: those of virtual-kubelet and of EKS Fargate."""
 
 from __future__ import annotations
 

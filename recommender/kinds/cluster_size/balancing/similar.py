@@ -93,7 +93,7 @@ def similar_groups(
 def _of_amounts(
     what: str, one: Mapping[str, int], other: Mapping[str, int], ratios: Mapping[str, float], ratio: float
 ) -> str:
-    """Describe the first resource whose amounts differ by more than its ratio in `ratios`, or else `ratio`."""
+    """Describe the first resource whose amounts differ by more than its ratio in `ratios`, by default `ratio`."""
     for resource in sorted({*one, *other}):
         if resource not in one or resource not in other:
             return f"only one of them has {what} {resource}"

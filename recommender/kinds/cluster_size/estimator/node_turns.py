@@ -1,4 +1,4 @@
-"""Places pods of one shape on nodes in a circle, without asking nodes in vain."""
+"""Places pods of one shape on nodes in a circle, without asking nodes that would refuse again."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def failed_machines(
 
 
 def with_machines_seen(memory: ClusterSizeMemory, situation: ClusterSituation) -> ClusterSizeMemory:
-    """Return the memory with the time at which each machine without a node was first seen, in an unbroken row."""
+    """Return the memory with the time at which each machine without a node was first seen, without interruption."""
     now, before = situation.now, memory.unregistered_since
     since = {
         group.name: {
@@ -131,7 +131,7 @@ def _hold_of_group(
 
 
 def _too_many(lost: int, nodes: int, settings: ClusterSizeSettings) -> str:
-    """Return why none of the machines that have not become nodes is deleted: the cluster may be at fault, not they."""
+    """Return why none of the machines that have not become nodes is deleted: the fault may be that of the cluster."""
     total = lost + nodes
     if not health_problem(lost, total, settings.unready):
         return ""
@@ -139,7 +139,7 @@ def _too_many(lost: int, nodes: int, settings: ClusterSizeSettings) -> str:
 
 
 def _changes(group: NodeGroup, situation: ClusterSituation) -> bool:
-    """Return whether another size was asked for whose outcome is not known yet: it must not be forgotten."""
+    """Return whether the outcome of another requested size is unknown: that request must not be forgotten."""
     asked = situation.memory.asked.get(group.name)
     return asked is not None and not asked.machines
 

@@ -76,7 +76,7 @@ class NodeTemplate:
 
 @dataclass(frozen=True, slots=True)
 class UnregisteredMachine:
-    """A machine that its provider lists, and that no Node of the cluster stands for."""
+    """A machine that its provider lists, and that has no Node in the cluster."""
 
     provider_id: str
     error: str = ""
@@ -115,9 +115,9 @@ class NodeGroup:
     failures: tuple[str, ...] = ()
     """Why machines that were requested cannot be made, one text for each of them."""
     unregistered: tuple[UnregisteredMachine, ...] = ()
-    """The machines of a provider's group that are no node, without those that are being deleted."""
+    """The machines of a provider's group that are not nodes, except those that are being deleted."""
     joined: int = 0
-    """How many machines of a provider's group are nodes, without those that are being deleted."""
+    """How many machines of a provider's group are nodes, except those that are being deleted."""
     unregistered_doubt: str = ""
     """Why some of these may be nodes all the same, so that none is deleted; empty if none of them is a node."""
     held: str = ""
@@ -136,9 +136,9 @@ class NodeGroup:
 
     @property
     def sure_size(self) -> int:
-        """How many nodes the group has for sure, without those being deleted: what must not fall below its minimum.
+        """How many nodes the group certainly has, except those being deleted; this must not fall below its minimum.
 
-        Nodes that were requested and have not come may never come.
+        Nodes that were requested and have not arrived may never arrive.
         """
         return min(self.target_size, len(self.nodes)) - len(self.deleting)
 

@@ -126,7 +126,7 @@ class ClusterSizeMemory(KindMemory, frozen=True, tag="clusterSize"):
         )
 
     def prolonged(self, seconds: float) -> ClusterSizeMemory:
-        """Return the memory with all times so much later, so that each remains in order with the others."""
+        """Return the memory with all times later by this time, so that each remains in order with the others."""
 
         def later(times: dict[str, float]) -> dict[str, float]:
             return {name: time + seconds for name, time in times.items()}

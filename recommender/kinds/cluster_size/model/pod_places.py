@@ -33,10 +33,10 @@ class PodName:
 
 
 def unbound(pod: ClusterPod) -> ClusterPod:
-    """Return a pod as another one without a node would replace it.
+    """Return a pod as its controller would recreate it, without a node.
 
-    A pod may be nominated for a node that it did not get, since Kubernetes keeps the nomination before 1.34. The pod
-    that replaces it is not.
+    A pod may still be nominated for a node that it did not get, since Kubernetes before 1.34 keeps the nomination; a
+    recreated pod is not.
     """
     facts = pod.facts
     if facts is not None and facts.nominated_node:

@@ -1,7 +1,7 @@
-"""Finds the machines of a provider that no Node stands for, and says when that cannot be told for sure. Pure.
+"""Finds the machines of a provider that have no Node, and says when that is uncertain. Pure.
 
-A provider lists machines by their provider ids, and a Node has one as its `spec.providerID`. Whatever is not spelled
-alike would look like a machine without a node, so every doubt is stated with the result.
+A provider lists machines by their provider ids, and a Node has one as its `spec.providerID`. A different spelling would
+look like a machine without a node, so every doubt is stated with the result.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class NodeSpellings:
-    """All that may stand for a node in a list of machines, in lower case."""
+    """All texts that may identify a node in a list of machines, in lower case."""
 
     whole: frozenset[str]
     """Provider ids, names and host names."""
@@ -33,7 +33,7 @@ class NodeSpellings:
     """The ends of all provider ids, from any slash on."""
 
     def has(self, machine: str) -> bool:
-        """Return whether a machine is spelled like a node, or like a part of one, or has one as its end."""
+        """Return whether the text of a machine equals that of a node or of a part of one, or ends with one."""
         spelled = machine.casefold()
         return spelled in self.whole or spelled in self.parts or any(end in self.whole for end in _ends(spelled))
 
@@ -49,7 +49,7 @@ def spellings_of(nodes: Iterable[ClusterNode]) -> NodeSpellings:
 
 
 def nameless_node(nodes: Iterable[ClusterNode]) -> str:
-    """Return why any machine may be a node: one that may be a machine has no provider id. Empty if all have one."""
+    """Return why any machine may be a node: a node that may be one has no provider id; empty if all have one."""
     found = next((node.name for node in nodes if not node.provider_id and not is_virtual(node)), "")
     return f"node {found} has no spec.providerID, so it may be any machine: set it" if found else ""
 
@@ -64,12 +64,12 @@ class MachineComparison:
     """The provider ids of all nodes."""
     spellings: NodeSpellings = field(default_factory=lambda: spellings_of(()))
     last_parts: frozenset[str] = frozenset()
-    """The last parts of the ids of those nodes that are no machine of the provider."""
+    """The last parts of the ids of those nodes that are not machines of the provider."""
 
     def with_machines(
         self, group: NodeGroup, stated: PluginGroup, members: Sequence[ClusterNode], kept: str
     ) -> NodeGroup:
-        """Return a group with its machines that are no node, as its plugin states them.
+        """Return a group with its machines that are not nodes, as its plugin states them.
 
         `members` are the nodes of the group, and `kept` is why the answer about the group is an earlier one; empty if
         it is a current one.
@@ -115,7 +115,7 @@ def compare_machines(reading: PluginReading, nodes: Mapping[str, ClusterNode], p
 
 
 def _foreign_spelling(matches: frozenset[str], unlisted: Iterable[ClusterNode]) -> str:
-    """Return why ids cannot be compared: none is both of a machine and of a node, or a node is of another form."""
+    """Return why ids cannot be compared: no machine and node share one, or the id of a node has another form."""
     if not matches:
         return "no machine that the provider lists is the spec.providerID of any node, so ids cannot be compared"
     schemes = {_scheme(each) for each in matches}

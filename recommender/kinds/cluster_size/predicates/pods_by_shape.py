@@ -84,8 +84,8 @@ def _put(values: dict[str, list[_Alike]], key: str, alike: _Alike) -> None:
 class Census:
     """Counts the pods of each shape on each node, and passes on every change to the tallies that count the shape.
 
-    A tally that is requested once is kept. So the cost of a change is proportional to the tallies that count the pod,
-    and that of a new tally to the shapes in its namespaces that have the demanded label.
+    A tally is kept once it was requested. So the cost of a change is proportional to the number of tallies that count
+    the pod, and the cost of a new tally to the number of shapes in its namespaces that have the required label.
     """
 
     def __init__(self, nodes: NodeTable, namespaces: Namespaces) -> None:

@@ -1,4 +1,4 @@
-"""Names of the annotations of pods and nodes that decide whether a node may go; most are Cluster Autoscaler's."""
+"""Names of the annotations that decide whether a node may be removed; most are those of Cluster Autoscaler."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 MOST_NODES: Final = 100
 """The most nodes that are examined; those that save most for the least disruption come first."""
 MOST_ADVICE: Final = 10
-"""The most pieces of advice: the nodes that go together are one, and so is each node that goes alone."""
+"""The most pieces of advice: a set of nodes that are removed together is one, and so is each single node."""
 _PRIORITY_UNIT: Final = 2.0**25
 _COST_LIMIT: Final = 10.0
 _NAMED: Final = 5

@@ -91,7 +91,7 @@ def young_pods(pods: Sequence[ClusterPod], situation: ClusterSituation, settings
     """Return the pods that do not count yet, if the situation waits.
 
     A pod is young while it is younger than the configured delay, which its annotation can only lengthen; and all pods
-    are young while even the oldest is younger than `SETTLING_SECONDS`. Pods of the future are never young.
+    are young while even the oldest is younger than `SETTLING_SECONDS`. Future pods are never young.
     """
     if not situation.waits:
         return YoungPods()

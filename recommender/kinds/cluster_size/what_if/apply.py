@@ -82,7 +82,8 @@ def _unbound(pod: ClusterPod) -> ClusterPod:
 def _added_pods(cluster: ClusterState, question: WhatIf, others: Iterable[ClusterPod]) -> list[ClusterPod]:
     """Return the pods of `--add-pods`, unbound and with unused names.
 
-    What `kubectl get` prints of a namespace has Deployments beside their ReplicaSets and pods: each pod counts once.
+    The output of `kubectl get` for a namespace has Deployments as well as their ReplicaSets and pods: each pod counts
+    once.
     """
     existing = cluster.pods.value if isinstance(cluster.pods, Observed) else ()
     taken = {(pod.namespace, pod.name) for pod in (*existing, *others)}

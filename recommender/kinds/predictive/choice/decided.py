@@ -33,7 +33,7 @@ class DecidedWeights:
 
 @dataclass(frozen=True, slots=True)
 class Acted:
-    """The result of a decision: what acts from now on."""
+    """The weights, scales and headroom that act after a decision."""
 
     weights: FloatArray
     sizes: FloatArray

@@ -212,7 +212,7 @@ class ExpertMixture:
         )
 
     def begin(self, number: int) -> int:
-        """Return the number of the decision after which the judged period of decision `number` begins."""
+        """Return the decision after which the period that decision `number` judges begins."""
         return max(0, number - self._judged)
 
     def begins(self, number: int) -> IntArray:

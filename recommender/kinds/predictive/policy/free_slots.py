@@ -37,10 +37,10 @@ class Slots:
 def with_full_ones(
     pods: Iterable[PodConnections], were_closed: Collection[str], limit: int
 ) -> tuple[PodConnections, ...]:
-    """Return the pods, of which those that were closed stay so as long as their readiness probe keeps them out.
+    """Return the pods; those that were closed stay closed for as long as their readiness probe keeps them out.
 
-    `were_closed` has the names of the pods that took no new connections before. A query shows only how many a pod has,
-    and its probe lets new ones in only below `RESUME_RATIO` of the limit.
+    `were_closed` has the names of the pods that took no new connections before. A query shows only how many connections
+    a pod has, and its probe lets new ones in only below `RESUME_RATIO` of the limit.
     """
     return tuple(
         replace(pod, is_ready=False)

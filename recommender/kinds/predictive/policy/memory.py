@@ -53,9 +53,9 @@ class PolicyMemory(KindMemory, frozen=True, tag="predictive"):
     sessions: SessionMemory = SessionMemory()
 
     def prolonged(self, seconds: float) -> PolicyMemory:
-        """Return the memory with a window and a hold that end so much later.
+        """Return the memory with a window and a hold that end later by this time.
 
-        The times of the last decision and of loads stay: a leap of the clock is like a gap in decisions.
+        The times of the last decision and of loads stay: a jump of the clock is like a gap in decisions.
         """
         until = self.reconnect.held_until
         return replace(

@@ -3,7 +3,8 @@
 A client could occupy a thread that waits for it for as long as it likes, so no thread waits. Handshakes and heads
 advance when bytes arrive, answers when the client has read something, and each stage has one total deadline instead of
 one for each read or write. A connection is passed to the request threads only with a complete head in its buffer, and
-leaves them with the part of the answer that its socket did not accept (`outgoing`)."""
+leaves them with the part of the answer that its socket did not accept (`outgoing`).
+"""
 
 # gunicorn has no types.
 # mypy: allow-untyped-calls

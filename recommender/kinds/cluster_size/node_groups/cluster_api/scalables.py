@@ -1,7 +1,7 @@
 """Objects that are node groups: limits from their annotations, the target size, and reasons not to write it.
 
-The API versions v1beta1 and v1beta2 are read alike. Names, annotations and rules are those of Cluster Autoscaler's
-provider `clusterapi` and of Cluster API's own controllers.
+The API versions v1beta1 and v1beta2 are read in the same way. Names, annotations and rules are those of Cluster
+Autoscaler's provider `clusterapi` and of Cluster API's own controllers.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def is_opted_in(one: JsonObject) -> bool:
 def bounds_of(one: JsonObject) -> tuple[int, int]:
     """Return the least and the largest size of a group.
 
-    Raises ScalableError unless both annotations are numbers in ascending order. A maximum of 0 says that the
-    object is no node group, as in Cluster Autoscaler, and not that all nodes may go.
+    Raises ScalableError unless both annotations are numbers in ascending order. A maximum of 0 says that the object is
+    no node group, as in Cluster Autoscaler, and not that all nodes may be removed.
     """
     annotations = texts(one, "metadata", "annotations")
     low, high = (_bound_annotation(annotations, key) for key in (MIN_SIZE, MAX_SIZE))

@@ -163,8 +163,8 @@ class ExternalGrpcProvider:
     def _ask_first(self) -> None:
         """Send the first call of a refresh; if it has no answer, the next refresh begins with a new connection.
 
-        A machine that is gone without a word never ends its connections, and gRPC waits for up to two minutes before it
-        connects again, or asks for the address again.
+        A machine that disappears without notice never closes its connections, and gRPC waits for up to two minutes
+        before it connects again, or asks for the address again.
         """
         try:
             self._channel.ask("Refresh", Empty(), Empty, self._seconds())
