@@ -58,7 +58,7 @@ class KnownGrowth:
         self._likes: dict[int, tuple[Scene, Sequence[int]]] = {}
 
     def number_of(self, scene: Scene, settings: ClusterSizeSettings) -> int | None:
-        """Return a number shared by all settings that grow groups in the same way; None if decisions may not be reused."""
+        """Return a number shared by all settings with the same growth of groups; None if decisions may not be reused."""
         if not _is_comparable(scene, settings):
             return None
         same = replace(settings, scale_down=ScaleDownSettings())
@@ -94,8 +94,7 @@ def growth_key(
     settings: ClusterSizeSettings,
     now: float,
 ) -> GrowthKey:
-    """Return a key that is the same for situations in which groups grow in the same way; None if growth depends on the
-    moment.
+    """Return a key that situations with the same growth of groups share; None if growth depends on the moment.
 
     `pods` are the pending ones by kind, each with the time since which it has been waiting, and `likes` are from
     `KnownGrowth.likes_of`. This function must not be called while a group backs off, nor if there are future pods.

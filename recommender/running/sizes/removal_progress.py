@@ -76,8 +76,7 @@ class DeletionDelays:
 
 
 class WholeRemovals:
-    """Removes a group as a whole that has either no node or all of them: no node is deleted before all of them are
-    drained.
+    """Removes a group that has either no node or all of them: no node is deleted before all of them are drained.
 
     As in Cluster Autoscaler, all nodes stay if one of them cannot be drained.
     """

@@ -193,7 +193,7 @@ _CLUSTER_API: Final = Section(
         Key(
             "markMachines",
             BOOLEAN,
-            "Whether Machines of nodes that should go are marked; off without the key. A written `false` keeps the "
+            "Whether Machines of removable nodes are marked; off without the key. A written `false` keeps the "
             "right to take earlier marks off.",
         ),
     ),
@@ -225,7 +225,7 @@ _EXTERNAL_GRPC: Final = Section(
         Key("keyFile", PATH, "File with the key of that certificate."),
         Key("timeout", duration(0.1, 60), "How long a call may take.", into="timeout_seconds"),
         Key("prices", _PRICES, "What a node costs in an hour, by the id of the group."),
-        Key("deleteNodes", BOOLEAN, "Whether nodes that should go are drained and deleted.", into="delete_nodes"),
+        Key("deleteNodes", BOOLEAN, "Whether removable nodes are drained and deleted.", into="delete_nodes"),
     ),
     _check_external_grpc,
 )
@@ -236,7 +236,7 @@ _PLUGIN: Final = Section(
         Key("name", TEXT, "Entry point of the group tidewatch.node_groups.", "NAME"),
         Key("options", mapping_of("plugin.options", TEXTS_MAY_BE_EMPTY, Anything()), "What it takes."),
         Key("writes", BOOLEAN, "Whether sizes are written through it with the output scale."),
-        Key("deleteNodes", BOOLEAN, "Whether nodes that should go are drained and deleted.", into="delete_nodes"),
+        Key("deleteNodes", BOOLEAN, "Whether removable nodes are drained and deleted.", into="delete_nodes"),
     ),
     _check_plugin,
 )

@@ -6,7 +6,7 @@ between them. This record charges for that. Past actions are compared with headr
 difference in cost is priced at the slope of headroom's frontier there. On a stationary load the sums are those by which
 a backtest compares (the derivative of `t f(c)` by time, with `c` the mean cost and `f` headroom's shortage at a cost).
 
-While headroom stands in for models because of a bad record, both sums grow alike, and the record stays bad for days.
+While headroom stands in for models because of a bad record, both sums grow equally, and the record stays bad for days.
 So the odds of models are counted anew from that moment: a fresh proof ends it, and the record begins anew.
 """
 
