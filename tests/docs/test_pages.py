@@ -29,3 +29,12 @@ def test_images_and_archives_on_the_pages_are_of_this_version() -> None:
 def test_each_point_of_a_list_begins_a_line() -> None:
     swallowed = re.compile(r"^.*[.:;] - [A-Z].*$", re.MULTILINE)
     assert [line for page in PAGES for line in swallowed.findall(page.read_text())] == []
+
+
+def test_lines_of_prose_are_short_enough_for_a_review_side_by_side() -> None:
+    """A paragraph of findings.md is one line, as the test above reads it; a command is not broken."""
+    prose = [page for page in PAGES if page.parent.name != "reference" and page.name not in {"findings.md", "rooms.md"}]
+    fences = re.compile(r"^ *```.*?^ *```", re.MULTILINE | re.DOTALL)
+    lines = [(page.name, line) for page in prose for line in fences.sub("", page.read_text()).splitlines()]
+    exempt = re.compile(r"\||    |!\[|`[^`]*`$")
+    assert [each for each in lines if len(each[1]) > 160 and not exempt.match(each[1])] == []
