@@ -38,7 +38,7 @@ def _rule_file(rules: MappingNode) -> MappingNode:
     if existing is not None and existing.text():
         message = f"the chart takes its rules from the ConfigMap {existing.text()!r}, and ignores all others"
         raise DocumentError(existing.problem(message, f"name that ConfigMap, or leave `{_EXISTING}` empty"))
-    entries = tuple(_renamed(entry) for entry in rules.entries if entry.name in _RULE_FILE_KEYS)
+    entries = tuple(_with_rule_file_key(entry) for entry in rules.entries if entry.name in _RULE_FILE_KEYS)
     if all(_is_empty(entry.value) for entry in entries):
         message = "the values contain no rule: `custom`, `external` and `resource` are empty"
         raise DocumentError(rules.problem(message, "there is nothing to check; the chart's own rules are valid"))
@@ -50,7 +50,7 @@ def _is_empty(node: Node) -> bool:
     return node.is_null or is_empty_list or (isinstance(node, MappingNode) and not node.entries)
 
 
-def _renamed(entry: MappingEntry) -> MappingEntry:
+def _with_rule_file_key(entry: MappingEntry) -> MappingEntry:
     return MappingEntry(replace(entry.key, value=_RULE_FILE_KEYS[entry.name]), entry.value)
 
 

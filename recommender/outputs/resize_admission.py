@@ -51,7 +51,7 @@ def limit_range_refusal(spec: Mapping[str, Any], ranges: Iterable[Mapping[str, A
         parts = [spec] if is_pod else [*spec["containers"], *(spec.get(_INIT) or ())]
         for part in parts:
             what = "the pod" if is_pod else f"container {part.get('name')}"
-            amounts = _amount_of_pod if is_pod else _stated
+            amounts = _amount_of_pod if is_pod else _stated_amount
             for missing in () if is_pod and _is_stated_as_a_whole(spec) else _missing_in_range(part, item, amounts):
                 return f"{what} would have no {missing}, which LimitRange {name} requires: set one, or change it"
             for problem in _problems_of_range(part, item, amounts):
@@ -73,18 +73,18 @@ def _missing_in_range(part: Mapping[str, Any], item: Mapping[str, Any], amount_o
     Containers have the defaults of LimitRanges already. There are none for the ratio, nor for pods.
     """
     for resource in _RESOURCES:
-        has_ratio = _bound(item, "maxLimitRequestRatio", resource) is not None
+        has_ratio = _bound_of(item, "maxLimitRequestRatio", resource) is not None
         for section, bound in (("requests", "min"), ("limits", "max")):
             amount = amount_of(part, section, resource)
-            if amount is None and (has_ratio or _bound(item, bound, resource) is not None):
+            if amount is None and (has_ratio or _bound_of(item, bound, resource) is not None):
                 yield f"{section.removesuffix('s')} of {resource}"
 
 
 def _problems_of_range(part: Mapping[str, Any], item: Mapping[str, Any], amount_of: _AmountOf) -> Iterator[str]:
     for resource in _RESOURCES:
         request, limit = (amount_of(part, section, resource) for section in _SECTIONS)
-        most, least = _bound(item, "max", resource), _bound(item, "min", resource)
-        ratio = _bound(item, "maxLimitRequestRatio", resource)
+        most, least = _bound_of(item, "max", resource), _bound_of(item, "min", resource)
+        ratio = _bound_of(item, "maxLimitRequestRatio", resource)
         for section, amount in (("request", request), ("limit", limit)):
             if amount is not None and most is not None and most < amount:
                 yield f"a {section} of {amount} {resource}, more than {most}"
@@ -145,7 +145,7 @@ def _missing_for_quota(spec: Mapping[str, Any], limited: Iterable[str]) -> str:
         (key, str(container.get("name")))
         for key in sorted(limited)
         for container in (*spec["containers"], *(spec.get(_INIT) or ()))
-        if (place := _section_and_resource(key))[1] and _stated(container, *place) is None
+        if (place := _section_and_resource(key))[1] and _stated_amount(container, *place) is None
     )
     return "; ".join(f"{key} for container {', '.join(names)}" for key, names in found.items())
 
@@ -180,7 +180,7 @@ def _section_and_resource(key: str) -> tuple[str, str]:
     return section or "requests", resource
 
 
-def _bound(item: Mapping[str, Any], name: str, resource: str) -> Quantity | None:
+def _bound_of(item: Mapping[str, Any], name: str, resource: str) -> Quantity | None:
     found = (item.get(name) or {}).get(resource)
     return None if found is None else parse_quantity(str(found))
 
@@ -191,14 +191,14 @@ def _amount_of_pod(spec: Mapping[str, Any], section: str, resource: str) -> Quan
     That is what the pod as a whole states, or else the larger of the sum over its containers and sidecars, and the peak
     during its initialisation, when each init container runs beside the sidecars before it.
     """
-    whole = _stated(spec, section, resource)
+    whole = _stated_amount(spec, section, resource)
     if whole is not None:
         return whole
     sidecars = _NONE
-    amounts = [_stated(each, section, resource) for each in spec["containers"]]
+    amounts = [_stated_amount(each, section, resource) for each in spec["containers"]]
     peaks = []
     for each in spec.get(_INIT) or ():
-        found = _stated(each, section, resource)
+        found = _stated_amount(each, section, resource)
         if each.get("restartPolicy") == "Always":
             amounts.append(found)
             sidecars += found or _NONE
@@ -214,7 +214,7 @@ def _is_stated_as_a_whole(spec: Mapping[str, Any]) -> bool:
     return bool(whole.get("requests") or whole.get("limits"))
 
 
-def _stated(part: Mapping[str, Any], section: str, resource: str) -> Quantity | None:
+def _stated_amount(part: Mapping[str, Any], section: str, resource: str) -> Quantity | None:
     """Return what the resources of a container, or of a pod as a whole, state; None if they do not."""
     found = ((part.get("resources") or {}).get(section) or {}).get(resource)
     return None if found is None else parse_quantity(str(found))

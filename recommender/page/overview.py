@@ -78,7 +78,7 @@ def overview_of(records: Sequence[Record], read: Read, selection: Selection) -> 
     if named:
         cards = tuple(_card(line, read, selection, is_open=True) for line in named[:MOST_CARDS])
         return PageOverview(cards, None, len(named), len(lines), statuses)
-    found = sorted_lines(_found(lines, selection), selection.sort)
+    found = sorted_lines(_matching_lines(lines, selection), selection.sort)
     rows = [PageRow((line,)) for line in found] if selection.search or selection.equals else rows_of(found)
     is_missing = selection.name is not None
     if len(found) > MOST_CARDS:
@@ -104,7 +104,7 @@ def has_trouble(line: PageLine) -> bool:
     return line.is_refused or line.status is not WORST_FIRST[-1]
 
 
-def _found(lines: Sequence[PageLine], selection: Selection) -> list[PageLine]:
+def _matching_lines(lines: Sequence[PageLine], selection: Selection) -> list[PageLine]:
     text = selection.search.casefold()
     return [
         line

@@ -141,10 +141,10 @@ class _Search:
 
     def best(self, most_shapes: int) -> MachineChoice | NoChoice:
         """Return the cheapest packing of the promising sets, without those whose bound shows that they cost more."""
-        bound = max(self._bound(tuple(range(len(self._groups)))) or 0.0, 0.0)
+        bound = max(self._lower_bound(tuple(range(len(self._groups)))) or 0.0, 0.0)
         best: MachineChoice | None = None
         for options in self._promising(most_shapes):
-            lowest = self._bound(options)
+            lowest = self._lower_bound(options)
             if lowest is None or (best is not None and lowest >= best.cost):
                 continue
             found = self._choice_of(options, bound)
@@ -156,7 +156,7 @@ class _Search:
             )
         return best
 
-    def _bound(self, options: tuple[int, ...]) -> float | None:
+    def _lower_bound(self, options: tuple[int, ...]) -> float | None:
         """Return a lower bound of the cost with these machines; None if some kind of pod fits on none of them."""
         if options not in self._bounds:
             self._bounds[options] = self._new_bound(options)
@@ -176,7 +176,7 @@ class _Search:
             sets = [each for size in sizes for each in combinations(range(total), size)]
         else:
             sets = self._growing_sets(most_shapes)
-        known = sorted((bound, each) for each in sets if (bound := self._bound(each)) is not None)
+        known = sorted((bound, each) for each in sets if (bound := self._lower_bound(each)) is not None)
         return [
             options
             for size in range(1, most_shapes + 1)
@@ -208,7 +208,7 @@ class _Search:
     def _rank(self, options: tuple[int, ...]) -> tuple[int, float, tuple[int, ...]]:
         """Return the sort key of a set: how many kinds of pods fit on none of its machines, then its bound."""
         missing = sum(not any(option in one.rooms for option in options) for one in self._every.rooms)
-        bound = self._bound(options) if not missing else None
+        bound = self._lower_bound(options) if not missing else None
         return missing, sum(self._prices[option] for option in options) if bound is None else bound, options
 
     def _choice_of(self, options: tuple[int, ...], bound: float) -> MachineChoice | None:

@@ -111,11 +111,11 @@ def best_offers(groups: Sequence[NodeGroup]) -> list[NodeGroup]:
         assert group.template is not None, "candidates are made with one"
         node = group.template.node
         alike.setdefault((frozenset(node.labels.items()), frozenset(node.taints)), []).append(place)
-    kept = [place for places in alike.values() for place in _kept(groups, places)]
+    kept = [place for places in alike.values() for place in _best_places(groups, places)]
     return [groups[place] for place in sorted(kept)]
 
 
-def _kept(groups: Sequence[NodeGroup], places: Sequence[int]) -> list[int]:
+def _best_places(groups: Sequence[NodeGroup], places: Sequence[int]) -> list[int]:
     ranks = _ranks([groups[place] for place in places])
     order = sorted(range(len(places)), key=lambda number: (groups[places[number]].price or 0.0, -sum(ranks[number])))
     front = np.empty_like(ranks)

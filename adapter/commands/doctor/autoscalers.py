@@ -85,11 +85,11 @@ def _problem(hpa: Mapping[str, Any], sources: Mapping[str, str]) -> str:
             cause = trimmed(f"{one.get('reason')}: {one.get('message', '')}")
             return f"it does not scale: {cause}"
     # The condition names the first metric that failed, and none while another one asks for no less than there is.
-    lacking = trimmed(listed(_unused(hpa, sources), most=3))
+    lacking = trimmed(listed(_unused_metrics(hpa, sources), most=3))
     return f"it could not use {lacking} in its last sync, and does not scale down without it" if lacking else ""
 
 
-def _unused(hpa: Mapping[str, Any], sources: Mapping[str, str]) -> Iterator[str]:
+def _unused_metrics(hpa: Mapping[str, Any], sources: Mapping[str, str]) -> Iterator[str]:
     """Yield the metrics that the last sync could not use: their entry in the status is empty."""
     metrics = (hpa.get("spec") or {}).get("metrics") or ()
     found = (hpa.get("status") or {}).get("currentMetrics") or ()

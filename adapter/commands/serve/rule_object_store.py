@@ -105,12 +105,12 @@ def rule_object_store(
             metadata.namespace or "", metadata.name, metadata.uid, metadata.generation, metadata.created
         )
         is_reported = isinstance(item.status, dict) and says_too_many(item.status, identity.generation)
-        return KeptObject(identity, _seen(identity, item, before, clock()), is_reported)
+        return KeptObject(identity, _seen_object(identity, item, before, clock()), is_reported)
 
     return QuotaStore(most, convert, changes.note)
 
 
-def _seen(identity: ObjectIdentity, item: RuleObjectForm, before: SeenObject | None, now: float) -> SeenObject:
+def _seen_object(identity: ObjectIdentity, item: RuleObjectForm, before: SeenObject | None, now: float) -> SeenObject:
     """Return the object, which shares with `before` the parts that are equal."""
     content = ObjectContent(
         identity.namespace, identity.name, identity.uid, identity.generation, identity.created, item.spec

@@ -94,12 +94,12 @@ def why_too_large(query: str) -> str:
 
 def why_regexes_too_large(query: str, largest: int = _LARGEST_REGEXES) -> str:
     """Return why a query's regular expressions must not be compiled; empty if they may be."""
-    if sum(compiled_size(_unquoted(text)) for text in regexes_in(query)) > largest:
+    if sum(compiled_size(_string_value(text)) for text in regexes_in(query)) > largest:
         return "its regular expressions are too large: they repeat too much, or have too many classes of Unicode"
     return ""
 
 
-def _unquoted(text: str) -> str:
+def _string_value(text: str) -> str:
     """Return the value of a string. Only the parser knows all escapes, and a matcher for a value compiles nothing."""
     if "\\" not in text:
         return text[1:-1]

@@ -81,14 +81,14 @@ def _pieces_without(pieces: Iterable[bytes], secret: bytes) -> Iterator[bytes]:
     held = b""
     for each in pieces:
         piece = (held + each).replace(secret, HIDDEN)
-        held = _begun(piece, secret)
+        held = _possible_beginning(piece, secret)
         if shown := piece[: len(piece) - len(held)]:
             yield shown
     if held:
         yield held
 
 
-def _begun(piece: bytes, secret: bytes) -> bytes:
+def _possible_beginning(piece: bytes, secret: bytes) -> bytes:
     """Return the end of a piece that may be the beginning of the secret."""
     begin = max(0, len(piece) - len(secret) + 1)
     while (begin := piece.find(secret[:1], begin)) >= 0:

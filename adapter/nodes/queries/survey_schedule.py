@@ -108,14 +108,14 @@ class KeptSurvey:
                 return [
                     sample
                     for query in unions(parts, self._most_queries)
-                    for sample in self._answered(query, at, timeout_seconds)
+                    for sample in self._query_samples(query, at, timeout_seconds)
                 ]
             except QueryRefusedError:
                 if self._most_queries >= _MOST_QUERIES:
                     raise
                 self._most_queries *= 2
 
-    def _answered(self, query: str, at: int, timeout_seconds: float) -> list[LabelledValue]:
+    def _query_samples(self, query: str, at: int, timeout_seconds: float) -> list[LabelledValue]:
         left = timeout_seconds - (self._monotonic() - self._asked_at)
         if left <= 0:
             raise PrometheusTimeoutError(query, f"the survey was not answered within {timeout_seconds:.3g} s")

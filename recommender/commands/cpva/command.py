@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 def cpva(arguments: Sequence[str]) -> NoReturn:
     """Run the command and end the process. Raises SystemExit only if the flags or --help end it before the start."""
-    run_drop_in(CPVA, arguments, _prepared)
+    run_drop_in(CPVA, arguments, _port_and_run)
 
 
-def _prepared(values: FlagValues) -> tuple[Port, Callable[[], int]]:
+def _port_and_run(values: FlagValues) -> tuple[Port, Callable[[], int]]:
     settings = settings_of(values, os.environ)
     address = values.address("plain-bind-address")
     port = Port(*(() if address is None else (listening_socket(address),)))

@@ -37,7 +37,7 @@ def look_at_group_autoscalers(
     if Output.SCALE not in policy.outputs:
         return
     is_written = kind_of(policy.type).sizes
-    groups = {identity_of(each) for each in _known(cluster) if is_written(recommendation.subject, each, cluster)}
+    groups = {identity_of(each) for each in _objects_read(cluster) if is_written(recommendation.subject, each, cluster)}
     for namespace in sorted({group.namespace for group in groups}):
         path = f"/apis/autoscaling/v2/namespaces/{namespace}/horizontalpodautoscalers"
         try:
@@ -53,7 +53,7 @@ def look_at_group_autoscalers(
                 yield error(line, f"it scales {target}, whose size the recommendation {policy.name} writes too", _FIX)
 
 
-def _known(cluster: ClusterState) -> Iterator[TargetReference]:
+def _objects_read(cluster: ClusterState) -> Iterator[TargetReference]:
     """Yield the objects that were read, such as those of Cluster API."""
     for kind, found in cluster.objects.items():
         for one in found.value if isinstance(found, Observed) else ():

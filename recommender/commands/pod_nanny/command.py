@@ -33,10 +33,10 @@ _LEAST_IDLE_SECONDS: Final = 60.0
 
 def pod_nanny(arguments: Sequence[str]) -> NoReturn:
     """Run the command and end the process. Raises SystemExit only if the flags or --help end it before the start."""
-    run_drop_in(POD_NANNY, arguments, _prepared)
+    run_drop_in(POD_NANNY, arguments, _port_and_run)
 
 
-def _prepared(values: FlagValues) -> tuple[Port, Callable[[], int]]:
+def _port_and_run(values: FlagValues) -> tuple[Port, Callable[[], int]]:
     settings = settings_of(values, os.environ)
     port = Port(*map(listening_socket, addresses_of(values)), liveness=HEALTH)
     return port, lambda: _run(values, settings, port)

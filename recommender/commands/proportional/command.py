@@ -36,10 +36,10 @@ _POLLS_UNTIL_STALE = 3
 
 def proportional(arguments: Sequence[str]) -> NoReturn:
     """Run the command and end the process. Raises SystemExit only if the flags or --help end it before the start."""
-    run_drop_in(PROPORTIONAL, arguments, _prepared)
+    run_drop_in(PROPORTIONAL, arguments, _port_and_run)
 
 
-def _prepared(values: FlagValues) -> tuple[Port, Callable[[], int]]:
+def _port_and_run(values: FlagValues) -> tuple[Port, Callable[[], int]]:
     configuration = configuration_of(values, os.environ)
     port = Port(listening_socket(values.address("plain-bind-address") or Address("", 8080)))
     page = _page_listener(values)

@@ -82,11 +82,11 @@ class PollState:
             self._scale_failures = {target: why for target, why in self._scale_failures.items() if target in wanted}
             reasons += self._scale_failures.values()
             self._failure = "; ".join(reasons)
-            has_enough = self._counted(is_failure=bool(reasons))
+            has_enough = self._count_failure(is_failure=bool(reasons))
         if has_enough:
             self._give_up(f"{self._failures} consecutive polls have failed: {self._failure}")
 
-    def _counted(self, *, is_failure: bool) -> bool:
+    def _count_failure(self, *, is_failure: bool) -> bool:
         """Count a poll; return whether so many have failed that the process ends."""
         now = self._clock()
         if not is_failure:

@@ -76,7 +76,7 @@ def sizes(arguments: Sequence[str]) -> NoReturn:
     configure_quiet_logs_by(values)
     try:
         with rare_collections():
-            found = _found(values)
+            found = _result(values)
     except PrometheusError as error:
         exit_for_usage(PROGRAM, _prometheus_problem(error))
     except (UsageError, SettingsError, SeveralClustersError) as error:
@@ -104,7 +104,7 @@ def _prometheus_problem(error: PrometheusError) -> str:
     return f"--prometheus-url: {error.cause}: {repair}"
 
 
-def _found(values: FlagValues) -> Sizes | SizeBacktest:
+def _result(values: FlagValues) -> Sizes | SizeBacktest:
     _check(values)
     namespace, name = _selection(values)
     cluster = cluster_settings(values)
@@ -216,7 +216,7 @@ def _seen_autoscalers(cluster: ClusterSettings, namespace: str) -> _SeenAutoscal
     A cluster without the kind has none. Raises UsageError if the cluster cannot be read.
     """
     try:
-        return _SeenAutoscalers(_listed(cluster, namespace))
+        return _SeenAutoscalers(_list_autoscalers(cluster, namespace))
     except NotFoundError:
         return _SeenAutoscalers({})
     except ForbiddenError as error:
@@ -233,17 +233,17 @@ def _seen_autoscalers(cluster: ClusterSettings, namespace: str) -> _SeenAutoscal
 def _with_autoscalers(sizes: Sizes, seen: _SeenAutoscalers) -> Sizes:
     """Return the sizes with a note for workloads that a VerticalPodAutoscaler also sizes."""
     missing = (*sizes.missing, seen.problem) if seen.problem else sizes.missing
-    return replace(sizes, records=tuple(_noted(record, seen.known) for record in sizes.records), missing=missing)
+    return replace(sizes, records=tuple(_with_note(record, seen.known) for record in sizes.records), missing=missing)
 
 
-def _listed(cluster: ClusterSettings, namespace: str) -> ActiveAutoscalers:
+def _list_autoscalers(cluster: ClusterSettings, namespace: str) -> ActiveAutoscalers:
     """Return the VerticalPodAutoscalers that write requests. Raises KubernetesError."""
     which = ListWatch(_RESOURCE, WHOLE_OBJECTS, namespace or None)
     forms = whole_list(kubernetes_client(cluster), which, AnyObjectForm)
     return active_autoscalers(whole_object(_RESOURCE, form) for form in forms)
 
 
-def _noted(record: SizeRecord, known: ActiveAutoscalers) -> SizeRecord:
+def _with_note(record: SizeRecord, known: ActiveAutoscalers) -> SizeRecord:
     workload = record.workload
     # kube-state-metrics does not state the API group of a workload.
     those = known.get((workload.namespace, workload.kind, workload.name), ())

@@ -79,7 +79,7 @@ def object_of(document: Mapping[str, object]) -> RecommendationObject | None:
         uid=metadata.get("uid") or "",
         generation=metadata.get("generation") or 0,
         created=metadata.get("creationTimestamp") or "",
-        spec=_OVERSIZED if is_larger_than(_MOST_VALUES, spec) else _bounded(spec),
+        spec=_OVERSIZED if is_larger_than(_MOST_VALUES, spec) else _without_deep_levels(spec),
         status=status if isinstance(status, dict) and not is_larger_than(_MOST_STATUS_VALUES, status) else {},
     )
 
@@ -186,7 +186,7 @@ _DEEPEST: Final = 32
 _LINE: Final = re.compile(r"\bin line ([0-9]+)\b")
 
 
-def _bounded(value: object, depth: int = 0) -> object:
+def _without_deep_levels(value: object, depth: int = 0) -> object:
     """Return a spec without the levels below the first one that `_SpecTree` refuses; they are replaced by None.
 
     Versions of a spec are compared with each other, and a comparison of a thousand levels would fail.
@@ -195,9 +195,9 @@ def _bounded(value: object, depth: int = 0) -> object:
         return None
     match value:
         case dict():
-            return {key: _bounded(each, depth + 1) for key, each in value.items()}
+            return {key: _without_deep_levels(each, depth + 1) for key, each in value.items()}
         case list():
-            return [_bounded(each, depth + 1) for each in value]
+            return [_without_deep_levels(each, depth + 1) for each in value]
         case _:
             return value
 

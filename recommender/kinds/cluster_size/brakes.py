@@ -48,7 +48,7 @@ def within_step(answer: ClusterSizeAnswer, step: MaxStep, all_or_nothing: frozen
             sizes[group.name] = group.current if group.name in all_or_nothing else group.current + limit
         allowed[group.name] = 0 if _is_split(group, limit, all_or_nothing) else limit
     later = (f"{MAX_STEP}: more machines are deleted later", f"{MAX_STEP}: more nodes are removed later")
-    return _changed_answer(answer, _postponed(answer, allowed, *later), sizes, MAX_STEP, MAX_STEP)
+    return _changed_answer(answer, _with_fewer_removals(answer, allowed, *later), sizes, MAX_STEP, MAX_STEP)
 
 
 def _is_split(group: GroupSize, limit: int, all_or_nothing: frozenset[str]) -> bool:
@@ -66,11 +66,11 @@ def stopped(answer: ClusterSizeAnswer, stop: ChangeStop, sizes: Mapping[str, int
         value = max(value, min(last, group.current)) if stop.down and not group.is_left_out else value
         if value != group.recommended:
             kept[group.name] = value
-    postponed = _postponed(answer, {}, stop.sentence, stop.sentence) if stop.down else answer
+    postponed = _with_fewer_removals(answer, {}, stop.sentence, stop.sentence) if stop.down else answer
     return _changed_answer(answer, postponed, kept, stop.name, stop.sentence)
 
 
-def _postponed(
+def _with_fewer_removals(
     answer: ClusterSizeAnswer, allowed: Mapping[str, int], of_machines: str, of_removals: str
 ) -> ClusterSizeAnswer:
     """Return the answer, in which each group loses no more failed machines and nodes together than `allowed` states.

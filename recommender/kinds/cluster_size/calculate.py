@@ -47,10 +47,10 @@ def decide_size(situation: ClusterSituation, settings: ClusterSizeSettings) -> C
         kept=lowered.kept,
         failed_machines=failed,
         unschedulable=scaled.unschedulable,
-        expected=_expected(situation, scaled),
+        expected=_unplaced_future_pods(situation, scaled),
         places=_final_places(scaled.places, lowered, situation),
         unavailable=unavailable_nodes(situation, settings),
-        displaced=_displaced(situation, scaled),
+        displaced=_displaced_from(situation, scaled),
         waiting=scaled.waiting,
         waits_until=scaled.waits_until,
         steps=scaled.steps,
@@ -114,14 +114,14 @@ def _final_places(
     return tuple(map(final, places))
 
 
-def _expected(situation: ClusterSituation, scaled: ScaleUp) -> frozenset[PodName]:
+def _unplaced_future_pods(situation: ClusterSituation, scaled: ScaleUp) -> frozenset[PodName]:
     """Return the pods without a place that do not exist."""
     future = {(pod.namespace, pod.name) for pod in situation.future_pods}
     pods = (pod for alike in scaled.unschedulable for pod in alike.pods)
     return frozenset(pod for pod in pods if (pod.namespace, pod.name) in future)
 
 
-def _displaced(situation: ClusterSituation, scaled: ScaleUp) -> dict[PodName, str]:
+def _displaced_from(situation: ClusterSituation, scaled: ScaleUp) -> dict[PodName, str]:
     """For each pod that a what-if question displaces and that finds no other node, return the removed node."""
     sources = situation.displaced_pods
     if not sources:

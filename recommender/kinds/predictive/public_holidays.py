@@ -35,15 +35,15 @@ def check_code(code: str) -> None:
     parts_of = list_supported_countries(include_aliases=False)
     country, dash, part = code.partition("-")
     if country not in parts_of:
-        fix = _meant(country, parts_of) or "write a code of ISO 3166-1, such as DE, or DE-BY"
+        fix = _suggestion(country, parts_of) or "write a code of ISO 3166-1, such as DE, or DE-BY"
         raise UnknownHolidaysError(f"{shortened(country)!r} is not a country whose holidays are known", fix)
     if dash and part not in parts_of[country]:
         known = [f"{country}-{each}" for each in parts_of[country]]
-        fix = _meant(code, known) or f"write {country}{', or one of ' if known else ''}{', '.join(known)}"
+        fix = _suggestion(code, known) or f"write {country}{', or one of ' if known else ''}{', '.join(known)}"
         raise UnknownHolidaysError(f"{shortened(code)!r} is not a part of {country} whose holidays are known", fix)
 
 
-def _meant(code: str, known: Iterable[str]) -> str:
+def _suggestion(code: str, known: Iterable[str]) -> str:
     """Return a question about known codes that differ in one letter or in case; empty if there are none."""
     upper = code.upper()
     same_length = sorted(each for each in known if len(each) == len(code))

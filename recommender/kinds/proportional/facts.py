@@ -62,18 +62,18 @@ class Facts:
         if isinstance(driver.source, DriverQuery):
             value = self._query(driver.source.expr)
         else:
-            value = self._counted(driver.name, driver.name, driver.source)
+            value = self._number_of(driver.name, driver.name, driver.source)
         self.seen[driver.name] = value
         return value
 
     def pods_and_services(self) -> int:
         """Return the number of pods plus the number of Services in the cluster."""
         # A driver of the same kind may count only some of them.
-        found = {f"all_{each.kind}": self._counted(f"all_{each.kind}", each.kind, each) for each in PODS_AND_SERVICES}
+        found = {f"all_{each.kind}": self._number_of(f"all_{each.kind}", each.kind, each) for each in PODS_AND_SERVICES}
         self.seen |= found
         return sum(found.values())
 
-    def _counted(self, name: str, noun: str, source: CountQuery) -> int:
+    def _number_of(self, name: str, noun: str, source: CountQuery) -> int:
         """Return the number of some objects, which is remembered under the name."""
         fact = believed(name, self._inputs.cluster.counts.get(source, _NOT_COUNTED), self.known)
         number = self._known_fact(f"the number of {noun}", fact)

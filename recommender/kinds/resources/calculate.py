@@ -63,7 +63,7 @@ class UsageCalculation:
                 requests,
                 self.settings,
                 remembered(memory.own),
-                held=self._held(usage, inputs, now),
+                held=self._held_requests(usage, inputs, now),
                 may_shrink=not unsure,
             ),
             # Whether the usage is recent enough has been judged here.
@@ -93,7 +93,7 @@ class UsageCalculation:
                 if size.target is not None:
                     yield Step(f"{container}/{resource}", in_units(resource, size.target), detail)
 
-    def _held(self, usage: WorkloadUsage, inputs: Inputs, now: float) -> Mapping[str, str]:
+    def _held_requests(self, usage: WorkloadUsage, inputs: Inputs, now: float) -> Mapping[str, str]:
         """Return, by resource, why the target's requests stay unchanged: an HPA divides usage by them, or may do so."""
         if self.settings.also_with_hpa:
             return {}

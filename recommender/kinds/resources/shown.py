@@ -80,10 +80,10 @@ def request_rows(record: Record) -> tuple[RequestRow, ...]:
         RequestRow(
             container,
             resource,
-            _shown(resource, size.current),
-            _shown(resource, size.target),
-            _shown(resource, dict(_bounds(size)).get("lower")),
-            _shown(resource, dict(_bounds(size)).get("upper")),
+            _amount_text(resource, size.current),
+            _amount_text(resource, size.target),
+            _amount_text(resource, dict(_bounds(size)).get("lower")),
+            _amount_text(resource, dict(_bounds(size)).get("upper")),
             size.held,
         )
         for container, sizes in record.details.by_container.items()
@@ -104,5 +104,5 @@ def request_lines(records: Sequence[Record], width: int | None) -> Iterable[str]
     return columns(rows, width, indent=GAP)
 
 
-def _shown(resource: str, amount: int | None) -> str:
+def _amount_text(resource: str, amount: int | None) -> str:
     return "-" if amount is None else quantity_of_request(resource, amount)

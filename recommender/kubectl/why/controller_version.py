@@ -46,7 +46,9 @@ def controller_behaviour(
     """Return how the controller treats the workload. Raises UnauthorizedError."""
     is_zero = workload.spec_replicas == 0
     stated = _is_scaled_to_zero(hpa) if is_zero else None
-    has_succeeded = any(isinstance(one, PodsMetric | ResourceMetric) for one in spec.metrics) and _succeeded(workload)
+    has_succeeded = any(isinstance(one, PodsMetric | ResourceMetric) for one in spec.metrics) and _succeeded_pods(
+        workload
+    )
     if not has_succeeded and not (is_zero and stated is None):
         return ControllerBehaviour(scaled_to_zero=stated)
     found = _minor_version(reader)
@@ -58,7 +60,7 @@ def controller_behaviour(
 
 def succeeded_sentences(workload: HpaWorkload) -> tuple[str, ...]:
     """Return the effect of pods that have succeeded on a controller that does not ignore them."""
-    names = _succeeded(workload)
+    names = _succeeded_pods(workload)
     verb = "has" if len(names) == 1 else "have"
     effect = "with nothing when it would scale up, and with all of the target when it would scale down"
     return (
@@ -68,7 +70,7 @@ def succeeded_sentences(workload: HpaWorkload) -> tuple[str, ...]:
     )
 
 
-def _succeeded(workload: HpaWorkload) -> list[str]:
+def _succeeded_pods(workload: HpaWorkload) -> list[str]:
     return [pod.name for pod in workload.pods if pod.phase is PodPhase.SUCCEEDED and not pod.deleted]
 
 

@@ -76,29 +76,29 @@ class ExpectedPods:
         if self._forecasts is None:
             return ()
         if needs_whole_cluster(settings):
-            return self._pods(self._wanted(now))
-        return self._pods(self._left(now, self._fleet.usable[: self._fleet.end])[0])
+            return self._pods(self._missing_pods(now))
+        return self._pods(self._left_and_taken(now, self._fleet.usable[: self._fleet.end])[0])
 
     def are_wanted(self, now: float) -> bool:
         """Whether the forecast expects pods that do not exist yet."""
-        return self._forecasts is not None and bool(self._wanted(now).any())
+        return self._forecasts is not None and bool(self._missing_pods(now).any())
 
     def is_short(self, now: float) -> bool:
         """Whether the nodes, including starting ones, lack room for expected pods."""
         fleet = self._fleet
-        return self._forecasts is not None and bool(self._left(now, fleet.exists[: fleet.end])[0].any())
+        return self._forecasts is not None and bool(self._left_and_taken(now, fleet.exists[: fleet.end])[0].any())
 
     def placed_on(self, now: float, slots: Collection[int]) -> tuple[ClusterPod, ...]:
         """Return the expected pods that find room on the nodes of these slots."""
         fleet = self._fleet
         if self._forecasts is None:
             return ()
-        _, taken = self._left(now, fleet.usable[: fleet.end])
+        _, taken = self._left_and_taken(now, fleet.usable[: fleet.end])
         return self._pods(taken[:, list(slots)].sum(axis=1))
 
-    def _left(self, now: float, there: BoolArray) -> tuple[FloatArray, FloatArray]:
+    def _left_and_taken(self, now: float, there: BoolArray) -> tuple[FloatArray, FloatArray]:
         """Return, by group of equal pods, how many expected pods no slot has room for, and how many each slot takes."""
-        wanted = self._wanted(now)
+        wanted = self._missing_pods(now)
         taken = np.zeros((len(self._likes), len(there)))
         if not wanted.any():
             return wanted, taken
@@ -120,7 +120,7 @@ class ExpectedPods:
             np.minimum(room, np.floor(free[row] / amount), out=room)
         return np.maximum(room, 0.0, out=room)
 
-    def _wanted(self, now: float) -> FloatArray:
+    def _missing_pods(self, now: float) -> FloatArray:
         """Return how many pods are missing, by group of equal pods."""
         if self._forecasts is None:
             return np.zeros(len(self._likes))

@@ -84,7 +84,7 @@ def workload_forecasts(scene: Scene, plans: Sequence[ForecastPlan]) -> WorkloadF
             continue
         is_free[chosen] = False
         settings = plan.settings
-        expected[chosen] = _expected(counts.among(chosen), settings, scene.startup_seconds)
+        expected[chosen] = _expected_pods(counts.among(chosen), settings, scene.startup_seconds)
         growth[chosen] = DEFAULT_GROWTH if settings.max_growth is None else settings.max_growth
         most[chosen] = np.inf if settings.max_replicas is None else settings.max_replicas
     if is_free.all():
@@ -102,7 +102,7 @@ def _is_meant(plan: ForecastPlan, workload: Workload) -> bool:
     )
 
 
-def _expected(counts: WorkloadCounts, settings: PredictiveSettings, startup_seconds: float) -> FloatArray:
+def _expected_pods(counts: WorkloadCounts, settings: PredictiveSettings, startup_seconds: float) -> FloatArray:
     """Return the pods expected at each step, assuming that the load has so far needed exactly the pods that existed."""
     # The number of pods already contains the headroom of the sizing of the workload, which is not added again.
     bare = replace(settings, headroom_ratio=0.0)

@@ -27,9 +27,9 @@ def replay_text(report: ReplayReport, *, colour: bool = False) -> str:
     recorded = (*_row(report.recorded)[:-2], "-", str(report.recorded.changes or "-"))
     rows = [_HEADER, recorded, *(_row(one) for one in report.policies)]
     lines = [
-        *map(bold.format, _wrapped(report.verdict.reason)),
+        *map(bold.format, _sentence_lines(report.verdict.reason)),
         "",
-        *_wrapped(f"{report.source}: {days:.1f} days from {rfc3339(report.start)}"),
+        *_sentence_lines(f"{report.source}: {days:.1f} days from {rfc3339(report.start)}"),
         "",
     ]
     for row, line in zip(rows, aligned(rows), strict=True):
@@ -37,11 +37,11 @@ def replay_text(report: ReplayReport, *, colour: bool = False) -> str:
     lines.append("")
     keys = "PENDING: minutes that a pod waited for its node; TOTAL: of all pods. COST: hours of nodes by their price."
     for note in (keys, *report.notes):
-        lines += _wrapped(note)
+        lines += _sentence_lines(note)
     return "\n".join(lines)
 
 
-def _wrapped(sentence: str) -> list[str]:
+def _sentence_lines(sentence: str) -> list[str]:
     return textwrap.wrap(printable(sentence), _WIDTH, break_long_words=False, break_on_hyphens=False)
 
 

@@ -58,7 +58,7 @@ class KnownGrowth:
         self._likes: dict[int, tuple[Scene, Sequence[int]]] = {}
 
     def number_of(self, scene: Scene, settings: ClusterSizeSettings) -> int | None:
-        """Return a number shared by all settings with the same growth of groups; None if decisions may not be reused."""
+        """Return a number that settings with the same growth of groups share; None if decisions may not be reused."""
         if not _is_comparable(scene, settings):
             return None
         same = replace(settings, scale_down=ScaleDownSettings())

@@ -65,7 +65,7 @@ class ClusterEffects:
         due: dict[str, list[tuple[Record, float]]] = {}
         for decision in decisions:
             if decision.record.name in scaling:
-                due.setdefault(decision.record.name, []).extend(_dated(decision, now, configuration))
+                due.setdefault(decision.record.name, []).extend(_records_with_limits(decision, now, configuration))
         for name, dated in due.items():
             self.writer.decided(name, dated)
         if self.size_writers is not None:
@@ -137,7 +137,9 @@ class ClusterEffects:
         return not self.events.suppresses(event) and limits.permits(recommendation)
 
 
-def _dated(decision: Decision, now: float, configuration: Configuration) -> Iterator[tuple[Record, float]]:
+def _records_with_limits(
+    decision: Decision, now: float, configuration: Configuration
+) -> Iterator[tuple[Record, float]]:
     """Yield the record and the time until which its calls may be sent; for several targets, that of each by itself.
 
     The limit follows from the age of the inputs: no call is based on data that is older than staleAfter, even if polls

@@ -1,7 +1,7 @@
 """Deletes files of recommendations that were removed while no process ran, so that they do not fill the disk.
 
-Nothing shows with certainty that a recommendation will not come back: its object may be unknown only because the API server
-is away. So a file stays until it is too old to be used.
+Nothing shows with certainty that a recommendation will not come back: its object may be unknown only because the API
+server is away. So a file stays until it is too old to be used.
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ def times_query(query: str, by: tuple[str, ...] = ()) -> TimesQuery:
         if longest
         else "",
         len(spelled),
-        _needed(tree, len(spelled)),
+        _needed_selectors(tree, len(spelled)),
         longest,
         by,
     )
@@ -140,7 +140,7 @@ def _selectors(node: Node) -> Iterator[SelectorNode]:
         yield from _selectors(part)
 
 
-def _needed(tree: Node, selectors: int) -> int:
+def _needed_selectors(tree: Node, selectors: int) -> int:
     nodes = list(all_nodes(tree))
     if any(isinstance(node, Call) and (node.function in _WITHOUT_SERIES or not node.arguments) for node in nodes):
         return 0

@@ -34,10 +34,10 @@ def deletion_refusal(write: PendingWrite, group: PluginGroup, cluster: ClusterSt
         return "the provider's list of its machines is an earlier one, so no failed machine is deleted"
     nameless, spellings = nameless_node(nodes), spellings_of(nodes)
     joined = next((f"{one.provider_id} is a node" for one in write.machines if spellings.has(one.provider_id)), "")
-    return nameless or joined or next(_recovered(write.machines, group), "")
+    return nameless or joined or next(_reasons_to_keep(write.machines, group), "")
 
 
-def _recovered(machines: Sequence[MachineToDelete], group: PluginGroup) -> Iterator[str]:
+def _reasons_to_keep(machines: Sequence[MachineToDelete], group: PluginGroup) -> Iterator[str]:
     """Yield why machines must not be deleted, according to what their provider lists."""
     listed = {each.provider_id: each for each in group.instances}
     for one in machines:

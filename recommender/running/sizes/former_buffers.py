@@ -68,7 +68,7 @@ class FormerBuffers:
             return
         self._looks_at = now + LOOK_SECONDS
         try:
-            self.found(self._listed())
+            self.found(self._sized_buffers())
         except UnknownResourceError:
             return
         except ForbiddenError as error:
@@ -82,7 +82,7 @@ class FormerBuffers:
         else:
             self._states.recovered("list", "CapacityBuffers are listed again")
 
-    def _listed(self) -> dict[BufferSettings, str]:
+    def _sized_buffers(self) -> dict[BufferSettings, str]:
         served = self.resolve("autoscaling.x-k8s.io", "CapacityBuffer")
         path = f"/apis/{served.api_version}/{served.plural}"
         found = {}

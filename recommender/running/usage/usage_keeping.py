@@ -125,7 +125,7 @@ class UsageKeeper:
             if self._is_ahead(kept):
                 # The usage is only given up if Prometheus agrees with the current clock.
                 refuse_nothing(client, need, until)
-                kept = self._begun(need, None)
+                kept = self._usage_for(need, None)
             parts = tuple(parts_of(kept.usage.covered, until, need.settings.from_usage.history_seconds))
             if parts:
                 refuse_nothing(client, need, until)
@@ -162,9 +162,9 @@ class UsageKeeper:
 
     def _kept_for(self, need: UsageNeed) -> _Kept:
         kept = self._kept.get(need.name)
-        return kept if kept is not None and kept.need == need else self._begun(need, kept)
+        return kept if kept is not None and kept.need == need else self._usage_for(need, kept)
 
-    def _begun(self, need: UsageNeed, kept: _Kept | None) -> _Kept:
+    def _usage_for(self, need: UsageNeed, kept: _Kept | None) -> _Kept:
         """Return what is kept for a new need: what was `kept` for a similar one, or else the stored usage."""
         days = days_of(need)
         if kept is not None and kept.need.identity == need.identity and kept.usage.days == days:

@@ -85,8 +85,8 @@ def resources_of(where: str, spec: PodSpecForm | None, status: PodStatusForm | N
     statuses, infeasible = statuses_of(status), is_infeasible(status)
     counted = counted_lists(requests, status, infeasible=infeasible) if requests else ()
     if statuses:
-        containers = tuple([_resized(key, statuses, infeasible=infeasible) for key in containers])
-        inits = tuple([_resized(key, statuses, infeasible=infeasible) if key[3] else key for key in inits])
+        containers = tuple([_key_during_resize(key, statuses, infeasible=infeasible) for key in containers])
+        inits = tuple([_key_during_resize(key, statuses, infeasible=infeasible) if key[3] else key for key in inits])
     try:
         return _shared_resources(
             containers,
@@ -107,7 +107,9 @@ def _container_key(form: ContainerForm) -> _ContainerKey:
     return form.name, _pairs(resources.requests), _pairs(resources.limits), form.restart_policy == "Always", ()
 
 
-def _resized(key: _ContainerKey, statuses: Mapping[str, ContainerStatusForm], *, infeasible: bool) -> _ContainerKey:
+def _key_during_resize(
+    key: _ContainerKey, statuses: Mapping[str, ContainerStatusForm], *, infeasible: bool
+) -> _ContainerKey:
     """Return the key with the lists of amounts that count while a resize in place of the container is not done."""
     name, requests, limits, restarts_always, _ = key
     counted = counted_lists(requests, statuses.get(name), infeasible=infeasible)

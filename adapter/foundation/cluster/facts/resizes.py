@@ -74,11 +74,11 @@ def _by_name(statuses: Iterable[ContainerStatusForm]) -> dict[str, ContainerStat
 
 @bounded_cache(4 * MEBIBYTE)
 def _difference(requests: Pairs, resources: bytes, allocated: bytes) -> tuple[Pairs, ...]:
-    reported = _reported(resources, allocated)
+    reported = _reported_amounts(resources, allocated)
     return reported if any(one != requests for one in reported) else ()
 
 
-def _reported(resources: bytes, allocated: bytes) -> tuple[Pairs, ...]:
+def _reported_amounts(resources: bytes, allocated: bytes) -> tuple[Pairs, ...]:
     try:
         actual = _RESOURCES.decode(resources)
         given = _AMOUNTS.decode(allocated) if allocated else None

@@ -29,13 +29,13 @@ def sized_node_of(form: SizedNodeForm) -> ClusterNode:
     return replace(
         node,
         allocatable=node.allocatable or node.capacity,
-        annotations=_kept(annotations_of(f"Node {node.name}", bytes(form.metadata.annotations))),
+        annotations=_kept_annotations(annotations_of(f"Node {node.name}", bytes(form.metadata.annotations))),
         provider_id=(form.spec.provider_id if form.spec else None) or "",
         system_uuid=(info.system_uuid if info else None) or "",
         is_terminating=form.metadata.deleted is not None,
     )
 
 
-def _kept(found: Mapping[str, str]) -> Mapping[str, str]:
+def _kept_annotations(found: Mapping[str, str]) -> Mapping[str, str]:
     kept = ((key, value) for key, value in found.items() if key.partition("/")[0].endswith(_DOMAINS))
     return shared_labels(tuple(sorted(kept)))

@@ -130,7 +130,9 @@ def _short(command: CommandFlags, argument: str, waiting: Iterator[str]) -> _Giv
     if argument == "-h":
         raise HelpRequested(help_text(command))
     if flag is None:
-        raise UsageError(f"unknown flag {argument}: {_meant(command, argument[1:].split('=', maxsplit=1)[0])}")
+        raise UsageError(
+            f"unknown flag {argument}: {_unknown_flag_hint(command, argument[1:].split('=', maxsplit=1)[0])}"
+        )
     text = argument[2:].removeprefix("=")
     return flag, argument[:2], text or _text_behind(flag, argument, waiting)
 
@@ -150,11 +152,11 @@ def _find(command: CommandFlags, name: str) -> Flag:
         raise HelpRequested(help_text(command))
     flag = command.by_name.get(spelled)
     if flag is None:
-        raise UsageError(f"unknown flag --{name}: {_meant(command, spelled)}")
+        raise UsageError(f"unknown flag --{name}: {_unknown_flag_hint(command, spelled)}")
     return flag
 
 
-def _meant(command: CommandFlags, name: str) -> str:
+def _unknown_flag_hint(command: CommandFlags, name: str) -> str:
     """Return what to do about an unknown flag; only flags that have an effect are suggested."""
     meant = nearest(name, (each for each, flag in command.by_name.items() if isinstance(flag.state, Works)))
     return f"did you mean --{meant}?" if meant else "see --help"
@@ -201,12 +203,12 @@ def _refuse_missing(command: CommandFlags, given: Mapping[str, object], rest: Se
         if secret is not None:
             # The word is not shown, as it may be a part of the secret.
             raise UsageError(f"unexpected argument: quote the value of --{secret} if it contains a space")
-        raise UsageError(f"unexpected argument {rest[len(command.arguments)]!r}: {_intended(command, rest)}")
+        raise UsageError(f"unexpected argument {rest[len(command.arguments)]!r}: {_surplus_hint(command, rest)}")
     if len(rest) < len(command.arguments):
         raise UsageError(f"{command.arguments[len(rest)]} is missing: see --help")
 
 
-def _intended(command: CommandFlags, words: Sequence[str]) -> str:
+def _surplus_hint(command: CommandFlags, words: Sequence[str]) -> str:
     """Return what the user probably meant by a surplus word."""
     word = words[len(command.arguments)]
     if command.arguments == (OBJECT,) and "/" not in words[0]:

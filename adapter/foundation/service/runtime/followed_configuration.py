@@ -92,7 +92,7 @@ class FollowedConfiguration(Generic[T]):
         self._unusable = unusable
         self._kept = kept
         self._put_former_in_force()
-        self._files = self._followed(by_content(paths))
+        self._files = self._follow_or_restore(by_content(paths))
 
     @property
     def value(self) -> T:
@@ -113,7 +113,7 @@ class FollowedConfiguration(Generic[T]):
             with suppress(*self._unusable):
                 self._change(self._load_and_keep(contents))
 
-    def _followed(self, look: Look[tuple[FileContent, ...]]) -> FollowedFiles[tuple[FileContent, ...], T]:
+    def _follow_or_restore(self, look: Look[tuple[FileContent, ...]]) -> FollowedFiles[tuple[FileContent, ...], T]:
         try:
             return self._follow(look)
         except self._unusable as error:

@@ -48,9 +48,9 @@ class Answer:
 
         Raises UnreachableError if the connection fails, or if the answer has not ended after `total_seconds`.
         """
-        return self._secrets.hidden_in_pieces(self._received(total_seconds))
+        return self._secrets.hidden_in_pieces(self._read_pieces(total_seconds))
 
-    def _received(self, total_seconds: float) -> Iterator[bytes]:
+    def _read_pieces(self, total_seconds: float) -> Iterator[bytes]:
         end = self._clock() + total_seconds
         while not self._cancelled:
             with transport_errors(self.what):

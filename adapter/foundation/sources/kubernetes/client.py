@@ -137,7 +137,7 @@ class KubernetesClient:
         Raises KubernetesError, which is UnknownOutcomeError if a request that is sent only once may have taken effect.
         """
         try:
-            with sending.under_way(), self._opened(request, sending) as answer:
+            with sending.under_way(), self._streamed_answer(request, sending) as answer:
                 return WholeAnswer(answer.headers, answer.whole(sending.left(), _LARGEST_BYTES))
         except (ServerError, UnreachableError, UnexpectedResponseError) as error:
             # A failure after the change was stored, or in a proxy that had passed on the request, is 5xx, too.
@@ -153,10 +153,10 @@ class KubernetesClient:
         `silence` is the number of seconds without a byte of the body after which the connection counts as broken; by
         default, the client's deadlines determine it.
         """
-        return self._opened(KubernetesRequest("GET", path, query or {}, accept=accept), silence=silence)
+        return self._streamed_answer(KubernetesRequest("GET", path, query or {}, accept=accept), silence=silence)
 
     @contextmanager
-    def _opened(
+    def _streamed_answer(
         self, request: KubernetesRequest, sending: Sending | None = None, silence: float | None = None
     ) -> Iterator[Answer]:
         response, secrets = self._request_answer(request, sending)
@@ -241,7 +241,7 @@ class KubernetesClient:
     def _send(
         self, transport: KubernetesTransport, request: KubernetesRequest, sending: Sending | None
     ) -> tuple[urllib3.HTTPResponse, Secrets]:
-        url, headers = _addressed(transport, request)
+        url, headers = _url_and_headers(transport, request)
         secrets = secrets_of({name: headers[name] for name in headers if name == _AUTHORIZATION})
         timeout = (self._deadlines.connect, self._deadlines.silence) if sending is None else sending.left()
         with transport_errors(request.what):
@@ -260,7 +260,7 @@ class KubernetesClient:
         raise error_of_answer(request.what, response.status, shown, response.headers.get("Retry-After"))
 
 
-def _addressed(transport: KubernetesTransport, request: KubernetesRequest) -> tuple[str, dict[str, str]]:
+def _url_and_headers(transport: KubernetesTransport, request: KubernetesRequest) -> tuple[str, dict[str, str]]:
     """Return the URL and the headers, with the transport's credentials."""
     # Names may have these characters, which would end the path, so that it would lead to another object.
     path = request.path.replace("?", "%3F").replace("#", "%23")

@@ -42,7 +42,7 @@ def parse_field_selector(text: str) -> FieldSelector:
 
 def _terms(text: str) -> Iterator[tuple[str, bool, str]]:
     for term in filter(None, text.split(",")):
-        field, sign, value = _split(term)
+        field, sign, value = _split_term(term)
         if not sign:
             raise ApiError(400, f"unable to parse fieldSelector {text!r}: {term!r} is not a term: write {NAME}=NAME")
         if field not in {NAME, NAMESPACE}:
@@ -53,7 +53,7 @@ def _terms(text: str) -> Iterator[tuple[str, bool, str]]:
         yield field, sign != "!=", value
 
 
-def _split(term: str) -> tuple[str, str, str]:
+def _split_term(term: str) -> tuple[str, str, str]:
     """Return the field, sign and value of a term; the sign is empty if there is none."""
     position = next((number for number, character in enumerate(term) if character in "=!"), len(term))
     for sign in ("!=", "==", "="):

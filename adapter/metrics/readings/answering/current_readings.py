@@ -97,13 +97,13 @@ class CurrentReadings:
             raise query.failure.raised()
         backend, namespace = query.key.backend, entry.request.namespace
         if not self._waiting.has_joined(backend, namespace):
-            raise self._crowded(entry, backend)
+            raise self._no_place_error(entry, backend)
         try:
             return self._wait(entry, until)
         finally:
             self._waiting.leave(backend, namespace)
 
-    def _crowded(self, entry: DemandEntry, backend: Backend | None) -> FirstAnswerPendingError:
+    def _no_place_error(self, entry: DemandEntry, backend: Backend | None) -> FirstAnswerPendingError:
         """Return the error for a request that needs a first reading when no place to wait is left."""
         limits = self._waiting.limits()
         return FirstAnswerPendingError(

@@ -189,7 +189,7 @@ class Refresher:
             self._uptime.failed(error, began)
             raise
         self._uptime.answered()
-        self._heed(query, answer)
+        self._check_remarks(query, answer)
         times = SampleTimes(evaluated, self._settings.max_answer_age_seconds)
         if planned.object_label is None:
             return self._file_rows(query, planned, answer, times)
@@ -219,7 +219,7 @@ class Refresher:
             return None
         return tuple(self._objects.names(resource, query.key.namespace, which.selector))
 
-    def _heed(self, query: Query, answer: InstantAnswer) -> None:
+    def _check_remarks(self, query: Query, answer: InstantAnswer) -> None:
         """Log each kind of remark once for a rule. Raises PartialAnswerError if parts of the answer are missing."""
         for remark in answer.remarks:
             self._remark(query, _DETAILS.split(remark, maxsplit=1)[0], remark)

@@ -104,7 +104,7 @@ def _read(fields: MappingNode, key: str, trials: _Trials, notes: Notes) -> Query
     if node is None:
         return None
     try:
-        tried = _tried(text, trials)
+        tried = _render_with_test_values(text, trials)
     except (PlacingError, TemplateError) as e:
         where = f" (its line {e.line})" if "\n" in text.rstrip() else ""
         notes.error(Code.BAD_TEMPLATE, node, f"`{key}` is not a working template{where}: {e}", "correct it")
@@ -118,7 +118,7 @@ def _read(fields: MappingNode, key: str, trials: _Trials, notes: Notes) -> Query
 
 
 @bounded_cache(4 * MEBIBYTE)
-def _tried(text: str, trials: _Trials) -> _Tried:
+def _render_with_test_values(text: str, trials: _Trials) -> _Tried:
     """Return the template's result with the made-up values. Raises TemplateError and PlacingError."""
     template = parse_query_template(text)
     # A plain template has one form for all requesters, except that those of the first values may have no matchers.

@@ -38,13 +38,13 @@ class RemainingQuota:
         """Return how many pods like this one, at most `wanted`, are admitted."""
         if not self.covers(pod):
             return wanted
-        needs = ((left, _need(pod, key)) for key, left in self.left.items())
+        needs = ((left, _amount_used(pod, key)) for key, left in self.left.items())
         return min([wanted, *(left // need for left, need in needs if need > 0)])
 
     def take(self, pod: ClusterPod, count: int) -> None:
         """Deduct pods like this one."""
         for key in self.left if self.covers(pod) else ():
-            self.left[key] = max(0, self.left[key] - count * _need(pod, key))
+            self.left[key] = max(0, self.left[key] - count * _amount_used(pod, key))
 
     def covers(self, pod: ClusterPod) -> bool:
         """Return whether the quota applies to pods like this one; it does not if its scopes depend on unknown facts."""
@@ -82,10 +82,10 @@ def _count_present(quota: RemainingQuota, pods: Iterable[ClusterPod], keys: list
     for pod in pods:
         if pod.namespace == quota.namespace and not pod.has_ended and quota.covers(pod):
             for key in keys:
-                quota.left[key] = max(0, quota.left[key] - _need(pod, key))
+                quota.left[key] = max(0, quota.left[key] - _amount_used(pod, key))
 
 
-def _need(pod: ClusterPod, key: str) -> int:
+def _amount_used(pod: ClusterPod, key: str) -> int:
     """Return how much a pod uses of the resource that a key of `spec.hard` limits, in the units of its requests."""
     if key in _PODS:
         return 1

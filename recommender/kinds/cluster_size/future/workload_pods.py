@@ -56,7 +56,7 @@ def future_pod(workload: WorkloadFacts, existing: Sequence[ClusterPod]) -> Clust
         return None
     facts = None if template.facts is None else replace(template.facts, created=None, deleted=None)
     owner = next((pod.controller for pod in existing if pod.controller is not None), None) or template.controller
-    newest = max((pod for pod in existing if _shows_admission(pod, template)), key=_created, default=None)
+    newest = max((pod for pod in existing if _shows_admission(pod, template)), key=_creation_time, default=None)
     resources = template.resources if newest is None else _larger(template.resources, newest.resources)
     return replace(
         template, controller=owner or _reference(workload), node="", phase="Pending", facts=facts, resources=resources
@@ -82,7 +82,7 @@ def _shows_admission(pod: ClusterPod, template: ClusterPod) -> bool:
     return pod.controller.uid == template.controller.uid and pod.facts.are_requests_known
 
 
-def _created(pod: ClusterPod) -> float:
+def _creation_time(pod: ClusterPod) -> float:
     return 0.0 if pod.facts is None or pod.facts.created is None else pod.facts.created
 
 

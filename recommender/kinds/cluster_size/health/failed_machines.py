@@ -42,7 +42,7 @@ def failed_machines(
     going = len(nodes_being_deleted(situation)) + sum(removal.is_due for removal in removals)
     listed = {one.provider_id for group in situation.groups.groups for one in group.unregistered}
     left = settings.scale_down.max_parallelism - going - len(listed & asked.keys())
-    failed = {group.name: tuple(_failed(group, situation, settings)) for group in situation.groups.groups}
+    failed = {group.name: tuple(_failed_machines_of(group, situation, settings)) for group in situation.groups.groups}
     lost = sum(not one.is_creation_error for its in failed.values() for one in its)
     doubt = _too_many(lost, len(situation.nodes), settings)
     found: list[FailedMachine] = []
@@ -84,7 +84,9 @@ def failed_machine_notes(machines: Iterable[FailedMachine]) -> Iterator[str]:
         yield f"machines have failed in {len(alike) - _MOST_NOTES} more ways: -o json has all of them"
 
 
-def _failed(group: NodeGroup, situation: ClusterSituation, settings: ClusterSizeSettings) -> Iterator[FailedMachine]:
+def _failed_machines_of(
+    group: NodeGroup, situation: ClusterSituation, settings: ClusterSizeSettings
+) -> Iterator[FailedMachine]:
     since: Mapping[str, float] = situation.memory.unregistered_since.get(group.name, {})
     longest = settings.provision_seconds_of(group) or settings.max_node_provision_seconds
     for one in group.unregistered:

@@ -85,7 +85,7 @@ def _decrease_failures(provider: CloudProvider, name: str, before: PluginGroup) 
     after = _stated_group(provider, name)
     if after is None or after.target_size != before.target_size - 1:
         yield f"decrease_target_size(-1): the target size is not {before.target_size - 1} afterwards"
-    elif not _joined(before) <= _joined(after):
+    elif not _running_machines(before) <= _running_machines(after):
         yield "decrease_target_size(-1): a machine was deleted, and only requested ones may be taken back"
 
 
@@ -108,7 +108,7 @@ def _staying(group: PluginGroup) -> set[str]:
     return {each.provider_id for each in group.instances if each.state is not InstanceState.DELETING}
 
 
-def _joined(group: PluginGroup) -> set[str]:
+def _running_machines(group: PluginGroup) -> set[str]:
     return {each.provider_id for each in group.instances if each.state is InstanceState.RUNNING}
 
 

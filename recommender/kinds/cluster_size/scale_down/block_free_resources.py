@@ -54,7 +54,7 @@ class BlockRooms:
     def tighten(self, block: int) -> None:
         """Make the bound of a block exact; a block without any remaining node holds nothing."""
         numbers = range(block * BLOCK, min((block + 1) * BLOCK, len(self._names)))
-        left = [room for number in numbers if (room := self._left(number)) is not None]
+        left = [room for number in numbers if (room := self._free_resources(number)) is not None]
         place = self._leaves + block
         self._cpu[place] = max((cpu for cpu, _ in left), default=-1)
         self._memory[place] = max((memory for _, memory in left), default=-1)
@@ -66,7 +66,7 @@ class BlockRooms:
     def widen(self, numbers: Iterable[int]) -> None:
         """Raise bounds to the current free resources of these nodes, after placements on them were undone."""
         for number in numbers:
-            left = self._left(number)
+            left = self._free_resources(number)
             if left is None:
                 continue
             cpu, memory = left
@@ -76,7 +76,7 @@ class BlockRooms:
                 self._memory[place] = max(self._memory[place], memory)
                 place >>= 1
 
-    def _left(self, number: int) -> tuple[int, int] | None:
+    def _free_resources(self, number: int) -> tuple[int, int] | None:
         """Return the CPU and memory that a node has left; None if the node was removed.
 
         A pod that requests nothing also fits where more is requested than the node has.

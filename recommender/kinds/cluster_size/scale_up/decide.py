@@ -87,7 +87,9 @@ def _decide(
     left_out = left_out_groups(situation)
     awaited_a_place = [pod for pod in pending.pods if not is_daemon_set_pod(pod)]
     explains = situation.explains
-    remaining = _left_pending(state, snapshot, placer, exemplars, left, left_out) if explains else _unexplained(left)
+    remaining = (
+        _left_pending(state, snapshot, placer, exemplars, left, left_out) if explains else _without_reasons(left)
+    )
     return ScaleUp(
         increases={name: count for name, count in sorted(state.increases.items()) if count},
         steps=tuple(state.steps),
@@ -226,7 +228,7 @@ def _left_pending(
     return _LeftPending(tuple(found), tuple(limits))
 
 
-def _unexplained(groups: Iterable[PodGroup]) -> _LeftPending:
+def _without_reasons(groups: Iterable[PodGroup]) -> _LeftPending:
     """Return the remaining pods without reasons."""
     return _LeftPending(tuple(UnschedulablePods(pod_names(group.pods), {}) for group in groups), ())
 

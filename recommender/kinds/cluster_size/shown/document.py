@@ -72,7 +72,7 @@ def size_keys(answer: ClusterSizeAnswer | None) -> dict[str, object]:
             {"step": step.step, "group": step.group or None, "value": plain(step.value), "detail": step.detail}
             for step in answer.steps
         ],
-        "bound": _bound(answer.bound),
+        "bound": _bound_keys(answer.bound),
         "advice": [_advice(advice) for advice in answer.advice],
         "saved_per_hour": _money(answer.saved_per_hour),
         "pending_pods": answer.pending_pods,
@@ -120,7 +120,7 @@ def _place(place: PodPlace) -> dict[str, object]:
     }
 
 
-def _bound(bound: LowerBound | None) -> dict[str, object] | None:
+def _bound_keys(bound: LowerBound | None) -> dict[str, object] | None:
     if bound is None:
         return None
     return {

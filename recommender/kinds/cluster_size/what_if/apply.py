@@ -183,12 +183,12 @@ def _not_found(assumption: Assumption, workloads: Iterable[WorkloadFacts], named
     if named:
         others = " and ".join(f"{each.kind}/{text}" for each in named)
         return f"there is no {assumption.kind} {text}: did you mean {others}?"
-    meant = _meant(assumption, workloads)
+    meant = _similar_workload(assumption, workloads)
     fix = f"did you mean {meant}?" if meant else "write a Deployment, StatefulSet or Job of this cluster"
     return f"there is no workload {text}: {fix}"
 
 
-def _meant(assumption: Assumption, workloads: Iterable[WorkloadFacts]) -> str | None:
+def _similar_workload(assumption: Assumption, workloads: Iterable[WorkloadFacts]) -> str | None:
     """Return the `NAMESPACE/NAME` of a workload with a similar name, in any namespace; None if there is none."""
     names = {each.name for each in workloads}
     name = assumption.name if assumption.name in names else nearest(assumption.name, names)

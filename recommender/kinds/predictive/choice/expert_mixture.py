@@ -104,7 +104,7 @@ class ExpertMixture:
         for number in range(first, len(self.load)):
             if number > first:
                 self._learn(number)
-            decisions.append(self._decided(number))
+            decisions.append(self._decision_fields(number))
             if number == kept:
                 self._keep(number)
         self._keep_given(kept)
@@ -112,7 +112,7 @@ class ExpertMixture:
         found = DecidedWeights(*(np.stack(each) for each in zip(*decisions, strict=True)))
         return found if self._task.budget_ratio is not None else with_beginner(found, self.experts.names)
 
-    def _decided(self, number: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, BoolArray]:
+    def _decision_fields(self, number: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, BoolArray]:
         """Return the fields of `DecidedWeights` for one decision."""
         state, begins = self._state, self.begins(number)
         # Thousands of decisions in a row mostly take the time of calls to numpy: one for both costs, and `np.array`,

@@ -59,7 +59,7 @@ def limits_of(
         high |= {target for target, each in values.items() if each.upper > ratios[target] * past.loads[target]}
     if past.history is None:
         return {
-            target: ForecastLimit(math.inf, past.loads[target], _allowed(growths[target], past.loads[target]))
+            target: ForecastLimit(math.inf, past.loads[target], _largest_allowed(growths[target], past.loads[target]))
             for target in high
         }
     if not high:
@@ -70,12 +70,12 @@ def limits_of(
     limits = forecast_limit(largest, present, task)
     levels = _levels(past.history, targets, present, past.now, task)
     return {
-        target: ForecastLimit(float(limit), float(most), _allowed(growths[target], level))
+        target: ForecastLimit(float(limit), float(most), _largest_allowed(growths[target], level))
         for target, most, limit, level in zip(targets, largest, limits, levels.tolist(), strict=True)
     }
 
 
-def _allowed(growth: float | None, level: float) -> float:
+def _largest_allowed(growth: float | None, level: float) -> float:
     return math.inf if growth is None else growth * level
 
 

@@ -72,7 +72,7 @@ class BackendTelemetry:
         if not backend:
             return self._all
         if self._families is None:
-            self._families = self._registered()
+            self._families = self._register_families()
         for each in (backend, FLAGS_BACKEND):
             self._families.use(each)
         return _OneBackend(backend, self)
@@ -92,7 +92,7 @@ class BackendTelemetry:
         if self._families is not None:
             self._families.keep({*backends, FLAGS_BACKEND} if backends else ())
 
-    def _registered(self) -> _Families:
+    def _register_families(self) -> _Families:
         registry, prefix = self._registry, self._prefix
         return _Families(
             Counter(

@@ -112,11 +112,11 @@ class ServerTime:
         """
         known = self._known
         if known is None or known.is_due(self._monotonic()):
-            known = self._checked(known, query, deadline)
+            known = self._recent_comparison(known, query, deadline)
         if known.is_wrong:
             refuse_difference(query, known.seconds_ahead)
 
-    def _checked(self, known: _Known | None, query: str, deadline: Deadline) -> _Known:
+    def _recent_comparison(self, known: _Known | None, query: str, deadline: Deadline) -> _Known:
         usable = known if known is not None and self._monotonic() - known.asked_at < _USED_SECONDS else None
         left = _seconds_left(deadline)
         if not self._asking.acquire(timeout=0.0 if usable else left):
@@ -126,12 +126,12 @@ class ServerTime:
         try:
             newest = self._known
             if newest is None or newest.is_due(self._monotonic()):
-                newest = self._known = self._asked(newest, _check_seconds(_seconds_left(deadline)))
+                newest = self._known = self._compare_clocks(newest, _check_seconds(_seconds_left(deadline)))
             return newest
         finally:
             self._asking.release()
 
-    def _asked(self, known: _Known | None, seconds: float) -> _Known:
+    def _compare_clocks(self, known: _Known | None, seconds: float) -> _Known:
         ahead = 0.0 if known is None else known.seconds_ahead
         try:
             before, theirs, after = self._clock(), self._ask(seconds), self._clock()

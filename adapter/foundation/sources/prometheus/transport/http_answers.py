@@ -98,7 +98,7 @@ class OpenAnswer:
             body += piece
             if len(body) >= _ERROR_BYTES:
                 break
-        return self._shown(body)
+        return self._without_secrets(body)
 
     def whole(self) -> HttpAnswer:
         """Read the body to its end; large bodies wait for each other. Raises what `Transport.opened` raises."""
@@ -108,9 +108,9 @@ class OpenAnswer:
                 body += piece
                 self._request.watch(body)
                 self._memory.wait_to_grow(body, self._deadline)
-        return self._shown(body)
+        return self._without_secrets(body)
 
-    def _shown(self, body: bytearray) -> HttpAnswer:
+    def _without_secrets(self, body: bytearray) -> HttpAnswer:
         if self.is_success:
             return HttpAnswer(self.status, self.headers, body)
         # The words of a failure are shown to all who ask for a metric.

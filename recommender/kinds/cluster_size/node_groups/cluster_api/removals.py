@@ -59,7 +59,7 @@ def plan_removals(
     reason = _reason_against(group, stated, cluster)
     if reason:
         return RemovalPlan(kept=dict.fromkeys(wanted, reason))
-    machines = _members(stated, cluster).get(_owned(group), Members()).nodes
+    machines = _members(stated, cluster).get(_identity_of_object(group), Members()).nodes
     found: list[MachineRemoval] = []
     kept: dict[str, str] = {}
     for node in wanted:
@@ -89,7 +89,7 @@ def stale_marks(
     members = _members(stated, cluster)
     found: dict[str, tuple[MachineRemoval, ...]] = {}
     for group in groups:
-        machines = members.get(_owned(group), Members()).machines
+        machines = members.get(_identity_of_object(group), Members()).machines
         staying = [one for one in machines if not text(one, "metadata", "deletionTimestamp")]
         marked = tuple(_removal(one, node_of(one)) for one in staying if has_own_mark(one))
         is_settled = len(staying) <= group.target_size and not group.problem
@@ -130,7 +130,7 @@ def _reason_against(group: NodeGroup, stated: ClusterApiGroups, cluster: Cluster
 
 
 def _is_rolling_out(group: NodeGroup, stated: ClusterApiGroups, cluster: ClusterState) -> bool:
-    objects = objects_of(cluster.objects, *kinds.scalable_kinds(_owned(group)[0], stated))
+    objects = objects_of(cluster.objects, *kinds.scalable_kinds(_identity_of_object(group)[0], stated))
     return any(group_name(one) == group.name and is_rolling_out(one) for one in objects)
 
 
@@ -146,7 +146,7 @@ def _members(stated: ClusterApiGroups, cluster: ClusterState) -> Mapping[Owned, 
     )
 
 
-def _owned(group: NodeGroup) -> Owned:
+def _identity_of_object(group: NodeGroup) -> Owned:
     """Return kind, namespace and name of a group's object; all are empty for a group that has no object."""
     of = group.scalable
     return ("", "", "") if of is None else (of.kind, of.namespace, of.name)

@@ -89,7 +89,7 @@ class SlowFacts:
             found = self._ask_group(group, seconds, now, None if known is None else known.price)
             self._failed.discard(group)
             if known is not None and not found.problem:
-                found = _completed(found, known, now)
+                found = _with_last_facts(found, known, now)
         except CallError as error:
             if seconds >= min(_TELLING_SECONDS, self._settings.timeout_seconds):
                 self._failed.add(group)
@@ -149,7 +149,7 @@ class SlowFacts:
             raise
 
 
-def _completed(found: SlowFact, known: SlowFact, now: float) -> SlowFact:
+def _with_last_facts(found: SlowFact, known: SlowFact, now: float) -> SlowFact:
     """Return the facts; what is not stated any more may be stated again, and until then the last facts remain valid.
 
     A provider with the published wrapper states the same if it has no template and if its cloud does not answer, and
