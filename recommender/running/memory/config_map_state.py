@@ -29,6 +29,11 @@ class ConfigMapState:
     wanted: str | None = None
     written_at: float | None = None
 
+    @property
+    def is_due(self) -> bool:
+        """Whether the wanted content still has to be written."""
+        return self.wanted not in {None, self.ours} and not self.needs_load
+
 
 class ForeignConfigMapError(Exception):
     """The ConfigMap belongs to another client."""

@@ -117,6 +117,18 @@ class ConfigMapMemoryStore:
         """Return whether the ConfigMap was changed by another client, or has never been loaded."""
         return self._of(MemoryKey(name, shard)).needs_load
 
+    def forget(self, name: str, shard: int | None = None) -> bool:
+        """Drop the ConfigMap as this process knows it, unless a write of it is still to come."""
+        key = MemoryKey(name, shard)
+        with self._lock:
+            stored = self._all.get(key)
+            # A ConfigMap of another client is never written.
+            if stored is not None and stored.is_due and not stored.is_foreign:
+                return False
+            self._all.pop(key, None)
+            self._failing -= {key}
+        return True
+
     def flush(self) -> None:
         """Write changed memories, as far as the limits allow, if this process may write."""
         if not self._fence.permit(self._fence.seconds):
@@ -125,8 +137,8 @@ class ConfigMapMemoryStore:
         with self._lock:
             everything = tuple(self._all.items())
         for key, stored in sorted(everything, key=lambda item: item[1].written_at or 0.0):
-            is_due = stored.written_at is None or now - stored.written_at >= _EACH_SECONDS
-            if not is_due or stored.wanted in {None, stored.ours} or stored.needs_load:
+            has_waited = stored.written_at is None or now - stored.written_at >= _EACH_SECONDS
+            if not has_waited or not stored.is_due:
                 continue
             if not self._rate.take(0.0):
                 return

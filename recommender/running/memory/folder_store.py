@@ -90,6 +90,12 @@ class FolderMemoryStore:
         """Return False: no other process changes a memory."""
         return False
 
+    def forget(self, name: str, shard: int | None = None) -> bool:
+        """Drop the content of the file from the memory of the process; return True, since no write comes later."""
+        with self._lock:
+            self._stored.pop(MemoryKey(name, shard), None)
+        return True
+
     def _path(self, key: MemoryKey) -> Path:
         return self._folder / f"{key.object_name}{'.json' if key.shard is None else '.json.gz'}"
 

@@ -44,11 +44,12 @@ class Memories:
 
         `shards` has, for each recommendation with `forEach`, the number of ConfigMaps of its memory. Returns the names
         in the order in which to load them: a read that hangs must not take the time of the others in every poll, so the
-        memory that has waited longest comes first.
+        memory that has waited longest comes first. The memories of all other recommendations leave this process.
         """
         self._read_until = self._clock() + seconds
         self._shards = dict(shards)
         self._objects.begin()
+        self._forget_removed(names)
         return tuple(sorted(names, key=lambda name: self._tried_at.get(name, -math.inf)))
 
     def load(self, name: str) -> Memory:
@@ -122,6 +123,19 @@ class Memories:
         self._memories = {name: memory.prolonged(seconds) for name, memory in self._memories.items()}
         # The memories of objects follow, since they are read from those of their targets.
         self._targets.prolong(seconds)
+
+    def _forget_removed(self, names: Collection[str]) -> None:
+        """Drop the memories of recommendations that are no longer configured, as soon as they are stored.
+
+        If one of them comes back, its memory is read again.
+        """
+        for name in self._memories.keys() - (set(names) - self._shards.keys()):
+            saved = self._saved[name]
+            is_saved = saved is not None and not changed_enough_to_write(saved, self._memories[name])
+            if is_saved and self._store.forget(name):
+                del self._memories[name], self._saved[name]
+        self._tried_at = {name: time for name, time in self._tried_at.items() if name in names}
+        self._targets.forget_removed({*self._shards, OBJECTS_MEMORY})
 
     def forget(self) -> None:
         """Forget everything: another process leads and will change the stored memories."""

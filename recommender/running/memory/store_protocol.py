@@ -74,6 +74,13 @@ class MemoryStore(Protocol):
         """Return whether another client has changed the stored memory, so that it must be loaded before a save."""
         ...
 
+    def forget(self, name: str, shard: int | None = None) -> bool:
+        """Drop what this process knows of a stored memory, which is not used at present; the stored one stays.
+
+        Return False, and drop nothing, while an accepted memory still has to be stored.
+        """
+        ...
+
 
 def stored_name(recommendation: str) -> str:
     """Return the name of the ConfigMap or file of a recommendation: a DNS subdomain (RFC 1123).
@@ -113,3 +120,7 @@ class ProcessMemoryStore:
     def needs_load(self, name: str, shard: int | None = None) -> bool:  # noqa: ARG002 - nobody else writes
         """Return False: no other process can change a memory."""
         return False
+
+    def forget(self, name: str, shard: int | None = None) -> bool:  # noqa: ARG002 - nothing else holds the memory
+        """Keep the memory; return True."""
+        return True

@@ -21,7 +21,7 @@ from recommender.running.memory.significant_changes import changed_enough_to_wri
 from recommender.running.memory.store_protocol import MemoryUnavailableError, ShardTooLargeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from recommender.decisions.record import TargetReference
     from recommender.running.memory.store_protocol import MemoryStore, StoredMemory
@@ -111,14 +111,30 @@ class TargetMemories:
         if len(known.places) > 2 * (len(known.by_target) + len(known.handed)):
             # Most are places of targets that have ended; those of the others are found again.
             known.places.clear()
+        self._store_due(name, known, self._clock())
+
+    def forget_removed(self, kept: Collection[str]) -> None:
+        """Store the memories of all but these recommendations, and drop them once that is done.
+
+        They are read again if one of the recommendations comes back.
+        """
+        for name in self._known.keys() - set(kept):
+            known = self._known[name]
+            self._store_due(name, known, math.inf)
+            are_stored = [self._store.forget(name, number) for number in range(known.count)]
+            if all(are_stored) and not _due(known, math.inf):
+                del self._known[name]
+        self._read = {name: shards for name, shards in self._read.items() if name in kept}
+
+    def _store_due(self, name: str, known: _Shards, now: float) -> None:
+        """Store the shards that are to be written at `now`; an infinite time means all that have changed."""
         while known.urgently:
             known.handed |= known.urgently.popleft().by_target
-        now = self._clock()
         due = _due(known, now)
         for number in sorted(due, key=lambda number: known.handed_at.get(number, -math.inf))[:SHARDS_A_POLL]:
             shard = known.shard(number)
             if self._save_shard(name, number, shard, known.count):
-                known.handed_at[number] = now
+                known.handed_at[number] = self._clock()
                 known.stale.discard(number)
                 gone = [each for each in known.handed if each not in known.by_target]
                 for target in gone:
