@@ -34,10 +34,8 @@ FROZEN: Final = "held"
 """The step of a size that is kept because the load is unknown."""
 
 
-LEAST_GAP_SECONDS: Final = 60.0
-GAP_INTERVALS: Final = 2.0
-"""A time without decisions longer than two intervals and a minute is a gap, such as a restart. Capacity decays only as
-much as in that time, since it would collapse otherwise, and the window begins anew."""
+_LEAST_GAP_SECONDS: Final = 60.0
+_GAP_INTERVALS: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +64,7 @@ def size_of(settings: PredictiveSettings, situation: LoadSituation, memory: Poli
     base, reason = _base(situation, memory), freeze_reason(settings, situation)
     # Without an earlier decision, or after the clock was set back, no time has passed.
     elapsed = 0.0 if memory.time is None else max(0.0, now - memory.time)
-    longest = max(LEAST_GAP_SECONDS, GAP_INTERVALS * situation.interval_seconds)
+    longest = longest_interval_seconds(situation.interval_seconds)
     watched_seconds = elapsed if elapsed <= longest else 0.0
     if elapsed > longest:
         memory = _after_gap(settings.scale_down, memory, now)
@@ -82,6 +80,15 @@ def size_of(settings: PredictiveSettings, situation: LoadSituation, memory: Poli
     apply_bounds(settings, trail, now)
     steps, note = tuple(trail.steps), _note(settings, situation)
     return Sized(trail.value, steps, trail.binding, _settle(memory, trail.value, now), note, hold)
+
+
+def longest_interval_seconds(interval_seconds: float) -> float:
+    """Return the longest time between two decisions that is not a gap, such as a restart or an outage.
+
+    It is two intervals or a minute, whichever is longer. In a gap, capacity decays only as much as in that time, since
+    it would collapse otherwise, and the window begins anew.
+    """
+    return max(_LEAST_GAP_SECONDS, _GAP_INTERVALS * interval_seconds)
 
 
 def _base(situation: LoadSituation, memory: PolicyMemory) -> float | None:

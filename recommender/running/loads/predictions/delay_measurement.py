@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.promql.reach import LOOK_BACK_SECONDS
 from recommender.decisions.loads.control_delays import ControlDelays, Delay, DelaySource, delay_of
+from recommender.kinds.predictive.policy.sizing import longest_interval_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -23,7 +24,7 @@ _SCRAPE_POLLS: Final = 1.5
 _MEASUREMENTS: Final = 100
 _TENTH: Final = 10
 _LONGEST_SECONDS: Final = 600.0
-"""A longer delay is a pause or an outage."""
+"""A longer time between two changes of the load is a pause or an outage."""
 
 
 @dataclass(slots=True)
@@ -63,7 +64,8 @@ class DelayMeter:
         """
         with self._lock:
             seen = self._seen.setdefault(need.name, _Seen())
-            if seen.polled is not None and 0 < time - seen.polled <= _LONGEST_SECONDS:
+            longest = longest_interval_seconds(need.poll_interval_seconds)
+            if seen.polled is not None and 0 < time - seen.polled <= longest:
                 seen.polls.append(time - seen.polled)
             if seen.total is not None and total != seen.total:
                 if seen.changed is not None and 0 < time - seen.changed <= _LONGEST_SECONDS:
@@ -74,6 +76,12 @@ class DelayMeter:
                 seen.ages.append(statistics.median(ages))
             seen.polled, seen.total = time, total
             return _delays(need, seen)
+
+    def unanswered(self, need: LoadNeed) -> None:
+        """Note a poll without loads: the time from the last one with loads to the next one says nothing."""
+        with self._lock:
+            if need.name in self._seen:
+                self._seen[need.name].polled = None
 
     def delays(self, need: LoadNeed) -> ControlDelays:
         """Return the delays that are known by now; without measurements, the assumed ones."""

@@ -62,21 +62,18 @@ class LoadSource:
 
     def load(self, need: LoadNeed) -> Observed[LoadInputs] | Unknown:
         """Return the loads of all targets. Never raises because of an answer; takes as long as two queries at most."""
-        for_each = need.settings.for_each
-        answer = self.queries(need).samples(need.query, _target_labels(for_each))
-        if isinstance(answer, Unknown):
-            return answer
-        try:
-            found = loads_of(answer.value, for_each, need.query, self._known_targets(need))
-        except LoadSeriesError as error:
-            return Unknown(str(error))
+        observed = self._observed(need)
+        if isinstance(observed, Unknown):
+            self.delays.unanswered(need)
+            return observed
+        found, now = observed.value, observed.time
         pods = self._pods(need)
         self._report(need, found)
-        self.histories.note(need, found.values, answer.time)
+        self.histories.note(need, found.values, now)
         history = self.histories.get(need)
-        ages = [answer.time - time for time in found.times.values()]
-        delays = self.delays.polled(need, sum(found.values.values()), answer.time, ages)
-        predictions = self.predictor.predictions(need, delays, history, found.values, answer.time)
+        ages = [now - time for time in found.times.values()]
+        delays = self.delays.polled(need, sum(found.values.values()), now, ages)
+        predictions = self.predictor.predictions(need, delays, history, found.values, now)
         for prediction in predictions.values():
             for model in prediction.bound.models if prediction.bound is not None else ():
                 self.telemetry.forecast_bounded(need.name, model)
@@ -87,7 +84,18 @@ class LoadSource:
             for target, prediction in predictions.items()
         }
         inputs |= {target: Unknown(reason) for target, reason in found.unknown.items()}
-        return Observed(inputs, answer.time)
+        return Observed(inputs, now)
+
+    def _observed(self, need: LoadNeed) -> Observed[TargetLoads] | Unknown:
+        """Return the loads in the answer of Prometheus."""
+        for_each = need.settings.for_each
+        answer = self.queries(need).samples(need.query, _target_labels(for_each))
+        if isinstance(answer, Unknown):
+            return answer
+        try:
+            return Observed(loads_of(answer.value, for_each, need.query, self._known_targets(need)), answer.time)
+        except LoadSeriesError as error:
+            return Unknown(str(error))
 
     def _known_targets(self, need: LoadNeed) -> frozenset[Target]:
         history = self.histories.get(need)
