@@ -134,6 +134,10 @@ class Harness:
         del shard
         return name in self.unavailable
 
+    def forget(self, name: str, shard: int | None = None) -> bool:
+        del name, shard
+        return True
+
     # As effects
 
     def act(self, configuration: Configuration, decisions: Sequence[Decision], now: float) -> None:

@@ -168,6 +168,10 @@ class Loop:
         del name
         return False
 
+    def forget(self, name: str, shard: int | None = None) -> bool:
+        del name, shard
+        raise AssertionError("no recommendation is removed")
+
     # As effects
 
     def act(self, configuration: Configuration, decisions: Sequence[Decision], now: float) -> None:
