@@ -15,6 +15,7 @@ import logging
 import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -101,20 +102,15 @@ class AnsweringWorker(ThreadWorker):
         done: Future[bool] = Future()
 
         def work() -> None:
-            if done.set_running_or_notify_cancel():
-                try:
-                    done.set_result(self._handle_timed(conn))
-                except BaseException as e:  # noqa: BLE001 - whatever it is, the connection goes back to the poller
-                    done.set_exception(e)
+            try:
+                done.set_result(self._handle_timed(conn))
+            except BaseException as e:  # noqa: BLE001 - whatever it is, the connection goes back to the poller
+                done.set_exception(e)
 
         done.add_done_callback(lambda _: self.method_queue.defer(self.finish_request, conn, done))
-        try:
+        # If no further thread can be started, the work waits for one that runs: each pool has one (`load_wsgi`).
+        with suppress(RuntimeError):
             pool.submit(work)
-        except RuntimeError as e:
-            # No thread can be started. The pool keeps the work, which another of its threads may have begun.
-            if done.cancel():
-                _log.debug("a request of %s got no thread: %s", conn.client[0], e)
-                conn.fault = "no_thread"
 
     def _handle_timed(self, conn: Connection) -> bool:
         began = time.thread_time()
@@ -124,8 +120,10 @@ class AnsweringWorker(ThreadWorker):
             conn.cost_seconds = time.thread_time() - began
 
     def load_wsgi(self) -> None:
-        """Build the application; exit the process if that fails."""
-        super().load_wsgi()
+        """Build the application, and start a thread for requests of each kind; exit the process if that fails."""
+        with self.app.refused_in_one_line():
+            super().load_wsgi()
+            self._threads.start_first()
         self.wsgi = partial(_with_connection_facts, self.wsgi, self._here)
 
     def handle(self, conn: Connection) -> bool:

@@ -18,7 +18,8 @@ import logging
 import os
 import resource
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
@@ -55,6 +56,8 @@ LOST_WORKER_SECONDS = 60
 SWITCH_SECONDS = 0.0005
 """Python's switch interval: how soon a waiting thread gets the interpreter from one that computes. With the default of
 5 ms, the 99th percentile of requests doubled while 250,000 values were refreshed."""
+NO_THREAD = "can't start new thread"
+"""The text of Python's RuntimeError for a thread that the system refuses; the error has no class of its own."""
 SPARE_DESCRIPTORS = 256
 """File descriptors reserved for everything but client connections: health checks, Prometheus, the cluster and files."""
 
@@ -129,24 +132,31 @@ class ServerApplication(BaseApplication):
             os.sched_setaffinity(0, {cpus[os.getpid() % len(cpus)]})
 
     def load(self) -> WsgiApp:
-        """Make the worker's context and application; exit the process with one line if that fails."""
+        """Make the worker's context and application."""
         self.context = WorkerContext(
             self.options, self._address, self._plain, self._kept, is_replacement=self.exits.any_ended
         )
         self.exits.expose(self.context.registry, self.options.metrics_prefix)
         if self.tls is not None:
             self.tls.on_reload = self.context.tls_reloaded
+        application = self._make_worker(self.context)
+        settle_collector()
+        return application
+
+    @contextmanager
+    def refused_in_one_line(self) -> Iterator[None]:
+        """Exit the process with one line if the block, which is the start of the worker, fails."""
         try:
-            application = self._make_worker(self.context)
+            yield
         except UsageError as e:
             self._refuse(str(e), Arbiter.APP_LOAD_ERROR)
         except StartError as e:
             self._refuse(str(e))
         except Exception as e:  # noqa: BLE001 - whatever it is, the process cannot serve: said in one line, and the end
             _log.debug("the start failed", exc_info=e)
+            if str(e) == NO_THREAD:
+                self._refuse(f"cannot start: {e}: raise the limit on the processes of the pod or node")
             self._refuse(f"cannot start: {type(e).__name__}: {e}")
-        settle_collector()
-        return application
 
     def _refuse(self, message: str, status: int = Arbiter.WORKER_BOOT_ERROR) -> NoReturn:
         # One write, because the thread that writes the log must not come between the line and its end.

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from adapter.foundation.time.time_share import TimeShare
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from concurrent.futures import ThreadPoolExecutor
     from typing import TypeAlias
 
@@ -90,6 +90,11 @@ class RequestThreads:
         """When requests without a reserved thread were first put off for a reserved one; None if they were not."""
         self._numbers = itertools.count()
 
+    def start_first(self) -> None:
+        """Start a thread of each pool, which lives as long as the process; raises RuntimeError if there is none."""
+        for pool in self._pools:
+            pool.submit(lambda: None)
+
     def submit(self, conn: Connection) -> None:
         """Let a thread answer the request of a connection, when its turn comes."""
         if self._reserved is not None and conn.is_reserved:
@@ -153,6 +158,10 @@ class RequestThreads:
         return heapq.heappop(self._unauthenticated)[2]
 
     @property
+    def _pools(self) -> Iterable[ThreadPoolExecutor]:
+        return filter(None, (self._common, self._reserved))
+
+    @property
     def is_limited(self) -> bool:
         """Whether requests without a reserved thread get only a part of the processor's time."""
         return self._clock() < self._needed_until
@@ -161,5 +170,5 @@ class RequestThreads:
         """Start no further requests, and do not wait for those in progress."""
         self._known.clear()
         self._unauthenticated.clear()
-        for pool in filter(None, (self._common, self._reserved)):
+        for pool in self._pools:
             pool.shutdown(wait=False, cancel_futures=True)

@@ -16,6 +16,7 @@ import signal
 import socket
 import ssl
 import sys
+import threading
 from array import array
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -177,8 +178,22 @@ def make_worker(settings: dict[str, Any], context: WorkerContext) -> WsgiApp:
     return application
 
 
+def allow_threads(most: int) -> None:
+    """Let the system refuse every thread after this many, as a limit on processes does; the log's does not count."""
+    start, left = threading.Thread.start, iter(range(most))
+
+    def start_or_refuse(self: threading.Thread) -> None:
+        if self.name != "log" and next(left, None) is None:
+            raise RuntimeError("can't start new thread")
+        start(self)
+
+    threading.Thread.start = start_or_refuse  # type: ignore[method-assign]
+
+
 def main() -> None:
     settings = json.loads(sys.argv[1])
+    if "most_threads" in settings:
+        allow_threads(settings["most_threads"])
     configure_logs(level=settings.get("level", "info"), queued=True)
     trusted = frozenset(ssl.PEM_cert_to_DER_cert(Path(file).read_text()) for file in settings["client_cas"])
     tls = TlsSettings(
