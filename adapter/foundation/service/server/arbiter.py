@@ -6,15 +6,18 @@
 from __future__ import annotations
 
 import logging
+import os
 import signal
 import sys
 import time
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
+import gunicorn.workers.base
 from gunicorn.arbiter import Arbiter
 from gunicorn.errors import HaltServer
 from gunicorn.glogging import Logger
 from gunicorn.sock import TCP6Socket, TCPSocket
+from gunicorn.workers.workertmp import WorkerTmp
 
 from adapter.foundation.service.runtime.logs import fields
 from adapter.foundation.time.backoff import Backoff
@@ -34,6 +37,7 @@ LATE_SECONDS = 10.0
 STEADY_SECONDS = 60.0
 """A worker that lived this long is replaced at once, and any other one after a wait that doubles each time."""
 LONGEST_RESTART_WAIT = 30.0
+_REPAIR: Final = "raise the limit on the processes of the pod or node, or its memory"
 _EXIT_STATUSES: Final = {Arbiter.WORKER_BOOT_ERROR: 1, Arbiter.APP_LOAD_ERROR: 2}
 """The exit status of the process for that of a worker that could not start. Gunicorn ends with such a worker."""
 
@@ -51,6 +55,19 @@ class ServerLogger(Logger):
         """Log an error, unless it says that a worker could not start, since the worker has printed the reason."""
         if not args or args[-1] not in _EXIT_STATUSES:
             self.error_log.error(msg, *args, **kwargs)
+
+
+class SignOfLife(WorkerTmp):
+    """The file whose time a worker changes to show that it is alive.
+
+    It is anonymous memory: every folder may be read-only, and on a disk, a change of the time could take long.
+    """
+
+    def __init__(self, _cfg: Config) -> None:
+        self._tmp = os.fdopen(os.memfd_create("sign-of-life", os.MFD_CLOEXEC), "w+b", 0)
+
+
+gunicorn.workers.base.WorkerTmp = SignOfLife  # type: ignore[attr-defined] # where its workers look for the class
 
 
 class ServerArbiter(Arbiter):
@@ -82,11 +99,24 @@ class ServerArbiter(Arbiter):
         raise StopIteration
 
     def spawn_workers(self) -> None:
-        """Start the worker, unless the last one ended soon after its start."""
+        """Start the worker, unless the last one ended, or could not be forked, a short time ago.
+
+        Raises HaltServer if the first worker cannot be forked.
+        """
         now = time.monotonic()
-        if now >= self._spawn_after:
-            self._spawned_at = now
+        if now < self._spawn_after:
+            return
+        self._spawned_at = now
+        try:
             super().spawn_workers()
+        except OSError as error:
+            reason = f"cannot start a worker: {error.strerror}: {_REPAIR}"
+            if not self._exits.any_ended:
+                print(f"{self.cfg.proc_name}: {reason}", file=sys.stderr, flush=True)  # noqa: T201 - the one line
+                raise HaltServer(reason, self.WORKER_BOOT_ERROR) from error
+            wait = self._restarts.delay()
+            self._spawn_after = now + wait
+            _log.error("%s", reason, extra=fields(again_after_seconds=wait))
 
     def murder_workers(self) -> None:
         """Kill a worker that has not reported for too long.

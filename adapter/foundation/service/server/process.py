@@ -21,7 +21,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from gunicorn.app.base import BaseApplication
@@ -166,7 +165,6 @@ class ServerApplication(BaseApplication):
 
 
 def _settings(options: ServerOptions) -> dict[str, object]:
-    memory = Path("/dev/shm")  # noqa: S108 - gunicorn makes its file there safely; a disk could stall the sign of life
     return {
         "worker_class": "adapter.foundation.service.server.worker.TidewatchWorker",
         "logger_class": ServerLogger,
@@ -175,7 +173,6 @@ def _settings(options: ServerOptions) -> dict[str, object]:
         "worker_connections": options.connections.most + options.threads,
         "timeout": LOST_WORKER_SECONDS,
         "keepalive": max(1, int(options.deadlines.idle)),
-        "worker_tmp_dir": str(memory) if os.access(memory, os.W_OK) else None,
         "control_socket_disable": True,
         "proc_name": options.program,
         "accesslog": None,

@@ -10,16 +10,19 @@ every step of the end), `stopping_until` (a file without which what happens as s
 
 from __future__ import annotations
 
+import errno
+import itertools
 import json
 import os
 import signal
 import socket
 import ssl
 import sys
+import tempfile
 import threading
 from array import array
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import parse_qs
 
 from adapter.foundation.service.flags.parsing import UsageError
@@ -38,7 +41,7 @@ from adapter.foundation.web.wsgi import wsgi_application
 from tests.support.waiting import until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Container, Iterable, Iterator
     from threading import Event
 
     from adapter.foundation.service.server.connections.bodies import Head
@@ -190,10 +193,34 @@ def allow_threads(most: int) -> None:
     threading.Thread.start = start_or_refuse  # type: ignore[method-assign]
 
 
+def refuse_forks(refused: Container[int]) -> None:
+    """Let the system refuse the forks with these numbers, counted from 0, as a limit on processes does."""
+    fork, numbers = os.fork, itertools.count()
+
+    def fork_or_refuse() -> int:
+        if next(numbers) in refused:
+            raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+        return fork()
+
+    os.fork = fork_or_refuse
+
+
+def refuse_temporary_files() -> None:
+    """Let no folder be writable."""
+
+    def refuse(*_arguments: object, **_named: object) -> NoReturn:
+        raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found")
+
+    tempfile.mkstemp = refuse
+
+
 def main() -> None:
     settings = json.loads(sys.argv[1])
     if "most_threads" in settings:
         allow_threads(settings["most_threads"])
+    refuse_forks(settings.get("refused_forks", ()))
+    if settings.get("no_temporary_files"):
+        refuse_temporary_files()
     configure_logs(level=settings.get("level", "info"), queued=True)
     trusted = frozenset(ssl.PEM_cert_to_DER_cert(Path(file).read_text()) for file in settings["client_cas"])
     tls = TlsSettings(
