@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from adapter.foundation.files.file_contents import FileContent
+
+_log = logging.getLogger(__name__)
 
 _DIGEST_BYTES: Final = 16
 _MOST_VERSIONS: Final = 8
@@ -50,9 +53,17 @@ class KeptContents:
             encoded.insert(0, text)
         document = f"[{','.join(encoded)}]".encode()
         os.ftruncate(self._memory, 0)
-        with open(self._memory, "wb", closefd=False) as memory:
-            memory.seek(0)
-            memory.write(_digest(document) + document)
+        try:
+            with open(self._memory, "wb", closefd=False) as memory:
+                memory.seek(0)
+                memory.write(_digest(document) + document)
+        except OSError as error:
+            # The kernel limits anonymous memory as it limits files. The configuration itself must take effect anyway.
+            _log.warning(
+                "the configuration is not kept for a replacement of this worker: %s: the replacement needs files that "
+                "can be used, unless the limit on the size of files (ulimit -f) is raised",
+                error.strerror,
+            )
 
     def versions(self) -> tuple[tuple[FileContent, ...], ...]:
         """Return the kept versions, the newest last; none if the worker ended while it was writing."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,3 +57,20 @@ def test_an_incomplete_write_leaves_no_version(monkeypatch: pytest.MonkeyPatch) 
     kept.keep((SHORT,))
     monkeypatch.undo()
     assert kept.versions() == ()
+
+
+def test_contents_beyond_the_limit_on_file_sizes_are_left_out_and_reported(caplog: pytest.LogCaptureFixture) -> None:
+    kept = KeptContents()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    for contents in ((SHORT,), (LONG,), (SHORT,)):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+        try:
+            kept.keep(contents)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        assert kept.versions() == (() if contents == (LONG,) else (contents,))
+    (record,) = caplog.records
+    assert record.getMessage() == (
+        "the configuration is not kept for a replacement of this worker: File too large: "
+        "the replacement needs files that can be used, unless the limit on the size of files (ulimit -f) is raised"
+    )
