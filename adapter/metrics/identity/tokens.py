@@ -10,6 +10,7 @@ import hashlib
 import os
 import threading
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -81,14 +82,20 @@ class _Known:
 
 @dataclass(slots=True)
 class _Memory:
-    """Cache of the results by keyed hashes of the tokens."""
+    """Cache of the results by keyed hashes of the tokens.
+
+    Each new result drops up to two of the oldest that have expired: a user may be in a thousand groups.
+    """
 
     by_hash: dict[bytes, _Known] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def keep(self, key: bytes, known: _Known) -> None:
+    def keep(self, key: bytes, known: _Known, now: float) -> None:
         with self.lock:
             self.by_hash.pop(key, None)
+            for oldest in tuple(islice(self.by_hash, 2)):
+                if now >= self.by_hash[oldest].until:
+                    del self.by_hash[oldest]
             if len(self.by_hash) >= MOST_TOKENS:
                 del self.by_hash[next(iter(self.by_hash))]
             self.by_hash[key] = known
@@ -161,8 +168,9 @@ class Tokens:
         self._telemetry.authentication_review("authenticated" if caller else "unauthenticated")
         seconds = self._settings.cache_seconds
         life = seconds if caller else min(seconds, LONGEST_NEGATIVE_SECONDS)
-        known = _Known(caller, self._means.clock() + life)
-        self._memory.keep(key, known)
+        now = self._means.clock()
+        known = _Known(caller, now + life)
+        self._memory.keep(key, known, now)
         return known
 
 

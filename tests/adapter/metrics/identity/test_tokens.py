@@ -29,6 +29,8 @@ Reply: TypeAlias = "Mapping[str, Any] | bytes | KubernetesError"
 
 ALICE = {"username": "alice", "uid": "7", "groups": ["team-a"], "extra": {"scopes": ["a", "b"]}}
 SECRET = "s3cr3t-t0ken"
+SECONDS_BETWEEN_TOKENS = 1 / 32
+"""Short enough for the limit on reviews, and exact in binary."""
 UNKNOWN: dict[str, Any] = {"status": {"user": {}, "error": f"invalid token {SECRET}"}}
 
 
@@ -48,6 +50,11 @@ class Harness:
 
     def identify(self, token: str = SECRET) -> Caller | None:
         return self.tokens.identify([("Authorization", f"Bearer {token}")])
+
+    def review_different_tokens(self, count: int) -> None:
+        for number in range(count):
+            self.time.seconds += SECONDS_BETWEEN_TOKENS
+            self.tokens._review_token(b"%d" % number, b"t")
 
 
 def test_a_token_identifies_its_user_with_uid_groups_and_extras() -> None:
@@ -146,13 +153,16 @@ class TestMemory:
         assert SECRET not in repr(harness.tokens._memory)
 
     def test_the_number_of_cached_reviews_is_bounded(self) -> None:
-        harness = Harness()
-        harness.reply = UNKNOWN
-        harness.time.effects.sleep(0)
-        for number in range(MOST_TOKENS + 5):
-            harness.time.seconds += 0.02
-            harness.tokens._review_token(b"%d" % number, b"t")
+        harness = Harness(TokenSettings(cache_seconds=1000.0))
+        harness.review_different_tokens(MOST_TOKENS + 5)
         assert len(harness.tokens._memory.by_hash) == MOST_TOKENS
+
+    @pytest.mark.parametrize("reply", [UNKNOWN, authenticated()])
+    def test_expired_reviews_leave_the_cache_as_others_enter(self, reply: Reply) -> None:
+        harness = Harness(TokenSettings(cache_seconds=10.0))
+        harness.reply = reply
+        harness.review_different_tokens(1000)
+        assert len(harness.tokens._memory.by_hash) == 10.0 / SECONDS_BETWEEN_TOKENS
 
     def test_a_thousand_requests_at_once_cost_one_review(self) -> None:
         harness = Harness(most=1000)
