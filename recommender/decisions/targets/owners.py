@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from recommender.decisions.inputs import Inputs, TargetState
-    from recommender.decisions.policy_settings import Owners, RecommendationPolicy
+    from recommender.decisions.policy_settings import RecommendationPolicy
     from recommender.decisions.record import TargetReference
 
 KEDA_LABEL: Final = "scaledobject.keda.sh/name"
@@ -72,13 +72,13 @@ def notes_about(policy: RecommendationPolicy, target: TargetReference, state: Ta
     if autoscalers is not None and _may_be_unseen(policy, autoscalers):
         where = f"the HPAs of namespace {target.namespace} may not be read"
         unseen = f"{where}, so it is scaled even if one of them scales it too"
-    return "; ".join(note for note in (_upgrade_note(policy.owners, state), unseen) if note)
+    return "; ".join(note for note in (_upgrade_note(state), unseen) if note)
 
 
-def _upgrade_note(owners: Owners, state: TargetState) -> str:
-    """Return a note if a manager that does not count as owner, such as Helm, will write replicas again; else empty."""
-    names = [name for name in state.replicas_managers or () if not matches(name, _SCALERS)]
-    others = list(dict.fromkeys(name for name in names if not matches(name, owners.managers)))
+def _upgrade_note(state: TargetState) -> str:
+    """Return a note if a manager such as Helm, which does not count as owner, will write replicas again; else empty."""
+    # A target whose manager counts as owner has been refused.
+    others = dict.fromkeys(name for name in state.replicas_managers or () if not matches(name, _SCALERS))
     if not others:
         return ""
     return (
