@@ -12,7 +12,7 @@ from recommender.decisions.loop import decide
 from recommender.decisions.memory import LastValue, Memory
 from recommender.decisions.policy_settings import Brakes, Direction, MaxStep, Pause
 from recommender.decisions.record import Status, TargetAction
-from recommender.decisions.replicas import Replicas
+from recommender.decisions.replicas import NO_VALUE, Replicas
 from recommender.decisions.targets.target_situation import KnownTarget, Situation
 from tests.recommender.decisions.harness import DNS, NOW, WEB, asks_for, braked, inputs, policy, remembers
 
@@ -77,6 +77,12 @@ def test_max_step_limits_the_distance_from_the_present_size(
     assert limited(Brakes(max_step=step), given, value).replicas == expected
 
 
+def test_a_recommendation_without_a_number_passes_all_brakes() -> None:
+    brakes = Brakes(paused=BOTH, max_step=MaxStep(ratio=0.1), max_changes_per_hour=1)
+    given = situation(3, last=5, changes=(NOW - 60,), rollouts=1)
+    assert through_brakes(NO_VALUE, brakes, given) == NO_VALUE
+
+
 def test_max_step_shows_its_calculation() -> None:
     found = limited(Brakes(max_step=MaxStep(replicas=2)), situation(10), 20)
     assert found.steps[-1].detail == "10 + 2, from the current size of Deployment kube-system/coredns"
@@ -89,12 +95,17 @@ def test_a_ratio_is_rounded_down_to_at_least_one(ratio: float, base: int, limit:
 
 
 @pytest.mark.parametrize(
-    ("changes", "value", "expected"),
-    [((NOW - 60,), 9, 9), ((NOW - 60, NOW - 30), 9, 5), ((NOW - 60, NOW - 30), 5, 5)],
+    ("changes", "value", "expected", "holds"),
+    [
+        ((NOW - 60,), 9, 9, False),
+        ((NOW - 60, NOW - 30), 9, 5, True),
+        # Nothing is kept back, so the value is not held.
+        ((NOW - 60, NOW - 30), 5, 5, False),
+    ],
 )
-def test_changes_in_an_hour_are_limited(changes: tuple[float, ...], value: int, expected: int) -> None:
+def test_changes_in_an_hour_are_limited(changes: tuple[float, ...], value: int, expected: int, *, holds: bool) -> None:
     found = limited(Brakes(max_changes_per_hour=2), situation(3, last=5, changes=changes), value)
-    assert found.replicas == expected
+    assert (found.replicas, bool(found.holds)) == (expected, holds)
 
 
 def test_the_limit_of_changes_reports_until_when_it_holds() -> None:
