@@ -19,8 +19,9 @@ from recommender.decisions.memory import Memory
 from recommender.decisions.policy_settings import Brakes, Direction, MaxStep, Pause
 from recommender.decisions.record import Record, Status, TargetAction, TargetReference
 from recommender.decisions.replicas import Replicas
+from recommender.decisions.targets.several_targets import whole_record
 from recommender.outputs.pending_writes import pending_writes_of
-from tests.recommender.decisions.harness import DNS, NOW, WEB, asks_for, fails_with, policy, remembers
+from tests.recommender.decisions.harness import DNS, NOW, WEB, asks_for, fails_with, policy, remembers, sized
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -68,6 +69,25 @@ def test_the_situation_of_one_target_does_not_size_another(
     assert [(write.target, write.replicas) for write in pending_writes_of(record, NOW + 60) if write.target == B] == [
         (B, 4)
     ]
+
+
+@pytest.mark.parametrize(
+    ("of_targets", "expected"),
+    [
+        # (value, status, time) of each target -> of the recommendation
+        ([(5, Status.OK, NOW - 30), (9, Status.OK, NOW)], (9, Status.OK, NOW - 30)),
+        ([(5, Status.HELD, NOW - 9), (9, Status.OK, NOW)], (9, Status.HELD, NOW - 9)),
+        ([(None, Status.STALE, NOW), (None, Status.ERROR, NOW)], (None, Status.ERROR, NOW)),
+        ([(None, Status.ERROR, NOW), (None, Status.STALE, NOW)], (None, Status.ERROR, NOW)),
+    ],
+)
+def test_the_recommendation_is_as_old_and_as_bad_as_its_worst_target(
+    of_targets: list[tuple[int | None, Status, float]], expected: tuple[int | None, Status, float]
+) -> None:
+    made = decide(replace(BOTH, targets=(A,)), asks_for(4), known({A: TargetState(3)}), Memory(), NOW).record
+    records = [replace(sized(made, size), status=status, time=time) for size, status, time in of_targets]
+    found = whole_record(records)
+    assert (found.replicas, found.status, found.time) == expected
 
 
 class Waiting(Replicas):
