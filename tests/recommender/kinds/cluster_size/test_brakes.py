@@ -93,6 +93,19 @@ def test_too_many_changes_in_an_hour_keep_the_last_sizes() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("given", "last", "holds"),
+    [((3, 4, 0), {"a": 4}, False), ((4, 4, 0), {}, False), ((3, 9, 0), {"a": 4}, True), ((4, 4, 1), {}, True)],
+    ids=["as before", "as large as it is", "more nodes", "a removal"],
+)
+def test_too_many_changes_in_an_hour_hold_only_changes(
+    given: tuple[int, int, int], last: dict[str, int], *, holds: bool
+) -> None:
+    found = sized(answer(*given), Brakes(max_changes_per_hour=1), last, (NOW - 600,))
+
+    assert bool(found.holds) is holds
+
+
 def test_a_removed_node_does_not_come_back_after_too_many_changes() -> None:
     found = sized(answer(9, 9), Brakes(max_changes_per_hour=2), {"a": 10}, (NOW - 1800, NOW - 600))
 

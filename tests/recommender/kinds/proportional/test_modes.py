@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from recommender.kinds.proportional.calculate import Trail
 from recommender.kinds.proportional.modes.mode_definition import ClusterSize, ModeDefinition, ParameterKind, Values
 from recommender.kinds.proportional.modes.registry import MODES, steps_of
+from recommender.kinds.proportional.modes.rungs import ambiguous_rungs
+from recommender.kinds.proportional.parameters import Interpolated
 
 NUMBERS: Final = st.integers(0, 5000)
 DRIVERS: Final = (["nodes", "cores"], ["nodes"], ["cores"])
@@ -80,6 +82,18 @@ def test_a_mode_never_falls_when_the_cluster_grows(
     parameters = data.draw(parameters_of(mode))
     smaller, larger = ClusterSize(nodes, cores), ClusterSize(nodes + more_nodes, cores + more_cores)
     assert final(smaller, parameters).value <= final(larger, parameters).value
+
+
+def test_a_ladder_without_rungs_is_no_step_of_interpolated() -> None:
+    parameters = Interpolated(cores_to_replicas=(), nodes_to_replicas=((1, 1), (9, 5)))
+    assert [step.step for step in steps_of(ClusterSize(5, 40), parameters).drivers] == ["interpolated/nodes"]
+
+
+def test_two_rungs_with_one_threshold_are_ambiguous() -> None:
+    values = Values(rungs={"nodesToReplicas": ((1, 1), (1, 2), (2, 3))})
+    assert [flaw.message for flaw in ambiguous_rungs(values)] == [
+        "several rungs of `nodesToReplicas` have the threshold 1"
+    ]
 
 
 @MODE

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
+from adapter.foundation.objects.selectors import EVERYTHING
+from recommender.kinds.proportional.node_filter import LastCounts
 from recommender.kinds.proportional.parameters import Linear, NodeFilter, ProportionalSettings
 from tests.recommender.kinds.proportional.clusters import NOW, calculated, inputs_of, node
 
@@ -53,6 +55,13 @@ def test_a_filter_excludes_nodes(node_filter: NodeFilter, left_out: set[str]) ->
         counts = calculated(ProportionalSettings(mode=Linear(0, 1), node_filter=node_filter), inputs_of([found])).inputs
         assert (name, counts["schedulable_nodes"]) == (name, expected)
         assert (name, counts["nodes"]) == (name, 0 if name in left_out else 1)
+
+
+def test_nodes_are_counted_again_when_they_change_or_become_old_enough() -> None:
+    young, counts, node_filter = [node(created=NOW - 59)], LastCounts(), NodeFilter(min_node_age_seconds=60)
+    assert counts.counted(young, node_filter, EVERYTHING, NOW).nodes == 0
+    assert counts.counted(young, node_filter, EVERYTHING, NOW + 1).nodes == 1
+    assert counts.counted([], node_filter, EVERYTHING, NOW + 1).nodes == 0
 
 
 def test_allocatable_cores_count_and_not_the_capacity() -> None:

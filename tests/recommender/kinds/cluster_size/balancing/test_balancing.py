@@ -42,6 +42,9 @@ def test_similar_nodes_are_recognised(case: Case) -> None:
     [
         pytest.param({"pool": "a"}, {"pool": "b"}, "the label pool is 'a' and 'b'", id="label"),
         pytest.param({"pool": "a"}, {}, "the label pool is 'a' and absent", id="label-of-one"),
+        pytest.param(
+            dict.fromkeys("cbad", "1"), {}, "the label a is '1' and absent", id="the-first-by-name-of-several"
+        ),
     ],
 )
 def test_the_difference_between_nodes_is_reported(one: dict[str, str], other: dict[str, str], expected: str) -> None:
@@ -66,9 +69,14 @@ def test_labels_by_which_clouds_distinguish_zones_and_pools_are_ignored(label: s
 
 
 def test_a_resource_that_one_node_lacks_is_reported() -> None:
-    assert difference(template(extended={"nvidia.com/gpu": "1"}), template()) == (
-        "only one of them has capacity nvidia.com/gpu"
-    )
+    one, other = template(extended={"nvidia.com/gpu": "1"}), template()
+    expected = "only one of them has capacity nvidia.com/gpu"
+    assert difference(one, other) == difference(other, one) == expected
+
+
+def test_nodes_on_which_daemons_leave_less_room_are_not_alike() -> None:
+    busy = template("4", pods=[pod("daemon", "1", "1Gi")])
+    assert difference(template("4"), busy) == "free cpu is 4 and 3"
 
 
 @pytest.mark.parametrize(
@@ -127,6 +135,11 @@ def test_a_share_cut_by_a_quota_is_not_given_to_another_group(case: Case) -> Non
     limited = {name: share for name, share in shares.items() if name in row["groups"]}
     allowed = shares | dict.fromkeys(limited, 0) | within_quota(limited, dict.fromkeys(sizes, node), quota)
     assert {name: size + allowed.get(name, 0) for name, size in sizes.items()} == case.expected["sizes"]
+
+
+def test_groups_use_up_a_quota_together() -> None:
+    nodes = {"a": {"nodes": 1, "cpu": 4}, "b": {"nodes": 1, "cpu": 2}}
+    assert within_quota({"a": 2, "b": 3}, nodes, {"nodes": 4, "cpu": 13}) == {"a": 2, "b": 2}
 
 
 @given(rows=st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), max_size=6), new_nodes=st.integers(0, 60))

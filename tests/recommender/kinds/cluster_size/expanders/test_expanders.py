@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recommender.kinds.cluster_size.expanders.chain import EXPANDERS, choose, expander_problems
+from recommender.kinds.cluster_size.expanders.chain import EXPANDERS, Choice, choose, expander_problems
 from recommender.kinds.cluster_size.expanders.expander_context import ExpanderContext
-from recommender.kinds.cluster_size.expanders.price import cheapest
+from recommender.kinds.cluster_size.expanders.price import Offer, cheapest, price_score
 from recommender.kinds.cluster_size.expanders.priorities import (
     PrioritiesError,
     compile_priorities,
@@ -45,6 +47,12 @@ def test_the_chain_stops_at_the_expander_that_leaves_one_option() -> None:
     assert choice.option is options[1]
     assert choice.expander == "least-nodes"
     assert choice.reason == "most-pods: 4 pods, the most; least-nodes: 1 nodes, the fewest"
+
+
+def test_the_only_option_is_chosen_without_expanders_and_no_option_is_no_choice() -> None:
+    only = option(group("a"), 1, 1)
+    assert choose((only,), ("least-waste",), CONTEXT) == Choice(only, "", "the only group that can hold pods")
+    assert choose((), ("least-waste",), CONTEXT) == Choice(None, "", "there is no option")
 
 
 @given(seed=st.integers(), names=st.lists(st.text("abc-", min_size=1), min_size=1, max_size=5, unique=True))
@@ -95,6 +103,7 @@ def test_a_template_without_memory_wastes_more_than_any_other() -> None:
     broken = option(group("broken", node_template=template("4", "0")), 1, 1)
     whole = option(group("whole"), 9, 1)
     assert least_waste([broken, whole], CONTEXT).options == (whole,)
+    assert least_waste([broken], CONTEXT).reason.startswith("an unknown share of CPU and memory")
 
 
 def test_price_compares_only_groups_with_a_price_and_reports_the_others() -> None:
@@ -113,6 +122,19 @@ def test_price_prefers_the_cheaper_of_equal_groups() -> None:
     pods = [pod(f"p{number}", "1", "4Gi") for number in range(4)]
     dear, cheap = option(group("dear", price=0.4), 1, pods), option(group("cheap", price=0.3), 1, pods)
     assert cheapest([dear, cheap], CONTEXT).options == (cheap,)
+
+
+def test_7_5_gib_of_requested_memory_are_worth_a_core() -> None:
+    memory = option(group("memory", price=0.4), 1, [pod("m", "1", "15Gi")])
+    cpu = option(group("cpu", price=0.4), 1, [pod("c", "2900m", "0")])
+    assert cheapest([cpu, memory], CONTEXT).options == (memory,)
+    more_cpu = option(group("cpu", price=0.4), 1, [pod("c", "3100m", "0")])
+    assert cheapest([more_cpu, memory], CONTEXT).options == (more_cpu,)
+
+
+def test_the_size_of_a_node_matters_less_among_many() -> None:
+    scores = [price_score(Offer(1.0, count, 1.0, unfitness=3.0), 1.0) for count in (1, 16, 500)]
+    assert scores == [3.0, pytest.approx(1.0 + 2.0 * (1 - math.tanh(1.0))), pytest.approx(1.0)]
 
 
 @pytest.mark.parametrize("resource", ["nvidia.com/gpu", "gpu.intel.com/xe", "habana.ai/gaudi"])
@@ -145,6 +167,7 @@ def test_the_config_map_of_the_peer_is_read_unchanged() -> None:
   - .*m4\\.4xlarge.*
 """
     assert parse_priorities(text, "cm") == {10: (r".*t2\.large.*", r".*t3\.large.*"), 50: (r".*m4\.4xlarge.*",)}
+    assert parse_priorities("10:\n20: [a]\n", "cm") == {10: (), 20: ("a",)}
 
 
 @pytest.mark.parametrize(
