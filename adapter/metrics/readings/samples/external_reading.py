@@ -143,7 +143,7 @@ class ExternalReading:
         UnanswerableSelectorError.
         """
         moments = [row.value for row in self.times.rows(namespace, selector)] if self.times else []
-        if self.silent is not None and hold_seconds > 0:
+        if self.silent is not None:
             since = self.evaluated.wall - hold_seconds
             moments += (moment for moment in self.silent.moments(namespace, selector) if moment >= since)
         return self.evaluated.wall - min(moments) if moments else None

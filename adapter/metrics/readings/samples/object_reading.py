@@ -168,7 +168,7 @@ class ObjectReading:
     def fault_of(self, namespace: str | None, name: str, *, allow_foreign: bool = False) -> Fault | None:
         """Return why an object has no value although it has samples; None if it has a value or no sample."""
         fault = self.faults.get(namespace or ROOT, {}).get(name)
-        foreign = self.foreign_of(namespace, name) if fault is None else None
+        foreign = self.foreign_of(namespace, name)
         if foreign is None:
             return fault
         return foreign.fault if allow_foreign else foreign.refused(namespace)

@@ -87,6 +87,13 @@ def build(assignment: Assignment, *samples: Sample) -> tuple[ObjectReading, Coun
             id="only finite values are values",
         ),
         pytest.param(
+            Assignment("pod", "namespace", non_negative=True),
+            [sample(value, namespace="shop", pod=pod) for value, pod in [(-1, "a"), (0, "b"), (-0.0, "c"), (1, "d")]],
+            {"shop": {"b": 0.0, "c": -0.0, "d": 1.0}},
+            {Dropped.NEGATIVE: 1},
+            id="usage is 0 or more",
+        ),
+        pytest.param(
             WIDE,
             [
                 sample(1, NOW - 61, namespace="shop", pod="a"),
