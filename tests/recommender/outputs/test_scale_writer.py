@@ -255,6 +255,18 @@ def test_attempts_start_at_a_limited_rate() -> None:
     assert len(harness.objects.calls) == 30
 
 
+def test_attempts_at_the_same_time_are_limited() -> None:
+    harness = Harness()
+    attempts: list[Callable[[], None]] = []
+    harness.writer._limits = ScaleLimits(per_second=1000.0, burst=1000, at_once=3)
+    harness.writer._effects = ScaleEffects(Clock(lambda: harness.now, harness.wall), attempts.append)
+    harness.decide(decision(5, *(replace(WEB, name=f"web-{number}") for number in range(10))))
+    assert len(attempts) == 3
+    attempts[0]()
+    harness.writer.step()
+    assert len(attempts) == 4
+
+
 def test_an_attempt_without_a_thread_is_repeated() -> None:
     harness = Harness()
     failures = [RuntimeError("can't start new thread")] * 30

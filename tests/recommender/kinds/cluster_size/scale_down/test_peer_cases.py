@@ -237,6 +237,24 @@ def test_a_node_with_gpus_is_judged_by_them_alone(resource: str, offered: str, e
     assert node_utilization(Snapshot([one], [busy]).nodes["n"], UtilizationOptions(NOW)).ratio == expected
 
 
+def test_a_node_that_has_lost_its_gpus_is_judged_by_cpu_and_memory() -> None:
+    one = node("n", extended={"nvidia.com/gpu": "0"})
+    found = node_utilization(Snapshot([one], [pod("p", "3", node="n")]).nodes["n"], UtilizationOptions(NOW))
+    assert (found.ratio, found.resource, found.is_of_gpu) == (0.75, "cpu", False)
+
+
+@pytest.mark.parametrize("gpus", [None, {"nvidia.com/gpu": "4"}], ids=["cpu", "gpus"])
+@pytest.mark.parametrize(("cpu_ratio", "gpu_ratio"), [(0.3, 0.2), (0.2, 0.3)])
+def test_gpus_have_a_threshold_of_their_own(gpus: dict[str, str] | None, cpu_ratio: float, gpu_ratio: float) -> None:
+    """A quarter of the node is requested."""
+    busy = pod("p", "1", "", node="n", controller="web", extended=gpus and {"nvidia.com/gpu": "1"})
+    settings = ScaleDownSettings(utilization_threshold_ratio=cpu_ratio, gpu_utilization_threshold_ratio=gpu_ratio)
+    nodes = node("n", extended=gpus), node("t", extended=gpus)
+    groups = group("g", ["n"]), group("t", ["t"], least=1)
+    is_kept = "n" in kept(Harness(nodes, (busy,), groups, settings=settings).decide())
+    assert is_kept is ((gpu_ratio if gpus else cpu_ratio) < 0.25)
+
+
 def test_the_gpus_of_a_labelled_node_count_for_every_vendor() -> None:
     one = node("n", labels={"cluster-api/accelerator": "gaudi"}, extended={"habana.ai/gaudi": "8"})
     busy = pod("p", "1", node="n", extended={"habana.ai/gaudi": "8"})
