@@ -236,7 +236,9 @@ def test_an_all_or_nothing_group_is_removed_as_a_whole_or_not_at_all() -> None:
     assert set(kept(busy).values()) == {"AtomicScaleDownFailed", "NotUnderutilized"}
     assert busy.removals == ()
     late = replace(whole, memory=ClusterSizeMemory(unneeded_since={**whole.memory.unneeded_since, "n05": NOW}))
-    assert due(late.decide()) == []
+    decision = late.decide()
+    assert due(decision) == []
+    assert "n05 cannot be removed yet" in decision.removals[0].reason
 
 
 def test_a_node_whose_pods_did_not_fit_is_simulated_again_after_five_minutes() -> None:
