@@ -108,6 +108,23 @@ class TestWithoutAnAnswer:
         with pytest.raises(UnreviewedError):
             harness.allows(HPA, Attributes("get", path="/other"))
         assert harness.reviews_sent == sent
+
+    def test_one_request_at_a_time_tries_again_after_a_failure(self) -> None:
+        harness = Harness()
+        harness.reply = GONE
+        with pytest.raises(UnreviewedError):
+            harness.allows()
+        harness.time.seconds += 1.1
+        sent = harness.reviews_sent
+
+        def answer(_: object) -> Reply:
+            with pytest.raises(UnreviewedError):
+                harness.allows(HPA, Attributes("get", path="/other"))
+            return YES
+
+        harness.server.answer = answer
+        assert harness.allows()
+        assert harness.reviews_sent == sent + 1
         harness.time.seconds += 1.1
         harness.reply = YES
         assert harness.allows()

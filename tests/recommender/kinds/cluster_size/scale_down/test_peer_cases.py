@@ -17,6 +17,7 @@ from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
 from recommender.kinds.cluster_size.scale_down.annotations import SCALE_DOWN_DISABLED
 from recommender.kinds.cluster_size.scale_down.disruptions import RemainingDisruptions
 from recommender.kinds.cluster_size.scale_down.drainability import DrainOutcome, DrainRules, ignores_budgets
+from recommender.kinds.cluster_size.scale_down.eligibility import utilization_options
 from recommender.kinds.cluster_size.scale_down.removal_budgets import GroupRemoval, within_budgets
 from recommender.kinds.cluster_size.scale_down.unneeded_times import unneeded_limit
 from recommender.kinds.cluster_size.scale_down.utilization import UtilizationError, UtilizationOptions, node_utilization
@@ -219,6 +220,16 @@ def test_an_option_of_a_group_replaces_the_setting_for_all() -> None:
     assert kept(Harness((one, node("t")), (busy,), (lenient, group("t", ["t"], least=1))).decide()) == {
         "t": "NodeGroupMinSizeReached"
     }
+
+
+@pytest.mark.parametrize(
+    ("own", "common", "expected"),
+    [(None, True, True), (None, False, False), (True, False, True), (False, True, False)],
+)
+def test_a_group_may_count_daemon_sets_otherwise_than_all(*, own: bool | None, common: bool, expected: bool) -> None:
+    one = group("g", ["n"], options=GroupOptions(ignore_daemon_sets_utilization=own))
+    found = utilization_options(one, ScaleDownSettings(ignore_daemon_sets_utilization=common), NOW)
+    assert found.ignore_daemon_sets is expected
 
 
 @pytest.mark.parametrize(
