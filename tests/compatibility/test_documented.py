@@ -160,8 +160,8 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
         f"{_CASES}/external.py::NAMESPACED",
     ),
     "a metric selector whose key": (
-        f"{_ANSWERS}::test_an_invalid_selector_or_name_is_400",
-        f"{_CASES}/external.py::NAMESPACED",
+        f"{_ANSWERS}::test_a_label_that_needs_quotes_is_answered_or_the_version_of_prometheus_is_named",
+        "tests/adapter/metrics/rulebook/test_quoted_labels.py::test_a_label_of_a_selector_is_quoted_where_it_must_be",
     ),
     "a selector that is given twice": (
         f"{_COMPATIBILITY}::test_a_malformed_request_is_400_in_both_modes",

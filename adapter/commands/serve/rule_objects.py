@@ -21,7 +21,7 @@ from adapter.foundation.cluster.watch.doubted_lists import when_empty
 from adapter.foundation.cluster.watch.whole_objects.absent import fetch_absent, list_one
 from adapter.foundation.cluster.watch.whole_objects.served import ServedKinds, ServedReflector
 from adapter.foundation.options.clients import ObjectSettings, kubernetes_client
-from adapter.foundation.promql.quoting import is_label_name
+from adapter.foundation.promql.quoting import is_quoted_label_name
 from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.service.flags.table import INTEGER, TEXT, Flag, FlagValues, in_group, switch
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, NotFoundError
@@ -105,7 +105,7 @@ class RuleObjectSettings:
 def rule_object_settings(values: FlagValues, objects: ObjectSettings) -> RuleObjectSettings | None:
     """Return the settings, or None if objects are not served. Raises UsageError."""
     label = values.text("metric-rules-namespace-label")
-    if not is_label_name(label):
+    if not is_quoted_label_name(label):
         raise UsageError(f"--metric-rules-namespace-label: {label!r} cannot be a label: use its name in Prometheus")
     if not values.boolean("metric-rules"):
         return None

@@ -10,7 +10,6 @@ proven one by one, since no operator binds less.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -18,7 +17,7 @@ from itertools import pairwise
 from typing import Final
 
 from adapter.foundation.promql.gaps import Gap, GapKind, gaps_in
-from adapter.foundation.promql.quoting import go_quoted
+from adapter.foundation.promql.quoting import go_quoted, label_in_query
 from adapter.foundation.promql.tokens import PromQLToken, TokenKind, tokens_of
 from adapter.foundation.promql.tree import (
     Aggregation,
@@ -38,7 +37,6 @@ from adapter.foundation.promql.tree_parser import (
     why_too_large,
 )
 
-_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _KEPT_CHARACTERS: Final = 64
 """Longer strings are replaced before parsing: they do not affect a query's structure, and many queries then look alike.
 """
@@ -84,7 +82,9 @@ class Matchers:
 
     def __str__(self) -> str:
         """Return the matchers as they are written into a selector."""
-        return ",".join(f"{_label(each.label)}{each.operator}{go_quoted(each.value)}" for each in self.conditions)
+        return ",".join(
+            f"{label_in_query(each.label)}{each.operator}{go_quoted(each.value)}" for each in self.conditions
+        )
 
     def in_query(self, query: str) -> str:
         """Return the query with the matchers in every selector. Raises UnreadableQueryError unless that is proven."""
@@ -187,7 +187,3 @@ def _insert_matchers(query: str, tokens: list[PromQLToken], gaps: tuple[Gap, ...
         pieces += query[at:end], forms[gap.kind]
         at = end
     return "".join((*pieces, query[at:]))
-
-
-def _label(name: str) -> str:
-    return name if _NAME.fullmatch(name) else go_quoted(name)

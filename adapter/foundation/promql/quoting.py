@@ -9,6 +9,7 @@ import re
 
 _LABEL_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*", re.ASCII)
 _METRIC_NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*", re.ASCII)
+_QUOTED_LABEL_NAME = re.compile(r"[a-zA-Z0-9_][a-zA-Z0-9_:./-]*", re.ASCII)
 _QUOTED_METRIC_NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:./-]*", re.ASCII)
 _SHORT = {
     '"': '\\"',
@@ -35,12 +36,25 @@ def is_metric_name(text: str) -> bool:
     return _METRIC_NAME.fullmatch(text) is not None
 
 
+def is_quoted_label_name(text: str) -> bool:
+    """Return whether the text can be a label in a query, between quotes: keys of Kubernetes and of OpenTelemetry can.
+
+    Exporters choose the names of labels, too, and some could end a string.
+    """
+    return _QUOTED_LABEL_NAME.fullmatch(text) is not None
+
+
 def is_quoted_metric_name(text: str) -> bool:
     """Return whether the text can be the name of a metric between quotes: it may have the signs of OpenTelemetry, too.
 
     Prometheus also stores names with other characters. Exporters choose them, and some could end a string.
     """
     return _QUOTED_METRIC_NAME.fullmatch(text) is not None
+
+
+def label_in_query(name: str) -> str:
+    """Return the name of a label as a query contains it: between quotes, which need Prometheus 3, if it must be."""
+    return name if is_label_name(name) else go_quoted(name)
 
 
 def go_quoted(text: str) -> str:

@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from adapter.foundation.promql.quoting import is_label_name, is_metric_name, is_quoted_metric_name
+from adapter.foundation.promql.quoting import is_metric_name, is_quoted_label_name, is_quoted_metric_name
 from adapter.foundation.promql.tree_parser import UnreadableQueryError
 from adapter.metrics.rulebook.model import Api, Metric, Rule
 from adapter.metrics.rulebook.own_series import serves
@@ -219,7 +219,7 @@ class _Objects:
         # Of equal labels, the first counts.
         overrides = reversed(rule.resources.overrides)
         self._resources: dict[str, Resource | None] = {
-            label: found for label, found in overrides if is_label_name(label)
+            label: found for label, found in overrides if is_quoted_label_name(label)
         }
         self._known: dict[AbstractSet[str], tuple[_ObjectLabels, ...]] = {}
 
@@ -259,7 +259,8 @@ class _Objects:
 
     def _resource_of(self, label: str) -> Resource | None:
         if label not in self._resources:
-            self._resources[label] = self._mapping.resource_of(label, self._resolve) if is_label_name(label) else None
+            writable = is_quoted_label_name(label)
+            self._resources[label] = self._mapping.resource_of(label, self._resolve) if writable else None
         return self._resources[label]
 
 

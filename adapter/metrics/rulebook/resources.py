@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from adapter.foundation.objects.regex import Pattern, compile_small_pattern
 from adapter.foundation.objects.resources import ResolveResource, Resource, UnknownResourceError
-from adapter.foundation.promql.quoting import is_label_name
+from adapter.foundation.promql.quoting import is_quoted_label_name
 from adapter.metrics.rulebook.gotemplate import Struct, Template, TemplateError, execute, parse_template
 
 _GROUP_PATTERN = "(?P<group>.+?)"
@@ -41,7 +41,7 @@ class LabelTemplate:
     def label_of(self, group: str, singular: str) -> str:
         """Return the label of a resource. Raises LabelTemplateError if it is not a valid label name."""
         label = _render_name(self._template, group.translate(_SANITIZED), singular)
-        if not is_label_name(label):
+        if not is_quoted_label_name(label):
             raise LabelTemplateError(
                 f"its label for {singular!r} is {label!r}, which is not a valid label name in PromQL"
             )

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.promql.quoting import go_quoted, is_label_name, is_metric_name
+from adapter.foundation.promql.quoting import go_quoted, is_metric_name, label_in_query
 from adapter.foundation.promql.reach import LOOK_BACK_SECONDS, longest_range, spelled_ranges
 from adapter.foundation.promql.tree import (
     Binary,
@@ -163,7 +163,7 @@ def _selector_text(selector: SelectorNode) -> str:
     named = [each.value for each in selector.matchers if (each.label, each.operator) == (_NAME, "=")]
     bare = named[0] if named and is_metric_name(named[0]) else ""
     matchers = [
-        f"{each.label if is_label_name(each.label) else go_quoted(each.label)}{each.operator}{go_quoted(each.value)}"
+        f"{label_in_query(each.label)}{each.operator}{go_quoted(each.value)}"
         for each in selector.matchers
         if not bare or (each.label, each.operator, each.value) != (_NAME, "=", bare)
     ]

@@ -102,7 +102,6 @@ topic_depth{namespace="other",topic="orders",shard="1"} 400
         External(path="shop/topic_depht", status=404, message="the server could not find the metric topic_depht for "),
         External(path="shop/topic_depth", select="shard>1", status=400),
         External(path="shop/topic_depth", select="shard in 1", status=400, message="unable to parse"),
-        External(path="shop/topic_depth", select="a.b/c=x", status=400),
     ),
 )
 

@@ -16,9 +16,14 @@ credentials, and at most a few words of another program's answer. `SettingsError
 
 from __future__ import annotations
 
-from typing import ClassVar
+import re
+from typing import ClassVar, Final
 
 _SHOWN_CHARACTERS = 200
+_KNOWS_NO_QUOTED_NAMES: Final = re.compile(
+    r"unexpected string .* in (?:label matching, expected identifier|grouping opts, expected label)", re.DOTALL
+)
+"""What Prometheus 2 says of a query with the name of a metric or of a label between quotes."""
 
 
 class SettingsError(ValueError):
@@ -66,7 +71,8 @@ class QueryRefusedError(PrometheusError):
     result = "refused"
 
     def __init__(self, query: str, error_type: str, message: str) -> None:
-        super().__init__(query, f"Prometheus refused it ({shortened(error_type)})", message)
+        hint = ", because names between quotes need Prometheus 3" if _KNOWS_NO_QUOTED_NAMES.search(message) else ""
+        super().__init__(query, f"Prometheus refused it ({shortened(error_type)}){hint}", message)
         self.error_type = error_type
         """Type of the error in Prometheus's API, such as `bad_data`; `http_414` if there is only an HTTP status."""
 

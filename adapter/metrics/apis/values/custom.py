@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from adapter.foundation.objects.names import is_namespace_name, is_object_name
 from adapter.foundation.objects.resources import Resource, UnknownResourceError
 from adapter.foundation.objects.selectors import Selector, SelectorError
-from adapter.foundation.promql.quoting import go_quoted
 from adapter.foundation.web.prepared import Body, PreparedBodies
 from adapter.metrics.apis.error_messages import NOT_LISTED, empty_is_error, fetching, no_data, not_found, not_known
 from adapter.metrics.apis.routing import ALL_OBJECTS, CustomValues
@@ -19,6 +18,7 @@ from adapter.metrics.apis.values.served_metric import served_metric
 from adapter.metrics.apis.values.value_lists import metric_value_list
 from adapter.metrics.readings.answers import ByName, BySelector, ObjectsAnswer
 from adapter.metrics.rulebook.model import Api, Metric
+from adapter.metrics.rulebook.templates.matchers import value_matcher
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -154,5 +154,5 @@ def _narrowing(metric: Metric, asked: CustomValues) -> str:
     """Return the part of an error that says that only series of the requesting namespace count."""
     if not metric.narrowed:
         return ""
-    matcher = f"{metric.namespace_label}={go_quoted(asked.namespace or '')}"
+    matcher = value_matcher(metric.namespace_label or "", asked.namespace or "")
     return f"; within a namespace, only series with {matcher} count"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from adapter.foundation.promql.quoting import is_metric_name
+from adapter.foundation.promql.quoting import is_metric_name, label_in_query
 from adapter.foundation.sources.prometheus.errors import PrometheusError
 from adapter.metrics.readings.explain.explanation import ExplainedValue, Question
 from adapter.metrics.rulebook.templates.matchers import (
@@ -77,7 +77,7 @@ def timestamps_query(metric: Metric, names: Sequence[str] | None, question: Ques
         matchers.append(value_matcher(metric.namespace_label, question.namespace))
     by = ""
     if metric.object_label is not None:
-        by = f" by ({metric.object_label})"
+        by = f" by ({label_in_query(metric.object_label)})"
         label = metric.object_label
         matchers.append(names_matcher(label, names) if names else presence_matcher(label))
     name = metric.series

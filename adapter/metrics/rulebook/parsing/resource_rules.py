@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from adapter.foundation.documents.load import ScalarNode, WrongKindError, problems_within, shortened
 from adapter.foundation.objects.durations import DurationError, parse_prometheus_duration
 from adapter.foundation.objects.resources import BUILT_IN, ResolveResource, Resource, find_resource
-from adapter.foundation.promql.quoting import is_label_name
+from adapter.foundation.promql.quoting import is_quoted_label_name
 from adapter.metrics.rulebook.findings import Code, Finding
 from adapter.metrics.rulebook.model import Api, Metric, RefusedRule, ResourceRule, ResourceRules, Rule
 from adapter.metrics.rulebook.naming import make_naming
@@ -146,7 +146,7 @@ def _metrics(
 
 def _container_label(fields: MappingNode, notes: Notes) -> str:
     label, node = notes.text(fields, "containerLabel"), fields.get("containerLabel")
-    if node is not None and label and not is_label_name(label):
+    if node is not None and label and not is_quoted_label_name(label):
         message = f"`containerLabel` {shortened(label)!r} cannot be a label in a query"
         notes.error(Code.BAD_LABEL, node, message, "use the label's name as Prometheus has it, such as container")
     return label

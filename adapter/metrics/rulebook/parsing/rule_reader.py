@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from adapter.foundation.documents.load import MappingNode, Node, ScalarNode, problems_within, shortened
 from adapter.foundation.objects.regex import BadPatternError, Pattern, compile_pattern
 from adapter.foundation.objects.resources import ResolveResource, Resource, UnknownResourceError
-from adapter.foundation.promql.quoting import is_label_name
+from adapter.foundation.promql.quoting import is_quoted_label_name
 from adapter.foundation.promql.tree_parser import UnreadableQueryError
 from adapter.metrics.rulebook.findings import Code, Repair
 from adapter.metrics.rulebook.gotemplate import TemplateError
@@ -206,7 +206,7 @@ def read_mapping(resources: MappingNode | None, resolve: ResolveResource, notes:
     mapped: list[tuple[str, Resource]] = []
     first: dict[str, str] = {}
     for entry in overrides.entries if overrides else ():
-        if entry.key.is_null or not is_label_name(entry.name):
+        if entry.key.is_null or not is_quoted_label_name(entry.name):
             message = f"{shortened(entry.name)!r} cannot be a label in a query"
             notes.error(Code.BAD_LABEL, entry.key, message, "use the label's name as Prometheus has it")
         resource = _resource(entry.value, resolve, notes)

@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from adapter.foundation.promql.quoting import is_label_name
+from adapter.foundation.promql.quoting import label_in_query
 from adapter.foundation.promql.tokens import PromQLToken, TokenKind, closing, tokens_of
 from adapter.foundation.promql.tree import Aggregation, Binary, Call, Node, Number, Wrapper, unwrapped
 from adapter.foundation.promql.tree_parser import parse_query
@@ -58,10 +58,8 @@ def with_keys(text: str, found: Foldable, keys: frozenset[str]) -> str:
     `… or vector(c)` is left out: its row has no labels and would be mistaken for one of a series without labels.
     """
     labels = found.aggregation.labels | keys
-    if not all(map(is_label_name, labels)):
-        raise NotProvenError("a label in the outermost `by` needs quotes, which only some servers understand")
     aggregation = found.aggregation
-    edited = f"{aggregation.operator} by ({', '.join(sorted(labels))}) ({_argument(text)})"
+    edited = f"{aggregation.operator} by ({', '.join(map(label_in_query, sorted(labels)))}) ({_argument(text)})"
     if parse_query(edited) != replace(aggregation, labels=labels):
         raise NotProvenError(f"the outermost `{aggregation.operator}` was not found in the text")
     return edited

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.selectors import EVERYTHING, Operator, Requirement, Selector
 from adapter.foundation.promql.quoting import is_label_name
-from adapter.foundation.promql.tree import TreeMatcher
+from adapter.foundation.promql.tree import Aggregation, Node, TreeMatcher, all_nodes
 from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
 from adapter.metrics.rulebook.model import Api, Metric, Plan, PlanKind
 from adapter.metrics.rulebook.plans.external import foldable, with_keys
@@ -97,9 +97,6 @@ def _refusal(metric: Metric, kind: PlanKind, selector_keys: frozenset[str]) -> s
         return (
             "the template computes with values of the request, so what holds for test values may not hold for real ones"
         )
-    unusual = [key for key in selector_keys if not is_label_name(key)]
-    if unusual:
-        return f"the selector contains {quoted(unusual)}, which needs quotes that only some servers understand"
     try:
         for number in range(len(_NAMESPACES)):
             _Trial.made_up(metric, selector_keys, number).prove(metric, kind)
@@ -135,6 +132,7 @@ class _Trial:
         widening = self._widening(metric, kind)
         found = foldable(wider, widening.keys) if metric.resource is None else None
         if found is None:
+            _require_quoted(wider, frozenset() if metric.resource else self.asked.selector.keys)
             prove_filterable(exact, wider, widening)
             return
         narrow = foldable(exact, widening.keys)
@@ -167,6 +165,20 @@ class _Trial:
             yield presence_matcher(label) if kind is PlanKind.WIDE else value_matcher(label, self.namespace)
         if metric.object_label is not None:
             yield presence_matcher(metric.object_label)
+
+
+def _require_quoted(wider: Node, selector_keys: frozenset[str]) -> None:
+    """Raise NotProvenError unless the wider query contains each key of the selector that needs quotes.
+
+    A server that does not understand them refuses the exact query, and must refuse the wider one as well.
+    """
+    listed = frozenset[str]().union(*(each.labels for each in all_nodes(wider) if isinstance(each, Aggregation)))
+    missing = [key for key in selector_keys - listed if not is_label_name(key)]
+    if missing:
+        raise NotProvenError(
+            f"only the exact query contains {quoted(missing)}, whose quotes not every server understands: a server "
+            "that does not must refuse the request"
+        )
 
 
 def _wider_text(metric: Metric, asked: Asked, kind: PlanKind) -> str:

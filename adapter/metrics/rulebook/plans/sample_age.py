@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from adapter.foundation.promql.quoting import go_quoted, is_label_name, is_metric_name
+from adapter.foundation.promql.quoting import go_quoted, is_metric_name, label_in_query
 from adapter.foundation.promql.reach import LOOK_BACK_SECONDS, oldest_sample
 from adapter.foundation.promql.tree import Node, SelectorNode, TreeMatcher, Wrapper, operands_of
 from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
@@ -132,8 +132,7 @@ def _selector_template(selector: SelectorNode, *, quoted: bool) -> str:
     )
     bare = name if is_metric_name(name) and not (quoted and name == _SERIES) else ""
     fixed = [
-        f"{matcher.label if is_label_name(matcher.label) else go_quoted(matcher.label)}"
-        f"{matcher.operator}{go_quoted(matcher.value)}"
+        f"{label_in_query(matcher.label)}{matcher.operator}{go_quoted(matcher.value)}"
         for matcher in selector.matchers
         if not bare or matcher != TreeMatcher(_NAME, "=", name)
     ]

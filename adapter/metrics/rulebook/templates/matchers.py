@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from adapter.foundation.objects.regex import quote_pattern
 from adapter.foundation.objects.selectors import Operator, Requirement, Selector
-from adapter.foundation.promql.quoting import go_quoted, is_label_name
+from adapter.foundation.promql.quoting import go_quoted, is_quoted_label_name, label_in_query
 from adapter.metrics.rulebook.gotemplate import tainted
 
 
@@ -32,12 +32,12 @@ class Matcher:
     """Value of the label in templates: the requested values, joined with `|`."""
 
     def __str__(self) -> str:
-        return f"{self.label}{self.sign}{go_quoted(self.value)}"
+        return f"{label_in_query(self.label)}{self.sign}{go_quoted(self.value)}"
 
     @property
     def traced(self) -> tuple[str, str, str]:
         """Parts of the matcher for a template; the value is tainted, and is escaped only in the query."""
-        return f'{self.label}{self.sign}"', tainted(self.value), '"'
+        return f'{label_in_query(self.label)}{self.sign}"', tainted(self.value), '"'
 
 
 _SIGNS = {
@@ -80,10 +80,10 @@ def _requirement_matcher(requirement: Requirement) -> Matcher:
             f"the metric selector {str(requirement)!r} compares numbers, which PromQL's matchers cannot: "
             "use =, !=, in, notin, exists or !"
         )
-    if not is_label_name(requirement.key):
+    if not is_quoted_label_name(requirement.key):
         raise RenderError(
-            f"the metric selector's key {requirement.key!r} cannot be a label in Prometheus "
-            "(letters, digits and _ only): use the label's name as Prometheus has it"
+            f"the metric selector's key {requirement.key!r} cannot be a label in a query "
+            "(letters, digits and _:./- only): use the label's name as Prometheus has it"
         )
     value = "|".join(requirement.values)
     return Matcher(requirement.key, sign, value, value)

@@ -12,6 +12,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.bounded_cache import MEBIBYTE, bounded_cache
+from adapter.foundation.promql.quoting import label_in_query
 from adapter.foundation.promql.tree import selectors_of
 from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
 from adapter.metrics.rulebook.gotemplate import Struct, TemplateError, execute_traced, joined, parse_template, tainted
@@ -132,7 +133,7 @@ def _struct(data: TemplateArguments) -> Struct:
             "Series": data.series,
             "LabelMatchers": data.label_matchers,
             "LabelValuesByName": data.label_values,
-            "GroupBy": ",".join(data.group_by),
+            "GroupBy": ",".join(map(label_in_query, data.group_by)),
             "GroupBySlice": data.group_by,
         }
     )

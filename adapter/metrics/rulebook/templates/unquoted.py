@@ -47,7 +47,8 @@ def misplaced(outline: str, values: Sequence[Bare]) -> Bare | None:
     starts, ends = [token.start for token in tokens], [token.end for token in tokens]
     for value in _join_adjacent(values):
         touched = tokens[bisect_right(ends, value.start) : bisect_left(starts, value.end)]
-        if not (_is_number(outline, value, touched) or _is_label(value, touched, labels)):
+        is_harmless = _is_number(outline, value, touched) if labels.isdisjoint(touched) else _is_label(value, touched)
+        if not is_harmless:
             return value
     return None
 
@@ -63,9 +64,10 @@ def _is_number(outline: str, value: Bare, tokens: Sequence[_Token]) -> bool:
     return whole and _NUMBER.fullmatch(outline, value.start, value.end) is not None
 
 
-def _is_label(value: Bare, tokens: Sequence[_Token], labels: frozenset[_Token]) -> bool:
+def _is_label(value: Bare, tokens: Sequence[_Token]) -> bool:
+    """Return whether a value at a place for labels is the whole name of one."""
     alone = len(tokens) == 1 and (tokens[0].start, tokens[0].end) == (value.start, value.end)
-    return alone and tokens[0] in labels and is_label_name(tokens[0].text)
+    return alone and is_label_name(tokens[0].text)
 
 
 def _join_adjacent(values: Sequence[Bare]) -> list[Bare]:

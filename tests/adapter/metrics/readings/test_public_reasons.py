@@ -60,6 +60,21 @@ def test_an_error_in_the_text_of_a_query_is_shown_in_full() -> None:
     assert public_text(error) == str(error)
 
 
+@pytest.mark.parametrize(
+    "rest",
+    [
+        r""""\"service.n\"... in label matching, expected identifier or "}\"""",
+        r""""\"service.n\"... in grouping opts, expected label""",
+    ],
+)
+def test_a_server_that_knows_no_quoted_names_is_named_as_the_cause(rest: str) -> None:
+    """As Prometheus 2.42 answers; Prometheus 3 accepts these names."""
+    error = QueryRefusedError("q", "bad_data", f'invalid parameter "query": 1:7: parse error: unexpected string {rest}')
+    beginning = "query q: Prometheus refused it (bad_data), because names between quotes need Prometheus 3: invalid"
+    assert str(error).startswith(beginning)
+    assert (public_text(error) or "").startswith(beginning)
+
+
 def test_no_more_of_a_long_text_is_searched_than_is_shown() -> None:
     shown = without_series("a" * (1 << 20))
     assert len(shown) < 250

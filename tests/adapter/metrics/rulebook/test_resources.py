@@ -27,6 +27,7 @@ KUBE = "kube_<<.Group>>_<<.Resource>>"
         (KUBE, "networking.k8s.io", "ingresses", "kube_networking_k8s_io_ingress"),
         ("<<if .Group>><<.Group>>_<<end>><<.Resource>>", "apps", "deployments", "apps_deployment"),
         ('<<.Resource | printf "k_%s">>', "", "pods", "k_pod"),
+        ("k8s.<<.Resource>>.name", "", "pods", "k8s.pod.name"),
     ],
 )
 def test_a_template_makes_a_label(template: str, group: str, name: str, label: str, resolve: ResolveResource) -> None:
@@ -46,6 +47,7 @@ def test_a_template_makes_a_label(template: str, group: str, name: str, label: s
         ("kube_<<.Resource>>", "pod", None),
         ("kube_<<.Resource>>", "my_kube_pod", None),
         ("kube_<<.Resource>>", "kube_pod_", None),
+        ("k8s.<<.Resource>>.name", "k8s.pod.name", "pods"),
         (KUBE, "kube_apps_deployment", "deployments.apps"),
         # A prefix of a group is enough, but the underscores of a whole one are not turned back into dots.
         (KUBE, "kube_networking_ingress", "ingresses.networking.k8s.io"),
@@ -63,7 +65,7 @@ def test_a_template_finds_the_resource_in_a_label(
     ("template", "error", "message"),
     [
         ("<<.Group>>_x", LabelTemplateError, "does not contain <<.Resource>>"),
-        ("kube-<<.Resource>>", LabelTemplateError, "'kube-namespace'"),
+        ("kube+<<.Resource>>", LabelTemplateError, r"'kube\+namespace'"),
         ("kube_<<.Resource", TemplateError, "not closed"),
         ("<<.Resources>>", TemplateError, "no field .Resources"),
         ("(<<.Resource>>", BadPatternError, "missing"),

@@ -189,7 +189,7 @@ ERRORS = [
     ("bad-template", rules(nodeQuery="<<range"), "a.yaml:4: `nodeQuery` is not a working template"),
     ("empty-query", rules(nodeQuery="<<if .Series>>x<<end>>"), "a.yaml:4: `nodeQuery` results in an empty query"),
     ("unknown-resource", rules(resources="{overrides: {pod: {resource: podd}}}"), "a.yaml:5: no resource 'podd'"),
-    ("bad-label", rules(containerLabel="con-tainer"), "a.yaml:6: `containerLabel` 'con-tainer' cannot be a label"),
+    ("bad-label", rules(containerLabel="con+tainer"), "a.yaml:6: `containerLabel` 'con+tainer' cannot be a label"),
     ("wrong-kind", rules(containerLabel="[x]"), "a.yaml:6: expected a string, found a list"),
     (
         "wrong-kind",

@@ -153,12 +153,11 @@ def test_an_unproven_query_is_never_edited() -> None:
         planned_query(external_metric("sum(x{<<.LabelMatchers>>}"), asked, PlanKind.WIDE)
 
 
-def test_labels_that_need_quotes_are_not_written_into_a_query() -> None:
-    query = 'sum by ("a.b") (x)'
+def test_labels_that_need_quotes_keep_them() -> None:
+    query = "sum by ('a.b') (x)"
     found = foldable(parse_query(query), _QUEUE)
     assert found is not None
-    with pytest.raises(NotProvenError, match="needs quotes"):
-        with_keys(query, found, _QUEUE)
+    assert with_keys(query, found, _QUEUE) == 'sum by ("a.b", queue) (x)'
 
 
 @pytest.mark.parametrize("text", ["sum(y)", "min(x)", "sum by (a) (x)", "x", "sum", "sum by (queue", "((", ""])

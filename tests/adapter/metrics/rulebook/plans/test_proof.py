@@ -260,12 +260,6 @@ def test_the_selector_of_a_request_may_appear_in_both_forms() -> None:
     assert plan_of(metric, frozenset({"code", "namespace", "pod"})).kind is PlanKind.WIDE
 
 
-def test_a_selector_that_promql_cannot_express_is_refused_with_the_reason() -> None:
-    plan = plan_of(custom_metric(spelled("F")), frozenset({"app.kubernetes.io/name"}))
-    assert plan.kind is PlanKind.EXACT
-    assert "`app.kubernetes.io/name`" in plan.reason
-
-
 def refusal(exact: str, wider: str, widening: Widening) -> str:
     """Return why the wider query is not proven; empty if it is."""
     try:
