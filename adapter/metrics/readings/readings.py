@@ -25,7 +25,6 @@ from adapter.metrics.readings.asking.query_upkeep import replan
 from adapter.metrics.readings.asking.refresh_periods import long_refresh_warnings
 from adapter.metrics.readings.backends import Backends, Connect, Source, only
 from adapter.metrics.readings.catalogue.cataloguer import Cataloguer
-from adapter.metrics.readings.catalogue.last_look_up import LookUp
 from adapter.metrics.readings.catalogue.object_cataloguer import ObjectCataloguer
 from adapter.metrics.readings.catalogue.object_catalogues import NamespaceObjects, states_of_objects
 from adapter.metrics.readings.catalogue.rule_health import RuleHealthLog
@@ -61,6 +60,7 @@ if TYPE_CHECKING:
     )
     from adapter.metrics.readings.asking.queries import Reading
     from adapter.metrics.readings.catalogue.catalogue import Catalogue
+    from adapter.metrics.readings.catalogue.last_look_up import LookUp
     from adapter.metrics.readings.explain.explanation import Explanation, ExplanationStep, Question
     from adapter.metrics.readings.readings_telemetry import Overview, ReadingsTelemetry
     from adapter.metrics.readings.samples.external_reading import ExternalReading
@@ -207,8 +207,7 @@ class Readings:
 
     def look_ups(self) -> tuple[LookUp, ...]:
         """Return the result of the last look-up of each rule's series, in the order of the files."""
-        states = self._cataloguer.states
-        return tuple(LookUp(state.rule, state.succeeded_at, state.failure) for state in states)
+        return tuple(state.last_look_up for state in self._cataloguer.states)
 
     def refused(self) -> tuple[RefusedRule, ...]:
         """Return the rules that are refused in their current text."""

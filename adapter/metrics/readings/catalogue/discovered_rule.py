@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from adapter.metrics.readings.catalogue.last_look_up import LookUp
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -25,6 +27,8 @@ class DiscoveredRule:
     """When the series of a metric in `found` were first missing, in monotonic seconds."""
     looked_up: bool = False
     failure: str | None = None
+    public_failure: str | None = None
+    """The part of the failure that any client may read; None if that is all of it."""
     unreachable_since: float | None = None
     """The time, in Unix seconds, since which its look-ups have failed because Prometheus could not be asked."""
     fails_alone: bool = False
@@ -36,6 +40,11 @@ class DiscoveredRule:
     def number_present(self) -> int:
         """The number of metrics in `found` whose series are there."""
         return len(self.found.keys() - self.vanished_at.keys())
+
+    @property
+    def last_look_up(self) -> LookUp:
+        """The last look-up of its series, as clients may see it."""
+        return LookUp(self.rule, self.succeeded_at, self.public_failure or self.failure)
 
     def serves_others(self, former: DiscoveredRule) -> bool:
         """Return whether a look-up has changed the metrics of the rule since a former state."""

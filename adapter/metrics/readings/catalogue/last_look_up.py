@@ -17,4 +17,4 @@ class LookUp:
     succeeded_at: float | None = None
     """Unix seconds of the last look-up that returned all series; None before the first one."""
     failure: str | None = None
-    """Why the last look-up failed; None if it did not fail."""
+    """Why the last look-up failed, in words that any client may read; None if it did not fail."""

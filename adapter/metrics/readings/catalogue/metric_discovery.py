@@ -56,6 +56,7 @@ class SeriesDiscovery:
         state = replace(
             known,
             failure=result.failure,
+            public_failure=result.public_failure,
             unreachable_since=since if result.of_source else None,
             fails_alone=result.of_source and alone,
             vanished_at=dict(known.vanished_at),

@@ -21,7 +21,13 @@ from adapter.metrics.readings.catalogue.object_catalogues import (
     namespace_objects,
     oldest,
 )
-from adapter.metrics.readings.catalogue.series_look_ups import LookUpKey, LookUpResult, SeriesLookUps, look_up_key
+from adapter.metrics.readings.catalogue.series_look_ups import (
+    ABORTED,
+    LookUpKey,
+    LookUpResult,
+    SeriesLookUps,
+    look_up_key,
+)
 from adapter.metrics.readings.retries import retry_after
 from adapter.metrics.rulebook.provided_metrics import SeriesShapes
 
@@ -150,7 +156,7 @@ class ObjectCataloguer:
         """Look up the series of an object, and put another catalogue in force if that changed its metrics."""
         namespace, name = key
         started = self._clock.monotonic()
-        result = LookUpResult(LookUpKey(""), failure="it was aborted by an internal error")
+        result = LookUpResult(LookUpKey(""), failure=ABORTED)
         rule: Rule | None = None
         try:
             with self._lock:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from adapter.metrics.readings.catalogue.catalogue import Catalogue, can_be_narrowed
-from adapter.metrics.readings.catalogue.last_look_up import LookUp
 from adapter.metrics.rulebook.objects.rule_object_verdict import (
     STATES,
     KnownObject,
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.time.pace import Pace
     from adapter.metrics.readings.catalogue.discovered_rule import DiscoveredRule
+    from adapter.metrics.readings.catalogue.last_look_up import LookUp
     from adapter.metrics.readings.readings_settings import ReadingSettings
     from adapter.metrics.rulebook.model import Metric
     from adapter.metrics.rulebook.objects.rule_object import RuleObject
@@ -96,7 +96,7 @@ def namespace_objects(states: Sequence[ObjectState], settings: ReadingSettings, 
         known.append((replace(found, taken=taken), own))
     catalogue = Catalogue((metric for _, metrics in known for metric in metrics), generation)
     rules = (state.discovered for state in states if state.discovered is not None)
-    look_ups = tuple(LookUp(each.rule, each.succeeded_at, each.failure) for each in rules)
+    look_ups = tuple(each.last_look_up for each in rules)
     return NamespaceObjects(tuple(known), catalogue, look_ups)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from adapter.foundation.sources.prometheus.backends.backend import Backend, attributed
 from adapter.foundation.sources.prometheus.errors import (
@@ -23,6 +23,7 @@ from adapter.foundation.sources.prometheus.errors import (
     shortened,
 )
 from adapter.metrics.readings.catalogue.discovered_rule import by_id
+from adapter.metrics.readings.public_reasons import public_text, without_series
 from adapter.metrics.rulebook.provided_metrics import SeriesShapes, metrics_by_name, namespace_labels
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from adapter.metrics.readings.reading_sources import ReadingSources
     from adapter.metrics.rulebook.model import Metric, Rule
 
+ABORTED: Final = "it was aborted by an internal error (see the adapter's log)"
 _SIMPLIFY = "simplify those of `seriesFilters` and `name.matches`, or narrow the query"
 _FIRST_PAUSE_SECONDS = 0.001
 """Pause between slices of a rule's first look-up; the rule's metrics are missing until it ends."""
@@ -60,6 +62,8 @@ class LookUpResult:
     metrics: tuple[tuple[Rule, dict[MetricId, Metric]], ...] = ()
     failure: str | None = None
     """Why there may be more series, so that missing ones need not have vanished."""
+    public_failure: str | None = None
+    """The part of it that any client may read; None if that is all of it."""
     unreachable: bool = False
     """Whether nothing answered, or the credentials were refused, so that an early retry costs nothing."""
     of_source: bool = False
@@ -111,24 +115,27 @@ class SeriesLookUps:
         pace = self._pace if all(state.looked_up for state in asking) else self._first_pace
         shapes = self._new_shapes(namespace_labels(state.rule for state in asking))
         unreachable = of_source = False
+        public: str | None = None
         answered_at = source.uptime.last_answer()
         began = self._clock.monotonic()
         try:
             failure = self._fold(source.prometheus, key.series_query, timeout_seconds, shapes, pace)
             source.uptime.answered()
+            public = None if failure is None else without_series(failure)
         except PrometheusError as error:
             source.uptime.failed(error, began)
             failure, of_source = attributed(key.backend, str(error)), isinstance(error, ERRORS_OF_SERVER)
+            public = attributed(key.backend, public_text(error) or str(error))
             unreachable = isinstance(error, PrometheusUnreachableError | AuthenticationRefusedError)
             if isinstance(error, UnexpectedAnswerError) or not shapes:
-                return LookUpResult(key, (), failure, unreachable, of_source, answered_at)
+                return LookUpResult(key, (), failure, public, unreachable, of_source, answered_at)
         metrics: list[tuple[Rule, dict[MetricId, Metric]]] = []
         for state in asking:
             found, is_late = self._metrics_of(state.rule, shapes, self._naming_pace or pace)
             metrics.append((state.rule, found))
             if is_late and failure is None:
                 failure = f"its patterns took more than {self._most_naming_seconds:g} s: {_SIMPLIFY}"
-        return LookUpResult(key, tuple(metrics), failure, unreachable, of_source, answered_at, shapes.series)
+        return LookUpResult(key, tuple(metrics), failure, public, unreachable, of_source, answered_at, shapes.series)
 
     def _fold(
         self, prometheus: Prometheus, series_query: str, timeout_seconds: float, shapes: SeriesShapes, pace: Pace

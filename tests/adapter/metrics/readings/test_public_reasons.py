@@ -6,18 +6,26 @@ import json
 
 import pytest
 
+from adapter.foundation.objects.resources import BUILT_IN, find_resource
 from adapter.foundation.objects.selectors import EVERYTHING
-from adapter.foundation.sources.prometheus.errors import PrometheusError, PrometheusTimeoutError, QueryRefusedError
+from adapter.foundation.sources.prometheus.errors import (
+    PrometheusError,
+    PrometheusTimeoutError,
+    PrometheusUnreachableError,
+    QueryRefusedError,
+)
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from adapter.metrics.readings.answers import ByName, BySelector
 from adapter.metrics.readings.errors import AnswerTooOldError, PartialAnswerError, QueryRefusedByPrometheusError
+from adapter.metrics.readings.explain.explanation import Question
 from adapter.metrics.readings.public_reasons import public_text, reason_for_requesters, without_series
 from adapter.metrics.readings.refreshing.query_failures import failure_of
-from adapter.metrics.rulebook.model import PlanKind
+from adapter.metrics.rulebook.model import Api, PlanKind
 from tests.support.raw_server import answering, raw_server
 from tests.support.readings import MadeUpObjects, Reply, ScriptedPrometheus, make_harness, reply
 
+POD = find_resource(BUILT_IN, "", "pod")
 DUPLICATES = (
     'found duplicate series for the match group {zone="a"} on the right hand-side of the operation: '
     '[{__name__="cost", namespace="bank", pod="secret-0"}, {__name__="cost"}];many-to-many matching not allowed'
@@ -141,6 +149,36 @@ def test_an_error_has_a_full_message_for_the_log_and_a_public_one_for_clients(
     assert "bank" in raised.value.message
     assert "bank" not in raised.value.public_message
     assert "(all of it is in the adapter's log)" in raised.value.public_message
+
+
+@pytest.mark.parametrize(
+    ("error", "warnings"),
+    [
+        (QueryRefusedError("q", "execution", DUPLICATES), ()),
+        (PrometheusUnreachableError("q", "a store is away", ABORTED), ()),
+        (None, ('store {cluster="bank"} is away',)),
+        (ValueError("bank"), ()),
+    ],
+)
+def test_a_failed_look_up_is_explained_without_series_of_others(
+    error: Exception | None, warnings: tuple[str, ...]
+) -> None:
+    """Look-ups select the series of all namespaces, and hints and explanations repeat why they fail."""
+
+    def series(_: str) -> list[dict[str, str]]:
+        if error is not None:
+            raise error
+        return []
+
+    harness = make_harness(ScriptedPrometheus(series_answer=series, series_warnings=warnings))
+    harness.readings.run_due()
+
+    failures = {str(look_up.failure) for look_up in harness.readings.look_ups()}
+    explained = harness.readings.explain(Question("http_rps", api=Api.CUSTOM, resource=POD, namespace="shop"))
+    (line,) = [step.detail for step in explained.steps if step.step == "series" and "look-up" in step.detail]
+    assert any(failure in line for failure in failures)
+    assert "adapter's log" in line
+    assert not [word for word in ("bank", "10.0.0.7") if word in f"{failures}{line}"]
 
 
 def test_the_error_of_a_wide_query_is_shown_without_text_of_prometheus() -> None:
