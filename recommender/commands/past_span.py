@@ -6,8 +6,7 @@ import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.objects.durations import format_duration, parse_duration
-from adapter.foundation.objects.integers import INT64_MAX
+from adapter.foundation.objects.durations import LONGEST_SECONDS, format_duration, parse_duration
 from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.service.flags.table import Kind
 from recommender.decisions.texts.times import parse_rfc3339
@@ -17,8 +16,6 @@ if TYPE_CHECKING:
 
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 DEFAULT_LAST_SECONDS: Final = 14 * 86_400.0
-_LONGEST_SECONDS: Final = INT64_MAX / 10**9
-"""The longest duration that can be written with units: 292 years."""
 
 
 def _span(text: str) -> float:
@@ -28,7 +25,7 @@ def _span(text: str) -> float:
             seconds = parse(text)
         except ValueError:
             continue
-        if 0 <= seconds <= _LONGEST_SECONDS:
+        if 0 <= seconds <= LONGEST_SECONDS:
             return seconds
     raise ValueError(f"{text!r} is not a duration: write seconds, or numbers with units, such as 90s, 5m or 8d")
 

@@ -16,6 +16,8 @@ from typing import Final
 from adapter.foundation.objects.integers import INT64_MAX
 
 _NANOSECONDS: Final = 10**9
+LONGEST_SECONDS: Final = INT64_MAX / _NANOSECONDS
+"""The longest duration of Go, and so of Prometheus and of Kubernetes: 292 years."""
 _INT64_DIGITS: Final = 19
 
 _GO_UNITS: Final = {

@@ -6,6 +6,7 @@ import math
 import re
 from typing import TYPE_CHECKING, Final
 
+from adapter.foundation.objects.durations import LONGEST_SECONDS
 from adapter.foundation.promql.tokens import TokenKind, closing, tokens_of
 from adapter.foundation.promql.tree import Node, SelectorNode, Wrapper, operands_of
 
@@ -20,44 +21,48 @@ LOOK_BACK_SECONDS = 300.0
 _RANGE = re.compile(r"\[([0-9.]+)")
 _OFFSET = re.compile(r" offset ([0-9.]+)")
 
-LONGEST_SECONDS: Final = 2.0**63 / 1e9
-"""The longest duration that Prometheus can read; a longer one counts as this."""
 _DURATION: Final = re.compile(r"(?:[0-9]+(?:ms|[smhdwy]))+")
 _PART: Final = re.compile(r"([0-9]+)(ms|[smhdwy])")
-_SECONDS: Final = re.compile(r"[0-9]+(?:\.[0-9]*)?")
+_NUMBER: Final = re.compile(r"[0-9]+(?:\.[0-9]*)?(?:e[0-9]+)?", re.IGNORECASE)
+_HEXADECIMAL: Final = re.compile(r"0x[0-9a-f]+", re.IGNORECASE)
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0, "y": 31536000.0}
 
 
 def oldest_sample(node: Node) -> float:
     """Return the age of the oldest sample that a query may use, in seconds, with the default look-back."""
-    return _longest(node, LOOK_BACK_SECONDS)
+    return _longest(node, LOOK_BACK_SECONDS, LOOK_BACK_SECONDS)
 
 
-def longest_range(node: Node) -> float:
-    """Return how far back a query looks in seconds, without the look-back of instant selectors; 0 if not at all."""
-    return _longest(node, 0.0)
+def longest_range(node: Node, look_back_inside: float = 0.0) -> float:
+    """Return how far back a query looks in seconds, without the look-back of instant selectors; 0 if not at all.
+
+    `look_back_inside` is the look-back of those within subqueries, which adds to the subqueries' ranges.
+    """
+    return _longest(node, 0.0, look_back_inside)
 
 
-def spelled_ranges(query: str) -> float:
-    """Return an upper limit, in seconds, of how far back the ranges of an unreadable query look.
+def spelled_ranges(query: str, look_back: float = 0.0) -> float:
+    """Return an upper limit, in seconds, of how far back an unreadable query looks, without its offsets.
 
-    A subquery counts as if it were around everything before it. The result is infinite if a range is computed.
+    `look_back` is the range of instant selectors. A subquery counts as if it were around everything before it. The
+    result is infinite if a range is computed.
     """
     tokens = tokens_of(query)
-    longest = 0.0
+    longest = look_back
     for opening in (place for place, token in enumerate(tokens) if token.is_sign("[")):
         inside = tokens[opening + 1 : closing(tokens, opening)]
         longest = max(longest, _range_seconds(inside) + (longest if _is_of_subquery(inside) else 0.0))
     return longest
 
 
-def spelled_offsets(query: str) -> float:
+def spelled_offsets(query: str, longest: float = math.inf) -> float:
     """Return the sum of the offsets into the past of a query that cannot be parsed, in seconds.
 
-    It is infinite if one of them is computed.
+    Offsets of more than `longest` seconds are left out. The result is infinite if an offset is computed.
     """
     tokens = tokens_of(query)
-    return sum(_offset_seconds(tokens[place + 1 : place + 4]) for place in _offsets(tokens))
+    offsets = [_offset_seconds(tokens[place + 1 : place + 4]) for place in _offsets(tokens)]
+    return sum(offset for offset in offsets if offset <= longest or math.isinf(offset))
 
 
 def _range_seconds(inside: Sequence[PromQLToken]) -> float:
@@ -92,25 +97,32 @@ def _offset_seconds(following: Sequence[PromQLToken]) -> float:
 
 
 def _seconds(text: str) -> float:
-    """Return a duration or a number of seconds; infinity for anything else."""
-    if _SECONDS.fullmatch(text):
-        return min(LONGEST_SECONDS, float(text))
+    """Return a duration or a number of seconds, at most the longest that Go has; infinity for anything else."""
+    plain = text.replace("_", "")
+    # Not as an int: Python reads only some thousands of its digits, and a float holds only some hundreds.
+    if _NUMBER.fullmatch(plain):
+        return min(LONGEST_SECONDS, float(plain))
+    if _HEXADECIMAL.fullmatch(plain):
+        return float(min(LONGEST_SECONDS, int(plain, 16)))
     if not _DURATION.fullmatch(text):
         return math.inf
-    # Not as an int: Python reads only some thousands of its digits, and a float holds only some hundreds.
     return min(LONGEST_SECONDS, sum(float(count) * _UNITS[unit] for count, unit in _PART.findall(text)))
 
 
-def _longest(node: Node, bare: float) -> float:
-    """Return the longest reach of the node in seconds; `bare` is the range of a selector that has none."""
+def _longest(node: Node, bare: float, inside: float) -> float:
+    """Return the longest reach of the node in seconds.
+
+    `bare` is the range of a selector that has none, and `inside` is that of one within a subquery.
+    """
     match node:
         case SelectorNode():
             has_range, own = _own_reach(node.timing)
             return own if has_range else own + bare
         case Wrapper():
-            return _own_reach(node.kind)[1] + _longest(node.expression, bare)
+            is_subquery, own = _own_reach(node.kind)
+            return own + _longest(node.expression, inside if is_subquery else bare, inside)
         case _:
-            return max((_longest(part, bare) for part in operands_of(node)), default=0.0)
+            return max((_longest(part, bare, inside) for part in operands_of(node)), default=0.0)
 
 
 def _own_reach(timing: str) -> tuple[bool, float]:

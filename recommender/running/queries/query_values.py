@@ -84,7 +84,9 @@ class QueryValues:
             return Unknown(f"{self._called} answered {query} for a time {ahead:.0f} s in the future: check its clock")
         asked = times_query(query, by)
         if math.isinf(asked.range_seconds):
-            return Unknown(f"it is not known how far back {query} looks: write its ranges as durations, as in [2h]")
+            return Unknown(
+                f"it is not known how far back {query} looks: write its ranges and offsets as durations, as in [2h]"
+            )
         times = self._times(asked, found.value, found.time)
         if isinstance(times, Unknown):
             return times

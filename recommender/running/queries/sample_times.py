@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.promql.quoting import go_quoted, is_metric_name, label_in_query
-from adapter.foundation.promql.reach import LOOK_BACK_SECONDS, longest_range, spelled_ranges
+from adapter.foundation.promql.reach import LOOK_BACK_SECONDS, longest_range, spelled_offsets, spelled_ranges
 from adapter.foundation.promql.tree import (
     Binary,
     Call,
@@ -56,8 +56,8 @@ class TimesQuery:
     needed: int
     """The number of selectors without whose samples the query has no value."""
     range_seconds: float
-    """How far back the ranges of the query look: its value may come from samples as old as that. Infinite if a range of
-    an unreadable query is computed."""
+    """How far back the ranges of the query look: its value may come from samples as old as that. Infinite if a range or
+    an offset of an unreadable query is computed."""
     by: tuple[str, ...]
     is_readable: bool = True
     """Whether the times can be queried; otherwise only the ranges that are spelled out are known."""
@@ -68,15 +68,17 @@ def times_query(query: str, by: tuple[str, ...] = ()) -> TimesQuery:
     try:
         tree = parse_query(query)
     except UnreadableQueryError:
-        return TimesQuery("", "", 0, 0, spelled_ranges(query), by, is_readable=False)
+        # As in a readable query, a longer offset is intended: the value is one of another time.
+        oldest = spelled_ranges(query, LOOK_BACK_SECONDS) + spelled_offsets(query, LOOK_BACK_SECONDS)
+        return TimesQuery("", "", 0, 0, oldest, by, is_readable=False)
     selectors = list(_selectors(tree))
     now = [selector for selector in selectors if not _is_elsewhere(selector.timing)]
     # If nothing else is read, a short offset only waits for late samples.
     counted = now or [selector for selector in selectors if 0 < _delay_seconds(selector) <= LOOK_BACK_SECONDS]
+    longest = longest_range(tree, LOOK_BACK_SECONDS)
     if any(selector.alternatives for selector in counted):
-        return TimesQuery("", "", 0, 0, longest_range(tree), by, is_readable=False)
+        return TimesQuery("", "", 0, 0, longest, by, is_readable=False)
     spelled = list(dict.fromkeys(map(_selector_text, counted)))
-    longest = longest_range(tree)
     step = max(_LEAST_STEP_SECONDS, math.ceil(longest / _SEARCHES))
     return TimesQuery(
         _joined_times([f"timestamp({each})" for each in spelled], by),

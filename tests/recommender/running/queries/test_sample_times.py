@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
 import time
 from contextlib import contextmanager
@@ -72,6 +73,12 @@ def row(value: float, part: str = "0", **labels: str) -> Sample:
         ("not ( promql", (), [], AT - 300),
         ("rate(x[10m] smoothed)", (), [], AT - 600),
         ("rate(x[1m] smoothed) / rate(x[1m] smoothed offset 1d)", (), [], AT - 300),
+        ("rate(x[10m] smoothed offset 2m)", (), [], AT - 720),
+        ("max_over_time(new_function(x)[10m:1m])", (), [], AT - 900),
+        ("rate(x[1e3] smoothed)", (), [], AT - 1000),
+        ("rate(x[1m] smoothed offset (1h + 1h))", (), [], -math.inf),
+        ("max_over_time(x[10m:])", (), [], AT - 900),
+        ("max_over_time(x[10m:])", ("ns",), [row(AT - 1, ns="b")], AT - 900),
         (" + ".join(f"sum(rate(x{number}[10m]))" for number in range(500)), (), [], AT - 600),
         ("x", ("ns",), [row(AT - 7, ns="a"), row(AT - 90, ns="b")], AT - 7),
         ("rate(x[2m])", ("ns",), [row(AT - 1, ns="b")], AT - 120),
@@ -98,6 +105,12 @@ def row(value: float, part: str = "0", **labels: str) -> Sample:
             "unreadable",
             "range of later PromQL",
             "offset",
+            "short offset",
+            "subquery of later PromQL",
+            "range as a number",
+            "computed offset",
+            "subquery",
+            "subquery for another target",
             "more characters than are read",
             "own",
             "own has ended",
@@ -207,7 +220,7 @@ def test_a_value_from_a_computed_range_has_no_known_age(ask: Callable[..., Query
     with stating(-1.0) as url:
         found = ask(url).value("sum(rate(x[2 * 1h]))")
     assert isinstance(found, Unknown)
-    assert found.reason.endswith("looks: write its ranges as durations, as in [2h]")
+    assert found.reason.endswith("looks: write its ranges and offsets as durations, as in [2h]")
 
 
 @pytest.mark.parametrize(("stated", "age"), [(None, 1.7e9), (-600.0, 600.0), (-3600.0, 3600.0)])

@@ -6,7 +6,8 @@ import math
 
 import pytest
 
-from adapter.foundation.promql.reach import LONGEST_SECONDS, oldest_sample
+from adapter.foundation.objects.durations import LONGEST_SECONDS
+from adapter.foundation.promql.reach import oldest_sample
 from adapter.foundation.promql.tree_parser import parse_query
 from adapter.metrics.rulebook.plans.reach import ranges_of
 from adapter.metrics.rulebook.templates.template import parse_query_template
@@ -45,6 +46,13 @@ def test_ranges_subqueries_and_offsets_add_up(query: str, ranges: float, oldest:
         ('new_function(x{code=~"5[0-9]"}[90s])', 90),
         ("new_function(x)", 0),
         ("rate(x[90] smoothed)", 90),
+        ("rate(x[1e3] smoothed)", 1000),
+        ("rate(x[1.5E2] smoothed offset 1_000)", 1150),
+        ("rate(x[0x10] smoothed offset 0XFF)", 271),
+        (f"rate(x[0x{'f' * 400}] smoothed)", LONGEST_SECONDS),
+        ("rate(x[1e999] smoothed)", LONGEST_SECONDS),
+        ("rate(x[0x] smoothed)", math.inf),
+        ("rate(x[1__s] smoothed)", math.inf),
         ("rate(x[1m] anchored) / rate(x[2m] offset 1h)", 3720),
         ("max_over_time(rate(x[5m] smoothed)[1h:1m]) + rate(y[10m])", 3900),
         ("max_over_time(rate(x[5m] smoothed)[1h:]) + max_over_time(y[1h:])", 7500),
