@@ -88,8 +88,11 @@ def _judging(before: Ownership, claims: Sequence[ExporterClaim], now: float) -> 
     covered = covered_nodes(before, claims, now)
     # Claims that are not live count if there is no other.
     listed = absent.union(last_live, (claim.source for claim in claims))
-    for source in listed.difference(covered, absent):
-        covered[source] = {claim.node for claim in claims if claim.source == source}
+    without_live: dict[Source, set[str]] = {source: set() for source in listed.difference(covered, absent)}
+    for claim in claims:
+        if claim.source in without_live:
+            without_live[claim.source].add(claim.node)
+    covered |= without_live
     order = ordered(before, claims, listed, covered, now)
     rank = {source: place for place, source in enumerate(order)}
     silent = next((source for source in order if source in absent), None)

@@ -13,7 +13,7 @@ from adapter.nodes.exporters.claims import HOLD_SECONDS, SETTLING_SECONDS, Expor
 from adapter.nodes.exporters.judged_claims import judge_claims
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 REAL: Source = (("job", "node-exporter"), ("namespace", "monitoring"))
 EVIL: Source = (("job", "evil/pod"), ("namespace", "evil"))
@@ -238,3 +238,28 @@ def test_owners_of_nodes_that_are_gone_are_forgotten_after_a_week() -> None:
         exporters.answer(claims(REAL, ["n1"]), after=days * day)
         assert len(exporters.ownership.owners) == known
     assert exporters.answer(claims(REAL)) == real()
+
+
+class CountedClaims(list[ExporterClaim]):
+    """Claims that count how often all of them are read."""
+
+    times = 0
+
+    def __iter__(self) -> Iterator[ExporterClaim]:
+        self.times += 1
+        return super().__iter__()
+
+
+def test_silent_exporters_of_many_namespaces_do_not_multiply_the_work() -> None:
+    """Exporters of each namespace are a source, and a job that scrapes all annotated pods has thousands."""
+    times = []
+    for namespaces in (1, 50):
+        silent = [
+            claim
+            for number in range(namespaces)
+            for claim in claims((("job", "pods"), ("namespace", f"t{number}")), ["n1"], own=False, live=False)
+        ]
+        found = CountedClaims([*claims(REAL), *silent])
+        assert len(judge_claims(Ownership(AT), found, AT).refused) == namespaces
+        times.append(found.times)
+    assert times[0] == times[1]
