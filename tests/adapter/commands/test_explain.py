@@ -97,6 +97,9 @@ def test_objects_without_a_sample_are_named(explain: Explain) -> None:
             ("pods/open_conections", "-n", "shop"), "no-value", "did you mean open_connections", id="misspelt"
         ),
         pytest.param(
+            ("pods/Never_seen", "-n", "shop"), "no-value", "did you mean never_seen", id="misspelt, without series"
+        ),
+        pytest.param(
             ("pods/hidden_open_connections", "-n", "shop"), "no-value", "its filter `isNot: ^open_` drops", id="filter"
         ),
         pytest.param(("services/open_connections", "-n", "shop"), "no-value", "for namespaces, pods", id="other kind"),

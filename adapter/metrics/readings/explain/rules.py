@@ -65,6 +65,7 @@ class RuleSearch:
         metrics = metrics or unnamed_usage(rulebook.resource, question)
         if not metrics:
             others = (rule for rule in rulebook.rules if rule not in rules)
+            names |= self._spelt_out(rules, question.name)
             elsewhere = next(self._static(others, WantedMetric(question.name), looked_up), None)
             raise _no_rule(progress, rulebook, found, names, elsewhere)
         return chosen(progress, metrics)
@@ -88,6 +89,11 @@ class RuleSearch:
                 elif served_as and len(names) < _MOST_COMPARED and abs(len(served_as) - len(name)) <= _LETTERS_APART:
                     names.update((served_as,) if passes(rule, series) else ())
         return near
+
+    def _spelt_out(self, rules: Iterable[Rule], name: str) -> set[str]:
+        """Return the similar names that rules spell out: these metrics are served even without series."""
+        served = {metric.name for rule in rules for metric in static_metrics(rule, self._resolve)}
+        return set(sorted(each for each in served if abs(len(each) - len(name)) <= _LETTERS_APART)[:_MOST_COMPARED])
 
     def _static(
         self,
