@@ -15,6 +15,16 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplacedSize:
+    """A size that this process wrote, and that another recommender has replaced."""
+
+    replicas: int
+    """The size that this process wrote."""
+    until: float
+    """The time until which the other size is left in place, in Unix seconds."""
+
+
+@dataclass(frozen=True, slots=True)
 class TargetState:
     """The known size of a target."""
 
@@ -27,6 +37,8 @@ class TargetState:
     replicas_managers: tuple[str, ...] | None = None
     """Field managers that wrote `spec.replicas`; None if they may not be looked up, as with the RBAC rules of
     cluster-proportional-autoscaler."""
+    replaced: ReplacedSize | None = None
+    """The size of this process that another recommender has replaced; None if none has."""
 
 
 @dataclass(frozen=True, slots=True)

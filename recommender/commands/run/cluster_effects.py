@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from recommender.outputs.pending_writes import PendingWrite
     from recommender.outputs.write_attempt import Attempt, ScaleOutcome
     from recommender.running.effects.writes_at_shutdown import Writes
+    from recommender.running.inputs.own_writes import OwnWrites
     from recommender.running.inputs.target_lookups import TargetLookups
     from recommender.running.memory.memories import Memories
 
@@ -47,6 +48,7 @@ class Writing:
     fence: Fence
     memories: Memories
     lookups: TargetLookups
+    own_writes: OwnWrites
     client: ObjectClient
     owner: str
     """The owner of written sizes of CapacityBuffers (`owner_of`)."""
@@ -112,7 +114,13 @@ def cluster_effects(context: WorkerContext, parts: SharedServices, writing: Writ
         on_result=announcer.note,
     )
     start = _WriterStart(context, writing, hooks)
-    writer = start.started("scale calls", ScaleAttempt(objects, resolve), announcer.note)
+    own = writing.own_writes
+
+    def before_scale_call(write: PendingWrite) -> bool:
+        own.begin(write)
+        return hooks.before_write(write)
+
+    writer = start.started("scale calls", ScaleAttempt(objects, resolve), announcer.after(own.note), before_scale_call)
     size_writers = _size_writers(start, parts, announcer)
     requests = RequestWriters(clock.monotonic)
     resizes = start.started(
@@ -125,7 +133,7 @@ def cluster_effects(context: WorkerContext, parts: SharedServices, writing: Writ
     context.on_stopping(size_writers.clear)
     context.on_stopping(resizes.clear)
     resize_effects = ResizeEffects(resizes, requests)
-    return ClusterEffects(writer, events, parts.history.add, size_writers, announcer.limits, resize_effects)
+    return ClusterEffects(writer, events, parts.history.add, size_writers, announcer.limits, resize_effects, own)
 
 
 def _size_writers(start: _WriterStart, parts: SharedServices, announcer: _Announcer) -> SizeWriters:

@@ -23,6 +23,7 @@ from recommender.leader_election.lease_settings import LeaseSettings, unique_ide
 from recommender.outputs.write_attempt import longest_fenced_write_seconds
 from recommender.running.effects.leader_effects import HistoryAlone
 from recommender.running.effects.writes_at_shutdown import Writes
+from recommender.running.inputs.own_writes import OwnWrites
 from recommender.running.inputs.parameter_config_maps import ParameterConfigMaps
 from recommender.running.inputs.target_lookups import TargetLookups
 from recommender.running.memory.config_map_store import ConfigMapMemoryStore
@@ -55,13 +56,14 @@ def cluster_environment(settings: RunSettings, context: WorkerContext, parts: Sh
     leadership = _leadership(settings, context, parts, objects, writes)
     fence = Fence(longest_fenced_write_seconds(TIMING), leadership.may_write)
     lookups = TargetLookups(objects, resolve, clock=parts.clock)
+    own_writes = OwnWrites(parts.clock.wall)
     memories = _memories(settings, context, parts, writes, fence)
     watching = WatchSettings(pace=parts.pace, telemetry=parts.watches)
     watch = _watch(client, context, parts, watching)
     common = RunEnvironment(
         cluster=watch.state,
         config_map=_config_maps(settings, parts, objects, leadership).read,
-        targets=lookups.look,
+        targets=own_writes.marked(lookups.look),
         leadership=leadership,
         memories=memories,
         effects=HistoryAlone(parts.history.add),
@@ -73,7 +75,7 @@ def cluster_environment(settings: RunSettings, context: WorkerContext, parts: Sh
         return common
     cluster = partial(watch.state, with_pods=False)
     owner = owner_of(settings.namespace, parts.plan().configuration.leader_election.name)
-    writing = Writing(writes, resolve, fence, memories, lookups, objects, owner, cluster)
+    writing = Writing(writes, resolve, fence, memories, lookups, own_writes, objects, owner, cluster)
     effects = cluster_effects(context, parts, writing)
 
     def change(plan: PollPlan) -> None:

@@ -1,8 +1,8 @@
 """Determines who owns the size of a target, so that two programs never fight over it.
 
 A target is refused if an HPA scales it, if a ScaledObject of KEDA names it, if another recommendation of the
-configuration scales it, or if a field manager that keeps writing `spec.replicas` has written it. It is also refused if
-its owner cannot be looked up.
+configuration or another recommender scales it, or if a field manager that keeps writing `spec.replicas` has written it.
+It is also refused if its owner cannot be looked up.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.facts.scale_targets import group_of
 from adapter.foundation.cluster.values.state import Autoscaler, Observed, Unknown
-from recommender.decisions.texts.times import is_fresh
+from recommender.decisions.texts.times import is_fresh, rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from recommender.decisions.inputs import Inputs, TargetState
+    from recommender.decisions.inputs import Inputs, ReplacedSize, TargetState
     from recommender.decisions.policy_settings import RecommendationPolicy
     from recommender.decisions.record import TargetReference
 
@@ -38,6 +38,8 @@ class TargetRefusal:
     message: str
     is_awaited: bool = False
     """Whether the answer is still pending: until it arrives, nothing is written, and nothing is reported as refused."""
+    is_of_writes: bool = False
+    """Whether a target that has its size already is not refused."""
 
 
 def refusal_of(
@@ -151,8 +153,18 @@ def _refusal_for_state(
         return TargetRefusal(None, f"{target} cannot be looked up: {observed.reason}", observed.is_awaited)
     if not is_fresh(observed.time, now, policy.stale_after_seconds):
         return TargetRefusal(None, f"{target} cannot be looked up: the last answer is too old")
-    managers = observed.value.replicas_managers or () if observed.value else ()
-    return next((_managed_by(each) for each in managers if matches(each, policy.owners.managers)), None)
+    state = observed.value
+    managers = state.replicas_managers or () if state else ()
+    managed = next((_managed_by(each) for each in managers if matches(each, policy.owners.managers)), None)
+    return managed or (_replaced(state, state.replaced) if state and state.replaced else None)
+
+
+def _replaced(state: TargetState, own: ReplacedSize) -> TargetRefusal:
+    owner = "another recommender"
+    wrote = f"{owner} wrote {state.replicas} replicas after this one had written {own.replicas}"
+    until = f"nothing is written before {rfc3339(own.until)}"
+    fix = "keep the output scale in one of them"
+    return TargetRefusal(owner, f"{wrote}, so {until}: {fix}", is_of_writes=True)
 
 
 def _managed_by(manager: str) -> TargetRefusal:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.reports.counts import count_of
 from adapter.foundation.sources.kubernetes.access_rights import AccessRight
+from adapter.foundation.sources.kubernetes.client import USER_AGENT
 from adapter.foundation.time.timestamps import seconds_of
 from recommender.decisions.record import TargetAction, TargetReference
 from recommender.decisions.targets.owners import is_target_of
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 
 _REPLICAS: Final = ("f:spec", "f:replicas")
 _KEDA_VERSION: Final = "v1alpha1"
-_MANAGER: Final = "tidewatch"
-"""Field manager of the recommender's writes, which is its User-Agent."""
 
 
 def why_workload(
@@ -120,7 +119,7 @@ def _recommending(
     items: list[tuple[Mapping[str, Any], Mapping[str, Any]]], writers: list[dict[str, str | None]]
 ) -> Iterator[str]:
     """Yield the recommendations that write the size themselves, now or earlier."""
-    has_written = any(one["manager"] == _MANAGER for one in writers)
+    has_written = any(one["manager"] == USER_AGENT for one in writers)
     for item, target in items:
         if target["action"] == "scale" or (target["action"] == "none" and has_written):
             yield f"recommendation {item['name']}"

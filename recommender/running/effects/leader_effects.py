@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from recommender.outputs.events import EventWriter
     from recommender.outputs.scale_writer import ScaleWriter
     from recommender.running.effects.resize_effects import RequestWriters
+    from recommender.running.inputs.own_writes import OwnWrites
     from recommender.running.sizes.size_writers import SizeWriters
 
 
@@ -50,6 +51,8 @@ class ClusterEffects:
     limits: EventLimits | None = None
     """Limits the events about objects of the kind Recommendation; None means no limits."""
     resizes: ResizeEffects | None = None
+    own_writes: OwnWrites | None = None
+    """The sizes that this process wrote last."""
     _before: dict[tuple[str, TargetReference | None], Record] = field(default_factory=dict)
     _acted: Configuration | None = None
     """The configuration of the decisions that are being carried out."""
@@ -100,6 +103,8 @@ class ClusterEffects:
     def stand_down(self) -> None:
         """Abandon everything that is under way: another process leads."""
         self.writer.clear()
+        if self.own_writes is not None:
+            self.own_writes.forget()
         if self.size_writers is not None:
             self.size_writers.clear()
         if self.resizes is not None:

@@ -46,9 +46,10 @@ if TYPE_CHECKING:
 JSON = "application/json"
 METADATA_LIST = f"{JSON};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,{JSON}"
 METADATA = f"{JSON};as=PartialObjectMetadata;g=meta.k8s.io;v=v1,{JSON}"
+USER_AGENT = "tidewatch"
+"""The API server takes it as the field manager of each write that states none."""
 
 _AUTHORIZATION = "authorization"
-_USER_AGENT = "tidewatch"
 _RENEW_SECONDS = 10.0
 _LOOK_SECONDS = 60.0
 """Time between two checks for changed certificate files."""
@@ -265,7 +266,7 @@ def _url_and_headers(transport: KubernetesTransport, request: KubernetesRequest)
     # Names may have these characters, which would end the path, so that it would lead to another object.
     path = request.path.replace("?", "%3F").replace("#", "%23")
     url, headers = transport.prepared(request.method, path, request.query, request.headers)
-    headers["User-Agent"] = _USER_AGENT
+    headers["User-Agent"] = USER_AGENT
     if _AUTHORIZATION in headers:
         # A token file may end with a line feed, which is not allowed in a header.
         headers[_AUTHORIZATION] = headers[_AUTHORIZATION].strip()

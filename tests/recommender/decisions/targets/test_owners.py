@@ -9,7 +9,7 @@ import pytest
 
 from adapter.foundation.cluster.values.state import AutoscalerMetric, ClusterState, Observed, Unknown
 from adapter.foundation.objects.selectors import parse_selector
-from recommender.decisions.inputs import TargetState
+from recommender.decisions.inputs import ReplacedSize, TargetState
 from recommender.decisions.loop import decide
 from recommender.decisions.memory import Memory
 from recommender.decisions.policy_settings import Owners
@@ -64,6 +64,11 @@ def outcome(given: Inputs, with_policy: RecommendationPolicy | None = None, valu
             "field manager kustomize-controller",
             "keeps writing spec.replicas",
         ),
+        (
+            inputs(7, replaced=ReplacedSize(4, NOW + 900.0)),
+            "another recommender",
+            "wrote 7 replicas after this one had written 4, so nothing is written before 2027-01-15T08:15:00Z",
+        ),
         (replace(inputs(), targets={DNS: Unknown("403 Forbidden")}), None, "cannot be looked up: 403 Forbidden"),
         (replace(inputs(), targets={}), None, "cannot be looked up"),
         (
@@ -75,12 +80,17 @@ def outcome(given: Inputs, with_policy: RecommendationPolicy | None = None, valu
         (inputs(time=NOW - 61), None, "the last answer is too old"),
         (inputs(time=NOW + 10), None, "the last answer is too old"),
     ],
-    ids=range(10),
+    ids=range(11),
 )
 def test_a_target_with_another_owner_is_refused(given: Inputs, owner: str | None, message: str) -> None:
     found = outcome(given)
     assert (found.action, found.owner) == (TargetAction.REFUSED, owner)
     assert message in found.message
+
+
+def test_a_size_of_another_recommender_that_is_wanted_here_too_is_not_refused() -> None:
+    found = outcome(inputs(11, replaced=ReplacedSize(4, NOW + 900.0)))
+    assert (found.action, found.owner) == (TargetAction.NONE, "another recommender")
 
 
 @pytest.mark.parametrize(

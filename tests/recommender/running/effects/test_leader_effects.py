@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from adapter.foundation.cluster.values.state import Observed
 from adapter.foundation.time.clock import Clock
 from recommender.configuration.recommender_configuration import Configuration
 from recommender.decisions.calculation import Calculation, InputMissingError
@@ -20,8 +21,11 @@ from recommender.kinds.proportional.parameters import ProportionalSettings
 from recommender.outputs.event_limits import EventLimits
 from recommender.outputs.event_rules import TargetEvent
 from recommender.outputs.events import EventWriter
-from recommender.outputs.pending_writes import pending_writes_of
+from recommender.outputs.pending_writes import PendingWrite, pending_writes_of
+from recommender.outputs.scale_results import ScaleResult
+from recommender.outputs.write_attempt import ScaleOutcome
 from recommender.running.effects.leader_effects import ClusterEffects
+from recommender.running.inputs.own_writes import OwnWrites
 from tests.recommender.decisions.harness import DNS, NOW, WEB, asks_for, inputs, policy
 from tests.recommender.outputs.scale_harness import DB, Harness
 from tests.support.apiserver_kinds import DEPLOYMENTS, EVENTS, STATEFUL_SETS
@@ -32,6 +36,7 @@ if TYPE_CHECKING:
 
     from recommender.decisions.inputs import Inputs
     from recommender.decisions.record import Record
+    from recommender.running.inputs.input_gathering import TargetInput
 
 
 @dataclass
@@ -188,3 +193,17 @@ def test_a_configuration_change_cancels_only_the_scale_calls_of_changed_recommen
     harness.wait(2)
     kinds = {WEB: DEPLOYMENTS, DB: STATEFUL_SETS}
     assert {target for target, kind in kinds.items() if harness.size(kind, target.name) == 5} == called
+
+
+def test_sizes_that_this_process_wrote_no_longer_count_after_another_one_leads() -> None:
+    """The next leader of the same installation writes as the same field manager."""
+    own = OwnWrites(lambda: NOW)
+    found: TargetInput = Observed(TargetState(7, replicas_managers=("tidewatch",)), NOW + 1.0)
+    write = PendingWrite("coredns", DNS, 4, NOW + 60.0)
+    own.begin(write)
+    own.note(ScaleOutcome(write, ScaleResult.OK))
+    look = own.marked(lambda targets: dict.fromkeys(targets, found))
+    assert look([DNS]) != {DNS: found}
+    harness, outputs = Harness(), Outputs()
+    ClusterEffects(harness.writer, outputs, outputs.add, own_writes=own).stand_down()  # type: ignore[arg-type]
+    assert look([DNS]) == {DNS: found}

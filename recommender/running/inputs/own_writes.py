@@ -1,0 +1,90 @@
+"""Remembers the sizes that this process wrote, and marks targets where another recommender has replaced them.
+
+    own = OwnWrites(clock.wall)
+    look = own.marked(lookups.look)
+
+Recommenders of two installations do not know each other, and all of them write as the same field manager. So if that
+manager owns `spec.replicas` with another size than this process wrote last, another one wrote it.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.cluster.values.state import Observed
+from adapter.foundation.sources.kubernetes.client import USER_AGENT
+from recommender.decisions.inputs import ReplacedSize
+from recommender.outputs.scale_results import ScaleResult
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from recommender.decisions.record import TargetReference
+    from recommender.outputs.pending_writes import PendingWrite
+    from recommender.outputs.write_attempt import ScaleOutcome
+    from recommender.running.inputs.input_gathering import ReadTargets, TargetInput
+
+HELD_SECONDS: Final = 900.0
+"""How long after a write another recommender's size is left in place. Two that disagree then change the target twice in
+this time instead of at each poll, and one that was removed does not hold the target for longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    replicas: int
+    time: float
+    """When the write was answered, in Unix seconds."""
+
+
+class OwnWrites:
+    """The size that this process wrote last to each target. Thread-safe."""
+
+    def __init__(self, wall: Callable[[], float]) -> None:
+        """`wall` returns Unix seconds, by the same clock as the times of look-ups."""
+        self._wall = wall
+        self._lock = threading.Lock()
+        self._written: dict[TargetReference, _Written] = {}
+        self._sent: dict[TargetReference, PendingWrite] = {}
+        """The last write to each target that has no answer yet."""
+
+    def begin(self, write: PendingWrite) -> None:
+        """Forget the last size before a write is sent: it may take effect before its answer arrives, or without one."""
+        with self._lock:
+            self._written.pop(write.target, None)
+            self._sent[write.target] = write
+
+    def note(self, outcome: ScaleOutcome) -> None:
+        """Remember the size if it was written, unless the next write to the target has begun."""
+        write = outcome.write
+        with self._lock:
+            if self._sent.get(write.target) is write:
+                del self._sent[write.target]
+                if outcome.result is ScaleResult.OK:
+                    self._written[write.target] = _Written(write.replicas, self._wall())
+
+    def forget(self) -> None:
+        """Forget all sizes: another process of this installation leads, and may write others."""
+        with self._lock:
+            self._written.clear()
+            self._sent.clear()
+
+    def marked(self, look: ReadTargets) -> ReadTargets:
+        """Return a look-up whose states say whether another recommender has replaced the size of this process."""
+        return lambda targets: {target: self._marked(target, found) for target, found in look(targets).items()}
+
+    def _marked(self, target: TargetReference, found: TargetInput) -> TargetInput:
+        with self._lock:
+            written = self._written.get(target)
+            if written is not None and self._wall() - written.time > HELD_SECONDS:
+                del self._written[target]
+                written = None
+        # A look-up that began before the write was answered may have found an earlier size of this process.
+        if written is None or not isinstance(found, Observed) or found.time <= written.time:
+            return found
+        state = found.value
+        if state is None or state.replicas == written.replicas or USER_AGENT not in (state.replicas_managers or ()):
+            return found
+        replaced = ReplacedSize(written.replicas, written.time + HELD_SECONDS)
+        return replace(found, value=replace(state, replaced=replaced))

@@ -1,0 +1,111 @@
+"""Sizes that another recommender has written over those of this process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.foundation.cluster.values.state import Observed, Unknown
+from recommender.decisions.inputs import ReplacedSize, TargetState
+from recommender.outputs.pending_writes import PendingWrite
+from recommender.outputs.scale_results import ScaleResult
+from recommender.outputs.write_attempt import ScaleOutcome
+from recommender.running.inputs.own_writes import HELD_SECONDS, OwnWrites
+from tests.recommender.decisions.harness import NOW, WEB
+
+if TYPE_CHECKING:
+    from recommender.running.inputs.input_gathering import TargetInput
+
+OURS = ("kubectl", "tidewatch")
+WRITE = PendingWrite("web", WEB, 4, NOW + 60.0)
+
+
+@dataclass
+class Scene:
+    """The sizes that a process wrote to one target, and a clock."""
+
+    now: float = NOW
+
+    def __post_init__(self) -> None:
+        self.own = OwnWrites(lambda: self.now)
+
+    def write(self, write: PendingWrite = WRITE, result: ScaleResult = ScaleResult.OK) -> None:
+        self.own.begin(write)
+        self.own.note(ScaleOutcome(write, result))
+
+    def sees(
+        self, replicas: int, managers: tuple[str, ...] | None = OURS, *, after: float = 1.0
+    ) -> ReplacedSize | None:
+        """Return what a look-up says that begins these seconds from now."""
+        self.now += after
+        state: TargetInput = Observed(TargetState(replicas, replicas_managers=managers), self.now)
+        found = self.own.marked(lambda targets: dict.fromkeys(targets, state))([WEB])[WEB]
+        assert isinstance(found, Observed)
+        assert found.value is not None
+        assert replace(found, value=replace(found.value, replaced=None)) == state
+        return found.value.replaced
+
+
+def test_a_size_that_another_recommender_wrote_over_an_own_one_is_found_until_the_own_one_is_old() -> None:
+    scene = Scene()
+    scene.write()
+    until = NOW + HELD_SECONDS
+    assert scene.sees(7) == ReplacedSize(4, until)
+    assert scene.sees(7, after=HELD_SECONDS - 2.0) == ReplacedSize(4, until)
+    assert scene.sees(7, after=2.0) is None
+
+
+@pytest.mark.parametrize(
+    ("replicas", "managers"),
+    [(4, OURS), (7, ("kubectl",)), (7, ()), (7, None)],
+    ids=["its own size", "written by hand", "without a manager", "managers that may not be read"],
+)
+def test_no_other_recommender_is_assumed_without_its_write(replicas: int, managers: tuple[str, ...] | None) -> None:
+    scene = Scene()
+    assert scene.sees(replicas, managers) is None
+    scene.write()
+    assert scene.sees(replicas, managers) is None
+
+
+def test_a_look_up_that_began_before_the_answer_to_the_write_is_not_judged() -> None:
+    scene = Scene()
+    scene.write()
+    assert scene.sees(7, after=0.0) is None
+
+
+@pytest.mark.parametrize("result", [each for each in ScaleResult if each is not ScaleResult.OK])
+def test_after_a_write_without_an_answer_no_size_is_known(result: ScaleResult) -> None:
+    """Such a write may still take effect, so a size of this manager may be that of this process."""
+    scene = Scene()
+    scene.write()
+    scene.write(replace(WRITE, replicas=9), result)
+    assert scene.sees(9) is None
+
+
+def test_the_answer_to_a_write_is_ignored_once_the_next_one_has_begun() -> None:
+    scene = Scene()
+    following = replace(WRITE, replicas=9)
+    scene.own.begin(WRITE)
+    scene.own.begin(following)
+    scene.own.note(ScaleOutcome(WRITE, ScaleResult.OK))
+    assert scene.sees(9) is None
+    scene.own.note(ScaleOutcome(following, ScaleResult.OK))
+    assert scene.sees(7) == ReplacedSize(9, NOW + 1.0 + HELD_SECONDS)
+
+
+def test_nothing_is_known_about_sizes_from_before_another_process_led() -> None:
+    scene = Scene()
+    scene.write()
+    scene.own.begin(following := replace(WRITE, replicas=9))
+    scene.own.forget()
+    scene.own.note(ScaleOutcome(following, ScaleResult.OK))
+    assert scene.sees(7) is None
+
+
+@pytest.mark.parametrize("found", [Unknown("no answer"), Observed(None, NOW + 1.0)])
+def test_a_target_that_is_not_known_stays_as_it_is(found: TargetInput) -> None:
+    scene = Scene()
+    scene.write()
+    assert scene.own.marked(lambda targets: dict.fromkeys(targets, found))([WEB]) == {WEB: found}
