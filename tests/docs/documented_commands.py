@@ -73,13 +73,18 @@ def take_command(words: list[str]) -> None:
 
 
 def take_helm(words: list[str]) -> None:
-    """Check that the chart exists, and that its schema has each value that is set, with a fitting type."""
+    """Check that the chart exists, that its schema has each value that is set, and that the chart can be rendered.
+
+    Values of a former chart lack what this one needs, and the recommender has no configuration unless one is set.
+    """
     verb, _, chart, *_ = words
     if verb == "uninstall":
         return
     assert verb in {"install", "upgrade"}
     assert (CHECKOUT / chart / "Chart.yaml").is_file()
     schema = json.loads((CHECKOUT / chart / "values.schema.json").read_text())
+    assert "--reuse-values" not in words
+    assert ("recommender.enabled=true" in words) is any(word.startswith("recommender.config=") for word in words)
     given = [words[index + 1] for index, word in enumerate(words) if word == "--set"]
     assert given
     for path, _, value in (one.partition("=") for one in chain.from_iterable(text.split(",") for text in given)):
