@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from adapter.foundation.objects.resources import ResolveResource, UnknownResourceError
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
@@ -45,8 +45,15 @@ class ScaleAttempt:
         stored = stored_first(found, terms)
         if stored.result is not ScaleResult.OK:
             return stored
-        document = rescaled(scale, write.replicas)
-        return sent(found, terms, lambda fence: self._objects.replace(path, document, fence))
+        return self._sent(found, terms, path, rescaled(scale, write.replicas))
+
+    def _sent(self, found: ScaleOutcome, terms: SendingTerms, path: str, document: dict[str, Any]) -> ScaleOutcome:
+        answers: list[dict[str, Any]] = []
+        outcome = sent(found, terms, lambda fence: answers.append(self._objects.replace(path, document, fence)))
+        try:
+            return replace(outcome, stored=replicas_of(answers[0])) if answers else outcome
+        except ScaleDocumentError:
+            return outcome
 
 
 def _exceeds_decision(write: PendingWrite, current: int) -> bool:

@@ -54,6 +54,8 @@ class ScaleOutcome:
     """The owner of the field, if the write was refused because of it."""
     is_outdated: bool = False
     """Whether the decision can no longer be carried out, so that a repetition is useless and a new one is needed."""
+    stored: int | None = None
+    """The size in the answer to the write, which an admission webhook may have changed; None if there is none."""
 
 
 @dataclass(frozen=True, slots=True)

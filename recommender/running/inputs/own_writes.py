@@ -56,13 +56,13 @@ class OwnWrites:
             self._sent[write.target] = write
 
     def note(self, outcome: ScaleOutcome) -> None:
-        """Remember the size if it was written, unless the next write to the target has begun."""
+        """Remember the size that was stored, if any, unless the next write to the target has begun."""
         write = outcome.write
         with self._lock:
             if self._sent.get(write.target) is write:
                 del self._sent[write.target]
-                if outcome.result is ScaleResult.OK:
-                    self._written[write.target] = _Written(write.replicas, self._wall())
+                if outcome.result is ScaleResult.OK and outcome.stored is not None:
+                    self._written[write.target] = _Written(outcome.stored, self._wall())
 
     def forget(self) -> None:
         """Forget all sizes: another process of this installation leads, and may write others."""

@@ -53,6 +53,7 @@ class Faulty(Direct):
         self.puts: list[tuple[str, int]] = []
         self.before: Callable[[str, str], None] = lambda _method, _path: None
         self.after_put: Callable[[str], None] = lambda _path: None
+        self.answer: Callable[[dict[str, Any]], dict[str, Any]] = lambda document: document
 
     def _note(self, method: str, path: str) -> None:
         self.calls.append((method, path))
@@ -62,7 +63,7 @@ class Faulty(Direct):
         after = super().replace(path, document, fence)
         self.puts.append((path, document["spec"]["replicas"]))
         self.after_put(path)
-        return after
+        return self.answer(after)
 
 
 @dataclass

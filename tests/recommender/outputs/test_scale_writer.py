@@ -39,6 +39,19 @@ def test_a_target_of_any_kind_gets_the_size(target: TargetReference, kind: tuple
     assert harness.outcomes[0].uid.startswith("uid-")
 
 
+@pytest.mark.parametrize(
+    ("answer", "stored"),
+    [({}, 5), ({"spec": {"replicas": 4}}, 4), ({"spec": "?"}, None)],
+    ids=["as it was sent", "changed by an admission webhook", "not readable"],
+)
+def test_the_outcome_states_the_size_that_the_server_stored(answer: dict[str, Any], stored: int | None) -> None:
+    harness = Harness()
+    harness.objects.answer = lambda document: {**document, **answer}
+    harness.decide(decision(5))
+    assert harness.results == [ScaleResult.OK]
+    assert harness.outcomes[0].stored == stored
+
+
 def test_a_target_that_already_has_the_size_is_not_written() -> None:
     harness = Harness()
     harness.store.change(DEPLOYMENTS, "shop", "web", lambda one: one["spec"].update(replicas=0))

@@ -201,7 +201,7 @@ def test_sizes_that_this_process_wrote_no_longer_count_after_another_one_leads()
     found: TargetInput = Observed(TargetState(7, replicas_managers=("tidewatch",)), NOW + 1.0)
     write = PendingWrite("coredns", DNS, 4, NOW + 60.0)
     own.begin(write)
-    own.note(ScaleOutcome(write, ScaleResult.OK))
+    own.note(ScaleOutcome(write, ScaleResult.OK, stored=4))
     look = own.marked(lambda targets: dict.fromkeys(targets, found))
     assert look([DNS]) != {DNS: found}
     harness, outputs = Harness(), Outputs()

@@ -31,9 +31,9 @@ class Scene:
     def __post_init__(self) -> None:
         self.own = OwnWrites(lambda: self.now)
 
-    def write(self, write: PendingWrite = WRITE, result: ScaleResult = ScaleResult.OK) -> None:
+    def write(self, write: PendingWrite = WRITE, result: ScaleResult = ScaleResult.OK, stored: int | None = 4) -> None:
         self.own.begin(write)
-        self.own.note(ScaleOutcome(write, result))
+        self.own.note(ScaleOutcome(write, result, stored=stored))
 
     def sees(
         self, replicas: int, managers: tuple[str, ...] | None = OURS, *, after: float = 1.0
@@ -89,9 +89,9 @@ def test_the_answer_to_a_write_is_ignored_once_the_next_one_has_begun() -> None:
     following = replace(WRITE, replicas=9)
     scene.own.begin(WRITE)
     scene.own.begin(following)
-    scene.own.note(ScaleOutcome(WRITE, ScaleResult.OK))
+    scene.own.note(ScaleOutcome(WRITE, ScaleResult.OK, stored=4))
     assert scene.sees(9) is None
-    scene.own.note(ScaleOutcome(following, ScaleResult.OK))
+    scene.own.note(ScaleOutcome(following, ScaleResult.OK, stored=9))
     assert scene.sees(7) == ReplacedSize(9, NOW + 1.0 + HELD_SECONDS)
 
 
@@ -100,8 +100,17 @@ def test_nothing_is_known_about_sizes_from_before_another_process_led() -> None:
     scene.write()
     scene.own.begin(following := replace(WRITE, replicas=9))
     scene.own.forget()
-    scene.own.note(ScaleOutcome(following, ScaleResult.OK))
+    scene.own.note(ScaleOutcome(following, ScaleResult.OK, stored=9))
     assert scene.sees(7) is None
+
+
+@pytest.mark.parametrize(("stored", "seen", "expected"), [(3, 3, None), (3, 4, 3), (None, 7, None)])
+def test_the_size_that_the_server_stored_is_the_own_one(stored: int | None, seen: int, expected: int | None) -> None:
+    """An admission webhook may store another size than was written, as by the same field manager."""
+    scene = Scene()
+    scene.write(stored=stored)
+    replaced = scene.sees(seen)
+    assert (replaced and replaced.replicas) == expected
 
 
 @pytest.mark.parametrize("found", [Unknown("no answer"), Observed(None, NOW + 1.0)])
