@@ -35,14 +35,17 @@ def calculate_predictive(
     target: TargetReference | None = None,
     targets: tuple[TargetReference, ...] = (),
     stale_after_seconds: float = 60.0,
+    *,
+    writes_sizes: bool = False,
 ) -> Calculate:
     """Return the calculation of a recommendation, or, with `forEach`, of one of its targets.
 
-    Until an earlier decision is remembered, the current size of `targets` is used. Inputs older than
-    `stale_after_seconds` count as unknown.
+    Until an earlier decision is remembered, the current size of `targets` is used; with `writes_sizes`, no decision
+    counts as an earlier one until that size has been looked up. Inputs older than `stale_after_seconds` count as
+    unknown.
     """
     own = targets if target is None else (target,)
-    return _Predicting(settings, name, target, own, stale_after_seconds).calculate
+    return _Predicting(settings, name, target, own, stale_after_seconds, writes_sizes).calculate
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,7 @@ class _Predicting:
     target: TargetReference | None
     targets: tuple[TargetReference, ...]
     stale_after_seconds: float
+    writes_sizes: bool
 
     def calculate(self, inputs: Inputs, memory: Memory, now: float) -> Calculation:
         """Return the size with its steps; raises InputMissingError or CalculationError."""
@@ -88,7 +92,12 @@ class _Predicting:
         if override is None and scheduled is None:
             raise missing
         current = self._current(inputs)
-        situation = LoadSituation(load=None, current_replicas=current, last_replicas=_last(memory))
+        situation = LoadSituation(
+            load=None,
+            current_replicas=current,
+            awaits_size=self._awaits_size(inputs),
+            last_replicas=_last(memory),
+        )
         sized = size_of(self.settings, situation, remembered(memory.own), now)
         is_scheduled = scheduled is not None and sized.replicas == scheduled.replicas >= (current or 0)
         if sized.replicas is None or not (override or is_scheduled):
@@ -123,6 +132,7 @@ class _Predicting:
             pods=self._pods(load, memory),
             gate=self._gate(inputs),
             current_replicas=self._current(inputs),
+            awaits_size=self._awaits_size(inputs),
             last_replicas=_last(memory),
             delays=load.delays,
             interval_seconds=_INTERVAL_SECONDS if load.delays is None else load.delays.refresh.seconds,
@@ -151,6 +161,11 @@ class _Predicting:
         states = [inputs.targets.get(target) for target in self.targets]
         sizes = [each.value.replicas for each in states if isinstance(each, Observed) and each.value is not None]
         return max(sizes, default=None)
+
+    def _awaits_size(self, inputs: Inputs) -> bool:
+        """Return whether the size of a target is written, and is not known yet."""
+        states = [inputs.targets.get(target) for target in self.targets]
+        return self.writes_sizes and not all(isinstance(each, Observed) for each in states)
 
 
 def _forecast(load: LoadInput) -> LoadForecast | None:

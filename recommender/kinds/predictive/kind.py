@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.promql.tokens import tokens_of
@@ -111,8 +112,14 @@ class PredictiveKind(RecommendationKind[PredictiveSettings]):
     ) -> Callable[[TargetReference | None], Calculate]:
         """Return the calculation of the recommendation, or, with `forEach`, of one of its targets."""
         policy, settings = recommendation.policy, recommendation.subject
-        stale_after_seconds = policy.stale_after_seconds
-        return lambda target: calculate_predictive(settings, policy.name, target, policy.targets, stale_after_seconds)
+        return partial(
+            calculate_predictive,
+            settings,
+            policy.name,
+            targets=policy.targets,
+            stale_after_seconds=policy.stale_after_seconds,
+            writes_sizes=Output.SCALE in policy.outputs,
+        )
 
     def samples(self, records: Iterable[Record]) -> Mapping[str, Samples]:
         """Return loads, forecasts and models."""

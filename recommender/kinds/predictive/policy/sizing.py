@@ -61,17 +61,21 @@ def size_of(settings: PredictiveSettings, situation: LoadSituation, memory: Poli
     """
     if settings.load_per_replica is None:
         raise CalculationError("loadPerReplica is missing: write what one replica serves")
-    base, reason = _base(situation, memory), freeze_reason(settings, situation)
+    last, reason = _base(situation, memory), freeze_reason(settings, situation)
     # Without an earlier decision, or after the clock was set back, no time has passed.
     elapsed = 0.0 if memory.time is None else max(0.0, now - memory.time)
     longest = longest_interval_seconds(situation.interval_seconds)
     watched_seconds = elapsed if elapsed <= longest else 0.0
+    begins = memory.capacity is None or elapsed > longest
     if elapsed > longest:
         memory = _after_gap(settings.scale_down, memory, now)
+    base = last
+    if begins and memory.desired_sizes:
+        memory, base = _from_current_size(situation, memory, last)
     memory, load = _observe(settings, situation, memory, watched_seconds, now), known(situation.load)
     trail: SizeTrail | None
     if reason or load is None:
-        trail, hold = _frozen(settings, base, reason, now)
+        trail, hold = _frozen(settings, last if base is None else base, reason, now)
     else:
         trail, hold = desired_size(settings, situation, load, settings.load_per_replica), ""
         memory = _lower(settings.scale_down, trail, load, _Before(memory, base, min(elapsed, longest)), now)
@@ -79,7 +83,11 @@ def size_of(settings: PredictiveSettings, situation: LoadSituation, memory: Poli
         return Sized(None, (), None, replace(memory, time=now), hold=hold)
     apply_bounds(settings, trail, now)
     steps, note = tuple(trail.steps), _note(settings, situation)
-    return Sized(trail.value, steps, trail.binding, _settle(memory, trail.value, now), note, hold)
+    memory = _settle(memory, trail.value, now)
+    if begins and situation.awaits_size:
+        # The first decision that knows the current size begins from it.
+        memory = replace(memory, capacity=None)
+    return Sized(trail.value, steps, trail.binding, memory, note, hold)
 
 
 def longest_interval_seconds(interval_seconds: float) -> float:
@@ -185,8 +193,7 @@ def _lower(scale_down: ScaleDown | None, trail: SizeTrail, load: float, before: 
 def _after_gap(scale_down: ScaleDown | None, memory: PolicyMemory, now: float) -> PolicyMemory:
     """Return the memory after a gap in decisions: the window of the largest desired size begins anew.
 
-    The memory is stored when the size changes, but not each time that a later decision confirms the size. HPAs likewise
-    begin with the current size after a restart of their controller.
+    The memory is stored when the size changes, but not each time that a later decision confirms the size.
     """
     window = (scale_down or _PLAIN).window_seconds
     renewed = now - max(0.0, window - _RESUMED_SECONDS)
@@ -194,6 +201,21 @@ def _after_gap(scale_down: ScaleDown | None, memory: PolicyMemory, now: float) -
         return memory
     later = tuple(each for each in memory.desired_sizes if each[0] > renewed)
     return replace(memory, desired_sizes=((renewed, memory.desired_sizes[0][1]), *later))
+
+
+def _from_current_size(
+    situation: LoadSituation, memory: PolicyMemory, last: float | None
+) -> tuple[PolicyMemory, float | None]:
+    """Return the memory and the base of a decision that begins from the current size, like HPAs after a restart.
+
+    Earlier decisions were made before a gap, or before that size was known. The target may have been created again, or
+    somebody may have changed its size: no larger size is kept than it has. There is no base until the size is known.
+    """
+    current = situation.current_replicas
+    if current is None:
+        return memory, None if situation.awaits_size else last
+    sizes = tuple((time, min(replicas, current)) for time, replicas in memory.desired_sizes)
+    return replace(memory, desired_sizes=sizes), float(current)
 
 
 def _kept_share(scale_down: ScaleDown | None, load: float, before: _Before, now: float) -> tuple[str, float, str]:

@@ -75,6 +75,8 @@ class WritingHarness:
     after: Callable[[str, str], None] = lambda _method, _path: None
     """Called after a call takes effect; what it raises becomes the answer."""
     writes: list[SizeWrite] = field(default_factory=list)
+    is_for_each: bool = True
+    """Whether a load has a series for each target, or one value."""
 
     def __post_init__(self) -> None:
         self.store = ObjectStore()
@@ -194,12 +196,13 @@ class WritingProcess:
         return ClusterState(nodes=nodes, autoscalers=self.harness.owners)
 
     def _load(self, _need: LoadNeed) -> Observed[LoadInputs] | Unknown:
-        """Return a load of one per node, for each target."""
+        """Return a load of one per node, for each target or for all together."""
         found = self.harness.nodes
         if isinstance(found, Unknown):
             return found
         load = LoadInput(Prediction(PredictedLoad(float(found.value), None, None), "linear", ""))
-        return Observed({target: Observed(load, found.time) for target in self.harness.targets.values()}, self.wall())
+        targets = self.harness.targets.values() if self.harness.is_for_each else (None,)
+        return Observed({target: Observed(load, found.time) for target in targets}, self.wall())
 
     # As leadership
 

@@ -207,3 +207,11 @@ def test_a_restart_changes_no_decision(series: list[float], restart: int) -> Non
     rest = polls(policy, series[restart:], memory=memory, start=NOW + 10 * len(first))
     assert sizes(whole) == sizes(first) + sizes(rest)
     assert len(text) < 2000
+
+
+def test_a_frozen_size_is_kept_while_the_size_of_the_target_is_looked_up_after_a_restart() -> None:
+    policy = settings(scale_down=gently(), freeze_unless="up")
+    memory = polls(settings(scale_down=gently()), [1_000_000.0])[-1].memory
+    situation = LoadSituation(0.0, forecast(0.0), gate=0.0, awaits_size=True, last_replicas=40)
+    found = size_of(policy, situation, memory, NOW + 3600)
+    assert (found.replicas, found.binding) == (40, "held")

@@ -1,0 +1,125 @@
+"""Sizes begin from the size that a target has, whenever that becomes known, and after each gap in decisions."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pytest
+
+from adapter.foundation.cluster.values.state import Observed, Unknown
+from adapter.foundation.sources.kubernetes.errors import DeadlineError
+from tests.recommender.configuration.files import entry, whole
+from tests.recommender.running.polls.test_writing_loop import BY_SERIES, LISTED, TARGETS
+from tests.recommender.running.polls.writing_loop import WritingHarness, WritingProcess
+
+POLL_SECONDS: Final = 10
+DECAY: Final = 0.05
+KINDS: Final = pytest.mark.parametrize("kind", [LISTED, BY_SERIES])
+
+
+def harness_with(kind: str, size: int) -> WritingHarness:
+    """Return a cluster whose targets have this size, and in which a replica serves the load of two nodes."""
+    sizes = "loadPerReplica: 2, minReplicas: 1, maxReplicas: 99, horizon: 2m, headroom: 0%"
+    rules = f"scaleDown: {{decay: {DECAY:.0%}}}"
+    series, lines = ", forEach: {namespace: namespace, name: deployment, max: 10}", ["outputs: [metric, scale]"]
+    if kind == LISTED:
+        series, (target, *_) = "", TARGETS
+        listed = f"{{apiVersion: apps/v1, kind: Deployment, namespace: {target.namespace}, name: {target.name}}}"
+        lines.append(f"targets: [{listed}]")
+    predictive = f"predictive: {{load: x, {sizes}, {rules}{series}}}"
+    text = whole(entry(kind, *lines, kind=predictive), top="prometheus: {url: 'http://p'}\nstaleAfter: 1m\n")
+    targets = TARGETS[:1] if kind == LISTED else TARGETS
+    harness = WritingHarness(text, {(each.namespace, each.name): each for each in targets}, is_for_each=kind != LISTED)
+    for each in targets:
+        harness.put(each, size)
+    return harness
+
+
+def turn(harness: WritingHarness, process: WritingProcess, load: int | None) -> None:
+    """Poll once, with this load of each target or without an answer, and write until the next poll."""
+    harness.nodes = Unknown("no answer") if load is None else Observed(load, process.wall())
+    harness.owners = {each.namespace: Observed((), process.wall()) for each in TARGETS}
+    process.poll()
+    process.write_for(POLL_SECONDS)
+
+
+def sizes(harness: WritingHarness) -> set[int]:
+    return {harness.size(each) for each in harness.targets.values()}
+
+
+def assert_gradual(harness: WritingHarness, start: float, size: int) -> None:
+    """Check that no target has ever been smaller than the decay from this size since `start` allows."""
+    assert harness.writes, "the size is larger than the load needs"
+    for write in harness.writes:
+        assert write.after >= size * (1 - DECAY) ** ((write.time - start + POLL_SECONDS) / POLL_SECONDS)
+
+
+@KINDS
+@pytest.mark.parametrize("unanswered", [0, 1, 3, 12])
+def test_a_target_begins_at_the_size_that_is_found_however_late(kind: str, unanswered: int) -> None:
+    harness = harness_with(kind, 40)
+    process = harness.process()
+
+    def before(method: str, path: str) -> None:
+        if (method, path.rpartition("/")[2]) == ("GET", "web"):
+            raise DeadlineError("no answer")
+
+    harness.before = before
+    for _ in range(unanswered):
+        turn(harness, process, 10)
+    harness.before, start = lambda _method, _path: None, harness.now
+    for _ in range(12):
+        turn(harness, process, 10)
+    assert_gradual(harness, start, 40)
+    assert max(sizes(harness)) < 40
+
+
+@KINDS
+@pytest.mark.parametrize("minutes", [3, 30, 150])
+def test_a_size_from_before_a_gap_is_not_written_again(kind: str, minutes: int) -> None:
+    """As when a Deployment is created again, or was made smaller by hand, while its load was not known."""
+    harness = harness_with(kind, 40)
+    process = harness.process()
+    for _ in range(3):
+        turn(harness, process, 80)
+    for _ in range(6 * minutes):
+        turn(harness, process, None)
+    for each in harness.targets.values():
+        harness.put(each, 6)
+    for _ in range(12):
+        turn(harness, process, 10)
+    assert all(write.after <= 6 for write in harness.writes)
+
+
+@KINDS
+@pytest.mark.parametrize("minutes", [3, 150])
+def test_a_size_set_by_hand_during_a_gap_is_lowered_gradually(kind: str, minutes: int) -> None:
+    harness = harness_with(kind, 40)
+    process = harness.process()
+    for _ in range(3):
+        turn(harness, process, 80)
+    for _ in range(6 * minutes):
+        turn(harness, process, None)
+    for each in harness.targets.values():
+        harness.put(each, 60)
+    start = harness.now
+    for _ in range(12):
+        turn(harness, process, 10)
+    # In a gap, capacity decays as much as in a minute.
+    assert_gradual(harness, start - 60.0, 60)
+
+
+def test_a_target_whose_series_returns_after_hours_begins_at_its_present_size() -> None:
+    harness = harness_with(BY_SERIES, 40)
+    process, targets = harness.process(), harness.targets
+    for _ in range(3):
+        turn(harness, process, 80)
+    gone = TARGETS[0]
+    harness.targets = {key: each for key, each in targets.items() if each != gone}
+    for _ in range(6 * 70):
+        turn(harness, process, 80)
+    harness.targets = targets
+    harness.put(gone, 6)
+    for _ in range(12):
+        turn(harness, process, 10)
+    assert all(write.after <= 6 for write in harness.writes if write.target == gone)
