@@ -19,13 +19,13 @@ from adapter.foundation.web.allowed_hosts import only_hosts
 from adapter.foundation.web.wsgi import wsgi_application
 from recommender.commands.program import METRICS_PREFIX
 from recommender.commands.run.cluster_environment import cluster_environment
+from recommender.commands.run.configured_counters import ConfiguredCounters
 from recommender.commands.run.folder_environment import folder_environment
 from recommender.commands.run.followed_objects import without_objects
 from recommender.commands.run.prometheus_inputs import PrometheusInputs, prometheus_inputs
 from recommender.commands.run.shared_services import SharedServices
 from recommender.configuration.changes import unchanged_names
 from recommender.configuration.reading import ConfigurationFileError
-from recommender.decisions.policy_settings import Output
 from recommender.kinds.table import all_kinds
 from recommender.leader_election.lease_events import LeaseMetrics
 from recommender.outputs.metrics import RecommendationMetrics
@@ -46,7 +46,7 @@ from recommender.running.sizes.plugin_hosts import PluginHosts
 from recommender.running.sizes.reported_writes import WriteResults
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Collection
     from pathlib import Path
 
     from adapter.foundation.service.server.context import WorkerContext
@@ -88,15 +88,9 @@ def make_worker(settings: RunSettings, source: ConfigurationSource, context: Wor
     decisions = PollDecisions(
         environment.memories, parts.clock, slow=_sizes(settings, context, parts), measure=parts.telemetry.decided
     )
-    showing = threading.Lock()
-
-    def show_configured() -> None:
-        # One after the other, so that the last one has the current configuration.
-        with showing:
-            _show_configured(plans.current().configuration, parts.telemetry)
-
-    runner = _runner(plans, gatherer, decisions, environment, parts, latest, show_configured)
-    show_configured()
+    counters = ConfiguredCounters(lambda: plans.current().configuration, parts.telemetry)
+    runner = _runner(plans, gatherer, decisions, environment, parts, latest, counters)
+    counters.show()
     at_start = source.current
 
     def replace(configuration: Configuration) -> None:
@@ -108,7 +102,7 @@ def make_worker(settings: RunSettings, source: ConfigurationSource, context: Wor
         plans.replace(configuration)
         environment.change(plans.current())
         # Afterwards, because calls that the change withdraws are counted for the entries that have gone.
-        show_configured()
+        counters.show()
         parts.wake.set()
 
     source.on_change(replace)
@@ -157,7 +151,7 @@ def _runner(
     environment: RunEnvironment,
     parts: SharedServices,
     latest: Latest,
-    show_configured: Callable[[], None],
+    counters: ConfiguredCounters,
 ) -> Runner:
     return Runner(
         plan=plans.current,
@@ -171,7 +165,7 @@ def _runner(
         wake=parts.wake,
         count_poll=parts.telemetry.polled,
         # What was under way for an entry that has gone may have been counted since the change.
-        report_poll=lambda _records: show_configured(),
+        report_poll=lambda _records: counters.show(),
     )
 
 
@@ -260,16 +254,3 @@ def _threads(what: str, *, has_objects: bool = False) -> LookUpThreads:
         return LookUpThreads(usual.submit, slow.submit)
     fair = FairThreads(f"{what} of objects", LOOK_UP_THREADS, LOOK_UPS_OF_A_NAMESPACE)
     return LookUpThreads(usual.submit, slow.submit, fair.submit)
-
-
-def _show_configured(configuration: Configuration, telemetry: RecommenderTelemetry) -> None:
-    """Export the poll interval, and have counters of the configured entries only.
-
-    Those of scale calls start at 0, so that a rate shows the first call.
-    """
-    telemetry.poll_interval(configuration.poll_interval_seconds)
-    for recommendation in configuration.recommendations:
-        if {Output.SCALE, Output.RESIZE} & recommendation.policy.outputs and not recommendation.policy.namespace:
-            telemetry.scale_output_added(recommendation.policy.name)
-    names = [recommendation.policy.name for recommendation in configuration.recommendations]
-    telemetry.keep(names, configuration.object_names)
