@@ -7,9 +7,9 @@ same for credentials that are a token, a token file (as in every pod), or a clie
 from __future__ import annotations
 
 import json
+import os
 import socket
 import ssl
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
@@ -248,9 +248,9 @@ def _context(access: PlainAccess) -> ssl.SSLContext:
 
 
 def _load_certificate(context: ssl.SSLContext, pem: str) -> None:
-    # Only a file can be loaded; it is readable for this user alone, and gone at the end of the block.
-    with tempfile.NamedTemporaryFile("w", prefix="tidewatch-", suffix=".pem") as file:
+    # Only a file can be loaded. Anonymous memory is one that needs no folder, and leaves no key on a disk.
+    with os.fdopen(os.memfd_create("client-certificate", os.MFD_CLOEXEC), "w") as file:
         file.write(pem)
         file.flush()
         # A key with a passphrase is an error, not a question on the terminal.
-        context.load_cert_chain(file.name, password="")
+        context.load_cert_chain(f"/proc/self/fd/{file.fileno()}", password="")

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import base64
+import errno
 import json
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+import tempfile
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 import yaml
 
 from adapter.foundation.sources.kubernetes.credentials.plain_kubeconfig import plain_access, service_account_token
 from adapter.foundation.sources.kubernetes.transport import PlainTransport
+from demo.machine.certificates import Authority
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,6 +50,20 @@ def test_a_plain_kubeconfig_is_read(tmp_path: Path) -> None:
     assert found.token is not None
     assert found.token() == "Bearer t"
     assert plain_access(kubeconfig(tmp_path, cluster, user), "another") is None
+
+
+def test_a_client_certificate_needs_no_writable_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pod may have none, and its private keys belong on no disk."""
+
+    def refuse() -> NoReturn:
+        raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found")
+
+    client = Authority(tmp_path / "clients").client("somebody")
+    user = {"client-certificate": str(client.certificate_file), "client-key": str(client.key_file)}
+    access = plain_access(kubeconfig(tmp_path, {}, user), None)
+    assert access is not None
+    monkeypatch.setattr(tempfile, "gettempdir", refuse)
+    PlainTransport(access).close()
 
 
 @pytest.mark.parametrize("empty", ["", None])
