@@ -24,6 +24,8 @@ from tests.support.waiting import until
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from recommender.outputs.pending_writes import PendingWrite
+
 
 @pytest.mark.parametrize(
     ("target", "kind"), [(WEB, DEPLOYMENTS), (DB, STATEFUL_SETS), (POOL, MACHINE_DEPLOYMENTS)], ids=str
@@ -183,6 +185,19 @@ def test_nothing_is_sent_after_the_decision_has_expired_during_the_attempt() -> 
             harness.now += 61.0
 
     harness.objects.before = slow
+    harness.decide(decision(5))
+    assert harness.objects.puts == []
+    assert harness.results == [ScaleResult.EXPIRED]
+
+
+def test_nothing_is_sent_after_the_decision_has_expired_while_the_memory_was_stored() -> None:
+    harness = Harness()
+
+    def slow(_write: PendingWrite) -> bool:
+        harness.now += 61.0
+        return True
+
+    harness.writer._hooks = replace(harness.writer._hooks, before_write=slow)
     harness.decide(decision(5))
     assert harness.objects.puts == []
     assert harness.results == [ScaleResult.EXPIRED]

@@ -115,6 +115,14 @@ def test_a_node_that_is_not_ready_waits_longer(minutes: int, expected: str | Non
         (ClusterSizeMemory(last_scale_up=NOW - 599), "nodes were added 9m59s ago, and delayAfterAdd is 10m0s"),
         (ClusterSizeMemory(last_failure=NOW - 60), "a removal failed 1m0s ago, and delayAfterFailure is 3m0s"),
         (ClusterSizeMemory(last_delete=NOW - 5), "a node was removed 5s ago, and delayAfterDelete is 1m0s"),
+        (
+            ClusterSizeMemory(last_scale_up=NOW - 9, last_delete=NOW - 5, last_failure=NOW - 7),
+            "nodes were added 9s ago, and delayAfterAdd is 10m0s",
+        ),
+        (
+            ClusterSizeMemory(last_scale_up=NOW - 599, last_delete=NOW - 5, last_failure=NOW - 7),
+            "a removal failed 7s ago, and delayAfterFailure is 3m0s",
+        ),
         (ClusterSizeMemory(last_scale_up=NOW + 99), "nodes were added 0s ago, and delayAfterAdd is 10m0s"),
     ],
 )
