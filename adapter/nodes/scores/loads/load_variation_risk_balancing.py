@@ -48,13 +48,10 @@ class ResourceStats:
 
 def score(pod: PendingPod, columns: NodeColumns, rows: Rows, args: LoadVariationRiskBalancingArgs) -> PolicyScores:
     """Return 100 minus the highest risk over the listed resources that have metrics; NaN for nodes without any."""
-    # As in the plugin, a negative value is replaced by its default.
-    margin = args.safe_variance_margin if args.safe_variance_margin >= 0.0 else 1.0
-    sensitivity = args.safe_variance_sensitivity if args.safe_variance_sensitivity >= 0.0 else 1.0
     stats = {resource: resource_stats(pod, columns, rows, resource) for resource in args.resources}
     values = np.full(len(rows), np.nan)
     for resource in args.resources:
-        values = np.fmin(values, risk_score(stats[resource], margin, sensitivity))
+        values = np.fmin(values, risk_score(stats[resource], args.safe_variance_margin, args.safe_variance_sensitivity))
     values = rounded(values)
 
     def reason(position: int) -> str:

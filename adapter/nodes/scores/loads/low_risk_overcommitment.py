@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from adapter.nodes.scores.policy_scores import Rows
 
 _RESOURCES: Final = (LoadResource.CPU, LoadResource.MEMORY)
-_DEFAULT_SMOOTHING: Final = 5
-_DEFAULT_WEIGHT: Final = 0.5
 _MAX_VARIANCE_SHARE: Final = 0.99
 """The variance is at most this share of the largest that a beta distribution with the same mean can have."""
 
@@ -61,12 +59,12 @@ def score(pod: PendingPod, columns: NodeColumns, rows: Rows, args: LowRiskOverCo
     if not any(amounts.get(resource, 0) for amounts in stated for resource in _RESOURCES):
         return PolicyScores(np.zeros(len(rows)), lambda _: "the pod has neither requests nor limits")
     mean = _loads(columns.mean_ratio, rows)
-    weights = [args.risk_limit_weights.get(resource, _DEFAULT_WEIGHT) for resource in _RESOURCES]
+    weights = [args.risk_limit_weights[resource] for resource in _RESOURCES]
     # Both resources are computed at once: most of the cost is that of the calls, not of the elements.
     both = compute_risk(
         _join_commitments([commitment(pod, columns, rows, resource) for resource in _RESOURCES]),
         _known_load_risk(columns, rows, args.smoothing_window_size),
-        np.repeat([weight if 0.0 <= weight <= 1.0 else _DEFAULT_WEIGHT for weight in weights], len(rows)),
+        np.repeat(weights, len(rows)),
     )
     cpu, memory = both.total.reshape(2, -1)
     is_measured = ~np.logical_and(*np.isnan(mean).reshape(2, -1))
@@ -143,10 +141,9 @@ def load_risk(committed: Commitment, mean: Floats, std: Floats, smoothing: int) 
 
     Without metrics it is 0, as in the plugin. `smoothing` is the plugin's smoothingWindowSize.
     """
-    window = smoothing if smoothing > 0 else _DEFAULT_SMOOTHING
     capacity = np.where(committed.capacity > 0.0, committed.capacity, np.inf)
     mu = clamped(mean, 1.0)
-    sigma = np.minimum(np.fmax(std, 0.0), 1.0) * math.sqrt(window)
+    sigma = np.minimum(np.fmax(std, 0.0), 1.0) * math.sqrt(smoothing)
     sigma = np.minimum(sigma, np.sqrt(_MAX_VARIANCE_SHARE * max_variance(mu)))
     within = clamped(committed.requested_without_pod / capacity, 1.0)
     limit = committed.limits_without_pod / capacity

@@ -7,7 +7,7 @@ there and falls to 0 (at 100%).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from adapter.nodes.model.scheduling_settings import TargetLoadPackingArgs
     from adapter.nodes.scores.policy_scores import Rows
 
-_DEFAULT_TARGET_PERCENT: Final = 40.0
-
 
 def score(pod: PendingPod, columns: NodeColumns, rows: Rows, args: TargetLoadPackingArgs) -> PolicyScores:
     """Return scores by predicted CPU utilisation, in percent of the capacity; NaN for nodes without CPU metrics."""
@@ -46,7 +44,7 @@ def scores_of_load(
     capacity = taken(columns.capacity, "cpu", rows)
     added = predicted_cpu_milli(pod.resources, args) + columns.recent_cpu_prediction_milli.take(rows)
     percent = share(100.0 * (load * capacity + added), capacity)
-    target = args.target_utilization_percent if args.target_utilization_percent > 0.0 else _DEFAULT_TARGET_PERCENT
+    target = args.target_utilization_percent
     values = _packing_scores(percent, target)
 
     def reason(position: int) -> str:

@@ -86,7 +86,7 @@ def snapshot_of(nodes: Sequence[Node], counts: Sequence[int] = ()) -> NodesSnaps
 def packing(node: Node, containers: Containers, args: TargetLoadPackingArgs) -> float | None:
     if math.isnan(node.mean[CPU]):
         return None
-    target = args.target_utilization_percent if args.target_utilization_percent > 0 else 40.0
+    target = args.target_utilization_percent
     added = node.recent_cpu_prediction
     for request, limit in containers:
         if limit is not None:
@@ -103,9 +103,7 @@ def packing(node: Node, containers: Containers, args: TargetLoadPackingArgs) -> 
 
 
 def balancing(node: Node, requests: Mapping[str, int], args: LoadVariationRiskBalancingArgs) -> float | None:
-    margin, sensitivity = (
-        1.0 if one < 0 else one for one in (args.safe_variance_margin, args.safe_variance_sensitivity)
-    )
+    margin, sensitivity = args.safe_variance_margin, args.safe_variance_sensitivity
     found = []
     for resource in (CPU, MEMORY):
         capacity = (node.allocatable or {})[resource]
@@ -176,12 +174,12 @@ def overcommitment(
             risks.append(1.0)
             continue
         weight = args.risk_limit_weights[resource]
-        weight = weight if 0 <= weight <= 1 else 0.5
         requested = min(node.requested[resource] + requests[resource], capacity)
         limit = node.limits[resource] + max(limits[resource], requests[resource])
         by_limits = (limit - capacity) / (limit - requested) if limit > capacity else 0.0
-        window = args.smoothing_window_size if args.smoothing_window_size > 0 else 5
-        by_load = 0.0 if math.isnan(node.mean[resource]) else 1 - load_within(node, resource, window)
+        by_load = (
+            0.0 if math.isnan(node.mean[resource]) else 1 - load_within(node, resource, args.smoothing_window_size)
+        )
         risks.append(weight * by_limits + (1 - weight) * by_load)
     return (1 - max(risks)) * 100
 
@@ -217,10 +215,10 @@ def test_scores_equal_those_of_the_oracles(seed: int) -> None:
         )
         counts = [random.choice([0, 0, 1, 5]) for _ in nodes]
         snapshot = snapshot_of(nodes, counts)
-        tlp = TargetLoadPackingArgs(random.choice([40, 0, 100, 99.5, -1]), 1000, random.choice([1.5, 1.1]))
-        lvrb = LoadVariationRiskBalancingArgs(random.choice([1, 0, -1, 3]), random.choice([1, 0, -1, 2, 0.5]))
-        weights = {"cpu": random.choice([0.5, 0.0, 1.0, 2.0]), "memory": random.random()}
-        lroc = LowRiskOverCommitmentArgs(random.choice([5, 1, 0, -2]), weights)
+        tlp = TargetLoadPackingArgs(random.choice([40, 1, 99, 62.5]), 1000, random.choice([1.5, 1.1]))
+        lvrb = LoadVariationRiskBalancingArgs(random.choice([1, 0, 3]), random.choice([1, 0, 2, 0.5]))
+        weights = {"cpu": random.choice([0.5, 0.0, 1.0]), "memory": random.random()}
+        lroc = LowRiskOverCommitmentArgs(random.choice([5, 1]), weights)
         expected: dict[tuple[PolicyName, PolicyArgs], list[float | None]] = {
             (PolicyName.TARGET_LOAD_PACKING, tlp): [packing(node, containers, tlp) for node in nodes],
             (PolicyName.LOAD_VARIATION_RISK_BALANCING, lvrb): [balancing(node, requests, lvrb) for node in nodes],
