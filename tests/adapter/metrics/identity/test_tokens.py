@@ -141,6 +141,16 @@ class TestMemory:
         harness.time.seconds += 0.2
         assert harness.identify()
 
+    def test_an_acceptance_is_cached_as_long_as_the_setting_says(self) -> None:
+        harness = Harness(TokenSettings(cache_seconds=60.0))
+        assert harness.identify()
+        harness.reply = UNKNOWN
+        harness.time.seconds += 59.9
+        assert harness.identify()
+        harness.time.seconds += 0.2
+        with pytest.raises(UnauthenticatedError):
+            harness.identify()
+
     def test_with_a_ttl_of_zero_each_request_is_reviewed(self) -> None:
         harness = Harness(TokenSettings(cache_seconds=0.0))
         assert [harness.identify(), harness.identify()]
