@@ -298,6 +298,16 @@ def test_silent_series_of_one_namespace_do_not_displace_those_of_others() -> Non
     assert not silences._held_of
 
 
+@pytest.mark.parametrize("holds", [(90.0, HOLD), (HOLD, 90.0)])
+def test_the_longest_time_for_which_any_rule_holds_a_series_counts(holds: tuple[float, float]) -> None:
+    silences = SilentSeries(LOOK_BACK)
+    metric = make_harness(ScriptedPrometheus(), rules=rules("maxSampleAge: 10s")).external("depth")
+    for hold in holds:
+        silences.after(metric, [Row(FROZEN, NOW - 60)], NOW, hold, UNPACED)
+    assert silences.after(metric, (), NOW + 900, 90.0, UNPACED) is not None
+    assert silences.after(metric, (), NOW + 1801, 90.0, UNPACED) is None
+
+
 def test_silent_series_without_requests_are_forgotten() -> None:
     silences = SilentSeries(LOOK_BACK)
     harness = make_harness(ScriptedPrometheus(), rules=rules("maxSampleAge: 10s"))
