@@ -7,8 +7,16 @@ from dataclasses import replace
 import pytest
 from msgspec import structs
 
+from adapter.foundation.cluster.values.constraints import TaintEffect
+from adapter.foundation.cluster.values.state import ClusterState, Observed
 from recommender.decisions.record import TargetReference
-from recommender.kinds.cluster_size.health.cluster_health import NodeReadiness, health_problem, readiness_of
+from recommender.kinds.cluster_size.health.cluster_health import (
+    NodeReadiness,
+    health_problem,
+    readiness_of,
+    with_readiness_taint,
+)
+from recommender.kinds.cluster_size.health.failed_removals import FAILED_REMOVAL, with_failed_removals
 from recommender.kinds.cluster_size.health.group_back_off import after_failure, is_forgotten
 from recommender.kinds.cluster_size.health.requested_nodes import GroupRequest, group_request, requests_of
 from recommender.kinds.cluster_size.health.starting_nodes import starting_nodes
@@ -187,3 +195,34 @@ def test_nodes_requested_before_the_memory_was_lost_are_still_expected(
 
     assert found["a"].missing == missing
     assert (changed.requested if changed else {}) == ({"a": RequestedNodes(3, NOW)} if missing else {})
+
+
+def test_a_node_that_is_not_ready_has_the_taint_of_one() -> None:
+    ready, unready = node("a"), node("b", conditions={"Ready": "Unknown"})
+    assert with_readiness_taint(ready) is ready
+    tainted = with_readiness_taint(unready)
+    assert [(each.key, each.effect) for each in tainted.taints] == [
+        ("node.kubernetes.io/not-ready", TaintEffect.NO_SCHEDULE)
+    ]
+    assert with_readiness_taint(tainted) is tainted
+
+
+@pytest.mark.parametrize(
+    ("known", "of_nodes", "expected"),
+    [
+        (None, (), None),
+        (500.0, (), 500.0),
+        (None, ("400",), 400.0),
+        (500.0, ("400",), 500.0),
+        (500.0, ("400", "600"), 600.0),
+        (500.0, ("soon", "-1", ""), 500.0),
+        (500.0, ("99999999999",), NOW),
+    ],
+)
+def test_the_last_failed_removal_is_the_newer_of_memory_and_nodes(
+    known: float | None, of_nodes: tuple[str, ...], expected: float | None
+) -> None:
+    nodes = tuple(node(f"n{text}", annotations={FAILED_REMOVAL: text}) for text in of_nodes)
+    memory = ClusterSizeMemory(last_failure=known)
+    assert with_failed_removals(memory, ClusterState(nodes=Observed(nodes, NOW)), NOW).last_failure == expected
+    assert with_failed_removals(memory, ClusterState(), NOW) is memory
