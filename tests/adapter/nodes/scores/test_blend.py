@@ -66,6 +66,7 @@ def test_the_mean_of_a_policy_with_itself_equals_the_policy(values: list[float],
     array = np.array(values)
     once, twice = blend([(1, array)], len(array)), blend([(first, array), (second, array)], len(array))
     assert once.priorities.tolist() == twice.priorities.tolist()
+    assert twice.values == pytest.approx(once.values)
     assert ((twice.priorities >= 0) & (twice.priorities <= 10)).all()
 
 
