@@ -21,7 +21,7 @@ from recommender.kinds.cluster_size.health.group_back_off import after_failure, 
 from recommender.kinds.cluster_size.health.requested_nodes import GroupRequest, group_request, requests_of
 from recommender.kinds.cluster_size.health.starting_nodes import starting_nodes
 from recommender.kinds.cluster_size.model.groups import GroupOptions, NodeGroup, NodeGroups
-from recommender.kinds.cluster_size.model.memory import BackOff, ClusterSizeMemory, RequestedNodes
+from recommender.kinds.cluster_size.model.memory import LATE, BackOff, ClusterSizeMemory, RequestedNodes
 from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings, NodeGroupSources, Unready
 from recommender.kinds.cluster_size.model.size_situation import ClusterSituation
 from tests.recommender.kinds.cluster_size.builders import node
@@ -150,6 +150,15 @@ def test_fulfilled_requests_and_old_back_offs_are_dropped() -> None:
     memory = ClusterSizeMemory(requested={"a": RequestedNodes(1, NOW - 10)}, back_offs={"b": old})
     _, changed = requests_of(_situation(memory, size=1), SETTINGS, {"a": NodeReadiness(1)})
     assert changed == ClusterSizeMemory()
+
+
+def test_requests_of_groups_that_are_not_known_now_are_kept_while_they_matter() -> None:
+    late = RequestedNodes(2, LATE)
+    requested = {"new": RequestedNodes(2, NOW - 899), "old": RequestedNodes(2, NOW - 901), "late": late, "over": late}
+    memory = ClusterSizeMemory(requested=requested, back_offs={"late": BackOff(NOW + 300, 300.0, NOW, "late nodes")})
+    _, changed = requests_of(_situation(memory, size=1), SETTINGS, {"a": NodeReadiness(1)})
+    assert changed is not None
+    assert set(changed.requested) == {"new", "late"}
 
 
 def test_a_written_size_that_is_not_read_yet_stays_requested() -> None:
