@@ -107,6 +107,18 @@ class TestSampleAge:
         warning = "1 of 2 objects are left out: their samples are older than 120 s"
         assert ask(harness) == ObjectsAnswer((("web-1", 2.0),), SECOND, (warning,))
 
+    def test_an_object_whose_value_is_no_number_is_left_out_of_a_list_without_a_warning(self) -> None:
+        prometheus = scripted(reply(pod("web-0", "NaN"), pod("web-1", "2")), reply(at("web-0", 1), at("web-1", 1)))
+        assert ask(harness_of(prometheus, "maxSampleAge: 2m")) == ObjectsAnswer((("web-1", 2.0),), SECOND)
+
+    def test_external_rows_that_are_too_old_are_counted_once(self) -> None:
+        row: Mapping[str, str] = {"namespace": "shop", "queue": "a"}
+        harness = harness_of(scripted(reply((row, "1")), reply((row, str(SECOND - 130)))), "maxSampleAge: 2m")
+        for _ in range(3):
+            with pytest.raises(SampleTooOldError):
+                ask_external(harness)
+        assert harness.counter("tidewatch_adapter_dropped_samples_total", reason="stale") == 1
+
     def test_a_value_whose_series_have_no_current_sample_is_too_old(self) -> None:
         harness = harness_of(scripted(reply(pod("web-0", "1"))), "maxSampleAge: 2m")
 
