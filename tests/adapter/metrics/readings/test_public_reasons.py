@@ -13,6 +13,7 @@ from adapter.foundation.sources.prometheus.errors import (
     PrometheusTimeoutError,
     PrometheusUnreachableError,
     QueryRefusedError,
+    UnexpectedAnswerError,
 )
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
@@ -81,6 +82,37 @@ def test_a_server_that_knows_no_quoted_names_is_named_as_the_cause(rest: str) ->
     beginning = "query q: Prometheus refused it (bad_data), because names between quotes need Prometheus 3: invalid"
     assert str(error).startswith(beginning)
     assert (public_text(error) or "").startswith(beginning)
+
+
+@pytest.mark.parametrize(
+    ("error", "public"),
+    [
+        (
+            PrometheusUnreachableError("q", "no connection to http://prometheus.bank.svc:9090/api: Connection refused"),
+            "no connection to Prometheus: Connection refused",
+        ),
+        (
+            PrometheusTimeoutError("q", "no answer from https://[fd12::7]:9090 within 2.38 s: timed out"),
+            "no answer from Prometheus within 2.38 s: timed out",
+        ),
+        (
+            PrometheusUnreachableError("q", "https://10.0.0.7:9090 answers HTTP 502", "Bad Gateway of bank.svc"),
+            "Prometheus answers HTTP 502: Bad Gateway of … (all of it is in the adapter's log)",
+        ),
+        (
+            UnexpectedAnswerError("q", "http://p.bank:80 redirects (HTTP 302) to https://bank, which is not followed"),
+            "Prometheus redirects (HTTP 302) to another address, which is not followed",
+        ),
+        (
+            PrometheusUnreachableError("q", "the TLS handshake with https://p.bank:1 failed: it is not for 'p.bank'"),
+            "the TLS handshake with Prometheus failed: it is not for … (all of it is in the adapter's log)",
+        ),
+    ],
+)
+def test_the_address_of_prometheus_is_not_public(error: PrometheusError, public: str) -> None:
+    """Events of HPAs repeat the message to everybody who may read them."""
+    assert public_text(error) == f"query q: {public}"
+    assert "bank" not in public
 
 
 def test_no_more_of_a_long_text_is_searched_than_is_shown() -> None:
