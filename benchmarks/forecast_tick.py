@@ -49,7 +49,7 @@ from recommender.kinds.predictive.choice.blend import Blend, Part
 from recommender.kinds.predictive.choice.series_proof import ProvenSeries, proof_of
 from recommender.kinds.predictive.history import DAY_SECONDS
 from recommender.kinds.predictive.learning import JudgingTerms, SeriesVerdict
-from recommender.kinds.predictive.many_series import judged, shared_fits
+from recommender.kinds.predictive.many_series import shared_fits, verdicts_by_series
 from recommender.kinds.predictive.models.table import MODELS
 from recommender.kinds.predictive.predictive_settings import ForEach, ModelName, PredictiveSettings
 from recommender.kinds.predictive.simulation.bill import Bill
@@ -265,10 +265,10 @@ class Ticker:
         arguments = (self._settings.models, dict(learned.shared), past)
         limits = ChildLimits(seconds=LONGEST_CHILD_SECONDS)
         # The first verdicts begin new proofs; only later ones, which continue from these, are measured.
-        first = self._children.run("choice", judged, (terms, *arguments), limits)
+        first = self._children.run("choice", verdicts_by_series, (terms, *arguments), limits)
         proofs = tuple(None if each is None else each.proof for each in first)
         before = _children_seconds()
-        found = self._children.run("choice", judged, (replace(terms, proofs=proofs), *arguments), limits)
+        found = self._children.run("choice", verdicts_by_series, (replace(terms, proofs=proofs), *arguments), limits)
         assert all(found), "every target has a verdict"
         each = (_children_seconds() - before) / len(some)
         # There is a pause as long as the work whenever the work takes longer than an hour.

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from benchmarks.made_past import START, pod_kind
 from benchmarks.report import as_json, as_text, report
 from recommender.shapes.catalogue import candidate, read_catalogue
-from recommender.shapes.choice import MachineChoice, chosen
+from recommender.shapes.choice import MachineChoice, cheapest_machines
 from recommender.shapes.peaks import History, Peak
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def _large(catalogues: int, pods: int, shapes: int = 200) -> Row:
 
 def best_cost(history: History, groups: Sequence[NodeGroup], most: int) -> float:
     """Return the cost of the cheapest of all sets; each set is tried as a catalogue of its own."""
-    found = (chosen(history, each, most) for each in combinations(groups, min(most, len(groups))))
+    found = (cheapest_machines(history, each, most) for each in combinations(groups, min(most, len(groups))))
     return min(one.cost for one in found if isinstance(one, MachineChoice))
 
 
@@ -99,7 +99,7 @@ def _cost(history: History, groups: Sequence[NodeGroup], most: int) -> float:
 
 
 def _choice(history: History, groups: Sequence[NodeGroup], most: int) -> MachineChoice:
-    found = chosen(history, groups, most)
+    found = cheapest_machines(history, groups, most)
     assert isinstance(found, MachineChoice), "every shape holds every pod"
     return found
 

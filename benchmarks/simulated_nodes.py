@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from adapter.foundation.cluster.values.placed_pods import placed
+from adapter.foundation.cluster.values.placed_pods import pods_by_place
 from adapter.foundation.cluster.values.state import ClusterNode, ClusterPod
 from adapter.foundation.objects.pod_requests import ContainerSpec, PodSpecResources, pod_resources
 from adapter.foundation.objects.quantities import parse_quantity
@@ -108,7 +108,7 @@ class SimulatedNodes:
         measured = np.clip(self.load[:, slot - 3 : slot], 0.0, 1.0)
         loads = with_day(_snapshot(measured, now), self._day)
         loads = replace(loads, forecast=forecast(loads, self._week, self._backtest, now))
-        pods = placed(_bound(pod, node) for pod, node in self._placed if pod.starts <= slot < pod.ends)
+        pods = pods_by_place(_bound(pod, node) for pod, node in self._placed if pod.starts <= slot < pod.ends)
         return NodesSnapshot(self._builder.build(self._nodes, pods, loads, now), loads, "metrics", self._nodes)
 
 

@@ -25,7 +25,7 @@ from recommender.kinds.predictive.simulation.bill import above_load_ratio
 from recommender.kinds.predictive.simulation.connections import (
     measure_connections,
     open_connections,
-    replayed,
+    replayed_decisions,
     simulate_connections,
 )
 from recommender.kinds.predictive.simulation.frontier import HEADROOM_RATIOS, compare, frontier
@@ -63,7 +63,7 @@ def with_refusals(
     settings = parse_sessions(sessions, fleet.load_per_replica)
     found = []
     for result in results:
-        run = simulate_connections(arrivals.values[0], replayed(np.ceil(result.fleet.asked)), fleet, settings)
+        run = simulate_connections(arrivals.values[0], replayed_decisions(np.ceil(result.fleet.asked)), fleet, settings)
         found.append(replace(result, connections=measure_connections(run, judged, fleet)))
     return tuple(found)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from recommender.decisions.calculation import DecisionContext, SettledValue
 from recommender.decisions.constraints.brakes import MAX_CHANGES, MAX_STEP, ROLLOUT, ChangeStop, step_limit
-from recommender.decisions.constraints.tolerance import tolerated
+from recommender.decisions.constraints.tolerance import tolerance_step
 from recommender.decisions.limits import within
 from recommender.decisions.record import Step
 from recommender.decisions.texts.record_texts import some
@@ -85,7 +85,7 @@ class Replicas:
                 holds += tuple(f"{step.step}: {step.detail}" for step in bounds)
             steps += bounds
             binding = steps[-1].step if steps else calculation.binding
-            ignored = tolerated(policy, situation, context.inputs, value)
+            ignored = tolerance_step(policy, situation, context.inputs, value)
             if ignored is not None:
                 steps, binding = (*steps, ignored), ignored.step
         steps = (*calculation.steps, *steps)

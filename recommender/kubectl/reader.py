@@ -80,7 +80,7 @@ class Reader:
         return found
 
 
-def namespaced(group_version: str, namespace: str, plural: str, name: str = "", subresource: str = "") -> str:
+def object_path(group_version: str, namespace: str, plural: str, name: str = "", subresource: str = "") -> str:
     """Return the path of a list or an object, such as for `apps/v1`, `shop`, `deployments`, `web`."""
     root = f"/apis/{group_version}" if "/" in group_version else f"/api/{group_version}"
     parts = [root, "namespaces", quote(namespace, safe=""), plural, quote(name, safe=""), subresource]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from recommender.outputs.resize_documents import MEMORY, amount_of, resized
+from recommender.outputs.resize_documents import MEMORY, amount_of, resized_containers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -49,7 +49,7 @@ def _next_containers(pod: Mapping[str, Any], resizing: Resizing) -> list[dict[st
     not wait for that.
     """
     current = pod["spec"]["containers"]
-    after = resized(current, resizing)
+    after = resized_containers(current, resizing)
     lowered = [_lowers_memory(old, new) for old, new in zip(current, after, strict=True)]
     others = [
         _with_memory_of(old, new) if is_lowered else new

@@ -34,17 +34,24 @@ from recommender.outputs.pod_resizes import resized_pods, unfinished_resize
 from recommender.outputs.resize_admission import limit_range_refusal, needs_room_first, quota_refusal, with_defaults
 from recommender.outputs.resize_documents import (
     can_be_resized,
-    controlled,
     is_rolling_out,
     is_running,
     labels_of_selector,
     manager_of_resources,
-    resized,
+    objects_controlled_by,
+    resized_containers,
 )
 from recommender.outputs.scale_documents import uid_of
 from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.target_paths import target_path
-from recommender.outputs.write_attempt import READ_SECONDS, ScaleOutcome, SendingTerms, failed, sent, stored_first
+from recommender.outputs.write_attempt import (
+    READ_SECONDS,
+    ScaleOutcome,
+    SendingTerms,
+    failed_outcome,
+    send_write,
+    stored_first,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -95,7 +102,7 @@ class ResizeAttempt:
         except _RefusedError as error:
             return replace(found, result=ScaleResult.REFUSED, owner=error.owner, message=str(error))
         except (UnknownResourceError, KubernetesError, QuantityError, FactError) as error:
-            return failed(found, error)
+            return failed_outcome(found, error)
         if not documents:
             return replace(found, result=ScaleResult.UNCHANGED)
         stored = stored_first(found, terms)
@@ -142,7 +149,7 @@ class ResizeAttempt:
     ) -> ScaleOutcome:
         refusals: list[str] = []
         written: list[str] = []
-        outcome = sent(found, terms, lambda fence: self._write(documents, fence, refusals, written))
+        outcome = send_write(found, terms, lambda fence: self._write(documents, fence, refusals, written))
         if outcome.result is not ScaleResult.OK:
             return outcome
         if refusals and len(written) < MOST_PODS:
@@ -189,9 +196,10 @@ class ResizeAttempt:
         if write.target.kind == "Deployment":
             path = f"/apis/apps/v1/namespaces/{namespace}/replicasets"
             owners = frozenset(
-                uid_of(each) for each in controlled(self._items(path, "ReplicaSet", "apps/v1", selector), owners)
+                uid_of(each)
+                for each in objects_controlled_by(self._items(path, "ReplicaSet", "apps/v1", selector), owners)
             )
-        pods = controlled(self._items(f"/api/v1/namespaces/{namespace}/pods", "Pod", query=selector), owners)
+        pods = objects_controlled_by(self._items(f"/api/v1/namespaces/{namespace}/pods", "Pod", query=selector), owners)
         return [pod for pod in pods if is_running(pod)]
 
     def _resized_pods(
@@ -245,7 +253,7 @@ def _resized_template(workload: dict[str, Any], resizing: Resizing, path: str) -
     spec = workload["spec"]
     template = spec["template"]
     before = template["spec"]["containers"]
-    after = resized(before, resizing)
+    after = resized_containers(before, resizing)
     if after == before or is_rolling_out(workload):
         # A rollout that is under way must end first.
         return {}

@@ -27,7 +27,7 @@ def is_worth_a_write(current: int | None, wanted: int, resizing: Resizing) -> bo
     return differs and _is_allowed(current, wanted, resizing)
 
 
-def resized(containers: Sequence[Mapping[str, Any]], resizing: Resizing) -> list[dict[str, Any]]:
+def resized_containers(containers: Sequence[Mapping[str, Any]], resizing: Resizing) -> list[dict[str, Any]]:
     """Return the containers with those sizes that are worth a write.
 
     A limit without an amount of its own changes in proportion to its request. Raises QuantityError if the current
@@ -127,7 +127,7 @@ def manager_of_resources(workload: Mapping[str, Any], patterns: Iterable[str]) -
     return ""
 
 
-def controlled(objects: Iterable[Mapping[str, Any]], uids: frozenset[str]) -> list[dict[str, Any]]:
+def objects_controlled_by(objects: Iterable[Mapping[str, Any]], uids: frozenset[str]) -> list[dict[str, Any]]:
     """Return the objects whose controller has one of these UIDs."""
     return [
         dict(each)
@@ -178,7 +178,9 @@ def can_be_resized(pod: Mapping[str, Any], resizing: Resizing) -> bool:
         status = pod.get("status") or {}
         return "resources" in status or not status.get("containerStatuses")
     before, others = spec["containers"], spec.get("initContainers") or ()
-    return _quality_of_service([*before, *others]) == _quality_of_service([*resized(before, resizing), *others])
+    return _quality_of_service([*before, *others]) == _quality_of_service(
+        [*resized_containers(before, resizing), *others]
+    )
 
 
 def _quality_of_service(containers: Iterable[Mapping[str, Any]]) -> str:

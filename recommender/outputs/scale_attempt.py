@@ -10,7 +10,14 @@ from adapter.foundation.sources.kubernetes.errors import KubernetesError
 from recommender.outputs.scale_documents import ScaleDocumentError, replicas_of, rescaled, uid_of
 from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.target_paths import target_path
-from recommender.outputs.write_attempt import READ_SECONDS, ScaleOutcome, SendingTerms, failed, sent, stored_first
+from recommender.outputs.write_attempt import (
+    READ_SECONDS,
+    ScaleOutcome,
+    SendingTerms,
+    failed_outcome,
+    send_write,
+    stored_first,
+)
 
 if TYPE_CHECKING:
     from adapter.foundation.sources.kubernetes.writing import GetsAndReplaces
@@ -34,7 +41,7 @@ class ScaleAttempt:
             scale = self._objects.get(path, seconds=READ_SECONDS).document
             before = replicas_of(scale)
         except (UnknownResourceError, ScaleDocumentError, KubernetesError) as error:
-            return failed(ScaleOutcome(write, ScaleResult.ERROR), error)
+            return failed_outcome(ScaleOutcome(write, ScaleResult.ERROR), error)
         found = ScaleOutcome(write, ScaleResult.UNCHANGED, before, uid_of(scale))
         if before == write.replicas:
             return found
@@ -49,7 +56,7 @@ class ScaleAttempt:
 
     def _sent(self, found: ScaleOutcome, terms: SendingTerms, path: str, document: dict[str, Any]) -> ScaleOutcome:
         answers: list[dict[str, Any]] = []
-        outcome = sent(found, terms, lambda fence: answers.append(self._objects.replace(path, document, fence)))
+        outcome = send_write(found, terms, lambda fence: answers.append(self._objects.replace(path, document, fence)))
         try:
             return replace(outcome, stored=replicas_of(answers[0])) if answers else outcome
         except ScaleDocumentError:

@@ -98,7 +98,7 @@ def stored_first(found: ScaleOutcome, terms: SendingTerms) -> ScaleOutcome:
     return replace(found, result=ScaleResult.OK)
 
 
-def sent(found: ScaleOutcome, terms: SendingTerms, write: Callable[[Fence], object]) -> ScaleOutcome:
+def send_write(found: ScaleOutcome, terms: SendingTerms, write: Callable[[Fence], object]) -> ScaleOutcome:
     """Send a write within the terms, and return the outcome."""
     refusals: list[ScaleResult] = []
 
@@ -114,13 +114,13 @@ def sent(found: ScaleOutcome, terms: SendingTerms, write: Callable[[Fence], obje
     except FencedError as error:
         return replace(found, result=(*refusals, ScaleResult.FENCED)[0], message=str(error))
     except ConflictError as error:
-        return failed(replace(found, result=ScaleResult.CONFLICT), error)
+        return failed_outcome(replace(found, result=ScaleResult.CONFLICT), error)
     except KubernetesError as error:
-        return failed(replace(found, result=ScaleResult.ERROR), error)
+        return failed_outcome(replace(found, result=ScaleResult.ERROR), error)
     return replace(found, result=ScaleResult.OK)
 
 
-def failed(outcome: ScaleOutcome, error: Exception) -> ScaleOutcome:
+def failed_outcome(outcome: ScaleOutcome, error: Exception) -> ScaleOutcome:
     """Return the outcome with the error's message, and the wait that the server asks for."""
     retry_after = error.retry_after_seconds if isinstance(error, StatusError) else 0.0
     return replace(

@@ -11,7 +11,7 @@ from recommender.decisions.loads.prediction import forecast_of
 from recommender.decisions.record import Record, Status, TargetAction
 from recommender.decisions.summary import WORST_FIRST, summary_of, worst_first
 from recommender.decisions.texts.columns import GAP, columns, wrapped
-from recommender.decisions.texts.record_texts import shown
+from recommender.decisions.texts.record_texts import figure_text
 from recommender.kinds.table import kind_named
 
 _COLOURS: Final = {Status.OK: "32", Status.HELD: "33", Status.STALE: "31", Status.ERROR: "31"}
@@ -102,8 +102,8 @@ def _target_row(record: Record) -> tuple[str, ...]:
         record.status.value,
         "unknown" if current is None else str(current),
         "-" if record.replicas is None else str(record.replicas),
-        "-" if load is None else shown(load.now),
-        "-" if load is None or load.predicted is None else shown(load.predicted),
+        "-" if load is None else figure_text(load.now),
+        "-" if load is None or load.predicted is None else figure_text(load.predicted),
         "-" if forecast is None else forecast.model,
         _decided_by(record),
     )
@@ -130,13 +130,13 @@ def _details(record: Record, width: int | None, paint: Callable[[str, str], str]
     if message := message.removesuffix(";"):
         yield from wrapped(printable(message), width, GAP)
     if record.inputs and not (kind is not None and kind.has_own_inputs):
-        inputs = ", ".join(f"{name} {shown(value)}" for name, value in record.inputs.items())
+        inputs = ", ".join(f"{name} {figure_text(value)}" for name, value in record.inputs.items())
         yield from wrapped(printable(f"inputs: {inputs}"), width, GAP)
     if kind is not None:
         yield from kind.head_lines(record, width, paint)
     if record.steps and not (kind is not None and kind.has_own_steps):
         rows = [("STEP", "VALUE", "DETAIL")]
-        rows += [(step.step, shown(step.value), step.detail) for step in record.steps]
+        rows += [(step.step, figure_text(step.value), step.detail) for step in record.steps]
         binding = {place for place, step in enumerate(record.steps, 1) if step.step == record.binding}
         yield from columns(
             rows,

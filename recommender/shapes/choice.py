@@ -89,7 +89,7 @@ def _key(pod: ClusterPod) -> tuple[str, str]:
     return pod.namespace, pod.name
 
 
-def chosen(
+def cheapest_machines(
     history: History, groups: Sequence[NodeGroup], most_shapes: int, catalogue: Sequence[NodeGroup] = ()
 ) -> MachineChoice | NoChoice:
     """Return the cheapest machines that were found. Every pod of the history fits on one of them.

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.objects.grouping import grouped
 from recommender.kinds.cluster_size.estimator.estimate_model import PodGroup
 from recommender.kinds.cluster_size.estimator.least_nodes import packing_demands, surely_below
-from recommender.kinds.cluster_size.estimator.packing_program import ShapeDemand, solved
+from recommender.kinds.cluster_size.estimator.packing_program import ShapeDemand, optimum_of
 from recommender.kinds.cluster_size.predicates.filters import PodFilter
 from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
 from recommender.kinds.cluster_size.predicates.template_nodes import add_new_node
@@ -97,7 +97,7 @@ class PackingDemand:
         # The tolerances of the solver are absolute: it must not take any price for nothing, whatever the currency.
         costs = [prices[option] for option in options]
         unit = max(min(costs), _LEAST_PRICE_RATIO * max(costs)) or 1.0
-        found = solved(narrowed, [self.free[option] for option in options], [cost / unit for cost in costs])
+        found = optimum_of(narrowed, [self.free[option] for option in options], [cost / unit for cost in costs])
         if found is None:
             return None
         return max(0.0, surely_below(found.cost)) * unit, tuple(price * unit for price in found.pod_prices)

@@ -9,7 +9,7 @@ import numpy as np
 
 from adapter.foundation.reports.counts import count_of
 from recommender.shapes.catalogue import ShapeCatalogue, candidate
-from recommender.shapes.choice import MOST_EXTENDING, MachineChoice, NoChoice, chosen, with_pods_that_fit
+from recommender.shapes.choice import MOST_EXTENDING, MachineChoice, NoChoice, cheapest_machines, with_pods_that_fit
 from recommender.shapes.consolidation import Consolidation, consolidations
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def shape_report(
     candidates = [candidate(shape, history.daemons) for shape in catalogue.shapes]
     offers = best_offers(candidates)
     history = with_pods_that_fit(history, offers, candidates)
-    choice = chosen(history, offers, most_shapes, candidates)
+    choice = cheapest_machines(history, offers, most_shapes, candidates)
     by_name = {shape.name: shape for shape in catalogue.shapes}
     counts: Mapping[str, int] = {} if isinstance(choice, NoChoice) else choice.counts
     prices = {group.name: group.price for group in groups.groups}

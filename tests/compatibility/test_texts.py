@@ -11,7 +11,7 @@ import pytest
 from adapter.foundation.documents.load import load_documents
 from adapter.foundation.objects.resources import BUILT_IN, Resource, find_resource
 from adapter.foundation.objects.selectors import EVERYTHING, Selector, parse_selector
-from adapter.metrics.readings.catalogue.catalogue import narrowed
+from adapter.metrics.readings.catalogue.catalogue import metric_in_namespace
 from adapter.metrics.rulebook.model import Api
 from adapter.metrics.rulebook.parsing.parse import parse_rulebook
 from adapter.metrics.rulebook.query_rendering import exact_query
@@ -49,7 +49,7 @@ def _custom(case: Case, ask: Custom) -> tuple[Metric, Asked]:
     assert found.resource is not None
     kind = found.resource.kind
     if namespace is not None and not found.resource.namespaced:
-        found = narrowed(found) or found
+        found = metric_in_namespace(found) or found
     names = _names(kind, namespace, ask.select) if name == "*" else (name,)
     return found, Asked(namespace, names, _selector(ask.metrics))
 

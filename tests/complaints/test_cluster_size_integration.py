@@ -8,7 +8,7 @@ from adapter.foundation.cluster.values.state import Observed
 from recommender.decisions.inputs import ConfigMapData, Inputs
 from recommender.decisions.memory import Memory
 from recommender.kinds.cluster_size.model.answer import answer_of
-from recommender.kinds.cluster_size.what_if.apply import assumed
+from recommender.kinds.cluster_size.what_if.apply import cluster_under_assumptions
 from recommender.kinds.cluster_size.what_if.model import WhatIf
 from tests.recommender.kinds.cluster_size.deciding import decide_sizes, writes_of
 from tests.recommender.kinds.cluster_size.test_decide import (
@@ -36,7 +36,7 @@ def test_without_an_output_sizes_are_explained_and_not_written__autoscaler_1377(
 
 
 def test_the_removal_of_a_node_is_simulated_and_explained__karpenter_aws_3732__autoscaler_5187() -> None:
-    without = assumed(cluster(NOW), WhatIf(without_nodes=("n1",))).cluster
+    without = cluster_under_assumptions(cluster(NOW), WhatIf(without_nodes=("n1",))).cluster
 
     found = decided(without)
 

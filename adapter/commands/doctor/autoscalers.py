@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from adapter.commands.program import PROGRAM
 from adapter.foundation.options.cluster_checks import unread
-from adapter.foundation.reports.counts import listed
+from adapter.foundation.reports.counts import first_names
 from adapter.foundation.reports.lines import Line, error, ok, warning
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, trimmed
 
@@ -85,7 +85,7 @@ def _problem(hpa: Mapping[str, Any], sources: Mapping[str, str]) -> str:
             cause = trimmed(f"{one.get('reason')}: {one.get('message', '')}")
             return f"it does not scale: {cause}"
     # The condition names the first metric that failed, and none while another one asks for no less than there is.
-    lacking = trimmed(listed(_unused_metrics(hpa, sources), most=3))
+    lacking = trimmed(first_names(_unused_metrics(hpa, sources), most=3))
     return f"it could not use {lacking} in its last sync, and does not scale down without it" if lacking else ""
 
 

@@ -136,7 +136,7 @@ def doctor(arguments: Sequence[str]) -> NoReturn:
         client = ObjectClient(kubernetes_client(cluster_settings(values), deadlines), CALL_SECONDS)
     except (UsageError, KubernetesError) as e:
         exit_for_usage(PROGRAM, str(e))
-    lines = removed(client, settings) if values.boolean("remove") else examined(client, settings)
+    lines = remove_apiservices(client, settings) if values.boolean("remove") else examined(client, settings)
     print(as_json(lines) if values.text("output") == "json" else as_text(lines))  # noqa: T201 - what was asked for
     sys.exit(1 if count(lines, CheckStatus.ERROR) else 0)
 
@@ -167,7 +167,7 @@ def _object(values: FlagValues, flag: str) -> ObjectName | None:
     return object_name(flag, text) if text else None
 
 
-def removed(client: ObjectClient, settings: DoctorSettings) -> list[Line]:
+def remove_apiservices(client: ObjectClient, settings: DoctorSettings) -> list[Line]:
     """Remove abandoned APIServices: among those that flags name, or else among all that the chart can create."""
     names = settings.apiservices if settings.named else _REGISTERED_BY_THE_CHART
     return run_checks([Check(f"apiservice/{name}", partial(remove_if_left_behind, client, name)) for name in names])

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from adapter.foundation.objects.names import ObjectName
-from adapter.foundation.options.cluster_checks import unread, unreviewed
+from adapter.foundation.options.cluster_checks import unread, unreviewed_line
 from adapter.foundation.reports.definitions import DefinedKind
 from adapter.foundation.reports.lines import CheckStatus, Line, error, ok, warning
 from adapter.foundation.sources.kubernetes.access_rights import AccessRight, Subject, is_allowed
@@ -130,7 +130,7 @@ def look_at_right(client: ObjectClient, need: Need, subject: Subject) -> tuple[L
     try:
         allowed = is_allowed(client, need.right, subject)
     except KubernetesError as e:
-        return (unreviewed(need.name, need.right, subject, e),)
+        return (unreviewed_line(need.name, need.right, subject, e),)
     return (judge_right(need, subject, allowed=allowed),)
 
 

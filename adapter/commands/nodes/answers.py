@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.forms.pods import PodForm
-from adapter.foundation.files.gzip_format import Piece, gzipped, joined
+from adapter.foundation.files.gzip_format import Piece, gzipped, text_of_pieces
 from adapter.foundation.objects.decoders import decoder_of
 from adapter.foundation.time.thread_limit import ThreadLimit
 from adapter.foundation.web.http import TEXT, RefusedRequestError, Request, Response
@@ -105,10 +105,10 @@ def own_routes(
         if made is None:
             return error_answer(503, "the metrics could not be written in time: try again")
         if not accepts_gzip(request.header("Accept-Encoding")):
-            return Response(200, joined((*made, *pieces())), METRICS_TYPE, (("Vary", "Accept-Encoding"),))
+            return Response(200, text_of_pieces((*made, *pieces())), METRICS_TYPE, (("Vary", "Accept-Encoding"),))
         return Response(
             200,
-            gzipped(joined(made)) + packed(),
+            gzipped(text_of_pieces(made)) + packed(),
             METRICS_TYPE,
             (("Vary", "Accept-Encoding"), ("Content-Encoding", "gzip")),
         )

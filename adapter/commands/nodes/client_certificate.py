@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adapter.metrics.identity.chains import Anchored, Verdicts, anchored, utc_now
+from adapter.metrics.identity.chains import Anchored, Verdicts, anchored_chain, utc_now
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +23,7 @@ class ClientCertificate:
     def __init__(self, authorities: Callable[[], Authorities], now: Now = utc_now) -> None:
         self._authorities = authorities
         self._now = now
-        self._verdicts: Verdicts[Authorities, Anchored | str | None] = Verdicts(anchored)
+        self._verdicts: Verdicts[Authorities, Anchored | str | None] = Verdicts(anchored_chain)
 
     def problem(self, request: Request) -> str | None:
         """Return why the request must not be answered; None if its client presented a valid certificate."""

@@ -55,7 +55,7 @@ class BearerToken:
         return None if hmac.compare_digest(given, self._followed.current()) else "the bearer token is not valid"
 
 
-def protected(
+def protected_routes(
     routes: Iterable[Route],
     token: BearerToken | None,
     certificate: ClientCertificate | None,

@@ -16,7 +16,7 @@ from adapter.commands.nodes.reader_access import (
     OPEN_PATHS,
     WATCHER_PATHS,
     plan_by_routes,
-    protected,
+    protected_routes,
 )
 from adapter.commands.nodes.refresh_loop import NodeRefreshLoop, follow_changes
 from adapter.foundation.files.file_contents import FilesError
@@ -76,7 +76,7 @@ def make_worker(settings: NodesSettings, context: WorkerContext) -> WsgiApp:
     if context.plain_address is not None:
         context.add_path("/healthz", lambda query: _plain_health(context, query))
     open_paths = (*OPEN_PATHS, *WATCHER_PATHS) if settings.has_open_watcher else OPEN_PATHS
-    routes = protected(answers.routes(), settings.token, _client_certificate(settings), open_paths)
+    routes = protected_routes(answers.routes(), settings.token, _client_certificate(settings), open_paths)
     context.plan_body = plan_by_routes(routes)
     context.admit_head = None if settings.token is None else settings.token.is_in
     own_metrics = PacedText(lambda: [exposition(context.registry)], burst_seconds=_OWN_METRICS_BURST_SECONDS)

@@ -19,7 +19,7 @@ from adapter.foundation.time.due_queue import DueQueue
 from adapter.foundation.time.rate_limit import RateLimit
 from adapter.foundation.time.timestamps import rfc3339
 from adapter.metrics.readings.catalogue.object_catalogues import NamespaceObjects
-from adapter.metrics.rulebook.objects.metric_rule import named
+from adapter.metrics.rulebook.objects.metric_rule import rule_object_text
 from adapter.metrics.rulebook.objects.rule_object_status import (
     apply_document,
     collection_path,
@@ -177,7 +177,7 @@ class RuleObjectStatuses:
     def _write(self, identity: ObjectIdentity, status: Mapping[str, Any], resource_version: str = "") -> bool:
         """Write a status; return whether the write need not be retried."""
         path = f"{collection_path(identity.namespace)}/{identity.name}/status"
-        shown = named(identity.namespace, identity.name)
+        shown = rule_object_text(identity.namespace, identity.name)
         try:
             self._client.apply(path, apply_document(identity, status, resource_version), FIELD_MANAGER)
         except (NotFoundError, ConflictError):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.selectors import EVERYTHING, Operator, Requirement, Selector
 from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
-from adapter.foundation.sources.prometheus.backends.backend import Backend, attributed
+from adapter.foundation.sources.prometheus.backends.backend import Backend, with_backend_name
 from adapter.foundation.sources.prometheus.errors import (
     AuthenticationRefusedError,
     NotAVectorError,
@@ -255,7 +255,7 @@ def _failure_finding(rule: Rule, error: PrometheusError) -> Finding:
     if isinstance(error, QueryRefusedError):
         message = f"Prometheus refuses `seriesQuery`: {error}"
         return _finding(rule, Severity.ERROR, Code.QUERY_REFUSED, message, "correct it")
-    message = attributed(rule.backend, f"the query failed: {error.cause}")
+    message = with_backend_name(rule.backend, f"the query failed: {error.cause}")
     fix = "check --prometheus-url, whether Prometheus runs, and --prometheus-ca-file if it speaks TLS"
     if isinstance(error, AuthenticationRefusedError):
         fix = "set --prometheus-token-file, or --prometheus-username and --prometheus-password-file"

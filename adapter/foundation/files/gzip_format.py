@@ -40,7 +40,7 @@ Piece: TypeAlias = "bytes | PackedText"
 """A piece of a text."""
 
 
-def packed(text: bytes) -> PackedText:
+def gzipped_text(text: bytes) -> PackedText:
     """Return a text in the gzip format."""
     return PackedText(gzipped(text), len(text))
 
@@ -55,7 +55,7 @@ def text_bytes(pieces: Iterable[Piece]) -> int:
     return sum(len(piece) if isinstance(piece, bytes) else piece.size for piece in pieces)
 
 
-def joined(pieces: Iterable[Piece]) -> bytes:
+def text_of_pieces(pieces: Iterable[Piece]) -> bytes:
     """Return the text of all pieces, uncompressed."""
     return b"".join(map(text_of, pieces))
 

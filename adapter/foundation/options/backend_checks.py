@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.reports.clocks import DOUBTFUL_SECONDS, compared, time_of
+from adapter.foundation.reports.clocks import DOUBTFUL_SECONDS, clock_line, time_of
 from adapter.foundation.reports.lines import CheckStatus, Line, error, ok, unknown, warning
 from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.sources.deadlines import Deadline
@@ -95,7 +95,7 @@ def _look_at_clock(settings: PrometheusSettings, name: str) -> Line:
     try:
         server = Server(settings)
         try:
-            found = compared("Prometheus", lambda: _time_of(server, ages.append), MOST_CLOCK_DIFFERENCE_SECONDS)
+            found = clock_line("Prometheus", lambda: _time_of(server, ages.append), MOST_CLOCK_DIFFERENCE_SECONDS)
         finally:
             server.close()
     except (PrometheusError, SettingsError) as e:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.reports.clocks import compared, time_of
+from adapter.foundation.reports.clocks import clock_line, time_of
 from adapter.foundation.reports.lines import SEE_APISERVER, Line, error, ok, unknown
 from adapter.foundation.sources.kubernetes.errors import (
     ConfigurationError,
@@ -31,7 +31,7 @@ def look_at_apiserver(client: ObjectClient) -> tuple[Line, ...]:
         return time_of(reply.date)
 
     try:
-        clock = compared("kube-apiserver", shown, MOST_CLOCK_DIFFERENCE_SECONDS)
+        clock = clock_line("kube-apiserver", shown, MOST_CLOCK_DIFFERENCE_SECONDS)
     except KubernetesError as e:
         return (error("kube-apiserver", f"it does not answer: {e}", _fix_of(e)),)
     return ok("kube-apiserver", f"it answers, version {versions[0]}"), clock
@@ -44,7 +44,7 @@ def _fix_of(failure: KubernetesError) -> str:
     return _NOT_REACHED if isinstance(failure, UnreachableError) else "check which server answers at that address"
 
 
-def unreached(reason: str) -> str:
+def unreachable_message(reason: str) -> str:
     """Return the message of a command that ends because it cannot reach kube-apiserver."""
     return f"kube-apiserver: {reason}: {_NOT_REACHED}"
 
@@ -56,7 +56,7 @@ def unread(line: str, failure: KubernetesError, right: str) -> Line:
     return unknown(line, f"it could not be read: {failure}", SEE_APISERVER)
 
 
-def unreviewed(line: str, right: object, subject: object, failure: KubernetesError) -> Line:
+def unreviewed_line(line: str, right: object, subject: object, failure: KubernetesError) -> Line:
     """Return the line about a right for which no access review could be made."""
     fix = SEE_APISERVER
     if isinstance(failure, ForbiddenError):

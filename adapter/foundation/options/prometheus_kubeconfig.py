@@ -8,7 +8,7 @@ from typing import Final
 
 from adapter.foundation.files.file_contents import require_regular
 from adapter.foundation.files.home_paths import home_path
-from adapter.foundation.sources.kubernetes.credentials.access import packaged
+from adapter.foundation.sources.kubernetes.credentials.access import package_transport
 from adapter.foundation.sources.kubernetes.credentials.plain_kubeconfig import current_user
 from adapter.foundation.sources.kubernetes.errors import ConfigurationError
 from adapter.foundation.sources.prometheus.prometheus_settings import Access, AccessFiles
@@ -61,7 +61,7 @@ def _read(path: str, paths: tuple[Path, ...], token_file: Path | None, *, with_t
         token_file = paths[0].parent / named
         # The package would wait for the writer of a FIFO.
         require_regular([token_file])
-    configuration = packaged(path, remedy="correct the file").configuration
+    configuration = package_transport(path, remedy="correct the file").configuration
     headers: tuple[tuple[str, str], ...] = ()
     if token_file is None:
         # The package has renamed the key under which it keeps the token; this call knows both.

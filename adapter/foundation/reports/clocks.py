@@ -12,7 +12,7 @@ DOUBTFUL_SECONDS = 5.0
 """Differences above this cannot be due to rounding: a `Date` has whole seconds."""
 
 
-def compared(
+def clock_line(
     who: str, ask: Callable[[], float | None], most_seconds: float, clock: Callable[[], float] = time.time
 ) -> Line:
     """Return the line about a server's clock; a difference of more than `most_seconds` is an error.

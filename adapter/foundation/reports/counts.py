@@ -13,7 +13,7 @@ def count_of(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def listed(names: Iterable[str], most: int = MOST_NAMES) -> str:
+def first_names(names: Iterable[str], most: int = MOST_NAMES) -> str:
     """Return the first names, and how many others there are."""
     names = tuple(names)
     more = f" and {len(names) - most} more" if len(names) > most else ""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from adapter.foundation.reports.counts import listed
+from adapter.foundation.reports.counts import first_names
 from adapter.foundation.reports.lines import Line, error, ok, warning
 
 _SHOWN_KEYS = 3
@@ -54,7 +54,7 @@ def judge_definition(kind: DefinedKind, served: Mapping[str, Any], definition: M
         return ok(kind.line, f"it is served in {kind.version}; its keys were not compared: this caller may not read it")
     missing = sorted(kind.keys - set(_keys_of(_schema_of(definition, kind.version))))
     if missing:
-        shown = listed(missing, _SHOWN_KEYS)
+        shown = first_names(missing, _SHOWN_KEYS)
         message = f"its definition belongs to another version of this program: {shown} cannot be written"
         return warning(kind.line, message, _INSTALL)
     return ok(kind.line, f"it is served in {kind.version}, with all keys of this version")

@@ -62,7 +62,7 @@ class Anchored:
         return [str(part.value) for part in self.leaf.subject.get_attributes_for_oid(oid)]
 
 
-def anchored(chain: tuple[bytes, ...], authorities: Authorities) -> Anchored | str | None:
+def anchored_chain(chain: tuple[bytes, ...], authorities: Authorities) -> Anchored | str | None:
     """Return the chain as it is anchored in the bundle, or why it cannot be used; None if it is not anchored there."""
     try:
         path = _path(chain, authorities)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from adapter.metrics.identity.callers import Caller, Peer, UnauthenticatedError, Via, with_authenticated
-from adapter.metrics.identity.chains import Anchored, Verdicts, anchored, utc_now
+from adapter.metrics.identity.chains import Anchored, Verdicts, anchored_chain, utc_now
 
 if TYPE_CHECKING:
     from adapter.metrics.identity.authorities import Authorities
@@ -39,7 +39,7 @@ class ClientCertificates:
 
 
 def _judge_chain(chain: tuple[bytes, ...], authorities: Authorities) -> tuple[Anchored, Caller] | str | None:
-    found = anchored(chain, authorities)
+    found = anchored_chain(chain, authorities)
     if not isinstance(found, Anchored):
         return found
     names = found.common_names

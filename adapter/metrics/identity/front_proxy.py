@@ -19,7 +19,7 @@ from adapter.metrics.identity.callers import (
     Via,
     with_authenticated,
 )
-from adapter.metrics.identity.chains import Anchored, Verdicts, anchored, utc_now
+from adapter.metrics.identity.chains import Anchored, Verdicts, anchored_chain, utc_now
 from adapter.metrics.identity.headers import HeaderNames, IdentityHeaders
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class FrontProxies:
 
 def _judge_chain(chain: tuple[bytes, ...], material: FrontProxyMaterial) -> Anchored | str | None:
     """Return the chain, or why its certificate is refused; None if the front proxy's CA has not signed it."""
-    found = anchored(chain, material.authorities)
+    found = anchored_chain(chain, material.authorities)
     refusal = _refusal(found, material.allowed_names) if isinstance(found, Anchored) else found
     if refusal is None:
         return found

@@ -19,11 +19,11 @@ from urllib.parse import parse_qs
 
 import numpy as np
 
-from adapter.foundation.reports.counts import listed
+from adapter.foundation.reports.counts import first_names
 from adapter.foundation.time.timestamps import seconds_with_offset
 from adapter.foundation.web.http import Request, Response, json_line
 from adapter.foundation.web.routes import Route
-from adapter.nodes.model.arrays import rows_in, taken
+from adapter.nodes.model.arrays import rearranged_rows, rows_in
 from adapter.nodes.model.loads import STATS, WINDOW_NAMES, LoadResource, LoadSnapshot
 
 if TYPE_CHECKING:
@@ -176,14 +176,14 @@ def _ratios(loads: LoadSnapshot, nodes: Sequence[str], resource: LoadResource, s
     load = loads.resources.get(resource)
     if load is None:
         return np.full(len(nodes), np.nan)
-    return taken(load.measured(selector.window, selector.stat), rows_in(loads.index, nodes))
+    return rearranged_rows(load.measured(selector.window, selector.stat), rows_in(loads.index, nodes))
 
 
 def _missing_text(missing: Sequence[str], selector: UtilizationSelector) -> str:
     what = f"{selector.resource or 'cpu and memory'} {STATS[selector.stat]} over {WINDOW_NAMES[selector.window]}"
     if not missing:
         return f"no node is known, so there is no {what}"
-    return f"there is no {what} of {listed(missing, _NAMED)}: see /nodes/unmapped and tidewatch_node_verdicts"
+    return f"there is no {what} of {first_names(missing, _NAMED)}: see /nodes/unmapped and tidewatch_node_verdicts"
 
 
 def _unavailable(message: str) -> _QueryError:

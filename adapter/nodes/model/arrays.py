@@ -25,7 +25,7 @@ def rows_of(nodes: Sequence[str], among: Sequence[str]) -> NDArray[np.intp]:
     return rows_in({name: row for row, name in enumerate(among)}, nodes)
 
 
-def taken(values: Floats, rows: NDArray[np.intp]) -> Floats:
+def rearranged_rows(values: Floats, rows: NDArray[np.intp]) -> Floats:
     """Return `values` with the last axis rearranged to these rows; NaN where the row is -1."""
     if not values.shape[-1]:
         return np.full((*values.shape[:-1], len(rows)), np.nan)

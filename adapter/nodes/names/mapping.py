@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from adapter.foundation.reports.counts import listed
+from adapter.foundation.reports.counts import first_names
 from adapter.nodes.exporters.claims import exporter_text
 from adapter.nodes.model.loads import LoadResource, UnmappedSeries
 from adapter.nodes.names.matching import NODE_LABELS, NodeNames, canonical_address, names_of, without_port
@@ -71,7 +71,7 @@ class SeriesMapper:
             return "The series has no label `instance`: let the expression in `queries` aggregate by (instance)."
         found = sorted(self.names.candidates(labels, self._uname(labels)))
         if found:
-            return f"It fits the nodes {listed(found, _SHOWN_NODES)}: {_RELABEL}."
+            return f"It fits the nodes {first_names(found, _SHOWN_NODES)}: {_RELABEL}."
         if self.names.match != "auto":
             match = self.names.match
             return f"`nodes.match: {match}` finds no node for {instance!r}: use `nodes.match: auto`, or {_RELABEL}."

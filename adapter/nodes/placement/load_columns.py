@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adapter.nodes.model.arrays import rows_in, rows_of, taken
+from adapter.nodes.model.arrays import rearranged_rows, rows_in, rows_of
 from adapter.nodes.model.loads import LoadResource, LoadSnapshot
 from adapter.nodes.model.usage import USAGE_KINDS, UsageKind, UsageName
 from adapter.nodes.model.week import FORECAST_VERDICTS, ForecastVerdict, HourForecast
@@ -66,7 +66,7 @@ def forecast_column(loads: LoadSnapshot | None, places: NDArray[np.intp]) -> Hou
         return None
     nothing = np.int8(FORECAST_VERDICTS.index(ForecastVerdict.NO_LOAD))
     return HourForecast(
-        taken(forecast.ratio, places),
+        rearranged_rows(forecast.ratio, places),
         np.where(places >= 0, forecast.verdicts[places], nothing),
     )
 
@@ -79,4 +79,4 @@ def _column(
     if load is None or kind.window >= len(load.stats):
         return np.full(len(places), np.nan)
     numbers = load.measured(kind.window, kind.stat) if are_measured else load.stats[kind.window, kind.stat]
-    return taken(numbers, places)
+    return rearranged_rows(numbers, places)

@@ -38,7 +38,7 @@ class QueryPiece:
         return range(self.first, self.last + 1, self.step_seconds)
 
 
-def wanted(now: float, columns: int, step_seconds: int) -> range:
+def wanted_steps(now: float, columns: int, step_seconds: int) -> range:
     """Return the steps that windows need: the last `columns` steps that are not later than now."""
     last = int(now // step_seconds) * step_seconds
     return range(last - (columns - 1) * step_seconds, last + 1, step_seconds)

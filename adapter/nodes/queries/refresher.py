@@ -38,7 +38,7 @@ from adapter.nodes.queries.query_steps import (
     steps_after_success,
     steps_at_once,
     time_limit,
-    wanted,
+    wanted_steps,
 )
 from adapter.nodes.queries.refresh_results import RefreshResult
 from adapter.nodes.queries.sample_grid_joining import answered_steps, grids_to_join, joined, without_nodes
@@ -240,7 +240,7 @@ class SampleRefresher:
     def _lacking(
         self, now: float, grids: Mapping[LoadResource, SampleGrid]
     ) -> dict[LoadResource, tuple[QueryPiece, ...]]:
-        steps = wanted(now, kept_columns(STEP_SECONDS), STEP_SECONDS)
+        steps = wanted_steps(now, kept_columns(STEP_SECONDS), STEP_SECONDS)
         lacking: dict[LoadResource, tuple[QueryPiece, ...]] = {}
         for resource, progress in self._progress.items():
             if not self._survey.may_answer(resource) and resource not in grids:

@@ -36,7 +36,7 @@ class PolicyScores:
     """Returns in one sentence why the node at a position of the request has its score."""
 
 
-def taken(columns: Mapping[T, Floats], name: T, rows: Rows) -> Floats:
+def column_of_rows(columns: Mapping[T, Floats], name: T, rows: Rows) -> Floats:
     """Return a column for the rows; zeros if no node has the resource."""
     column = columns.get(name)
     return np.zeros(len(rows)) if column is None else column.take(rows)

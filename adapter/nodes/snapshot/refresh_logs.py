@@ -6,7 +6,7 @@ import logging
 import re
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.reports.counts import listed
+from adapter.foundation.reports.counts import first_names
 from adapter.foundation.service.runtime.logs import StateLog, fields
 from adapter.nodes.exporters.claims import Source, source_of, source_text
 
@@ -60,7 +60,7 @@ class RefreshReports:
             "series cannot be mapped to a node: GET /nodes/unmapped lists them with the repair",
             extra=fields(
                 count=len(new),
-                instances=listed((one.instance or "(none)" for one in new), _SHOWN),
+                instances=first_names((one.instance or "(none)" for one in new), _SHOWN),
                 fix=new[0].fix,
             ),
         )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adapter.foundation.files.gzip_format import PackedText, Piece, gzipped, packed
+from adapter.foundation.files.gzip_format import PackedText, Piece, gzipped, gzipped_text
 from adapter.foundation.time.pace import UNPACED, Pace
 from adapter.foundation.web.metric_text import escaped, family
 from adapter.nodes.model.loads import (
@@ -84,9 +84,9 @@ def prepare_exposition(
     for lines in pace.timed(_prepared_lines(snapshot, resources)):
         waiting += "".join(lines).encode()
         if len(waiting) >= _PIECE_BYTES:
-            pieces.append(packed(bytes(waiting)))
+            pieces.append(gzipped_text(bytes(waiting)))
             waiting.clear()
-    pieces.append(packed(bytes(waiting)))
+    pieces.append(gzipped_text(bytes(waiting)))
     names = [escaped(name) for name in snapshot.nodes]
     age_lines, sampled_at = _age_format(names, snapshot.resources)
     return NodeExposition(tuple(pieces), age_lines, sampled_at)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 
-from adapter.nodes.model.arrays import rows_of, taken
+from adapter.nodes.model.arrays import rearranged_rows, rows_of
 from adapter.nodes.model.day import DAY_RESOURCES, SLOT_SECONDS, SLOTS, LoadDay
 from adapter.nodes.model.loads import AVG, SAMPLE_WINDOWS_SECONDS, SLOT_WINDOWS_SECONDS, STATS, WINDOWS_SECONDS
 from adapter.nodes.model.samples import SampleGrid, SampleSet
@@ -140,7 +140,7 @@ def with_day(snapshot: LoadSnapshot, day: LoadDay) -> LoadSnapshot:
     rows = rows_of(snapshot.nodes, day.nodes)
     resources = {}
     for resource, load in snapshot.resources.items():
-        long = taken(day.stats.get(resource, np.empty((*_SHAPE, 0))), rows)
+        long = rearranged_rows(day.stats.get(resource, np.empty((*_SHAPE, 0))), rows)
         taken_from = np.where(np.isnan(long[:, AVG]), np.int8(-1), _SLOT_WINDOWS)
         resources[resource] = replace(
             load,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from adapter.nodes.model.arrays import rows_of, taken
+from adapter.nodes.model.arrays import rearranged_rows, rows_of
 from adapter.nodes.model.loads import AVG, MAX, P95, SAMPLE_WINDOWS_SECONDS, STATS
 
 if TYPE_CHECKING:
@@ -98,7 +98,9 @@ def _for_nodes(history: ResourceHistory | None, rows: NDArray[np.intp]) -> Resou
         unknown = np.full(len(rows), np.nan)
         return ResourceHistory(unknown, unknown, np.full((len(SAMPLE_WINDOWS_SECONDS), len(STATS), len(rows)), np.nan))
     return ResourceHistory(
-        taken(history.bad_since, rows), taken(history.measured_per_requested, rows), taken(history.spread, rows)
+        rearranged_rows(history.bad_since, rows),
+        rearranged_rows(history.measured_per_requested, rows),
+        rearranged_rows(history.spread, rows),
     )
 
 

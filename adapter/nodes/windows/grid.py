@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from adapter.nodes.model.arrays import Floats, rows_of, taken
+from adapter.nodes.model.arrays import Floats, rearranged_rows, rows_of
 from adapter.nodes.model.loads import SAMPLE_WINDOWS_SECONDS
 
 if TYPE_CHECKING:
@@ -74,11 +74,11 @@ def regrid(grid: SampleGrid, nodes: tuple[str, ...]) -> SampleGrid:
     return replace(
         grid,
         nodes=nodes,
-        values=np.ascontiguousarray(taken(grid.values.T, rows).T),
-        newest=taken(grid.newest, rows),
-        scrape_seconds=taken(grid.scrape_seconds, rows),
-        advancing=taken(grid.advancing, rows),
-        reset_at=taken(grid.reset_at, rows),
+        values=np.ascontiguousarray(rearranged_rows(grid.values.T, rows).T),
+        newest=rearranged_rows(grid.newest, rows),
+        scrape_seconds=rearranged_rows(grid.scrape_seconds, rows),
+        advancing=rearranged_rows(grid.advancing, rows),
+        reset_at=rearranged_rows(grid.reset_at, rows),
     )
 
 

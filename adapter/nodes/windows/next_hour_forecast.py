@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from adapter.nodes.model.arrays import rows_of, taken
+from adapter.nodes.model.arrays import rearranged_rows, rows_of
 from adapter.nodes.model.loads import AVG, SAMPLE_WINDOWS_SECONDS, LoadResource, LoadSnapshot
 from adapter.nodes.model.week import (
     FORECAST_VERDICTS,
@@ -90,9 +90,9 @@ def forecast(snapshot: LoadSnapshot, week: LoadWeek, judged: Backtest, now: floa
     cpu = snapshot.resources.get(LoadResource.CPU)
     level = nothing if cpu is None else cpu.measured(0, AVG)
     latest = nothing if cpu is None else cpu.measured(_FIVE_MINUTES, AVG)
-    rise = taken(_rise_now(week, now).astype(np.float64), rows_of(snapshot.nodes, week.nodes))
+    rise = rearranged_rows(_rise_now(week, now).astype(np.float64), rows_of(snapshot.nodes, week.nodes))
     rows = rows_of(snapshot.nodes, judged.nodes)
-    loss_ratio, highest = taken(judged.loss_ratio, rows), taken(judged.highest, rows)
+    loss_ratio, highest = rearranged_rows(judged.loss_ratio, rows), rearranged_rows(judged.highest, rows)
     ratio = np.fmax(_bounded_forecast(level, rise, np.fmax(highest, level)), np.where(np.isnan(latest), level, latest))
     verdicts = np.where(loss_ratio <= BETTER_RATIO, _PREDICTED, _NOT_BETTER)
     for is_unknown, verdict in ((np.isnan(rise) | np.isnan(loss_ratio), _SHORT_HISTORY), (np.isnan(level), _NO_LOAD)):

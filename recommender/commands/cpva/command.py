@@ -40,9 +40,9 @@ def _run(values: FlagValues, settings: CpvaSettings, port: Port) -> int:
     from recommender.commands.cpva.poll import CpvaPoll  # noqa: PLC0415 - likewise
     from recommender.commands.one_process.process import OneProcess  # noqa: PLC0415 - likewise
     from recommender.commands.vertical.polls import CounterFamily, Polls, run_polls  # noqa: PLC0415 - likewise
-    from recommender.commands.vertical.sized_object import connected  # noqa: PLC0415 - likewise
+    from recommender.commands.vertical.sized_object import api_client  # noqa: PLC0415 - likewise
 
-    client = connected(cluster_settings(values))
+    client = api_client(cluster_settings(values))
     poll = CpvaPoll(settings, FollowedConfig(settings.defaults, settings.config_file), client, ObjectClient(client))
     counter = CounterFamily(f"{METRICS_PREFIX}_polls_total", "Polls of a drop-in that resizes containers, by outcome.")
     process = OneProcess(port, program_version())

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
 from recommender.commands.vertical.cluster_sizes import ConfirmedCounts, nodes_and_cores
 from recommender.commands.vertical.polls import PollError
-from recommender.commands.vertical.sized_object import spelled, write_resources
+from recommender.commands.vertical.sized_object import sizes_text, write_resources
 from recommender.kinds.proportional.cpva_config import container_sizes
 
 if TYPE_CHECKING:
@@ -50,14 +50,14 @@ class CpvaPoll:
             return "unchanged"
         about = f"{size.nodes} nodes, {size.cores} cores"
         if self._settings.dry_run:
-            _log.info("%s (%s): %s; nothing is written", self._settings.target, about, spelled(wanted))
+            _log.info("%s (%s): %s; nothing is written", self._settings.target, about, sizes_text(wanted))
             outcome = "dry_run"
         else:
             try:
                 write_resources(self._objects, self._settings.target, wanted)
             except KubernetesError as error:
                 raise PollError("error_updating_target", str(error)) from error
-            _log.info("%s (%s): %s", self._settings.target, about, spelled(wanted))
+            _log.info("%s (%s): %s", self._settings.target, about, sizes_text(wanted))
             outcome = "updated"
         self._written = wanted
         return outcome

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.options.cluster_checks import unreviewed
+from adapter.foundation.options.cluster_checks import unreviewed_line
 from adapter.foundation.reports.definitions import DefinedKind, keys_of_schema
 from adapter.foundation.reports.lines import Line, ok
 from adapter.foundation.sources.kubernetes.access_rights import AccessRight, Subject, is_allowed
@@ -35,7 +35,7 @@ def look_at_right(client: ObjectClient, right: RoleRule, subject: Subject) -> tu
             if not is_allowed(client, one, subject):
                 missing.append(one)
         except KubernetesError as failure:
-            return (unreviewed(_name(right), one, subject, failure),)
+            return (unreviewed_line(_name(right), one, subject, failure),)
     return (judge_right(right, subject, tuple(missing)),)
 
 

@@ -12,7 +12,7 @@ from adapter.foundation.cluster.files.reading import ClusterFilesError
 from adapter.foundation.exporters.held_series import IncompleteAnswerError
 from adapter.foundation.files.new_files import NewFilesError, refuse_existing, write_new_files
 from adapter.foundation.options.cluster import CLUSTER_FLAGS
-from adapter.foundation.options.cluster_checks import unreached
+from adapter.foundation.options.cluster_checks import unreachable_message
 from adapter.foundation.options.logs import QUIET_LOG_FLAGS, configure_quiet_logs_by
 from adapter.foundation.options.prometheus import NAMED_PROMETHEUS_FLAGS
 from adapter.foundation.reports.counts import count_of
@@ -27,7 +27,7 @@ from recommender.commands.init.configuration_text import configuration_text, fou
 from recommender.commands.init.current_values import decided_now, value_sentence
 from recommender.commands.init.proposing import proposed_entries
 from recommender.commands.init.sources_from_flags import asked_sources
-from recommender.commands.init.terminal_answers import answered
+from recommender.commands.init.terminal_answers import with_answers
 from recommender.commands.program import PROGRAM
 from recommender.decisions.texts.times import rfc3339
 
@@ -74,7 +74,7 @@ def init(arguments: Sequence[str]) -> NoReturn:
     except PrometheusError as error:
         exit_for_usage(PROGRAM, f"Prometheus: {error.cause}: check --prometheus-url and the other --prometheus flags")
     except UnreachableError as error:
-        exit_for_usage(PROGRAM, f"{unreached(str(error))}; or give --cluster FILE")
+        exit_for_usage(PROGRAM, f"{unreachable_message(str(error))}; or give --cluster FILE")
     except (
         UsageError,
         SettingsError,
@@ -102,7 +102,7 @@ def _write_file(values: FlagValues) -> list[str] | None:
     with asked_sources(values) as sources:
         found, seen = sources.prometheus, sources.seen
         proposed = proposed_entries(sources.queries, seen)
-    drafts = tuple(answered(each, ask_on_terminal) for each in proposed)
+    drafts = tuple(with_answers(each, ask_on_terminal) for each in proposed)
     if not drafts:
         return None
     stated = prometheus_lines(

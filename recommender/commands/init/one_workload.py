@@ -13,7 +13,7 @@ from adapter.foundation.sources.prometheus.errors import PrometheusError, Settin
 from recommender.commands.init.configuration_text import configuration_text, prometheus_lines
 from recommender.commands.init.proposing import Surroundings, proposed_entries
 from recommender.commands.init.sources_from_flags import AskedSources, asked_sources
-from recommender.commands.init.terminal_answers import answered
+from recommender.commands.init.terminal_answers import with_answers
 from recommender.commands.program import PROGRAM
 from recommender.configuration.reading import read_configuration
 
@@ -40,7 +40,7 @@ def configuration_of_workload(values: FlagValues) -> WorkloadConfiguration:
     wanted = object_name("workload", values.text("workload"))
     try:
         with asked_sources(values) as sources:
-            draft = answered(_draft(sources, wanted), ask_on_terminal)
+            draft = with_answers(_draft(sources, wanted), ask_on_terminal)
     except PrometheusError as error:
         raise UsageError(f"--prometheus-url: {error.cause}: check the address and the credentials") from error
     except (SettingsError, IncompleteAnswerError) as error:

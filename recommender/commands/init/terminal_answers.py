@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from recommender.commands.init.drafts import Draft
 
 
-def answered(draft: Draft, ask: Ask) -> Draft:
+def with_answers(draft: Draft, ask: Ask) -> Draft:
     """Return the draft with the answers; unanswered parts stay missing."""
     for fact in draft.missing:
         answer = ask(fact.question, _PROBLEMS[fact.key])

@@ -52,9 +52,9 @@ def _run(values: FlagValues, settings: NannySettings, port: Port) -> int:
     from recommender.commands.pod_nanny.poll import NannyPoll  # noqa: PLC0415 - likewise
     from recommender.commands.pod_nanny.resized_container import WardClient  # noqa: PLC0415 - likewise
     from recommender.commands.vertical.polls import CounterFamily, Polls, run_polls  # noqa: PLC0415 - likewise
-    from recommender.commands.vertical.sized_object import connected  # noqa: PLC0415 - likewise
+    from recommender.commands.vertical.sized_object import api_client  # noqa: PLC0415 - likewise
 
-    client = connected(cluster_settings(values))
+    client = api_client(cluster_settings(values))
     objects = ObjectClient(client)
     process = OneProcess(port, program_version())
     fence = None

@@ -11,7 +11,14 @@ from adapter.foundation.cluster.forms.autoscalers import AutoscalerForm
 from adapter.foundation.cluster.stores.value_stores import autoscaler_store, node_store
 from adapter.foundation.cluster.values.state import ClusterState
 from adapter.foundation.cluster.watch.doubted_lists import when_empty, when_one_is_missing
-from adapter.foundation.cluster.watch.facts import RunningWatch, StoreWatch, left_out, nodes_in, owners_in, unconfirmed
+from adapter.foundation.cluster.watch.facts import (
+    RunningWatch,
+    StoreWatch,
+    left_out,
+    nodes_in,
+    owners_in,
+    unconfirmed_text,
+)
 from adapter.foundation.cluster.watch.last_contact import WatchRecords
 from adapter.foundation.cluster.watch.task_pool import Work
 from adapter.foundation.objects.resources import BUILT_IN, find_resource
@@ -79,8 +86,8 @@ class ProportionalWatches:
             problems=(
                 *self._nodes.store.problems,
                 *left_out(self._nodes.running),
-                *unconfirmed(self._nodes.running),
-                *unconfirmed(self._owners.running),
+                *unconfirmed_text(self._nodes.running),
+                *unconfirmed_text(self._owners.running),
             ),
         )
 

@@ -15,7 +15,7 @@ from adapter.foundation.cluster.files.reading import ClusterFilesError
 from adapter.foundation.documents.tree import nearest
 from adapter.foundation.options.clients import kubernetes_client
 from adapter.foundation.options.cluster import CLUSTER_FLAGS, cluster_settings
-from adapter.foundation.options.cluster_checks import unreached
+from adapter.foundation.options.cluster_checks import unreachable_message
 from adapter.foundation.options.logs import QUIET_LOG_FLAGS, configure_quiet_logs_by
 from adapter.foundation.options.prometheus import NAMED_PROMETHEUS_FLAGS
 from adapter.foundation.options.report_format import output_flag
@@ -205,7 +205,7 @@ def _read_inputs(
     try:
         return inputs_of_cluster(client, configuration, further_targets)
     except UnreachableError as error:
-        raise UsageError(f"{unreached(str(error))}; or give --cluster FILE") from error
+        raise UsageError(f"{unreachable_message(str(error))}; or give --cluster FILE") from error
 
 
 def _print(values: FlagValues, records: Iterable[Record], now: float) -> None:

@@ -73,10 +73,10 @@ def with_assumptions(configuration: Configuration, inputs: Inputs, question: Wha
     """
     if not question.asks:
         return configuration, inputs
-    from recommender.kinds.cluster_size.what_if.apply import assumed  # noqa: PLC0415 - it loads the scheduler's filters
+    from recommender.kinds.cluster_size.what_if.apply import cluster_under_assumptions  # noqa: PLC0415 - it loads the scheduler's filters
 
     try:
-        found = assumed(inputs.cluster, question)
+        found = cluster_under_assumptions(inputs.cluster, question)
     except WhatIfError as error:
         raise UsageError(str(error)) from error
     note = f"what if: {', '.join(found.notes)}" if found.notes else ""

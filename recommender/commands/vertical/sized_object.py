@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _DEADLINES: Final = RequestDeadlines(total=20.0)
 
 
-def connected(settings: ClusterSettings) -> KubernetesClient:
+def api_client(settings: ClusterSettings) -> KubernetesClient:
     """Return a client for the cluster that the flags name. Raises UsageError."""
     try:
         kubeconfig = None if settings.kubeconfig is None else str(settings.kubeconfig)
@@ -66,7 +66,7 @@ def write_resources(
     objects.patch_strategically(path_of(target), patch, fence)
 
 
-def spelled(containers: ContainerResources) -> str:
+def sizes_text(containers: ContainerResources) -> str:
     """Return the sizes for the log: `nginx requests cpu=200m memory=64Mi`."""
     return "; ".join(
         f"{container} {section} " + " ".join(f"{resource}={amount}" for resource, amount in amounts.items())

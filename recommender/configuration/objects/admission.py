@@ -54,7 +54,7 @@ class _Quota:
         self.targets += _targets(read)
 
 
-def admitted(file: Configuration, objects: Collection[ReadObject]) -> Admission:
+def configuration_with_objects(file: Configuration, objects: Collection[ReadObject]) -> Admission:
     """Return the configuration of the file together with the objects that take effect.
 
     None of them takes effect if the file does not enable objects. Older objects take precedence over newer ones.

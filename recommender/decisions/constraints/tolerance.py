@@ -26,7 +26,7 @@ METRIC_NAME: Final = "recommended_replicas"
 _ONE_REPLICA_MILLI: Final = 1000
 
 
-def tolerated(policy: RecommendationPolicy, situation: Situation, inputs: Inputs, value: int) -> Step | None:
+def tolerance_step(policy: RecommendationPolicy, situation: Situation, inputs: Inputs, value: int) -> Step | None:
     """Return a step that names the HPA that will ignore the value; None if no HPA will ignore it."""
     if Output.METRIC not in policy.outputs:
         return None

@@ -30,7 +30,7 @@ _OF_TARGETS: Final = (OWNERS, SCALED_OBJECTS)
 """The names of facts in a memory that differ between targets; all other facts are the same for all targets."""
 
 
-def believed(what: str, fact: Observed[T] | Unknown, known: Mapping[str, int]) -> Observed[T] | Unknown:
+def unless_doubted(what: str, fact: Observed[T] | Unknown, known: Mapping[str, int]) -> Observed[T] | Unknown:
     """Return the fact, or Unknown if it began with an empty first list although such objects were known before."""
     before = known.get(what, 0)
     if isinstance(fact, Unknown) or not fact.began_empty or not before:
@@ -50,7 +50,7 @@ def known_now(
 
 
 def with_believed_owners(policy: RecommendationPolicy, inputs: Inputs, known: Mapping[str, int]) -> Inputs:
-    """Return the inputs with doubted empty lists of HPAs and ScaledObjects replaced by Unknown (`believed`)."""
+    """Return the inputs with doubted empty lists of HPAs and ScaledObjects replaced by Unknown (`unless_doubted`)."""
     if not any(map(known.get, _OF_TARGETS)):
         return inputs
     namespaces = {target.namespace for target in policy.targets}
@@ -63,7 +63,7 @@ def _believed_owners(
     what: str, owners: OwnersByNamespace, namespaces: Iterable[str], known: Mapping[str, int]
 ) -> OwnersByNamespace:
     facts = {namespace: fact for namespace in namespaces if (fact := owners.get(namespace)) is not None}
-    return {**owners, **{namespace: believed(what, fact, known) for namespace, fact in facts.items()}}
+    return {**owners, **{namespace: unless_doubted(what, fact, known) for namespace, fact in facts.items()}}
 
 
 def with_known_owners(policy: RecommendationPolicy, inputs: Inputs, known: Mapping[str, int]) -> Mapping[str, int]:
@@ -78,6 +78,6 @@ def with_known_owners(policy: RecommendationPolicy, inputs: Inputs, known: Mappi
     return known
 
 
-def shared(known: Mapping[str, int]) -> Mapping[str, int]:
+def shared_facts(known: Mapping[str, int]) -> Mapping[str, int]:
     """Return those known facts in the memory of a target that are the same for all targets."""
     return {what: number for what, number in known.items() if what not in _OF_TARGETS}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from recommender.decisions.memory import KindMemory, LastValue, Memory
 from recommender.decisions.record import Record, Status, TargetOutcome, TargetReference
 from recommender.decisions.summary import WORST_FIRST
-from recommender.decisions.targets.doubted_first_lists import shared
+from recommender.decisions.targets.doubted_first_lists import shared_facts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -45,7 +45,7 @@ def own_memory(memory: Memory, policy: RecommendationPolicy, target: TargetRefer
     if known is not None:
         return known
     is_alone = len(policy.targets) == 1 and not memory.by_target
-    return memory if is_alone else Memory(own=_own_shared(memory), known=shared(memory.known))
+    return memory if is_alone else Memory(own=_own_shared(memory), known=shared_facts(memory.known))
 
 
 def _own_shared(memory: Memory) -> KindMemory | None:
@@ -59,7 +59,7 @@ def whole_memory(by_target: Mapping[TargetReference, Memory]) -> Memory:
     """
     lasts = [each.last for each in by_target.values() if each.last is not None]
     own = next((found for each in by_target.values() if (found := _own_shared(each)) is not None), None)
-    known = shared({what: number for each in by_target.values() for what, number in each.known.items()})
+    known = shared_facts({what: number for each in by_target.values() for what, number in each.known.items()})
     if not lasts:
         return Memory(own=own, known=known, by_target=by_target)
     last = LastValue(

@@ -131,7 +131,7 @@ def money_text(value: float, *, is_lower_bound: bool = False) -> str:
     return f"{amount:.{_DECIMALS_OF_MONEY}f}" if round(amount, _DECIMALS_OF_MONEY) == amount else f"{amount:.12g}"
 
 
-def shown(value: float) -> str:
+def figure_text(value: float) -> str:
     """Return the text of a number: a whole number in full, any other with six significant digits."""
     number = plain(value)
     return str(number) if isinstance(number, int) else f"{number:.6g}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from adapter.foundation.cluster.facts.scale_targets import group_of
 from adapter.foundation.cluster.values.state import ClusterNeeds
 from adapter.foundation.documents.tree import nearest
-from adapter.foundation.reports.counts import listed
+from adapter.foundation.reports.counts import first_names
 from recommender.decisions.policy_settings import Output
 from recommender.kinds.cluster_size.future.capacity_buffers import buffer_kinds
 from recommender.kinds.cluster_size.future.resource_quotas import QUOTAS
@@ -61,7 +61,7 @@ class ClusterSizeKind(RecommendationKind[ClusterSizeSettings]):
     is_slow = True
     families = SIZE_FAMILIES
     page = "cluster_size/shown/page.html"
-    page_filters = {"kept_by_reason": kept_by_reason, "listed": listed}  # noqa: RUF012 - likewise
+    page_filters = {"kept_by_reason": kept_by_reason, "listed": first_names}  # noqa: RUF012 - likewise
     charted = "nodes"
     has_own_inputs = True
     has_own_steps = True

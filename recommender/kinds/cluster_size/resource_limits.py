@@ -73,6 +73,6 @@ def check_quota(quota: Quota, node: Mapping[str, int], wanted: int) -> QuotaVerd
     return QuotaVerdict(min([wanted, *counts.values()]), short)
 
 
-def consumed(quota: Quota, node: Mapping[str, int], count: int) -> Quota:
+def quota_after(quota: Quota, node: Mapping[str, int], count: int) -> Quota:
     """Return what nodes that are added leave of the quota. `node` has the amounts of one of them."""
     return {resource: left - count * node.get(resource, 0) for resource, left in quota.items()}

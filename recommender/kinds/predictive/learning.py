@@ -94,7 +94,7 @@ def verdict_on(model: str, reason: str, headroom_ratio: float) -> SeriesVerdict:
     return SeriesVerdict(model, reason, Blend(headroom_ratio, () if is_present else (Part(model, 1.0, 1.0),)))
 
 
-def tried(model_name: str, history: LoadHistory, task: ForecastTask) -> ModelTrial:
+def trial_of(model_name: str, history: LoadHistory, task: ForecastTask) -> ModelTrial:
     """Return what a model would have forecast in the last days, and its parameters from now on."""
     model = model_named(model_name)
     skipped = replayed_from(history)
@@ -114,7 +114,7 @@ def forecasts_since(trial: ModelTrial, history: LoadHistory, task: ForecastTask)
     return np.concatenate([missed, forecasts.upper], axis=1)
 
 
-def continued(trial: ModelTrial, since: FloatArray, history: LoadHistory) -> ModelTrial:
+def continued_trial(trial: ModelTrial, since: FloatArray, history: LoadHistory) -> ModelTrial:
     """Return the trial with the forecasts since its end, and without those that are older than records."""
     if not since.shape[1]:
         return trial
@@ -158,7 +158,7 @@ def caught_up(
     The trials are not returned: for 24 series in steps of a minute, they exceed the limit of a child's result.
     """
     since = tuple(forecasts_since(trial, history, terms.task) for trial in trials)
-    whole = [continued(trial, part, history) for trial, part in zip(trials, since, strict=True)]
+    whole = [continued_trial(trial, part, history) for trial, part in zip(trials, since, strict=True)]
     return since, verdicts(terms, history, whole)
 
 
@@ -169,7 +169,7 @@ def tried_and_judged(
 
     A single decision needs only the parameters, and the forecasts may exceed the limit of a child's result.
     """
-    trials = [tried(name, history, terms.task) for name in models]
+    trials = [trial_of(name, history, terms.task) for name in models]
     judged = verdicts(terms, history, trials)
     ends = [trial.first + trial.upper.shape[1] for trial in trials]
     without = [replace(trial, first=end, upper=trial.upper[:, :0]) for trial, end in zip(trials, ends, strict=True)]

@@ -85,7 +85,7 @@ def _fits(names: Sequence[str], history: LoadHistory, task: ForecastTask, first:
     return found
 
 
-def judged(
+def verdicts_by_series(
     terms: JudgingTerms, names: Sequence[str], fits: Mapping[str, SharedFit], history: LoadHistory
 ) -> tuple[SeriesVerdict | None, ...]:
     """Return the verdict on each series by these models; None for a series about which too little is known.

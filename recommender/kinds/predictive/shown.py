@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.objects.grouping import grouped
 from adapter.foundation.web.metric_text import label
 from recommender.decisions.loads.prediction import forecast_of
-from recommender.decisions.texts.record_texts import plain, shown
+from recommender.decisions.texts.record_texts import figure_text, plain
 from recommender.decisions.texts.times import rfc3339
 from recommender.outputs.metric_text import of_recommendation, of_targets
 
@@ -131,13 +131,13 @@ def prediction_rows(prediction: Prediction | None) -> Iterator[tuple[str, str]]:
     if prediction is None:
         return
     load = prediction.load
-    text = f"{shown(load.now)} now"
+    text = f"{figure_text(load.now)} now"
     if load.predicted is not None and load.at is not None:
         band = ", ".join(
-            f"{'median' if quantile == '0.5' else f'quantile {quantile}'} {shown(value)}"
+            f"{'median' if quantile == '0.5' else f'quantile {quantile}'} {figure_text(value)}"
             for quantile, value in load.quantiles.items()
         )
-        text += f", {shown(load.predicted)} expected at {rfc3339(load.at)}" + (f" ({band})" if band else "")
+        text += f", {figure_text(load.predicted)} expected at {rfc3339(load.at)}" + (f" ({band})" if band else "")
     yield "load", text
     yield "model", f"{prediction.model}: {prediction.model_reason}" if prediction.model_reason else prediction.model
     if prediction.shortage_versus_headroom:

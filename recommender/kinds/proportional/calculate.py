@@ -64,10 +64,10 @@ class Drivers:
             nodes, cores = counts.nodes, counts.cores
         else:
             nodes, cores = counts.schedulable_nodes, counts.schedulable_cores
-        return steps_of(ClusterSize(raised(nodes, ratio), raised(cores, ratio)), self._mode)
+        return steps_of(ClusterSize(raised_count(nodes, ratio), raised_count(cores, ratio)), self._mode)
 
     def _other_steps(self, ratio: float) -> tuple[Step, ...]:
-        return tuple(_step(driver, raised(count, ratio)) for driver, count in self._others)
+        return tuple(_step(driver, raised_count(count, ratio)) for driver, count in self._others)
 
 
 def _step(driver: Driver, count: float) -> Step:
@@ -163,7 +163,7 @@ class _Calculator:
         trail = Trail(steps.drivers)
         rungs: dict[str, int] = {}
         if ratio:
-            rungs = held(steps.drivers, drivers.from_raised_counts(ratio), own.rungs)
+            rungs = values_with_hysteresis(steps.drivers, drivers.from_raised_counts(ratio), own.rungs)
             trail.hold(rungs, ratio)
         trail.limit(steps.limits)
         self._keep_quiet(trail, memory, now)
@@ -187,7 +187,7 @@ class _Calculator:
 _LARGEST: Final = Fraction(sys.float_info.max)
 
 
-def raised(count: float, ratio: float) -> float:
+def raised_count(count: float, ratio: float) -> float:
     """Return `count / (1 - ratio)`: the count is below any rung above this number by more than `ratio` of the rung.
 
     The ratio is less than 1. A ratio such as 0.05 counts as the decimal that it prints as: 95 becomes 100.
@@ -195,7 +195,9 @@ def raised(count: float, ratio: float) -> float:
     return float(min(Fraction(count) / (1 - Fraction(repr(ratio))), _LARGEST))
 
 
-def held(raw: Sequence[Step], from_raised_counts: Sequence[Step], memory: Mapping[str, int]) -> dict[str, int]:
+def values_with_hysteresis(
+    raw: Sequence[Step], from_raised_counts: Sequence[Step], memory: Mapping[str, int]
+) -> dict[str, int]:
     """Return each driver's value, which rises at once but falls only if the count is below the rung by the whole ratio.
 
     `from_raised_counts` are the steps of the same drivers from raised counts. `memory` holds the last values by driver.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from adapter.foundation.cluster.values.state import CountQuery, Observed, Unknown
 from adapter.foundation.documents.tree import shortened
 from recommender.decisions.calculation import CalculationError, InputMissingError
-from recommender.decisions.targets.doubted_first_lists import believed, known_now
+from recommender.decisions.targets.doubted_first_lists import known_now, unless_doubted
 from recommender.decisions.texts.times import oldest
 from recommender.kinds.proportional.parameters import Driver, DriverQuery, NodeFilter
 
@@ -45,7 +45,7 @@ class Facts:
 
     def nodes(self, node_filter: NodeFilter, selector: Selector) -> NodeCounts:
         """Return the counts of the nodes that pass the filter."""
-        fact = believed("nodes", self._inputs.cluster.nodes, self.known)
+        fact = unless_doubted("nodes", self._inputs.cluster.nodes, self.known)
         nodes = self._known_fact("the nodes", fact)
         self.known = known_now("nodes", fact, len(nodes), self.known)
         counts = self._counts.counted(nodes, node_filter, selector, self._now)
@@ -75,7 +75,7 @@ class Facts:
 
     def _number_of(self, name: str, noun: str, source: CountQuery) -> int:
         """Return the number of some objects, which is remembered under the name."""
-        fact = believed(name, self._inputs.cluster.counts.get(source, _NOT_COUNTED), self.known)
+        fact = unless_doubted(name, self._inputs.cluster.counts.get(source, _NOT_COUNTED), self.known)
         number = self._known_fact(f"the number of {noun}", fact)
         self.known = known_now(name, fact, number, self.known)
         return number

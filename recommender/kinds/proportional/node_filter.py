@@ -30,11 +30,13 @@ class LastCounts:
         Nodes count as unchanged if they are the same object.
         """
         if self._counts is None or nodes is not self._of or node_filter.min_node_age_seconds:
-            self._of, self._counts = nodes, counted(nodes, node_filter, selector, now)
+            self._of, self._counts = nodes, filtered_counts(nodes, node_filter, selector, now)
         return self._counts
 
 
-def counted(nodes: Sequence[ClusterNode], node_filter: NodeFilter, selector: Selector, now: float) -> NodeCounts:
+def filtered_counts(
+    nodes: Sequence[ClusterNode], node_filter: NodeFilter, selector: Selector, now: float
+) -> NodeCounts:
     """Return the counts of the nodes that pass the filter; `selector` is the filter's parsed selector.
 
     `now` is in Unix seconds.

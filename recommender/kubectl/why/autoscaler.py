@@ -10,13 +10,13 @@ from adapter.foundation.hpa.documents import HpaDocumentError, pod_of, spec_of
 from adapter.foundation.hpa.proposals import HpaWorkload, Proposal, Unavailable
 from adapter.foundation.objects.quantities import milli_quantity
 from adapter.foundation.objects.resources import ResolveResource, UnknownResourceError
-from adapter.foundation.reports.counts import listed
+from adapter.foundation.reports.counts import first_names
 from adapter.foundation.sources.kubernetes.access_rights import AccessRight
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
 from adapter.foundation.time.timestamps import seconds_of
 from adapter.metrics.readings.explain.explanation import Explanation
 from recommender.decisions.texts.times import rfc3339
-from recommender.kubectl.reader import NotRead, Reader, namespaced
+from recommender.kubectl.reader import NotRead, Reader, object_path
 from recommender.kubectl.report import Report, ReportSection
 from recommender.kubectl.why.controller_version import ControllerBehaviour, controller_behaviour, succeeded_sentences
 from recommender.kubectl.why.next_sync import AMBIGUOUS_SELECTOR, NextSync, next_sync
@@ -64,7 +64,7 @@ def why_autoscaler(
 ) -> Report:
     """Return the answer for an HPA. Raises KubernetesError if it cannot be read."""
     right = AccessRight("get", PLURAL, GROUP, namespace, name)
-    hpa = reader.required(namespaced(f"{GROUP}/v2", namespace, PLURAL, name), right)
+    hpa = reader.required(object_path(f"{GROUP}/v2", namespace, PLURAL, name), right)
     target = _target(reader, resolve, namespace, hpa)
     conditions = _conditions(hpa)
     if isinstance(target, NotRead):
@@ -150,7 +150,7 @@ def _target(reader: Reader, resolve: ResolveResource, namespace: str, hpa: Mappi
         kind = resolve(group, reference["kind"])
     except (UnknownResourceError, KubernetesError) as error:
         return NotRead(f"the target's kind is not known: {error}")
-    path = namespaced(kind.api_version, namespace, kind.plural, reference["name"], "scale")
+    path = object_path(kind.api_version, namespace, kind.plural, reference["name"], "scale")
     scale = reader.object(
         path, AccessRight("get", kind.plural, kind.group, namespace, reference["name"], subresource="scale")
     )
@@ -161,7 +161,7 @@ def _target(reader: Reader, resolve: ResolveResource, namespace: str, hpa: Mappi
     if not selector:
         return NotRead(f"the scale of {reference['kind']} {reference['name']} has no selector, which the HPA needs")
     pods = reader.items(
-        namespaced("v1", namespace, "pods"), AccessRight("list", "pods", "", namespace), {"labelSelector": selector}
+        object_path("v1", namespace, "pods"), AccessRight("list", "pods", "", namespace), {"labelSelector": selector}
     )
     if isinstance(pods, NotRead):
         return pods
@@ -184,7 +184,7 @@ def _metric_sentences(one: _ShownMetric, now: float) -> Iterator[str]:
         yield f"No value: {asked.observation.message}."
     else:
         values = (f"{name} {milli_quantity(value)}" for name, value in sorted(asked.values_milli.items()))
-        yield f"Value: {listed(values, _MOST_VALUES)}."
+        yield f"Value: {first_names(values, _MOST_VALUES)}."
         if asked.newest is not None:
             yield f"The newest value is of {ago(asked.newest, now)}."
     yield f"Target: {_goal(one.metric)}."

@@ -13,7 +13,7 @@ from adapter.foundation.objects.names import is_namespace_name, is_object_name
 from adapter.foundation.objects.resources import UnknownResourceError
 from adapter.foundation.options.clients import kubernetes_client
 from adapter.foundation.options.cluster import CLUSTER_FLAGS, cluster_settings
-from adapter.foundation.options.cluster_checks import unreached
+from adapter.foundation.options.cluster_checks import unreachable_message
 from adapter.foundation.options.logs import QUIET_LOG_FLAGS, configure_quiet_logs_by
 from adapter.foundation.options.report_format import FOR_PEOPLE
 from adapter.foundation.reports.terminal_escaping import is_coloured, printable
@@ -86,7 +86,7 @@ def why(arguments: Sequence[str]) -> NoReturn:
     try:
         report = _report_for(values)
     except UnreachableError as error:
-        exit_for_usage(PROGRAM, printable(unreached(str(error))))
+        exit_for_usage(PROGRAM, printable(unreachable_message(str(error))))
     except (UsageError, KubernetesError, UnknownResourceError) as error:
         exit_for_usage(PROGRAM, printable(str(error)))
     form = values.text("output")

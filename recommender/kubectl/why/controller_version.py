@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.hpa.pods import PodPhase
 from adapter.foundation.hpa.spec import PodsMetric, ResourceMetric
-from adapter.foundation.reports.counts import listed
+from adapter.foundation.reports.counts import first_names
 from adapter.foundation.sources.kubernetes.access_rights import AccessRight
 from recommender.kubectl.reader import NotRead, Reader
 
@@ -64,7 +64,7 @@ def succeeded_sentences(workload: HpaWorkload) -> tuple[str, ...]:
     verb = "has" if len(names) == 1 else "have"
     effect = "with nothing when it would scale up, and with all of the target when it would scale down"
     return (
-        f"{listed(names)} {verb} succeeded, and the selector still finds them.",
+        f"{first_names(names)} {verb} succeeded, and the selector still finds them.",
         f"Before Kubernetes 1.{_IGNORES_SUCCEEDED}, the controller counts them like pods without a value: {effect}.",
         "Deleting them ends this.",
     )

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from adapter.foundation.sources.kubernetes.access_rights import AccessRight
 from adapter.foundation.time.timestamps import seconds_of
-from recommender.kubectl.reader import NotRead, Reader, namespaced
+from recommender.kubectl.reader import NotRead, Reader, object_path
 from recommender.kubectl.report import ReportSection
 from recommender.kubectl.why.relative_times import ago
 
@@ -17,7 +17,7 @@ _MOST: Final = 8
 def events_of(reader: Reader, namespace: str, kind: str, name: str) -> list[dict[str, Any]] | NotRead:
     """Return the last events about an object, as documents."""
     query = {"fieldSelector": f"involvedObject.kind={kind},involvedObject.name={name}"}
-    path, right = namespaced("v1", namespace, "events"), AccessRight("list", "events", "", namespace)
+    path, right = object_path("v1", namespace, "events"), AccessRight("list", "events", "", namespace)
     found = reader.items(path, right, query)
     if isinstance(found, NotRead):
         return NotRead(f"events: {found.reason}")

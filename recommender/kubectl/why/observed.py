@@ -18,7 +18,7 @@ from adapter.foundation.objects.durations import parse_go_duration
 from adapter.foundation.objects.resources import ResolveResource, UnknownResourceError
 from adapter.foundation.sources.kubernetes.access_rights import AccessRight
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
-from recommender.kubectl.reader import NotRead, Reader, namespaced
+from recommender.kubectl.reader import NotRead, Reader, object_path
 
 CUSTOM: Final = "custom.metrics.k8s.io"
 EXTERNAL: Final = "external.metrics.k8s.io"
@@ -87,7 +87,7 @@ class MetricsApis:
         source = metric[kind.lower()]
         name, selector = source["metric"]["name"], _selector_text(source["metric"].get("selector"))
         if kind == "External":
-            path = namespaced(f"{EXTERNAL}/v1beta1", self._namespace, quote(name, safe=""))
+            path = object_path(f"{EXTERNAL}/v1beta1", self._namespace, quote(name, safe=""))
             right = AccessRight("list", name, EXTERNAL, self._namespace)
             query = {"labelSelector": selector} if selector else {}
             return self._ask_metric(EXTERNAL, name, path, query, right, selector=selector)
@@ -113,9 +113,9 @@ class MetricsApis:
             # Whichever namespace an HPA names, its controller takes the metric of the HPA's own.
             of = self._namespace
             right = AccessRight("get", "metrics", CUSTOM, of, name)
-            path = namespaced(base, of, "metrics", name)
+            path = object_path(base, of, "metrics", name)
         else:
-            path = f"{namespaced(base, self._namespace, plural, of)}/{quote(name, safe='')}"
+            path = f"{object_path(base, self._namespace, plural, of)}/{quote(name, safe='')}"
         described = "" if of == "*" else f"{plural}/{of}"
         return self._ask_metric(CUSTOM, f"{plural}/{name}", path, query, right, described=described, selector=selector)
 
@@ -129,7 +129,7 @@ class MetricsApis:
 
     def _resource(self, source: Mapping[str, Any]) -> AskedMetric:
         name, container = source["name"], source.get("container", "")
-        path, query = namespaced(f"{RESOURCE}/v1beta1", self._namespace, "pods"), {"labelSelector": self._pods}
+        path, query = object_path(f"{RESOURCE}/v1beta1", self._namespace, "pods"), {"labelSelector": self._pods}
         found = self._reader.items(path, AccessRight("list", "pods", RESOURCE, self._namespace), query)
         if isinstance(found, NotRead):
             return AskedMetric(RESOURCE, name, path, query, "", "", _unread(RESOURCE, found), {}, None)

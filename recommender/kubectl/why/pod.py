@@ -9,7 +9,7 @@ from urllib.parse import quote
 from adapter.foundation.reports.counts import count_of
 from adapter.foundation.sources.kubernetes.access_rights import AccessRight
 from adapter.foundation.time.timestamps import seconds_of
-from recommender.kubectl.reader import NotRead, Reader, namespaced
+from recommender.kubectl.reader import NotRead, Reader, object_path
 from recommender.kubectl.recommendations import Recommendations, unread_of
 from recommender.kubectl.report import Report, ReportSection
 from recommender.kubectl.why.events import events_of, events_section
@@ -25,7 +25,7 @@ def why_pod(
 ) -> Report:
     """Return the answer for a pod. Raises KubernetesError if it cannot be read."""
     right = AccessRight("get", "pods", "", namespace, name)
-    pod = reader.required(namespaced("v1", namespace, "pods", name), right)
+    pod = reader.required(object_path("v1", namespace, "pods", name), right)
     if not (pod.get("spec") or {}).get("nodeName"):
         return _unscheduled_report(reader, pod, decided(), now)
     return _scheduled_report(reader, pod, now)
@@ -132,7 +132,7 @@ def _scheduled_report(reader: Reader, pod: Mapping[str, Any], now: float) -> Rep
 
 def _resource_metrics(reader: Reader, namespace: str, name: str) -> dict[str, Any] | NotRead:
     right = AccessRight("get", "pods", RESOURCE, namespace, name)
-    found = reader.object(namespaced(f"{RESOURCE}/v1beta1", namespace, "pods", name), right)
+    found = reader.object(object_path(f"{RESOURCE}/v1beta1", namespace, "pods", name), right)
     if isinstance(found, NotRead):
         return NotRead(f"CPU and memory: {found.reason}")
     try:
@@ -152,7 +152,7 @@ def _custom_metrics(reader: Reader, namespace: str, name: str) -> tuple[list[dic
     served = sorted({metric for kind, _, metric in names if kind == "pods" and metric})
     values, lacking = [], []
     for metric in served[:_MOST_METRICS]:
-        path = f"{namespaced(f'{CUSTOM}/v1beta2', namespace, 'pods', name)}/{quote(metric, safe='')}"
+        path = f"{object_path(f'{CUSTOM}/v1beta2', namespace, 'pods', name)}/{quote(metric, safe='')}"
         found = reader.items(path, AccessRight("get", "pods", CUSTOM, namespace, subresource=metric))
         if isinstance(found, NotRead):
             # Not every metric describes every pod.

@@ -14,7 +14,7 @@ from recommender.decisions.targets.scaled_objects import GROUP as KEDA_GROUP
 from recommender.decisions.targets.scaled_objects import PLURAL as KEDA_PLURAL
 from recommender.decisions.targets.scaled_objects import as_autoscaler
 from recommender.decisions.texts.record_texts import ACTION_TEXTS, refusal_text, size_change_text
-from recommender.kubectl.reader import NotRead, Reader, namespaced
+from recommender.kubectl.reader import NotRead, Reader, object_path
 from recommender.kubectl.recommendations import Recommendations, unread_of
 from recommender.kubectl.report import Report, ReportSection
 from recommender.kubectl.why.autoscaler import GROUP, PLURAL
@@ -35,7 +35,7 @@ def why_workload(
 ) -> Report:
     """Return the answer for an object with a size. Raises KubernetesError if it cannot be read."""
     right = AccessRight("get", kind.plural, kind.group, namespace, name)
-    found = reader.required(namespaced(kind.api_version, namespace, kind.plural, name), right)
+    found = reader.required(object_path(kind.api_version, namespace, kind.plural, name), right)
     scalers = _autoscalers(reader, namespace, kind.kind, name)
     scaled_objects = _scaled_objects(reader, TargetReference(kind.api_version, kind.kind, namespace, name))
     items = [] if isinstance(decided, NotRead) else decided.about(namespace, kind.kind, name)
@@ -77,7 +77,7 @@ def why_workload(
 def _autoscalers(reader: Reader, namespace: str, kind: str, name: str) -> list[dict[str, Any]] | NotRead:
     """Return the HPAs that have the object as their target."""
     right = AccessRight("list", PLURAL, GROUP, namespace)
-    found = reader.items(namespaced(f"{GROUP}/v2", namespace, PLURAL), right)
+    found = reader.items(object_path(f"{GROUP}/v2", namespace, PLURAL), right)
     if isinstance(found, NotRead):
         return NotRead(f"HPAs: {found.reason}")
     wanted = (kind, name)
@@ -90,7 +90,7 @@ def _scaled_objects(reader: Reader, target: TargetReference) -> list[str] | NotR
     group = f"/apis/{KEDA_GROUP}"
     found = reader.object(group, AccessRight("get", group))
     if not isinstance(found, NotRead):
-        path = namespaced(f"{KEDA_GROUP}/{_KEDA_VERSION}", target.namespace, KEDA_PLURAL)
+        path = object_path(f"{KEDA_GROUP}/{_KEDA_VERSION}", target.namespace, KEDA_PLURAL)
         items = reader.items(path, AccessRight("list", KEDA_PLURAL, KEDA_GROUP, target.namespace))
         if not isinstance(items, NotRead):
             return [scaled.name for scaled in map(as_autoscaler, items) if is_target_of(scaled, target)]

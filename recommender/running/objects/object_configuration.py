@@ -19,7 +19,7 @@ from adapter.foundation.service.runtime.logs import fields
 from adapter.foundation.time.clock import Clock
 from adapter.foundation.time.rate_limit import RateLimit
 from recommender.configuration.entry import Shared
-from recommender.configuration.objects.admission import Admission, ReadObject, admitted, most_read
+from recommender.configuration.objects.admission import Admission, ReadObject, configuration_with_objects, most_read
 from recommender.configuration.objects.object_reading import RecommendationObject, read_object
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ class ObjectConfigurations:
         for key in due:
             self._taken[key] = _Taken(ReadObject(known[key], read_object(known[key], shared, file.objects)), basis)
         before = self._admission
-        self._admission = admitted(file, tuple(each.found for each in self._taken.values()))
+        self._admission = configuration_with_objects(file, tuple(each.found for each in self._taken.values()))
         self._log_refusals(before)
         self._on_change(self._admission.configuration)
         self._on_admission()

@@ -17,7 +17,14 @@ from recommender.outputs.late_effects import LateEffects
 from recommender.outputs.scale_documents import uid_of
 from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.target_paths import target_path
-from recommender.outputs.write_attempt import READ_SECONDS, ScaleOutcome, SendingTerms, failed, sent, stored_first
+from recommender.outputs.write_attempt import (
+    READ_SECONDS,
+    ScaleOutcome,
+    SendingTerms,
+    failed_outcome,
+    send_write,
+    stored_first,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -73,7 +80,7 @@ class CapacityBufferAttempt:
                 return replace(missing, result=ScaleResult.UNCHANGED)
             return replace(missing, message=f"{error}: create {write.target}, which defines a chunk")
         except (UnknownResourceError, KubernetesError) as error:
-            return _with_remedy(failed(missing, error))
+            return _with_remedy(failed_outcome(missing, error))
         found = ScaleOutcome(write, ScaleResult.UNCHANGED, whole(buffer, "spec", "replicas"), uid_of(buffer))
         if write.withdraws:
             document = _buffer_before_writes(buffer, self._owner)
@@ -90,7 +97,7 @@ class CapacityBufferAttempt:
             with self._late.noted(found.write.target, fence):
                 self._objects.replace(path, document, fence)
 
-        return _with_remedy(sent(found, terms, write))
+        return _with_remedy(send_write(found, terms, write))
 
 
 def _with_remedy(outcome: ScaleOutcome) -> ScaleOutcome:

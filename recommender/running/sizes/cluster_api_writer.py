@@ -34,7 +34,14 @@ from recommender.outputs.late_effects import LateEffects
 from recommender.outputs.scale_documents import ScaleDocumentError, replicas_of, rescaled, uid_of
 from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.target_paths import target_path
-from recommender.outputs.write_attempt import READ_SECONDS, ScaleOutcome, SendingTerms, failed, sent, stored_first
+from recommender.outputs.write_attempt import (
+    READ_SECONDS,
+    ScaleOutcome,
+    SendingTerms,
+    failed_outcome,
+    send_write,
+    stored_first,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,7 +79,7 @@ class ClusterApiAttempt:
         try:
             group = self._read(write.target)
         except (UnknownResourceError, ScaleDocumentError, KubernetesError) as error:
-            return failed(ScaleOutcome(write, ScaleResult.ERROR), error)
+            return failed_outcome(ScaleOutcome(write, ScaleResult.ERROR), error)
         found = self._outcome_before_change(write, group, terms)
         if found.result is not ScaleResult.OK:
             return found
@@ -82,7 +89,7 @@ class ClusterApiAttempt:
         if write.removals:
             return self._remove(found, group, terms)
         document = rescaled(group.scale, write.replicas)
-        return sent(found, terms, lambda fence: self._objects.replace(f"{group.path}/scale", document, fence))
+        return send_write(found, terms, lambda fence: self._objects.replace(f"{group.path}/scale", document, fence))
 
     def _outcome_before_change(self, write: PendingWrite, group: _Group, terms: SendingTerms) -> ScaleOutcome:
         """Remove the marks of earlier removals, and return the outcome at the current size: OK if it may change."""
@@ -158,7 +165,7 @@ class ClusterApiAttempt:
             with self._late.noted(found.write.target, fence):
                 answers.append(self._objects.replace(path, document, fence))
 
-        outcome = sent(found, terms, lower)
+        outcome = send_write(found, terms, lower)
         if outcome.result is not ScaleResult.OK and not self._late.may_come(found.write.target):
             # A Machine that stays marked would be the first to be removed whenever somebody lowers the size.
             self._annotate(found, removal, terms, mark=False)
@@ -173,7 +180,7 @@ class ClusterApiAttempt:
             path = target_path(target, self._resolve)
             machine = self._get(path)
         except (UnknownResourceError, KubernetesError) as error:
-            return failed(replace(found, result=ScaleResult.ERROR), error)
+            return failed_outcome(replace(found, result=ScaleResult.ERROR), error)
         is_going = bool(text(machine, "metadata", "deletionTimestamp"))
         if mark and (is_going or node_of(machine) != removal.node):
             message = (
@@ -185,7 +192,7 @@ class ClusterApiAttempt:
         if is_marked == mark or is_going or (not mark and not has_own_mark(machine)):
             return replace(found, result=ScaleResult.OK)
         document = _annotations_of(machine, mark=mark)
-        return sent(found, terms, lambda fence: self._objects.replace(path, document, fence))
+        return send_write(found, terms, lambda fence: self._objects.replace(path, document, fence))
 
 
 def _marks_stay(write: PendingWrite, reason: str) -> str:

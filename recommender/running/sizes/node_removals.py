@@ -22,7 +22,7 @@ from recommender.decisions.record import TargetReference
 from recommender.kinds.cluster_size.node_groups.fields import text
 from recommender.outputs.event_rules import TargetEvent
 from recommender.outputs.scale_results import ScaleResult
-from recommender.outputs.write_attempt import READ_SECONDS, ScaleOutcome, SendingTerms, failed, sent
+from recommender.outputs.write_attempt import READ_SECONDS, ScaleOutcome, SendingTerms, failed_outcome, send_write
 from recommender.running.sizes.evictable_pods import (
     LONGEST_GRACE_SECONDS,
     EvictedPod,
@@ -37,10 +37,10 @@ from recommender.running.sizes.removal_marks import (
     deletions_since,
     is_cordoned,
     mark_of,
-    marked,
+    marked_node,
     reason_to_stay,
     remedy_of,
-    unmarked,
+    unmarked_node,
     without_future,
 )
 from recommender.running.sizes.removal_progress import DeletionDelays, RemovalTimes, WholeRemovals
@@ -108,7 +108,7 @@ class NodeRemovals:
         try:
             node = self.objects.get(path, seconds=READ_SECONDS).document
         except KubernetesError as error:
-            return failed(replace(found, result=ScaleResult.ERROR), error)
+            return failed_outcome(replace(found, result=ScaleResult.ERROR), error)
         refusal = reason_to_stay(node)
         if refusal:
             message = f"{removal.node} is not removed: {refusal}"
@@ -123,7 +123,7 @@ class NodeRemovals:
             cordoned=not is_cordoned(node),
             whole=removal.whole,
         )
-        return sent(found, terms, lambda fence: self.writes.replace(path, marked(node, mark), fence))
+        return send_write(found, terms, lambda fence: self.writes.replace(path, marked_node(node, mark), fence))
 
     def run(self, stop: threading.Event) -> None:
         """Continue all removals until `stop` is set."""
@@ -168,7 +168,7 @@ class NodeRemovals:
             return
         stored, mark = mark, without_future(mark, self.clock.wall())
         if mark != stored:
-            node = self.writes.replace(_path(name), marked(node, mark), self.fence)
+            node = self.writes.replace(_path(name), marked_node(node, mark), self.fence)
         if mark.deleting_since is not None:
             self._follow(node, mark, mark.deleting_since)
             return
@@ -240,7 +240,7 @@ class NodeRemovals:
             return
         self._deleted.add(name)
         begun = msgspec.structs.replace(mark, deleting_since=self._times.now(name))
-        node = self.writes.replace(_path(name), marked(node, begun), self.fence)
+        node = self.writes.replace(_path(name), marked_node(node, begun), self.fence)
         problem = self.deletion.delete(node, begun)
         if problem.waits:
             self._states.failed(name, f"the end of the node's deletion is not known: {problem.message}", node=name)
@@ -263,12 +263,12 @@ class NodeRemovals:
         message = f"recommendation {mark.recommendation}: node {name} of {mark.group} is deleted"
         self.announce(_event(node, "NodeRemoved", message))
         accepted = msgspec.structs.replace(mark, accepted=True)
-        self.writes.replace(_path(name), marked(node, accepted), self.fence)
+        self.writes.replace(_path(name), marked_node(node, accepted), self.fence)
 
     def _roll_back(self, node: dict[str, Any], reason: str) -> None:
         """Make the node usable again, and report the reason in the log and in an event."""
         name = text(node, "metadata", "name")
-        self.writes.replace(_path(name), unmarked(node, self.clock.wall()), self.fence)
+        self.writes.replace(_path(name), unmarked_node(node, self.clock.wall()), self.fence)
         self._states.failed(name, f"the node is not removed, and takes pods again: {reason}", node=name)
         message = f"the node is not removed, and takes pods again: {reason}"
         self.announce(replace(_event(node, "RemovalFailed", message), is_warning=True))

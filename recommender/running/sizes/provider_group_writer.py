@@ -17,7 +17,7 @@ from recommender.kinds.cluster_size.node_groups.plugin_host import ProviderUnrea
 from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginError, PluginGroup
 from recommender.kinds.cluster_size.node_groups.protocol import OutcomeUnknownError, WritableNodeGroup
 from recommender.outputs.scale_results import ScaleResult
-from recommender.outputs.write_attempt import ScaleOutcome, SendingTerms, sent, stored_first
+from recommender.outputs.write_attempt import ScaleOutcome, SendingTerms, send_write, stored_first
 from recommender.running.sizes.failed_machine_deletion import deletion_refusal, nodes_of
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class ProviderAttempt:
             self.groups.change(write.recommendation, target.namespace, target.name, change)
 
         try:
-            return sent(found, terms, send)
+            return send_write(found, terms, send)
         except OutcomeUnknownError as error:
             self._uncertain[target] = _Uncertain(group.target_size, self.clock.monotonic() + _UNCERTAIN_SECONDS)
             message = f"{error}: it may have taken effect, so nothing is asked again before its size shows that"

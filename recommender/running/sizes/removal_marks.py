@@ -70,7 +70,7 @@ def deletions_since(time: float, mark: RemovalMark, others: Iterable[RemovalMark
     )
 
 
-def marked(node: dict[str, Any], mark: RemovalMark) -> dict[str, Any]:
+def marked_node(node: dict[str, Any], mark: RemovalMark) -> dict[str, Any]:
     """Return the Node with the mark: cordoned, tainted and annotated."""
     taint = {"key": TO_BE_DELETED_TAINT, "value": str(int(mark.since)), "effect": "NoSchedule"}
     annotations = {**texts(node, "metadata", "annotations"), REMOVAL: msgspec.json.encode(mark).decode()}
@@ -79,7 +79,7 @@ def marked(node: dict[str, Any], mark: RemovalMark) -> dict[str, Any]:
     return {**node, "metadata": {**node["metadata"], "annotations": annotations}, "spec": spec}
 
 
-def unmarked(node: dict[str, Any], failed_at: float) -> dict[str, Any]:
+def unmarked_node(node: dict[str, Any], failed_at: float) -> dict[str, Any]:
     """Return the Node in its former state, with the time at which its removal failed."""
     mark = mark_of(node)
     annotations = {key: text for key, text in texts(node, "metadata", "annotations").items() if key != REMOVAL}

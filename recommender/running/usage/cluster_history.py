@@ -172,8 +172,14 @@ class ClusterReader:
         requests, limits, inits, targets, follows = in_turn(
             lambda asked: self._now(*asked),
             (
-                (usage_queries.stated(usage_queries.REQUESTS_METRIC, self.where), (*_CONTAINER, "resource")),
-                (usage_queries.stated(usage_queries.LIMITS_METRIC, self.where), (*_CONTAINER, "resource")),
+                (
+                    usage_queries.stated_amounts_query(usage_queries.REQUESTS_METRIC, self.where),
+                    (*_CONTAINER, "resource"),
+                ),
+                (
+                    usage_queries.stated_amounts_query(usage_queries.LIMITS_METRIC, self.where),
+                    (*_CONTAINER, "resource"),
+                ),
                 (usage_queries.init_containers(self.where), _CONTAINER),
                 (
                     usage_queries.autoscaler_targets(self.where),

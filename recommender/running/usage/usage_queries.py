@@ -108,7 +108,7 @@ def owners(metric: str, name: str, where: str, seconds: int | None = None) -> st
     return f"group by (namespace, {name}, owner_kind, owner_name) ({found})"
 
 
-def stated(metric: str, where: str) -> str:
+def stated_amounts_query(metric: str, where: str) -> str:
     """Return the query for the requests or limits of containers."""
     selector = f'{metric}{{resource=~"cpu|memory",{_HONOURED}{where}}}'
     return f"max by (namespace, pod, container, resource) ({selector})"

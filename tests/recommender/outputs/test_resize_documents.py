@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from adapter.foundation.objects.quantities import parse_quantity
 from recommender.outputs.pending_writes import RequestedSize, Resizing, StepLimit
 from recommender.outputs.resize_documents import (
-    controlled,
     is_worth_a_write,
     manager_of_resources,
-    resized,
+    objects_controlled_by,
+    resized_containers,
 )
 
 MIB = 2**20
@@ -58,7 +58,7 @@ def container(requests: dict[str, str] | None = None, limits: dict[str, str] | N
 def test_limits_stay_in_proportion(
     before: dict[str, Any], size: RequestedSize, requests: dict[str, str], limits: dict[str, str] | None
 ) -> None:
-    [found] = resized([before], resizing(size))
+    [found] = resized_containers([before], resizing(size))
     assert found["resources"].get("requests") == requests
     assert found["resources"].get("limits") == limits
     assert found["image"] == "x"
@@ -84,7 +84,7 @@ def test_limits_can_have_a_separate_size(
     limits: dict[str, str],
 ) -> None:
     sizes = () if requested is None else (RequestedSize("app", "cpu", requested),)
-    [found] = resized([before], replace(resizing(*sizes), limits=(RequestedSize("app", "cpu", limited),)))
+    [found] = resized_containers([before], replace(resizing(*sizes), limits=(RequestedSize("app", "cpu", limited),)))
     assert found["resources"].get("requests") == requests
     assert found["resources"].get("limits") == limits
 
@@ -118,26 +118,26 @@ def test_a_size_can_be_reached_in_steps_from_the_present_request(
     before: dict[str, Any], wanted: int, requests: dict[str, str], limits: dict[str, str] | None
 ) -> None:
     size = RequestedSize("app", "cpu", wanted, StepLimit(0.1, least=250, most=5000))
-    [found] = resized([before], resizing(size))
+    [found] = resized_containers([before], resizing(size))
     assert (found["resources"].get("requests"), found["resources"].get("limits")) == (requests, limits)
 
 
 def test_a_pause_of_one_direction_stops_limits_too() -> None:
     wanted = replace(resizing(up=False), limits=(RequestedSize("app", "cpu", 3000),))
     before = [container({"cpu": "1"}, {"cpu": "2"})]
-    assert resized(before, wanted) == before
+    assert resized_containers(before, wanted) == before
 
 
 def test_unchanged_containers_are_left_as_they_were() -> None:
     before = [container(), container({"cpu": "1"}, {"cpu": "2"}), {"name": "bare"}]
-    assert resized(before, resizing(RequestedSize("app", "cpu", 1000), up=False)) == before
+    assert resized_containers(before, resizing(RequestedSize("app", "cpu", 1000), up=False)) == before
 
 
 @given(AMOUNTS, AMOUNTS, AMOUNTS)
 def test_no_limit_is_ever_below_its_request(present: int, limit: int, wanted: int) -> None:
     limit += present
     before = container({"cpu": f"{present}m"}, {"cpu": f"{limit}m"})
-    [found] = resized([before], resizing(RequestedSize("app", "cpu", wanted), threshold=0.0))
+    [found] = resized_containers([before], resizing(RequestedSize("app", "cpu", wanted), threshold=0.0))
     request, highest = (parse_quantity(found["resources"][key]["cpu"]) for key in ("requests", "limits"))
     assert request.milli_value() == wanted
     assert highest >= request
@@ -165,4 +165,6 @@ def test_only_objects_with_a_controller_reference_are_controlled() -> None:
         return {"metadata": {"ownerReferences": [{"uid": uid, "controller": controls}]}}
 
     mine = owned("a")
-    assert controlled([mine, owned("b"), owned("a", controls=False), {"metadata": {}}], frozenset({"a"})) == [mine]
+    assert objects_controlled_by(
+        [mine, owned("b"), owned("a", controls=False), {"metadata": {}}], frozenset({"a"})
+    ) == [mine]

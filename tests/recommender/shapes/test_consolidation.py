@@ -25,7 +25,7 @@ from recommender.kinds.cluster_size.model.size_settings import ScaleDownSettings
 from recommender.kinds.cluster_size.scale_down.disruptions import RemainingDisruptions
 from recommender.kinds.cluster_size.scale_down.drainability import DrainRules
 from recommender.shapes import consolidation
-from recommender.shapes.choice import MachineChoice, chosen
+from recommender.shapes.choice import MachineChoice, cheapest_machines
 from recommender.shapes.consolidation import Consolidation, consolidations
 from recommender.shapes.packing import demand_of, packed
 from recommender.shapes.peaks import Peak
@@ -158,6 +158,6 @@ def _of_all(groups: list[NodeGroup], nodes: Any, _machines: object, most: int) -
 
 def test_a_tiny_price_is_handled_like_any_other() -> None:
     groups = [replace(group, price=5e-324 if group.name == "small" else group.price) for group in groups_of()]
-    found = chosen(history(tuple(pod(number, 700, 1500) for number in range(9))), groups, 2)
+    found = cheapest_machines(history(tuple(pod(number, 700, 1500) for number in range(9))), groups, 2)
     assert isinstance(found, MachineChoice)
     assert found.counts.keys() == {"small"}

@@ -22,7 +22,7 @@ from recommender.kinds.cluster_size.predicates.filters import PodFilter
 from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
 from recommender.recording.recording import RecordedPod
 from recommender.shapes.catalogue import MOST_SHAPES, read_catalogue
-from recommender.shapes.choice import MachineChoice, NoChoice, chosen, with_pods_that_fit
+from recommender.shapes.choice import MachineChoice, NoChoice, cheapest_machines, with_pods_that_fit
 from recommender.shapes.document import shapes_message
 from recommender.shapes.peaks import history_of_now, history_of_recording
 from recommender.shapes.report import ShapeCount, ShapeReport, best_offers
@@ -43,7 +43,7 @@ def test_every_pod_of_every_peak_has_a_machine_that_takes_it(
 ) -> None:
     groups = groups_of(daemons=(daemon(),))
     peaks = [tuple(pod(number, *one) for number, one in enumerate(each)) for each in (first, second)]
-    found = chosen(history(*peaks), groups, most)
+    found = cheapest_machines(history(*peaks), groups, most)
     if isinstance(found, NoChoice):
         assert most == 1
         return
@@ -99,7 +99,7 @@ def test_pods_are_spread_over_all_machines(key: str, spread: int, others: int, e
         one = pod(number, 1000, 512)
         assert one.facts is not None
         pods.append(replace(one, labels={"app": "web"}, facts=replace(one.facts, scheduling=evenly)))
-    found = chosen(history(tuple(pods)), groups, 2)
+    found = cheapest_machines(history(tuple(pods)), groups, 2)
     assert isinstance(found, MachineChoice)
     assert found.counts == expected
     domains = Counter({f"{name}-{number}": 0 for name, count in found.counts.items() for number in range(count)})
@@ -114,13 +114,15 @@ def test_pods_are_spread_over_all_machines(key: str, spread: int, others: int, e
 @settings(max_examples=15, deadline=None)
 def test_more_shapes_never_cost_more(pods: list[tuple[int, int, dict[str, str] | None]]) -> None:
     packed = history(tuple(pod(number, *one) for number, one in enumerate(pods)))
-    costs = [one.cost for most in (1, 2, 3) if isinstance(one := chosen(packed, groups_of(), most), MachineChoice)]
+    costs = [
+        one.cost for most in (1, 2, 3) if isinstance(one := cheapest_machines(packed, groups_of(), most), MachineChoice)
+    ]
     assert costs == sorted(costs, reverse=True)
 
 
 def test_pod_that_fits_on_no_machine_is_named_with_the_reason() -> None:
     needs_gpu = pod(1, 100, 100, {"gpu": "yes"})
-    found = chosen(history((pod(0, 100, 100), needs_gpu)), groups_of(), 3)
+    found = cheapest_machines(history((pod(0, 100, 100), needs_gpu)), groups_of(), 3)
     assert isinstance(found, NoChoice)
     (homeless,) = found.homeless
     assert homeless.startswith("shop/web-0: ")
@@ -130,7 +132,7 @@ def test_pod_that_fits_on_no_machine_is_named_with_the_reason() -> None:
 def test_cheaper_machines_that_do_not_fit_a_pod_of_another_hour_are_not_chosen() -> None:
     rare = pod(1, 100, 100, {"disk": "nvme"})
     packed = history(tuple(pod(number, 1000, 1000) for number in range(20)))
-    found = chosen(replace(packed, kinds=(*packed.kinds, rare)), groups_of(), 1)
+    found = cheapest_machines(replace(packed, kinds=(*packed.kinds, rare)), groups_of(), 1)
     assert isinstance(found, MachineChoice)
     assert set(found.counts) == {"disks"}
 
@@ -158,7 +160,7 @@ def test_pods_with_volumes_are_packed_like_others_with_a_note() -> None:
     scheduling = replace(database.facts.scheduling, claims=("data-db-0",))
     database = replace(database, node="n1", facts=replace(database.facts, scheduling=scheduling))
     now = history_of_now((), (database, replace(pod(1, 1000, 1024), node="n1")), {"n1": "a"}, START)
-    found = chosen(now, groups_of(), 1)
+    found = cheapest_machines(now, groups_of(), 1)
     assert isinstance(found, MachineChoice)
     assert found.counts == {"small": 1}
     (note,) = now.notes
@@ -188,7 +190,7 @@ def test_pending_pods_that_fit_nowhere_do_not_hide_the_machines_for_all_others(c
     waiting = pod(9, 1000, 1024, {"disk": "nvme"})
     now = history_of_now((), (replace(pod(0, 1000, 1024), node="n1"), *stuck, waiting), {"n1": "a"}, START)
     kept = with_pods_that_fit(now, groups_of(), groups_of())
-    found = chosen(kept, groups_of(), 1)
+    found = cheapest_machines(kept, groups_of(), 1)
     assert isinstance(found, MachineChoice)
     assert found.counts == {"disks": 1}
     (note,) = kept.notes
@@ -202,7 +204,7 @@ def test_a_pending_pod_counts_if_an_equal_pod_has_a_node() -> None:
     now = history_of_now((), (replace(pods[0], node="n1"), pods[1]), {"n1": "a"}, START)
     kept = with_pods_that_fit(now, groups_of(), groups_of())
     assert len(kept.peaks[0].pods) == 2
-    assert isinstance(chosen(kept, groups_of(), 3), NoChoice)
+    assert isinstance(cheapest_machines(kept, groups_of(), 3), NoChoice)
 
 
 @pytest.mark.parametrize(
@@ -254,7 +256,7 @@ def test_the_unit_of_prices_makes_no_difference_to_the_lower_bound(unit: float) 
     packed = history(tuple(pod(number, 700 + 37 * number, 1500 + 211 * number) for number in range(20)))
     usual = groups_of()
     scaled = [replace(group, price=(group.price or 0.0) * unit) for group in usual]
-    found, same = chosen(packed, usual, 2), chosen(packed, scaled, 2)
+    found, same = cheapest_machines(packed, usual, 2), cheapest_machines(packed, scaled, 2)
     assert isinstance(found, MachineChoice)
     assert isinstance(same, MachineChoice)
     assert same.bound == pytest.approx(found.bound * unit, rel=1e-5)

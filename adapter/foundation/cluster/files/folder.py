@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 from adapter.foundation.cluster.files.contents import Contents
 from adapter.foundation.cluster.files.reading import NO_NEEDS, ClusterFilesError, cluster_files, read_file, state_of
 from adapter.foundation.cluster.values.hpas_by_namespace import AutoscalersByNamespace
-from adapter.foundation.cluster.values.placed_pods import PlacedPods, placed
+from adapter.foundation.cluster.values.placed_pods import PlacedPods, pods_by_place
 from adapter.foundation.cluster.values.state import ClusterNeeds, ClusterPod, ClusterState, Observed, Unknown
 from adapter.foundation.cluster.values.storage import Storage
 from adapter.foundation.files.followed_files import FollowedFiles
@@ -162,7 +162,7 @@ class ClusterFolder:
 
 
 def _placed_pods(contents: Contents, before: _Known | None) -> PlacedPods:
-    now = placed(pod for pod in contents.pods.values() if isinstance(pod, ClusterPod))
+    now = pods_by_place(pod for pod in contents.pods.values() if isinstance(pod, ClusterPod))
     return now if before is None else now.kept(before.placed)
 
 

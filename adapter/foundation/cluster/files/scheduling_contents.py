@@ -73,7 +73,7 @@ class SchedulingContents:
         except FactError as error:
             problem = str(error)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            problem = f"{called(manifest)}: {error}"
+            problem = f"{object_text(manifest)}: {error}"
         values = self.values.setdefault(kind.name, {})
         self._set(values, manifest, _stand_in(manifest, problem) if value is None else value)
 
@@ -82,7 +82,7 @@ class SchedulingContents:
         manifest = found.manifest
         group = group_kind(manifest)
         named = f"{manifest.kind} {manifest.metadata.name}: "
-        reason = f"{called(manifest)}: {found.reason.removeprefix(named)}"
+        reason = f"{object_text(manifest)}: {found.reason.removeprefix(named)}"
         if not manifest.metadata.name:
             self.left_out.append(LeftOut(manifest.kind or "object", *place_of(manifest), reason))
         elif group == POD:
@@ -135,7 +135,7 @@ def place_of(manifest: Manifest) -> Place:
     return manifest.metadata.namespace or "default", manifest.metadata.name
 
 
-def called(manifest: Manifest) -> str:
+def object_text(manifest: Manifest) -> str:
     """Return an object's kind, namespace and name as messages show them."""
     namespace, name = place_of(manifest)
     kind = manifest.kind or "object"
@@ -149,7 +149,7 @@ def version_problem(manifest: Manifest) -> str:
     known = _API_VERSIONS.get(group_kind(manifest))
     if known is None or manifest.api_version == known:
         return ""
-    return f"{called(manifest)}: the apiVersion {manifest.api_version} is not known: write the object as {known}"
+    return f"{object_text(manifest)}: the apiVersion {manifest.api_version} is not known: write the object as {known}"
 
 
 def bound_pod(manifest: Manifest, content: bytes | msgspec.Raw, problem: str) -> ClusterPod | None:
@@ -165,7 +165,7 @@ def _whole(found: FileObject) -> JsonObject | str:
     try:
         content = _OBJECT.decode(found.content)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        return f"{called(found.manifest)}: {error}"
+        return f"{object_text(found.manifest)}: {error}"
     metadata = content.get("metadata")
     if isinstance(metadata, dict):
         # It may be larger than the rest.

@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from adapter.foundation.cluster.facts.objects import FactError
-from adapter.foundation.cluster.values.placed_pods import PlacedPods, placed, pod_problems
+from adapter.foundation.cluster.values.placed_pods import PlacedPods, pod_problems, pods_by_place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -137,7 +137,7 @@ class PodStore:
     def replace(self, pods: _Names, ended: dict[str, float], problems: dict[tuple[str, str], str]) -> None:
         """Replace the whole content by that of a list."""
         now = self._wall_clock()
-        found = placed(pod for named in pods.values() for pod in named.values())
+        found = pods_by_place(pod for named in pods.values() for pod in named.values())
         with self._lock:
             for node, before in self._by_node.items():
                 after = _names(found.by_node.get(node, ()))

@@ -38,7 +38,7 @@ class PlacedPods:
         )
 
 
-def placed(pods: Iterable[ClusterPod]) -> PlacedPods:
+def pods_by_place(pods: Iterable[ClusterPod]) -> PlacedPods:
     """Return the pods of a list by place. For pods that have ended, only the time at which they ended is kept."""
     pods = tuple(pods)
     ended: dict[str, float] = {}

@@ -139,7 +139,7 @@ def left_out(running: RunningWatch) -> tuple[str, ...]:
     return (_left_out(number, running),) if number else ()
 
 
-def unconfirmed(running: RunningWatch) -> tuple[str, ...]:
+def unconfirmed_text(running: RunningWatch) -> tuple[str, ...]:
     """Return one sentence with the number of objects kept although the last list lacks them; nothing if none are."""
     number = running.reflector.unconfirmed
     what = running.reflector.resource.qualified

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from adapter.foundation.cluster.watch.facts import RunningWatch, StoreWatch, left_out, unconfirmed
+from adapter.foundation.cluster.watch.facts import RunningWatch, StoreWatch, left_out, unconfirmed_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -49,7 +49,7 @@ class Watches:
 def problems(watches: Watches) -> Iterable[str]:
     """Yield what is wrong with the facts of nodes and counts, one sentence each."""
     for running in watches.running:
-        yield from unconfirmed(running)
+        yield from unconfirmed_text(running)
     for watch in watches.nodes.values():
         yield from watch.store.problems
         yield from left_out(watch.running)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from adapter.foundation.sources.objects import ObjectsNotSyncedError, ObjectSource
-from adapter.foundation.sources.prometheus.backends.backend import Backend, called
+from adapter.foundation.sources.prometheus.backends.backend import Backend, backend_text
 from adapter.foundation.sources.prometheus.errors import shortened
 from adapter.metrics.readings.answering.waiting_requests import NO_PROMETHEUS, WaitingRequests
 from adapter.metrics.readings.errors import AnswerTooOldError, FirstAnswerPendingError
@@ -107,7 +107,7 @@ class CurrentReadings:
         """Return the error for a request that needs a first reading when no place to wait is left."""
         limits = self._waiting.limits()
         return FirstAnswerPendingError(
-            f"{entry.request.metric}: {called(backend)} is queried for it for the first time, and at most "
+            f"{entry.request.metric}: {backend_text(backend)} is queried for it for the first time, and at most "
             f"{limits.most} requests wait at once, {limits.most_per_namespace} of each namespace: "
             "try again in a moment"
         )
@@ -121,7 +121,7 @@ class CurrentReadings:
                 raise query.failure.raised()
             if not query.settled.wait(max(0.0, until - self._clock.monotonic())):
                 wait = self._settings.first_answer_wait_seconds
-                late = f"{called(query.key.backend)} did not answer within {wait:g} s, and the query continues"
+                late = f"{backend_text(query.key.backend)} did not answer within {wait:g} s, and the query continues"
                 text = shortened(query.key.planned.text)
                 raise FirstAnswerPendingError(f"{entry.request.metric}: {late}: {text}")
 

@@ -10,7 +10,7 @@ import logging
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from adapter.foundation.sources.prometheus.backends.backend import Backend, called
+from adapter.foundation.sources.prometheus.backends.backend import Backend, backend_text
 from adapter.metrics.readings.asking.effects import Change, Remark, Trial
 from adapter.metrics.readings.asking.held_values import HeldValues, size_of_reading
 from adapter.metrics.readings.errors import ReadingError, TooMuchDemandError
@@ -99,7 +99,7 @@ class QueryOutcomes:
     def _succeed(self, change: Change, query: Query, reading: Reading, now: float) -> None:
         if query.key.backend in self.failed_sources:
             self.failed_sources.remove(query.key.backend)
-            change.remarks.append(Remark(logging.INFO, f"{called(query.key.backend)} answers again"))
+            change.remarks.append(Remark(logging.INFO, f"{backend_text(query.key.backend)} answers again"))
         if query.reading is not None:
             change.gone.append(query.reading)
         query.reading = reading
@@ -120,7 +120,7 @@ class QueryOutcomes:
             # Logged once for all queries when it begins; what is wrong with single queries is logged by rule.
             self.failed_sources.add(query.key.backend)
             limit = f"answers are served until they are {self._settings.max_answer_age_seconds:g} s old"
-            text = f"queries to {called(query.key.backend)} fail; {limit}: {failure.message}"
+            text = f"queries to {backend_text(query.key.backend)} fail; {limit}: {failure.message}"
             change.remarks.append(Remark(logging.WARNING, text))
         query.failures += 1
         # This follows the change of the scopes to narrower queries: a request that sees the failure also sees its

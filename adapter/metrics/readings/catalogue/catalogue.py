@@ -61,7 +61,7 @@ class Catalogue:
     def find_custom(self, resource_qualified: str, namespaced: bool, name: str) -> Metric | None:  # noqa: FBT001 - part of the key
         """Return the metric of that name for `pods`, `deployments.apps`, …; None if no rule provides it.
 
-        A metric of cluster-scoped objects also exists within namespaces: see `narrowed`.
+        A metric of cluster-scoped objects also exists within namespaces: see `metric_in_namespace`.
         """
         found = self._custom.get((resource_qualified, namespaced, name))
         if found is not None or not namespaced:
@@ -72,7 +72,7 @@ class Catalogue:
             if whole is None:
                 return None
             # One object for everybody who asks, made only for metrics that are requested: there may be thousands.
-            self._narrowed.setdefault(key, narrowed(whole))
+            self._narrowed.setdefault(key, metric_in_namespace(whole))
         return self._narrowed[key]
 
     def find_external(self, name: str) -> Metric | None:
@@ -92,7 +92,7 @@ class Catalogue:
         return self.find_custom(metric.resource.qualified, metric.namespaced, metric.name)
 
 
-def narrowed(metric: Metric) -> Metric | None:
+def metric_in_namespace(metric: Metric) -> Metric | None:
     """Return a cluster-scoped metric restricted to the series of one namespace; None if no label has the namespace.
 
     An autoscaler requests the metric of any object, except that of a namespace itself, within its own namespace. Access
@@ -105,7 +105,7 @@ def narrowed(metric: Metric) -> Metric | None:
 
 
 def can_be_narrowed(metric: Metric) -> bool:
-    """Return whether `narrowed` returns a metric."""
+    """Return whether `metric_in_namespace` returns a metric."""
     resource = metric.resource
     return metric.narrowing_label is not None and resource is not None and resource.qualified != _NAMESPACES
 

@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from adapter.foundation.sources.prometheus.backends.backend import Backend, called
+from adapter.foundation.sources.prometheus.backends.backend import Backend, backend_text
 from adapter.metrics.readings.errors import (
     ObjectsNotKnownError,
     PartialAnswerError,
@@ -127,10 +127,10 @@ class RuleHealthLog:
             if failure is not None:
                 self._source_failed[backend] = times + 1
         if failure is None and times >= _FAILURES_UNTIL_LOGGED:
-            _log.info("%s can be asked for series again", called(backend))
+            _log.info("%s can be asked for series again", backend_text(backend))
         if failure is not None and times + 1 == _FAILURES_UNTIL_LOGGED:
             what = "no series are looked up, and rules keep their metrics"
-            _log.warning("queries to %s fail; %s: %s", called(backend), what, failure)
+            _log.warning("queries to %s fail; %s: %s", backend_text(backend), what, failure)
 
     def remark(self, rule: Rule, kind: str, message: str, *arguments: object) -> None:
         """Log something about a rule once for each kind, and not again before the next reload."""

@@ -13,7 +13,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from adapter.foundation.sources.prometheus.backends.backend import Backend, attributed
+from adapter.foundation.sources.prometheus.backends.backend import Backend, with_backend_name
 from adapter.foundation.sources.prometheus.errors import (
     ERRORS_OF_SERVER,
     AuthenticationRefusedError,
@@ -124,8 +124,8 @@ class SeriesLookUps:
             public = None if failure is None else without_series(failure)
         except PrometheusError as error:
             source.uptime.failed(error, began)
-            failure, of_source = attributed(key.backend, str(error)), isinstance(error, ERRORS_OF_SERVER)
-            public = attributed(key.backend, public_text(error) or str(error))
+            failure, of_source = with_backend_name(key.backend, str(error)), isinstance(error, ERRORS_OF_SERVER)
+            public = with_backend_name(key.backend, public_text(error) or str(error))
             unreachable = isinstance(error, PrometheusUnreachableError | AuthenticationRefusedError)
             if isinstance(error, UnexpectedAnswerError) or not shapes:
                 return LookUpResult(key, (), failure, public, unreachable, of_source, answered_at)

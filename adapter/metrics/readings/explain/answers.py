@@ -19,7 +19,7 @@ from adapter.metrics.readings.asking.demand import DemandedRequest, DemandEntry
 from adapter.metrics.readings.catalogue.catalogue import Catalogue
 from adapter.metrics.readings.errors import NoObjectsMatchError, ReadingError
 from adapter.metrics.readings.explain.explanation import ExplainedValue, ExplanationVerdict, Outcome
-from adapter.metrics.readings.explain.explanation_progress import Answered, Progress, shown
+from adapter.metrics.readings.explain.explanation_progress import Answered, Progress, name_in_question
 from adapter.metrics.readings.explain.fresh_queries import FreshQueries, SeenObjects
 from adapter.metrics.readings.explain.sample_ages import SampleAges
 from adapter.metrics.readings.explain.values import (
@@ -198,7 +198,7 @@ class AnswerSteps:
             return Answered(ExplanationVerdict.NO_VALUE, f"there is no usable sample: {usable[0]}", "")
         return Answered(
             ExplanationVerdict.NO_VALUE,
-            f"Prometheus has no sample for {shown(self._progress.question)} now",
+            f"Prometheus has no sample for {name_in_question(self._progress.question)} now",
             _LOOK_AT_TARGETS,
         )
 

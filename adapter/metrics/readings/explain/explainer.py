@@ -26,8 +26,14 @@ from adapter.metrics.readings.errors import (
 )
 from adapter.metrics.readings.explain.answers import AnswerSteps
 from adapter.metrics.readings.explain.explanation import Explanation, ExplanationStep, ExplanationVerdict, Question
-from adapter.metrics.readings.explain.explanation_progress import PATIENT, Answered, ExplainDeadlines, Progress, shown
-from adapter.metrics.readings.explain.rules import RuleSearch, chosen, note_refused
+from adapter.metrics.readings.explain.explanation_progress import (
+    PATIENT,
+    Answered,
+    ExplainDeadlines,
+    Progress,
+    name_in_question,
+)
+from adapter.metrics.readings.explain.rules import RuleSearch, metric_in_question, note_refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -90,7 +96,7 @@ class Explainer:
             ended = _answer_of_error(progress, error)
             verdict, cause, fix = ended.verdict, ended.cause, ended.fix
         return Explanation(
-            metric=shown(question),
+            metric=name_in_question(question),
             namespace=question.namespace,
             object=None if question.object is None else f"{_kind(question)}/{question.object}",
             verdict=verdict,
@@ -109,7 +115,7 @@ class Explainer:
         note_refused(progress, rulebook)
         known = list(memory.metrics(progress.question)) if memory else []
         try:
-            metric = chosen(progress, known) if known else self._search.metric(progress, rulebook)
+            metric = metric_in_question(progress, known) if known else self._search.metric(progress, rulebook)
         finally:
             progress.steps.extend(notes)
         if memory:
@@ -127,7 +133,7 @@ def _answer_of_error(progress: Progress, error: ReadingError) -> Answered:
         else ExplanationVerdict.ERROR
     )
     if error.public_message != error.message and not progress.to_owner:
-        _log.info("explaining %s: %s", shown(progress.question), error.message)
+        _log.info("explaining %s: %s", name_in_question(progress.question), error.message)
     step, fix = next((_FIXES[kind] for kind in type(error).__mro__ if kind in _FIXES), ("values", ""))
     # No subclass of it is allowed: only plain strings may go into the document.
     return progress.end(step, verdict, str(error.message if progress.to_owner else error.public_message), fix)

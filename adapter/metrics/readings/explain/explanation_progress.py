@@ -90,7 +90,7 @@ class Progress:
         text = None if self.to_owner else public_text(error)
         if text is None:
             return str(error)
-        _log.info("explaining %s: %s", shown(self.question), error)
+        _log.info("explaining %s: %s", name_in_question(self.question), error)
         return text
 
     def end(self, step: str, verdict: ExplanationVerdict, cause: str, fix: str) -> Answered:
@@ -99,6 +99,6 @@ class Progress:
         return Answered(verdict, cause, fix)
 
 
-def shown(question: Question) -> str:
+def name_in_question(question: Question) -> str:
     """Return the metric's name as the question states it."""
     return f"{question.resource.qualified}/{question.name}" if question.resource else question.name

@@ -14,7 +14,7 @@ from adapter.foundation.objects.selectors import EVERYTHING
 from adapter.foundation.sources.prometheus.errors import PrometheusError, PrometheusTimeoutError
 from adapter.metrics.readings.catalogue.series_look_ups import LookUpKey, look_up_key, what_is_missing
 from adapter.metrics.readings.explain.explanation import ExplanationVerdict, Outcome, Question
-from adapter.metrics.readings.explain.explanation_progress import Answered, Progress, shown
+from adapter.metrics.readings.explain.explanation_progress import Answered, Progress, name_in_question
 from adapter.metrics.readings.public_reasons import without_series
 from adapter.metrics.rulebook.derivation import Trace, WantedMetric, passes, traces
 from adapter.metrics.rulebook.findings import Severity
@@ -68,7 +68,7 @@ class RuleSearch:
             names |= self._spelt_out(rules, question.name)
             elsewhere = next(self._static(others, WantedMetric(question.name), looked_up), None)
             raise _no_rule(progress, rulebook, found, names, elsewhere)
-        return chosen(progress, metrics)
+        return metric_in_question(progress, metrics)
 
     def _near(self, progress: Progress, rule: Rule, shapes: SeriesShapes, names: set[str]) -> SeriesShapes:
         """Return the series that the question could mean, and add the similar names of other metrics to `names`.
@@ -137,7 +137,7 @@ class RuleSearch:
         return shapes
 
 
-def chosen(progress: Progress, metrics: list[Metric]) -> Metric:
+def metric_in_question(progress: Progress, metrics: list[Metric]) -> Metric:
     """Return the metric, of several, that the question is about, and note the others.
 
     A question without a kind does not mean all kinds: the last rule for the likeliest kind wins.
@@ -167,12 +167,12 @@ def unnamed_usage(rules: ResourceRules, question: Question) -> list[Metric]:
 def _usage(progress: Progress, rulebook: Rulebook) -> Metric:
     metrics = of_usage(rulebook.resource, progress.question)
     if metrics:
-        return chosen(progress, metrics)
+        return metric_in_question(progress, metrics)
     for rule in rulebook.refused:
         if rule.id == f"resourceRules.{progress.question.name}":
             raise _refused_rule_answer(progress, rulebook, rule)
     served = ", ".join(metric.qualified for metric in rulebook.resource.metrics) or "nothing"
-    cause = f"no rule under `resourceRules` provides {shown(progress.question)}; they provide: {served}"
+    cause = f"no rule under `resourceRules` provides {name_in_question(progress.question)}; they provide: {served}"
     raise progress.end("rule", ExplanationVerdict.NO_VALUE, cause, "write resourceRules.cpu and resourceRules.memory")
 
 
@@ -203,7 +203,7 @@ def _refused_rule_answer(progress: Progress, rulebook: Rulebook, rule: RefusedRu
     """Return the answer that a refused rule would have provided the metric, with the rule's error."""
     errors = (one for one in rulebook.findings if one.rule == rule.id and one.severity is Severity.ERROR)
     finding = next(errors, None)
-    cause = f"{rule.id} ({rule.file}:{rule.line}) would provide {shown(progress.question)}, but is refused"
+    cause = f"{rule.id} ({rule.file}:{rule.line}) would provide {name_in_question(progress.question)}, but is refused"
     if finding is None:
         return progress.end("rule", ExplanationVerdict.NO_VALUE, cause, "see the adapter's log for the reason")
     return progress.end("rule", ExplanationVerdict.NO_VALUE, f"{cause}: {finding.message}", finding.fix)
@@ -221,7 +221,7 @@ def _no_rule(
     """Return the answer that no rule provides the metric; `elsewhere` is the one of this name in the other API."""
     for trace in found:
         progress.note("rule", Outcome.NO, f"{trace.rule.place}: {trace.obstacle}")
-    metric = shown(progress.question)
+    metric = name_in_question(progress.question)
     refused = _refused_for(rulebook, progress.question)
     if refused is not None and (refused[0] is Closeness.EXACT or not found):
         return _refused_rule_answer(progress, rulebook, refused[1])

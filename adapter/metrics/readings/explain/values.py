@@ -10,7 +10,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.quantities import fits_milli_units
-from adapter.foundation.reports.counts import count_of, listed
+from adapter.foundation.reports.counts import count_of, first_names
 from adapter.metrics.readings.explain.explanation import ExplanationStep, Outcome
 from adapter.metrics.readings.samples.object_reading import ROOT, Dropped, ObjectReading
 from adapter.metrics.readings.samples.object_reading_builder import BEYOND_MILLI_UNITS
@@ -64,15 +64,15 @@ def steps_of_objects(
         elif name not in served and limit_seconds is not None:
             aged.append(f"{name} ({_age(reading.sample_age(namespace, name))})")
     for what, of in lacking.items():
-        yield ExplanationStep("values", Outcome.NO, f"{listed(of, _MOST_NAMED)} {_have(len(of))} {what}")
+        yield ExplanationStep("values", Outcome.NO, f"{first_names(of, _MOST_NAMED)} {_have(len(of))} {what}")
     if aged:
-        too_old = f"the samples are older than the rule allows ({limit_seconds:g} s): {listed(aged, _MOST_NAMED)}"
+        too_old = f"the samples are older than the rule allows ({limit_seconds:g} s): {first_names(aged, _MOST_NAMED)}"
         yield ExplanationStep("maxSampleAge", Outcome.NO, too_old)
     if reading.note:
         yield ExplanationStep("values", Outcome.NO, reading.note)
     others = sorted({*values, *faults}.difference(names))
     if others:
-        what = listed(others, _MOST_NAMED) if name_others else count_of(len(others), "other object")
+        what = first_names(others, _MOST_NAMED) if name_others else count_of(len(others), "other object")
         yield ExplanationStep("values", Outcome.NO, f"{what} {_have(len(others))} samples that were not requested")
 
 
@@ -80,13 +80,12 @@ def steps_of_rows(rows: Sequence[Row], note: str | None) -> Iterator[Explanation
     """Yield the reasons why rows of an external metric are not served as values."""
     bad = [as_series(row.labels) for row in rows if not math.isfinite(row.value)]
     if bad:
-        text = f"{len(bad)} of {len(rows)} series have no finite value: {listed(bad, _MOST_NAMED)}"
+        text = f"{len(bad)} of {len(rows)} series have no finite value: {first_names(bad, _MOST_NAMED)}"
         yield ExplanationStep("values", Outcome.NO, text)
     large = [as_series(row.labels) for row in rows if math.isfinite(row.value) and not fits_milli_units(row.value)]
     if large:
-        text = (
-            f"{len(large)} of {len(rows)} series are too large, as {BEYOND_MILLI_UNITS}: {listed(large, _MOST_NAMED)}"
-        )
+        examples = first_names(large, _MOST_NAMED)
+        text = f"{len(large)} of {len(rows)} series are too large, as {BEYOND_MILLI_UNITS}: {examples}"
         yield ExplanationStep("values", Outcome.NO, text)
     if note:
         yield ExplanationStep("values", Outcome.NO, note)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from adapter.foundation.sources.prometheus.backends.backend import attributed
+from adapter.foundation.sources.prometheus.backends.backend import with_backend_name
 from adapter.metrics.readings.failure import Failure
 from adapter.metrics.readings.refreshing.refresher import Presence, Refresher, Remarks, Tally
 
@@ -48,5 +48,5 @@ class Refreshers:
         outcome = refresher.ask(query, second)
         if backend is None or not isinstance(outcome, Failure):
             return outcome
-        public = None if outcome.public_message is None else attributed(backend, outcome.public_message)
-        return replace(outcome, message=attributed(backend, outcome.message), public_message=public)
+        public = None if outcome.public_message is None else with_backend_name(backend, outcome.public_message)
+        return replace(outcome, message=with_backend_name(backend, outcome.message), public_message=public)

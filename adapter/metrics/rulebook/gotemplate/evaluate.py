@@ -20,7 +20,7 @@ from adapter.metrics.rulebook.gotemplate.nodes import (
 )
 from adapter.metrics.rulebook.gotemplate.pipe_values import LONGEST_CHARACTERS, PipeEvaluator, at_line
 from adapter.metrics.rulebook.gotemplate.taint import TaintedNumber, pieces_of
-from adapter.metrics.rulebook.gotemplate.values import Struct, Value, is_tainted, is_true, kind_of, shown
+from adapter.metrics.rulebook.gotemplate.values import Struct, Value, is_tainted, is_true, kind_of, printed_value
 from adapter.metrics.rulebook.gotemplate.variables import Variables
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class _State:
     def _print(self, pipe: Pipe, dot: Value) -> None:
         value = self._pipes.value(pipe, dot)
         if not pipe.variables:
-            self._write(at_line(pipe.line, shown, value, "<no value>"), pipe.line)
+            self._write(at_line(pipe.line, printed_value, value, "<no value>"), pipe.line)
 
     def _write(self, text: str, line: int) -> None:
         self._length += len(text)

@@ -18,8 +18,8 @@ from adapter.metrics.rulebook.gotemplate.values import (
     Value,
     is_tainted,
     kind_of,
+    printed_value,
     separated,
-    shown,
     shown_all,
 )
 
@@ -58,13 +58,13 @@ def print_values(values: tuple[Value, ...]) -> str:
     for position, value in enumerate(values):
         neighbours = (value, values[position - 1])
         spaced = position and not any(isinstance(neighbour, str) for neighbour in neighbours)
-        parts += [" " if spaced else "", shown(value)]
+        parts += [" " if spaced else "", printed_value(value)]
     return joined(parts)
 
 
 def print_line(values: tuple[Value, ...]) -> str:
     """Return what `println` prints: a space between all values, and a line end."""
-    return joined((*separated(map(shown, values)), "\n"))
+    return joined((*separated(map(printed_value, values)), "\n"))
 
 
 def _next_formatted(waiting: deque[Value], match: _Format) -> str:
@@ -117,7 +117,7 @@ def _any(value: Value, match: _Format) -> str | None:
         return _text(value, match)
     if isinstance(value, int) and not isinstance(value, bool):
         return _whole(value, match)
-    return _general(value, match) if isinstance(value, float) else shown(value)
+    return _general(value, match) if isinstance(value, float) else printed_value(value)
 
 
 def _text(value: Value, match: _Format) -> str | None:
@@ -189,7 +189,7 @@ def _character(value: Value, _: _Format) -> str | None:
 
 
 def _boolean(value: Value, _: _Format) -> str | None:
-    return shown(value) if isinstance(value, bool) else None
+    return printed_value(value) if isinstance(value, bool) else None
 
 
 def _float(value: Value, match: _Format) -> str | None:
@@ -203,7 +203,7 @@ def _general(value: Value, match: _Format) -> str | None:
     if not isinstance(value, float):
         return None
     if match["precision"] is None:
-        text = shown(abs(value))
+        text = printed_value(abs(value))
         return _sign(value, match) + (text.upper() if match["verb"] == "G" else text)
     return _sign(value, match) + format(abs(value), f".{match['precision'] or 0}{match['verb'].replace('v', 'g')}")
 

@@ -62,12 +62,12 @@ def field_of(value: Value, name: str) -> Value:
     raise UnfitValueError(f"there is no field .{name} in {kind_of(value)}")
 
 
-def shown(value: Value, nothing: str = "<nil>") -> str:
+def printed_value(value: Value, nothing: str = "<nil>") -> str:
     """Return the value as `%v` prints it."""
     if isinstance(value, str):
         return value
     if isinstance(value, (tuple, Mapping)):
-        return shown_all(value, shown)
+        return shown_all(value, printed_value)
     if isinstance(value, Struct):
         raise UnfitValueError("this prints all the data at once; name the field that is meant")
     if value is None:

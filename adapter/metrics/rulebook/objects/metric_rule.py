@@ -48,6 +48,6 @@ SPEC: Final = _section(
 )
 
 
-def named(namespace: str, name: str) -> str:
+def rule_object_text(namespace: str, name: str) -> str:
     """Return the name of an object in messages: `MetricRule shop/web`."""
     return f"{METRIC_RULE} {namespace}/{name}"

@@ -14,7 +14,7 @@ from adapter.metrics.rulebook.findings import Code, Finding, Severity
 from adapter.metrics.rulebook.lint import lint
 from adapter.metrics.rulebook.model import Api, Rule, Rulebook
 from adapter.metrics.rulebook.objects.confining import confined_rule
-from adapter.metrics.rulebook.objects.metric_rule import HAS_NO_MEANING, NOT_NAMESPACED, SPEC, named
+from adapter.metrics.rulebook.objects.metric_rule import HAS_NO_MEANING, NOT_NAMESPACED, SPEC, rule_object_text
 from adapter.metrics.rulebook.parsing.notes import Notes
 from adapter.metrics.rulebook.parsing.parse import RULE_LISTS, parse_rulebook
 
@@ -40,7 +40,7 @@ class ObjectContent(ObjectIdentity):
     @property
     def shown(self) -> str:
         """The object for people: `MetricRule shop/web`."""
-        return named(self.namespace, self.name)
+        return rule_object_text(self.namespace, self.name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.reports.counts import listed
+from adapter.foundation.reports.counts import first_names
 from adapter.metrics.rulebook.findings import Severity
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def _readiness(known: KnownObject) -> tuple[Ready, Reason, str]:
         return Ready.NO, Reason.NO_SERIES, "Prometheus has no series in this namespace that `seriesQuery` selects"
     if not known.metrics:
         return Ready.NO, Reason.NO_SERIES, "no series that it selects has the labels of an object in a namespace"
-    return Ready.YES, Reason.SERVED, f"serves {listed(known.metrics, _MOST_SHOWN)}{_warning_text(known.found)}"
+    return Ready.YES, Reason.SERVED, f"serves {first_names(known.metrics, _MOST_SHOWN)}{_warning_text(known.found)}"
 
 
 def _invalid(found: RuleObject) -> RuleRefusal | None:
@@ -146,7 +146,7 @@ def _invalid(found: RuleObject) -> RuleRefusal | None:
 def _taken_names_refusal(taken: Sequence[TakenName], *, served: bool) -> RuleRefusal | None:
     if not taken:
         return None
-    names = listed((each.name for each in taken), _MOST_SHOWN)
+    names = first_names((each.name for each in taken), _MOST_SHOWN)
     others = "; its other metrics are served" if served else ""
     message = f"in this namespace, {names} comes from {taken[0].owner}{others}: use another name"
     return RuleRefusal(Reason.NAME_TAKEN, message)

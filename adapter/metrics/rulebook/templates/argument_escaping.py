@@ -20,7 +20,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.promql.quoting import go_escaped
-from adapter.metrics.rulebook.templates.unquoted import Bare, misplaced
+from adapter.metrics.rulebook.templates.unquoted import Bare, misplaced_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -49,7 +49,7 @@ class PlacingError(ValueError):
         self.line = line
 
 
-def placed(pieces: Iterable[OutputPiece]) -> str:
+def escaped_query(pieces: Iterable[OutputPiece]) -> str:
     """Return the query that a template's output makes, with its values escaped. Raises PlacingError."""
     placing = _Placing()
     texts: list[str] = []
@@ -78,7 +78,7 @@ class _Placing:
 
     def query(self) -> str:
         query = "".join(self._query)
-        wrong = misplaced("".join(self._outline), self._bare) if self._bare else None
+        wrong = misplaced_value("".join(self._outline), self._bare) if self._bare else None
         if wrong is not None:
             where = (
                 "outside quotes, where only numbers, durations and, in lists and before =, names of labels are allowed"

@@ -17,7 +17,7 @@ from adapter.foundation.promql.tree import selectors_of
 from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
 from adapter.metrics.rulebook.gotemplate import Struct, TemplateError, execute_traced, joined, parse_template, tainted
 from adapter.metrics.rulebook.gotemplate.nodes import Action, Field, Node, Text
-from adapter.metrics.rulebook.templates.argument_escaping import PlacingError, placed
+from adapter.metrics.rulebook.templates.argument_escaping import PlacingError, escaped_query
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -87,7 +87,7 @@ class QueryTemplate:
 
     def render(self, data: TemplateArguments) -> str:
         """Return the query. Raises TemplateError, and PlacingError for a value that is not allowed at its place."""
-        return placed(execute_traced(self._template, _struct(data)))
+        return escaped_query(execute_traced(self._template, _struct(data)))
 
 
 def template_arguments(series: str, matchers: Sequence[Matcher], group_by: tuple[str, ...]) -> TemplateArguments:

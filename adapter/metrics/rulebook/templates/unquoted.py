@@ -37,7 +37,7 @@ class _Token(NamedTuple):
     end: int
 
 
-def misplaced(outline: str, values: Sequence[Bare]) -> Bare | None:
+def misplaced_value(outline: str, values: Sequence[Bare]) -> Bare | None:
     """Return the first value that is neither a number, nor a duration, nor the name of a label at a place for labels.
 
     `outline` is the query with a `"` for each character of its strings, and a blank for each of its comments.

@@ -16,7 +16,7 @@ import numpy as np
 from adapter.nodes.scores.gpus.gpu_fragments import FragmentTable, as_array, gradient_points, mix_of, placements
 from adapter.nodes.scores.gpus.gpu_value import value_by_free_milli, values_of_gpus
 from adapter.nodes.scores.gpus.levels import level_scores
-from adapter.nodes.scores.policy_scores import MIDDLE_SCORE, PolicyScores, taken
+from adapter.nodes.scores.policy_scores import MIDDLE_SCORE, PolicyScores, column_of_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -155,7 +155,7 @@ def _unknown_device(pod: PendingPod) -> str:
 
 
 def _nodes(pod: PendingPod, columns: NodeColumns, rows: Rows) -> _Nodes:
-    left = taken(columns.allocatable, _CPU, rows) - taken(columns.requested, _CPU, rows)
+    left = column_of_rows(columns.allocatable, _CPU, rows) - column_of_rows(columns.requested, _CPU, rows)
     before = np.clip(left, 0.0, _MOST_CPU_MILLI).astype(np.int64)
     wanted = min(pod.resources.requests.get(_CPU, 0), int(_MOST_CPU_MILLI))
     states = tuple(tuple(sorted(columns.gpu_left_milli[row])) for row in rows.tolist())

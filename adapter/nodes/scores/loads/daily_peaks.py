@@ -18,11 +18,11 @@ from adapter.nodes.scores.policy_scores import (
     MAX_SCORE,
     PolicyScores,
     clamped,
+    column_of_rows,
     load_taken,
     percent_text,
     rounded,
     share,
-    taken,
     usage_source,
 )
 
@@ -56,8 +56,12 @@ def score(pod: PendingPod, columns: NodeColumns, rows: Rows, args: DailyPeaksArg
 
 def _use(pod: PendingPod, columns: NodeColumns, rows: Rows, name: UsageName) -> Floats:
     resource = USAGE_KINDS[name].resource
-    added = taken(columns.recent_usage_requests, resource, rows) + max(0, pod.resources.requests.get(resource, 0))
-    return load_taken(columns.usage_ratio, name, rows) + share(added, taken(columns.allocatable, resource, rows))
+    added = column_of_rows(columns.recent_usage_requests, resource, rows) + max(
+        0, pod.resources.requests.get(resource, 0)
+    )
+    return load_taken(columns.usage_ratio, name, rows) + share(
+        added, column_of_rows(columns.allocatable, resource, rows)
+    )
 
 
 def _text(columns: NodeColumns, row: int, name: UsageName, ratio: float) -> str:

@@ -17,10 +17,10 @@ from adapter.nodes.scores.policy_scores import (
     MAX_SCORE,
     PolicyScores,
     clamped,
+    column_of_rows,
     load_taken,
     percent_text,
     rounded,
-    taken,
 )
 
 if TYPE_CHECKING:
@@ -66,10 +66,12 @@ def resource_stats(pod: PendingPod, columns: NodeColumns, rows: Rows, resource: 
     """Return the load of a resource and what this pod and recent ones add to it."""
     requested: Floats | float = 0.0
     if resource in _REQUESTED:
-        requested = taken(columns.recent_requests, resource, rows) + max(0, pod.resources.requests.get(resource, 0))
-        capacity = taken(columns.allocatable, resource, rows)
+        requested = column_of_rows(columns.recent_requests, resource, rows) + max(
+            0, pod.resources.requests.get(resource, 0)
+        )
+        capacity = column_of_rows(columns.allocatable, resource, rows)
     elif resource is LoadResource.GPU:
-        requested = taken(columns.recent_requests, resource, rows) + pod.gpu_count * pod.gpu_milli / 1000.0
+        requested = column_of_rows(columns.recent_requests, resource, rows) + pod.gpu_count * pod.gpu_milli / 1000.0
         capacity = np.array([len(columns.gpu_left_milli[row]) for row in rows.tolist()], dtype=np.float64)
         if not pod.gpu_count:
             # A node without GPUs lacks nothing that the pod needs.

@@ -15,7 +15,7 @@ import numpy as np
 from adapter.nodes.model.columns import NodeColumns, PendingPod
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.scores.loads.beta import incomplete_beta, match_moments, max_variance
-from adapter.nodes.scores.policy_scores import MAX_SCORE, PolicyScores, clamped, load_taken, rounded, taken
+from adapter.nodes.scores.policy_scores import MAX_SCORE, PolicyScores, clamped, column_of_rows, load_taken, rounded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -84,9 +84,9 @@ def score(pod: PendingPod, columns: NodeColumns, rows: Rows, args: LowRiskOverCo
 
 def commitment(pod: PendingPod, columns: NodeColumns, rows: Rows, resource: LoadResource) -> Commitment:
     """Return the commitment of the nodes with and without the pod."""
-    capacity = taken(columns.allocatable, resource, rows)
-    requested = taken(columns.requested, resource, rows)
-    limits = taken(columns.limits, resource, rows)
+    capacity = column_of_rows(columns.allocatable, resource, rows)
+    requested = column_of_rows(columns.requested, resource, rows)
+    limits = column_of_rows(columns.limits, resource, rows)
     pod_request = pod.resources.requests.get(resource, 0)
     pod_limit = max(pod.resources.limits.get(resource, 0), pod_request)
     return Commitment(

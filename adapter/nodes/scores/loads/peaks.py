@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from adapter.nodes.model.loads import LoadResource
-from adapter.nodes.scores.policy_scores import MAX_SCORE, PolicyScores, load_taken, share, taken
+from adapter.nodes.scores.policy_scores import MAX_SCORE, PolicyScores, column_of_rows, load_taken, share
 
 if TYPE_CHECKING:
     from adapter.nodes.model.arrays import Floats
@@ -29,8 +29,8 @@ _RAW_SCALE: Final = 1e15
 def score(pod: PendingPod, columns: NodeColumns, rows: Rows, args: PeaksArgs) -> PolicyScores:
     """Return scores by the rise in power, normalised over the nodes of the request; NaN without metrics or model."""
     load = load_taken(columns.mean_ratio, LoadResource.CPU, rows)
-    capacity = taken(columns.capacity, "cpu", rows)
-    percent = 100.0 * (load + share(taken(columns.recent_requests, LoadResource.CPU, rows), capacity))
+    capacity = column_of_rows(columns.capacity, "cpu", rows)
+    percent = 100.0 * (load + share(column_of_rows(columns.recent_requests, LoadResource.CPU, rows), capacity))
     added = np.full(len(rows), 100.0 * pod.resources.requests.get("cpu", 0))
     predicted = percent + share(added, capacity)
     models = [args.node_power_model.get(columns.names[row]) for row in rows.tolist()]

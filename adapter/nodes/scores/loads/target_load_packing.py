@@ -16,11 +16,11 @@ from adapter.nodes.scores.policy_scores import (
     MAX_SCORE,
     PolicyScores,
     clamped,
+    column_of_rows,
     load_taken,
     percent_text,
     rounded,
     share,
-    taken,
 )
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def scores_of_load(
     pod: PendingPod, columns: NodeColumns, rows: Rows, args: TargetLoadPackingArgs, load: Floats
 ) -> PolicyScores:
     """Return the scores of nodes with these ratios of CPU in use; NaN for nodes whose ratio is not known."""
-    capacity = taken(columns.capacity, "cpu", rows)
+    capacity = column_of_rows(columns.capacity, "cpu", rows)
     added = predicted_cpu_milli(pod.resources, args) + columns.recent_cpu_prediction_milli.take(rows)
     percent = share(100.0 * (load * capacity + added), capacity)
     target = args.target_utilization_percent

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from adapter.nodes.scores.policy_scores import clamped, share, taken
+from adapter.nodes.scores.policy_scores import clamped, column_of_rows, share
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -33,13 +33,13 @@ def allocation(pod: PendingPod, columns: NodeColumns, rows: Rows, resource: str)
 
     CPU and memory are counted with the scheduler's defaults for containers without requests.
     """
-    allocatable = taken(columns.allocatable, resource, rows)
+    allocatable = column_of_rows(columns.allocatable, resource, rows)
     if resource in _NON_ZERO:
         wanted = pod.resources.non_zero_requests.get(resource, 0)
-        requested = taken(columns.non_zero_requested, resource, rows)
+        requested = column_of_rows(columns.non_zero_requested, resource, rows)
     else:
         wanted = pod.resources.requests.get(resource, 0)
-        requested = taken(columns.requested, resource, rows)
+        requested = column_of_rows(columns.requested, resource, rows)
         if not wanted and resource not in _NATIVE:
             nothing = np.zeros(len(rows), dtype=np.int64)
             return nothing, nothing

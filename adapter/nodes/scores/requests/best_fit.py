@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adapter.nodes.scores.policy_scores import MAX_SCORE, PolicyScores, rounded, taken
+from adapter.nodes.scores.policy_scores import MAX_SCORE, PolicyScores, column_of_rows, rounded
 from adapter.nodes.scores.requests.allocation import requested_shares
 
 if TYPE_CHECKING:
@@ -25,7 +25,9 @@ def score(pod: PendingPod, columns: NodeColumns, rows: Rows) -> PolicyScores:
     for resource in resources:
         wanted = pod.resources.requests.get(resource, 0)
         if wanted:
-            fits &= taken(columns.requested, resource, rows) + wanted <= taken(columns.allocatable, resource, rows)
+            fits &= column_of_rows(columns.requested, resource, rows) + wanted <= column_of_rows(
+                columns.allocatable, resource, rows
+            )
     values = np.where(fits, rounded(MAX_SCORE * used / len(resources)), 0.0)
 
     def reason(position: int) -> str:

@@ -6,7 +6,7 @@ import heapq
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from recommender.kinds.cluster_size.resource_limits import check_quota, consumed
+from recommender.kinds.cluster_size.resource_limits import check_quota, quota_after
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -53,7 +53,7 @@ def within_quota(shares: Mapping[str, int], nodes: Mapping[str, Mapping[str, int
     allowed: dict[str, int] = {}
     for group, share in shares.items():
         count = check_quota(quota, nodes[group], share).allowed
-        quota = consumed(quota, nodes[group], count)
+        quota = quota_after(quota, nodes[group], count)
         if count:
             allowed[group] = count
     return allowed

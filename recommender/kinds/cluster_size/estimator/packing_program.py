@@ -62,11 +62,11 @@ def least_cost(demands: Sequence[ShapeDemand], free: Sequence[Mapping[str, int]]
     `free` has the resources of an empty node of each option, and `costs` its cost. Demands without an
     option are left out, and 0 is returned if the solver gives up.
     """
-    found = solved(demands, free, costs)
+    found = optimum_of(demands, free, costs)
     return 0.0 if found is None else found.cost
 
 
-def solved(
+def optimum_of(
     demands: Sequence[ShapeDemand], free: Sequence[Mapping[str, int]], costs: Sequence[float]
 ) -> LeastCost | None:
     """Return the optimum, including the prices of pods; None if the solver gives up, or there is no demand."""

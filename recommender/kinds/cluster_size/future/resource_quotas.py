@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.cluster.values.state import ObjectKind
 from adapter.foundation.objects.pod_requests import CPU, MEMORY, units_of
 from adapter.foundation.objects.quantities import QuantityError, parse_quantity
-from recommender.kinds.cluster_size.node_groups.fields import items, named, section, text
+from recommender.kinds.cluster_size.node_groups.fields import items, object_text, section, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -103,7 +103,7 @@ def _amounts(one: JsonObject, problems: list[str], *path: str) -> Mapping[str, i
         try:
             found[key] = units_of(resource, parse_quantity(str(value)))
         except QuantityError as error:
-            problems.append(f"{named(one)}: {'.'.join(path)}[{key}] is not counted: {error}")
+            problems.append(f"{object_text(one)}: {'.'.join(path)}[{key}] is not counted: {error}")
     return found
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.cluster.values.state import Observed, Unknown
-from recommender.decisions.targets.doubted_first_lists import believed, known_now
+from recommender.decisions.targets.doubted_first_lists import known_now, unless_doubted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -24,10 +24,10 @@ def believed_cluster(cluster: ClusterState, known: Mapping[str, int]) -> Cluster
     """
     return replace(
         cluster,
-        nodes=believed("nodes", cluster.nodes, known),
-        pods=believed("pods", cluster.pods, known),
-        disruption_budgets=believed(_BUDGETS, cluster.disruption_budgets, known),
-        objects={kind: believed(_name(kind), fact, known) for kind, fact in cluster.objects.items()},
+        nodes=unless_doubted("nodes", cluster.nodes, known),
+        pods=unless_doubted("pods", cluster.pods, known),
+        disruption_budgets=unless_doubted(_BUDGETS, cluster.disruption_budgets, known),
+        objects={kind: unless_doubted(_name(kind), fact, known) for kind, fact in cluster.objects.items()},
     )
 
 

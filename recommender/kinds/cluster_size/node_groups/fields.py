@@ -41,7 +41,7 @@ def texts(one: Mapping[str, object], *path: str) -> dict[str, str]:
     return {key: value for key, value in section(one, *path).items() if isinstance(value, str)}
 
 
-def named(one: Mapping[str, object]) -> str:
+def object_text(one: Mapping[str, object]) -> str:
     """Return how messages name an object: `Machine capi/workers-x7`."""
     namespace, name = text(one, "metadata", "namespace"), text(one, "metadata", "name")
     return f"{text(one, 'kind') or 'object'} {namespace}/{name}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.cluster.values.state import Unknown
 from adapter.foundation.objects.bounded_cache import MEBIBYTE, bounded_cache
 from recommender.decisions.texts.times import parse_rfc3339, rfc3339
-from recommender.kinds.cluster_size.node_groups.fields import named, text
+from recommender.kinds.cluster_size.node_groups.fields import object_text, text
 from recommender.kinds.cluster_size.node_groups.watched_kinds import LEASE_NAME, STATUS_CONFIG_MAP, leases, objects_of
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def cluster_autoscaler(
             return running
     for lease in objects_of(cluster.objects, *leases(namespaces)):
         if _is_held(lease, now):
-            return SeenAutoscaler(f"Cluster Autoscaler ({named(lease)})")
+            return SeenAutoscaler(f"Cluster Autoscaler ({object_text(lease)})")
     return status if isinstance(status, Unknown) else None
 
 

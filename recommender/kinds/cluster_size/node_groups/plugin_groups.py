@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.cluster.values.state import Unknown
 from adapter.foundation.objects.grouping import grouped
-from adapter.foundation.reports.counts import listed
+from adapter.foundation.reports.counts import first_names
 from adapter.foundation.sources.kubernetes.errors import trimmed
 from recommender.kinds.cluster_size.model.groups import NodeGroup
 from recommender.kinds.cluster_size.model.taints import is_leaving
@@ -57,7 +57,7 @@ def plugin_groups(
     for why in sorted(set(reading.kept.values())):
         names = sorted(name for name, its in reading.kept.items() if its == why)
         verb = "counts with its last answer" if len(names) == 1 else "count with their last answers"
-        problems.append(f"{listed(names)} of {reading.shown} {verb}: {why}")
+        problems.append(f"{first_names(names)} of {reading.shown} {verb}: {why}")
     if lacking:
         problems.append(
             f"{', '.join(lacking)} of {reading.shown} cannot be written, since increase_size, decrease_target_size or "

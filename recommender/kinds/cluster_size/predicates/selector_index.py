@@ -27,7 +27,7 @@ _MOST_INDEX_KEYS: Final = 8
 _DEMANDS: Final = frozenset({Operator.IN, Operator.EQUALS, Operator.DOUBLE_EQUALS})
 
 
-def demanded(selector: Selector) -> Requirement | None:
+def selective_requirement(selector: Selector) -> Requirement | None:
     """Return a requirement that only few values of a label satisfy; None if the selector has none."""
     few = [each for each in selector.requirements if each.operator in _DEMANDS and len(each.values) <= _MOST_INDEX_KEYS]
     # The last of equal ones is used: keys that many workloads share, such as app.kubernetes.io/component, are often
@@ -60,7 +60,7 @@ class SelectorIndex(Generic[T]):
 
 def index_keys_of(selector: Selector, namespaces: frozenset[str] | None) -> tuple[_IndexKey, ...]:
     """Return the index keys of a selector of pods in some namespaces."""
-    demand = demanded(selector)
+    demand = selective_requirement(selector)
     labels: tuple[Label | None, ...] = (None,) if demand is None else tuple((demand.key, one) for one in demand.values)
     where: tuple[str | None, ...] = (None,) if namespaces is None else tuple(sorted(namespaces))
     if len(where) * len(labels) > _MOST_INDEX_KEYS:

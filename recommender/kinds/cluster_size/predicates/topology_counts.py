@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from recommender.kinds.cluster_size.predicates.node_info import change_count
-from recommender.kinds.cluster_size.predicates.selector_index import demanded
+from recommender.kinds.cluster_size.predicates.selector_index import selective_requirement
 
 if TYPE_CHECKING:
     from adapter.foundation.cluster.values.constraints import PodTerm, SpreadConstraint
@@ -45,7 +45,7 @@ class TermTally(PodTally):
         self.namespaces = _namespaces_of(terms)
         """The namespaces of the pods that can count; None for all."""
         selectors = [term.selector for term in terms if term.selector is not None]
-        self.demand = next(filter(None, map(demanded, selectors)), None)
+        self.demand = next(filter(None, map(selective_requirement, selectors)), None)
 
     def keys_of(self, shape: PodShape, *, is_terminating: bool) -> tuple[str, ...]:
         """Return all topology keys of the terms, if the pods match. A pod that is being deleted counts, too."""
@@ -75,7 +75,7 @@ class SpreadTally(PodTally):
         self.counts: dict[str, int] = {}
         """The count of each domain; domains without pods are absent."""
         self._selector = constraint.selector
-        self.demand = None if constraint.selector is None else demanded(constraint.selector)
+        self.demand = None if constraint.selector is None else selective_requirement(constraint.selector)
         self._keys = (constraint.topology_key,)
         self._min_domains = constraint.min_domains
         self._domains = domains

@@ -90,6 +90,6 @@ class BlockRooms:
         return max(0, cpu), max(0, allocatable.get(MEMORY, 0) - requested.get(MEMORY, 0))
 
 
-def asked(shape: PodShape) -> tuple[int, int]:
+def requested_resources(shape: PodShape) -> tuple[int, int]:
     """Return the CPU and memory that a pod of the shape requests."""
     return shape.requests.get(CPU, 0), shape.requests.get(MEMORY, 0)

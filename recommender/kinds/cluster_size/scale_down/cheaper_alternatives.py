@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.objects.pod_requests import CPU
-from adapter.foundation.reports.counts import count_of, listed
+from adapter.foundation.reports.counts import count_of, first_names
 from recommender.kinds.cluster_size.model.answer import Advice
 from recommender.kinds.cluster_size.scale_down.drainability import ignores_budgets
 from recommender.kinds.cluster_size.scale_down.replacement_nodes import NodeReplacement, StayingNode
@@ -134,7 +134,7 @@ def _replacement(
 
 def _advice(kind: str, nodes: Sequence[StayingNode], found: NodeReplacement) -> Advice:
     names = tuple(one.node.name for one in nodes)
-    those = listed(names, _NAMED)
+    those = first_names(names, _NAMED)
     new = f"{count_of(found.new_nodes, 'new node')} of {found.group}"
     instead = f"{new} instead of {those}" if found.new_nodes else f"{those} could be removed without a replacement"
     fit = "fits" if found.fitting_pods == 1 else "fit"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from recommender.kinds.cluster_size.predicates.filters import PodFilter
-from recommender.kinds.cluster_size.scale_down.block_free_resources import BLOCK, BlockRooms, asked
+from recommender.kinds.cluster_size.scale_down.block_free_resources import BLOCK, BlockRooms, requested_resources
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -42,7 +42,7 @@ class _Search:
         self.fits = pod_filter.fits
         self.refusal = pod_filter.problem
         self.requests = tuple(shape.requests.items())
-        self.cpu, self.memory = asked(shape)
+        self.cpu, self.memory = requested_resources(shape)
         self.static = static
         self.refused = refused
         """The refusals, shared by all shapes with the same static filter, so that no node is tried again for each of

@@ -11,7 +11,7 @@ from adapter.foundation.objects.pod_requests import CPU, MEMORY
 from recommender.kinds.cluster_size.model.resources import amounts_of
 from recommender.kinds.cluster_size.predicates.filters import PodFilter
 from recommender.kinds.cluster_size.predicates.template_nodes import add_new_node
-from recommender.kinds.cluster_size.scale_down.block_free_resources import asked
+from recommender.kinds.cluster_size.scale_down.block_free_resources import requested_resources
 from recommender.kinds.cluster_size.scale_down.pod_places import PodPlaces
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Replacer:
         if not self._may_go(nodes):
             return None
         pods = [(pod, self._snapshot.shape(pod)) for one in nodes for pod in one.plan.leaving(self._snapshot)]
-        pods.sort(key=lambda one: asked(one[1]), reverse=True)
+        pods.sort(key=lambda one: requested_resources(one[1]), reverse=True)
         for _, shape in pods:
             self._places.prepare(shape)
         mark = self._snapshot.checkpoint()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from recommender.kinds.cluster_size.scale_down.block_free_resources import asked
+from recommender.kinds.cluster_size.scale_down.block_free_resources import requested_resources
 from recommender.kinds.cluster_size.scale_down.drainability import DrainOutcome, ignores_budgets
 from recommender.kinds.cluster_size.scale_down.reasons import BlockingPodReason, KeepReason
 
@@ -187,4 +187,4 @@ class RemovalSimulator:
 
 
 def _size(one: _PodOfShape) -> tuple[int, int]:
-    return asked(one[1])
+    return requested_resources(one[1])

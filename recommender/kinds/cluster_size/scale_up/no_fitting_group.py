@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.objects.amount_texts import amount_text
 from adapter.foundation.objects.grouping import grouped
 from adapter.foundation.objects.requirements import Operator
-from adapter.foundation.reports.counts import listed
+from adapter.foundation.reports.counts import first_names
 from recommender.kinds.cluster_size.predicates.node_affinity import matches_a_term
 from recommender.kinds.cluster_size.predicates.node_info import new_node_info, take
 from recommender.kinds.cluster_size.predicates.taint_toleration import untolerated_taint
@@ -116,14 +116,14 @@ class MissingRequirements:
         most = best.left(lack.resource)
         if most <= 0:
             return f"needs {lack.need}; no group has it"
-        names = listed(offer.name for offer in self._offers if offer.left(lack.resource) == most)
+        names = first_names(offer.name for offer in self._offers if offer.left(lack.resource) == most)
         offered = amount_text(lack.resource, most, rounds_up=False)
         return f"needs {lack.need}; the most on a new node is {offered} ({names})"
 
 
 def _but_for(offers: Sequence[_Offer], lacks: Iterable[Lack]) -> str:
     """Return what keeps pods from the closest groups, with the available amount of a resource."""
-    names = listed(offer.name for offer in offers)
+    names = first_names(offer.name for offer in offers)
     needs, refusal = [], ""
     for lack in lacks:
         if lack.is_refusal:
@@ -139,7 +139,7 @@ def _but_for(offers: Sequence[_Offer], lacks: Iterable[Lack]) -> str:
 def _limits(obstacles: Mapping[str, str]) -> str:
     """Return which groups could hold the pods if they could grow, and why they cannot; groups share each reason."""
     by_reason = grouped((reason, name) for name, reason in obstacles.items())
-    return "; ".join(f"{listed(names)} would do, but {reason}" for reason, names in by_reason.items())
+    return "; ".join(f"{first_names(names)} would do, but {reason}" for reason, names in by_reason.items())
 
 
 def _lacks(
@@ -192,9 +192,9 @@ def _unmatched_requirements(terms: tuple[NodeSelectorTerm, ...], node: ClusterNo
 def _term_text(term: NodeSelectorTerm) -> str:
     parts = [_requirement_text(one) for one in term.labels]
     if term.name_in is not None:
-        parts.append(f"the node {listed(term.name_in)}")
+        parts.append(f"the node {first_names(term.name_in)}")
     if term.name_not_in:
-        parts.append(f"another node than {listed(term.name_not_in)}")
+        parts.append(f"another node than {first_names(term.name_not_in)}")
     return " and ".join(parts) or "a node that an empty term matches, which is none"
 
 

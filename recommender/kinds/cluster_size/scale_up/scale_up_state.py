@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.reports.counts import count_of
 from recommender.kinds.cluster_size.model.size_settings import CORES, MEMORY
-from recommender.kinds.cluster_size.resource_limits import NODES, check_quota, consumed, counted_amounts
+from recommender.kinds.cluster_size.resource_limits import NODES, check_quota, counted_amounts, quota_after
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -75,7 +75,7 @@ class SizingState:
 
     def grow(self, group: NodeGroup, count: int) -> None:
         """Count nodes that are added to a group."""
-        self.quota = consumed(self.quota, self.node_counts(group), count)
+        self.quota = quota_after(self.quota, self.node_counts(group), count)
         self.sizes[group.name] += count
         self.increases[group.name] += count
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.objects.grouping import grouped
-from adapter.foundation.reports.counts import count_of, listed
-from recommender.decisions.texts.record_texts import money_text, shown
+from adapter.foundation.reports.counts import count_of, first_names
+from recommender.decisions.texts.record_texts import figure_text, money_text
 from recommender.kinds.cluster_size.shown.kept_nodes import kept_by_reason, kept_reason
 from recommender.kinds.cluster_size.shown.pod_and_node_texts import (
     GAP,
@@ -43,12 +43,12 @@ def explained_lines(
 
 def _inputs(inputs: Mapping[str, float]) -> Iterator[str]:
     if inputs:
-        yield ", ".join(f"{name} {shown(value)}" for name, value in inputs.items())
+        yield ", ".join(f"{name} {figure_text(value)}" for name, value in inputs.items())
 
 
 def _steps(answer: ClusterSizeAnswer) -> Iterator[str]:
     steps = (
-        f"{step.step}  {f'{step.group} to {shown(step.value)}: ' if step.group else ''}{step.detail}"
+        f"{step.step}  {f'{step.group} to {figure_text(step.value)}: ' if step.group else ''}{step.detail}"
         for step in answer.steps
     )
     yield from first_of(steps, "and {} more steps: -o json has all of them")
@@ -91,5 +91,5 @@ def _kept_node_lines(kept: tuple[KeptNode, ...]) -> Iterator[str]:
     for found in kept_by_reason(kept)[:MOST_ROWS]:
         example = found.example.partition(": ")[2] or found.example
         such = "" if len(found.nodes) == 1 else "such as "
-        yield f"{found.reason}: {listed(found.nodes)} ({such}{example})"
+        yield f"{found.reason}: {first_names(found.nodes)} ({such}{example})"
     yield "-o json has the reason of each node"

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.objects.grouping import grouped
-from adapter.foundation.reports.counts import count_of, listed
+from adapter.foundation.reports.counts import count_of, first_names
 from adapter.foundation.reports.terminal_escaping import printable
 from recommender.kinds.cluster_size.future.headroom import HEADROOM_NAMESPACE
 
@@ -62,7 +62,7 @@ def first_of(texts: Iterable[str], further: str, most: int = MOST_ROWS) -> Itera
 
 def by_reason(pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
     """Yield each reason once, with the names of what it is about; the pairs are reasons with a name."""
-    return (f"{listed(names)}: {reason}" for reason, names in grouped(pairs).items())
+    return (f"{first_names(names)}: {reason}" for reason, names in grouped(pairs).items())
 
 
 def by_workload(pods: Iterable[PodName]) -> list[tuple[PodName, ...]]:
@@ -83,12 +83,12 @@ def pods_text(pods: Sequence[PodName]) -> str:
     """Return pods as text: a few by name, more by workload."""
     if len(pods) <= _FEW and all(pod.namespace != HEADROOM_NAMESPACE for pod in pods):
         return ", ".join(map(str, pods))
-    return listed(map(alike_text, by_workload(pods)))
+    return first_names(map(alike_text, by_workload(pods)))
 
 
 def nodes_text(nodes: Sequence[str]) -> str:
     """Return nodes as text, with the number of occurrences of each if these differ: `n1, n2`, `n1 (7), n2 (5)`."""
     counts = Counter(nodes)
     if set(counts.values()) == {1}:
-        return listed(counts)
-    return listed(f"{name} ({count})" if len(counts) > 1 else name for name, count in counts.items())
+        return first_names(counts)
+    return first_names(f"{name} ({count})" if len(counts) > 1 else name for name, count in counts.items())

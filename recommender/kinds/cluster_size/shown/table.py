@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.objects.grouping import grouped
-from adapter.foundation.reports.counts import count_of, listed
+from adapter.foundation.reports.counts import count_of, first_names
 from recommender.decisions.texts.record_texts import money_text
 from recommender.kinds.cluster_size.model.answer import KeptNode
 from recommender.kinds.cluster_size.model.pod_places import NodeState, PlaceKind, PodOrigin
@@ -64,7 +64,7 @@ def _without_a_node(answer: ClusterSizeAnswer) -> Iterator[str]:
 
 def _unavailable(nodes: Iterable[UnavailableNode]) -> Iterator[str]:
     for (state, detail), alike in grouped(((one.state, one.detail), one) for one in nodes).items():
-        names = listed(f"{one.node} ({one.group})" if one.group else one.node for one in alike)
+        names = first_names(f"{one.node} ({one.group})" if one.group else one.node for one in alike)
         yield f"{state.value}: {names}{f': {detail}' if detail else ''}"
 
 
@@ -76,7 +76,7 @@ def _later(removals: Iterable[Removal]) -> Iterator[str]:
         return
     for found in kept_by_reason(KeptNode(one.node, one.group, one.reason) for one in later):
         example = found.example.partition(": ")[2] or found.example
-        yield f"{listed(found.nodes)}: {found.reason}: {example}"
+        yield f"{first_names(found.nodes)}: {found.reason}: {example}"
 
 
 def _notes(answer: ClusterSizeAnswer) -> Iterator[str]:
@@ -122,7 +122,7 @@ def _change_lines(answer: ClusterSizeAnswer) -> Iterator[str]:
     yield from _removal_lines(answer)
     same = [group for group in answer.groups if not _changes(group) and not group.is_left_out]
     if same:
-        sizes = listed(f"{group.name} {group.recommended}" for group in same)
+        sizes = first_names(f"{group.name} {group.recommended}" for group in same)
         yield f"{'unchanged' if changed else 'no group changes'}: {sizes}"
     left_out = by_reason((group.reason, group.name) for group in answer.groups if group.is_left_out)
     yield from (f"left out: {text}" for text in left_out)
@@ -166,7 +166,8 @@ def _moves_text(moves: Iterable[PodMove]) -> str:
     if not nodes:
         return "no pod moves"
     return "; ".join(
-        f"{alike_text(alike)} to {listed(dict.fromkeys(nodes[pod] for pod in alike))}" for alike in by_workload(nodes)
+        f"{alike_text(alike)} to {first_names(dict.fromkeys(nodes[pod] for pod in alike))}"
+        for alike in by_workload(nodes)
     )
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.what_if.model import Assumption, WhatIf
 
 
-def assumed(cluster: ClusterState, question: WhatIf) -> Assumed:
+def cluster_under_assumptions(cluster: ClusterState, question: WhatIf) -> Assumed:
     """Return the cluster under the assumptions, and the pods that do not exist. Raises WhatIfError."""
     pods: list[ClusterPod] = []
     notes: list[str] = []

@@ -26,7 +26,7 @@ _LEAST_GAIN: Final = -5.0
 """Gains below this value count as this value: a single large loss refutes a model anyway."""
 
 
-def paired(weights: FloatArray) -> FloatArray:
+def paired_weights(weights: FloatArray) -> FloatArray:
     """Return weights of pairs of a model and a rate, of shape (…, experts x rates + 1), headroom last."""
     models = np.repeat(weights[..., :-1] / len(RATES), len(RATES), axis=-1)
     return np.concatenate([models, weights[..., -1:]], axis=-1)
@@ -46,7 +46,7 @@ def larger_odds(weights: FloatArray, evidence: FloatArray, prior: FloatArray) ->
     The weights give larger odds after a few large gains, as with steps of half an hour; the evidence after many small
     ones.
     """
-    return np.maximum(odds_of_models(weights, prior), odds_of_models(evidence, paired(prior)))
+    return np.maximum(odds_of_models(weights, prior), odds_of_models(evidence, paired_weights(prior)))
 
 
 def growth_of_odds(before: FloatArray, after: FloatArray) -> FloatArray:

@@ -13,7 +13,7 @@ import numpy as np
 
 from recommender.kinds.predictive.choice.bills import Bills
 from recommender.kinds.predictive.choice.decided import Acted, DecidedWeights, with_beginner
-from recommender.kinds.predictive.choice.evidence import after_gains, growth_of_odds, larger_odds, paired
+from recommender.kinds.predictive.choice.evidence import after_gains, growth_of_odds, larger_odds, paired_weights
 from recommender.kinds.predictive.choice.experts import (
     LEAST_SHORT_STEPS_A_DAY,
     experts_of,
@@ -33,7 +33,7 @@ from recommender.kinds.predictive.choice.weights import (
     after_losses,
     headroom_in,
     proof_levels,
-    shared,
+    shared_weights,
 )
 from recommender.kinds.predictive.history import DAY_SECONDS
 from recommender.kinds.predictive.simulation.frontier import HEADROOM_RATIOS
@@ -118,8 +118,8 @@ class ExpertMixture:
         # Thousands of decisions in a row mostly take the time of calls to numpy: one for both costs, and `np.array`,
         # which is several times as quick as `np.stack` for rows of a few numbers.
         prior = self._prior(number, begins)
-        weights = shared(np.array([state.weights, state.tried_weights]), prior, self._share)
-        evidence = shared(np.array([state.evidence, state.tried_evidence]), paired(prior), self._share)
+        weights = shared_weights(np.array([state.weights, state.tried_weights]), prior, self._share)
+        evidence = shared_weights(np.array([state.evidence, state.tried_evidence]), paired_weights(prior), self._share)
         state.weights, state.tried_weights = weights
         state.evidence, state.tried_evidence = evidence
         state.levels = self._proof_levels(weights, evidence, prior)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from recommender.kinds.predictive.choice.evidence import RATES, by_rate, of_rates, paired
+from recommender.kinds.predictive.choice.evidence import RATES, by_rate, of_rates, paired_weights
 from recommender.kinds.predictive.choice.own_record import OwnRecord, first_record
 from recommender.kinds.predictive.choice.series_proof import ProvenSeries, proof_of
 from recommender.kinds.predictive.choice.weights import UNPROVEN
@@ -90,7 +90,7 @@ def first_state(series: int, experts: int, headroom_ratio: float) -> MixtureStat
     """Return the initial state, in which only plain headroom has a weight."""
     weights = np.concatenate([np.zeros((series, experts)), np.ones((series, 1))], axis=1)
     sizes = np.zeros((series, experts))
-    evidence = paired(weights)
+    evidence = paired_weights(weights)
     return MixtureState(
         weights=weights,
         sizes=sizes,

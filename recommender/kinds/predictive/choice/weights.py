@@ -30,7 +30,7 @@ def after_losses(weights: FloatArray, losses: FloatArray, rate: float) -> FloatA
     return np.asarray(found / found.sum(axis=-1, keepdims=True))
 
 
-def shared(weights: FloatArray, prior: FloatArray, share: float) -> FloatArray:
+def shared_weights(weights: FloatArray, prior: FloatArray, share: float) -> FloatArray:
     """Return the weights after each expert has given a share to all, so that none is forgotten; shape (…, experts).
 
     An expert without a weight so far is added with its prior; an expert whose prior is 0 is removed.

@@ -19,6 +19,6 @@ def replicas_for(amount: float, per_replica: float) -> int:
     return MOST_REPLICAS if exact >= MOST_REPLICAS else max(0, math.ceil(exact - _SLACK * max(1.0, exact)))
 
 
-def known(value: float | None) -> float | None:
+def known_value(value: float | None) -> float | None:
     """Return the value if it is known: neither missing nor NaN nor infinite; else None."""
     return value if value is not None and math.isfinite(value) else None

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from recommender.kinds.predictive.policy.arithmetic import known
+from recommender.kinds.predictive.policy.arithmetic import known_value
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -58,7 +58,7 @@ def count_slots(pods: Iterable[PodConnections], limit: int, startup_seconds: flo
     """
     free, occupied, full, without_sample = 0.0, 0, 0, 0
     for pod in pods:
-        connections = known(pod.connections)
+        connections = known_value(pod.connections)
         if pod.is_ready:
             occupied += 1
             if connections is None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from recommender.decisions.limits import range_limits
 from recommender.decisions.texts.times import rfc3339
-from recommender.kinds.predictive.policy.arithmetic import known
+from recommender.kinds.predictive.policy.arithmetic import known_value
 from recommender.schedules.last_start import latest_start_of
 
 if TYPE_CHECKING:
@@ -44,11 +44,11 @@ def scheduled_bound(schedules: Sequence[Schedule], now: float) -> ScheduledBound
 
 def freeze_reason(settings: PredictiveSettings, situation: LoadSituation) -> str:
     """Return why the last size is kept; empty if it is not."""
-    if known(situation.load) is None:
+    if known_value(situation.load) is None:
         return "the load is unknown"
     if settings.freeze_unless is None:
         return ""
-    gate = known(situation.gate)
+    gate = known_value(situation.gate)
     if gate is None:
         return "the query of freezeUnless has no value"
     return "" if gate else "the query of freezeUnless is 0"

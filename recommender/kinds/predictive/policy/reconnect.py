@@ -16,7 +16,7 @@ _JUST_BEFORE: Final = 1e-6
 """The tolerance with which a load of exactly a minute ago still counts."""
 
 
-def observed(memory: ReconnectMemory, settings: Connections, load: float, now: float) -> ReconnectMemory:
+def after_observed_load(memory: ReconnectMemory, settings: Connections, load: float, now: float) -> ReconnectMemory:
     """Return the memory after an observed load.
 
     A fall by `reconnectDrop` from the largest load of the last minute holds the capacity for `reconnectHold` from now

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from recommender.decisions.record import Step
-from recommender.kinds.predictive.policy.arithmetic import MOST_REPLICAS, known, replicas_for
+from recommender.kinds.predictive.policy.arithmetic import MOST_REPLICAS, known_value, replicas_for
 from recommender.kinds.predictive.policy.free_slots import count_slots, pods_for
 from recommender.kinds.predictive.policy.size_steps import SizeTrail
 from recommender.kinds.predictive.predictive_settings import ModelName
@@ -77,7 +77,7 @@ def _from_load(
 def _forecast(settings: PredictiveSettings, situation: LoadSituation, load: float) -> tuple[str, float, str]:
     """Return the model, its upper forecast, and the purpose of the forecast."""
     forecast = situation.forecast
-    upper = None if forecast is None else known(forecast.upper)
+    upper = None if forecast is None else known_value(forecast.upper)
     if forecast is None or upper is None:
         return ModelName.HEADROOM.value, load * (1 + settings.headroom_ratio), ""
     startup, delays = settings.horizon_seconds, situation.delays

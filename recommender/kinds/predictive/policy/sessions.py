@@ -17,7 +17,7 @@ _MOST_ENDED: Final = 3000.0
 """Beyond this many ended sessions, the weight of the evidence so far is halved."""
 
 
-def watched(memory: SessionMemory, pods: Iterable[PodConnections], elapsed_seconds: float) -> SessionMemory:
+def after_watching_pods(memory: SessionMemory, pods: Iterable[PodConnections], elapsed_seconds: float) -> SessionMemory:
     """Return the memory after a look at the pods, `elapsed_seconds` after the last look; 0 if that is too long ago."""
     before = dict(memory.closed_pods)
     open_seconds, ended, closed = memory.open_seconds, memory.ended, []

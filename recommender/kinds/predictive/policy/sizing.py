@@ -15,13 +15,13 @@ from msgspec.structs import replace
 
 from recommender.decisions.calculation import CalculationError
 from recommender.decisions.record import Step
-from recommender.kinds.predictive.policy.arithmetic import known, replicas_for
+from recommender.kinds.predictive.policy.arithmetic import known_value, replicas_for
 from recommender.kinds.predictive.policy.decay import kept_ratio
 from recommender.kinds.predictive.policy.overrides_and_schedules import active_override, apply_bounds, freeze_reason
 from recommender.kinds.predictive.policy.recent_largest import with_newest
-from recommender.kinds.predictive.policy.reconnect import observed
+from recommender.kinds.predictive.policy.reconnect import after_observed_load
 from recommender.kinds.predictive.policy.requested_sizes import desired_size
-from recommender.kinds.predictive.policy.sessions import session_seconds, watched
+from recommender.kinds.predictive.policy.sessions import after_watching_pods, session_seconds
 from recommender.kinds.predictive.policy.size_steps import SizeTrail
 from recommender.kinds.predictive.predictive_settings import ScaleDown
 
@@ -72,7 +72,7 @@ def size_of(settings: PredictiveSettings, situation: LoadSituation, memory: Poli
     base = last
     if begins and memory.desired_sizes:
         memory, base = _from_current_size(situation, memory, last)
-    memory, load = _observe(settings, situation, memory, watched_seconds, now), known(situation.load)
+    memory, load = _observe(settings, situation, memory, watched_seconds, now), known_value(situation.load)
     trail: SizeTrail | None
     if reason or load is None:
         trail, hold = _frozen(settings, last if base is None else base, reason, now)
@@ -115,12 +115,12 @@ def _observe(
     settings: PredictiveSettings, situation: LoadSituation, memory: PolicyMemory, watched_seconds: float, now: float
 ) -> PolicyMemory:
     """Return the memory after it has seen the load and the connections of this moment."""
-    load = known(situation.load)
+    load = known_value(situation.load)
     if settings.connections is not None and load is not None:
-        memory = replace(memory, reconnect=observed(memory.reconnect, settings.connections, load, now))
+        memory = replace(memory, reconnect=after_observed_load(memory.reconnect, settings.connections, load, now))
     # While many connections break at once, their ends do not show how long sessions last.
     if situation.pods is not None and memory.reconnect.held_until is None:
-        memory = replace(memory, sessions=watched(memory.sessions, situation.pods, watched_seconds))
+        memory = replace(memory, sessions=after_watching_pods(memory.sessions, situation.pods, watched_seconds))
     return memory
 
 
@@ -147,7 +147,7 @@ def _settle(memory: PolicyMemory, value: int, now: float) -> PolicyMemory:
 
 def _note(settings: PredictiveSettings, situation: LoadSituation) -> str:
     notes = []
-    if situation.forecast is None or known(situation.forecast.upper) is None:
+    if situation.forecast is None or known_value(situation.forecast.upper) is None:
         notes.append(
             f"there is no forecast: the load and {100 * settings.headroom_ratio:.6g}% headroom are used instead"
         )

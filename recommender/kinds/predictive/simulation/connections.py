@@ -144,7 +144,7 @@ def simulate_connections(
     return run
 
 
-def replayed(asked: FloatArray) -> Decide:
+def replayed_decisions(asked: FloatArray) -> Decide:
     """Return a function that repeats earlier decisions, of shape (steps,), whatever the state of the pods is."""
     sizes: Sequence[int] = asked.astype(np.int64).tolist()
     return lambda step, _pods, _refused: sizes[step]

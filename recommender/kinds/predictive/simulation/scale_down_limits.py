@@ -12,7 +12,7 @@ import numpy as np
 
 from recommender.kinds.predictive.policy.decay import kept_ratio
 from recommender.kinds.predictive.policy.memory import ReconnectMemory
-from recommender.kinds.predictive.policy.reconnect import observed
+from recommender.kinds.predictive.policy.reconnect import after_observed_load
 from recommender.kinds.predictive.policy.requested_sizes import reserve_ratio
 from recommender.kinds.predictive.simulation.serving import simulate
 
@@ -77,7 +77,7 @@ def held_steps(connections: Connections, load: FloatArray, step_seconds: float) 
     memory = ReconnectMemory()
     for step, value in enumerate(load.tolist()):
         if value == value:  # noqa: PLR0124 - not NaN
-            memory = observed(memory, connections, value, step * step_seconds)
+            memory = after_observed_load(memory, connections, value, step * step_seconds)
             held[step] = memory.held_until is not None
         else:
             held[step] = memory.held_until is not None and memory.held_until > step * step_seconds

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from adapter.foundation.documents.tree import shortened
 from adapter.foundation.objects.names import is_namespace_name, is_subdomain_name
-from adapter.foundation.reports.counts import listed
+from adapter.foundation.reports.counts import first_names
 from recommender.decisions.loads.load_inputs import PodConnections
 from recommender.decisions.record import TargetReference
 from recommender.decisions.targets.fair_order import in_fair_order
@@ -87,7 +87,7 @@ def loads_of(
         return _check_values({None: samples[0]}, {}, 0, ())
     found, without = _by_target(samples, for_each)
     problems = [
-        f"{len(labels)} series of {query} {reason}, and are left out, such as {listed(labels, _NAMED)}"
+        f"{len(labels)} series of {query} {reason}, and are left out, such as {first_names(labels, _NAMED)}"
         for reason, labels in without.items()
     ]
     twice = {
@@ -96,7 +96,9 @@ def loads_of(
         if len(values) > 1
     }
     if twice:
-        problems.append(f"{len(twice)} targets have several series, and no load: {listed(map(str, twice), _NAMED)}")
+        problems.append(
+            f"{len(twice)} targets have several series, and no load: {first_names(map(str, twice), _NAMED)}"
+        )
     by_name = sorted(found, key=lambda target: (target.namespace, target.name))
     present = [target for target in by_name if target in known]
     ordered = in_fair_order(present) + in_fair_order(target for target in by_name if target not in known)

@@ -16,7 +16,13 @@ from adapter.foundation.service.runtime.logs import StateLog
 from recommender.child_processes.child_errors import ChildClosedError, ChildError
 from recommender.child_processes.parent import ChildLimits
 from recommender.kinds.predictive.forecast import no_fit
-from recommender.kinds.predictive.learning import LEAST_HISTORY_SECONDS, ModelTrial, caught_up, continued, tried
+from recommender.kinds.predictive.learning import (
+    LEAST_HISTORY_SECONDS,
+    ModelTrial,
+    caught_up,
+    continued_trial,
+    trial_of,
+)
 from recommender.kinds.predictive.many_series import newest_fits
 from recommender.kinds.predictive.predictive_settings import MOST_FITTED_TARGETS
 from recommender.kinds.predictive.rolling_forecasts import REFIT_SECONDS
@@ -260,7 +266,7 @@ class Learner:
         result, key = "ok", f"{name} {model.name}"
         try:
             found: ModelTrial = self._services.run_child(
-                model.name, tried, (model.name, past, former.task), ChildLimits(seconds=seconds)
+                model.name, trial_of, (model.name, past, former.task), ChildLimits(seconds=seconds)
             )
         except ChildClosedError:
             result = ChildClosedError.outcome
@@ -286,7 +292,7 @@ class Learner:
             self._services.models.put(need, learned)
             return
         since, verdicts = found
-        whole = [continued(trial, part, past) for trial, part in zip(trials, since, strict=True)]
+        whole = [continued_trial(trial, part, past) for trial, part in zip(trials, since, strict=True)]
         learned = with_verdicts(need, learned, whole, verdicts)
         self._services.models.put(need, learned)
         self._services.save(need, learned)

@@ -17,7 +17,7 @@ import numpy as np
 from adapter.foundation.service.runtime.logs import StateLog
 from recommender.child_processes.child_errors import ChildError
 from recommender.child_processes.parent import ChildLimits
-from recommender.kinds.predictive.many_series import judged, shared_fits
+from recommender.kinds.predictive.many_series import shared_fits, verdicts_by_series
 from recommender.kinds.predictive.rolling_forecasts import REFIT_SECONDS
 from recommender.running.loads.histories.sample_times import index_at
 from recommender.running.loads.learned.forecast_tasks import is_outgrown, task_of
@@ -154,7 +154,7 @@ class ManyTargetsLearner:
         limits = ChildLimits(seconds=min(LONGEST_CHILD_SECONDS, FIT_SECONDS + _JUDGE_SECONDS * len(group)))
         on = f" on {len(group)} targets"
         verdicts = self._services.compared(
-            self._log, need, on, judged, terms, state.models, shared, past, limits=limits
+            self._log, need, on, verdicts_by_series, terms, state.models, shared, past, limits=limits
         )
         if verdicts is None:
             state.turns.failed(group, self._services.clock.monotonic(), RETRY_SECONDS)

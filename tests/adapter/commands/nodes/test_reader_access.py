@@ -10,7 +10,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from adapter.commands.nodes.client_certificate import ClientCertificate
-from adapter.commands.nodes.reader_access import LARGEST_UNAUTHENTICATED_BODY_BYTES, BearerToken, protected
+from adapter.commands.nodes.reader_access import LARGEST_UNAUTHENTICATED_BODY_BYTES, BearerToken, protected_routes
 from adapter.foundation.web.http import Request, Response
 from adapter.foundation.web.routes import Route
 from adapter.metrics.identity.authorities import AuthorityFile
@@ -44,7 +44,7 @@ def answers(
     request: Request, token: BearerToken | None = None, certificate: ClientCertificate | None = None
 ) -> dict[str, int]:
     """Return the status of each path for this request."""
-    routes = protected([Route(path, lambda _: Response(200, b"")) for path in PATHS], token, certificate)
+    routes = protected_routes([Route(path, lambda _: Response(200, b"")) for path in PATHS], token, certificate)
     return {route.path: answered(route, request).status for route in routes}
 
 
@@ -70,7 +70,7 @@ def test_any_other_token_is_refused(file: Path, header: str) -> None:
 
 
 def test_a_refusal_has_its_reason_in_the_format_of_the_path(file: Path) -> None:
-    routes = protected([Route(path, lambda _: Response(200, b"")) for path in PATHS], BearerToken(file), None)
+    routes = protected_routes([Route(path, lambda _: Response(200, b"")) for path in PATHS], BearerToken(file), None)
     bodies = {route.path: answered(route, Request("GET", route.path)) for route in routes}
     assert bodies["/scores"].body == (
         b'{"apiVersion":"tidewatch.io/v1alpha1","kind":"Error","message":"a bearer token is required"}\n'
@@ -123,7 +123,7 @@ def test_with_only_a_token_bodies_for_the_scheduler_paths_are_limited(file: Path
     token = BearerToken(file)
 
     def largest(token: BearerToken | None, certificate: ClientCertificate | None) -> list[int]:
-        return [route.largest_body_bytes for route in protected(routes, token, certificate)]
+        return [route.largest_body_bytes for route in protected_routes(routes, token, certificate)]
 
     assert largest(token, None) == [LARGEST_UNAUTHENTICATED_BODY_BYTES, LARGEST_UNAUTHENTICATED_BODY_BYTES, large]
     assert largest(token, certificate) == largest(None, None) == largest(None, certificate) == [large] * 3

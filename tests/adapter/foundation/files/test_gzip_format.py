@@ -16,9 +16,9 @@ from adapter.foundation.files.gzip_format import (
     gunzipped,
     gunzipped_pieces,
     gzipped,
-    joined,
-    packed,
+    gzipped_text,
     text_bytes,
+    text_of_pieces,
 )
 
 MOST = 10_000
@@ -37,9 +37,9 @@ def test_compressed_data_decompresses_to_the_same_bytes(pieces: list[bytes], lev
 
 @given(pieces=st.lists(st.tuples(st.binary(max_size=300), st.booleans()), max_size=6))
 def test_a_text_of_packed_and_plain_pieces_is_joined(pieces: list[tuple[bytes, bool]]) -> None:
-    text = [packed(piece) if is_packed else piece for piece, is_packed in pieces]
+    text = [gzipped_text(piece) if is_packed else piece for piece, is_packed in pieces]
     whole = b"".join(piece for piece, _ in pieces)
-    assert joined(text) == whole
+    assert text_of_pieces(text) == whole
     assert text_bytes(text) == len(whole)
 
 

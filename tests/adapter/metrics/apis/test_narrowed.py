@@ -11,7 +11,7 @@ from adapter.foundation.objects.resources import Resource
 from adapter.foundation.objects.selectors import EVERYTHING
 from adapter.metrics.identity.attributes import Attributes, attributes_of
 from adapter.metrics.readings.answers import ByName
-from adapter.metrics.readings.catalogue.catalogue import Catalogue, narrowed
+from adapter.metrics.readings.catalogue.catalogue import Catalogue, metric_in_namespace
 from adapter.metrics.readings.errors import NoSampleError
 from adapter.metrics.rulebook.resources import ResourceMapping
 from tests.adapter.metrics.apis.fakes import NAMESPACES, AskedObjects, FakeReadings, Server, answer, custom_metric
@@ -22,7 +22,7 @@ PATH = "namespaces/shop/tenants.example.com/acme/load"
 
 _LOAD = custom_metric("load", TENANTS)
 LOAD = replace(_LOAD, rule=replace(_LOAD.rule, resources=ResourceMapping((("namespace", NAMESPACES),))))
-WITHIN = narrowed(LOAD)
+WITHIN = metric_in_namespace(LOAD)
 
 
 def server() -> Server:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.foundation.objects.selectors import EVERYTHING
-from adapter.metrics.readings.catalogue.catalogue import narrowed
+from adapter.metrics.readings.catalogue.catalogue import metric_in_namespace
 from adapter.metrics.readings.explain.explanation import Question
 from adapter.metrics.readings.explain.sample_ages import timestamps_query
 from adapter.metrics.rulebook.model import PlanKind
@@ -215,7 +215,7 @@ def test_of_two_labels_for_the_namespace_the_first_that_the_series_has_restricts
     (external,) = metrics_of(rule("externalRules", resources=two), [series("a", *labels)], resolve)
     found = metrics_of(rule(resources=two), [series("a", "node", *labels)], resolve)
     (of_nodes,) = [metric for metric in found if metric.qualified == "nodes/a"]
-    within = narrowed(of_nodes)
+    within = metric_in_namespace(of_nodes)
 
     assert external.namespace_label == expected
     assert of_nodes.namespace_label is None

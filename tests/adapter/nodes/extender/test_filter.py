@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.foundation.cluster.values.placed_pods import placed
+from adapter.foundation.cluster.values.placed_pods import pods_by_place
 from adapter.nodes.extender.filter import failed_nodes
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.nodes_snapshot import NodesSnapshot
@@ -59,7 +59,7 @@ def test_an_average_of_five_minutes_contains_more_of_a_recent_pod_than_one_of_fi
 ) -> None:
     # Half of the CPUs are requested, and used for all but a second of the five minutes.
     measured = loads({"a": 0.5 * 299 / 300})
-    recent = placed([a_pod("one", asks=resources("2", limit="2"), bound_at=END - 299.0)])
+    recent = pods_by_place([a_pod("one", asks=resources("2", limit="2"), bound_at=END - 299.0)])
     columns = ColumnsBuilder(SchedulingSettings(), predicted).build((a_node("a"),), recent, measured, END)
     settings, busy = FilterSettings(use=use), NodesSnapshot(columns, measured, "metrics")
     assert failed_nodes(busy, pending(400), ["a"], settings, {UsageName.CPU_5M: 0.61}) == {}
@@ -73,7 +73,7 @@ def test_an_average_of_five_minutes_contains_more_of_a_recent_pod_than_one_of_fi
 def test_a_node_that_a_pod_fills_to_its_limit_is_rejected_however_long_ago_that_was(age: float) -> None:
     # Three of four cores are requested and used; the average over 15 minutes shows the part since the pod came.
     measured = loads({"a": 0.75 * min(age / 900, 1.0)})
-    there = placed([a_pod("one", asks=resources("3"), bound_at=END - age)])
+    there = pods_by_place([a_pod("one", asks=resources("3"), bound_at=END - age)])
     columns = ColumnsBuilder(SchedulingSettings(), predicted).build((a_node("a"),), there, measured, END)
     busy = NodesSnapshot(columns, measured, "metrics")
     assert failed_nodes(busy, pending(400), ["a"], CPU_80).keys() == {"a"}

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapter.foundation.cluster.values.placed_pods import PlacedPods, placed
+from adapter.foundation.cluster.values.placed_pods import PlacedPods, pods_by_place
 from adapter.foundation.objects.pod_requests import ContainerSpec, PodSpecResources, pod_resources
 from adapter.nodes.model.loads import MAX, LoadResource
 from adapter.nodes.model.scheduling_settings import GpuSettings, SchedulingSettings
@@ -52,7 +52,7 @@ def same(one: NodeColumns, other: NodeColumns) -> bool:
 
 
 def test_columns_have_the_capacity_of_nodes_and_the_requests_of_pods() -> None:
-    pods = placed(
+    pods = pods_by_place(
         [
             a_pod("one", asks=resources("500m", "1Gi", limit="2")),
             a_pod("two", asks=resources()),
@@ -80,7 +80,7 @@ def test_columns_have_the_capacity_of_nodes_and_the_requests_of_pods() -> None:
 def test_limits_and_requests_of_a_node_are_those_of_scheduler_plugins() -> None:
     # nrl-0 of pkg/trimaran/resourcestats_test.go at 903da7df: two pods of 1500m, whose limits are 2000m.
     pods = [a_pod(name, asks=resources("1500m", "3072", limit="2")) for name in ("one", "two")]
-    found = builder().build(NODES, placed(pods), None, END)
+    found = builder().build(NODES, pods_by_place(pods), None, END)
     assert (found.requested["cpu"][0], found.limits["cpu"][0]) == (3000, 4000)
     assert (found.requested["memory"][0], found.limits["memory"][0]) == (6144, 6144)
 
@@ -104,15 +104,15 @@ def test_without_node_objects_the_columns_are_those_of_the_loads() -> None:
 
 def test_columns_do_not_change_after_they_are_built() -> None:
     made = builder()
-    first = made.build(NODES, placed([a_pod("one")]), None, END)
-    made.build(NODES, placed([a_pod("one"), a_pod("two")]), None, END)
+    first = made.build(NODES, pods_by_place([a_pod("one")]), None, END)
+    made.build(NODES, pods_by_place([a_pod("one"), a_pod("two")]), None, END)
     assert (first.requested["cpu"][0], first.requested["pods"][0]) == (100, 1)
 
 
 def test_a_resource_that_a_pod_invents_has_no_column_and_gpus_always_have_one() -> None:
     asks = pod_resources(PodSpecResources((ContainerSpec("c", {"example.com/invented": 1, "cpu": 1}),)))
     odd = a_pod("odd", asks=asks)
-    found = builder().build(NODES[:1], placed([odd]), None, END)
+    found = builder().build(NODES[:1], pods_by_place([odd]), None, END)
     for columns in (found.requested, found.allocatable, found.capacity):
         assert set(columns) == {"cpu", "memory", "pods", "nvidia.com/gpu"}
     assert found.requested["cpu"].tolist() == [1000]
@@ -125,7 +125,7 @@ def test_a_node_that_states_millions_of_gpus_counts_as_one_with_1024() -> None:
 
 def test_a_changed_node_keeps_its_sums_and_a_new_resource_gets_its_column() -> None:
     made = builder()
-    pods = placed([a_pod("gpu", "b", resources("1", gpus=1))])
+    pods = pods_by_place([a_pod("gpu", "b", resources("1", gpus=1))])
     made.build(NODES, pods, None, END)
     changed = (a_node("a", ephemeral="10Gi"), *NODES[1:])
     assert same(made.build(changed, pods, None, END), builder().build(changed, pods, None, END))
@@ -133,7 +133,7 @@ def test_a_changed_node_keeps_its_sums_and_a_new_resource_gets_its_column() -> N
 
 def test_an_invalid_annotation_is_reported_and_the_pod_counts_by_its_requests() -> None:
     made = builder()
-    found = made.build(NODES, placed([a_pod("odd", "b", resources("1", gpus=1), gpus="7:500")]), None, END)
+    found = made.build(NODES, pods_by_place([a_pod("odd", "b", resources("1", gpus=1), gpus="7:500")]), None, END)
     assert found.gpu_left_milli[1] == (0, 1000)
     assert made.problems == ("Pod shop/odd: annotation of its GPUs: GPU 7 is not on a node of 2: the first one is 0",)
     made.build(NODES, PlacedPods(), None, END)
@@ -145,20 +145,22 @@ def test_gpu_pods_are_counted_by_kind_and_pending_ones_at_most_as_often_as_bound
     bound = [a_pod("one", "b", single), a_pod("two", "c", single), a_pod("plain", "a", resources("1"))]
     shared = a_pod("shared", "b", resources("1", gpus=1), gpus="0:250,1:500")
     made = builder()
-    found = made.build(NODES, placed([*bound, shared]), None, END).gpu_workload
+    found = made.build(NODES, pods_by_place([*bound, shared]), None, END).gpu_workload
     assert found == {GpuPodKind(1000, 1, 1000): 2, GpuPodKind(1000, 2, 500): 1}
     waiting = [a_pod(f"wait-{number}", "", double) for number in range(30)]
-    assert made.build(NODES, placed([*bound, *waiting[:1]]), None, END).gpu_workload[GpuPodKind(2000, 2, 1000)] == 1
-    assert made.build(NODES, placed([*bound, *waiting]), None, END).gpu_workload == {
+    assert (
+        made.build(NODES, pods_by_place([*bound, *waiting[:1]]), None, END).gpu_workload[GpuPodKind(2000, 2, 1000)] == 1
+    )
+    assert made.build(NODES, pods_by_place([*bound, *waiting]), None, END).gpu_workload == {
         GpuPodKind(1000, 1, 1000): 2,
         GpuPodKind(2000, 2, 1000): 2,
     }
-    assert builder().build(NODES, placed(waiting), None, END).gpu_workload == {GpuPodKind(2000, 2, 1000): 30}
+    assert builder().build(NODES, pods_by_place(waiting), None, END).gpu_workload == {GpuPodKind(2000, 2, 1000): 30}
     assert made.build(NODES, PlacedPods(), None, END).gpu_workload == {}
 
 
 def test_requests_are_ratios_of_the_capacity() -> None:
-    pods = placed([a_pod("one", asks=resources("1", "4Gi")), a_pod("gpu", "b", resources(gpus=1))])
+    pods = pods_by_place([a_pod("one", asks=resources("1", "4Gi")), a_pod("gpu", "b", resources(gpus=1))])
     found = requested_ratio(builder().build(NODES, pods, None, END), ["nvidia.com/gpu"])
     np.testing.assert_array_equal(found[CPU], [0.25, 0, 0])
     np.testing.assert_array_equal(found[MEMORY], [0.5, 0, 0])
@@ -179,10 +181,10 @@ def test_only_the_nodes_whose_pods_have_changed_are_computed_again() -> None:
         return predicted(found)
 
     made = ColumnsBuilder(SchedulingSettings(), counting)
-    before = placed([a_pod(f"{node}-{number}", node, bound_at=END) for node in "abc" for number in range(4)])
+    before = pods_by_place([a_pod(f"{node}-{number}", node, bound_at=END) for node in "abc" for number in range(4)])
     made.build(NODES, before, None, END)
     assert len(seen) == 12
-    after = placed([*before.by_namespace["shop"], a_pod("new", "b", bound_at=END)]).kept(before)
+    after = pods_by_place([*before.by_namespace["shop"], a_pod("new", "b", bound_at=END)]).kept(before)
     assert made.build(NODES, after, None, END).requested["pods"].tolist() == [4, 5, 4]
     assert len(seen) == 12 + 5
     made.build(NODES, after, loads({"a": 0.5}), END + 30.0)
@@ -213,14 +215,14 @@ def test_columns_that_are_kept_up_to_date_equal_new_ones(
         pods: list[ClusterPod] = [
             a_pod(name, node, asks, bound_at=bound) for name, (node, asks, bound) in moment.items()
         ]
-        before = placed(pods).kept(before)
+        before = pods_by_place(pods).kept(before)
         load = loads({"a": 0.1, "c": 0.2}) if has_loads else None
         assert same(kept.build(NODES, before, load, END), builder().build(NODES, before, load, END))
 
 
 @pytest.mark.parametrize("nodes", [(), NODES])
 def test_empty_loads_are_treated_like_no_loads(nodes: tuple[ClusterNode, ...]) -> None:
-    found = builder().build(nodes, placed([a_pod("one", bound_at=END)]), loads({}), END)
+    found = builder().build(nodes, pods_by_place([a_pod("one", bound_at=END)]), loads({}), END)
     assert np.isnan(found.mean_ratio[CPU]).all()
 
 
@@ -230,7 +232,7 @@ def test_each_usage_comes_from_the_longest_known_window() -> None:
     stats[:3] = snapshot.resources[CPU].stats
     stats[3, MAX] = [0.6, np.nan]
     long = dataclasses.replace(snapshot.resources[CPU], stats=stats)
-    found = builder().build(NODES, placed([]), dataclasses.replace(snapshot, resources={CPU: long}), END)
+    found = builder().build(NODES, pods_by_place([]), dataclasses.replace(snapshot, resources={CPU: long}), END)
     day = [number if number < 0 else USAGE_NAMES[number] for number in found.usage_from[UsageName.CPU_1D].tolist()]
     assert day == [UsageName.CPU_1H, UsageName.CPU_5M, -1]
     assert found.usage_ratio[UsageName.CPU_1D].tolist() == pytest.approx([0.6, 0.4, np.nan], nan_ok=True)
@@ -241,8 +243,8 @@ def test_the_next_hour_is_in_the_order_of_the_columns() -> None:
     verdict = FORECAST_VERDICTS.index(ForecastVerdict.PREDICTED)
     hour = HourForecast(np.array([0.7, 0.3]), np.array([verdict, verdict], dtype=np.int8))
     snapshot = dataclasses.replace(loads({"c": 0.4, "a": 0.2}), forecast=hour)
-    found = builder().build(NODES, placed([]), snapshot, END).forecast
+    found = builder().build(NODES, pods_by_place([]), snapshot, END).forecast
     assert found is not None
     assert found.ratio.tolist() == pytest.approx([0.7, np.nan, 0.3], nan_ok=True)
     assert FORECAST_VERDICTS[found.verdicts[1]] is ForecastVerdict.NO_LOAD
-    assert builder().build(NODES, placed([]), loads({"a": 0.2}), END).forecast is None
+    assert builder().build(NODES, pods_by_place([]), loads({"a": 0.2}), END).forecast is None

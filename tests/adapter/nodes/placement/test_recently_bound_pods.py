@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.foundation.cluster.values.placed_pods import placed
+from adapter.foundation.cluster.values.placed_pods import pods_by_place
 from adapter.nodes.model.loads import WINDOWS_SECONDS, LoadResource
 from adapter.nodes.model.scheduling_settings import SchedulingSettings
 from adapter.nodes.placement.node_columns import ColumnsBuilder
@@ -29,7 +29,7 @@ def columns(load: LoadSnapshot | None, *ages: float, now: float = END, end: floa
         a_pod(str(number), asks=resources("200m", "90Mi", limit="400m"), bound_at=end - age)
         for number, age in enumerate(ages)
     ]
-    return ColumnsBuilder(SchedulingSettings(), predicted).build(NODES, placed(pods), load, now)
+    return ColumnsBuilder(SchedulingSettings(), predicted).build(NODES, pods_by_place(pods), load, now)
 
 
 def test_predictions_count_pods_bound_after_the_window_or_less_than_a_minute_before() -> None:

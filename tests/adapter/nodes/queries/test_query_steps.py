@@ -17,11 +17,11 @@ from adapter.nodes.queries.query_steps import (
     steps_after_success,
     steps_at_once,
     time_limit,
-    wanted,
+    wanted_steps,
 )
 
 NOW = 1_800_000_007.5
-STEPS = wanted(NOW, 60, 15)
+STEPS = wanted_steps(NOW, 60, 15)
 
 
 def test_the_steps_are_aligned_and_end_before_now() -> None:

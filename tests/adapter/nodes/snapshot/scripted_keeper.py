@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 from prometheus_client import CollectorRegistry
 
-from adapter.foundation.cluster.values.placed_pods import placed
+from adapter.foundation.cluster.values.placed_pods import pods_by_place
 from adapter.foundation.time.clock import Clock
 from adapter.nodes.model.loads import AVG, LoadResource
 from adapter.nodes.model.samples import SampleSet
@@ -50,7 +50,7 @@ class Script:
     def __init__(self) -> None:
         self.now = float(END)
         self.result = RefreshResult(steady(0.2, 0.4))
-        self.facts = NodeFacts(NODES, pods=placed([]))
+        self.facts = NodeFacts(NODES, pods=pods_by_place([]))
         self.file: SampleSet | None = None
         self.offered: list[SampleSet] = []
         self.made: list[SchedulingSettings] = []

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from prometheus_client import CollectorRegistry
 
-from adapter.foundation.cluster.values.placed_pods import placed
+from adapter.foundation.cluster.values.placed_pods import pods_by_place
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from adapter.foundation.time.clock import Clock
@@ -81,7 +81,7 @@ def keeper_of(client: PrometheusClient, folder: Path) -> SnapshotKeeper:
     # Backtests take no time by this clock, so that none waits for another refresh.
     clock = Clock(monotonic=lambda: 0.0, wall=lambda: AT + 20.0)
     parts = KeeperServices(
-        facts=lambda: NodeFacts(NODES, pods=placed([])),
+        facts=lambda: NodeFacts(NODES, pods=pods_by_place([])),
         refresher=lambda settings: SampleRefresher(client, settings),
         file=lambda _: StateFile(folder / "state", "m", SAMPLES, clock),
         day_file=lambda _: StateFile(folder / "state.day", "m", SAMPLES, clock),

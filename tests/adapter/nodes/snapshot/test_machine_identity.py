@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from adapter.foundation.cluster.values.placed_pods import placed
+from adapter.foundation.cluster.values.placed_pods import pods_by_place
 from adapter.nodes.model.day import SLOT_SECONDS, SLOTS
 from adapter.nodes.model.loads import AVG, WINDOW_NAMES
 from adapter.nodes.model.samples import MachineRecord
@@ -36,7 +36,7 @@ class DayScript(Script):
 
     def __init__(self) -> None:
         super().__init__()
-        self.facts = NodeFacts((NODE, OTHER), pods=placed([]))
+        self.facts = NodeFacts((NODE, OTHER), pods=pods_by_place([]))
         self.has_day = True
 
     def fill_day(self, *_of: object) -> PastAnswer:
@@ -53,7 +53,7 @@ def day_of_a(script: DayScript, *refreshes: tuple[object, ...]) -> float:
     keeper = script.keeper()
     for number, nodes in enumerate(((NODE, OTHER), *refreshes)):
         script.now = END + number * 2 * STEP
-        script.facts = NodeFacts(nodes, pods=placed([]))  # type: ignore[arg-type]
+        script.facts = NodeFacts(nodes, pods=pods_by_place([]))  # type: ignore[arg-type]
         script.result = RefreshResult(steady(0.2, 0.4, end=END + number * 2 * STEP))
         keeper.refresh()
     loads = keeper.published.snapshot.loads
@@ -74,7 +74,7 @@ def test_another_machine_under_the_same_name_inherits_nothing(away: tuple[tuple[
 def test_a_new_machine_is_not_estimated_from_the_usage_of_the_former_one() -> None:
     """`a` used three times its requests. The new machine is never measured, so it is taken to be like the others."""
     script = Script()
-    pods = placed([a_pod("one", "a", resources("1")), a_pod("two", "b", resources("1"))])
+    pods = pods_by_place([a_pod("one", "a", resources("1")), a_pod("two", "b", resources("1"))])
     script.facts = NodeFacts((NODE, OTHER), pods=pods)
     script.result = RefreshResult(steady(0.75, 0.25))
     keeper = script.keeper()
@@ -94,7 +94,7 @@ def test_past_samples_of_a_former_machine_are_not_used() -> None:
     script.has_day = False
     keeper = script.keeper()
     keeper.refresh()
-    script.has_day, script.facts = True, NodeFacts((ANOTHER, OTHER), pods=placed([]))
+    script.has_day, script.facts = True, NodeFacts((ANOTHER, OTHER), pods=pods_by_place([]))
     keeper.refresh()
     keeper.refresh()
     loads = keeper.published.snapshot.loads
@@ -157,7 +157,7 @@ def after_restart(record: MachineRecord | None, present: ClusterNode) -> tuple[S
     script.facts = NodeFacts(None)
     keeper = script.keeper()
     keeper.read_file()
-    script.now, script.facts = END + 2.0 * STEP, NodeFacts((present, OTHER), pods=placed([]))
+    script.now, script.facts = END + 2.0 * STEP, NodeFacts((present, OTHER), pods=pods_by_place([]))
     script.result = RefreshResult(steady(0.9, 0.4, end=END + 2 * STEP))
     keeper.refresh()
     return keeper, script

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from adapter.foundation.cluster.values.placed_pods import placed
-from adapter.foundation.files.gzip_format import joined
+from adapter.foundation.cluster.values.placed_pods import pods_by_place
+from adapter.foundation.files.gzip_format import text_of_pieces
 from adapter.nodes.hotspots.exposition import hot_text
 from adapter.nodes.model.columns import PendingPod
 from adapter.nodes.model.loads import LoadResource, UnmappedSeries
@@ -46,7 +46,7 @@ def test_before_the_first_data_nothing_is_known(script: Script) -> None:
 
 
 def test_a_refresh_publishes_everything_together(script: Script) -> None:
-    script.facts = NodeFacts(NODES, pods=placed([a_pod("one", "b", resources("1"))]))
+    script.facts = NodeFacts(NODES, pods=pods_by_place([a_pod("one", "b", resources("1"))]))
     keeper = script.keeper()
     keeper.refresh()
     published = keeper.published
@@ -58,7 +58,7 @@ def test_a_refresh_publishes_everything_together(script: Script) -> None:
     assert published.watcher is not None
     assert b'"dataCenter":"east"' in published.watcher.windows[0].whole.body
     assert published.exposition is not None
-    assert b'tidewatch_node_utilization_ratio{node="a"' in joined(published.exposition.pieces(script.now))
+    assert b'tidewatch_node_utilization_ratio{node="a"' in text_of_pieces(published.exposition.pieces(script.now))
     (offered,) = script.offered
     assert (offered.grids, set(offered.machines)) == (script.result.samples.grids, {"a", "b"})
     assert script.basis_shown() == ["metrics"]
@@ -77,7 +77,7 @@ def test_a_node_is_not_free_because_its_pods_are_not_known(script: Script) -> No
         script.now = END + later
         keeper.refresh()
         assert keeper.published.snapshot.basis == "none"
-    script.facts = replace(script.facts, pods=placed([a_pod("one", "b", resources(gpus=1))]))
+    script.facts = replace(script.facts, pods=pods_by_place([a_pod("one", "b", resources(gpus=1))]))
     keeper.refresh()
     assert keeper.published.snapshot.basis == "requests"
     scores = score_nodes(policy, asked, keeper.published.snapshot, np.arange(2))
@@ -110,7 +110,9 @@ def test_samples_from_the_state_file_alone_are_not_written_to_it_again(script: S
 
 
 def test_an_outage_leads_to_middle_scores_and_then_to_requests_and_estimates(script: Script) -> None:
-    script.facts = NodeFacts(NODES, pods=placed([a_pod("one", "a", resources("1")), a_pod("two", "b", resources("2"))]))
+    script.facts = NodeFacts(
+        NODES, pods=pods_by_place([a_pod("one", "a", resources("1")), a_pod("two", "b", resources("2"))])
+    )
     keeper = script.keeper()
     keeper.refresh()
     script.result = replace(script.result, failures={CPU: "no connection."})
@@ -160,7 +162,7 @@ def test_changed_pods_take_effect_without_a_refresh(script: Script) -> None:
     keeper = script.keeper()
     keeper.refresh()
     watcher = keeper.published.watcher
-    script.facts = NodeFacts(NODES, pods=placed([a_pod("new", "a", resources("1"), bound_at=END)]))
+    script.facts = NodeFacts(NODES, pods=pods_by_place([a_pod("new", "a", resources("1"), bound_at=END)]))
     keeper.rebuild()
     assert keeper.published.snapshot.columns.requested["cpu"].tolist() == [1000.0, 0.0]
     assert keeper.published.watcher is watcher
@@ -171,7 +173,7 @@ def test_a_pod_that_is_bound_during_a_refresh_is_counted(script: Script) -> None
     keeper = script.keeper()
 
     def bind() -> None:
-        script.facts = NodeFacts(NODES, pods=placed([a_pod("new", "a", resources("1"), bound_at=END)]))
+        script.facts = NodeFacts(NODES, pods=pods_by_place([a_pod("new", "a", resources("1"), bound_at=END)]))
         keeper.rebuild()
 
     script.meanwhile = bind
@@ -220,7 +222,7 @@ def test_a_configuration_with_other_queries_discards_an_answer_that_is_being_pub
 def test_a_new_node_has_no_load_before_the_next_refresh(script: Script) -> None:
     keeper = script.keeper()
     keeper.refresh()
-    script.facts = NodeFacts((*NODES, a_node("c")), pods=placed([]))
+    script.facts = NodeFacts((*NODES, a_node("c")), pods=pods_by_place([]))
     keeper.rebuild()
     assert keeper.published.snapshot.columns.names == ("a", "b", "c")
     assert np.isnan(keeper.published.snapshot.columns.mean_ratio[CPU]).tolist() == [False, False, True]
@@ -253,7 +255,9 @@ def test_the_next_hour_is_published_once_the_week_is_read(script: Script) -> Non
     assert forecast is not None
     assert forecast.ratio[0] == pytest.approx(0.7, abs=0.001)
     assert keeper.published.exposition is not None
-    assert b'tidewatch_node_forecasts{verdict="predicted"} 1' in joined(keeper.published.exposition.pieces(script.now))
+    assert b'tidewatch_node_forecasts{verdict="predicted"} 1' in text_of_pieces(
+        keeper.published.exposition.pieces(script.now)
+    )
     assert script.needed == [True, True]
 
 
@@ -303,7 +307,7 @@ def test_objects_that_are_left_out_are_logged_once(script: Script, caplog: pytes
     keeper = script.keeper()
     odd = a_pod("odd", "a", gpus="none")
     for problems in (("Node c: bad.",), ("Node c: bad.",), ("Node c: bad.", "Node d: bad."), (), ("Node c: bad.",)):
-        script.facts = NodeFacts(NODES, pods=placed([odd]), problems=problems)
+        script.facts = NodeFacts(NODES, pods=pods_by_place([odd]), problems=problems)
         keeper.refresh()
     logged = [record for record in caplog.records if "left out" in record.message]
     assert [record.__dict__["fields"]["count"] for record in logged] == [2, 1, 1]

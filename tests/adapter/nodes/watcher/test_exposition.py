@@ -4,7 +4,7 @@ import gzip
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from adapter.foundation.files.gzip_format import joined
+from adapter.foundation.files.gzip_format import text_of_pieces
 from adapter.nodes.model.loads import LoadResource, LoadSnapshot, NodeVerdict, UnmappedSeries
 from adapter.nodes.watcher.exposition import prepare_exposition
 from tests.adapter.nodes.watcher.snapshots import NOTHING, WINDOW_END, Measured, snapshot_of
@@ -30,7 +30,7 @@ def samples_of(text: bytes) -> dict[tuple[str, ...], float]:
 
 
 def found_of(snapshot: LoadSnapshot = SNAPSHOT, now: float = WINDOW_END) -> dict[tuple[str, ...], float]:
-    return samples_of(joined(prepare_exposition(snapshot).pieces(now)))
+    return samples_of(text_of_pieces(prepare_exposition(snapshot).pieces(now)))
 
 
 def test_ratios_have_node_resource_window_and_statistic() -> None:
@@ -47,14 +47,14 @@ def test_ratios_have_node_resource_window_and_statistic() -> None:
 
 
 def test_other_resources_are_exposed_if_they_are_configured() -> None:
-    found = samples_of(joined(prepare_exposition(SNAPSHOT, (DISK,)).pieces(WINDOW_END)))
+    found = samples_of(text_of_pieces(prepare_exposition(SNAPSHOT, (DISK,)).pieces(WINDOW_END)))
     assert {labels[2] for labels in found if labels[0] == "tidewatch_node_utilization_ratio"} == {"disk"}
 
 
 def test_sample_ages_are_those_at_the_time_of_the_scrape() -> None:
     exposition = prepare_exposition(SNAPSHOT)
     for now, age in ((WINDOW_END, 3.0), (WINDOW_END + 60.5, 63.5), (WINDOW_END - 100, 0.0)):
-        found = samples_of(joined(exposition.pieces(now)))
+        found = samples_of(text_of_pieces(exposition.pieces(now)))
         assert found["tidewatch_node_sample_age_seconds", 'a"%s\\'] == age
         assert ("tidewatch_node_sample_age_seconds", "c") not in found
 
@@ -75,9 +75,9 @@ def test_states_and_verdicts_are_counted() -> None:
 
 def test_the_compressed_form_is_the_same_text() -> None:
     exposition = prepare_exposition(SNAPSHOT)
-    assert gzip.decompress(exposition.gzipped(WINDOW_END)) == joined(exposition.pieces(WINDOW_END))
+    assert gzip.decompress(exposition.gzipped(WINDOW_END)) == text_of_pieces(exposition.pieces(WINDOW_END))
 
 
 def test_without_nodes_the_text_is_valid() -> None:
-    text = joined(prepare_exposition(snapshot_of({})).pieces(WINDOW_END))
+    text = text_of_pieces(prepare_exposition(snapshot_of({})).pieces(WINDOW_END))
     assert samples_of(text)["tidewatch_nodes", "known"] == 0

@@ -16,7 +16,7 @@ from recommender.commands.init.addons import ADDONS, SizedAddon, addons_of, node
 from recommender.commands.init.configuration_text import configuration_text, prometheus_lines
 from recommender.commands.init.drafts import Draft, MissingFact, addon_draft, entry_name, horizon
 from recommender.commands.init.seen_cluster import SeenCluster
-from recommender.commands.init.terminal_answers import answered
+from recommender.commands.init.terminal_answers import with_answers
 from recommender.configuration.reading import read_configuration
 
 if TYPE_CHECKING:
@@ -80,14 +80,14 @@ def test_names_that_need_no_quotes_have_none() -> None:
 
 def test_answers_complete_an_entry() -> None:
     answers = {"How much?": "25k", "How long?": "90s"}
-    found = answered(DRAFT, lambda question, _problem_of: answers[question])
+    found = with_answers(DRAFT, lambda question, _problem_of: answers[question])
 
     assert found.lines == ("- name: web", "    loadPerReplica: 25k", "    horizon: 90s")
     assert found.missing == ()
 
 
 def test_a_question_without_an_answer_is_kept() -> None:
-    assert answered(DRAFT, lambda _question, _problem_of: "") == DRAFT
+    assert with_answers(DRAFT, lambda _question, _problem_of: "") == DRAFT
 
 
 @pytest.mark.parametrize("text", ["0", "-5", "many", "nan", "5 # comment", "5\nrecommendations: []"])
@@ -98,7 +98,7 @@ def test_an_answer_that_the_configuration_refuses_is_rejected(text: str) -> None
         problems.append(problem_of(text))
         return ""
 
-    answered(DRAFT, ask)
+    with_answers(DRAFT, ask)
 
     assert all(problems)
 

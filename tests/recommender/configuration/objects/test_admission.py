@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from recommender.configuration.objects.admission import ReadObject, admitted
+from recommender.configuration.objects.admission import ReadObject, configuration_with_objects
 from recommender.configuration.objects.object_reading import read_object
 from recommender.configuration.reading import read_configuration
 from tests.recommender.configuration.files import TARGET, entry, whole
@@ -20,7 +20,9 @@ FILE = read_configuration(whole(entry("dns", f"targets: [{TARGET}]")), "r.yaml")
 
 def judged(*objects: RecommendationObject, **settings: Any) -> Admission:  # noqa: ANN401 - keys of the settings
     file = replace(FILE, objects=replace(SETTINGS, **settings))
-    return admitted(file, [ReadObject(found, read_object(found, SHARED, file.objects)) for found in objects])
+    return configuration_with_objects(
+        file, [ReadObject(found, read_object(found, SHARED, file.objects)) for found in objects]
+    )
 
 
 def names(admission: Admission) -> list[str]:

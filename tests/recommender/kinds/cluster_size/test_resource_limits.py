@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recommender.kinds.cluster_size.model.size_settings import SizeLimits
-from recommender.kinds.cluster_size.resource_limits import check_quota, consumed, counted_amounts, quota_of
+from recommender.kinds.cluster_size.resource_limits import check_quota, counted_amounts, quota_after, quota_of
 from tests.recommender.kinds.cluster_size.builders import node
 from tests.recommender.kinds.cluster_size.cases import Case, cases
 
@@ -34,7 +34,7 @@ def test_the_nodes_that_are_added_use_a_quota_up(case: Case) -> None:
     ((quota, node, wanted),) = ((row["left"], case.input["node"], case.input["delta"]) for row in case.input["quotas"])
     allowed = check_quota(quota, node, wanted).allowed
     assert allowed == case.expected["allowed"]
-    assert consumed(quota, node, wanted if allowed == wanted else 0) == case.expected["left"]
+    assert quota_after(quota, node, wanted if allowed == wanted else 0) == case.expected["left"]
 
 
 @given(left=AMOUNTS, per_node=AMOUNTS, wanted=st.integers(0, 30))
@@ -42,7 +42,7 @@ def test_the_allowed_number_of_nodes_fits_and_one_more_does_not(
     left: dict[str, int], per_node: dict[str, int], wanted: int
 ) -> None:
     allowed = check_quota(left, per_node, wanted).allowed
-    assert min(consumed(left, per_node, allowed).values(), default=0) >= 0
+    assert min(quota_after(left, per_node, allowed).values(), default=0) >= 0
     one_more = [left[resource] - (allowed + 1) * per_node.get(resource, 0) for resource in left]
     assert allowed == wanted or min(one_more) < 0
 

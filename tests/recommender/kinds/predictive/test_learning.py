@@ -13,9 +13,9 @@ from recommender.kinds.predictive.learning import (
     JudgingTerms,
     ModelTrial,
     caught_up,
-    continued,
+    continued_trial,
     forecasts_since,
-    tried,
+    trial_of,
     verdicts,
 )
 from recommender.kinds.predictive.predictive_settings import ModelName
@@ -36,19 +36,19 @@ def load(days: float, series: int = 2) -> LoadHistory:
 @pytest.mark.parametrize("days", [4.0, 9.0])
 def test_a_continued_trial_equals_a_trial_of_the_longer_history(days: float) -> None:
     before, now = load(days), load(days + 0.5)
-    first = tried(ModelName.LARGEST_HOUR, before, TASK)
-    found = continued(first, forecasts_since(first, now, TASK), now)
-    expected = tried(ModelName.LARGEST_HOUR, now, TASK)
+    first = trial_of(ModelName.LARGEST_HOUR, before, TASK)
+    found = continued_trial(first, forecasts_since(first, now, TASK), now)
+    expected = trial_of(ModelName.LARGEST_HOUR, now, TASK)
     assert found.first == expected.first
     np.testing.assert_allclose(found.upper[:, 144:], expected.upper[:, 144:])
-    assert continued(found, forecasts_since(found, now, TASK), now) is found
+    assert continued_trial(found, forecasts_since(found, now, TASK), now) is found
 
 
 def test_the_result_of_trials_does_not_grow_with_the_history() -> None:
     sizes = []
     for days in (4.0, 8.0):
         history = load(days)
-        trials = [tried(name, history, TASK) for name in (ModelName.LARGEST_HOUR, ModelName.LINEAR)]
+        trials = [trial_of(name, history, TASK) for name in (ModelName.LARGEST_HOUR, ModelName.LINEAR)]
         since, verdicts = caught_up(JudgingTerms(ModelName.AUTO, TASK, FLEET), history, trials)
         assert [part.shape for part in since] == [(2, 0), (2, 0)]
         assert len(verdicts) == 2

@@ -10,8 +10,8 @@ from recommender.kinds.predictive import many_series
 from recommender.kinds.predictive.choice.auto import PlayedChoices
 from recommender.kinds.predictive.forecast import ForecastTask
 from recommender.kinds.predictive.history import LoadHistory
-from recommender.kinds.predictive.learning import JudgingTerms, SeriesVerdict, tried, verdict_on, verdicts
-from recommender.kinds.predictive.many_series import judged, newest_fits, shared_fits
+from recommender.kinds.predictive.learning import JudgingTerms, SeriesVerdict, trial_of, verdict_on, verdicts
+from recommender.kinds.predictive.many_series import newest_fits, shared_fits, verdicts_by_series
 from recommender.kinds.predictive.models.table import MODELS, model_named
 from recommender.kinds.predictive.rolling_forecasts import RollingOptions, rolling_forecasts
 from recommender.kinds.predictive.simulation.frontier import frontier
@@ -48,19 +48,19 @@ def of_all_kinds() -> LoadHistory:
 
 def test_each_series_has_the_verdict_that_it_would_have_alone() -> None:
     history = of_all_kinds()
-    found = judged(AUTO, LIGHT, {}, history)
+    found = verdicts_by_series(AUTO, LIGHT, {}, history)
     assert [verdict is None for verdict in found] == [False] * 6 + [True] * 2
     for series, verdict in ((0, found[0]), (3, found[3]), (4, found[4])):
         values = history.values[series]
         first = int(np.flatnonzero(~np.isnan(values))[0])
         start_seconds = history.start_seconds + first * STEP_SECONDS
         alone = LoadHistory(start_seconds, STEP_SECONDS, values[np.newaxis, first:])
-        trials = [tried(name, alone, TASK) for name in LIGHT]
+        trials = [trial_of(name, alone, TASK) for name in LIGHT]
         assert verdicts(AUTO, alone, trials) == (verdict,)
 
 
 def test_different_loads_get_different_verdicts() -> None:
-    cycle, walk, noisy, *_ = judged(AUTO, LIGHT, {}, of_all_kinds())
+    cycle, walk, noisy, *_ = verdicts_by_series(AUTO, LIGHT, {}, of_all_kinds())
     assert cycle is not None
     assert walk is not None
     assert noisy is not None
@@ -103,7 +103,7 @@ def test_a_failure_in_one_series_does_not_affect_the_verdicts_of_others(
 
     monkeypatch.setattr(many_series, "verdicts", fails_for_large_ones)
     history = of_all_kinds()
-    found = judged(JudgingTerms("linear", TASK, FLEET), (), {}, history)
+    found = verdicts_by_series(JudgingTerms("linear", TASK, FLEET), (), {}, history)
     assert [each and each.reason for each in found] == [
         *(f"{history.values[series, -1]:g}" for series in range(4)),
         None,
@@ -123,6 +123,6 @@ def test_each_step_uses_the_newest_shared_fit_made_before_it() -> None:
     assert fits["boosted"].known_at(start + 5 * 144) is fits["boosted"].fits[1]
     newest = newest_fits(("boosted",), history, TASK)["boosted"]
     assert newest.numbers == (start + history.steps,)
-    (verdict,) = judged(AUTO, ("boosted", "headroom"), fits, history)
+    (verdict,) = verdicts_by_series(AUTO, ("boosted", "headroom"), fits, history)
     assert verdict is not None
     assert verdict.model == "boosted"

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recommender.decisions.memory import Memory
-from recommender.kinds.proportional.calculate import raised
+from recommender.kinds.proportional.calculate import raised_count
 from recommender.kinds.proportional.memory import remembered
 from recommender.kinds.proportional.parameters import Ladder, Linear, Mode, ProportionalSettings
 from tests.recommender.kinds.proportional.clusters import calculated, inputs_of, nodes_of, step_texts
@@ -58,7 +58,7 @@ def test_a_falling_count_changes_the_value_only_beyond_the_hysteresis(
 
 
 def test_raising_the_largest_count_does_not_overflow() -> None:
-    assert raised(sys.float_info.max, 0.5) == sys.float_info.max
+    assert raised_count(sys.float_info.max, 0.5) == sys.float_info.max
 
 
 def test_a_held_value_is_recorded_as_a_step() -> None:

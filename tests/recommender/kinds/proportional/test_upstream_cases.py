@@ -11,7 +11,7 @@ import pytest
 from adapter.foundation.objects.selectors import parse_selector
 from recommender.kinds.proportional.config_map_parsing import ParametersError, parse_parameters
 from recommender.kinds.proportional.cpa_flags import FlagError, check_target_flag, parse_targets
-from recommender.kinds.proportional.node_filter import counted
+from recommender.kinds.proportional.node_filter import filtered_counts
 from recommender.kinds.proportional.parameters import NodeFilter, ProportionalSettings, ResourceStep
 from recommender.kinds.proportional.sizes import size_of
 from tests.recommender.kinds.proportional.clusters import NOW, calculated, inputs_of, node, nodes_of
@@ -78,7 +78,7 @@ def target_parse(case: Json) -> Json:
 
 def cluster_status(case: Json) -> Json:
     nodes = [node(**given) for given in case["input"]["nodes"]]
-    counts = counted(nodes, NodeFilter(), parse_selector(case["input"]["selector"]), NOW)
+    counts = filtered_counts(nodes, NodeFilter(), parse_selector(case["input"]["selector"]), NOW)
     return {
         "total_nodes": counts.nodes,
         "schedulable_nodes": counts.schedulable_nodes,

@@ -12,7 +12,7 @@ from adapter.foundation.cluster.values.state import ClusterState, Observed, Unkn
 from adapter.foundation.time.clock import Clock
 from recommender.configuration.changes import unchanged_names
 from recommender.configuration.needs import AskedQuery, needs_of
-from recommender.configuration.objects.admission import ReadObject, admitted
+from recommender.configuration.objects.admission import ReadObject, configuration_with_objects
 from recommender.configuration.reading import read_configuration
 from recommender.decisions.inputs import Inputs, TargetState
 from recommender.decisions.loads.load_inputs import LoadInput
@@ -46,7 +46,7 @@ def merged(text: str, **specs: dict[str, Any]) -> Configuration:
     file = replace(read_configuration(text, "r.yaml"), objects=SETTINGS)
     assert not file.refused
     objects = [ReadObject(made(f"shop/{name}", spec), read(spec, f"shop/{name}")) for name, spec in specs.items()]
-    return admitted(file, objects).configuration
+    return configuration_with_objects(file, objects).configuration
 
 
 def test_a_series_of_the_file_takes_precedence_over_an_object_for_the_same_target() -> None:

@@ -72,12 +72,12 @@ def from_kubeconfig(path: str, context: str | None = None) -> Callable[[], Kuber
 
     def connect() -> KubernetesTransport:
         plain = None if may_use_a_proxy(os.environ) else plain_access(path, context)
-        return packaged(path, context) if plain is None else PlainTransport(plain)
+        return package_transport(path, context) if plain is None else PlainTransport(plain)
 
     return connect
 
 
-def packaged(path: str, context: str | None = None, remedy: str = _REMEDY) -> PackageTransport:
+def package_transport(path: str, context: str | None = None, remedy: str = _REMEDY) -> PackageTransport:
     """Return the package's transport for a context of kubeconfigs. Raises ConfigurationError with the remedy."""
     limit_programs()
     configuration = usual_configuration()
@@ -175,7 +175,7 @@ def proxy_target(kubeconfig: str | None, context: str | None) -> ProxyTarget:
             raise ConfigurationError(f"the token of the service account: {trimmed(str(error))}") from None
         shown = f"[{host}]" if ":" in host else host
         return ProxyTarget(f"https://{shown}:{port}", Path(SERVICE_ACCOUNT, "ca.crt"), None, None, f"Bearer {token}")
-    found = packaged(path, context).configuration
+    found = package_transport(path, context).configuration
     if not found.verify_ssl or found.tls_server_name or found.proxy:
         raise ConfigurationError(
             "the kubeconfig skips the verification of the API server's certificate, or sets tls-server-name or "

@@ -10,7 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from adapter.foundation.sources.kubernetes.credentials.access import packaged, transport_of, usual_configuration
+from adapter.foundation.sources.kubernetes.credentials.access import (
+    package_transport,
+    transport_of,
+    usual_configuration,
+)
 from adapter.foundation.sources.kubernetes.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -71,7 +75,7 @@ def _identify(configuration: Configuration, server: DirectServer) -> None:
     if server.token_file is not None:
         configuration.api_key = {"authorization": f"Bearer {_token(server.token_file)}"}
         return
-    found = packaged(server.kubeconfig or "~/.kube/config", server.context).configuration
+    found = package_transport(server.kubeconfig or "~/.kube/config", server.context).configuration
     # Versions of the package store the token under different names; this finds both.
     token = found.get_api_key_with_prefix("BearerToken", alias="authorization")
     configuration.cert_file, configuration.key_file = found.cert_file, found.key_file

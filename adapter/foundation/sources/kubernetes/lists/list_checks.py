@@ -154,7 +154,7 @@ class UnreadObjects:
 
     def from_list(self, content: msgspec.Raw, reason: str) -> None:
         """Record an item of the current list as left out."""
-        found = named(content)
+        found = identity_of_invalid(content)
         key = (found.namespace, found.name) if found else (None, f"(one without a name, number {len(self._listed)})")
         self._listed[key] = reason
 
@@ -190,7 +190,7 @@ class UnreadObjects:
             _log.warning("%s: %d more objects are left out because they cannot be read", self._resource, further)
 
 
-def named(content: msgspec.Raw) -> _Named | None:
+def identity_of_invalid(content: msgspec.Raw) -> _Named | None:
     """Return name and namespace of an object that is invalid otherwise; None if they cannot be read."""
     try:
         found = _metadata_of(content)

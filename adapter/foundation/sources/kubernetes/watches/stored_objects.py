@@ -8,7 +8,7 @@ import msgspec
 
 from adapter.foundation.objects.decoders import decoder_of
 from adapter.foundation.sources.kubernetes.errors import UnexpectedResponseError, error_of_event
-from adapter.foundation.sources.kubernetes.lists.list_checks import UnreadObjects, named
+from adapter.foundation.sources.kubernetes.lists.list_checks import UnreadObjects, identity_of_invalid
 from adapter.foundation.sources.kubernetes.lists.list_watch import NO_VERSIONS, Versioned, WatchEvent
 from adapter.foundation.sources.kubernetes.lists.nesting import TOO_DEEP, is_cut, shallow
 from adapter.foundation.sources.stores import KubernetesObject, Replacement, Store
@@ -78,7 +78,7 @@ class StoredObjects(Generic[T]):
             case "ADDED" | "MODIFIED":
                 self._put(event.object)
             case "DELETED":
-                gone = named(event.object) or self._items.decode(event.object).metadata
+                gone = identity_of_invalid(event.object) or self._items.decode(event.object).metadata
                 self._store.remove(gone.namespace, gone.name)
                 self.left_out.discard(gone.namespace, gone.name)
             case "BOOKMARK":
@@ -90,7 +90,7 @@ class StoredObjects(Generic[T]):
         try:
             item = self._item(content)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            unreadable = named(content)
+            unreadable = identity_of_invalid(content)
             if unreadable is None:
                 raise
             # This precedes the removal of the earlier state, which is no longer true: nobody must think it was deleted.

@@ -34,7 +34,7 @@ class Annotations(NamedTuple):
     """All others."""
 
 
-def judged(warnings: Iterable[str], infos: Iterable[str]) -> Annotations:
+def sorted_annotations(warnings: Iterable[str], infos: Iterable[str]) -> Annotations:
     """Return the annotations of an answer, sorted by their meaning."""
     found = [(text, _is_remark(text)) for text in warnings]
     found += [(text, not text.startswith(_IGNORED)) for text in infos]

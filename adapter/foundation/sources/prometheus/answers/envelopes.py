@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import msgspec
 
 from adapter.foundation.objects.decoders import decoder_of
-from adapter.foundation.sources.prometheus.answers.annotations import Annotations, judged
+from adapter.foundation.sources.prometheus.answers.annotations import Annotations, sorted_annotations
 from adapter.foundation.sources.prometheus.errors import UnexpectedAnswerError, shortened
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Envelope(msgspec.Struct):
     def annotations(self) -> Annotations:
         """The annotations, with a further warning if the answer says that it is partial."""
         partial = ("the answer is partial (isPartial)",) if self.is_partial else ()
-        return judged((*(self.warnings or ()), *partial), self.infos or ())
+        return sorted_annotations((*(self.warnings or ()), *partial), self.infos or ())
 
 
 class QueryData(msgspec.Struct):

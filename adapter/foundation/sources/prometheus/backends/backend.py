@@ -32,11 +32,11 @@ class Backend:
         return settings if settings.matchers is not None else replace(settings, matchers=matchers)
 
 
-def called(backend: Backend | None) -> str:
+def backend_text(backend: Backend | None) -> str:
     """Return how messages refer to a Prometheus: by the backend's name if it has one."""
     return "Prometheus" if backend is None else f"Prometheus {backend.name}"
 
 
-def attributed(backend: Backend | None, message: str) -> str:
+def with_backend_name(backend: Backend | None, message: str) -> str:
     """Return a message about a Prometheus, prefixed with the backend's name if it has one."""
     return message if backend is None else f"backend {backend.name}: {message}"

@@ -49,7 +49,7 @@ class Settled:
     """The other claims."""
 
 
-def settled(claims: Mapping[str, Sequence[Claim]]) -> dict[str, Settled]:
+def owners_of_nodes(claims: Mapping[str, Sequence[Claim]]) -> dict[str, Settled]:
     """Return the owner of each node: the one with the best proof, or nobody if two have the same proof."""
     found = {}
     for node, stated in claims.items():

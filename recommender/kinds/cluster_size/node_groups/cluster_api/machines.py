@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.pod_owners import is_same_object
-from recommender.kinds.cluster_size.node_groups.cluster_api.machine_of_node import Claim, ClaimProof, settled
+from recommender.kinds.cluster_size.node_groups.cluster_api.machine_of_node import Claim, ClaimProof, owners_of_nodes
 from recommender.kinds.cluster_size.node_groups.fields import items, section, text
-from recommender.kinds.cluster_size.node_groups.fields import named as named_object
+from recommender.kinds.cluster_size.node_groups.fields import object_text as named_object
 from recommender.kinds.cluster_size.node_groups.watched_kinds import CLUSTER_API_GROUP, SCALABLE_RESOURCES
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def _proof(machine: JsonObject, owner: Owned, listed: Mapping[Owned, str]) -> Cl
 
 def _settle(found: dict[Owned, Members], claims: Mapping[str, Sequence[Claim]]) -> None:
     """Assign each node to the members that it belongs to, and record the other claims."""
-    for node, result in settled(claims).items():
+    for node, result in owners_of_nodes(claims).items():
         for claim in result.claims:
             members = found[claim.by]
             members.nodes[node] = claim.machine if claim.machine is not None else members.nodes.get(node)

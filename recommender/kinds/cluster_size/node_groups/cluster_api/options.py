@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.objects.durations import DurationError, parse_go_duration
 from recommender.kinds.cluster_size.model.groups import GroupOptions
-from recommender.kinds.cluster_size.node_groups.fields import named, texts
+from recommender.kinds.cluster_size.node_groups.fields import object_text, texts
 from recommender.kinds.cluster_size.node_groups.watched_kinds import CLUSTER_API_GROUP
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def options_of(one: JsonObject) -> tuple[GroupOptions, tuple[str, ...]]:
         try:
             field, value = _read(option, written)
         except ValueError as error:
-            problems.append(f"{named(one)}: the annotation {key} is not used: {error}")
+            problems.append(f"{object_text(one)}: the annotation {key} is not used: {error}")
         else:
             found[field] = value
     return GroupOptions(**found), tuple(problems)

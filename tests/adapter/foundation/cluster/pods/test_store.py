@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from adapter.foundation.cluster.facts.pods import pod_of
 from adapter.foundation.cluster.forms.pods import PodForm
 from adapter.foundation.cluster.stores.pods import PodStore
-from adapter.foundation.cluster.values.placed_pods import placed
+from adapter.foundation.cluster.values.placed_pods import pods_by_place
 from adapter.foundation.time.timestamps import seconds_of
 from tests.support.cluster_objects import pod_object
 
@@ -131,7 +131,7 @@ def test_after_any_changes_the_view_matches_the_pods(changes: list[tuple[str, st
             name, node, phase = change
             pods[name] = form(name, node=node, phase=phase)
             store.put(pods[name])
-        assert names(store.view) == names(placed(pod_of(one) for one in pods.values()))
+        assert names(store.view) == names(pods_by_place(pod_of(one) for one in pods.values()))
     assert len(store.snapshot) == sum(not pod_of(one).has_ended for one in pods.values())
 
 
@@ -143,6 +143,6 @@ def test_unbound_pods_are_pending_until_they_are_bound_or_deleted() -> None:
     store.put(form("three"))
     store.remove("shop", "two")
     assert [pod.name for pod in store.view.pending] == ["three"]
-    assert store.view.pending == placed(store.snapshot).pending
+    assert store.view.pending == pods_by_place(store.snapshot).pending
     store.fill(form("bound", node="a"))
     assert store.view.pending == ()

@@ -22,7 +22,7 @@ from adapter.metrics.rulebook.query_rendering import exact_query
 from adapter.metrics.rulebook.requests import Asked
 from adapter.metrics.rulebook.templates.matchers import RenderError, selector_matchers, value_matcher
 from adapter.metrics.rulebook.templates.template import PlacingError, parse_query_template, template_arguments
-from adapter.metrics.rulebook.templates.unquoted import Bare, misplaced
+from adapter.metrics.rulebook.templates.unquoted import Bare, misplaced_value
 from tests.adapter.metrics.rulebook.test_query_rendering import metric
 
 if TYPE_CHECKING:
@@ -171,8 +171,8 @@ def test_a_query_of_bare_values_is_scanned_once() -> None:
     # Were each of them looked for from the beginning, this would take minutes, and time out.
     values = [Bare(2 * number, 2 * number + 1, line=number) for number in range(60_000)]
 
-    assert misplaced("+".join("5" * len(values)), values) is None
-    assert misplaced("+".join([*"5" * (len(values) - 1), "x"]), values) == values[-1]
+    assert misplaced_value("+".join("5" * len(values)), values) is None
+    assert misplaced_value("+".join([*"5" * (len(values) - 1), "x"]), values) == values[-1]
 
 
 def test_a_refusal_names_the_value_the_rule_and_the_line() -> None:

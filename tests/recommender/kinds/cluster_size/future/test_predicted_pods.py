@@ -15,7 +15,7 @@ from recommender.kinds.cluster_size.future.prediction_limits import ForecastBoun
 from recommender.kinds.cluster_size.future.predictions import PredictedReplicas
 from recommender.kinds.cluster_size.future.resource_quotas import RemainingQuota
 from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings, NodeGroupSources
-from recommender.kinds.cluster_size.what_if.apply import assumed
+from recommender.kinds.cluster_size.what_if.apply import cluster_under_assumptions
 from recommender.kinds.cluster_size.what_if.model import Assumption, WhatIf
 from tests.recommender.kinds.cluster_size.builders import controller, pod
 from tests.recommender.kinds.cluster_size.scale_up.harnesses import situation
@@ -94,7 +94,7 @@ def test_new_pods_request_what_admission_has_added_to_the_newest_pod(
     )
     count = len(present) + 1
     cluster = ClusterState(pods=Observed(present, 1.0), workloads=Observed((web,), 1.0))
-    asked = assumed(cluster, WhatIf(assumptions=(Assumption("default", "web", count),))).pods
+    asked = cluster_under_assumptions(cluster, WhatIf(assumptions=(Assumption("default", "web", count),))).pods
     bounds = ForecastBounds(quotas={"default": [RemainingQuota("default", "q", frozenset(), {"requests.cpu": 1000})]})
     predictions = [predicted(count)]
     for (made,) in (asked, forecast_pods(predictions, [web], present, bounds).pods):

@@ -8,7 +8,7 @@ import pytest
 
 from adapter.foundation.cluster.values.state import ClusterPod, ClusterState, Observed, Unknown
 from adapter.foundation.cluster.values.workloads import WorkloadFacts
-from recommender.kinds.cluster_size.what_if.apply import assumed
+from recommender.kinds.cluster_size.what_if.apply import cluster_under_assumptions
 from recommender.kinds.cluster_size.what_if.model import Assumption, WhatIf, WhatIfError, parse_assumption
 from tests.recommender.kinds.cluster_size.builders import controller, node, pod
 
@@ -57,7 +57,7 @@ def test_invalid_assumptions_are_errors(text: str) -> None:
 
 
 def test_added_pods_are_copies_of_the_template_with_the_owner_of_existing_pods() -> None:
-    found = assumed(CLUSTER, WhatIf((Assumption("shop", "web", 5),)))
+    found = cluster_under_assumptions(CLUSTER, WhatIf((Assumption("shop", "web", 5),)))
 
     assert found.cluster.pods == CLUSTER.pods
     assert len(found.pods) == 2
@@ -69,7 +69,7 @@ def test_added_pods_are_copies_of_the_template_with_the_owner_of_existing_pods()
 
 @pytest.mark.parametrize(("replicas", "left"), [(2, ["web-a", "web-b"]), (1, ["web-a"]), (0, [])])
 def test_pending_pods_are_removed_first_and_then_the_newest(replicas: int, left: list[str]) -> None:
-    found = assumed(CLUSTER, WhatIf((Assumption("shop", "web", replicas),)))
+    found = cluster_under_assumptions(CLUSTER, WhatIf((Assumption("shop", "web", replicas),)))
 
     assert [name for name, _ in names(found.cluster)] == [*left, "agent-x"]
     assert found.pods == ()
@@ -79,7 +79,9 @@ def test_the_nomination_of_a_pod_of_a_removed_node_is_cleared() -> None:
     former = web("web-d", "n1")
     assert former.facts is not None
     former = replace(former, facts=replace(former.facts, nominated_node="n2"))
-    found = assumed(replace(CLUSTER, pods=Observed((former,), 5.0)), WhatIf(without_nodes=("n1",))).cluster.pods
+    found = cluster_under_assumptions(
+        replace(CLUSTER, pods=Observed((former,), 5.0)), WhatIf(without_nodes=("n1",))
+    ).cluster.pods
     assert isinstance(found, Observed)
     [moved] = found.value
     assert moved.facts is not None
@@ -87,7 +89,7 @@ def test_the_nomination_of_a_pod_of_a_removed_node_is_cleared() -> None:
 
 
 def test_the_workload_has_the_assumed_number_of_replicas() -> None:
-    found = assumed(CLUSTER, WhatIf((Assumption("shop", "web", 7),))).cluster.workloads
+    found = cluster_under_assumptions(CLUSTER, WhatIf((Assumption("shop", "web", 7),))).cluster.workloads
 
     assert isinstance(found, Observed)
     assert [each.replicas for each in found.value] == [7, None, 3]
@@ -108,7 +110,7 @@ def test_the_workload_has_the_assumed_number_of_replicas() -> None:
 )
 def test_a_workload_that_cannot_be_assumed_is_an_error(assumption: Assumption, message: str) -> None:
     with pytest.raises(WhatIfError, match=message):
-        assumed(CLUSTER, WhatIf((assumption,)))
+        cluster_under_assumptions(CLUSTER, WhatIf((assumption,)))
 
 
 @pytest.mark.parametrize("kind", ["", "Deployment", "deployment"])
@@ -117,19 +119,19 @@ def test_two_assumptions_for_one_workload_are_an_error(kind: str) -> None:
     for both in ((first, second), (second, first)):
         message = f"--assume {both[1]}: the number of pods of this workload is given twice"
         with pytest.raises(WhatIfError, match=message):
-            assumed(CLUSTER, WhatIf(both))
+            cluster_under_assumptions(CLUSTER, WhatIf(both))
 
 
 def test_two_workloads_with_one_name_are_an_error_until_the_kind_is_given() -> None:
     twins = replace(CLUSTER, workloads=Observed((workload("Deployment"), workload("StatefulSet")), 5.0))
 
     with pytest.raises(WhatIfError, match="Deployment shop/web and StatefulSet shop/web: write which one"):
-        assumed(twins, WhatIf((Assumption("shop", "web", 5),)))
-    assert len(assumed(twins, WhatIf((Assumption("shop", "web", 5, "statefulset"),))).pods) == 5
+        cluster_under_assumptions(twins, WhatIf((Assumption("shop", "web", 5),)))
+    assert len(cluster_under_assumptions(twins, WhatIf((Assumption("shop", "web", 5, "statefulset"),))).pods) == 5
 
 
 def test_pods_of_a_removed_node_become_pending_except_those_of_daemon_sets() -> None:
-    found = assumed(CLUSTER, WhatIf(without_nodes=("n1",))).cluster
+    found = cluster_under_assumptions(CLUSTER, WhatIf(without_nodes=("n1",))).cluster
 
     assert isinstance(found.nodes, Observed)
     assert [each.name for each in found.nodes.value] == ["n2"]
@@ -138,13 +140,13 @@ def test_pods_of_a_removed_node_become_pending_except_those_of_daemon_sets() -> 
 
 def test_an_unknown_node_is_an_error_with_the_nearest_name() -> None:
     with pytest.raises(WhatIfError, match=r"--without-node n11: there is no such node: did you mean n1\?"):
-        assumed(CLUSTER, WhatIf(without_nodes=("n11",)))
+        cluster_under_assumptions(CLUSTER, WhatIf(without_nodes=("n11",)))
 
 
 def test_added_pods_are_unbound_and_have_unique_names() -> None:
     question = WhatIf(pods=(web("web-a", "n9"), web("new")), workloads=(workload("Deployment", "other", 2),))
 
-    found = assumed(CLUSTER, question)
+    found = cluster_under_assumptions(CLUSTER, question)
 
     assert [(each.node, each.phase) for each in found.pods] == [("", "Pending")] * 4
     assert not {each.name for each in found.pods} & {"web-a", "web-b", "web-c"}
@@ -162,7 +164,7 @@ def test_what_is_listed_beside_its_owner_counts_once() -> None:
     pods = (web("web-5d4f-a", "n9"), web("web-5d4f-b"), DAEMON)
 
     def count(*workloads: WorkloadFacts) -> int:
-        return len(assumed(CLUSTER, WhatIf(pods=pods, workloads=workloads)).pods)
+        return len(cluster_under_assumptions(CLUSTER, WhatIf(pods=pods, workloads=workloads)).pods)
 
     assert count() == 3
     assert count(deployment, replica_set, former) == 3
@@ -172,10 +174,12 @@ def test_what_is_listed_beside_its_owner_counts_once() -> None:
 
 def test_assumptions_about_unknown_workloads_are_errors() -> None:
     with pytest.raises(WhatIfError, match="workloads are not known: no rights"):
-        assumed(replace(CLUSTER, workloads=Unknown("no rights")), WhatIf((Assumption("shop", "web", 5),)))
+        cluster_under_assumptions(
+            replace(CLUSTER, workloads=Unknown("no rights")), WhatIf((Assumption("shop", "web", 5),))
+        )
 
 
 def test_more_added_pods_than_any_cluster_can_have_are_an_error() -> None:
     many = workload("Deployment", "many", 2**31 - 1)
     with pytest.raises(WhatIfError, match="--add-pods: with Deployment shop/many there are more than 1000000 pods"):
-        assumed(CLUSTER, WhatIf(workloads=(many,)))
+        cluster_under_assumptions(CLUSTER, WhatIf(workloads=(many,)))

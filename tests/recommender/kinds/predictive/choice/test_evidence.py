@@ -14,7 +14,7 @@ from recommender.kinds.predictive.choice.evidence import (
     growth_of_odds,
     larger_odds,
     of_rates,
-    paired,
+    paired_weights,
 )
 from recommender.kinds.predictive.choice.weights import after_losses, odds_of_models
 
@@ -23,12 +23,12 @@ PRIOR = np.array([0.25, 0.25, 0.5])
 
 def odds_after(gains: list[float], model: int = 0) -> tuple[float, float]:
     """Return the odds by the evidence and by weights after one of two models has had this gain in each decision."""
-    evidence, weights = paired(PRIOR), PRIOR
+    evidence, weights = paired_weights(PRIOR), PRIOR
     for gain in gains:
         losses = np.zeros(3)
         losses[model] = -gain
         evidence, weights = after_gains(evidence, losses), after_losses(weights, losses, 1.0)
-    return float(odds_of_models(evidence, paired(PRIOR))), float(odds_of_models(weights, PRIOR))
+    return float(odds_of_models(evidence, paired_weights(PRIOR))), float(odds_of_models(weights, PRIOR))
 
 
 @given(gain=st.floats(0.0, 10.0), lucky=st.floats(0.05, 0.8))
@@ -52,9 +52,9 @@ def test_one_large_gain_adds_little_evidence_but_much_weight() -> None:
 
 
 def test_the_larger_odds_count() -> None:
-    evidence, weights = paired(PRIOR), np.array([0.8, 0.1, 0.1])
+    evidence, weights = paired_weights(PRIOR), np.array([0.8, 0.1, 0.1])
     assert larger_odds(weights, evidence, PRIOR) == pytest.approx(9.0)
-    assert larger_odds(PRIOR, paired(weights), PRIOR) == pytest.approx(9.0)
+    assert larger_odds(PRIOR, paired_weights(weights), PRIOR) == pytest.approx(9.0)
 
 
 @given(gain=st.floats(0.0, 10.0), lucky=st.floats(0.05, 0.8), weight=st.floats(0.01, 0.99))
@@ -62,7 +62,7 @@ def test_odds_are_expected_to_grow_by_1_whatever_they_were_if_the_mean_gain_is_z
     gain: float, lucky: float, weight: float
 ) -> None:
     """So a proof that begins at any moment is as hard to reach by chance as one from the start (Ville's inequality)."""
-    loss, before = gain * lucky / (1 - lucky), paired(np.array([weight, 0.0, 1 - weight]))
+    loss, before = gain * lucky / (1 - lucky), paired_weights(np.array([weight, 0.0, 1 - weight]))
     growths = [
         float(growth_of_odds(before, after_gains(before, np.array([-each, 0.0, 0.0])))) for each in (gain, -loss)
     ]
@@ -70,7 +70,7 @@ def test_odds_are_expected_to_grow_by_1_whatever_they_were_if_the_mean_gain_is_z
 
 
 def test_odds_of_no_model_do_not_grow() -> None:
-    nothing = paired(np.array([[0.0, 0.0, 1.0]]))
+    nothing = paired_weights(np.array([[0.0, 0.0, 1.0]]))
     assert growth_of_odds(nothing, after_gains(nothing, np.zeros((1, 3)))).tolist() == [1.0]
 
 

@@ -15,7 +15,7 @@ from recommender.kinds.predictive.choice.weights import (
     after_losses,
     odds_of_models,
     proof_levels,
-    shared,
+    shared_weights,
 )
 
 RATE, SHARE = 0.5, 0.01
@@ -28,7 +28,7 @@ def test_the_mixture_loses_little_more_than_the_best_expert(losses: list[list[fl
     for each in losses:
         found = np.array(each)
         lost += float(weights @ found)
-        weights = shared(after_losses(weights, found, RATE), PRIOR, SHARE)
+        weights = shared_weights(after_losses(weights, found, RATE), PRIOR, SHARE)
         assert abs(weights.sum() - 1) < 1e-9
     best = float(np.array(losses).sum(axis=0).min())
     # Each step keeps at least (1 - share) of the best one's weight, so its part of the bound grows by -log(1 - share).
@@ -39,16 +39,20 @@ def test_the_mixture_loses_little_more_than_the_best_expert(losses: list[list[fl
 def test_an_expert_that_was_wrong_for_long_leads_again_within_days() -> None:
     weights = PRIOR
     for _ in range(2000):
-        weights = shared(after_losses(weights, np.array([0.0, 1.0, 1.0]), RATE), PRIOR, SHARE)
+        weights = shared_weights(after_losses(weights, np.array([0.0, 1.0, 1.0]), RATE), PRIOR, SHARE)
     assert weights[0] > 0.95
     for _ in range(30):
-        weights = shared(after_losses(weights, np.array([1.0, 0.0, 1.0]), RATE), PRIOR, SHARE)
+        weights = shared_weights(after_losses(weights, np.array([1.0, 0.0, 1.0]), RATE), PRIOR, SHARE)
     assert weights[1] > 0.8
 
 
 def test_a_new_expert_starts_with_its_prior_and_a_removed_one_has_no_weight() -> None:
-    np.testing.assert_allclose(shared(np.array([0.2, 0.0, 0.8]), np.array([0.25, 0.25, 0.5]), 0.0), [0.15, 0.25, 0.6])
-    np.testing.assert_allclose(shared(np.array([0.2, 0.4, 0.4]), np.array([0.5, 0.0, 0.5]), 0.0), [1 / 3, 0, 2 / 3])
+    np.testing.assert_allclose(
+        shared_weights(np.array([0.2, 0.0, 0.8]), np.array([0.25, 0.25, 0.5]), 0.0), [0.15, 0.25, 0.6]
+    )
+    np.testing.assert_allclose(
+        shared_weights(np.array([0.2, 0.4, 0.4]), np.array([0.5, 0.0, 0.5]), 0.0), [1 / 3, 0, 2 / 3]
+    )
 
 
 def test_losses_of_any_size_leave_weights_that_sum_to_one() -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from recommender.kinds.predictive.policy.memory import ReconnectMemory
-from recommender.kinds.predictive.policy.reconnect import observed
+from recommender.kinds.predictive.policy.reconnect import after_observed_load
 from recommender.kinds.predictive.predictive_settings import Connections
 from tests.recommender.kinds.predictive.policy.policy_harness import NOW, gently, polls, sizes, sticky
 
@@ -14,7 +14,7 @@ def held(loads: list[tuple[float, float]]) -> list[float | None]:
     """Return, after each pair of second and load, for how many more seconds the capacity is held."""
     memory, found = ReconnectMemory(), []
     for second, load in loads:
-        memory = observed(memory, CONNECTIONS, load, NOW + second)
+        memory = after_observed_load(memory, CONNECTIONS, load, NOW + second)
         found.append(None if memory.held_until is None else memory.held_until - NOW - second)
     return found
 

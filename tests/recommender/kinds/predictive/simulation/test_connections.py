@@ -17,7 +17,7 @@ from recommender.kinds.predictive.simulation.connections import (
     SessionSettings,
     measure_connections,
     open_connections,
-    replayed,
+    replayed_decisions,
     simulate_connections,
 )
 from recommender.kinds.predictive.simulation.pods import StickyPods
@@ -31,7 +31,7 @@ KEPT = math.exp(-60 / 600)
 
 
 def run(arrivals: list[float], asked: list[float], sessions: SessionSettings = SESSIONS) -> ConnectionRun:
-    return simulate_connections(np.array(arrivals), replayed(np.array(asked)), FLEET, sessions)
+    return simulate_connections(np.array(arrivals), replayed_decisions(np.array(asked)), FLEET, sessions)
 
 
 def test_open_connections_are_those_that_have_not_ended() -> None:

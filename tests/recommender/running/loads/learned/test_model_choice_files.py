@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from recommender.kinds.predictive.choice.blend import Blend, Part
-from recommender.kinds.predictive.choice.evidence import by_rate, paired
+from recommender.kinds.predictive.choice.evidence import by_rate, paired_weights
 from recommender.kinds.predictive.choice.series_proof import ProvenSeries, proof_of
 from recommender.kinds.predictive.choice.weights import BILL
 from recommender.kinds.predictive.learning import SeriesVerdict
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 SHOP = need("load")
 NOW = 1_700_000_000.0
 WEIGHTS, SIZES, AGES = [0.25, 0.7, 0.05], [0.4, 1.2, 0.0], [2_000.0, 1_700.0, 0.0]
-EVIDENCE = by_rate(paired(np.array(WEIGHTS)))
+EVIDENCE = by_rate(paired_weights(np.array(WEIGHTS)))
 VERDICTS: dict[Target, SeriesVerdict] = {
     None: SeriesVerdict("headroom", "headroom until …", Blend(0.1)),
     target_of({"namespace": "a", "deployment": "b"}, FOR_EACH): SeriesVerdict(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.foundation.files.gzip_format import PackedText, packed
+from adapter.foundation.files.gzip_format import PackedText, gzipped_text
 from adapter.foundation.service.server.addresses import Address, address_of, listening_socket
 from adapter.foundation.service.server.plain_port.paced_text import LONGEST_PAUSE_SECONDS, PacedText
 from adapter.foundation.service.server.plain_port.plain_answers import PlainAnswer
@@ -33,7 +33,7 @@ def answer(path: str, query: str) -> PlainAnswer | None:
         case "/own":
             return PlainAnswer(200, bytes(BIG[:1]) + BIG)
         case "/packed":
-            return PlainAnswer(200, b"", further=(packed(BIG), b"", b"more"))
+            return PlainAnswer(200, b"", further=(gzipped_text(BIG), b"", b"more"))
         case "/broken":
             raise RuntimeError("a collector is broken")
         case _:
@@ -93,7 +93,7 @@ def test_little_of_an_unread_packed_text_is_unpacked(monkeypatch: pytest.MonkeyP
         return gzip.decompress(piece.member)
 
     monkeypatch.setattr(PackedText, "unpacked", noted)
-    text = tuple(packed(bytes(100_000)) for _ in range(1000))
+    text = tuple(gzipped_text(bytes(100_000)) for _ in range(1000))
     ours, theirs = socket.socketpair()
     with ours, theirs:
         ours.settimeout(0)

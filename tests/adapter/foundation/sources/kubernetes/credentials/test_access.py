@@ -16,7 +16,12 @@ import pytest
 import yaml
 
 from adapter.foundation.sources.kubernetes.client import KubernetesClient
-from adapter.foundation.sources.kubernetes.credentials.access import access, from_kubeconfig, in_cluster, packaged
+from adapter.foundation.sources.kubernetes.credentials.access import (
+    access,
+    from_kubeconfig,
+    in_cluster,
+    package_transport,
+)
 from adapter.foundation.sources.kubernetes.credentials.context_namespace import context_namespace
 from adapter.foundation.sources.kubernetes.errors import (
     ConfigurationError,
@@ -337,7 +342,7 @@ class TestConfiguration:
         content["clusters"][0]["cluster"]["certificate-authority-data"] = ""
         content["users"][0]["user"] |= {"client-certificate": "", "tokenFile": None}
         path.write_text(yaml.safe_dump(content))
-        assert kind_of(KubernetesClient(lambda: packaged(str(path))).get(PODS)) == "PodList"
+        assert kind_of(KubernetesClient(lambda: package_transport(str(path))).get(PODS)) == "PodList"
 
     @pytest.mark.parametrize("kind", ["a FIFO", "a device", "too large"])
     def test_a_kubeconfig_that_would_be_read_without_end_is_refused(self, tmp_path: Path, kind: str) -> None:
