@@ -35,7 +35,7 @@
 {{- fail "prometheus.credentials: password is set without username, so nobody could log in with it: set both, or neither" -}}
 {{- end -}}
 {{- if and $credentials.token $credentials.username -}}
-{{- fail "prometheus.credentials: token and username are two ways to log in, and the programs start with one of them alone: set only one" -}}
+{{- fail "prometheus.credentials: token and username are two ways to log in, and the programs accept only one of them: set only one" -}}
 {{- end -}}
 {{- range .Values.rbac.objectKinds -}}
 {{- if or (has "*" .apiGroups) (has "*" .resources) (has "secrets" .resources) -}}
@@ -127,7 +127,7 @@
 {{- define "tidewatch.validateConfig" -}}
 {{- $config := include "tidewatch.recommender.config" . | fromYaml -}}
 {{- if hasKey $config "Error" -}}
-{{- fail (printf "recommender.config is no YAML mapping: %s" $config.Error) -}}
+{{- fail (printf "recommender.config is not a YAML mapping: %s" $config.Error) -}}
 {{- end -}}
 {{- if not (and (eq (toString $config.apiVersion) "tidewatch.io/v1alpha1") (eq (toString $config.kind) "RecommenderConfiguration")) -}}
 {{- fail "recommender.config: begin it with apiVersion: tidewatch.io/v1alpha1 and kind: RecommenderConfiguration" -}}
@@ -136,7 +136,7 @@
 {{- fail "recommender.config: `listen` would have no effect, because the chart sets the addresses by flags: use recommender.page and recommender.metricsPort" -}}
 {{- end -}}
 {{- if not (kindIs "slice" $config.recommendations) -}}
-{{- fail "recommender.config: `recommendations` is no list: write `recommendations: []`, or list them" -}}
+{{- fail "recommender.config: `recommendations` is not a list: write `recommendations: []`, or list them" -}}
 {{- end -}}
 {{- range $index, $each := $config.recommendations -}}
 {{- $where := printf "recommender.config: recommendations[%d]" $index -}}
@@ -194,7 +194,7 @@
 {{- with $settings.config -}}
 {{- $config := kindIs "string" . | ternary . (toJson .) | fromYaml -}}
 {{- if hasKey $config "Error" -}}
-{{- fail (printf "nodes.config is no YAML mapping: %s" $config.Error) -}}
+{{- fail (printf "nodes.config is not a YAML mapping: %s" $config.Error) -}}
 {{- end -}}
 {{- if not (and (eq (toString $config.apiVersion) "tidewatch.io/v1alpha1") (eq (toString $config.kind) "SchedulingConfiguration")) -}}
 {{- fail "nodes.config: begin it with apiVersion: tidewatch.io/v1alpha1 and kind: SchedulingConfiguration" -}}
