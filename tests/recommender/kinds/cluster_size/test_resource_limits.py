@@ -48,7 +48,7 @@ def test_the_allowed_number_of_nodes_fits_and_one_more_does_not(
 
 
 def test_a_node_uses_up_only_what_it_has() -> None:
-    assert consumed({"nodes": 3, "gpu": 2}, {"nodes": 1}, 2) == {"nodes": 1, "gpu": 2}
+    assert quota_after({"nodes": 3, "gpu": 2}, {"nodes": 1}, 2) == {"nodes": 1, "gpu": 2}
 
 
 def test_a_node_counts_whole_cores_and_extended_resources() -> None:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recommender.kinds.cluster_size.expanders.chain import EXPANDERS, Choice, choose, expander_problems
-from recommender.kinds.cluster_size.expanders.expander_context import ExpanderContext
+from recommender.kinds.cluster_size.expanders.chain import EXPANDERS, choose, expander_problems
+from recommender.kinds.cluster_size.expanders.expander_context import Choice, ExpanderContext
 from recommender.kinds.cluster_size.expanders.price import Offer, cheapest, price_score
 from recommender.kinds.cluster_size.expanders.priorities import (
     PrioritiesError,
