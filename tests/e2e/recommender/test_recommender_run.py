@@ -6,7 +6,7 @@ import os
 import signal
 import time
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -193,6 +193,31 @@ def test_targets_of_others_are_refused_and_their_owner_is_named(scene: Scene) ->
 
     client.merge(held.path, {"metadata": {"annotations": {"tidewatch.io/paused": None}}})
     held.wait_for(3)
+
+
+def test_two_recommenders_that_do_not_know_each_other_do_not_change_a_target_at_each_poll(scene: Scene) -> None:
+    scene.pool.add(3)
+    dns = scene.workload("dns")
+    scene.configure(scene.entry("dns", dns), elects=False)
+    first = scene.start("first", "dns", targets=[dns])
+    dns.wait_for(3)
+    other = replace(scene, folder=scene.folder / "other")
+    other.folder.mkdir()
+    other.configure(scene.entry("rival", dns).replace("nodesPerReplica: 1", "nodesPerReplica: 1, min: 6"), elects=False)
+    other.start("second", "rival", targets=[dns])
+    dns.wait_for(6)
+
+    def refused_at(replicas: int) -> str:
+        outcome = scene.outcome(first, "dns")
+        is_refused = (outcome.get("action"), outcome.get("owner")) == ("refused", "another recommender")
+        return str(outcome["message"]) if is_refused and first.items()["dns"]["replicas"] == replicas else ""
+
+    refusal = scene.cluster.wait_for("a refusal", lambda: refused_at(3))
+    assert "wrote 6 replicas after this one had written 3" in refusal
+    scene.pool.add(1)
+    scene.cluster.wait_for("the same for another value", lambda: refused_at(4))
+    assert dns.writers() == ["first", "second"]
+    assert len(dns.writes()) == dns.changes() == 2
 
 
 @pytest.mark.parametrize("elects", [True, False], ids=["with a Lease", "alone"])
