@@ -154,7 +154,7 @@ class ServerApplication(BaseApplication):
         except Exception as e:  # noqa: BLE001 - whatever it is, the process cannot serve: said in one line, and the end
             _log.debug("the start failed", exc_info=e)
             if str(e) == NO_THREAD:
-                self._refuse(f"cannot start: {e}: raise the limit on the processes of the pod or node")
+                self._refuse(f"cannot start: {e}: raise the limit on the processes of the pod or node, or its memory")
             self._refuse(f"cannot start: {type(e).__name__}: {e}")
 
     def _refuse(self, message: str, status: int = Arbiter.WORKER_BOOT_ERROR) -> NoReturn:
