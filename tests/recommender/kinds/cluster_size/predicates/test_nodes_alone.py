@@ -80,6 +80,7 @@ def test_a_cordoned_node_takes_pods_that_tolerate_its_taint() -> None:
         (PodScheduling(node_terms=(term("cores", Operator.GREATER_THAN, "15"),)), True),
         (PodScheduling(node_terms=(term("cores", Operator.LESS_THAN, "16"),)), False),
         (PodScheduling(node_terms=(NodeSelectorTerm(name_not_in=("n",)),)), False),
+        (PodScheduling(node_terms=(NodeSelectorTerm(name_not_in=("m",)),)), True),
         (PodScheduling(node_terms=(NodeSelectorTerm(name_in=("n",)),)), True),
     ],
 )
