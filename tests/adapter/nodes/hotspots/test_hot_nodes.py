@@ -70,6 +70,13 @@ def test_a_node_keeps_its_rounds_when_others_are_added_and_removed() -> None:
     assert state.resources[CPU].is_hot.tolist() == [True, False]
 
 
+def test_a_new_node_beside_a_hot_one_starts_cold() -> None:
+    refreshes = [{"a": HOT}] * 3 + [{"a": HOT, "b": HOT}]
+    state = reduce(lambda state, each: after(state, each[1], each[0]), enumerate(refreshes), HeatState())
+    assert state.resources[CPU].rounds.tolist() == [4, 1]
+    assert state.resources[CPU].is_hot.tolist() == [True, False]
+
+
 def test_a_node_that_was_deleted_starts_cold_when_its_name_returns() -> None:
     refreshes: list[dict[str, float]] = [{"a": HOT}] * 3 + [{}, {"a": HOT}]
     state = reduce(lambda state, each: after(state, each[1], each[0]), enumerate(refreshes), HeatState())
