@@ -8,7 +8,7 @@ over the pods of a node is at most 1 (Fekete and Schepers, "New classes of fast 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 POD_COUNT: Final = "pods"
 _PARTS: Final = (1, 2, 3)
 """The numbers of parts into which the functions divide a node. Sizes up to 1 / (parts + 1) count as nothing."""
+MOST_WORK: Final = 1_500_000_000
+"""Limit of the solver's iterations times the entries of the matrix for a bound: a few seconds of processor time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,21 +62,25 @@ def least_cost(demands: Sequence[ShapeDemand], free: Sequence[Mapping[str, int]]
     """Return a lower bound of the cost of any mix of nodes that holds all pods.
 
     `free` has the resources of an empty node of each option, and `costs` its cost. Demands without an
-    option are left out, and 0 is returned if the solver gives up.
+    option are left out, and 0 is returned if the solver gives up, as it does after `MOST_WORK`.
     """
-    found = optimum_of(demands, free, costs)
+    found = optimum_of(demands, free, costs, most_work=MOST_WORK)
     return 0.0 if found is None else found.cost
 
 
 def optimum_of(
-    demands: Sequence[ShapeDemand], free: Sequence[Mapping[str, int]], costs: Sequence[float]
+    demands: Sequence[ShapeDemand],
+    free: Sequence[Mapping[str, int]],
+    costs: Sequence[float],
+    *,
+    most_work: int | None = None,
 ) -> LeastCost | None:
     """Return the optimum, including the prices of pods; None if the solver gives up, or there is no demand."""
     # The import takes about a second and 50 MiB, and most decisions need no new node.
     from scipy.optimize import linprog  # noqa: PLC0415
     from scipy.sparse import coo_array  # noqa: PLC0415
 
-    held = [demand for demand in demands if demand.rooms]
+    held = _on_cheapest_options([demand for demand in demands if demand.rooms], free, costs)
     if not held:
         return None
     columns = _columns(held, len(free))
@@ -92,11 +98,34 @@ def optimum_of(
         A_eq=coo_array((totals.values, (totals.rows, totals.columns)), shape=(totals.count, width)),
         b_eq=[float(demand.count) for demand in held],
         method="highs",
+        # A limit of time would make the answer depend on the machine.
+        options={} if most_work is None else {"maxiter": most_work // len(limits.values)},
     )
     if found.status != 0:
         return None
     prices = iter(found.eqlin.marginals)
     return LeastCost(float(found.fun), tuple(float(next(prices)) if demand.rooms else 0.0 for demand in demands))
+
+
+def _on_cheapest_options(
+    demands: Sequence[ShapeDemand], free: Sequence[Mapping[str, int]], costs: Sequence[float]
+) -> list[ShapeDemand]:
+    """Return the demands without the options that hold the same as one that costs no more.
+
+    Groups are often alike but for their names, and the solver's time grows faster than the number of options.
+    """
+    rooms: list[list[tuple[int, int]]] = [[] for _ in free]
+    for index, demand in enumerate(demands):
+        for option, room in demand.rooms.items():
+            rooms[option].append((index, room))
+    cheapest: dict[object, int] = {}
+    for option in sorted(range(len(free)), key=lambda each: costs[each]):
+        cheapest.setdefault((tuple(rooms[option]), frozenset(free[option].items())), option)
+    kept = set(cheapest.values())
+    return [
+        replace(demand, rooms={option: room for option, room in demand.rooms.items() if option in kept})
+        for demand in demands
+    ]
 
 
 def _columns(demands: Sequence[ShapeDemand], options: int) -> dict[tuple[int, int], int]:

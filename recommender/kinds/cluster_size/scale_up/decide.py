@@ -160,7 +160,7 @@ def optimum_bound(
     groups: Mapping[str, NodeGroup],
     snapshot: Snapshot,
 ) -> LowerBound | None:
-    """Return the number of new nodes, and the least that their pending pods need; None without new nodes.
+    """Return the number of new nodes, and the least that their pending pods need; None if there is no such number.
 
     `used` are the new nodes by group. Costs are per hour, and None unless all groups that hold pods have a price.
     """
@@ -170,10 +170,13 @@ def optimum_bound(
     helped = pod_groups([pod for pod in pods if (pod.namespace, pod.name) in new], snapshot)
     options = list(groups.values())
     prices = {name: price for name in used if (price := groups[name].price) is not None}
+    bound = lower_bound(helped, options, snapshot)
+    if not bound:
+        return None
     cost_bound = lower_cost_bound(helped, options, snapshot) if len(prices) == len(used) else None
     return LowerBound(
         nodes=len(added),
-        bound=lower_bound(helped, options, snapshot),
+        bound=bound,
         cost=None if cost_bound is None else sum(prices[name] * count for name, count in used.items()),
         cost_bound=cost_bound,
     )

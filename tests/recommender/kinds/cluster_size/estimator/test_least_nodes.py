@@ -6,6 +6,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from scipy.optimize import linprog
 
 from adapter.foundation.cluster.values.constraints import HOSTNAME_LABEL, PodScheduling, PodTerm
 from benchmarks.exact_packing import least_cost_exactly
@@ -95,6 +96,34 @@ def test_the_cost_is_bounded_if_all_options_have_prices(prices: tuple[float, flo
     groups = groups_of([{"count": 8, "cpu_milli": 1000, "mem_bytes": 0}], snapshot)
     found = lower_cost_bound(groups, [option("s", 2, 16, prices[0]), option("l", 8, 64, prices[1])], snapshot)
     assert found == (None if cost is None else pytest.approx(cost, rel=1e-5))
+
+
+def test_options_that_are_alike_cost_the_solver_no_more_than_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fleet has hundreds of groups with the same machines, and the solver's time grows faster than their number."""
+    entries: list[int] = []
+
+    def counting(*args: Any, **more: Any) -> Any:  # noqa: ANN401 - handed on as they are
+        entries.append(more["A_ub"].nnz)
+        return linprog(*args, **more)
+
+    monkeypatch.setattr("scipy.optimize.linprog", counting)
+    pods = [(8, 1000, 512), (40, 700, 2048), (3, 2500, 100)]
+    for count in (1, 20):
+        assert needed(pods, [option(f"a{number}", 4, 16) for number in range(count)]) == 11
+    assert entries[0] == entries[1]
+
+
+def test_of_options_that_are_alike_the_cheapest_bounds_the_cost() -> None:
+    snapshot = snapshot_of([])
+    groups = groups_of([{"count": 8, "cpu_milli": 1000, "mem_bytes": 0}], snapshot)
+    options = [option(f"a{price}", 4, 16, price) for price in (3.0, 1.0, 2.0)]
+    assert lower_cost_bound(groups, options, snapshot) == pytest.approx(2.0, rel=1e-5)
+
+
+def test_there_is_no_bound_if_the_solver_would_need_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recommender.kinds.cluster_size.estimator.packing_program.MOST_WORK", 1)
+    options = [option("a", 4, 1, 1.0), option("b", 1, 16, 1.0)]
+    assert needed([(4, 1000, 0), (4, 10, 4096)], options) == 0
 
 
 def test_an_option_without_a_template_is_ignored() -> None:

@@ -287,6 +287,13 @@ def test_the_answer_states_a_bound_for_the_optimum() -> None:
     assert answer.bound.cost_bound == pytest.approx(4.5, rel=1e-4)
 
 
+def test_groups_grow_without_a_bound_that_would_take_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recommender.kinds.cluster_size.estimator.least_nodes.least_cost", lambda *_: 0.0)
+    answer = decided(situation([group("a")], pods=pods(9)))
+    assert answer.increases == {"a": 3}
+    assert answer.bound is None
+
+
 def test_without_new_nodes_there_is_no_bound() -> None:
     assert decided(situation([group("a")])).bound is None
 
