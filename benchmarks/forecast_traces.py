@@ -9,7 +9,8 @@ auto.
 The whole benchmark takes about 40 minutes on one core. With `--keep DIR`, it can be stopped and then continues where it
 was: the folder holds each row, the forecasts of each model, and a page of plots for each trace. After a change of the
 choice, remove the folder's `rows` and `plots`; after a change of a model, remove the whole folder. `--seed N` makes the
-made-up loads with other random numbers.
+made-up loads with other random numbers. `--changing` replays other loads instead, whose past misleads a forecast:
+growth by jumps and steps, cycles that stop and resume, and histories of less than two weeks.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from typing import TYPE_CHECKING, Final
 from benchmarks.forecast_goals import as_goals
 from benchmarks.forecast_replay import replayed
 from benchmarks.kept_forecasts import KeptForecasts, SharedFits
-from benchmarks.made_traces import MADE
+from benchmarks.made_traces import CHANGING, MADE
 from benchmarks.recorded_traces import TraceMissingError, missing_message, recordings_in
 from benchmarks.report import report
 from benchmarks.running import run
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from benchmarks.forecast_replay import Replayed
+    from benchmarks.made_traces import MadeTrace
     from benchmarks.progress import Progress
     from benchmarks.report import Report, Row
     from recommender.kinds.predictive.history import LoadHistory
@@ -56,7 +58,8 @@ class Settings:
     """Names of the traces; empty for all."""
     startups_seconds: tuple[float, ...]
     models: tuple[str, ...]
-    with_made: bool = True
+    with_recorded: bool = True
+    made: tuple[MadeTrace, ...] = MADE
     seeds: tuple[int, ...] = (0,)
     """Seeds of the made-up traces."""
     plots: Path | None = None
@@ -86,7 +89,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--trace", action="append", default=[], help="a trace by its name; default: all")
     parser.add_argument("--startup", action="append", type=float, default=[], help="seconds; default: 1, 3, 10, 30 min")
     parser.add_argument("--model", action="append", choices=names, default=[], help="default: all")
-    parser.add_argument("--recorded-only", action="store_true", help="leave the made traces out")
+    sets = parser.add_mutually_exclusive_group()
+    sets.add_argument("--recorded-only", action="store_true", help="leave the made traces out")
+    sets.add_argument("--changing", action="store_true", help="replay only made loads whose past misleads a forecast")
     parser.add_argument("--seed", action="append", type=int, default=[], help="of the made traces; default: 0")
     parser.add_argument(
         "--keep", type=Path, help="a folder for rows, forecasts and plots, from which a later run goes on"
@@ -101,7 +106,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         tuple(given.trace),
         tuple(given.startup) or STARTUPS_SECONDS,
         tuple(given.model or names),
-        not given.recorded_only,
+        not given.changing,
+        CHANGING if given.changing else () if given.recorded_only else MADE,
         tuple(given.seed) or (0,),
         *(
             own or (None if given.keep is None else given.keep / name)
@@ -173,19 +179,20 @@ class _TimeLeft:
 
 def _histories(settings: Settings, progress: Progress) -> list[tuple[str, Callable[[], LoadHistory]]]:
     """Return functions that read the loads, by the names of the loads. Raises TraceMissingError."""
-    recordings = recordings_in(settings.folder)
+    recordings = recordings_in(settings.folder) if settings.with_recorded else ()
+    absent = missing_message(settings.folder) if settings.with_recorded else None
     found: dict[str, Callable[[], LoadHistory]] = {
         each.name: partial(each.read, settings.folder) for each in recordings
     }
-    for seed in settings.seeds if settings.with_made else ():
-        found |= {each.name if seed == 0 else f"{each.name}@{seed}": partial(each.read, seed) for each in MADE}
+    for seed in settings.seeds:
+        found |= {each.name if seed == 0 else f"{each.name}@{seed}": partial(each.read, seed) for each in settings.made}
     for name in settings.traces:
         if name not in found:
-            raise TraceMissingError(f"{name} is not a trace: {missing_message(settings.folder) or ', '.join(found)}")
+            raise TraceMissingError(f"{name} is not a trace: {absent or ', '.join(found)}")
     if not found:
-        raise TraceMissingError(missing_message(settings.folder) or f"{settings.folder} holds no CSV file")
-    if (message := missing_message(settings.folder)) and not settings.traces:
-        progress.say(message)
+        raise TraceMissingError(absent or f"{settings.folder} holds no CSV file")
+    if absent and not settings.traces:
+        progress.say(absent)
     return [(name, read) for name, read in found.items() if not settings.traces or name in settings.traces]
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from benchmarks import made_services
+from benchmarks import changing_loads, made_services
 from benchmarks.made_shapes import LEVEL, noisy, office, week
 from recommender.kinds.predictive.history import DAY_SECONDS, LoadHistory, of_one_series
 
@@ -34,12 +34,14 @@ class MadeTrace:
     name: str
     make: Callable[[FloatArray, np.random.Generator], FloatArray]
     """Returns the load, given the times of the steps, in days since the beginning, and random numbers."""
+    days: int = DAYS
+    step_seconds: float = STEP_SECONDS
 
     def read(self, seed: int = 0) -> LoadHistory:
         """Return the load for a seed."""
-        days = np.arange(DAYS * DAY_SECONDS / STEP_SECONDS) * STEP_SECONDS / DAY_SECONDS
+        days = np.arange(self.days * DAY_SECONDS / self.step_seconds) * self.step_seconds / DAY_SECONDS
         rng = np.random.default_rng([seed, *self.name.encode()])
-        return of_one_series(BEGIN, STEP_SECONDS, np.maximum(0.0, self.make(days, rng)))
+        return of_one_series(BEGIN, self.step_seconds, np.maximum(0.0, self.make(days, rng)))
 
 
 def _random_walk(day: FloatArray, rng: np.random.Generator) -> FloatArray:
@@ -133,3 +135,19 @@ MADE: Final = (
     MadeTrace("quantised-counter", made_services.quantised_counter),
     MadeTrace("build-farm", made_services.build_farm),
 )
+
+_LONG_STEP_SECONDS: Final = 600.0
+
+CHANGING: Final = (
+    MadeTrace("monday-jumps", changing_loads.monday_jumps, step_seconds=_LONG_STEP_SECONDS),
+    MadeTrace("growing-steps", changing_loads.growing_steps, 56, _LONG_STEP_SECONDS),
+    MadeTrace("switched-cycle", changing_loads.switched_cycle, step_seconds=_LONG_STEP_SECONDS),
+    MadeTrace("wandering-cycle", changing_loads.wandering_cycle, step_seconds=_LONG_STEP_SECONDS),
+    MadeTrace("two-weeks-of-jumps", changing_loads.monday_jumps, 14, _LONG_STEP_SECONDS),
+    MadeTrace("five-days", changing_loads.working_week, 5),
+    MadeTrace("five-days-of-jobs", changing_loads.moving_jobs, 5),
+    MadeTrace("eight-days-of-jobs", changing_loads.moving_jobs, 8),
+    MadeTrace("eight-days-of-bursts", changing_loads.random_bursts, 8),
+    MadeTrace("twelve-days-of-bursts", changing_loads.random_bursts, 12),
+)
+"""Loads whose past misleads: what grows or changes its cycle, and histories of less than two weeks."""

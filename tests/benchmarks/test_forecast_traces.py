@@ -10,7 +10,7 @@ import pytest
 from benchmarks import kept_forecasts
 from benchmarks.forecast_goals import as_goals, missed_goals
 from benchmarks.forecast_traces import main
-from benchmarks.made_traces import MADE, MadeTrace
+from benchmarks.made_traces import CHANGING, MADE, MadeTrace
 from benchmarks.recorded_traces import RECORDINGS
 from benchmarks.report import report
 from benchmarks.rival_forecasts import rival_capacities
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 ELB = "elb_request_count_5min.csv"
 TASK = ForecastTask(600.0, 600.0)
+SEEDS = ("--seed", "0", "--seed", "2")
 
 
 def trace(path: Path, days: float = 1.1) -> None:
@@ -96,6 +97,16 @@ def test_made_loads_of_other_seeds_have_names_of_their_own(tmp_path: Path, capsy
     assert "spikes@2, " in said
 
 
+def test_loads_whose_past_misleads_are_a_set_of_their_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--traces", str(tmp_path), "--changing", "--model", "linear", "--startup", "180"]
+    assert main([*arguments, "--trace", "five-days", "--trace", "five-days@2", *SEEDS, "-o", "json"]) == 0
+    found = capsys.readouterr()
+    assert [row["trace"] for row in json.loads(found.out)["rows"]] == ["five-days", "five-days@2"]
+    assert "missing" not in found.err
+    assert main([*arguments, "--trace", "spikes"]) == 2
+    assert "monday-jumps" in capsys.readouterr().err
+
+
 GOOD = {
     "trace": "own",
     "startup_seconds": 180.0,
@@ -144,7 +155,7 @@ def test_kept_forecasts_are_not_made_again_and_give_the_same_row(
     assert made == kept == row(keeping)
 
 
-@pytest.mark.parametrize("made", MADE, ids=[each.name for each in MADE])
+@pytest.mark.parametrize("made", MADE + CHANGING, ids=[each.name for each in MADE + CHANGING])
 def test_a_made_trace_is_the_same_load_in_every_run(made: MadeTrace) -> None:
     load = made.read().values
     np.testing.assert_array_equal(load, made.read().values)
