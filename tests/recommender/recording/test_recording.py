@@ -231,7 +231,7 @@ def test_part_of_a_recording_is_selected_by_time(tmp_path: Path) -> None:
     assert (found.start, found.end) == (START + 480, START + 600)
     assert found.pods == ()
     assert len(read_recording(tmp_path, end=START + 190).pods) == 1
-    with pytest.raises(RecordingError, match="nothing of this time"):
+    with pytest.raises(RecordingError, match="no data for this time"):
         read_recording(tmp_path, end=START - 60)
 
 

@@ -168,10 +168,12 @@ def read_instant(
     if envelope.data is None:
         raise UnexpectedAnswerError(query, "the answer has no data")
     kind = envelope.data.result_type
-    if kind not in {"vector", "scalar"}:
+    if kind in {"matrix", "string"}:
         raise NotAVectorError(
-            query, f"the answer is a {shortened(kind)}: only expressions that give a vector or a scalar have values"
+            query, f"the answer is a {kind}: only expressions that give a vector or a scalar have values"
         )
+    if kind not in {"vector", "scalar"}:
+        raise UnexpectedAnswerError(query, f"the answer has the unknown resultType {shortened(kind)}")
     warnings, remarks = envelope.annotations
     elements = Elements(query, body, cut, bytes(envelope.data.result), warnings)
     return InstantAnswer("scalar" if kind == "scalar" else "vector", evaluated_at, elements, limits, remarks)

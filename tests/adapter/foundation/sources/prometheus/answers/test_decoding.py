@@ -306,6 +306,7 @@ def test_a_damaged_answer_is_an_error(damage: str, separators: tuple[str, str]) 
 @given(st.binary(max_size=60), st.integers(0, 200_000), st.integers(0, 40))
 @example(noise=b"\x80", where=248, cut_out=20)
 @example(noise=b"\x00", where=60, cut_out=0)
+@example(noise=b"", where=42, cut_out=1)
 def test_damage_anywhere_is_an_error_or_does_not_affect_other_samples(noise: bytes, where: int, cut_out: int) -> None:
     body = bytes(BIG)
     damaged = body[:where] + noise + body[where + cut_out :]
