@@ -2,7 +2,8 @@
 
 A rule states it label by label (`overrides`), by a template such as `kube_<<.Group>>_<<.Resource>>`, or by both, in
 which case overrides take precedence. As in prometheus-adapter, the template is also used as a pattern that finds the
-group and the resource in a label's name; its literal parts are part of the pattern without being escaped. Unlike in
+group and the resource in a label's name; its literal parts are part of the pattern without being escaped. Names that
+need quotes, which prometheus-adapter does not have, must be those that the template makes. Unlike in
 prometheus-adapter, whether a metric is namespaced depends on the resource alone.
 """
 
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field
 
 from adapter.foundation.objects.regex import Pattern, compile_small_pattern
 from adapter.foundation.objects.resources import ResolveResource, Resource, UnknownResourceError
-from adapter.foundation.promql.quoting import is_quoted_label_name
+from adapter.foundation.promql.quoting import is_label_name, is_quoted_label_name
 from adapter.metrics.rulebook.gotemplate import Struct, Template, TemplateError, execute, parse_template
 
 _GROUP_PATTERN = "(?P<group>.+?)"
@@ -85,7 +86,10 @@ class ResourceMapping:
         for overridden, resource in self.overrides:
             if overridden == label:
                 return resource
-        return self.template.resource_of(label, resolve) if self.template else None
+        found = self.template.resource_of(label, resolve) if self.template else None
+        made = None if found is None else self._template_label(found.group, found.singular)
+        # The dots of a name that needs quotes match any sign, but queries ask for the name itself.
+        return found if made is None or made == label or is_label_name(made) else None
 
     def label_of(self, resource: Resource, present: Container[str] = ()) -> str | None:
         """Return the label that contains the names of such objects; None if the rule has none for them.

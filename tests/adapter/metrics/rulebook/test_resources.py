@@ -48,6 +48,12 @@ def test_a_template_makes_a_label(template: str, group: str, name: str, label: s
         ("kube_<<.Resource>>", "my_kube_pod", None),
         ("kube_<<.Resource>>", "kube_pod_", None),
         ("k8s.<<.Resource>>.name", "k8s.pod.name", "pods"),
+        # A query asks for the label that the template makes, so others that its dots match say nothing.
+        ("k8s.<<.Resource>>.name", "k8s_pod_name", None),
+        ("k8s.<<.Resource>>.name", "k8s-pod/name", None),
+        ("k8s.<<.Resource>>.name", "k8sXpodXname", None),
+        ("k8s.<<.Resource>>.name", "k8s.pods.name", None),
+        ("<<.Resource>>", "pods", "pods"),
         (KUBE, "kube_apps_deployment", "deployments.apps"),
         # A prefix of a group is enough, but the underscores of a whole one are not turned back into dots.
         (KUBE, "kube_networking_ingress", "ingresses.networking.k8s.io"),
