@@ -91,8 +91,8 @@ class RuleSearch:
         return near
 
     def _spelt_out(self, rules: Iterable[Rule], name: str) -> set[str]:
-        """Return the similar names that rules spell out: these metrics are served even without series."""
-        served = {metric.name for rule in rules for metric in static_metrics(rule, self._resolve)}
+        """Return the similar names that rules spell out, if these metrics are served even without series."""
+        served = {metric.name for rule in rules for metric in self._unseen(rule)}
         return set(sorted(each for each in served if abs(len(each) - len(name)) <= _LETTERS_APART)[:_MOST_COMPARED])
 
     def _static(
@@ -101,12 +101,16 @@ class RuleSearch:
         wanted: WantedMetric,
         looked_up: Mapping[LookUpKey, SeriesShapes | PrometheusError],
     ) -> Iterator[Metric]:
-        """Yield the metrics that rules spell out, whose series need not exist; some rules have been looked up."""
+        """Yield the wanted metrics among those served without series; some rules have been looked up."""
         for rule in rules:
-            metric = wanted.among(static_metrics(rule, self._resolve))
+            metric = wanted.among(self._unseen(rule))
             if metric is not None:
                 is_known = isinstance(looked_up.get(look_up_key(rule)), SeriesShapes)
                 yield replace(metric, assumes_labels=False) if is_known else metric
+
+    def _unseen(self, rule: Rule) -> Iterable[Metric]:
+        """Return the metrics that the rule spells out, if they are served without series."""
+        return static_metrics(rule, self._resolve) if self._sources.settings.serves_unseen_series else ()
 
     def _shapes(
         self, progress: Progress, rule: Rule, known: dict[LookUpKey, SeriesShapes | PrometheusError]

@@ -262,13 +262,14 @@ def explained_by(
     *,
     answer: Reply | PrometheusTimeoutError | None = None,
     objects: MadeUpObjects | None = None,
+    settings: ReadingSettings | None = None,
 ) -> Explanation:
     """Return the explanation of a command by itself for rules that may be refused."""
     explainer = Explainer(
         ReadingSources(
             only(ScriptedPrometheus(answer=lambda _query: answer or reply()), always_there(Clock())),
             objects or SeenObjects(resolve),
-            ReadingSettings(),
+            settings or ReadingSettings(),
             Clock(),
             UNPACED,
         )
@@ -368,6 +369,25 @@ def test_a_refused_rule_is_the_cause_with_its_error(question: Question, cause: s
     assert found.cause.startswith(cause)
     assert len(found.cause) > len(cause)
     assert found.fix
+
+
+@pytest.mark.parametrize(
+    ("question", "cause", "fix"),
+    [
+        (Question("dept"), "no rule provides dept from", "did you mean depth?"),
+        (Question("load", api=Api.EXTERNAL), "rules[0] (rules.yaml:3) provides", "ask for namespaces/load to explain"),
+        (Question("depth", namespace="shop"), "Prometheus has no sample", "check whether its targets are up"),
+    ],
+)
+def test_a_metric_without_series_is_known_only_if_it_is_served(question: Question, cause: str, fix: str) -> None:
+    rules = NAMESPACE_LOAD + RULES[RULES.index("externalRules") :]
+    served = explained_by(rules, question)
+    found = explained_by(rules, question, settings=ReadingSettings(serves_unseen_series=False))
+
+    assert cause in served.cause
+    assert fix in (served.fix or "")
+    assert found.cause == f"no rule provides {question.name} from the series that Prometheus has"
+    assert found.fix == "check whether Prometheus has such a series at all"
 
 
 def test_rule_files_without_rules_are_reported() -> None:
