@@ -45,8 +45,9 @@ class Oracle:
                 [self.program], input=lines.encode(), capture_output=True, timeout=ANSWER_SECONDS, check=False
             )
         except subprocess.TimeoutExpired as e:
-            asked = questions[(e.stdout or b"").count(b"\n")]
-            raise OracleError(f"{op}: no answers after {ANSWER_SECONDS} s, at or behind {asked}") from e
+            unanswered = questions[(e.stdout or b"").count(b"\n") :]
+            where = f"at or behind {unanswered[0]}" if unanswered else "it has answered all, but does not end"
+            raise OracleError(f"{op}: not done after {ANSWER_SECONDS} s: {where}") from e
         answers = done.stdout.decode().split("\n")[:-1]
         if done.returncode or len(answers) != len(questions):
             raise OracleError(f"{op}: exit status {done.returncode}: {done.stderr.decode(errors='replace')[:2000]}")

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from tests.e2e import toolchain
-from tests.e2e.oracle.asking import SOURCE, Refused
+from tests.e2e.oracle import asking
+from tests.e2e.oracle.asking import SOURCE, Oracle, OracleError, Refused
 from tests.e2e.oracle.comparisons import COMPARISONS
 from tests.e2e.oracle.differences import DIFFERENCES
 
 if TYPE_CHECKING:
-    from tests.e2e.oracle.asking import Answer, Oracle, Question
+    from tests.e2e.oracle.asking import Answer, Question
     from tests.e2e.oracle.comparisons import Comparison
     from tests.e2e.oracle.differences import Difference
 
@@ -87,6 +88,26 @@ def test_the_stored_tables_have_the_results_of_go(oracle: Oracle, table: Path) -
         for answer in oracle.ask(op, [row["asked"] for row in rows if row["op"] == op])
     ]
     assert said == [row["answer"] for op in BY_OP for row in rows if row["op"] == op]
+
+
+@pytest.mark.parametrize(
+    ("answers", "told"),
+    [
+        (0, "at or behind {'text': 'a'}"),
+        (1, "at or behind {'text': 'b'}"),
+        (2, "it has answered all, but does not end"),
+    ],
+)
+def test_a_program_that_does_not_end_is_reported_with_its_question(
+    answers: int, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asking, "ANSWER_SECONDS", 2)
+    program = tmp_path / "program"
+    program.write_text("#!/bin/sh\n" + "echo 1\n" * answers + "exec sleep 60\n")
+    program.chmod(0o700)
+    with pytest.raises(OracleError) as raised:
+        Oracle(program).ask("duration", [{"text": "a"}, {"text": "b"}])
+    assert str(raised.value).endswith(told)
 
 
 def _is_known_difference(op: str, question: Question, go: Answer, our: Answer) -> bool:
