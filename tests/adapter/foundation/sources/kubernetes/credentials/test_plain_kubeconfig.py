@@ -13,9 +13,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pytest
 import yaml
 
+from adapter.foundation.sources.kubernetes.client import KubernetesClient
+from adapter.foundation.sources.kubernetes.credentials.access import from_kubeconfig
 from adapter.foundation.sources.kubernetes.credentials.plain_kubeconfig import plain_access, service_account_token
+from adapter.foundation.sources.kubernetes.errors import ConfigurationError
 from adapter.foundation.sources.kubernetes.transport import PlainTransport
 from demo.machine.certificates import Authority
+from tests.adapter.foundation.sources.kubernetes.client_documents import PODS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -139,6 +143,14 @@ def test_requests_have_the_given_query_and_credentials(tmp_path: Path) -> None:
     url, headers = PlainTransport(found).prepared("GET", "/api", {"labelSelector": "a=b,c in (d)"}, {"Accept": "x"})
     assert url == "https://a:6443/api?labelSelector=a%3Db%2Cc%20in%20%28d%29"
     assert headers == {"Accept": "x", "authorization": "Bearer t"}
+
+
+def test_a_token_that_does_not_fit_into_a_header_is_not_shown(server: FakeApiServer, tmp_path: Path) -> None:
+    path = server.kubeconfig(tmp_path / "config", user={"token": "s3c\nret"})
+    client = KubernetesClient(from_kubeconfig(str(path)))
+    with pytest.raises(ConfigurationError, match="contain characters that cannot be sent") as raised:
+        client.get(PODS)
+    assert raised.value.__suppress_context__
 
 
 def test_the_package_is_not_loaded_for_a_kubeconfig_with_a_token(server: FakeApiServer, tmp_path: Path) -> None:
