@@ -39,7 +39,7 @@ def is_metric_name(text: str) -> bool:
 def is_quoted_label_name(text: str) -> bool:
     """Return whether the text can be a label in a query, between quotes: keys of Kubernetes and of OpenTelemetry can.
 
-    Exporters choose the names of labels, too, and some could end a string.
+    Others are refused, because exporters choose names, and a quotation mark could end a string of the query.
     """
     return _QUOTED_LABEL_NAME.fullmatch(text) is not None
 
@@ -47,13 +47,17 @@ def is_quoted_label_name(text: str) -> bool:
 def is_quoted_metric_name(text: str) -> bool:
     """Return whether the text can be the name of a metric between quotes: it may have the signs of OpenTelemetry, too.
 
-    Prometheus also stores names with other characters. Exporters choose them, and some could end a string.
+    Others, which Prometheus stores too, are refused, because exporters choose names, and a quotation mark could end a
+    string of the query.
     """
     return _QUOTED_METRIC_NAME.fullmatch(text) is not None
 
 
 def label_in_query(name: str) -> str:
-    """Return the name of a label as a query contains it: between quotes, which need Prometheus 3, if it must be."""
+    """Return the name of a label as a query contains it.
+
+    Names that need quotes are quoted, which only Prometheus 3 understands.
+    """
     return name if is_label_name(name) else go_quoted(name)
 
 

@@ -58,7 +58,8 @@ def spelled_ranges(query: str, look_back: float = 0.0) -> float:
 def spelled_offsets(query: str, longest: float = math.inf) -> float:
     """Return the sum of the offsets into the past of a query that cannot be parsed, in seconds.
 
-    Offsets of more than `longest` seconds are left out. The result is infinite if an offset is computed.
+    Offsets of more than `longest` seconds are left out: a short one waits for late samples, but a longer one asks for
+    another time on purpose. The result is infinite if an offset is computed.
     """
     tokens = tokens_of(query)
     offsets = [_offset_seconds(tokens[place + 1 : place + 4]) for place in _offsets(tokens)]
