@@ -144,7 +144,7 @@ def _answer(snapshot: NodesSnapshot, selector: UtilizationSelector, limits: Limi
     if selector.resource is None and not limits:
         raise _QueryError(400, "bad_data", _NO_LIMITS)
     if snapshot.loads is None:
-        raise _unavailable("there is no data yet: ask again after the next refresh")
+        raise _unavailable("there is no data yet: try again after the next refresh")
     if snapshot.loads.window_end - time > _LOOKBACK_SECONDS:
         raise _QueryError(400, "bad_data", 'invalid parameter "time": only the current load can be queried here')
     if time - snapshot.loads.window_end > _LOOKBACK_SECONDS:
