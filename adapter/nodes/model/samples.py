@@ -38,7 +38,7 @@ class SampleGrid:
 
 @dataclass(frozen=True, slots=True)
 class MachineRecord:
-    """What tells the machine behind a node name from another one. Each text is empty if it is not known."""
+    """The identity of the machine behind a node name, which another may take. Each text is empty if it is not known."""
 
     system_uuid: str = ""
     provider_id: str = ""

@@ -54,6 +54,7 @@ class LowRiskOverCommitmentArgs:
 
     smoothing_window_size: int = 5
     risk_limit_weights: Mapping[str, float] = field(default_factory=lambda: {"cpu": 0.5, "memory": 0.5})
+    """The weights of the limits, always for both CPU and memory: reading a configuration adds those it leaves out."""
 
 
 @dataclass(frozen=True, slots=True)
