@@ -139,7 +139,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         recommender({"kind": "SchedulingConfiguration"}),
         "begin it with apiVersion: tidewatch.io/v1alpha1",
     ),
-    "a configuration that is no YAML": (recommender("a: ["), "recommender.config is not a YAML mapping"),
+    "a configuration with broken YAML": (recommender("a: ["), "recommender.config is not a YAML mapping"),
     "a configuration that is no mapping": (recommender("- a"), "recommender.config is not a YAML mapping"),
     "a configuration without recommendations": (
         recommender({key: value for key, value in configuration().items() if key != "recommendations"}),
@@ -200,7 +200,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         nodes(config=configuration()),
         "nodes.config: begin it with apiVersion: tidewatch.io/v1alpha1 and kind: SchedulingConfiguration",
     ),
-    "a scheduling configuration that is no YAML": (nodes(config="a: ["), "nodes.config is not a YAML mapping"),
+    "a scheduling configuration with broken YAML": (nodes(config="a: ["), "nodes.config is not a YAML mapping"),
     "one port for loads and metrics": (nodes(port=9180), "nodes.port and nodes.metricsPort are both 9180"),
     "client certificates without HTTPS": (
         nodes(closed=False, tls={"clientCASecret": "clients"}),
