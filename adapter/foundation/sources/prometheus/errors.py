@@ -24,6 +24,8 @@ _KNOWS_NO_QUOTED_NAMES: Final = re.compile(
     r"unexpected string .* in (?:label matching, expected identifier|grouping opts, expected label)", re.DOTALL
 )
 """What Prometheus 2 says of a query with the name of a metric or of a label between quotes."""
+_SEARCHED_CHARACTERS = 400
+"""No more of a message is searched, because the time grows with the square of the length."""
 
 
 class SettingsError(ValueError):
@@ -71,7 +73,8 @@ class QueryRefusedError(PrometheusError):
     result = "refused"
 
     def __init__(self, query: str, error_type: str, message: str) -> None:
-        hint = ", because names between quotes need Prometheus 3" if _KNOWS_NO_QUOTED_NAMES.search(message) else ""
+        knows_none = error_type == "bad_data" and _KNOWS_NO_QUOTED_NAMES.search(message[:_SEARCHED_CHARACTERS])
+        hint = ", because names between quotes need Prometheus 3" if knows_none else ""
         super().__init__(query, f"Prometheus refused it ({shortened(error_type)}){hint}", message)
         self.error_type = error_type
         """Type of the error in Prometheus's API, such as `bad_data`; `http_414` if there is only an HTTP status."""

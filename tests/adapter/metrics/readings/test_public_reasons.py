@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 
@@ -82,6 +83,13 @@ def test_a_server_that_knows_no_quoted_names_is_named_as_the_cause(rest: str) ->
     beginning = "query q: Prometheus refused it (bad_data), because names between quotes need Prometheus 3: invalid"
     assert str(error).startswith(beginning)
     assert (public_text(error) or "").startswith(beginning)
+
+
+@pytest.mark.parametrize("error_type", ["bad_data", "execution"])
+def test_a_long_refusal_takes_no_long_search(error_type: str) -> None:
+    began = time.process_time()
+    QueryRefusedError("q", error_type, "unexpected string " * 8_000)
+    assert time.process_time() - began < 0.5
 
 
 @pytest.mark.parametrize(
