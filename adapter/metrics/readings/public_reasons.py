@@ -39,8 +39,6 @@ _QUOTES = re.compile(
     re.IGNORECASE,
 )
 """Matches the beginning of a label set, of a list of label sets, of a quoted text, or of the address of a server."""
-_ADDRESS = re.compile(r"\w+://[^\s,]*[^\s,:]")
-"""Matches the address of a server, without the punctuation after it."""
 _READ_CHARACTERS = 400
 """No more is searched, because the time grows with the square of the length. Half of it is shown at most."""
 _OF_THE_PARSER = ("invalid parameter", "parse error")
@@ -80,7 +78,10 @@ def reason_for_requesters(failure: Failure, kind: PlanKind) -> str:
 
 def public_text(error: PrometheusError) -> str | None:
     """Return the part of an error that any client may read; None if clients may read all of it."""
-    own = _without_addresses(error.own_cause)
+    own = error.own_cause
+    if error.public_cause != own:
+        # A reason, such as that of a certificate, may name more.
+        own = without_series(error.public_cause)
     if not error.said:
         return None if own == error.own_cause else f"query {shortened(error.query)}: {own}"
     # A query that Prometheus did not evaluate is quoted itself, and not its series.
@@ -92,14 +93,6 @@ def public_text(error: PrometheusError) -> str | None:
 def without_series(text: str) -> str:
     """Return what Prometheus said, up to the first series, text or address that it quotes."""
     return _up_to(_QUOTES, text)
-
-
-def _without_addresses(cause: str) -> str:
-    """Return a cause in our words without the address of the server, and without what follows from it."""
-    if not _ADDRESS.search(cause):
-        return cause
-    named = _ADDRESS.sub("another address", _ADDRESS.sub("Prometheus", cause, count=1))
-    return _up_to(_QUOTES, named)
 
 
 def _up_to(mark: re.Pattern[str], text: str) -> str:

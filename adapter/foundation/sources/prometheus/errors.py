@@ -38,8 +38,11 @@ class PrometheusError(Exception):
     result: ClassVar[str] = "failed"
     """Name of the error in counters."""
 
-    def __init__(self, query: str, cause: str, said: str = "") -> None:
-        """`cause` is in words of ours; `said` is what the server answered, which is shortened and added to it."""
+    def __init__(self, query: str, cause: str, said: str = "", public_cause: str | None = None) -> None:
+        """`cause` is in words of ours; `said` is what the server answered, which is shortened and added to it.
+
+        A cause that names a server, a file or matchers needs a `public_cause` that does not.
+        """
         whole = f"{cause}: {shortened(said)}" if said else cause
         super().__init__(query, whole)
         self.query = query
@@ -48,6 +51,8 @@ class PrometheusError(Exception):
         """The reason, without the query."""
         self.own_cause = cause
         """The reason without what the server said."""
+        self.public_cause = cause if public_cause is None else public_cause
+        """The same without the names of servers, files and matchers, which not every client may know of."""
         self.said = said
         """The words of the server, which may name series and servers that not every client may know of."""
 
@@ -115,10 +120,11 @@ class UnreadableForMatchersError(PrometheusError):
     result = "unreadable"
 
     def __init__(self, query: str, matchers: str, reason: str) -> None:
+        fails = f"cannot be added to each of its selectors ({reason}): write it in another way"
         super().__init__(
             query,
-            f"it was not sent, because the matchers {matchers} cannot be added to each of its selectors ({reason}): "
-            "write it in another way",
+            f"it was not sent, because the matchers {matchers} {fails}",
+            public_cause=f"it was not sent, because the configured matchers {fails}",
         )
 
 

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
+from http.client import BadStatusLine
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from adapter.foundation.objects.resources import BUILT_IN, find_resource
 from adapter.foundation.objects.selectors import EVERYTHING
+from adapter.foundation.promql.narrowing import Matchers
+from adapter.foundation.sources.deadlines import Deadline
 from adapter.foundation.sources.prometheus.errors import (
     PrometheusError,
     PrometheusTimeoutError,
     PrometheusUnreachableError,
     QueryRefusedError,
-    UnexpectedAnswerError,
 )
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
+from adapter.foundation.sources.prometheus.transport.failures import answer_failure, transport_failure
+from adapter.foundation.sources.prometheus.transport.http_answers import HttpAnswer
+from adapter.foundation.sources.prometheus.transport.transport import ConnectFailedError
 from adapter.metrics.readings.answers import ByName, BySelector
 from adapter.metrics.readings.errors import AnswerTooOldError, PartialAnswerError, QueryRefusedByPrometheusError
 from adapter.metrics.readings.explain.explanation import Question
@@ -26,6 +34,9 @@ from adapter.metrics.readings.refreshing.query_failures import failure_of
 from adapter.metrics.rulebook.model import Api, PlanKind
 from tests.support.raw_server import answering, raw_server
 from tests.support.readings import MadeUpObjects, Reply, ScriptedPrometheus, make_harness, reply
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 POD = find_resource(BUILT_IN, "", "pod")
 DUPLICATES = (
@@ -92,35 +103,68 @@ def test_a_long_refusal_takes_no_long_search(error_type: str) -> None:
     assert time.process_time() - began < 0.5
 
 
+IN_LOG = "… (all of it is in the adapter's log)"
+CLOSED = PrometheusSettings("http://localhost:1/bank")
+
+
+def answered(status: int, body: bytes = b"", **headers: str) -> PrometheusError:
+    failure = answer_failure("q", HttpAnswer(status, headers, bytearray(body)), CLOSED.endpoint)
+    assert failure is not None
+    return failure
+
+
+def broken_off(error: Exception) -> PrometheusError:
+    return transport_failure("q", error, CLOSED.endpoint, Deadline(2.38), 9.0)
+
+
+def asked(settings: PrometheusSettings) -> PrometheusError:
+    with PrometheusClient(settings, awaits_credentials=True) as client, pytest.raises(PrometheusError) as raised:
+        client.instant("q\r", timeout_seconds=10.0)
+    return raised.value
+
+
 @pytest.mark.parametrize(
-    ("error", "public"),
+    ("make", "public"),
     [
+        (lambda: asked(CLOSED), "no connection to Prometheus: Connection refused"),
+        (lambda: asked(PrometheusSettings(f"http://bank.{'x' * 64}")), "the name of Prometheus cannot be resolved: "),
         (
-            PrometheusUnreachableError("q", "no connection to http://prometheus.bank.svc:9090/api: Connection refused"),
-            "no connection to Prometheus: Connection refused",
+            lambda: asked(replace(CLOSED, token_file=Path("/nowhere/bank/token"))),
+            "the credentials for Prometheus cannot be used",
         ),
         (
-            PrometheusTimeoutError("q", "no answer from https://[fd12::7]:9090 within 2.38 s: timed out"),
+            lambda: asked(replace(CLOSED, matchers=Matchers.read('tenant="bank"'))),
+            "it was not sent, because the configured matchers cannot be added to each of its selectors (it has a ",
+        ),
+        (
+            lambda: broken_off(ConnectFailedError("with bank failed", "with Prometheus failed", "it is not 'p.bank'")),
+            f"with Prometheus failed: it is not {IN_LOG}",
+        ),
+        (
+            lambda: broken_off(TimeoutError("timed out")),
             "no answer from Prometheus within 2.38 s: timed out",
         ),
         (
-            PrometheusUnreachableError("q", "https://10.0.0.7:9090 answers HTTP 502", "Bad Gateway of bank.svc"),
-            "Prometheus answers HTTP 502: Bad Gateway of … (all of it is in the adapter's log)",
+            lambda: broken_off(ConnectionResetError(104, "Connection reset by peer")),
+            "Prometheus cut the answer off: Connection reset by peer",
         ),
+        (lambda: broken_off(BadStatusLine("x")), "Prometheus does not answer in valid HTTP: check the port"),
+        (lambda: answered(502, b"Bad Gateway of bank.svc"), f"Prometheus answers HTTP 502: Bad Gateway of {IN_LOG}"),
+        (lambda: answered(401), "Prometheus refuses the credentials (HTTP 401)"),
+        (lambda: answered(404), "Prometheus answers HTTP 404: check the path of the URL"),
         (
-            UnexpectedAnswerError("q", "http://p.bank:80 redirects (HTTP 302) to https://bank, which is not followed"),
+            lambda: answered(302, location="https://bank/login"),
             "Prometheus redirects (HTTP 302) to another address, which is not followed",
-        ),
-        (
-            PrometheusUnreachableError("q", "the TLS handshake with https://p.bank:1 failed: it is not for 'p.bank'"),
-            "the TLS handshake with Prometheus failed: it is not for … (all of it is in the adapter's log)",
         ),
     ],
 )
-def test_the_address_of_prometheus_is_not_public(error: PrometheusError, public: str) -> None:
+def test_servers_files_and_matchers_are_not_public(make: Callable[[], PrometheusError], public: str) -> None:
     """Events of HPAs repeat the message to everybody who may read them."""
-    assert public_text(error) == f"query q: {public}"
-    assert "bank" not in public
+    error = make()
+    text = public_text(error) or ""
+    assert "bank" in str(error)
+    assert text.startswith(f"query q: {public}")
+    assert not [word for word in ("bank", "localhost", "/nowhere") if word in text]
 
 
 def test_no_more_of_a_long_text_is_searched_than_is_shown() -> None:

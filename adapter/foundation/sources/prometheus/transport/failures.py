@@ -74,18 +74,18 @@ def transport_failure(
 ) -> PrometheusError:
     """Return the error for an exception of the transport; `read_seconds` limits each time without data."""
     kind: type[PrometheusError] = PrometheusUnreachableError
-    cause = f"{endpoint.shown} cut the answer off: {_cut_reason(error)}"
+    cause, public = f"{endpoint.shown} cut the answer off: {_cut_reason(error)}", None
     if isinstance(error, BodyTooLargeError):
         kind, cause = AnswerTooLargeError, str(error)
     elif isinstance(error, BodyUnreadableError):
         kind, cause = UnexpectedAnswerError, str(error)
     elif isinstance(error, ConnectFailedError):
-        cause = str(error)
+        cause, public = str(error), error.public_cause
     elif isinstance(error, (TimeoutError, urllib3.exceptions.TimeoutError)):
         kind, cause = PrometheusTimeoutError, _timeout_reason(error, endpoint, min(deadline.seconds, read_seconds))
     elif isinstance(error, http.client.HTTPException) and not isinstance(error, _CUT_OFF):
         kind, cause = UnexpectedAnswerError, f"{endpoint.shown} does not answer in valid HTTP: check the port"
-    return kind(query, cause)
+    return kind(query, cause, public_cause=_without_address(cause, endpoint) if public is None else public)
 
 
 def answer_failure(query: str, answer: HttpAnswer, endpoint: Endpoint) -> PrometheusError | None:
@@ -101,21 +101,22 @@ def answer_failure(query: str, answer: HttpAnswer, endpoint: Endpoint) -> Promet
 def _foreign_failure(query: str, answer: HttpAnswer, endpoint: Endpoint) -> PrometheusError:
     """Return the error for an answer that has nothing but a status, such as a gateway's."""
     status = answer.status
-    answered = f"{endpoint.shown} answers HTTP {status}"
-    if status in {401, 403}:
-        return AuthenticationRefusedError(
-            query, f"{endpoint.shown} refuses the credentials (HTTP {status})", _first_words(answer)
-        )
     if 300 <= status < 400:
-        return UnexpectedAnswerError(query, _redirect_reason(answer, endpoint))
+        public = f"Prometheus redirects (HTTP {status}) to another address, which is not followed"
+        return UnexpectedAnswerError(query, _redirect_reason(answer, endpoint), public_cause=public)
     if status in _TOO_LONG:
         return QueryRefusedError(query, f"http_{status}", _TOO_LONG[status])
-    if status == 504:
-        return PrometheusTimeoutError(query, answered, _first_words(answer))
-    if status >= 500 or status == 429:
-        return PrometheusUnreachableError(query, answered, _first_words(answer))
-    hint = ": check the path of the URL" if status == 404 else ""
-    return UnexpectedAnswerError(query, f"{answered}{hint}", _first_words(answer))
+    kind: type[PrometheusError] = UnexpectedAnswerError
+    cause = f"{endpoint.shown} answers HTTP {status}"
+    if status in {401, 403}:
+        kind, cause = AuthenticationRefusedError, f"{endpoint.shown} refuses the credentials (HTTP {status})"
+    elif status == 504:
+        kind = PrometheusTimeoutError
+    elif status >= 500 or status == 429:
+        kind = PrometheusUnreachableError
+    elif status == 404:
+        cause = f"{cause}: check the path of the URL"
+    return kind(query, cause, _first_words(answer), _without_address(cause, endpoint))
 
 
 def _refusal_error(query: str, refusal: _Refusal, status: int, endpoint: Endpoint) -> PrometheusError:
@@ -125,11 +126,14 @@ def _refusal_error(query: str, refusal: _Refusal, status: int, endpoint: Endpoin
     # Servers other than Prometheus have types of their own: `503` of VictoriaMetrics without its stores, `server_error`
     # of Cortex.
     if refusal.error_type in _SERVER_AT_FAULT or status >= 500 or store in _STORE_AWAY:
-        return PrometheusUnreachableError(
-            query, f"{endpoint.shown} cannot answer ({refusal.error_type})", refusal.error
-        )
+        cause = f"{endpoint.shown} cannot answer ({shortened(refusal.error_type)})"
+        return PrometheusUnreachableError(query, cause, refusal.error, _without_address(cause, endpoint))
     error_type = _TYPES_OF_VICTORIAMETRICS.get(refusal.error_type, refusal.error_type)
     return QueryRefusedError(query, error_type or "unknown", refusal.error)
+
+
+def _without_address(cause: str, endpoint: Endpoint) -> str:
+    return cause.replace(endpoint.shown, "Prometheus")
 
 
 def _names_timeout(query: str, refusal: _Refusal) -> bool:

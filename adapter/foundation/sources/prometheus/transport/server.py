@@ -61,7 +61,8 @@ class Server:
         try:
             own = self._credentials.headers()
         except SettingsError as e:
-            raise PrometheusUnreachableError(asked, str(e)) from e
+            public = "the credentials for Prometheus cannot be used"
+            raise PrometheusUnreachableError(asked, str(e), public_cause=public) from e
         secrets = secrets_of(own, (value for _, value in self.endpoint.parameters))
         try:
             http = narrowed.http(self.endpoint, {**every, **own}, secrets)

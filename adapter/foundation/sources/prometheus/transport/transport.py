@@ -47,6 +47,11 @@ _LONGEST_USE_SECONDS: Final = 300.0
 class ConnectFailedError(ConnectionError):
     """No connection was established, because of the name, route, port or TLS."""
 
+    def __init__(self, failed: str, publicly: str, reason: str) -> None:
+        """Say what failed, once with the address or name of the server and once without it, and why."""
+        super().__init__(f"{failed}: {reason}")
+        self.public_cause = f"{publicly}: {reason}"
+
 
 class Transport:
     """Connections to one server, at most `size` at a time. Thread-safe."""
@@ -204,7 +209,8 @@ def _connected_socket(
     try:
         addresses = socket.getaddrinfo(endpoint.host, endpoint.port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as e:
-        raise ConnectFailedError(f"the name {endpoint.host!r} cannot be resolved: {_cause(e)}") from e
+        failed = f"the name {endpoint.host!r} cannot be resolved"
+        raise ConnectFailedError(failed, "the name of Prometheus cannot be resolved", _cause(e)) from e
     failure: OSError | None = None
     for family, kind, protocol, _, address in addresses:
         plain = socket.socket(family, kind, protocol)
@@ -219,7 +225,8 @@ def _connected_socket(
         except OSError as e:
             plain.close()
             failure = e
-    raise ConnectFailedError(f"no connection to {endpoint.shown}: {_cause(failure)}") from failure
+    failed = f"no connection to {endpoint.shown}"
+    raise ConnectFailedError(failed, "no connection to Prometheus", _cause(failure)) from failure
 
 
 def _with_tls(
@@ -229,7 +236,8 @@ def _with_tls(
     try:
         return context.wrap_socket(plain, server_hostname=endpoint.host)
     except (OSError, ValueError) as e:
-        raise ConnectFailedError(f"the TLS handshake with {endpoint.shown} failed: {_cause(e)}") from e
+        failed = f"the TLS handshake with {endpoint.shown} failed"
+        raise ConnectFailedError(failed, "the TLS handshake with Prometheus failed", _cause(e)) from e
 
 
 def certificate_refusal(error: BaseException | None) -> str:
