@@ -48,6 +48,15 @@ def run_until_nobody_reads(program: str, run: Callable[[], None]) -> None:
         _end(CANNOT_WRITE)
 
 
+def print_reason(program: str, reason: str) -> None:
+    """Write the one line on stderr that says why a server cannot start.
+
+    It is a single write, because the thread that writes the log must not come between the line and its end.
+    """
+    sys.stderr.write(f"{program}: {reason}\n")
+    sys.stderr.flush()
+
+
 def _open_closed_streams() -> None:
     """Open the null device as each standard stream that the parent has closed (`>&-`).
 

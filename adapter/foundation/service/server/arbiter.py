@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import signal
@@ -20,6 +21,7 @@ from gunicorn.sock import TCP6Socket, TCPSocket
 from gunicorn.workers.workertmp import WorkerTmp
 
 from adapter.foundation.service.runtime.logs import fields
+from adapter.foundation.service.runtime.printing import print_reason
 from adapter.foundation.time.backoff import Backoff
 
 if TYPE_CHECKING:
@@ -37,7 +39,11 @@ LATE_SECONDS = 10.0
 STEADY_SECONDS = 60.0
 """A worker that lived this long is replaced at once, and any other one after a wait that doubles each time."""
 LONGEST_RESTART_WAIT = 30.0
-_REPAIR: Final = "raise the limit on the processes of the pod or node, or its memory"
+MORE_PROCESSES: Final = "raise the limit on the processes of the pod or node, or its memory"
+"""The repair where the system refuses a process or a thread."""
+LACKS_THREADS: Final = 1
+"""The exit status of a replacement that lacks threads, with which the arbiter does not end, but makes another one."""
+_LACKS: Final = frozenset({errno.EAGAIN, errno.ENOMEM})
 _EXIT_STATUSES: Final = {Arbiter.WORKER_BOOT_ERROR: 1, Arbiter.APP_LOAD_ERROR: 2}
 """The exit status of the process for that of a worker that could not start. Gunicorn ends with such a worker."""
 
@@ -110,9 +116,11 @@ class ServerArbiter(Arbiter):
         try:
             super().spawn_workers()
         except OSError as error:
-            reason = f"cannot start a worker: {error.strerror}: {_REPAIR}"
+            reason = f"cannot start a worker: {error.strerror}"
+            if error.errno in _LACKS:
+                reason = f"{reason}: {MORE_PROCESSES}"
             if not self._exits.any_ended:
-                print(f"{self.cfg.proc_name}: {reason}", file=sys.stderr, flush=True)  # noqa: T201 - the one line
+                print_reason(self.cfg.proc_name, reason)
                 raise HaltServer(reason, self.WORKER_BOOT_ERROR) from error
             wait = self._restarts.delay()
             self._spawn_after = now + wait

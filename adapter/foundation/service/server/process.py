@@ -32,8 +32,9 @@ from adapter.foundation.service.runtime.errors import StartError
 from adapter.foundation.service.runtime.garbage_collector import settle_collector
 from adapter.foundation.service.runtime.heap import settle_heap
 from adapter.foundation.service.runtime.logs import fields
+from adapter.foundation.service.runtime.printing import print_reason
 from adapter.foundation.service.server.addresses import Address, address_of, listening_socket, overlap
-from adapter.foundation.service.server.arbiter import ServerArbiter, ServerLogger
+from adapter.foundation.service.server.arbiter import LACKS_THREADS, MORE_PROCESSES, ServerArbiter, ServerLogger
 from adapter.foundation.service.server.context import WorkerContext
 from adapter.foundation.service.server.tls import ServerTls
 from adapter.foundation.service.server.worker_exits import WorkerExits
@@ -83,7 +84,7 @@ def serve_forever(options: ServerOptions, make_worker: MakeWorker) -> NoReturn:
     except UsageError as e:
         exit_for_usage(options.program, str(e))
     except StartError as e:
-        print(f"{options.program}: {e}", file=sys.stderr)  # noqa: T201 - the one line on stderr
+        print_reason(options.program, str(e))
         sys.exit(1)
     # These variables, left over from another gunicorn's upgrade in place, would make this one use foreign sockets.
     for name in ("GUNICORN_PID", "GUNICORN_FD"):
@@ -144,7 +145,10 @@ class ServerApplication(BaseApplication):
 
     @contextmanager
     def refused_in_one_line(self) -> Iterator[None]:
-        """Exit the process with one line if the block, which is the start of the worker, fails."""
+        """Exit the process with one line if the block, which is the start of the worker, fails.
+
+        All of the server ends with it, except for a replacement that lacks threads.
+        """
         try:
             yield
         except UsageError as e:
@@ -154,13 +158,13 @@ class ServerApplication(BaseApplication):
         except Exception as e:  # noqa: BLE001 - whatever it is, the process cannot serve: said in one line, and the end
             _log.debug("the start failed", exc_info=e)
             if str(e) == NO_THREAD:
-                self._refuse(f"cannot start: {e}: raise the limit on the processes of the pod or node, or its memory")
+                # A replacement is made again later: the arbiter still has the last good configuration for it.
+                status = LACKS_THREADS if self.exits.any_ended else Arbiter.WORKER_BOOT_ERROR
+                self._refuse(f"cannot start: {e}: {MORE_PROCESSES}", status)
             self._refuse(f"cannot start: {type(e).__name__}: {e}")
 
     def _refuse(self, message: str, status: int = Arbiter.WORKER_BOOT_ERROR) -> NoReturn:
-        # One write, because the thread that writes the log must not come between the line and its end.
-        sys.stderr.write(f"{self.options.program}: {message}\n")
-        sys.stderr.flush()
+        print_reason(self.options.program, message)
         sys.exit(status)
 
 

@@ -193,16 +193,35 @@ def allow_threads(most: int) -> None:
     threading.Thread.start = start_or_refuse  # type: ignore[method-assign]
 
 
-def refuse_forks(refused: Container[int]) -> None:
-    """Let the system refuse the forks with these numbers, counted from 0, as a limit on processes does."""
+def refuse_forks(refused: Container[int], threadless: Container[int]) -> None:
+    """Let the system refuse some forks, or every thread in their processes, as a limit on processes does.
+
+    The forks are counted from 0.
+    """
     fork, numbers = os.fork, itertools.count()
 
     def fork_or_refuse() -> int:
-        if next(numbers) in refused:
+        number = next(numbers)
+        if number in refused:
             raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
-        return fork()
+        pid = fork()
+        if pid == 0 and number in threadless:
+            allow_threads(0)
+        return pid
 
     os.fork = fork_or_refuse
+
+
+def refuse_signs_of_life(number: int) -> None:
+    """Let the system refuse the file of a worker's sign of life, with this error."""
+    create = os.memfd_create
+
+    def create_or_refuse(name: str, flags: int = os.MFD_CLOEXEC) -> int:
+        if name == "sign-of-life":
+            raise OSError(number, os.strerror(number))
+        return create(name, flags)
+
+    os.memfd_create = create_or_refuse
 
 
 def refuse_temporary_files() -> None:
@@ -218,7 +237,9 @@ def main() -> None:
     settings = json.loads(sys.argv[1])
     if "most_threads" in settings:
         allow_threads(settings["most_threads"])
-    refuse_forks(settings.get("refused_forks", ()))
+    refuse_forks(settings.get("refused_forks", ()), settings.get("threadless_forks", ()))
+    if "no_sign_of_life" in settings:
+        refuse_signs_of_life(settings["no_sign_of_life"])
     if settings.get("no_temporary_files"):
         refuse_temporary_files()
     configure_logs(level=settings.get("level", "info"), queued=True)

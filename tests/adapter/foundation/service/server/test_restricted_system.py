@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import errno
+from typing import TYPE_CHECKING, Any
+
+import pytest
 
 from tests.adapter.foundation.service.servers import (
     PATIENCE,
@@ -29,8 +32,25 @@ def test_a_first_worker_that_cannot_be_forked_is_one_line_and_exit_1(
     )
 
 
-def test_a_replacement_that_cannot_be_forked_is_tried_again_later(tmp_path: Path, certificates: Certificates) -> None:
-    with running_server(tmp_path, certificates, refused_forks=[1]) as server:
+def test_a_worker_without_a_file_for_its_sign_of_life_is_no_matter_of_processes(
+    tmp_path: Path, certificates: Certificates
+) -> None:
+    with running_server(tmp_path, certificates, until_serving=False, no_sign_of_life=errno.EMFILE) as server:
+        assert server.process.wait(PATIENCE) == 1
+    assert server.log == "example-server: cannot start a worker: Too many open files\n"
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"refused_forks": [1]}, "cannot start a worker: Resource temporarily unavailable"),
+        ({"threadless_forks": [1]}, "example-server: cannot start: can't start new thread: raise the limit"),
+    ],
+)
+def test_a_replacement_that_lacks_processes_or_threads_is_tried_again_later(
+    tmp_path: Path, certificates: Certificates, settings: dict[str, Any], reason: str
+) -> None:
+    with running_server(tmp_path, certificates, **settings) as server:
         with server.connect() as sock:
             send_head(sock, "/crash")
             assert is_closed(sock)
@@ -38,7 +58,7 @@ def test_a_replacement_that_cannot_be_forked_is_tried_again_later(tmp_path: Path
         with server.connect() as sock:
             assert get(sock)[0] == 200
         assert server.process.is_running
-        assert "cannot start a worker: Resource temporarily unavailable" in server.log
+        assert reason in server.log
         assert "Traceback" not in server.log
 
 
