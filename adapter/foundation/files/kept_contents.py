@@ -29,20 +29,49 @@ class KeptContents:
 
     def __init__(self) -> None:
         self._memory = os.memfd_create("configuration", os.MFD_CLOEXEC)
+        self._newest_is_kept = True
 
     def keep(self, contents: Sequence[FileContent]) -> None:
-        """Keep these contents as the newest version, without unreadable files; drop old versions beyond the limits."""
+        """Keep these contents as the newest version, without unreadable files; drop old versions beyond the limits.
+
+        If the system refuses the memory for them, the old versions stay.
+        """
         newest = tuple(content for content in contents if content.unread is None)
         before = self.versions()
-        self._write((*before, newest) if before[-1:] != (newest,) else before)
+        refusal = self._write_newest((*before, newest) if before[-1:] != (newest,) else before)
+        self._newest_is_kept = refusal is None
+        if refusal is None:
+            return
+        self._write_newest(before)
+        # The kernel limits anonymous memory as it limits files. The configuration itself must take effect anyway.
+        _log.warning(
+            "the configuration is not kept for a replacement of this worker: %s: if the files are broken then, it "
+            "starts with an earlier configuration or not at all: raise the limit on file sizes (ulimit -f)",
+            refusal.strerror,
+        )
 
     def forget_earlier(self) -> None:
         """Forget all versions but the newest, which is in force as a whole."""
-        self._write(self.versions()[-1:])
+        if self._newest_is_kept:
+            self._write_newest(self.versions()[-1:])
+        else:
+            self.forget()
 
     def forget(self) -> None:
         """Forget all versions."""
-        self._write(())
+        os.ftruncate(self._memory, 0)
+
+    def _write_newest(self, versions: Sequence[tuple[FileContent, ...]]) -> OSError | None:
+        """Write as many of the newest versions as the system allows; return the refusal if that is none of them."""
+        refusal: OSError | None = None
+        for oldest in range(len(versions)):
+            try:
+                self._write(versions[oldest:])
+            except OSError as error:
+                refusal = error
+            else:
+                return None
+        return refusal
 
     def _write(self, versions: Sequence[tuple[FileContent, ...]]) -> None:
         encoded: list[str] = []
@@ -52,18 +81,10 @@ class KeptContents:
                 break
             encoded.insert(0, text)
         document = f"[{','.join(encoded)}]".encode()
-        os.ftruncate(self._memory, 0)
-        try:
-            with open(self._memory, "wb", closefd=False) as memory:
-                memory.seek(0)
-                memory.write(_digest(document) + document)
-        except OSError as error:
-            # The kernel limits anonymous memory as it limits files. The configuration itself must take effect anyway.
-            _log.warning(
-                "the configuration is not kept for a replacement of this worker: %s: the replacement needs files that "
-                "can be used, unless the limit on the size of files (ulimit -f) is raised",
-                error.strerror,
-            )
+        self.forget()
+        with open(self._memory, "wb", closefd=False) as memory:
+            memory.seek(0)
+            memory.write(_digest(document) + document)
 
     def versions(self) -> tuple[tuple[FileContent, ...], ...]:
         """Return the kept versions, the newest last; none if the worker ended while it was writing."""

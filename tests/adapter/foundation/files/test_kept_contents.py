@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,9 +12,12 @@ from adapter.foundation.files.file_contents import FileContent, UnreadFileError
 from adapter.foundation.files.kept_contents import KeptContents
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import pytest
 
 LONG = FileContent(Path("a.yaml"), "ä\n" * 1000)
+MIDDLE = FileContent(Path("a.yaml"), "b" * 300)
 SHORT = FileContent(Path("folder/b.yaml"), "")
 
 
@@ -59,18 +63,40 @@ def test_an_incomplete_write_leaves_no_version(monkeypatch: pytest.MonkeyPatch) 
     assert kept.versions() == ()
 
 
-def test_contents_beyond_the_limit_on_file_sizes_are_left_out_and_reported(caplog: pytest.LogCaptureFixture) -> None:
-    kept = KeptContents()
+@contextmanager
+def limited_file_sizes(most: int) -> Iterator[None]:
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    for contents in ((SHORT,), (LONG,), (SHORT,)):
-        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
-        try:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+def test_contents_beyond_the_limit_on_file_sizes_leave_the_earlier_ones(caplog: pytest.LogCaptureFixture) -> None:
+    kept = KeptContents()
+    with limited_file_sizes(1000):
+        for contents in ((SHORT,), (MIDDLE,), (LONG,)):
             kept.keep(contents)
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-        assert kept.versions() == (() if contents == (LONG,) else (contents,))
+    assert kept.versions() == ((SHORT,), (MIDDLE,))
     (record,) = caplog.records
     assert record.getMessage() == (
-        "the configuration is not kept for a replacement of this worker: File too large: "
-        "the replacement needs files that can be used, unless the limit on the size of files (ulimit -f) is raised"
+        "the configuration is not kept for a replacement of this worker: File too large: if the files are broken then, "
+        "it starts with an earlier configuration or not at all: raise the limit on file sizes (ulimit -f)"
     )
+    # All of the long one is in force, so that the others are out of date.
+    kept.forget_earlier()
+    assert kept.versions() == ()
+    kept.keep((SHORT,))
+    kept.forget_earlier()
+    assert kept.versions() == ((SHORT,),)
+
+
+def test_the_oldest_contents_make_room_for_the_newest(caplog: pytest.LogCaptureFixture) -> None:
+    kept = KeptContents()
+    others = tuple((FileContent(Path("a.yaml"), letter * 300),) for letter in "abcd")
+    with limited_file_sizes(900):
+        for contents in others:
+            kept.keep(contents)
+    assert kept.versions() == others[-2:]
+    assert not caplog.records
