@@ -82,23 +82,32 @@ class _Known:
 
 @dataclass(slots=True)
 class _Memory:
-    """Cache of the results by keyed hashes of the tokens.
+    """Cache of the results by keyed hashes of the tokens, at most MOST_TOKENS of each kind.
 
-    Each new result drops up to two of the oldest that have expired: a user may be in a thousand groups.
+    Each new result drops up to two of each kind that have expired: a user may be in a thousand groups. The kinds are
+    apart because results of one kind live equally long, so that the oldest expires first.
     """
 
-    by_hash: dict[bytes, _Known] = field(default_factory=dict)
+    accepted: dict[bytes, _Known] = field(default_factory=dict)
+    rejected: dict[bytes, _Known] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def fresh(self, key: bytes, now: float) -> _Known | None:
+        """Return the result for a token that has not expired; None if there is none."""
+        both = (self.accepted.get(key), self.rejected.get(key))
+        return next((known for known in both if known is not None and now < known.until), None)
 
     def keep(self, key: bytes, known: _Known, now: float) -> None:
         with self.lock:
-            self.by_hash.pop(key, None)
-            for oldest in tuple(islice(self.by_hash, 2)):
-                if now >= self.by_hash[oldest].until:
-                    del self.by_hash[oldest]
-            if len(self.by_hash) >= MOST_TOKENS:
-                del self.by_hash[next(iter(self.by_hash))]
-            self.by_hash[key] = known
+            for by_hash in (self.accepted, self.rejected):
+                by_hash.pop(key, None)
+                for oldest in tuple(islice(by_hash, 2)):
+                    if now >= by_hash[oldest].until:
+                        del by_hash[oldest]
+            alike = self.accepted if known.caller else self.rejected
+            if len(alike) >= MOST_TOKENS:
+                del alike[next(iter(alike))]
+            alike[key] = known
 
 
 class Tokens:
@@ -138,7 +147,7 @@ class Tokens:
         if token is None:
             return None
         key = hashlib.blake2b(token, key=self._secret, digest_size=32).digest()
-        known: _Known | Unreviewed | None = self._fresh(key)
+        known: _Known | Unreviewed | None = self._memory.fresh(key, self._means.clock())
         if known is None:
             with self._crowd.entered():
                 known = self._flights.join(key, lambda: self._review_token(key, token), self._reviews.patience_seconds)
@@ -148,13 +157,9 @@ class Tokens:
             raise UnauthenticatedError(_REFUSED)
         return known.caller
 
-    def _fresh(self, key: bytes) -> _Known | None:
-        known = self._memory.by_hash.get(key)
-        return known if known is not None and self._means.clock() < known.until else None
-
     def _review_token(self, key: bytes, token: bytes) -> _Known | Unreviewed:
         """Ask the API server and cache its answer."""
-        known = self._fresh(key)
+        known = self._memory.fresh(key, self._means.clock())
         if known is not None:
             return known
         spec: dict[str, object] = {"token": token.decode()}

@@ -159,20 +159,23 @@ class TestMemory:
     def test_tokens_are_not_kept_in_memory(self) -> None:
         harness = Harness()
         harness.identify()
-        assert SECRET.encode() not in b"".join(harness.tokens._memory.by_hash)
+        assert SECRET.encode() not in b"".join(harness.tokens._memory.accepted)
         assert SECRET not in repr(harness.tokens._memory)
 
     def test_the_number_of_cached_reviews_is_bounded(self) -> None:
         harness = Harness(TokenSettings(cache_seconds=1000.0))
         harness.review_different_tokens(MOST_TOKENS + 5)
-        assert len(harness.tokens._memory.by_hash) == MOST_TOKENS
+        assert len(harness.tokens._memory.accepted) == MOST_TOKENS
 
-    @pytest.mark.parametrize("reply", [UNKNOWN, authenticated()])
-    def test_expired_reviews_leave_the_cache_as_others_enter(self, reply: Reply) -> None:
-        harness = Harness(TokenSettings(cache_seconds=10.0))
+    @pytest.mark.parametrize(("reply", "seconds"), [(UNKNOWN, 10.0), (UNKNOWN, 10_000.0), (authenticated(), 10.0)])
+    def test_expired_reviews_leave_the_cache_as_others_enter(self, reply: Reply, seconds: float) -> None:
+        harness = Harness(TokenSettings(cache_seconds=seconds))
+        for number in range(3):
+            harness.identify(f"old-{number}")
         harness.reply = reply
         harness.review_different_tokens(1000)
-        assert len(harness.tokens._memory.by_hash) == 10.0 / SECONDS_BETWEEN_TOKENS
+        held = len(harness.tokens._memory.accepted) + len(harness.tokens._memory.rejected)
+        assert held == 10.0 / SECONDS_BETWEEN_TOKENS + (3 if seconds > 10.0 else 0)
 
     def test_a_thousand_requests_at_once_cost_one_review(self) -> None:
         harness = Harness(most=1000)
