@@ -14,10 +14,10 @@ from adapter.foundation.time.due_queue import DueQueue
 from adapter.metrics.readings.catalogue.catalogue import Catalogue
 from adapter.metrics.readings.catalogue.metric_discovery import SeriesDiscovery
 from adapter.metrics.readings.catalogue.series_look_ups import (
-    ABORTED,
     LookUpKey,
     LookUpResult,
     SeriesLookUps,
+    aborted,
     look_up_key,
 )
 from adapter.metrics.readings.retries import retry_after
@@ -123,7 +123,7 @@ class Cataloguer:
     def look_up(self, key: LookUpKey) -> None:
         """Look up the series of all rules with that key, and swap the catalogue if that changed it."""
         started = self._clock.monotonic()
-        result = LookUpResult(key, failure=ABORTED)
+        result = aborted(key)
         try:
             deadline = self._settings.discovery_deadline_seconds
             new = self._result_of(key, self.states, deadline)
@@ -156,10 +156,10 @@ class Cataloguer:
         asking = [state for state in states if look_up_key(state.rule) == key]
         try:
             return self._look_ups.look_up(key, asking, timeout_seconds)
-        except Exception:  # noqa: BLE001 - see below
+        except Exception as error:  # noqa: BLE001 - see below
             # The one place where a fault in one rule's look-up is kept from all others.
             _log.exception("looking up %s failed: internal error", key.series_query)
-            return LookUpResult(key, failure=ABORTED)
+            return aborted(key, error)
 
     def _next(self, result: LookUpResult, started: float) -> float:
         interval, now = self._settings.relist_interval_seconds, self._clock.monotonic()

@@ -22,10 +22,10 @@ from adapter.metrics.readings.catalogue.object_catalogues import (
     oldest,
 )
 from adapter.metrics.readings.catalogue.series_look_ups import (
-    ABORTED,
     LookUpKey,
     LookUpResult,
     SeriesLookUps,
+    aborted,
     look_up_key,
 )
 from adapter.metrics.readings.retries import retry_after
@@ -156,7 +156,7 @@ class ObjectCataloguer:
         """Look up the series of an object, and put another catalogue in force if that changed its metrics."""
         namespace, name = key
         started = self._clock.monotonic()
-        result = LookUpResult(LookUpKey(""), failure=ABORTED)
+        result = aborted(LookUpKey(""))
         rule: Rule | None = None
         try:
             with self._lock:
@@ -166,9 +166,10 @@ class ObjectCataloguer:
                 rule = discovered.rule
                 seconds = self._settings.object_look_up_deadline_seconds
                 result = self._look_ups.look_up(look_up_key(discovered.rule), (discovered,), seconds)
-        except Exception:  # noqa: BLE001 - see below
+        except Exception as error:  # noqa: BLE001 - see below
             # The one place where a fault in one object's look-up is kept from all others.
             _log.exception("looking up the series of MetricRule %s/%s failed: internal error", namespace, name)
+            result = aborted(LookUpKey(""), error)
         finally:
             with self._lock:
                 self._running.discard(namespace)

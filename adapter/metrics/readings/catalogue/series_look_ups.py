@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from adapter.metrics.readings.reading_sources import ReadingSources
     from adapter.metrics.rulebook.model import Metric, Rule
 
-ABORTED: Final = "it was aborted by an internal error (see the adapter's log)"
+_ABORTED: Final = "it was aborted by an internal error"
 _SIMPLIFY = "simplify those of `seriesFilters` and `name.matches`, or narrow the query"
 _FIRST_PAUSE_SECONDS = 0.001
 """Pause between slices of a rule's first look-up; the rule's metrics are missing until it ends."""
@@ -72,6 +72,12 @@ class LookUpResult:
     """Unix seconds of the last answer that Prometheus gave before the look-up; None if it was away then."""
     series: int = 0
     """Number of series in the answer."""
+
+
+def aborted(key: LookUpKey, error: Exception | None = None) -> LookUpResult:
+    """Return the result of a look-up that an internal error has ended, which only the log names."""
+    failure = _ABORTED if error is None else f"{type(error).__name__}: {error}"
+    return LookUpResult(key, failure=failure, public_failure=f"{_ABORTED} (see the adapter's log)")
 
 
 def shapes_of_all(labels: Collection[str]) -> SeriesShapes:
