@@ -102,6 +102,7 @@ def test_every_file_that_a_flag_names_is_mounted(release: Release) -> None:
     told = [value for argument in release.arguments if (value := argument.partition("=")[2]).startswith("/")]
     assert told
     assert [path for path in told if not any(Path(path).is_relative_to(mount) for mount in mounts)] == []
+    assert ("/tmp" in mounts) == any(Path(path).is_relative_to("/tmp") for path in told)
 
 
 def test_every_mounted_object_is_made_or_named_by_the_user(release: Release, case: str) -> None:

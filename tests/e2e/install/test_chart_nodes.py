@@ -123,6 +123,7 @@ def test_every_file_that_a_flag_names_is_mounted(release: Release) -> None:
         told = [value for argument in container["args"] if (value := argument.partition("=")[2]).startswith("/")]
         assert told
         assert [path for path in told if not any(Path(path).is_relative_to(mount) for mount in mounts)] == []
+        assert "/tmp" not in mounts
 
 
 def test_the_pods_have_no_more_rights_on_the_node_than_they_need(release: Release) -> None:
