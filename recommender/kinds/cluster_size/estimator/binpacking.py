@@ -210,8 +210,8 @@ class _Packing:
         """
         if not progress.spreads_over_hosts:
             return None
-        last = self._opened[-1]
-        if all(refusal.reason != SPREAD_REFUSAL for refusal in progress.filter.refusals(last)):
+        last, judge = self._opened[-1], progress.filter
+        if judge.refuses_for_good(last) or all(refusal.reason != SPREAD_REFUSAL for refusal in judge.refusals(last)):
             return None
         if progress.elsewhere is None:
             if self._roomy is None:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from recommender.kinds.cluster_size.predicates.filters import PodFilter
     from recommender.kinds.cluster_size.predicates.snapshot import NodeInfo
-
-PASSING_PLUGINS: Final = frozenset({"PodTopologySpread", "InterPodAffinity"})
-"""The only plugins that may later allow a pod that they refuse now, after other pods have been placed."""
 
 
 class Candidates:
@@ -42,8 +39,8 @@ class Candidates:
             info = nodes[self._start]
             if judge.fits(info):
                 return info
-            if all(refusal.plugin in PASSING_PLUGINS for refusal in judge.refusals(info)):
-                self._start += 1
-            else:
+            if judge.refuses_for_good(info):
                 del nodes[self._start]
+            else:
+                self._start += 1
         return None

@@ -7,7 +7,6 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from recommender.kinds.cluster_size.estimator.binpacking import is_passing
-from recommender.kinds.cluster_size.estimator.candidates import PASSING_PLUGINS
 from recommender.kinds.cluster_size.estimator.packing_program import POD_COUNT, ShapeDemand, least_cost
 from recommender.kinds.cluster_size.predicates.filters import PodFilter
 from recommender.kinds.cluster_size.predicates.template_nodes import add_new_node, free_names
@@ -88,11 +87,10 @@ def _whole(requests: Mapping[str, int], free: Mapping[str, int]) -> int:
 
 def _room(judge: PodFilter, shape: PodShape, info: NodeInfo, whole: int) -> int:
     """Return the most pods of a shape that a node can ever hold."""
-    refusals = judge.refusals(info)
-    if any(refusal.plugin not in PASSING_PLUGINS for refusal in refusals):
+    if judge.refuses_for_good(info):
         return 0
     # If other pods are the reason, they may be elsewhere in the best answer; the snapshot may hold this very pod.
-    return whole if refusals or is_passing(shape) else judge.room(info, whole)
+    return whole if is_passing(shape) or not judge.fits(info) else judge.room(info, whole)
 
 
 def surely_below(found: float) -> float:

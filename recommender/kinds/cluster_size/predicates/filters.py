@@ -62,6 +62,17 @@ class PodFilter:
             return False
         return self.is_independent or self._fits_among_others(info)
 
+    def refuses_for_good(self, info: NodeInfo) -> bool:
+        """Return whether the node refuses a pod, and still does so after other pods have been placed.
+
+        Only PodTopologySpread and InterPodAffinity may allow a pod later. This is faster than `refusals`.
+        """
+        if self.problem is not None or not has_resources(info, self._shape) or self._static.refusals(info):
+            return True
+        if self._ports and not has_ports(info, self._ports):
+            return True
+        return self._volumes is not None and bool(self._volumes.refusals(info))
+
     def room(self, info: NodeInfo, at_most: int) -> int:
         """Return how many pods of the shape fit on the node one after another, if nothing else changes.
 
@@ -136,7 +147,9 @@ class PodFilter:
     def _fits_among_others(self, info: NodeInfo) -> bool:
         if self.problem is not None or (self._ports and not has_ports(info, self._ports)):
             return False
-        return not self._later_refusals(info)
+        if self._volumes is not None and self._volumes.refusals(info):
+            return False
+        return (self._spread is None or self._spread.fits(info)) and not self._others.refusals(info)
 
     def _later_refusals(self, info: NodeInfo) -> tuple[Refusal, ...]:
         found = self._volumes.refusals(info) if self._volumes else ()

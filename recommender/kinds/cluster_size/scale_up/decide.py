@@ -120,8 +120,8 @@ def _holdable(
     held = {
         shape
         for group in (state.groups.values() if shapes else ())
-        for shape, refusals in exemplars.refusals(group, shapes).items()
-        if not refusals
+        for shape, fits in exemplars.fits(group, shapes).items()
+        if fits
     }
     return [pod for pod in pods if snapshot.shape(pod) in held]
 

@@ -61,8 +61,8 @@ class Options:
         schedulable: dict[str, tuple[PodGroup, ...]] = {}
         for name, group in state.groups.items():
             if state.obstacle(group) is None:
-                refusals = self._exemplars.refusals(group, (each.shape for each in pods))
-                schedulable[name] = tuple(each for each in pods if not refusals[each.shape])
+                fits = self._exemplars.fits(group, (each.shape for each in pods))
+                schedulable[name] = tuple(each for each in pods if fits[each.shape])
         held = {name: frozenset(each) for name, each in schedulable.items()}
         found: list[ExpansionOption] = []
         for name, its_pods in schedulable.items():

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
+from recommender.kinds.cluster_size.predicates.filters import PodFilter
 from recommender.kinds.cluster_size.predicates.template_nodes import add_new_nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from recommender.kinds.cluster_size.model.groups import NodeGroup
     from recommender.kinds.cluster_size.predicates.pod_shapes import PodShape, Refusal
-    from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
+    from recommender.kinds.cluster_size.predicates.snapshot import NodeInfo, Snapshot
     from recommender.kinds.cluster_size.scale_up.existing_node_placement import Placer
+
+T = TypeVar("T")
 
 
 class Exemplars:
@@ -21,26 +24,49 @@ class Exemplars:
     def __init__(self, snapshot: Snapshot, placer: Placer) -> None:
         self._snapshot = snapshot
         self._placer = placer
-        self._known: dict[tuple[str, PodShape], tuple[Refusal, ...]] = {}
+        self._known_refusals: dict[tuple[str, PodShape], tuple[Refusal, ...]] = {}
+        self._known_fits: dict[tuple[str, PodShape], bool] = {}
 
     def refusals(self, group: NodeGroup, shapes: Iterable[PodShape]) -> dict[PodShape, tuple[Refusal, ...]]:
         """Return, by shape, why an empty new node refuses its pods; it can take all other shapes.
 
         The group must have a template.
         """
-        distinct = dict.fromkeys(shapes)
-        unknown = [shape for shape in distinct if (group.name, shape) not in self._known]
-        asked = self._refusals_of(group, unknown) if unknown else {}
-        return {shape: asked[shape] if shape in asked else self._known[group.name, shape] for shape in distinct}
+        return self._verdicts(group, shapes, self._known_refusals, PodFilter.refusals)
 
-    def _refusals_of(self, group: NodeGroup, shapes: list[PodShape]) -> dict[PodShape, tuple[Refusal, ...]]:
-        found: dict[PodShape, tuple[Refusal, ...]] = {}
+    def fits(self, group: NodeGroup, shapes: Iterable[PodShape]) -> dict[PodShape, bool]:
+        """Return, by shape, whether an empty new node can take a pod. This is faster than `refusals`.
+
+        The group must have a template.
+        """
+        return self._verdicts(group, shapes, self._known_fits, PodFilter.fits)
+
+    def _verdicts(
+        self,
+        group: NodeGroup,
+        shapes: Iterable[PodShape],
+        known: dict[tuple[str, PodShape], T],
+        judged: Callable[[PodFilter, NodeInfo], T],
+    ) -> dict[PodShape, T]:
+        distinct = dict.fromkeys(shapes)
+        unknown = [shape for shape in distinct if (group.name, shape) not in known]
+        asked = self._asked(group, unknown, known, judged) if unknown else {}
+        return {shape: asked[shape] if shape in asked else known[group.name, shape] for shape in distinct}
+
+    def _asked(
+        self,
+        group: NodeGroup,
+        shapes: list[PodShape],
+        known: dict[tuple[str, PodShape], T],
+        judged: Callable[[PodFilter, NodeInfo], T],
+    ) -> dict[PodShape, T]:
+        found: dict[PodShape, T] = {}
         mark = self._snapshot.checkpoint()
         (info,) = add_new_nodes(self._snapshot, group, 1)
         for shape in shapes:
             judge = self._placer.filter_of(shape)
-            found[shape] = refusals = judge.refusals(info)
+            found[shape] = verdict = judged(judge, info)
             if judge.is_independent:
-                self._known[group.name, shape] = refusals
+                known[group.name, shape] = verdict
         self._snapshot.revert(mark)
         return found
