@@ -40,9 +40,9 @@ def calculate_predictive(
 ) -> Calculate:
     """Return the calculation of a recommendation, or, with `forEach`, of one of its targets.
 
-    Until an earlier decision is remembered, the current size of `targets` is used; with `writes_sizes`, no decision
-    counts as an earlier one until that size has been looked up. Inputs older than `stale_after_seconds` count as
-    unknown.
+    Until an earlier decision is remembered, the current size of `targets` is used; with `writes_sizes`, also after a
+    gap in decisions, and no decision counts as an earlier one until that size has been looked up. The inputs have the
+    sizes of the targets that are decided together. Inputs older than `stale_after_seconds` count as unknown.
     """
     own = targets if target is None else (target,)
     return _Predicting(settings, name, target, own, stale_after_seconds, writes_sizes).calculate
@@ -95,7 +95,7 @@ class _Predicting:
         situation = LoadSituation(
             load=None,
             current_replicas=current,
-            awaits_size=self._awaits_size(inputs),
+            writes_size=self.writes_sizes,
             last_replicas=_last(memory),
         )
         sized = size_of(self.settings, situation, remembered(memory.own), now)
@@ -132,7 +132,7 @@ class _Predicting:
             pods=self._pods(load, memory),
             gate=self._gate(inputs),
             current_replicas=self._current(inputs),
-            awaits_size=self._awaits_size(inputs),
+            writes_size=self.writes_sizes,
             last_replicas=_last(memory),
             delays=load.delays,
             interval_seconds=_INTERVAL_SECONDS if load.delays is None else load.delays.refresh.seconds,
@@ -161,11 +161,6 @@ class _Predicting:
         states = [inputs.targets.get(target) for target in self.targets]
         sizes = [each.value.replicas for each in states if isinstance(each, Observed) and each.value is not None]
         return max(sizes, default=None)
-
-    def _awaits_size(self, inputs: Inputs) -> bool:
-        """Return whether the size of a target is written, and is not known yet."""
-        states = [inputs.targets.get(target) for target in self.targets]
-        return self.writes_sizes and not all(isinstance(each, Observed) for each in states)
 
 
 def _forecast(load: LoadInput) -> LoadForecast | None:

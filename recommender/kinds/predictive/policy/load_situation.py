@@ -41,8 +41,8 @@ class LoadSituation:
     """The value of `freezeUnless`; None if there is no such query, or if its value is unknown."""
     current_replicas: int | None = None
     """The current size of the target."""
-    awaits_size: bool = False
-    """Whether the current size is still to be looked up, and no size is written before that."""
+    writes_size: bool = False
+    """Whether the size is written to the target, which is done only once its current size is known."""
     last_replicas: int | None = None
     """The last size that passed the constraints of all kinds of recommendations."""
     delays: ControlDelays | None = None

@@ -66,12 +66,12 @@ def size_of(settings: PredictiveSettings, situation: LoadSituation, memory: Poli
     elapsed = 0.0 if memory.time is None else max(0.0, now - memory.time)
     longest = longest_interval_seconds(situation.interval_seconds)
     watched_seconds = elapsed if elapsed <= longest else 0.0
-    begins = memory.capacity is None or elapsed > longest
+    begins = situation.writes_size and (memory.capacity is None or elapsed > longest)
     if elapsed > longest:
         memory = _after_gap(settings.scale_down, memory, now)
     base = last
     if begins and memory.desired_sizes:
-        memory, base = _from_current_size(situation, memory, last)
+        memory, base = _from_current_size(situation, memory)
     memory, load = _observe(settings, situation, memory, watched_seconds, now), known_value(situation.load)
     trail: SizeTrail | None
     if reason or load is None:
@@ -84,7 +84,7 @@ def size_of(settings: PredictiveSettings, situation: LoadSituation, memory: Poli
     apply_bounds(settings, trail, now)
     steps, note = tuple(trail.steps), _note(settings, situation)
     memory = _settle(memory, trail.value, now)
-    if begins and situation.awaits_size:
+    if begins and situation.current_replicas is None:
         # The first decision that knows the current size begins from it.
         memory = replace(memory, capacity=None)
     return Sized(trail.value, steps, trail.binding, memory, note, hold)
@@ -203,17 +203,18 @@ def _after_gap(scale_down: ScaleDown | None, memory: PolicyMemory, now: float) -
     return replace(memory, desired_sizes=((renewed, memory.desired_sizes[0][1]), *later))
 
 
-def _from_current_size(
-    situation: LoadSituation, memory: PolicyMemory, last: float | None
-) -> tuple[PolicyMemory, float | None]:
+def _from_current_size(situation: LoadSituation, memory: PolicyMemory) -> tuple[PolicyMemory, float | None]:
     """Return the memory and the base of a decision that begins from the current size, like HPAs after a restart.
 
     Earlier decisions were made before a gap, or before that size was known. The target may have been created again, or
     somebody may have changed its size: no larger size is kept than it has. There is no base until the size is known.
+
+    Only a size that is written begins so: an HPA that reads the metric has a size that other metrics, or its bounds,
+    may have made.
     """
     current = situation.current_replicas
     if current is None:
-        return memory, None if situation.awaits_size else last
+        return memory, None
     sizes = tuple((time, min(replicas, current)) for time, replicas in memory.desired_sizes)
     return replace(memory, desired_sizes=sizes), float(current)
 

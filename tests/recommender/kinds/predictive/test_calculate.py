@@ -168,6 +168,18 @@ def test_a_schedule_alone_gives_no_size_if_more_replicas_may_be_needed(last: int
         calculate(inputs(Unknown("Prometheus is away"), targets=known), memory, NOW)
 
 
+@pytest.mark.parametrize(("outputs", "seconds", "size"), [("metric", 50, 10), ("metric", 70, 10), ("scale", 70, 74)])
+def test_a_published_size_does_not_become_what_an_hpa_has_made_of_it(outputs: str, seconds: float, size: int) -> None:
+    """An HPA may have grown by another of its metrics, or by its minReplicas."""
+    lowered = settings(headroom_ratio=0.0, scale_down=ScaleDown(decay_ratio=0.05))
+    calculate = calculate_predictive(lowered, "chat", targets=(GATEWAY,), writes_sizes=outputs == "scale")
+    policy = RecommendationPolicy("chat", "predictive", targets=(GATEWAY,))
+    memory = decide(policy, calculate, inputs(load(1000.0)), Memory(last=LastValue(10, NOW, NOW)), NOW).memory
+    observed, known = replace(load(800.0), time=NOW + seconds), {GATEWAY: Observed(TargetState(100), NOW + seconds)}
+    found = decide(policy, calculate, inputs(observed, targets=known), memory, NOW + seconds).record
+    assert found.replicas == size
+
+
 def test_each_target_of_for_each_has_the_load_of_its_own_series() -> None:
     given = Inputs(loads={"chat": {GATEWAY: load(100.0, 300.0), OTHER: load(100.0, 900.0)}})
     sizes = [calculate_predictive(settings(), "chat", each)(given, Memory(), NOW).replicas for each in (GATEWAY, OTHER)]

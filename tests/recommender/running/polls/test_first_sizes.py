@@ -7,14 +7,16 @@ from typing import Final
 import pytest
 
 from adapter.foundation.cluster.values.state import Observed, Unknown
-from adapter.foundation.sources.kubernetes.errors import DeadlineError
+from adapter.foundation.sources.kubernetes.errors import DeadlineError, ForbiddenError, KubernetesError
 from tests.recommender.configuration.files import entry, whole
 from tests.recommender.running.polls.test_writing_loop import BY_SERIES, LISTED, TARGETS
 from tests.recommender.running.polls.writing_loop import WritingHarness, WritingProcess
 
 POLL_SECONDS: Final = 10
 DECAY: Final = 0.05
-KINDS: Final = pytest.mark.parametrize("kind", [LISTED, BY_SERIES])
+SEVERAL: Final = "several"
+"""Several listed targets, of which each is decided as if it were the only one."""
+KINDS: Final = pytest.mark.parametrize("kind", [LISTED, SEVERAL, BY_SERIES])
 
 
 def harness_with(kind: str, size: int) -> WritingHarness:
@@ -22,14 +24,15 @@ def harness_with(kind: str, size: int) -> WritingHarness:
     sizes = "loadPerReplica: 2, minReplicas: 1, maxReplicas: 99, horizon: 2m, headroom: 0%"
     rules = f"scaleDown: {{decay: {DECAY:.0%}}}"
     series, lines = ", forEach: {namespace: namespace, name: deployment, max: 10}", ["outputs: [metric, scale]"]
-    if kind == LISTED:
-        series, (target, *_) = "", TARGETS
-        listed = f"{{apiVersion: apps/v1, kind: Deployment, namespace: {target.namespace}, name: {target.name}}}"
-        lines.append(f"targets: [{listed}]")
+    targets = TARGETS[:1] if kind == LISTED else TARGETS
+    if kind != BY_SERIES:
+        series, head = "", "apiVersion: apps/v1, kind: Deployment"
+        listed = (f"{{{head}, namespace: {each.namespace}, name: {each.name}}}" for each in targets)
+        lines.append(f"targets: [{', '.join(listed)}]")
     predictive = f"predictive: {{load: x, {sizes}, {rules}{series}}}"
     text = whole(entry(kind, *lines, kind=predictive), top="prometheus: {url: 'http://p'}\nstaleAfter: 1m\n")
-    targets = TARGETS[:1] if kind == LISTED else TARGETS
-    harness = WritingHarness(text, {(each.namespace, each.name): each for each in targets}, is_for_each=kind != LISTED)
+    by_name = {(each.namespace, each.name): each for each in targets}
+    harness = WritingHarness(text, by_name, is_for_each=kind == BY_SERIES)
     for each in targets:
         harness.put(each, size)
     return harness
@@ -41,6 +44,21 @@ def turn(harness: WritingHarness, process: WritingProcess, load: int | None) -> 
     harness.owners = {each.namespace: Observed((), process.wall()) for each in TARGETS}
     process.poll()
     process.write_for(POLL_SECONDS)
+
+
+def fail(harness: WritingHarness, error: KubernetesError, namespace: str = "team-") -> None:
+    """Answer all look-ups of targets in namespaces that begin so with this error."""
+
+    def before(method: str, path: str) -> None:
+        if method == "GET" and f"/namespaces/{namespace}" in path:
+            raise error
+
+    harness.before = before
+
+
+def answer(harness: WritingHarness) -> None:
+    """Answer all calls again."""
+    harness.before = lambda _method, _path: None
 
 
 def sizes(harness: WritingHarness) -> set[int]:
@@ -59,15 +77,11 @@ def assert_gradual(harness: WritingHarness, start: float, size: int) -> None:
 def test_a_target_begins_at_the_size_that_is_found_however_late(kind: str, unanswered: int) -> None:
     harness = harness_with(kind, 40)
     process = harness.process()
-
-    def before(method: str, path: str) -> None:
-        if (method, path.rpartition("/")[2]) == ("GET", "web"):
-            raise DeadlineError("no answer")
-
-    harness.before = before
+    fail(harness, DeadlineError("no answer"))
     for _ in range(unanswered):
         turn(harness, process, 10)
-    harness.before, start = lambda _method, _path: None, harness.now
+    answer(harness)
+    start = harness.now
     for _ in range(12):
         turn(harness, process, 10)
     assert_gradual(harness, start, 40)
@@ -123,3 +137,14 @@ def test_a_target_whose_series_returns_after_hours_begins_at_its_present_size() 
     for _ in range(12):
         turn(harness, process, 10)
     assert all(write.after <= 6 for write in harness.writes if write.target == gone)
+
+
+@pytest.mark.parametrize("kind", [SEVERAL, BY_SERIES])
+def test_a_target_that_may_not_be_read_keeps_no_other_one_from_shrinking(kind: str) -> None:
+    harness = harness_with(kind, 6)
+    process, (readable, forbidden) = harness.process(), TARGETS
+    fail(harness, ForbiddenError("forbidden", 403), forbidden.namespace)
+    for _ in range(40):
+        turn(harness, process, 2)
+    assert harness.size(readable) == 1
+    assert harness.size(forbidden) == 6

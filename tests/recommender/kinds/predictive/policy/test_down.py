@@ -212,6 +212,6 @@ def test_a_restart_changes_no_decision(series: list[float], restart: int) -> Non
 def test_a_frozen_size_is_kept_while_the_size_of_the_target_is_looked_up_after_a_restart() -> None:
     policy = settings(scale_down=gently(), freeze_unless="up")
     memory = polls(settings(scale_down=gently()), [1_000_000.0])[-1].memory
-    situation = LoadSituation(0.0, forecast(0.0), gate=0.0, awaits_size=True, last_replicas=40)
+    situation = LoadSituation(0.0, forecast(0.0), gate=0.0, writes_size=True, last_replicas=40)
     found = size_of(policy, situation, memory, NOW + 3600)
     assert (found.replicas, found.binding) == (40, "held")
