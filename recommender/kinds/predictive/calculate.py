@@ -91,15 +91,18 @@ class _Predicting:
         override, scheduled = active_override(self.settings, now), scheduled_bound(self.settings.schedules, now)
         if override is None and scheduled is None:
             raise missing
-        current = self._current(inputs)
+        current, last = self._current(inputs), _last(memory)
         situation = LoadSituation(
             load=None,
             current_replicas=current,
             writes_size=self.writes_sizes,
-            last_replicas=_last(memory),
+            last_replicas=last,
+            # How often sizes are decided is not known without the load, but `staleAfter` is several poll intervals.
+            interval_seconds=max(_INTERVAL_SECONDS, self.stale_after_seconds / 2),
         )
         sized = size_of(self.settings, situation, remembered(memory.own), now)
-        is_scheduled = scheduled is not None and sized.replicas == scheduled.replicas >= (current or 0)
+        largest = max(current or 0, last or 0)
+        is_scheduled = scheduled is not None and sized.replicas == scheduled.replicas >= largest
         if sized.replicas is None or not (override or is_scheduled):
             raise missing
         calculation = self._calculation(replace(sized, hold=""), sized.replicas, now)

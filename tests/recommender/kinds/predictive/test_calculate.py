@@ -168,6 +168,35 @@ def test_a_schedule_alone_gives_no_size_if_more_replicas_may_be_needed(last: int
         calculate(inputs(Unknown("Prometheus is away"), targets=known), memory, NOW)
 
 
+@pytest.mark.parametrize("gap", [10.0, 50.0, 70.0, 130.0])
+@pytest.mark.parametrize("writes_sizes", [False, True])
+def test_a_schedule_gives_no_less_than_the_last_size_however_long_the_load_is_unknown(
+    gap: float,
+    writes_sizes: bool,  # noqa: FBT001 - a parameter of the product
+) -> None:
+    policy = RecommendationPolicy("chat", "predictive", targets=(GATEWAY,))
+    known = {GATEWAY: Observed(TargetState(20), NOW)}
+    scheduled = settings(headroom_ratio=0.0, schedules=(replace(ALWAYS, min_replicas=30),))
+    calculate = calculate_predictive(scheduled, "chat", targets=(GATEWAY,), writes_sizes=writes_sizes)
+    memory = decide(policy, calculate, inputs(load(4000.0), targets=known), Memory(), NOW).memory
+    assert memory.last is not None
+    assert memory.last.replicas == 40
+    with pytest.raises(InputMissingError, match="Prometheus is away"):
+        calculate(inputs(Unknown("Prometheus is away"), targets=known), memory, NOW + gap)
+
+
+def test_polls_every_five_minutes_are_no_gap_while_a_schedule_decides_alone() -> None:
+    known = {GATEWAY: Observed(TargetState(12), NOW)}
+    scheduled = settings(headroom_ratio=0.0, schedules=(ALWAYS,), scale_down=ScaleDown())
+    calculate = calculate_predictive(scheduled, "chat", None, (GATEWAY,), 600.0, writes_sizes=True)
+    policy = RecommendationPolicy("chat", "predictive", targets=(GATEWAY,), stale_after_seconds=600.0)
+    memory = decide(policy, calculate, inputs(load(1100.0), targets=known), Memory(), NOW).memory
+    decision = decide(policy, calculate, inputs(Unknown("Prometheus is away"), targets=known), memory, NOW + 310.0)
+    assert decision.record.replicas == 12
+    before, after = remembered(memory.own), remembered(decision.memory.own)
+    assert after.desired_sizes == before.desired_sizes
+
+
 @pytest.mark.parametrize(("outputs", "seconds", "size"), [("metric", 50, 10), ("metric", 70, 10), ("scale", 70, 74)])
 def test_a_published_size_does_not_become_what_an_hpa_has_made_of_it(outputs: str, seconds: float, size: int) -> None:
     """An HPA may have grown by another of its metrics, or by its minReplicas."""
