@@ -21,7 +21,7 @@ from recommender.decisions.record import Record, Status, Step
 from recommender.decisions.target_outcomes import absence_of, outcomes_of
 from recommender.decisions.targets.doubted_first_lists import with_believed_owners, with_known_owners
 from recommender.decisions.targets.several_targets import own_inputs, own_memory, own_policy, whole_memory, whole_record
-from recommender.decisions.targets.target_situation import fresh_state, is_absent, situation_of
+from recommender.decisions.targets.target_situation import is_absent, is_recent, situation_of
 from recommender.decisions.texts.record_texts import message_with_notes, some
 from recommender.decisions.texts.times import check_age, is_fresh, rfc3339
 
@@ -168,8 +168,8 @@ def _new_decision(
 
 
 def _with_recent_sizes(inputs: Inputs, policy: RecommendationPolicy, now: float) -> Inputs:
-    """Return the inputs without target sizes that are too old, since no calculation may begin from such a size."""
-    recent = [target for target in policy.targets if fresh_state(target, policy, inputs, now) is not None]
+    """Return the inputs without answers about targets that are too old, since no calculation may begin from them."""
+    recent = [target for target in policy.targets if is_recent(target, policy, inputs, now)]
     return replace(inputs, targets={target: inputs.targets[target] for target in recent})
 
 

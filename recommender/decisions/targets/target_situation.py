@@ -61,9 +61,14 @@ def situation_of(policy: RecommendationPolicy, inputs: Inputs, memory: Memory, n
 def is_absent(target: TargetReference, policy: RecommendationPolicy, inputs: Inputs, now: float) -> bool:
     """Return whether the object certainly does not exist."""
     observed = inputs.targets.get(target)
-    if not isinstance(observed, Observed) or observed.value is not None:
-        return False
-    return is_fresh(observed.time, now, policy.stale_after_seconds)
+    is_known_absent = isinstance(observed, Observed) and observed.value is None
+    return is_known_absent and is_recent(target, policy, inputs, now)
+
+
+def is_recent(target: TargetReference, policy: RecommendationPolicy, inputs: Inputs, now: float) -> bool:
+    """Return whether it is known, and recently enough, which size the target has, or that it does not exist."""
+    observed = inputs.targets.get(target)
+    return isinstance(observed, Observed) and is_fresh(observed.time, now, policy.stale_after_seconds)
 
 
 def fresh_state(

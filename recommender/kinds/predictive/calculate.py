@@ -95,6 +95,7 @@ class _Predicting:
         situation = LoadSituation(
             load=None,
             current_replicas=current,
+            is_absent=self._is_absent(inputs),
             writes_size=self.writes_sizes,
             last_replicas=last,
             # How often sizes are decided is not known without the load, but `staleAfter` is several poll intervals.
@@ -135,6 +136,7 @@ class _Predicting:
             pods=self._pods(load, memory),
             gate=self._gate(inputs),
             current_replicas=self._current(inputs),
+            is_absent=self._is_absent(inputs),
             writes_size=self.writes_sizes,
             last_replicas=_last(memory),
             delays=load.delays,
@@ -164,6 +166,11 @@ class _Predicting:
         states = [inputs.targets.get(target) for target in self.targets]
         sizes = [each.value.replicas for each in states if isinstance(each, Observed) and each.value is not None]
         return max(sizes, default=None)
+
+    def _is_absent(self, inputs: Inputs) -> bool:
+        """Return whether all targets whose state is known do not exist."""
+        known = [each.value for target in self.targets if isinstance(each := inputs.targets.get(target), Observed)]
+        return bool(known) and all(each is None for each in known)
 
 
 def _forecast(load: LoadInput) -> LoadForecast | None:

@@ -40,7 +40,9 @@ class LoadSituation:
     gate: float | None = None
     """The value of `freezeUnless`; None if there is no such query, or if its value is unknown."""
     current_replicas: int | None = None
-    """The current size of the target."""
+    """The current size of the target; None if it is not known, or if there is no target."""
+    is_absent: bool = False
+    """Whether the target certainly does not exist, so that the next one of its name is another one."""
     writes_size: bool = False
     """Whether the size is written to the target, which is done only once its current size is known."""
     last_replicas: int | None = None

@@ -66,7 +66,7 @@ def size_of(settings: PredictiveSettings, situation: LoadSituation, memory: Poli
     elapsed = 0.0 if memory.time is None else max(0.0, now - memory.time)
     longest = longest_interval_seconds(situation.interval_seconds)
     watched_seconds = elapsed if elapsed <= longest else 0.0
-    begins = situation.writes_size and (memory.capacity is None or elapsed > longest)
+    begins = situation.writes_size and (memory.capacity is None or elapsed > longest or situation.is_absent)
     if elapsed > longest:
         memory = _after_gap(settings.scale_down, memory, now)
     base = last
@@ -206,8 +206,9 @@ def _after_gap(scale_down: ScaleDown | None, memory: PolicyMemory, now: float) -
 def _from_current_size(situation: LoadSituation, memory: PolicyMemory) -> tuple[PolicyMemory, float | None]:
     """Return the memory and the base of a decision that begins from the current size, like HPAs after a restart.
 
-    Earlier decisions were made before a gap, or before that size was known. The target may have been created again, or
-    somebody may have changed its size: no larger size is kept than it has. There is no base until the size is known.
+    Earlier decisions were made before a gap, or before that size was known, or while there was no target. The target
+    may have been created again, or somebody may have changed its size: no larger size is kept than it has. There is no
+    base until the size is known.
 
     Only a size that is written begins so: an HPA that reads the metric has a size that other metrics, or its bounds,
     may have made.

@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 
 from adapter.foundation.cluster.values.state import Observed, Unknown
-from adapter.foundation.sources.kubernetes.errors import DeadlineError, ForbiddenError, KubernetesError
+from adapter.foundation.sources.kubernetes.errors import DeadlineError, ForbiddenError, KubernetesError, NotFoundError
 from tests.recommender.configuration.files import entry, whole
 from tests.recommender.running.polls.test_writing_loop import BY_SERIES, LISTED, TARGETS
 from tests.recommender.running.polls.writing_loop import WritingHarness, WritingProcess
@@ -148,3 +148,22 @@ def test_a_target_that_may_not_be_read_keeps_no_other_one_from_shrinking(kind: s
         turn(harness, process, 2)
     assert harness.size(readable) == 1
     assert harness.size(forbidden) == 6
+
+
+@KINDS
+@pytest.mark.parametrize("minutes", [0.5, 10])
+def test_a_workload_that_was_deleted_does_not_get_its_former_size_back(kind: str, minutes: float) -> None:
+    """While it is gone its load stays known, as that of a queue does."""
+    harness = harness_with(kind, 40)
+    process = harness.process()
+    for _ in range(3):
+        turn(harness, process, 80)
+    fail(harness, NotFoundError("not found", 404))
+    for _ in range(int(6 * minutes)):
+        turn(harness, process, 10)
+    answer(harness)
+    for each in harness.targets.values():
+        harness.put(each, 6)
+    for _ in range(12):
+        turn(harness, process, 10)
+    assert all(write.after <= 6 for write in harness.writes)
