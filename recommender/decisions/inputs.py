@@ -39,6 +39,8 @@ class TargetState:
     cluster-proportional-autoscaler."""
     replaced: ReplacedSize | None = None
     """The size of this process that another recommender has replaced; None if none has."""
+    uid: str = field(default="", compare=False)
+    """The UID of the target; empty if it is not known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -201,7 +201,7 @@ class TargetLookups:
         except NoReplicasError:
             # Only the scale knows where its kind has the size; pauses and rollouts are those of the object.
             found = scaled_object_of(document, self._of_scale(target, path).replicas)
-        return target_state_of(found)
+        return replace(target_state_of(found), uid=uid_of(document))
 
     def _size_of_custom_kind(self, target: TargetReference, path: str) -> int | None:
         """Return the size that the scale of a custom kind states; None for other kinds, and without a readable scale.

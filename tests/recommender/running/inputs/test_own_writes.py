@@ -16,6 +16,7 @@ from recommender.running.inputs.own_writes import HELD_SECONDS, OwnWrites
 from tests.recommender.decisions.harness import NOW, WEB
 
 if TYPE_CHECKING:
+    from recommender.decisions.record import TargetReference
     from recommender.running.inputs.input_gathering import TargetInput
 
 OURS = ("kubectl", "tidewatch")
@@ -31,17 +32,30 @@ class Scene:
     def __post_init__(self) -> None:
         self.own = OwnWrites(lambda: self.now)
 
-    def write(self, write: PendingWrite = WRITE, result: ScaleResult = ScaleResult.OK, stored: int | None = 4) -> None:
+    def write(
+        self,
+        write: PendingWrite = WRITE,
+        result: ScaleResult = ScaleResult.OK,
+        stored: int | None = 4,
+        *,
+        uid: str = "",
+    ) -> None:
         self.own.begin(write)
-        self.own.note(ScaleOutcome(write, result, stored=stored))
+        self.own.note(ScaleOutcome(write, result, stored=stored, uid=uid))
 
     def sees(
-        self, replicas: int, managers: tuple[str, ...] | None = OURS, *, after: float = 1.0
+        self,
+        replicas: int,
+        managers: tuple[str, ...] | None = OURS,
+        *,
+        after: float = 1.0,
+        target: TargetReference = WEB,
+        uid: str = "",
     ) -> ReplacedSize | None:
         """Return what a look-up says that begins these seconds from now."""
         self.now += after
-        state: TargetInput = Observed(TargetState(replicas, replicas_managers=managers), self.now)
-        found = self.own.marked(lambda targets: dict.fromkeys(targets, state))([WEB])[WEB]
+        state: TargetInput = Observed(TargetState(replicas, replicas_managers=managers, uid=uid), self.now)
+        found = self.own.marked(lambda targets: dict.fromkeys(targets, state))([target])[target]
         assert isinstance(found, Observed)
         assert found.value is not None
         assert replace(found, value=replace(found.value, replaced=None)) == state
@@ -118,3 +132,47 @@ def test_a_target_that_is_not_known_stays_as_it_is(found: TargetInput) -> None:
     scene = Scene()
     scene.write()
     assert scene.own.marked(lambda targets: dict.fromkeys(targets, found))([WEB]) == {WEB: found}
+
+
+def test_a_write_under_another_spelling_of_the_target_is_an_own_one() -> None:
+    """The versions of a custom kind name the same object, which the configuration may spell in both ways."""
+    scene, other = Scene(), replace(WEB, api_version="apps/v1beta2")
+    scene.write()
+    scene.write(replace(WRITE, target=other, replicas=7), stored=7)
+    assert scene.sees(7) is None
+    assert scene.sees(4) == scene.sees(4, target=other, after=0.0) == ReplacedSize(7, NOW + HELD_SECONDS)
+
+
+@pytest.mark.parametrize(("written", "seen", "replaced"), [("a", "a", 4), ("a", "b", None), ("", "b", 4), ("a", "", 4)])
+def test_the_size_of_an_object_that_was_created_again_is_not_judged(
+    written: str, seen: str, replaced: int | None
+) -> None:
+    """A backup restores the size together with its field manager."""
+    scene = Scene()
+    scene.write(uid=written)
+    found = scene.sees(7, uid=seen)
+    assert (found and found.replicas) == replaced
+
+
+def test_no_size_is_known_of_a_target_that_this_process_writes_in_another_way() -> None:
+    """An admission webhook may change the size in a write of the object, as by the same field manager."""
+    scene = Scene()
+    scene.write()
+    scene.own.forget_target(replace(WEB, api_version="apps/v1beta2"))
+    assert scene.sees(7) is None
+    scene.own.begin(WRITE)
+    scene.own.forget_target(WEB)
+    scene.own.note(ScaleOutcome(WRITE, ScaleResult.OK, stored=4))
+    assert scene.sees(7) is None
+
+
+def test_targets_that_are_no_longer_looked_up_leave_the_process() -> None:
+    scene = Scene()
+    gone = [replace(WRITE, target=replace(WEB, name=f"gone-{number}")) for number in range(3)]
+    for write in gone:
+        scene.write(write)
+        scene.own.begin(replace(write, target=replace(write.target, name=f"without-answer-{write.target.name}")))
+    assert len(scene.own) == 6
+    scene.now += HELD_SECONDS + 1.0
+    scene.write(replace(WRITE, valid_until=scene.now + 60.0))
+    assert len(scene.own) == 1

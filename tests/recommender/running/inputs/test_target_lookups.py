@@ -67,7 +67,11 @@ class Harness:
 
 def test_a_target_is_looked_up_with_its_time_and_uid() -> None:
     harness = Harness()
-    assert harness.of() == Observed(WHOLE, 1000.0)
+    found = harness.of()
+    assert found == Observed(WHOLE, 1000.0)
+    assert isinstance(found, Observed)
+    assert found.value is not None
+    assert found.value.uid == harness.lookups.uid(WEB)
     assert harness.lookups.uid(WEB).startswith("uid-")
     assert len(harness.paths) == 1
     assert harness.lookups.look([]) == {}
