@@ -54,8 +54,8 @@ def _outcome(
     refusal = refusal_of(policy, target, inputs, now)
     if refusal is not None:
         # If the owner is unknown, a target that already has its size needs no write that could be refused.
-        is_of_writes = refusal.is_of_writes or refusal.owner is None
-        is_idle = refusal.is_awaited or (is_of_writes and replicas == current)
+        needs_no_write = replicas == current and (refusal.permits_equal_size or refusal.owner is None)
+        is_idle = refusal.is_awaited or needs_no_write
         action = TargetAction.NONE if is_idle else TargetAction.REFUSED
         return TargetOutcome(target, current, action, refusal.owner, refusal.message)
     if state is None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.facts.scale_targets import group_of
 from adapter.foundation.cluster.values.state import Autoscaler, Observed, Unknown
+from adapter.foundation.reports.counts import count_of
 from recommender.decisions.texts.times import is_fresh, rfc3339
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class TargetRefusal:
     message: str
     is_awaited: bool = False
     """Whether the answer is still pending: until it arrives, nothing is written, and nothing is reported as refused."""
-    is_of_writes: bool = False
+    permits_equal_size: bool = False
     """Whether a target that has its size already is not refused."""
 
 
@@ -156,15 +157,18 @@ def _refusal_for_state(
     state = observed.value
     managers = state.replicas_managers or () if state else ()
     managed = next((_managed_by(each) for each in managers if matches(each, policy.owners.managers)), None)
-    return managed or (_replaced(state, state.replaced) if state and state.replaced else None)
+    # A state that is not looked up in each poll outlives the time for which the other size is left in place.
+    replaced = state.replaced if state else None
+    return managed or (_replaced(replaced) if replaced and now < replaced.until else None)
 
 
-def _replaced(state: TargetState, own: ReplacedSize) -> TargetRefusal:
+def _replaced(own: ReplacedSize) -> TargetRefusal:
     owner = "another recommender"
-    wrote = f"{owner} wrote {state.replicas} replicas after this one had written {own.replicas}"
+    # The other size is left out: it may follow a load, and each new message about one of many targets is an event.
+    replaced = f"{owner} has replaced the {count_of(own.replicas, 'replica')} that this one wrote"
     until = f"nothing is written before {rfc3339(own.until)}"
     fix = "keep the output scale in one of them"
-    return TargetRefusal(owner, f"{wrote}, so {until}: {fix}", is_of_writes=True)
+    return TargetRefusal(owner, f"{replaced}, so {until}: {fix}", permits_equal_size=True)
 
 
 def _managed_by(manager: str) -> TargetRefusal:

@@ -67,7 +67,7 @@ def outcome(given: Inputs, with_policy: RecommendationPolicy | None = None, valu
         (
             inputs(7, replaced=ReplacedSize(4, NOW + 900.0)),
             "another recommender",
-            "wrote 7 replicas after this one had written 4, so nothing is written before 2027-01-15T08:15:00Z",
+            "has replaced the 4 replicas that this one wrote, so nothing is written before 2027-01-15T08:15:00Z",
         ),
         (replace(inputs(), targets={DNS: Unknown("403 Forbidden")}), None, "cannot be looked up: 403 Forbidden"),
         (replace(inputs(), targets={}), None, "cannot be looked up"),
@@ -97,6 +97,7 @@ def test_a_size_of_another_recommender_that_is_wanted_here_too_is_not_refused() 
     "given",
     [
         inputs(),
+        inputs(replaced=ReplacedSize(4, NOW)),
         inputs(replicas_managers=None),
         inputs(replicas_managers=("kube-controller-manager", "tidewatch-recommender")),
         inputs(autoscalers=(autoscaler(target_name="other"),)),
