@@ -35,7 +35,7 @@ class LeaseMetrics(LeaseEvents):
         """
         from prometheus_client import Counter, Gauge  # noqa: PLC0415 - commands that run once expose nothing
 
-        self._wake = wake
+        self._told: list[Callable[[], object]] = [wake]
         self._leader = Gauge("tidewatch_leader", "1 while this process leads.", registry=registry)
         self._changes = Counter(
             f"{prefix}_lease_changes_total",
@@ -52,6 +52,10 @@ class LeaseMetrics(LeaseEvents):
         for change in ("acquired", "lost"):
             self._changes.labels(change)
 
+    def on_change(self, call: Callable[[], object]) -> None:
+        """Call this too when this process begins or ceases to lead, before anything that was registered earlier."""
+        self._told.insert(0, call)
+
     def show(self, is_leader: Callable[[], bool]) -> None:
         """Expose whether this process is the leader, as determined at each scrape."""
         self._leader.set_function(lambda: float(is_leader()))
@@ -59,13 +63,17 @@ class LeaseMetrics(LeaseEvents):
     def acquired(self) -> None:
         """Count that this process became the leader."""
         self._changes.labels("acquired").inc()
-        self._wake()
+        self._tell()
 
     def lost(self) -> None:
         """Count a loss of leadership."""
         self._changes.labels("lost").inc()
-        self._wake()
+        self._tell()
 
     def failed(self, error: str) -> None:
         """Count a request for the Lease that failed; `error` is the name of the error's class."""
         self._failures.labels(error).inc()
+
+    def _tell(self) -> None:
+        for call in self._told:
+            call()

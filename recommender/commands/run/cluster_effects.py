@@ -120,6 +120,10 @@ def cluster_effects(context: WorkerContext, parts: SharedServices, writing: Writ
         own.begin(write)
         return hooks.before_write(write)
 
+    def before_resize(write: PendingWrite) -> bool:
+        own.forget_target(write.target)
+        return hooks.before_write(write)
+
     writer = start.started("scale calls", ScaleAttempt(objects, resolve), announcer.after(own.note), before_scale_call)
     size_writers = _size_writers(start, parts, announcer)
     requests = RequestWriters(clock.monotonic)
@@ -127,6 +131,7 @@ def cluster_effects(context: WorkerContext, parts: SharedServices, writing: Writ
         "requests of containers",
         ResizeAttempt(writing.client, objects, resolve, clock.wall),
         announcer.after(requests.note),
+        before_resize,
     )
     # The last callback runs first: no write may begin once the Lease is being released.
     context.on_stopping(writer.clear)

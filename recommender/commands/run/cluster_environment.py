@@ -57,13 +57,16 @@ def cluster_environment(settings: RunSettings, context: WorkerContext, parts: Sh
     fence = Fence(longest_fenced_write_seconds(TIMING), leadership.may_write)
     lookups = TargetLookups(objects, resolve, clock=parts.clock)
     own_writes = OwnWrites(parts.clock.wall)
+    parts.lease_metrics.on_change(own_writes.forget)
+    # Without a Lease, a former pod may write once more while this one starts, and would be taken for a rival.
+    elects = parts.plan().configuration.leader_election.enabled
     memories = _memories(settings, context, parts, writes, fence)
     watching = WatchSettings(pace=parts.pace, telemetry=parts.watches)
     watch = _watch(client, context, parts, watching)
     common = RunEnvironment(
         cluster=watch.state,
         config_map=_config_maps(settings, parts, objects, leadership).read,
-        targets=own_writes.marked(lookups.look),
+        targets=own_writes.marked(lookups.look) if elects else lookups.look,
         leadership=leadership,
         memories=memories,
         effects=HistoryAlone(parts.history.add),

@@ -47,6 +47,7 @@ class Scene:
     namespace: str
     folder: Path
     pool: Pool
+    lease: str = LEASE
     stack: ExitStack = field(default_factory=ExitStack)
 
     def workload(self, name: str, replicas: int = 1) -> Workload:
@@ -55,7 +56,8 @@ class Scene:
         return found
 
     def configure(self, *entries: str, elects: bool = True) -> None:
-        election = f"leaderElection: {{enabled: {str(elects).lower()}, namespace: {self.namespace}}}\n"
+        place = f"namespace: {self.namespace}, name: {self.lease}"
+        election = f"leaderElection: {{enabled: {str(elects).lower()}, {place}}}\n"
         top = f"pollInterval: 1s\nstate: {self.folder}/state\n{election}"
         replace_file(self.folder / "recommender.yaml", whole(*entries, top=top))
 
@@ -68,7 +70,7 @@ class Scene:
     def start(self, account: str, *names: str, targets: Sequence[Workload], suffix: str = "") -> Recommender:
         """Start a recommender with the rights for the recommendations of these names."""
         if not (self.folder / f"{account}.kubeconfig").exists():
-            here = rights(names, [target.name for target in targets])
+            here = rights(names, [target.name for target in targets], self.lease)
             nodes = [rule([""], ["nodes"], "list watch")]
             given = service_account(self.cluster, self.namespace, account, self.folder, here=here, everywhere=nodes)
             self.stack.enter_context(given)
@@ -198,12 +200,12 @@ def test_targets_of_others_are_refused_and_their_owner_is_named(scene: Scene) ->
 def test_two_recommenders_that_do_not_know_each_other_do_not_change_a_target_at_each_poll(scene: Scene) -> None:
     scene.pool.add(3)
     dns = scene.workload("dns")
-    scene.configure(scene.entry("dns", dns), elects=False)
+    scene.configure(scene.entry("dns", dns))
     first = scene.start("first", "dns", targets=[dns])
     dns.wait_for(3)
-    other = replace(scene, folder=scene.folder / "other")
+    other = replace(scene, folder=scene.folder / "other", lease="other-release")
     other.folder.mkdir()
-    other.configure(scene.entry("rival", dns).replace("nodesPerReplica: 1", "nodesPerReplica: 1, min: 6"), elects=False)
+    other.configure(scene.entry("rival", dns).replace("nodesPerReplica: 1", "nodesPerReplica: 1, min: 6"))
     other.start("second", "rival", targets=[dns])
     dns.wait_for(6)
 
@@ -213,7 +215,7 @@ def test_two_recommenders_that_do_not_know_each_other_do_not_change_a_target_at_
         return str(outcome["message"]) if is_refused and first.items()["dns"]["replicas"] == replicas else ""
 
     refusal = scene.cluster.wait_for("a refusal", lambda: refused_at(3))
-    assert "wrote 6 replicas after this one had written 3" in refusal
+    assert "has replaced the 3 replicas that this one wrote" in refusal
     scene.pool.add(1)
     scene.cluster.wait_for("the same for another value", lambda: refused_at(4))
     assert dns.writers() == ["first", "second"]

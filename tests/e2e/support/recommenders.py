@@ -37,12 +37,12 @@ def rule(groups: Sequence[str], resources: Sequence[str], verbs: str, *names: st
     return found | ({"resourceNames": list(names)} if names else {})
 
 
-def rights(recommendations: Sequence[str], targets: Sequence[str]) -> list[Document]:
+def rights(recommendations: Sequence[str], targets: Sequence[str], lease: str = LEASE) -> list[Document]:
     """Return the RBAC rules for the namespace in which the program, its memories and its targets are."""
     memories = [stored_name(name) for name in recommendations]
     return [
         rule(["coordination.k8s.io"], ["leases"], "create"),
-        rule(["coordination.k8s.io"], ["leases"], "get update", LEASE),
+        rule(["coordination.k8s.io"], ["leases"], "get update", lease),
         rule([""], ["configmaps"], "create"),
         rule([""], ["configmaps"], "get update", *memories),
         rule(["apps"], ["deployments"], "get", *targets),

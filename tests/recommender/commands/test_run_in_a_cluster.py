@@ -16,13 +16,14 @@ from tests.recommender.commands.cluster_harness import (
     running,
 )
 from tests.recommender.configuration.files import entry, whole
-from tests.support.apiserver_kinds import CONFIG_MAPS, EVENTS, LEASES
+from tests.support.apiserver_kinds import CONFIG_MAPS, DEPLOYMENTS, EVENTS, LEASES
 from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from tests.support.apiserver_store import Json
     from tests.support.object_apiserver import ObjectApiServer
     from tests.support.recommenders import Recommender
 
@@ -35,11 +36,15 @@ CALLS = 'tidewatch_scale_calls_total{{recommendation="coredns",result="{}"}}'
 READS = {"GET", "list", "watch", "discover"}
 
 
+def configure(folder: Path, *, elects: bool = True) -> None:
+    top = f"pollInterval: 1s\nstate: {folder}/state\nleaderElection: {{enabled: {str(elects).lower()}}}\n"
+    (folder / "recommender.yaml").write_text(whole(entry("coredns", TARGETS, "outputs: [metric, scale]"), top=top))
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("cluster")
-    top = f"pollInterval: 1s\nstate: {folder}/state\n"
-    (folder / "recommender.yaml").write_text(whole(entry("coredns", TARGETS, "outputs: [metric, scale]"), top=top))
+    configure(folder)
     return folder
 
 
@@ -157,3 +162,28 @@ def test_scale_calls_that_a_removed_entry_leaves_are_no_longer_counted(tmp_path:
             replace_file(file, whole(kept, top=top))
             until(lambda: list(recommender.items()) == ["kept"])
             until(lambda: recommender.metric(CALLS.format("superseded")) is None)
+
+
+@pytest.mark.parametrize("elects", [True, False], ids=["with a Lease", "alone"])
+def test_a_size_of_this_field_manager_is_anothers_only_with_a_lease(
+    tmp_path: Path,
+    elects: bool,  # noqa: FBT001 - a parameter of the test
+) -> None:
+    """Without a Lease, it may be that of the pod that this one replaces."""
+
+    def write(one: Json) -> None:
+        one["spec"]["replicas"] = 7
+        one["metadata"]["managedFields"] = [{"manager": "tidewatch", "fieldsV1": {"f:spec": {"f:replicas": {}}}}]
+
+    configure(tmp_path, elects=elects)
+    with cluster_server() as server:
+        put_nodes(server, 48)
+        with running("run", *flags(server, tmp_path), log_path=tmp_path / "run.log") as recommender:
+            until(lambda: replicas_of(server) == 3, 30)
+            until(lambda: recommender.metric(CALLS.format("ok")) == "1.0")
+            server.objects.change(DEPLOYMENTS, "kube-system", "coredns", write)
+            if elects:
+                until(lambda: outcome_of(recommender) == ("refused", "another recommender"), 30)
+                assert replicas_of(server) == 7
+            else:
+                until(lambda: replicas_of(server) == 3, 30)

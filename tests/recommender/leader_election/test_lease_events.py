@@ -20,9 +20,10 @@ def test_the_leader_metric_has_the_same_name_in_all_programs() -> None:
 def test_whoever_waits_is_woken_when_the_leadership_begins_or_ends_but_not_by_renewals() -> None:
     woken: list[str] = []
     metrics = LeaseMetrics(CollectorRegistry(), "tidewatch_recommender", lambda: woken.append("woken"))
+    metrics.on_change(lambda: woken.append("told"))
     metrics.renewed(1.0)
     metrics.failed("TimeoutError")
     assert woken == []
     metrics.acquired()
     metrics.lost()
-    assert len(woken) == 2
+    assert woken == ["told", "woken"] * 2
