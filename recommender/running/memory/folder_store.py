@@ -44,6 +44,8 @@ class FolderMemoryStore:
         self._states = StateLog(_log)
         self._lock = threading.Lock()
         self._stored: dict[MemoryKey, bytes] = {}
+        self._unwritten: set[MemoryKey] = set()
+        """Memories whose last write failed."""
 
     def load(self, name: str, shard: int | None = None) -> StoredMemory | None:
         """Return the stored memory; an unusable file is renamed to `….broken`."""
@@ -71,6 +73,7 @@ class FolderMemoryStore:
         key = MemoryKey(name, shard)
         content = encode_memory(name, memory).encode() if shard is None else encode_shard(name, memory, shards)
         with self._lock:
+            self._unwritten.discard(key)
             if self._stored.get(key) == content:
                 return True
             try:
@@ -80,6 +83,7 @@ class FolderMemoryStore:
                 self._count("error")
                 message = f"memories cannot be written to {self._folder}: {error.strerror}: scale calls wait"
                 self._states.failed("write", message)
+                self._unwritten.add(key)
                 return False
             self._stored[key] = content
             self._count("ok")
@@ -91,9 +95,12 @@ class FolderMemoryStore:
         return False
 
     def forget(self, name: str, shard: int | None = None) -> bool:
-        """Drop the content of the file from the memory of the process; return True, since no write comes later."""
+        """Drop what this process knows of the file, unless its last write failed and is still to be repeated."""
+        key = MemoryKey(name, shard)
         with self._lock:
-            self._stored.pop(MemoryKey(name, shard), None)
+            if key in self._unwritten:
+                return False
+            self._stored.pop(key, None)
         return True
 
     def _path(self, key: MemoryKey) -> Path:

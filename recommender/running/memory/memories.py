@@ -89,9 +89,13 @@ class Memories:
         if name not in self._memories:
             return
         self._memories[name] = memory
-        saved = self._saved[name]
-        if (saved is None or changed_enough_to_write(saved, memory)) and self._store.save(name, memory, urgent=False):
-            self._saved[name] = memory
+        self._save_changed(name)
+
+    def _save_changed(self, name: str) -> None:
+        """Store the memory of a recommendation if that is worth a write, or if the last write was not accepted."""
+        saved, memory = self._saved[name], self._memories[name]
+        if saved is None or changed_enough_to_write(saved, memory):
+            self._saved[name] = memory if self._store.save(name, memory, urgent=False) else None
 
     def keep_objects(self, names: Collection[str] | None) -> None:
         """Store the memories of objects, and forget objects that are not in `names`; do nothing if `names` is None."""
@@ -116,6 +120,8 @@ class Memories:
             # The loop has decided again meanwhile, and the older memory must not replace the newer one.
             self._saved[name] = newest
             self._store.save(name, newest, urgent=False)
+        if newest is not None and not is_stored:
+            self._saved[name] = None
         return is_stored
 
     def prolong(self, seconds: float) -> None:
@@ -125,14 +131,14 @@ class Memories:
         self._targets.prolong(seconds)
 
     def _forget_removed(self, names: Collection[str]) -> None:
-        """Drop the memories of recommendations that are no longer configured, as soon as they are stored.
+        """Drop the memories of recommendations that are no longer configured, once they are stored or cannot be.
 
         If one of them comes back, its memory is read again.
         """
         for name in self._memories.keys() - (set(names) - self._shards.keys()):
-            saved = self._saved[name]
-            is_saved = saved is not None and not changed_enough_to_write(saved, self._memories[name])
-            if is_saved and self._store.forget(name):
+            self._save_changed(name)
+            # The store says whether a memory that it has not accepted may be stored later.
+            if self._store.forget(name):
                 del self._memories[name], self._saved[name]
         self._tried_at = {name: time for name, time in self._tried_at.items() if name in names}
         self._targets.forget_removed({*self._shards, OBJECTS_MEMORY})

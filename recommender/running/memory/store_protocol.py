@@ -77,7 +77,8 @@ class MemoryStore(Protocol):
     def forget(self, name: str, shard: int | None = None) -> bool:
         """Drop what this process knows of a stored memory, which is not used at present; the stored one stays.
 
-        Return False, and drop nothing, while an accepted memory still has to be stored.
+        Return False, and drop nothing, while a memory still has to be stored and can be: one that was accepted, or
+        whose write failed. A memory that must not be stored is dropped, such as one that another client has changed.
         """
         ...
 
@@ -113,7 +114,7 @@ class ProcessMemoryStore:
         return self._stored.get(MemoryKey(name, shard))
 
     def save(self, name: str, memory: Memory, shard: int | None = None, shards: int = 0, *, urgent: bool) -> bool:  # noqa: ARG002 - nothing is faster
-        """Keep the memory; return True."""
+        """Keep the memory in this process; return True."""
         self._stored[MemoryKey(name, shard)] = StoredMemory(memory, shards)
         return True
 
@@ -121,6 +122,6 @@ class ProcessMemoryStore:
         """Return False: no other process can change a memory."""
         return False
 
-    def forget(self, name: str, shard: int | None = None) -> bool:  # noqa: ARG002 - nothing else holds the memory
-        """Keep the memory; return True."""
+    def forget(self, name: str, shard: int | None = None) -> bool:  # noqa: ARG002 - the process is the store
+        """Do nothing and return True: the process is the store, so the memory must stay in it."""
         return True

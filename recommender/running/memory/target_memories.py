@@ -51,6 +51,8 @@ class _Shards:
     places: dict[TargetReference, int] = field(default_factory=dict)
     urgently: deque[Memory] = field(default_factory=deque)
     """The shards that other threads have given to the store since the last poll."""
+    forgotten: set[int] = field(default_factory=set)
+    """Shards of a removed recommendation that the store no longer knows, and that are not given to it again."""
 
     def number(self, target: TargetReference) -> int:
         """Return the shard of a target."""
@@ -89,6 +91,8 @@ class TargetMemories:
         An unusable shard counts as one without targets.
         """
         known = self._known.get(name)
+        if known is not None:
+            known.forgotten.clear()
         if known is None or known.count != count:
             known = self._known[name] = self._all(name, count, read_until)
             self._read.pop(name, None)
@@ -114,24 +118,31 @@ class TargetMemories:
         self._store_due(name, known, self._clock())
 
     def forget_removed(self, kept: Collection[str]) -> None:
-        """Store the memories of all but these recommendations, and drop them once that is done.
+        """Store the memories of all but these recommendations, and drop them once that is done, or cannot be done.
 
         They are read again if one of the recommendations comes back.
         """
         for name in self._known.keys() - set(kept):
             known = self._known[name]
-            self._store_due(name, known, math.inf)
-            are_stored = [self._store.forget(name, number) for number in range(known.count)]
-            if all(are_stored) and not _due(known, math.inf):
+            tried = self._store_due(name, known, math.inf)
+            # The store says whether a shard that it has not accepted may be stored later.
+            settled = set(range(known.count)) - known.forgotten - (_due(known, math.inf) - tried)
+            known.forgotten |= {number for number in settled if self._store.forget(name, number)}
+            if len(known.forgotten) == known.count:
                 del self._known[name]
         self._read = {name: shards for name, shards in self._read.items() if name in kept}
 
-    def _store_due(self, name: str, known: _Shards, now: float) -> None:
-        """Store the shards that are to be written at `now`; an infinite time means all that have changed."""
+    def _store_due(self, name: str, known: _Shards, now: float) -> frozenset[int]:
+        """Store shards that are to be written at `now`, and return them; an infinite time means all that have changed.
+
+        A shard that is not stored remains to be written, whatever its memory is by then.
+        """
         while known.urgently:
             known.handed |= known.urgently.popleft().by_target
-        due = _due(known, now)
-        for number in sorted(due, key=lambda number: known.handed_at.get(number, -math.inf))[:SHARDS_A_POLL]:
+        due = _due(known, now) - known.forgotten
+        tried = sorted(due, key=lambda number: known.handed_at.get(number, -math.inf))[:SHARDS_A_POLL]
+        for number in tried:
+            known.stale.add(number)
             shard = known.shard(number)
             if self._save_shard(name, number, shard, known.count):
                 known.handed_at[number] = self._clock()
@@ -141,6 +152,7 @@ class TargetMemories:
                     if known.number(target) == number:
                         del known.handed[target]
                 known.handed |= shard.by_target
+        return frozenset(tried)
 
     def store_now(self, name: str, target: TargetReference) -> bool:
         """Store the shard of a target at once; return whether it is stored."""
@@ -155,7 +167,8 @@ class TargetMemories:
             if newest != shard:
                 # The loop has decided again meanwhile, and the older memory must not replace the newer one.
                 self._store.save(name, newest, number, known.count, urgent=False)
-            known.urgently.append(newest)
+            if is_stored:
+                known.urgently.append(newest)
         except ShardTooLargeError:
             # The next poll says why.
             return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,9 @@ from recommender.decisions.memory import Memory
 from recommender.decisions.record import TargetReference
 from recommender.running.memory.folder_store import FolderMemoryStore
 from recommender.running.memory.memories import Memories
+from recommender.running.memory.store_protocol import ProcessMemoryStore, ShardTooLargeError, StoredMemory, stored_name
 from tests.recommender.running.memory.config_map_harness import FIRST, SECOND, THIRD, Harness
+from tests.support.apiserver_kinds import CONFIG_MAPS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -133,3 +136,95 @@ def test_the_brakes_of_a_recommendation_that_comes_back_are_those_that_were_stor
     process.poll(braked)
     process.poll_without_it()
     assert process.poll() == braked
+
+
+@KINDS
+def test_a_memory_leaves_once_its_folder_can_be_written_again(tmp_path: Path, *, has_series: bool) -> None:
+    folder = tmp_path / "state"
+    process = Process(FolderMemoryStore(folder), has_series)
+    process.poll()
+    folder.write_text("a file in place of the folder")
+    process.poll(SECOND)
+    process.memories.store_now("web", TARGETS[0])
+    process.poll_without_it()
+    folder.unlink()
+    process.poll_without_it()
+    assert process.poll() == process.of(SECOND)
+    process.poll_without_it()
+    for file in folder.iterdir():
+        file.unlink()
+    assert process.poll() == Memory()
+
+
+@KINDS
+@pytest.mark.parametrize("obstacle", ["changed", "foreign"])
+def test_a_memory_that_must_not_be_written_leaves_with_its_recommendation(
+    monkeypatch: pytest.MonkeyPatch, obstacle: str, *, has_series: bool
+) -> None:
+    """Its ConfigMap has no label of this program, or another process has changed it."""
+    harness = Harness()
+    store = harness.process()
+    process = Process(store, has_series)
+    if obstacle == "foreign":
+        for name in (stored_name("web"), *(f"{stored_name('web')}-{shard}" for shard in range(SHARDS))):
+            harness.objects.put(CONFIG_MAPS, "monitoring", name, {"data": {}})
+    process.poll()
+    process.poll(FIRST)
+    store.flush()
+    if obstacle == "changed":
+        other = harness.process()
+        rival = Process(other, has_series)
+        rival.poll()
+        rival.poll(SECOND)
+        other.flush()
+        process.memories.remember("web", process.of(THIRD))
+        harness.now += 60.0
+        store.flush()
+    process.memories.remember("web", process.of(replace(THIRD, changes=(1.0, 2.0, 3.0))))
+    process.poll_without_it()
+    harness.now += 60.0
+    store.flush()
+    process.poll_without_it()
+    saves: Counter[str] = Counter()
+    monkeypatch.setattr(store, "save", lambda *_given, **_named: saves.update(["save"]))
+    process.poll_without_it(20)
+    assert not saves
+    reads = harness.calls.count("GET")
+    process.poll()
+    assert harness.calls.count("GET") > reads, "the memory has left, and is read again"
+
+
+class _Limited(ProcessMemoryStore):
+    """A store with a limit, which counts what it is given."""
+
+    def __init__(self, *, is_current: bool = True) -> None:
+        super().__init__()
+        self.given: Counter[int | None] = Counter()
+        self.is_current = is_current
+
+    def load(self, name: str, shard: int | None = None) -> StoredMemory | None:
+        return super().load(name, shard) if self.is_current else StoredMemory(FIRST, is_current=False)
+
+    def save(self, name: str, memory: Memory, shard: int | None = None, shards: int = 0, *, urgent: bool) -> bool:
+        self.given[shard] += 1
+        if memory.by_target:
+            raise ShardTooLargeError("it is too large")
+        return super().save(name, memory, shard, shards, urgent=urgent)
+
+
+def test_shards_that_are_too_large_leave_with_their_recommendation() -> None:
+    store = _Limited()
+    process = Process(store, has_series=True)
+    process.poll()
+    process.poll(FIRST)
+    before = store.given.total()
+    process.poll_without_it(20)
+    assert store.given.total() <= before + SHARDS
+
+
+def test_a_memory_of_a_former_version_is_written_once_and_leaves_with_its_recommendation() -> None:
+    store = _Limited(is_current=False)
+    process = Process(store, has_series=False)
+    process.poll()
+    process.poll_without_it(20)
+    assert store.given == {None: 1}
