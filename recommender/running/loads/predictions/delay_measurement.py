@@ -24,7 +24,7 @@ _SCRAPE_POLLS: Final = 1.5
 _MEASUREMENTS: Final = 100
 _TENTH: Final = 10
 _LONGEST_SECONDS: Final = 600.0
-"""A longer time between two changes of the load is a pause or an outage."""
+"""A longer time between two changes of the load is a pause."""
 
 
 @dataclass(slots=True)
@@ -38,6 +38,10 @@ class _Seen:
     polls: deque[float] = field(default_factory=lambda: deque(maxlen=_MEASUREMENTS))
     changes: deque[float] = field(default_factory=lambda: deque(maxlen=_MEASUREMENTS))
     ages: deque[float] = field(default_factory=lambda: deque(maxlen=_MEASUREMENTS))
+
+    def begin_again(self) -> None:
+        """Forget the last poll, whose time from the next one says nothing, but keep the measurements."""
+        self.polled = self.total = self.changed = None
 
 
 class DelayMeter:
@@ -65,7 +69,9 @@ class DelayMeter:
         with self._lock:
             seen = self._seen.setdefault(need.name, _Seen())
             longest = longest_interval_seconds(need.poll_interval_seconds)
-            if seen.polled is not None and 0 < time - seen.polled <= longest:
+            if seen.polled is not None and time - seen.polled > longest:
+                seen.begin_again()
+            if seen.polled is not None and time > seen.polled:
                 seen.polls.append(time - seen.polled)
             if seen.total is not None and total != seen.total:
                 if seen.changed is not None and 0 < time - seen.changed <= _LONGEST_SECONDS:
@@ -81,7 +87,7 @@ class DelayMeter:
         """Note a poll without loads: the time from the last one with loads to the next one says nothing."""
         with self._lock:
             if need.name in self._seen:
-                self._seen[need.name].polled = None
+                self._seen[need.name].begin_again()
 
     def delays(self, need: LoadNeed) -> ControlDelays:
         """Return the delays that are known by now; without measurements, the assumed ones."""

@@ -19,7 +19,7 @@ from recommender.kinds.predictive.calculate import calculate_predictive
 from recommender.kinds.predictive.predictive_settings import ScaleDown
 from recommender.running.loads.learned.model_choices import LearnedModels
 from recommender.running.loads.load_telemetry import LoadTelemetry
-from recommender.running.loads.predictions.delay_measurement import DelayMeter
+from recommender.running.loads.predictions.delay_measurement import SCRAPE_SECONDS, DelayMeter
 from recommender.running.loads.predictions.poll_loads import LoadSource
 from recommender.running.loads.predictions.predicting import Predictor
 from tests.recommender.running.loads.load_harness import need
@@ -113,3 +113,20 @@ def test_a_pause_of_the_process_is_not_the_time_between_decisions(seconds: float
         time += seconds if poll in {4, 8} else INTERVAL
         delays = meter.polled(NEED, total=1000.0, time=time)
     assert delays.refresh == Delay(INTERVAL, DelaySource.MEASURED)
+
+
+@pytest.mark.parametrize("is_noted", [True, False])
+@pytest.mark.parametrize("seconds", [90.0, 400.0])
+def test_an_outage_is_not_the_time_between_two_changes_of_the_load(
+    seconds: float,
+    is_noted: bool,  # noqa: FBT001 - whether the process ran meanwhile
+) -> None:
+    """As when a load of a few sessions changes only now and then."""
+    meter, time = DelayMeter(), START
+    for poll in range(18):
+        is_outage = poll % 3 == 2
+        if is_outage and is_noted:
+            meter.unanswered(NEED)
+        time += seconds if is_outage else INTERVAL
+        delays = meter.polled(NEED, total=float((poll + 1) // 3), time=time)
+    assert delays.scrape == Delay(SCRAPE_SECONDS, DelaySource.ASSUMED)
