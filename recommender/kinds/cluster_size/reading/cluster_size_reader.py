@@ -103,7 +103,7 @@ _LIMITS: Final = Section(
     "limits",
     _limits,
     (
-        Key("nodes", whole(1, _LARGEST_NODES), "Maximum nodes.", into="max_nodes"),
+        Key("nodes", whole(1, _LARGEST_NODES), "Maximum number of nodes.", into="max_nodes"),
         _total_field("cores", "cores"),
         _total_field("memory", "bytes"),
         Key("gpus", mapping_of("limits.gpus", _EXTENDED, _COUNT), "Maximum of an extended resource, by its name."),

@@ -52,7 +52,7 @@ SCALE_DOWN: Final = Section(
         Key("skipNodesWithSystemPods", BOOLEAN, "Whether pods of kube-system block."),
         Key("skipNodesWithLocalStorage", BOOLEAN, "Whether local storage blocks."),
         Key("skipNodesWithCustomControllerPods", BOOLEAN, "Whether pods of unknown controllers block."),
-        Key("minReplicaCount", _COUNT, "Minimum replicas of a controller whose pods may move."),
+        Key("minReplicaCount", _COUNT, "Minimum number of replicas of a controller whose pods may move."),
         _DAEMON_SETS,
         Key("ignoreMirrorPodsUtilization", BOOLEAN, "The same for mirror pods."),
         Key("systemPodTime", TIME, "Age from which a pod of kube-system does not block.", into="system_pod_seconds"),
