@@ -26,23 +26,27 @@ _TOLERANCE: Final = 1e-6
 def lower_bound(groups: Sequence[PodGroup], options: Sequence[NodeGroup], snapshot: Snapshot) -> int:
     """Return a lower bound of the number of new nodes for any mix of the options, if all pods are to be on new nodes.
 
-    Pods that no option holds and the sizes of the groups are ignored: neither makes the bound too large. The snapshot
-    is unchanged afterwards.
+    Pods that no option holds and the sizes of the groups are ignored: neither makes the bound too large. The result is
+    0 if the solver gives up. The snapshot is unchanged afterwards.
     """
     templates = _templates(options)
     demands, free = packing_demands(groups, templates, snapshot)
     found = least_cost(demands, free, [1.0] * len(templates))
-    return math.ceil(surely_below(found))
+    return 0 if found is None else math.ceil(surely_below(found))
 
 
 def lower_cost_bound(groups: Sequence[PodGroup], options: Sequence[NodeGroup], snapshot: Snapshot) -> float | None:
-    """Return a lower bound of the hourly cost of new nodes; None unless every option with a template has a price."""
+    """Return a lower bound of the hourly cost of new nodes.
+
+    None unless every option with a template has a price, and if the solver gives up.
+    """
     usable = [option for option in options if option.template is not None]
     prices = [option.price for option in usable if option.price is not None]
     if not prices or len(prices) < len(usable):
         return None
     demands, free = packing_demands(groups, _templates(usable), snapshot)
-    return max(0.0, surely_below(least_cost(demands, free, prices)))
+    found = least_cost(demands, free, prices)
+    return None if found is None else max(0.0, surely_below(found))
 
 
 def _templates(options: Iterable[NodeGroup]) -> list[NodeTemplate]:

@@ -58,14 +58,16 @@ class LeastCost:
     """The cost that one further pod adds, by demand (the dual values); 0 for demands without an option."""
 
 
-def least_cost(demands: Sequence[ShapeDemand], free: Sequence[Mapping[str, int]], costs: Sequence[float]) -> float:
+def least_cost(
+    demands: Sequence[ShapeDemand], free: Sequence[Mapping[str, int]], costs: Sequence[float]
+) -> float | None:
     """Return a lower bound of the cost of any mix of nodes that holds all pods.
 
     `free` has the resources of an empty node of each option, and `costs` its cost. Demands without an
-    option are left out, and 0 is returned if the solver gives up, as it does after `MOST_WORK`.
+    option are left out. None is returned if none remains, or if the solver gives up, as it does after `MOST_WORK`.
     """
     found = optimum_of(demands, free, costs, most_work=MOST_WORK)
-    return 0.0 if found is None else found.cost
+    return None if found is None else found.cost
 
 
 def optimum_of(

@@ -147,7 +147,7 @@ class LowerBound:
     """The lower bound: no mix of groups holds the pods with fewer new nodes."""
     cost: float | None = None
     cost_bound: float | None = None
-    """The lower bound of the cost per hour, if all groups used have prices."""
+    """The lower bound of the cost per hour; None without prices of all groups used, or if it would take too long."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -162,7 +162,8 @@ def optimum_bound(
 ) -> LowerBound | None:
     """Return the number of new nodes, and the least that their pending pods need; None if there is no such number.
 
-    `used` are the new nodes by group. Costs are per hour, and None unless all groups that hold pods have a price.
+    `used` are the new nodes by group. Costs are per hour; they are None unless all groups that hold pods have a price,
+    and if their bound would take too long to calculate.
     """
     if not added:
         return None

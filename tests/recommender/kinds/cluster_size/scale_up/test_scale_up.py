@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from adapter.foundation.cluster.values.constraints import PodScheduling, PodTerm
 from adapter.foundation.objects.selectors import parse_selector
 from recommender.decisions.record import TargetReference
+from recommender.kinds.cluster_size.estimator.packing_program import least_cost
+from recommender.kinds.cluster_size.model.answer import LowerBound
 from recommender.kinds.cluster_size.model.groups import GroupOptions
 from recommender.kinds.cluster_size.model.memory import BackOff, ClusterSizeMemory, RequestedNodes
 from recommender.kinds.cluster_size.model.size_settings import SizeLimits
@@ -288,10 +291,21 @@ def test_the_answer_states_a_bound_for_the_optimum() -> None:
 
 
 def test_groups_grow_without_a_bound_that_would_take_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("recommender.kinds.cluster_size.estimator.least_nodes.least_cost", lambda *_: 0.0)
+    monkeypatch.setattr("recommender.kinds.cluster_size.estimator.least_nodes.least_cost", lambda *_: None)
     answer = decided(situation([group("a")], pods=pods(9)))
     assert answer.increases == {"a": 3}
     assert answer.bound is None
+
+
+def test_a_cost_bound_that_would_take_too_long_is_not_stated_as_zero(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The costs differ between groups, so that the solver may take longer for them than for numbers of nodes."""
+
+    def nodes_only(demands: Any, free: Any, costs: list[float]) -> float | None:  # noqa: ANN401 - handed on as they are
+        return least_cost(demands, free, costs) if set(costs) == {1.0} else None
+
+    monkeypatch.setattr("recommender.kinds.cluster_size.estimator.least_nodes.least_cost", nodes_only)
+    answer = decided(situation([group("a", price=2.0)], pods=pods(9)))
+    assert answer.bound == LowerBound(3, 3)
 
 
 def test_without_new_nodes_there_is_no_bound() -> None:
