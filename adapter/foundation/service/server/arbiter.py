@@ -39,8 +39,6 @@ LATE_SECONDS = 10.0
 STEADY_SECONDS = 60.0
 """A worker that lived this long is replaced at once, and any other one after a wait that doubles each time."""
 LONGEST_RESTART_WAIT = 30.0
-MORE_PROCESSES: Final = "raise the limit on the processes of the pod or node, or its memory"
-"""The repair where the system refuses a process or a thread."""
 LACKS_THREADS: Final = 1
 """The exit status of a replacement that lacks threads, with which the arbiter does not end, but makes another one."""
 _LACKS: Final = frozenset({errno.EAGAIN, errno.ENOMEM})
@@ -116,9 +114,10 @@ class ServerArbiter(Arbiter):
         try:
             super().spawn_workers()
         except OSError as error:
-            reason = f"cannot start a worker: {error.strerror}"
+            refusal = str(error.strerror)
+            reason = f"cannot start a worker: {refusal}"
             if error.errno in _LACKS:
-                reason = f"{reason}: {MORE_PROCESSES}"
+                reason = beyond_limit("a worker", refusal)
             if not self._exits.any_ended:
                 print_reason(self.cfg.proc_name, reason)
                 raise HaltServer(reason, self.WORKER_BOOT_ERROR) from error
@@ -183,6 +182,11 @@ class ServerArbiter(Arbiter):
         else:
             # Send the signal again for a worker that was being forked; other workers ignore the repetition.
             self.kill_workers(signal.SIGTERM)
+
+
+def beyond_limit(what: str, refusal: str) -> str:
+    """Return why `what` cannot be started if the system refuses a process or a thread, and the repair."""
+    return f"cannot start {what}: {refusal}: raise the limit on the processes of the pod or node, or its memory"
 
 
 def restart_wait(restarts: Backoff, lived_seconds: float) -> float:

@@ -34,7 +34,7 @@ from adapter.foundation.service.runtime.heap import settle_heap
 from adapter.foundation.service.runtime.logs import fields
 from adapter.foundation.service.runtime.printing import print_reason
 from adapter.foundation.service.server.addresses import Address, address_of, listening_socket, overlap
-from adapter.foundation.service.server.arbiter import LACKS_THREADS, MORE_PROCESSES, ServerArbiter, ServerLogger
+from adapter.foundation.service.server.arbiter import LACKS_THREADS, ServerArbiter, ServerLogger, beyond_limit
 from adapter.foundation.service.server.context import WorkerContext
 from adapter.foundation.service.server.tls import ServerTls
 from adapter.foundation.service.server.worker_exits import WorkerExits
@@ -160,7 +160,7 @@ class ServerApplication(BaseApplication):
             if str(e) == NO_THREAD:
                 # A replacement is made again later: the arbiter still has the last good configuration for it.
                 status = LACKS_THREADS if self.exits.any_ended else Arbiter.WORKER_BOOT_ERROR
-                self._refuse(f"cannot start: {e}: {MORE_PROCESSES}", status)
+                self._refuse(beyond_limit("the threads of a worker", str(e)), status)
             self._refuse(f"cannot start: {type(e).__name__}: {e}")
 
     def _refuse(self, message: str, status: int = Arbiter.WORKER_BOOT_ERROR) -> NoReturn:

@@ -120,12 +120,18 @@ class UnreadableForMatchersError(PrometheusError):
     result = "unreadable"
 
     def __init__(self, query: str, matchers: str, reason: str) -> None:
-        fails = f"cannot be added to each of its selectors ({reason}): write it in another way"
         super().__init__(
             query,
-            f"it was not sent, because the matchers {matchers} {fails}",
-            public_cause=f"it was not sent, because the configured matchers {fails}",
+            _why_unsent(f"the matchers {matchers}", reason),
+            public_cause=_why_unsent("the configured matchers", reason),
         )
+
+
+def _why_unsent(matchers: str, reason: str) -> str:
+    return (
+        f"it was not sent, because {matchers} cannot be added to each of its selectors ({reason}): "
+        "write it in another way"
+    )
 
 
 ERRORS_OF_SERVER = (PrometheusUnreachableError, AuthenticationRefusedError, UnexpectedAnswerError)

@@ -115,7 +115,7 @@ def _foreign_failure(query: str, answer: HttpAnswer, endpoint: Endpoint) -> Prom
     elif status >= 500 or status == 429:
         kind = PrometheusUnreachableError
     elif status == 404:
-        cause = f"{cause}: check the path of the URL"
+        cause = f"{endpoint.shown} answers HTTP {status}: check the path of the URL"
     return kind(query, cause, _first_words(answer), _without_address(cause, endpoint))
 
 

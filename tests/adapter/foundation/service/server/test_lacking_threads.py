@@ -32,7 +32,7 @@ def test_too_few_threads_for_any_request_are_one_line_and_exit_1(
         assert server.process.wait(PATIENCE) == 1
     lines = [text for text in server.log.splitlines() if "metrics and health are served" not in text]
     repair = "raise the limit on the processes of the pod or node, or its memory"
-    assert lines == [f"example-server: cannot start: can't start new thread: {repair}"]
+    assert lines == [f"example-server: cannot start the threads of a worker: can't start new thread: {repair}"]
 
 
 def test_a_request_without_a_thread_of_its_own_waits_for_one_that_runs(

@@ -44,7 +44,10 @@ def test_a_worker_without_a_file_for_its_sign_of_life_is_no_matter_of_processes(
     ("settings", "reason"),
     [
         ({"refused_forks": [1]}, "cannot start a worker: Resource temporarily unavailable"),
-        ({"threadless_forks": [1]}, "example-server: cannot start: can't start new thread: raise the limit"),
+        (
+            {"threadless_forks": [1]},
+            "example-server: cannot start the threads of a worker: can't start new thread: raise the limit",
+        ),
     ],
 )
 def test_a_replacement_that_lacks_processes_or_threads_is_tried_again_later(
