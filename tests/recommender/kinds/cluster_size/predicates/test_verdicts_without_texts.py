@@ -19,6 +19,7 @@ from adapter.foundation.cluster.values.constraints import (
 from adapter.foundation.objects.selectors import parse_selector
 from recommender.kinds.cluster_size.predicates import filters
 from recommender.kinds.cluster_size.predicates.filters import PodFilter
+from recommender.kinds.cluster_size.predicates.node_resources_fit import resource_refusals
 from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
 from tests.recommender.kinds.cluster_size.builders import node, pod
 from tests.recommender.kinds.cluster_size.options import group
@@ -86,7 +87,6 @@ def test_texts_about_resources_are_built_only_for_pods_that_are_left(
     monkeypatch: pytest.MonkeyPatch, *, huge: tuple[str, ...], built: int
 ) -> None:
     asked: list[PodShape] = []
-    resource_refusals = filters.resource_refusals
 
     def counted(info: NodeInfo, shape: PodShape) -> tuple[Refusal, ...]:
         asked.append(shape)
