@@ -135,6 +135,7 @@ class _Packing:
                 (pod, name) for name, pods in self._on_node.items() if name not in names for pod in pods
             ),
             limit=f"at most {self._max_nodes} nodes may be added" if self._is_at_limit else "",
+            opened=len(self._opened),
         )
 
     def _progress_of(self, shape: PodShape) -> _ShapeProgress:

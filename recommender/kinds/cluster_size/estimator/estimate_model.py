@@ -42,6 +42,8 @@ class Estimate:
     """Pods placed on existing nodes, each with the name of its node."""
     limit: str = ""
     """Which limit ended the estimate; empty if none did."""
+    opened: int = 0
+    """How many nodes were opened, including those that received no pod."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,6 +87,11 @@ class Opponents:
         """Whether the term of any pod excludes the shape from a domain."""
         return self.known.total > 0 or self.later.total > 0
 
+    @property
+    def label_keys(self) -> frozenset[str]:
+        """The topology keys of the terms that the pods had so far."""
+        return frozenset((*self.known.counts, *self.later.counts))
+
     def refuse(self, labels: Mapping[str, str]) -> bool:
         """Return whether a node with these labels is in a domain from which another pod's term excludes the shape."""
         return self.known.refuse(labels) or self.later.refuse(labels)

@@ -103,6 +103,18 @@ class PodFilter:
         return self._is_plain and not self._others.has_opponents
 
     @property
+    def label_keys(self) -> frozenset[str] | None:
+        """The labels by which nodes that the constraints on labels and taints allow may differ to pods of the shape.
+
+        None if the name of a node counts, too. Pods with further anti-affinity terms may add labels.
+        """
+        volumes = self._volumes.label_keys if self._volumes else frozenset[str]()
+        if self._static.reads_names or volumes is None:
+            return None
+        spread = self._spread.label_keys if self._spread else ()
+        return self._others.label_keys.union(spread, volumes)
+
+    @property
     def spread_minima(self) -> tuple[int, ...] | None:
         """The smallest count of all domains, for each spread constraint of the shape; None if it has affinity terms.
 

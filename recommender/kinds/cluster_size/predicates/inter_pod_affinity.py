@@ -34,6 +34,12 @@ class InterPodFilter:
         """Whether a pod of the snapshot has an anti-affinity term against the shape."""
         return self._opponents.exist
 
+    @property
+    def label_keys(self) -> frozenset[str]:
+        """The labels of a node that decide, unless pods with further anti-affinity terms are added."""
+        own = () if self._friends is None else self._friends.counts
+        return self._opponents.label_keys.union(own, (key for key, _ in self._enemies))
+
     def refusals(self, info: NodeInfo) -> tuple[Refusal, ...]:
         """Return the first refusal: by the pod's affinity, its anti-affinity, or the anti-affinity of other pods."""
         labels = info.node.labels

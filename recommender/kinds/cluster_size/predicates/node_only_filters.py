@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.cluster.values.constraints import TaintEffect
+from adapter.foundation.cluster.values.constraints import HOSTNAME_LABEL, TaintEffect
 from adapter.foundation.cluster.values.state import Taint
 from recommender.kinds.cluster_size.predicates.node_affinity import (
     affinity_refusals,
@@ -51,6 +51,8 @@ class StaticFilter:
         self._scheduling = scheduling
         self._keys = tuple(sorted(keys))
         self._by_name = mentions_names(terms)
+        self.reads_names = self._by_name or HOSTNAME_LABEL in keys
+        """Whether the verdict depends on the name or hostname of the node."""
         self._verdicts: dict[Hashable, tuple[Refusal, ...]] = {}
 
     def refusals(self, info: NodeInfo) -> tuple[Refusal, ...]:

@@ -50,6 +50,11 @@ class SpreadFilter:
         self._shared = tuple(one for one in self._constraints if one.topology_key != HOSTNAME_LABEL)
 
     @property
+    def label_keys(self) -> frozenset[str]:
+        """The labels of a node that decide, if the shape's own node affinity and tolerations allow the node."""
+        return frozenset(one.topology_key for one in self._constraints)
+
+    @property
     def minima(self) -> tuple[int, ...]:
         """The smallest count of all domains, for each constraint."""
         return tuple(one.tally.minimum for one in self._constraints)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from adapter.foundation.cluster.values.constraints import NO_CONSTRAINTS
+from adapter.foundation.cluster.values.constraints import HOSTNAME_LABEL, NO_CONSTRAINTS
 from recommender.kinds.cluster_size.model.resources import amounts_of
 from recommender.kinds.cluster_size.predicates.namespaces import Namespaces
 from recommender.kinds.cluster_size.predicates.node_info import NodeInfo, PodKey, take
@@ -73,6 +73,11 @@ class Snapshot:
     def nodes(self) -> Mapping[str, NodeInfo]:
         """The nodes by name, in order: those given, then those added."""
         return self._nodes
+
+    def strange_names(self) -> frozenset[str]:
+        """Return the names that hostnames, unlisted pods and CSINodes state, but that no node has."""
+        hosts = {info.node.labels.get(HOSTNAME_LABEL, "") for info in self._nodes.values()}
+        return frozenset(hosts.union(self._unlisted, self.storage.csi_nodes).difference(self._nodes))
 
     def node_of(self, pod: ClusterPod) -> NodeInfo | None:
         """Return the node of a pod; None if it has none."""

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from recommender.kinds.cluster_size.balancing.similar import difference, similar_groups
-from recommender.kinds.cluster_size.estimator.binpacking import estimate
 from recommender.kinds.cluster_size.estimator.estimate_model import ExpansionOption
-from recommender.kinds.cluster_size.model.resources import amounts_of
+from recommender.kinds.cluster_size.scale_up.shared_estimates import SharedEstimates
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from recommender.kinds.cluster_size.estimator.estimate_model import Estimate, PodGroup
-    from recommender.kinds.cluster_size.model.groups import NodeGroup, NodeTemplate
+    from recommender.kinds.cluster_size.estimator.estimate_model import PodGroup
+    from recommender.kinds.cluster_size.model.groups import NodeGroup
     from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
     from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
     from recommender.kinds.cluster_size.scale_up.existing_node_placement import Placer
@@ -23,34 +21,13 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.scale_up.template_fit import Exemplars
 
 
-_Signature: TypeAlias = tuple[frozenset[tuple[str, int]], frozenset[tuple[str, int]], int]
-"""The resources that new nodes have left beside their own pods; they alone determine how many independent pods fit."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Estimated:
-    """An estimate of pods that depend on no other pods, and its limit."""
-
-    max_nodes: int
-    result: Estimate
-
-    def answers(self, max_nodes: int) -> bool:
-        """Return whether the estimate is the same with this limit."""
-        if max_nodes == self.max_nodes:
-            return True
-        return not self.result.limit and max_nodes >= self.result.node_count
-
-
 class Options:
     """The options of each round; options that did not change since the last round are not estimated again."""
 
     def __init__(self, settings: ClusterSizeSettings, snapshot: Snapshot, placer: Placer, exemplars: Exemplars) -> None:
         self._settings = settings
-        self._snapshot = snapshot
-        self._placer = placer
         self._exemplars = exemplars
-        self._estimated: dict[tuple[_Signature, tuple[PodGroup, ...]], _Estimated] = {}
-        self._signatures: dict[str, _Signature] = {}
+        self._estimates = SharedEstimates(snapshot, placer)
         self._differences: dict[tuple[str, str], str] = {}
 
     def of_round(self, state: SizingState, pods: Sequence[PodGroup]) -> list[ExpansionOption]:
@@ -58,6 +35,7 @@ class Options:
 
         Groups whose sizes are not written are left out while another one can hold any of the pods.
         """
+        self._estimates.begin_round()
         schedulable: dict[str, tuple[PodGroup, ...]] = {}
         for name, group in state.groups.items():
             if state.obstacle(group) is None:
@@ -82,32 +60,10 @@ class Options:
     ) -> ExpansionOption:
         if group.options.zero_or_max:
             needed = state.room(group)
-            result = self._estimate(group, pods, needed)
+            result = self._estimates.estimate(group, pods, needed)
             return ExpansionOption(group, replace(result, node_count=needed) if result.pods else result)
         most = state.most_new_nodes((group, *(state.groups[name] for name in similar)))
-        return ExpansionOption(group, self._estimate(group, pods, most), similar)
-
-    def _estimate(self, group: NodeGroup, pods: tuple[PodGroup, ...], max_nodes: int) -> Estimate:
-        """Return the estimate; equal nodes share an estimate if no pod depends on another."""
-        assert group.template is not None, "groups without a template are left out"
-        key = self._signature(group.name, group.template), pods
-        known = self._estimated.get(key)
-        if known is not None and known.answers(max_nodes):
-            return known.result
-        result = estimate(self._snapshot, pods, group.template, name_prefix=f"{group.name}-new", max_nodes=max_nodes)
-        if all(self._placer.filter_of(each.shape).is_independent for each in pods):
-            self._estimated[key] = _Estimated(max_nodes, result)
-        return result
-
-    def _signature(self, name: str, template: NodeTemplate) -> _Signature:
-        known = self._signatures.get(name)
-        if known is None:
-            taken: Counter[str] = Counter()
-            for pod in template.pods:
-                taken.update(self._snapshot.shape(pod).requests)
-            offered = frozenset(amounts_of(template.node.allocatable).items())
-            known = self._signatures[name] = (offered, frozenset(taken.items()), len(template.pods))
-        return known
+        return ExpansionOption(group, self._estimates.estimate(group, pods, most), similar)
 
     def _similar(
         self, state: SizingState, group: NodeGroup, schedulable: Mapping[str, frozenset[PodGroup]]

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     )
     from recommender.kinds.cluster_size.predicates.node_info import NodeInfo, PodKey
 
-_INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
+INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
+"""The label by which a new node has the limits of existing ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class StorageView:
         facts = self.csi_nodes.get(info.node.name)
         if facts is not None:
             return facts.limits
-        instance_type = info.node.labels.get(_INSTANCE_TYPE)
+        instance_type = info.node.labels.get(INSTANCE_TYPE)
         if not info.is_added or instance_type is None:
             return {}
         return self.limits_by_type.get(instance_type, {})
@@ -111,7 +112,7 @@ def _volumes_by_claim(volumes: Iterable[Volume]) -> dict[PodKey, tuple[Volume, .
 def _limits_by_type(csi_nodes: Mapping[str, CsiNodeFacts], nodes: Iterable[NodeInfo]) -> dict[str, dict[str, int]]:
     by_type: dict[str, dict[str, int]] = {}
     for info in nodes:
-        instance_type, facts = info.node.labels.get(_INSTANCE_TYPE), csi_nodes.get(info.node.name)
+        instance_type, facts = info.node.labels.get(INSTANCE_TYPE), csi_nodes.get(info.node.name)
         if instance_type is None or facts is None:
             continue
         limits = by_type.setdefault(instance_type, {})

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from recommender.kinds.cluster_size.predicates.node_affinity import matches_a_term
+from recommender.kinds.cluster_size.predicates.node_affinity import matches_a_term, mentioned_keys
 from recommender.kinds.cluster_size.predicates.pod_shapes import Refusal
 
 if TYPE_CHECKING:
@@ -52,6 +53,16 @@ class BindingFilter:
         self._places = tuple((volume, Refusal(_PLUGIN, _AFFINITY, _place_text(volume))) for volume in self.volumes)
         """Each bound volume, with the refusal of nodes from which it cannot be used."""
         self._delayed_claim = tuple(sorted(delayed, key=lambda one: one.claim.request_bytes))
+
+    @cached_property
+    def label_keys(self) -> frozenset[str] | None:
+        """The labels of a node that decide; None if its name does, too."""
+        if any(one.claim.selected_node for one in self._delayed_claim):
+            return None
+        choices = (volume for one in self._delayed_claim for volume in (*one.reserved, *one.available))
+        terms = [volume.node_terms for volume in (*self.volumes, *choices)]
+        terms += [one.storage_class.allowed_topologies for one in self._delayed_claim]
+        return frozenset[str]().union(*(mentioned_keys(each) for each in terms if each))
 
     def refusals(self, info: NodeInfo) -> tuple[Refusal, ...]:
         """Return the refusals by bound volumes, and by claims for which no volume exists or can be created."""

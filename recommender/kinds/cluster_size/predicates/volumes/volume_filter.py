@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from recommender.kinds.cluster_size.predicates.pod_shapes import Refusal
+from recommender.kinds.cluster_size.predicates.volumes.storage_view import INSTANCE_TYPE
 from recommender.kinds.cluster_size.predicates.volumes.volume_binding import BindingFilter
 
 if TYPE_CHECKING:
@@ -95,8 +96,9 @@ class VolumeFilter:
         self.problem = _unknown(storage, shape) or _missing_claim(storage, shape)
         """Why no node can take the pod."""
         self._filters: tuple[_RestrictionsFilter | LimitsFilter | BindingFilter | ZoneFilter, ...] = ()
+        self._binding: BindingFilter | None = None
         if self.problem is None:
-            binding = BindingFilter(storage, shape)
+            binding = self._binding = BindingFilter(storage, shape)
             self.problem = binding.problem
             self._filters = (
                 _RestrictionsFilter(storage, claim_uses, shape),
@@ -104,6 +106,12 @@ class VolumeFilter:
                 binding,
                 ZoneFilter(binding.volumes),
             )
+
+    @property
+    def label_keys(self) -> frozenset[str] | None:
+        """The labels of a node that decide; None if its name does, too, or if no node can take the pod."""
+        keys = None if self._binding is None else self._binding.label_keys
+        return None if keys is None else keys.union(_LABELS, (INSTANCE_TYPE,))
 
     def refusals(self, info: NodeInfo) -> tuple[Refusal, ...]:
         """Return the refusals by the first filter that refuses the node."""
