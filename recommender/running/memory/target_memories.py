@@ -46,6 +46,7 @@ class _Shards:
     handed: ByTarget = field(default_factory=dict)
     """The memories that the store received last."""
     handed_at: dict[int, float] = field(default_factory=dict)
+    """When each shard was last handed to the store, whether the store accepted it or not."""
     stale: set[int] = field(default_factory=set)
     """Shards to be written even if nothing has changed."""
     places: dict[TargetReference, int] = field(default_factory=dict)
@@ -143,9 +144,10 @@ class TargetMemories:
         tried = sorted(due, key=lambda number: known.handed_at.get(number, -math.inf))[:SHARDS_A_POLL]
         for number in tried:
             known.stale.add(number)
+            # A shard that is refused waits for its next turn like the others, or a few could take all turns.
+            known.handed_at[number] = self._clock()
             shard = known.shard(number)
             if self._save_shard(name, number, shard, known.count):
-                known.handed_at[number] = self._clock()
                 known.stale.discard(number)
                 gone = [each for each in known.handed if each not in known.by_target]
                 for target in gone:

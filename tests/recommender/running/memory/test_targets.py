@@ -226,6 +226,31 @@ def test_shards_that_take_too_long_to_read_are_read_with_the_next_polls() -> Non
     assert second.load("chat", SHARDS, harness.now + 5.0) == memories(1000)
 
 
+@dataclass
+class RefusingStore(ProcessMemoryStore):
+    """A store that refuses some shards."""
+
+    refused: frozenset[int]
+    tried: set[int] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        super().__init__()
+
+    def save(self, name: str, memory: Memory, shard: int | None = None, shards: int = 0, *, urgent: bool) -> bool:
+        assert shard is not None
+        self.tried.add(shard)
+        return shard not in self.refused and super().save(name, memory, shard, shards, urgent=urgent)
+
+
+def test_shards_that_cannot_be_written_do_not_keep_others_from_their_turn() -> None:
+    store = RefusingStore(frozenset(range(SHARDS_A_POLL + 2)))
+    known = TargetMemories(store)
+    for _ in range(2 * SHARDS // SHARDS_A_POLL):
+        known.load("chat", SHARDS, math.inf)
+        known.remember("chat", memories(900))
+    assert store.tried == set(range(SHARDS))
+
+
 def test_shards_are_stored_in_a_folder_too(tmp_path: Path) -> None:
     for store in (FolderMemoryStore(tmp_path), ProcessMemoryStore()):
         known = TargetMemories(store)
