@@ -24,6 +24,7 @@ _KNOWS_NO_QUOTED_NAMES: Final = re.compile(
     r"unexpected string .* in (?:label matching, expected identifier|grouping opts, expected label)", re.DOTALL
 )
 """What Prometheus 2 says of a query with the name of a metric or of a label between quotes."""
+_ERROR_TYPE: Final = re.compile(r"[a-z_0-9]{1,30}")
 _SEARCHED_CHARACTERS = 400
 """No more of a message is searched, because the time grows with the square of the length."""
 
@@ -80,7 +81,12 @@ class QueryRefusedError(PrometheusError):
     def __init__(self, query: str, error_type: str, message: str) -> None:
         knows_none = error_type == "bad_data" and _KNOWS_NO_QUOTED_NAMES.search(message[:_SEARCHED_CHARACTERS])
         hint = ", because names between quotes need Prometheus 3" if knows_none else ""
-        super().__init__(query, f"Prometheus refused it ({shortened(error_type)}){hint}", message)
+        super().__init__(
+            query,
+            f"Prometheus refused it ({shortened(error_type)}){hint}",
+            message,
+            f"Prometheus refused it ({public_error_type(error_type)}){hint}",
+        )
         self.error_type = error_type
         """Type of the error in Prometheus's API, such as `bad_data`; `http_414` if there is only an HTTP status."""
 
@@ -151,6 +157,11 @@ def with_repair(error: PrometheusError, credentials: str = "check the credential
         case UnexpectedAnswerError():
             return f"{error}: check that the address is that of a Prometheus"
     return str(error)
+
+
+def public_error_type(error_type: str) -> str:
+    """Return the type that a server gives to its error, or `unknown` if that is not a type but may be any text."""
+    return error_type if _ERROR_TYPE.fullmatch(error_type) else "unknown"
 
 
 def shortened(text: str) -> str:

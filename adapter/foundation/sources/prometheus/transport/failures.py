@@ -19,6 +19,7 @@ from adapter.foundation.sources.prometheus.errors import (
     PrometheusUnreachableError,
     QueryRefusedError,
     UnexpectedAnswerError,
+    public_error_type,
     shortened,
 )
 from adapter.foundation.sources.prometheus.transport.http_answers import (
@@ -127,7 +128,8 @@ def _refusal_error(query: str, refusal: _Refusal, status: int, endpoint: Endpoin
     # of Cortex.
     if refusal.error_type in _SERVER_AT_FAULT or status >= 500 or store in _STORE_AWAY:
         cause = f"{endpoint.shown} cannot answer ({shortened(refusal.error_type)})"
-        return PrometheusUnreachableError(query, cause, refusal.error, _without_address(cause, endpoint))
+        public = f"Prometheus cannot answer ({public_error_type(refusal.error_type)})"
+        return PrometheusUnreachableError(query, cause, refusal.error, public)
     error_type = _TYPES_OF_VICTORIAMETRICS.get(refusal.error_type, refusal.error_type)
     return QueryRefusedError(query, error_type or "unknown", refusal.error)
 
