@@ -168,9 +168,9 @@ class _Predicting:
         return max(sizes, default=None)
 
     def _is_absent(self, inputs: Inputs) -> bool:
-        """Return whether all targets whose state is known do not exist."""
-        known = [each.value for target in self.targets if isinstance(each := inputs.targets.get(target), Observed)]
-        return bool(known) and all(each is None for each in known)
+        """Return whether it is certain that none of the targets that are decided together exists."""
+        states = [inputs.targets[target] for target in self.targets if target in inputs.targets]
+        return bool(states) and all(isinstance(each, Observed) and each.value is None for each in states)
 
 
 def _forecast(load: LoadInput) -> LoadForecast | None:

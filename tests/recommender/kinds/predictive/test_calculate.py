@@ -209,6 +209,28 @@ def test_a_published_size_does_not_become_what_an_hpa_has_made_of_it(outputs: st
     assert found.replicas == size
 
 
+@pytest.mark.parametrize(
+    ("states", "remembers"),
+    [
+        ({GATEWAY: Observed(None, NOW), OTHER: Observed(None, NOW)}, False),
+        ({GATEWAY: Observed(None, NOW), OTHER: Unknown("forbidden")}, True),
+        ({GATEWAY: Observed(None, NOW)}, False),
+        ({}, True),
+    ],
+    ids=["none exists", "one is unknown", "it is decided alone", "none is looked up"],
+)
+def test_a_size_is_forgotten_only_if_certainly_no_target_exists(
+    states: dict[TargetReference, Any],
+    remembers: bool,  # noqa: FBT001 - a column of the table
+) -> None:
+    targets = (GATEWAY, OTHER)
+    calculate = calculate_predictive(settings(), "chat", targets=targets, writes_sizes=True)
+    known = {each: Observed(TargetState(20), NOW) for each in targets}
+    memory = Memory(own=calculate(inputs(load(2000.0), targets=known), Memory(), NOW).own)
+    after = calculate(inputs(load(2000.0), targets=states), memory, NOW + 10.0).own
+    assert (remembered(after).capacity is not None) == remembers
+
+
 def test_each_target_of_for_each_has_the_load_of_its_own_series() -> None:
     given = Inputs(loads={"chat": {GATEWAY: load(100.0, 300.0), OTHER: load(100.0, 900.0)}})
     sizes = [calculate_predictive(settings(), "chat", each)(given, Memory(), NOW).replicas for each in (GATEWAY, OTHER)]
