@@ -76,7 +76,7 @@ class LookUpResult:
 
 def aborted(key: LookUpKey, error: Exception | None = None) -> LookUpResult:
     """Return the result of a look-up that an internal error has ended, which only the log names."""
-    failure = _ABORTED if error is None else f"{type(error).__name__}: {error}"
+    failure = _ABORTED if error is None else ": ".join(filter(None, (type(error).__name__, str(error))))
     return LookUpResult(key, failure=failure, public_failure=f"{_ABORTED} (see the adapter's log)")
 
 

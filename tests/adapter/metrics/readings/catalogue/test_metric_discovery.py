@@ -73,10 +73,16 @@ def test_a_rule_whose_look_up_fails_keeps_its_metrics_and_does_not_affect_others
     assert harness.counter("tidewatch_adapter_rules", state="ok") == 2
 
 
-def test_an_internal_error_in_one_look_up_does_not_affect_others(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(
+    ("error", "shown"),
+    [(ZeroDivisionError("by nothing"), ": ZeroDivisionError: by nothing"), (KeyError(), ": KeyError")],
+)
+def test_an_internal_error_in_one_look_up_does_not_affect_others(
+    error: Exception, shown: str, caplog: pytest.LogCaptureFixture
+) -> None:
     def found(selector: str) -> Collection[Mapping[str, str]]:
         if "app" in selector:
-            raise ZeroDivisionError("by nothing")
+            raise error
         return series("job_depth") if "job" in selector else ()
 
     harness = make_harness(ScriptedPrometheus(series_answer=found), rules=PATTERN_RULES)
@@ -84,7 +90,7 @@ def test_an_internal_error_in_one_look_up_does_not_affect_others(caplog: pytest.
 
     assert names(harness) == ["depth", "spelled_out"]
     (line,) = [text for text in caplog.messages if "it keeps the metrics that it has" in text]
-    assert line.endswith("ZeroDivisionError: by nothing")
+    assert line.endswith(shown)
     assert "adapter's log" not in caplog.text
 
 
