@@ -45,8 +45,9 @@ class KeptContents:
         self._write_newest(before)
         # The kernel limits anonymous memory as it limits files. The configuration itself must take effect anyway.
         _log.warning(
-            "the configuration is not kept for a replacement of this worker: %s: if the files are broken then, it "
-            "starts with an earlier configuration or not at all: raise the limit on file sizes (ulimit -f)",
+            "the configuration is not kept for a replacement of this worker: %s: if its files are unusable when it "
+            "starts, the replacement uses an earlier configuration or cannot start: raise the limit on file sizes "
+            "(ulimit -f)",
             refusal.strerror,
         )
 

@@ -81,8 +81,9 @@ def test_contents_beyond_the_limit_on_file_sizes_leave_the_earlier_ones(caplog: 
     assert kept.versions() == ((SHORT,), (MIDDLE,))
     (record,) = caplog.records
     assert record.getMessage() == (
-        "the configuration is not kept for a replacement of this worker: File too large: if the files are broken then, "
-        "it starts with an earlier configuration or not at all: raise the limit on file sizes (ulimit -f)"
+        "the configuration is not kept for a replacement of this worker: File too large: if its files are unusable "
+        "when it starts, the replacement uses an earlier configuration or cannot start: raise the limit on file sizes "
+        "(ulimit -f)"
     )
     # All of the long one is in force, so that the others are out of date.
     kept.forget_earlier()
