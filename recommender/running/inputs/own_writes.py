@@ -84,11 +84,6 @@ class OwnWrites:
             self._written.clear()
             self._sent.clear()
 
-    def __len__(self) -> int:
-        """Return the number of sizes that are known, or whose write has no answer yet."""
-        with self._lock:
-            return len(self._written) + len(self._sent)
-
     def marked(self, look: ReadTargets) -> ReadTargets:
         """Return a look-up whose states say whether another recommender has replaced the size of this process."""
         return lambda targets: {target: self._marked(target, found) for target, found in look(targets).items()}
