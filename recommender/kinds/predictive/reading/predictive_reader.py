@@ -122,7 +122,7 @@ PREDICTIVE: Final = Section(
         ),
         Key("season", duration(10, 7 * _DAY_SECONDS), "How long a cycle of the load takes.", into="season_seconds"),
         Key("headroom", _PERCENT, "Capacity above the load.", into="headroom_ratio"),
-        Key("minReplicas", REPLICAS, "Minimum replicas."),
+        Key("minReplicas", REPLICAS, "Minimum number of replicas."),
         Key("maxReplicas", REPLICAS, "Maximum replicas; the output scale needs it."),
         Key("model", one_of(ModelName, "a model").then(ModelName), "How the load is forecast."),
         Key("quantile", number(Bounds(0.5, 1, above=True, below=True)), "Quantile of forecasts that is served."),

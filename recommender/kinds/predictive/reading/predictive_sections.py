@@ -87,7 +87,7 @@ SCHEDULES: Final = ListOf(
             Key("cron", CRON, "When it begins, as in crontab(5).", "0 8 * * mon-fri"),
             Key("timezone", TIMEZONE, "IANA name of the time zone of `cron`; default: that of the recommendation."),
             Key("duration", duration(60, 31 * 86_400), "How long it lasts.", "2h", into="duration_seconds"),
-            Key("minReplicas", REPLICAS, "Minimum replicas during that time.", "10"),
+            Key("minReplicas", REPLICAS, "Minimum number of replicas during that time.", "10"),
         ),
     )
 )
