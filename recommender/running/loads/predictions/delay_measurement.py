@@ -40,7 +40,10 @@ class _Seen:
     ages: deque[float] = field(default_factory=lambda: deque(maxlen=_MEASUREMENTS))
 
     def begin_again(self) -> None:
-        """Forget the last poll, whose time from the next one says nothing, but keep the measurements."""
+        """Forget the last poll and the last change: the time from them to the next ones is no measurement.
+
+        Earlier measurements stay.
+        """
         self.polled = self.total = self.changed = None
 
 
