@@ -146,6 +146,7 @@ class LowerBound:
     bound: int
     """The lower bound: no mix of groups holds the pods with fewer new nodes."""
     cost: float | None = None
+    """The cost of the new nodes per hour; None without prices of all groups used."""
     cost_bound: float | None = None
     """The lower bound of the cost per hour; None without prices of all groups used, or if it would take too long."""
 

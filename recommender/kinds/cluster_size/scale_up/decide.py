@@ -162,8 +162,8 @@ def optimum_bound(
 ) -> LowerBound | None:
     """Return the number of new nodes, and the least that their pending pods need; None if there is no such number.
 
-    `used` are the new nodes by group. Costs are per hour; they are None unless all groups that hold pods have a price,
-    and if their bound would take too long to calculate.
+    `used` are the new nodes by group. Costs are per hour; they are None unless all groups that hold pods have a price.
+    The lower bound of the cost is also None if it would take too long to calculate.
     """
     if not added:
         return None
@@ -174,12 +174,12 @@ def optimum_bound(
     bound = lower_bound(helped, options, snapshot)
     if not bound:
         return None
-    cost_bound = lower_cost_bound(helped, options, snapshot) if len(prices) == len(used) else None
+    has_prices = len(prices) == len(used)
     return LowerBound(
         nodes=len(added),
         bound=bound,
-        cost=None if cost_bound is None else sum(prices[name] * count for name, count in used.items()),
-        cost_bound=cost_bound,
+        cost=sum(prices[name] * count for name, count in used.items()) if has_prices else None,
+        cost_bound=lower_cost_bound(helped, options, snapshot) if has_prices else None,
     )
 
 

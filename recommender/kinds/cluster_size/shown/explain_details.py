@@ -58,10 +58,12 @@ def _steps(answer: ClusterSizeAnswer) -> Iterator[str]:
 
 def _bound_text(bound: LowerBound) -> str:
     text = f"{count_of(bound.nodes, 'new node')}; no mix of groups needs fewer than {bound.bound}"
-    if bound.cost is None or bound.cost_bound is None:
+    if bound.cost is None:
         return text
-    least = money_text(bound.cost_bound, is_lower_bound=True)
-    return f"{text}; together they cost {money_text(bound.cost)} an hour, and no mix costs less than {least}"
+    text = f"{text}; together they cost {money_text(bound.cost)} an hour"
+    if bound.cost_bound is None:
+        return text
+    return f"{text}, and no mix costs less than {money_text(bound.cost_bound, is_lower_bound=True)}"
 
 
 def _other_groups(answer: ClusterSizeAnswer) -> Iterator[str]:

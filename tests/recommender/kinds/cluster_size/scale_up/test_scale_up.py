@@ -305,7 +305,7 @@ def test_a_cost_bound_that_would_take_too_long_is_not_stated_as_zero(monkeypatch
 
     monkeypatch.setattr("recommender.kinds.cluster_size.estimator.least_nodes.least_cost", nodes_only)
     answer = decided(situation([group("a", price=2.0)], pods=pods(9)))
-    assert answer.bound == LowerBound(3, 3)
+    assert answer.bound == LowerBound(3, 3, cost=6.0)
 
 
 def test_without_new_nodes_there_is_no_bound() -> None:

@@ -14,6 +14,7 @@ from recommender.kinds.cluster_size.model.answer import (
     ClusterSizeAnswer,
     GroupSize,
     KeptNode,
+    LowerBound,
     Removal,
     SizeStep,
     UnschedulablePods,
@@ -314,3 +315,19 @@ def test_the_document_lists_pods_that_fit_and_destinations_of_moved_pods() -> No
     assert '"moves": [{"pod": "shop/w", "node": "n2"}]' in json.dumps(found["removals"])
     assert json.dumps(found["places"]).count('"kind": "existing"') == 2
     assert found["unavailable_nodes"] == [{"node": "n9", "group": None, "state": "NotReady", "detail": None}]
+
+
+@pytest.mark.parametrize(
+    ("cost", "cost_bound", "rest"),
+    [
+        (None, None, ""),
+        (6.0, None, "; together they cost 6 an hour"),
+        (6.0, 4.5, "; together they cost 6 an hour, and no mix costs less than 4.50"),
+    ],
+)
+def test_the_cost_of_new_nodes_is_shown_even_without_its_lower_bound(
+    cost: float | None, cost_bound: float | None, rest: str
+) -> None:
+    answer = ClusterSizeAnswer(bound=LowerBound(3, 2, cost, cost_bound))
+    text = " ".join(" ".join(explained_lines(answer, {}, None, lambda text, _: text)).split())
+    assert text == f"STEPS 3 new nodes; no mix of groups needs fewer than 2{rest}"
