@@ -103,7 +103,7 @@ def test_a_program_that_does_not_end_is_reported_with_its_question(
 ) -> None:
     monkeypatch.setattr(asking, "ANSWER_SECONDS", 2)
     program = tmp_path / "program"
-    program.write_text("#!/bin/sh\n" + "echo 1\n" * answers + "exec sleep 60\n")
+    program.write_text("#!/bin/sh\n" + "echo 1\n" * answers + "exec tail -f /dev/null\n")
     program.chmod(0o700)
     with pytest.raises(OracleError) as raised:
         Oracle(program).ask("duration", [{"text": "a"}, {"text": "b"}])
