@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -268,12 +269,16 @@ class TestClient:
     """A client of a real Prometheus behind a gateway that writes a `Date` of its own, which is right."""
 
     @pytest.mark.parametrize("read", [read_instant, read_range, read_series])
-    @pytest.mark.parametrize(("ahead", "words"), [(3600.0, "3600 s behind"), (-200.0, "200 s ahead of")])
+    @pytest.mark.parametrize(("ahead", "words"), [(3600.0, "behind"), (-200.0, "ahead of")])
     def test_no_answer_of_a_server_whose_clock_is_wrong_is_believed(
         self, prometheus: ScrapedPrometheus, read: Callable[[PrometheusClient], None], ahead: float, words: str
     ) -> None:
-        with asking(prometheus.url, ahead) as (client, _), pytest.raises(UnexpectedAnswerError, match=words):
+        with asking(prometheus.url, ahead) as (client, _), pytest.raises(UnexpectedAnswerError) as raised:
             read(client)
+        stated = re.search(rf"([0-9]+) s {words}", str(raised.value))
+        assert stated is not None, raised.value
+        # The real clock goes on while an answer is under way, which takes no longer than the query may.
+        assert abs(int(stated[1]) - abs(ahead)) <= SECONDS
 
     @pytest.mark.parametrize("ahead", [-50.0, 0.0, 50.0])
     def test_a_server_that_is_right_is_asked_for_its_time_once(
