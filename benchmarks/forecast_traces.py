@@ -36,7 +36,7 @@ from recommender.backtest.errors import BacktestError
 from recommender.kinds.predictive.models.table import MODELS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from benchmarks.forecast_replay import Replayed
     from benchmarks.made_traces import MadeTrace
@@ -177,6 +177,16 @@ class _TimeLeft:
         return f"{place}, about {seconds / 60:.0f} min left"
 
 
+def _repair(name: str, absent: str | None, found: Collection[str]) -> str:
+    """Return what to do about a trace that is not among those found."""
+    base, _, seed = name.partition("@")
+    if base in found and seed:
+        return f"add --seed {seed}"
+    if any(base == each.name for each in CHANGING):
+        return "add --changing" + (f" --seed {seed}" if seed else "")
+    return absent or f"choose from {', '.join(found)}"
+
+
 def _histories(settings: Settings, progress: Progress) -> list[tuple[str, Callable[[], LoadHistory]]]:
     """Return functions that read the loads, by the names of the loads. Raises TraceMissingError."""
     recordings = recordings_in(settings.folder) if settings.with_recorded else ()
@@ -188,7 +198,7 @@ def _histories(settings: Settings, progress: Progress) -> list[tuple[str, Callab
         found |= {each.name if seed == 0 else f"{each.name}@{seed}": partial(each.read, seed) for each in settings.made}
     for name in settings.traces:
         if name not in found:
-            raise TraceMissingError(f"{name} is not a trace: {absent or ', '.join(found)}")
+            raise TraceMissingError(f"{name} is not one of the traces: {_repair(name, absent, found)}")
     if not found:
         raise TraceMissingError(absent or f"{settings.folder} holds no CSV file")
     if absent and not settings.traces:

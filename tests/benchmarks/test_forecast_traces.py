@@ -33,6 +33,22 @@ def trace(path: Path, days: float = 1.1) -> None:
     path.write_text("\n".join(["timestamp,value", *lines]), encoding="utf-8")
 
 
+@pytest.mark.parametrize(
+    ("flags", "name", "repair"),
+    [
+        ((), "monday-jumps", "add --changing\n"),
+        ((), "five-days@1", "add --changing --seed 1\n"),
+        (("--changing",), "five-days@1", "add --seed 1\n"),
+        (("--changing",), "five-day", "choose from monday-jumps, "),
+    ],
+)
+def test_a_trace_that_needs_another_flag_is_named_with_it(
+    flags: tuple[str, ...], name: str, repair: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*flags, "--trace", name]) == 2
+    assert f"{name} is not one of the traces: {repair}" in capsys.readouterr().err
+
+
 def test_a_missing_trace_is_named_with_its_source(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--traces", str(tmp_path), "--recorded-only"]) == 2
     said = capsys.readouterr().err
