@@ -49,24 +49,14 @@ class Exemplars:
         judged: Callable[[PodFilter, NodeInfo], T],
     ) -> dict[PodShape, T]:
         distinct = dict.fromkeys(shapes)
-        unknown = [shape for shape in distinct if (group.name, shape) not in known]
-        asked = self._asked(group, unknown, known, judged) if unknown else {}
-        return {shape: asked[shape] if shape in asked else known[group.name, shape] for shape in distinct}
-
-    def _asked(
-        self,
-        group: NodeGroup,
-        shapes: list[PodShape],
-        known: dict[tuple[str, PodShape], T],
-        judged: Callable[[PodFilter, NodeInfo], T],
-    ) -> dict[PodShape, T]:
-        found: dict[PodShape, T] = {}
-        mark = self._snapshot.checkpoint()
-        (info,) = add_new_nodes(self._snapshot, group, 1)
-        for shape in shapes:
-            judge = self._placer.filter_of(shape)
-            found[shape] = verdict = judged(judge, info)
-            if judge.is_independent:
-                known[group.name, shape] = verdict
-        self._snapshot.revert(mark)
-        return found
+        found = {shape: known[group.name, shape] for shape in distinct if (group.name, shape) in known}
+        if len(found) < len(distinct):
+            mark = self._snapshot.checkpoint()
+            (info,) = add_new_nodes(self._snapshot, group, 1)
+            for shape in [each for each in distinct if each not in found]:
+                judge = self._placer.filter_of(shape)
+                found[shape] = judged(judge, info)
+                if judge.is_independent:
+                    known[group.name, shape] = found[shape]
+            self._snapshot.revert(mark)
+        return {shape: found[shape] for shape in distinct}
