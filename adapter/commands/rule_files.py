@@ -14,7 +14,7 @@ from adapter.foundation.documents.load import (
     ScalarNode,
     load_documents,
 )
-from adapter.foundation.documents.tree import problem_lines, shortened
+from adapter.foundation.documents.tree import problem_lines, shorten
 from adapter.foundation.files.file_contents import FilesError, UnreadFileError, empty_folders, read_each
 from adapter.metrics.rulebook.findings import Code, Finding, Severity
 
@@ -113,7 +113,7 @@ def _refuse_other_kind(document: Document) -> None:
     kind = document.root.get("kind") if isinstance(document.root, MappingNode) else None
     if isinstance(kind, ScalarNode) and kind.value != _CONFIG_MAP:
         fix = _FIXES_OF_KINDS.get(kind.value, "name a file that has `rules` or `externalRules`")
-        raise DocumentError(kind.problem(f"this is a {shortened(kind.value)}, not a rule file", fix))
+        raise DocumentError(kind.problem(f"this is a {shorten(kind.value)}, not a rule file", fix))
 
 
 def _with_keys(document: Document) -> Document:

@@ -10,7 +10,7 @@ from adapter.foundation.cluster.facts.scale_targets import group_of
 from adapter.foundation.documents.scalars import NAMESPACE, OBJECT_NAME, TEXT
 from adapter.foundation.documents.sections import Given, Key, Section
 from adapter.foundation.documents.shapes import ListOf, WrongValueError
-from adapter.foundation.documents.tree import DocumentProblem, nearest, shortened
+from adapter.foundation.documents.tree import DocumentProblem, nearest_word, shorten
 from adapter.foundation.objects.names import is_namespace_name, is_subdomain_name
 from adapter.foundation.objects.resources import BUILT_IN, Resource, UnknownResourceError, find_resource
 from recommender.decisions.record import TargetReference
@@ -76,7 +76,7 @@ def _api_version(text: str) -> str:
     group, slash, version = text.rpartition("/")
     is_version = is_namespace_name(version) and version[0].isalpha()
     if not is_version or (slash and not is_subdomain_name(group)):
-        raise WrongValueError(f"{shortened(text)!r} is not an API version", "write it as manifests do, such as apps/v1")
+        raise WrongValueError(f"{shorten(text)!r} is not an API version", "write it as manifests do, such as apps/v1")
     return text
 
 
@@ -89,15 +89,15 @@ def _impossible_kind(given: Given) -> Iterator[DocumentProblem]:
     known = {resource.kind: resource for resource in BUILT_IN if resource.group == group}
     if (found := known.get(manifest_kind(group, kind))) is not None:
         if (version := api_version.rpartition("/")[2]) not in _VERSIONS[group]:
-            text = f"the {place} has no version {shortened(version)!r}"
+            text = f"the {place} has no version {shorten(version)!r}"
             yield given.problem("apiVersion", text, f"write apiVersion: {found.api_version}")
         return
     fix = "write apiVersion and kind as `kubectl api-resources` prints them"
     if (served := _built_in(kind)) is not None:
         fix = f"write apiVersion: {served.api_version}"
-    elif (meant := nearest(kind, known)) is not None:
+    elif (meant := nearest_word(kind, known)) is not None:
         fix = f"did you mean {meant}?"
-    yield given.problem("kind", f"the {place} has no kind {shortened(kind)!r}", fix)
+    yield given.problem("kind", f"the {place} has no kind {shorten(kind)!r}", fix)
 
 
 def _built_in(kind: str) -> Resource | None:

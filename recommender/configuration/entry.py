@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from adapter.foundation.documents.scalars import TEXT, Bounds, checked, one_of, percentage, whole
+from adapter.foundation.documents.scalars import TEXT, Bounds, one_of, percentage, validated_text, whole
 from adapter.foundation.documents.sections import Given, Key, Section
 from adapter.foundation.documents.shapes import ListOf, Scalar, WrongValueError, read_each
 from adapter.foundation.documents.tree import (
@@ -18,7 +18,7 @@ from adapter.foundation.documents.tree import (
     SequenceNode,
     problems_within,
     read_boolean,
-    shortened,
+    shorten,
 )
 from adapter.foundation.objects.names import is_namespace_name
 from recommender.configuration.configured_targets import TARGETS
@@ -156,12 +156,12 @@ def _backend_problems(
     problem = (node if place is None else place).problem
     if not shared.backends:
         yield problem(
-            f"there is no backend {shortened(name)!r} to choose",
+            f"there is no backend {shorten(name)!r} to choose",
             "remove `backend`: `prometheus` lists the backends, and `recommendationObjects.backends` those for objects",
         )
     elif name not in shared.backends:
         fix = f"write {' or '.join(shared.backends)}, or add it to `prometheus`"
-        yield problem(f"there is no backend {shortened(name)!r}", fix)
+        yield problem(f"there is no backend {shorten(name)!r}", fix)
     elif not asks:
         message = f"`backend` chooses where queries are sent, and this {recommendation.policy.type} has none"
         yield problem(message, "remove it")
@@ -228,7 +228,7 @@ def _check_targets(given: Given, outputs: frozenset[Output]) -> Iterator[Documen
         yield given.node.problem("the output scale has no targets", "list them under targets")
 
 
-_NAME: Final = checked(
+_NAME: Final = validated_text(
     "a DNS-1123 label",
     lambda name: not is_namespace_name(name),
     "write up to 63 lower-case letters, digits and -, with a letter or digit at both ends",

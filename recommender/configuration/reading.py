@@ -9,10 +9,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.documents.files import head, read_file
-from adapter.foundation.documents.scalars import BOOLEAN, NAMESPACE, OBJECT_NAME, PATH, TEXT, checked, duration
+from adapter.foundation.documents.scalars import BOOLEAN, NAMESPACE, OBJECT_NAME, PATH, TEXT, duration, validated_text
 from adapter.foundation.documents.sections import Given, Key, Section
 from adapter.foundation.documents.shapes import Anything, ListOf, Schema
-from adapter.foundation.documents.tree import DocumentError, DocumentProblem, SequenceNode, problems_within, shortened
+from adapter.foundation.documents.tree import DocumentError, DocumentProblem, SequenceNode, problems_within, shorten
 from adapter.foundation.objects.durations import format_duration
 from adapter.foundation.service.server.addresses import parse_address
 from adapter.foundation.sources.prometheus.backends.backend_settings import BACKENDS
@@ -156,7 +156,7 @@ def _unknown_backends_of_objects(given: Given) -> Iterator[DocumentProblem]:
     known = prometheus if isinstance(prometheus, dict) else {}
     for name in objects.backends:
         if name not in known:
-            message = f"there is no backend {shortened(name)!r} in `prometheus`"
+            message = f"there is no backend {shorten(name)!r} in `prometheus`"
             yield given.problem("recommendationObjects.backends", message, "correct the name, or remove it")
 
 
@@ -179,7 +179,7 @@ def _is_no_address(text: str) -> bool:
     return False
 
 
-_ADDRESS: Final = checked("an address", _is_no_address, "write HOST:PORT, or :PORT for all interfaces")
+_ADDRESS: Final = validated_text("an address", _is_no_address, "write HOST:PORT, or :PORT for all interfaces")
 _LISTEN: Final = Section(
     "listen",
     Listen,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from adapter.foundation.cluster.values.state import Unknown
-from adapter.foundation.objects.grouping import grouped
+from adapter.foundation.objects.grouping import group_values
 from recommender.decisions.calculation import Calculate, Calculation, InputMissingError
 from recommender.decisions.loop import Decided, Decision, decide
 from recommender.decisions.memory import Memory
@@ -107,7 +107,7 @@ def _by_preference(
     The namespaces take turns, so that new series of one do not keep out those of another.
     """
     series = sorted((target for target in loads if target is not None), key=_place)
-    groups = grouped(((isinstance(loads[target], Unknown), target not in by_target), target) for target in series)
+    groups = group_values(((isinstance(loads[target], Unknown), target not in by_target), target) for target in series)
     return [target for _, group in sorted(groups.items()) for target in in_fair_order(group)]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from adapter.foundation.objects.grouping import grouped
+from adapter.foundation.objects.grouping import group_values
 from recommender.decisions.record import Record, Status, TargetAction
 
 WORST_FIRST: Final = (Status.ERROR, Status.STALE, Status.HELD, Status.OK)
@@ -48,7 +48,7 @@ class Summary:
 
 def by_name(records: Iterable[Record]) -> dict[str, list[Record]]:
     """Return the records grouped by name."""
-    return grouped((record.name, record) for record in records)
+    return group_values((record.name, record) for record in records)
 
 
 def summary_of(records: Sequence[Record]) -> Summary:

@@ -62,7 +62,7 @@ def doctor(arguments: Sequence[str]) -> NoReturn:
 
 def _of_adapter(client: KubernetesClient, values: FlagValues) -> list[Line]:
     settings = adapter_doctor.doctor_settings(_as_given_to(adapter_doctor.DOCTOR, values))
-    lines = adapter_doctor.examined(ObjectClient(client, _CALL_SECONDS), settings)
+    lines = adapter_doctor.run_all_checks(ObjectClient(client, _CALL_SECONDS), settings)
     return _lines_of_program("adapter", lines)
 
 

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
-from adapter.foundation.objects.grouping import grouped
+from adapter.foundation.objects.grouping import group_values
 from adapter.foundation.objects.quantities import Quantity, parse_quantity
 
 _RESOURCES: Final = ("cpu", "memory")
@@ -141,7 +141,7 @@ def _missing_for_quota(spec: Mapping[str, Any], limited: Iterable[str]) -> str:
     """
     if _is_stated_as_a_whole(spec):
         return ""
-    found = grouped(
+    found = group_values(
         (key, str(container.get("name")))
         for key in sorted(limited)
         for container in (*spec["containers"], *(spec.get(_INIT) or ()))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from adapter.foundation.objects.grouping import grouped
+from adapter.foundation.objects.grouping import group_values
 from recommender.decisions.record import Record, Status, TargetAction
 from recommender.decisions.summary import WORST_FIRST, summary_of
 from recommender.page.selection import SortOrder
@@ -53,7 +53,7 @@ class PageLine:
 def lines_of(records: Sequence[Record]) -> list[PageLine]:
     """Return a line for each recommendation, in the order of the configuration."""
     # Two entries that share a name by mistake are two lines.
-    groups = grouped(
+    groups = group_values(
         ((record.name, record.each is not None, 0 if record.each is not None else place), record)
         for place, record in enumerate(records)
     )

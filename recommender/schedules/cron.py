@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.documents.tree import shortened
+from adapter.foundation.documents.tree import shorten
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -78,14 +78,14 @@ def parse_cron(text: str) -> Cron:
     """
     fields = text.split()
     if len(fields) != len(_FIELDS) or len(text) > _LONGEST_TEXT:
-        message = f"{shortened(text)!r} has {len(fields)} fields instead of 5"
+        message = f"{shorten(text)!r} has {len(fields)} fields instead of 5"
         fix = "write minute, hour, day of the month, month and day of the week, such as 0 8 * * mon-fri"
         raise CronError(message, fix)
     values = [_values(field, part) for field, part in zip(_FIELDS, fields, strict=True)]
     minutes, hours, month_days, months, weekdays = values
     is_either_day = not fields[2].startswith("*") and not fields[4].startswith("*")
     if not is_either_day and min(month_days) > max(_LONGEST_MONTHS[month - 1] for month in months):
-        message = f"{shortened(text)!r} never occurs: none of its months has a day {min(month_days)}"
+        message = f"{shorten(text)!r} never occurs: none of its months has a day {min(month_days)}"
         raise CronError(message, "write a day that the month has")
     return Cron(minutes, hours, month_days, months, frozenset(day % 7 for day in weekdays), is_either_day)
 
@@ -101,7 +101,7 @@ def _item(field: _Field, text: str) -> range:
     if found is None:
         hint = f" or names such as {field.names[1]}" if field.names else ""
         fix = f"write *, or numbers from {field.first} to {field.last}{hint}, such as {field.first},{field.first + 2}"
-        raise CronError(f"{shortened(text)!r} is not {field.name} of a cron expression", fix)
+        raise CronError(f"{shorten(text)!r} is not {field.name} of a cron expression", fix)
     if found["all"]:
         # Sunday must count only once.
         first, last = field.first, field.last - (field.names is _WEEKDAYS)
@@ -116,10 +116,10 @@ def _item(field: _Field, text: str) -> range:
         return range(first, last + 1)
     if not found["all"] and not found["last"]:
         fix = f"write {span}-{field.last}/{step}, or {span} alone"
-        raise CronError(f"{shortened(text)!r} of {field.name} has a step but no range", fix)
+        raise CronError(f"{shorten(text)!r} of {field.name} has a step but no range", fix)
     if not _STEP.fullmatch(step) or not 1 <= int(step) <= field.last:
         fix = f"write a number from 1 to {field.last} after the slash"
-        raise CronError(f"{shortened(text)!r} of {field.name} has no usable step", fix)
+        raise CronError(f"{shorten(text)!r} of {field.name} has no usable step", fix)
     return range(first, last + 1, int(step))
 
 

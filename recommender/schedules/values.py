@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from adapter.foundation.documents.scalars import TEXTS_MAY_BE_EMPTY, checked
+from adapter.foundation.documents.scalars import TEXTS_MAY_BE_EMPTY, validated_text
 from adapter.foundation.documents.shapes import WrongValueError
 from recommender.schedules.cron import CronError, parse_cron
 
@@ -28,4 +28,4 @@ def _is_unknown_zone(name: str) -> bool:
 
 
 CRON: Final = TEXTS_MAY_BE_EMPTY.then(_cron)
-TIMEZONE: Final = checked("a time zone", _is_unknown_zone, "write its IANA name, such as Europe/Berlin or UTC")
+TIMEZONE: Final = validated_text("a time zone", _is_unknown_zone, "write its IANA name, such as Europe/Berlin or UTC")

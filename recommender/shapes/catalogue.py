@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.state import ClusterPod, Taint
 from adapter.foundation.documents.files import head, read_file
-from adapter.foundation.documents.scalars import QUANTITY, Bounds, checked, number
+from adapter.foundation.documents.scalars import QUANTITY, Bounds, number, validated_text
 from adapter.foundation.documents.sections import Given, Key, Section
 from adapter.foundation.documents.shapes import ListOf
 from adapter.foundation.objects.pod_requests import CPU, MEMORY
@@ -97,7 +97,7 @@ _SHAPE: Final = Section(
     (
         Key(
             "name",
-            checked(
+            validated_text(
                 "the name of a shape",
                 lambda name: not 0 < len(name.strip()) <= _LONGEST_NAME,
                 "write 1 to 253 characters",

@@ -12,7 +12,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.objects.grouping import grouped
+from adapter.foundation.objects.grouping import group_values
 from recommender.kinds.cluster_size.estimator.estimate_model import PodGroup
 from recommender.kinds.cluster_size.estimator.least_nodes import packing_demands, surely_below
 from recommender.kinds.cluster_size.estimator.packing_program import ShapeDemand, optimum_of
@@ -106,7 +106,7 @@ class PackingDemand:
 def demand_of(pods: Iterable[ClusterPod], groups: Sequence[NodeGroup]) -> PackingDemand:
     """Return the demand of the pods on machines of these groups, each of which must have a template."""
     snapshot = Snapshot((), (), namespace_labels={})
-    by_shape = grouped((snapshot.shape(pod), pod) for pod in pods)
+    by_shape = group_values((snapshot.shape(pod), pod) for pod in pods)
     gathered = [PodGroup(shape, tuple(each)) for shape, each in by_shape.items()]
     rooms, free = packing_demands(gathered, [_template(group) for group in groups], snapshot)
     return PackingDemand(snapshot, {shape: tuple(each) for shape, each in by_shape.items()}, tuple(rooms), tuple(free))
@@ -167,7 +167,7 @@ def _spread_over_all(
     """Place all pods with the machines present that they need without spread, and add some for pods without a place."""
     worth = dict(zip(demand.pods, worths, strict=True))
     bare = {shape: demand.snapshot.shape(without_spread(pods[0])) for shape, pods in demand.pods.items()}
-    unspread = grouped((bare[shape], pod) for shape, pods in demand.pods.items() for pod in pods)
+    unspread = group_values((bare[shape], pod) for shape, pods in demand.pods.items() for pod in pods)
     bare_worth = {bare[shape]: amount for shape, amount in worth.items()}
     more = _filled_in_turn(
         replace(demand, pods={shape: tuple(pods) for shape, pods in unspread.items()}),

@@ -35,7 +35,7 @@ from adapter.foundation.sources.kubernetes.errors import (
 )
 from adapter.foundation.sources.prometheus.queries.budget import Budgeted, Prometheus
 from adapter.metrics.rulebook.findings import Severity
-from adapter.metrics.rulebook.lint.repairs import repaired
+from adapter.metrics.rulebook.lint.repairs import repair_file
 from adapter.metrics.rulebook.parsing.parse import parse_rulebook
 from adapter.metrics.rulebook.report import RulebookReport, ServedMetrics, rulebook_report
 
@@ -161,7 +161,7 @@ def _mend(checked: _Checked) -> int:
     mended = 0
     for content in checked.contents:
         own = [finding for finding in checked.rulebook.findings if finding.file == str(content.path)]
-        text, done = repaired(content.text, own, partial(_documents_of, content.path))
+        text, done = repair_file(content.text, own, partial(_documents_of, content.path))
         if done:
             try:
                 replace_file(content.path.resolve(), text.encode(), mode=None)

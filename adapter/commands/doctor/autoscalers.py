@@ -8,7 +8,7 @@ from adapter.commands.program import PROGRAM
 from adapter.foundation.options.cluster_checks import unread
 from adapter.foundation.reports.counts import first_names
 from adapter.foundation.reports.lines import Line, error, ok, warning
-from adapter.foundation.sources.kubernetes.errors import KubernetesError, trimmed
+from adapter.foundation.sources.kubernetes.errors import KubernetesError, trim_message
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -82,10 +82,10 @@ def _problem(hpa: Mapping[str, Any], sources: Mapping[str, str]) -> str:
     reasons = {f"FailedGet{kind}Metric" for kind in sources}
     for one in conditions:
         if one.get("type") == "ScalingActive" and one.get("status") == "False" and one.get("reason") in reasons:
-            cause = trimmed(f"{one.get('reason')}: {one.get('message', '')}")
+            cause = trim_message(f"{one.get('reason')}: {one.get('message', '')}")
             return f"it does not scale: {cause}"
     # The condition names the first metric that failed, and none while another one asks for no less than there is.
-    lacking = trimmed(first_names(_unused_metrics(hpa, sources), most=3))
+    lacking = trim_message(first_names(_unused_metrics(hpa, sources), most=3))
     return f"it could not use {lacking} in its last sync, and does not scale down without it" if lacking else ""
 
 

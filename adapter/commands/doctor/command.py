@@ -136,7 +136,7 @@ def doctor(arguments: Sequence[str]) -> NoReturn:
         client = ObjectClient(kubernetes_client(cluster_settings(values), deadlines), CALL_SECONDS)
     except (UsageError, KubernetesError) as e:
         exit_for_usage(PROGRAM, str(e))
-    lines = remove_apiservices(client, settings) if values.boolean("remove") else examined(client, settings)
+    lines = remove_apiservices(client, settings) if values.boolean("remove") else run_all_checks(client, settings)
     print(as_json(lines) if values.text("output") == "json" else as_text(lines))  # noqa: T201 - what was asked for
     sys.exit(1 if count(lines, CheckStatus.ERROR) else 0)
 
@@ -173,7 +173,7 @@ def remove_apiservices(client: ObjectClient, settings: DoctorSettings) -> list[L
     return run_checks([Check(f"apiservice/{name}", partial(remove_if_left_behind, client, name)) for name in names])
 
 
-def examined(client: ObjectClient, settings: DoctorSettings) -> list[Line]:
+def run_all_checks(client: ObjectClient, settings: DoctorSettings) -> list[Line]:
     """Run all checks; return the lines in order, each after those that it depends on."""
     registered = RegisteredApis(client, settings)
     lines = run_checks([Check("kube-apiserver", partial(look_at_apiserver, client))])

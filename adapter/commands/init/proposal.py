@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import chain, count
 from typing import TYPE_CHECKING, Final
 
-from adapter.commands.init.rules_text import amount, rules_text, unused_text, value_text
+from adapter.commands.init.rules_text import format_quantity, rules_text, unused_text, value_text
 from adapter.commands.program import PROGRAM
 from adapter.foundation.exporters.known_metrics import MetricSubject
 from adapter.foundation.exporters.pod_names import LikelyWorkload, workload_of
@@ -77,9 +77,9 @@ def hpa_text(found: ScalableWorkload) -> str:
     """Return the manifest of an example HPA for the workload."""
     workload, known = found.workload, found.rule.metric.known
     name, namespace = json.dumps(workload.name), json.dumps(workload.namespace)
-    target = amount(target_of(found.average))
+    target = format_quantity(target_of(found.average))
     have = "pod has" if found.pods == 1 else "pods have"
-    average = f"{found.pods} {have} {amount(found.average)} on average"
+    average = f"{found.pods} {have} {format_quantity(found.average)} on average"
     size = f"The target of {target} keeps the current size"
     owner = f"The names of the pods suggest that they belong to {workload.kind} {workload.name}"
     said = (

@@ -49,17 +49,17 @@ def value_text(rule: TriedRule) -> str:
     """Return a sentence about what the rule returned when it was tried."""
     known = rule.metric.known
     if known.subject is MetricSubject.EXTERNAL:
-        return "no value" if rule.value is None else f"{amount(rule.value)}{_of(rule.metric)}"
+        return "no value" if rule.value is None else f"{format_quantity(rule.value)}{_of(rule.metric)}"
     if not rule.values:
         return "no value"
     # The largest is the best example of what the metric looks like under load.
     key, largest = max(rule.values.items(), key=lambda item: (item[1], str(item[0])))
     number = len(rule.values)
     place = "the only one" if number == 1 else f"the largest of {number} {known.subject.partition('.')[0]}"
-    return f"{amount(largest)} for {key}, {place}"
+    return f"{format_quantity(largest)} for {key}, {place}"
 
 
-def amount(value: float) -> str:
+def format_quantity(value: float) -> str:
     """Return a number as Kubernetes writes it."""
     return quantity_of(value)
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.forms.pods import PodForm
-from adapter.foundation.files.gzip_format import Piece, gzipped, text_of_pieces
+from adapter.foundation.files.gzip_format import Piece, compress, text_of_pieces
 from adapter.foundation.objects.decoders import decoder_of
 from adapter.foundation.time.thread_limit import ThreadLimit
 from adapter.foundation.web.http import TEXT, RefusedRequestError, Request, Response
@@ -108,7 +108,7 @@ def own_routes(
             return Response(200, text_of_pieces((*made, *pieces())), METRICS_TYPE, (("Vary", "Accept-Encoding"),))
         return Response(
             200,
-            gzipped(text_of_pieces(made)) + packed(),
+            compress(text_of_pieces(made)) + packed(),
             METRICS_TYPE,
             (("Vary", "Accept-Encoding"), ("Content-Encoding", "gzip")),
         )

@@ -20,7 +20,7 @@ from adapter.commands.nodes.reader_access import (
 )
 from adapter.commands.nodes.refresh_loop import NodeRefreshLoop, follow_changes
 from adapter.foundation.files.file_contents import FilesError
-from adapter.foundation.files.gzip_format import Piece, gzipped
+from adapter.foundation.files.gzip_format import Piece, compress
 from adapter.foundation.options.clients import prometheus_client
 from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.service.runtime.process_telemetry import exposition
@@ -194,7 +194,7 @@ class _NodeMetrics:
         published = self._keeper.published
         if published.exposition is None:
             return b""
-        return published.exposition.gzipped(self._clock.wall()) + gzipped(published.hot)
+        return published.exposition.gzipped(self._clock.wall()) + compress(published.hot)
 
 
 def _plain_health(context: WorkerContext, query: str) -> PlainAnswer:

@@ -15,7 +15,7 @@ from adapter.foundation.documents.tree import (
     MappingNode,
     ScalarNode,
     problems_within,
-    shortened,
+    shorten,
 )
 
 T = TypeVar("T")
@@ -66,11 +66,11 @@ def _problem_of_kind(mapping: MappingNode, section: Section[Any]) -> DocumentPro
     node = mapping.get("kind")
     if expected is None or not isinstance(node, ScalarNode) or node.value == expected:
         return None
-    message = f"{shortened(node.value)!r} is not the kind {expected}"
+    message = f"{shorten(node.value)!r} is not the kind {expected}"
     data = mapping.get("data")
     if node.value != "ConfigMap" or not isinstance(data, MappingNode) or not data.entries:
         return node.problem(message, f"write {expected}, or name another file")
-    keys = shortened(", ".join(each.name for each in data.entries))
+    keys = shorten(", ".join(each.name for each in data.entries))
     return node.problem(message, f"save the value of its key ({keys}) to a file, and name that file")
 
 

@@ -40,9 +40,9 @@ from adapter.foundation.documents.tree import (
     ScalarNode,
     SequenceNode,
     WrongKindError,
-    nearest,
+    nearest_word,
     problems_within,
-    shortened,
+    shorten,
 )
 
 __all__ = [
@@ -56,9 +56,9 @@ __all__ = [
     "SequenceNode",
     "WrongKindError",
     "load_documents",
-    "nearest",
+    "nearest_word",
     "problems_within",
-    "shortened",
+    "shorten",
 ]
 
 DEEPEST = 64
@@ -206,7 +206,7 @@ class _Builder:
         name = event.anchor or ""
         anchored = self._anchors.get(name)
         if anchored is None:
-            known = nearest(name, self._anchors)
+            known = nearest_word(name, self._anchors)
             fix = f"did you mean *{known}?" if known else f"define it before with &{name}"
             raise _document_error(self._place(event), f"*{name} is not defined", fix)
         if anchored.node is None:
@@ -259,4 +259,4 @@ def _tag_problems(event: NodeEvent, place: Place) -> tuple[DocumentProblem, ...]
         return (DocumentProblem(*place, "the tag !!null is on a value that is not null", "remove the tag"),)
     if tag is None or tag == "!" or tag.removeprefix(_CORE_TAG) in _CORE_TYPES:
         return ()
-    return (DocumentProblem(*place, f"the tag {shortened(tag)!r} has no meaning here", "remove it"),)
+    return (DocumentProblem(*place, f"the tag {shorten(tag)!r} has no meaning here", "remove it"),)

@@ -13,7 +13,7 @@ from adapter.foundation.documents.tree import (
     Node,
     ScalarNode,
     SequenceNode,
-    shortened,
+    shorten,
 )
 
 Place: TypeAlias = tuple[str, int, int]
@@ -33,7 +33,7 @@ def make_mapping(place: Place, problems: tuple[DocumentProblem, ...], children: 
         elif key.plain and key.value == "<<":
             wrong.extend(_merge_all(merged, value, repeated))
         elif key.value in own:
-            message = f"the key {shortened(key.value)!r} appears a second time; the first is in line {{}}"
+            message = f"the key {shorten(key.value)!r} appears a second time; the first is in line {{}}"
             wrong.append(key.problem(message.format(own[key.value].key.line), "remove one of them"))
         else:
             own[key.value] = MappingEntry(key, value)
@@ -104,7 +104,7 @@ def _merge(into: dict[str, _Slot], entry: MappingEntry, repeated: dict[DocumentP
     """
     there = into.get(entry.name)
     if there:
-        message = f"the key {shortened(entry.name)!r} is set both here and by a merge"
+        message = f"the key {shorten(entry.name)!r} is set both here and by a merge"
         repeated[entry.key.problem(message, "set it in one place")] = None
     if there is None or not there.fill_up(entry):
         into[entry.name] = _Slot(entry)

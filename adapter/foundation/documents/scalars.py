@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from adapter.foundation.documents.shapes import OutOfRangeError, Scalar, Schema, WrongValueError
-from adapter.foundation.documents.tree import nearest, read_boolean, shortened
+from adapter.foundation.documents.tree import nearest_word, read_boolean, shorten
 from adapter.foundation.objects.durations import format_duration, parse_duration
 from adapter.foundation.objects.names import is_namespace_name, is_object_name, label_key_problem, label_value_problem
 from adapter.foundation.objects.quantities import Quantity, parse_quantity
@@ -162,8 +162,8 @@ def one_of(names: Iterable[str], what: str) -> Scalar[str]:
 
     def parse(text: str) -> str:
         if text not in known:
-            meant = nearest(text, known)
-            raise WrongValueError(f"{shortened(text)!r} is not {what}", f"did you mean {meant}?" if meant else "")
+            meant = nearest_word(text, known)
+            raise WrongValueError(f"{shorten(text)!r} is not {what}", f"did you mean {meant}?" if meant else "")
         return text
 
     return Scalar(what, fix, parse, {"type": "string", "enum": list(known)})
@@ -180,14 +180,14 @@ def text(message: str = "the string is empty", fix: str = "write a value, or rem
     return Scalar("a string", "write a string", parse, _ANY)
 
 
-def checked(name: str, problem: Callable[[str], str | bool | None], fix: str) -> Scalar[str]:
+def validated_text(name: str, problem: Callable[[str], str | bool | None], fix: str) -> Scalar[str]:
     """Return the shape of a text for which `problem` returns nothing; for others it returns the reason, or True."""
 
     def parse(value: str) -> str:
         wrong = problem(value)
         if wrong:
             why = f": {wrong}" if isinstance(wrong, str) else ""
-            raise WrongValueError(f"{shortened(value)!r} is not {name}{why}")
+            raise WrongValueError(f"{shorten(value)!r} is not {name}{why}")
         return value
 
     return Scalar(name, fix, parse, _ANY)
@@ -209,15 +209,17 @@ QUERY: Final = text("the query is empty", "write the PromQL of a query")
 PATH: Final = TEXT.then(Path)
 QUANTITY: Final = Scalar("a quantity", "write a quantity, such as 100m or 64Mi", _quantity, _QUANTITY)
 SELECTOR: Final = Scalar("a string", "write a label selector as for kubectl, such as tier=dns", _selector, _ANY)
-NAMESPACE: Final = checked(
+NAMESPACE: Final = validated_text(
     "the name of a namespace", lambda value: not is_namespace_name(value), "write lower-case letters, digits and -"
 )
-OBJECT_NAME: Final = checked("the name of an object", lambda value: not is_object_name(value), "write its name")
-LABEL_KEY: Final = checked("a label key", label_key_problem, "write the key alone, such as example.com/pool")
-RESOURCE_NAME: Final = checked("the name of a resource", label_key_problem, "write a name such as nvidia.com/gpu")
-LABEL_VALUE: Final = checked("a label value", label_value_problem, "correct it")
-TAINT_KEY: Final = checked("a taint key", label_key_problem, "write the key alone")
-PROMETHEUS_LABEL: Final = checked(
+OBJECT_NAME: Final = validated_text("the name of an object", lambda value: not is_object_name(value), "write its name")
+LABEL_KEY: Final = validated_text("a label key", label_key_problem, "write the key alone, such as example.com/pool")
+RESOURCE_NAME: Final = validated_text(
+    "the name of a resource", label_key_problem, "write a name such as nvidia.com/gpu"
+)
+LABEL_VALUE: Final = validated_text("a label value", label_value_problem, "correct it")
+TAINT_KEY: Final = validated_text("a taint key", label_key_problem, "write the key alone")
+PROMETHEUS_LABEL: Final = validated_text(
     "the name of a Prometheus label",
     lambda value: re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", value) is None,
     "write the name of the label alone, such as namespace",

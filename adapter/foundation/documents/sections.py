@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from adapter.foundation.documents.shapes import Scalar, Schema, ValueShape, made_of, read_each
-from adapter.foundation.documents.tree import DocumentError, MappingNode, nearest, shortened, unknown_key
+from adapter.foundation.documents.tree import DocumentError, MappingNode, nearest_word, shorten, unknown_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -106,7 +106,7 @@ class Section(Generic[T]):
     def mapping(self, node: Node) -> MappingNode:
         """Return the node as a mapping. Raises DocumentError, which quotes no text, since that may be a secret."""
         if not isinstance(node, MappingNode):
-            keys = shortened(", ".join(each.key for each in self.keys) or "`key: value` lines")
+            keys = shorten(", ".join(each.key for each in self.keys) or "`key: value` lines")
             name = self.name if " " in self.name else f"`{self.name}`"
             raise DocumentError(node.problem(f"{name} is not a mapping", f"write a mapping with {keys}"))
         return node
@@ -114,7 +114,7 @@ class Section(Generic[T]):
     def missing(self, mapping: MappingNode) -> Iterator[DocumentProblem]:
         """Yield a problem for each required key without a value; a misspelt one is reported as such instead."""
         known = [each.key for each in self.keys]
-        misspelt = {nearest(entry.name, known) for entry in mapping.unknown(known)}
+        misspelt = {nearest_word(entry.name, known) for entry in mapping.unknown(known)}
         for each in self.keys:
             if each.example and mapping.get(each.key) is None and each.key not in misspelt:
                 path = each.key if " " in self.name else f"{self.name}.{each.key}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 
-from adapter.foundation.documents.tree import DocumentError, MappingNode, ScalarNode, SequenceNode, shortened
+from adapter.foundation.documents.tree import DocumentError, MappingNode, ScalarNode, SequenceNode, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -69,12 +69,12 @@ class Scalar(Generic[T]):
         try:
             return self.parse("" if self.unquoted and not node.plain else node.value)
         except WrongValueError as error:
-            message = shortened(str(error), _LONGEST_MESSAGE)
+            message = shorten(str(error), _LONGEST_MESSAGE)
             if isinstance(error, OutOfRangeError):
                 message = f"`{key}` is {message}" if key else f"{message} is out of range"
             raise DocumentError(node.problem(message, error.fix or self.fix)) from None
         except ValueError:
-            message = f"{shortened(node.value)!r} is not {self.name}"
+            message = f"{shorten(node.value)!r} is not {self.name}"
             raise DocumentError(node.problem(message, self.fix)) from None
 
     def then(self, make: Callable[[T], R]) -> Scalar[R]:
@@ -97,7 +97,9 @@ class ListOf:
     def read(self, node: Node, _key: str = "") -> Any:  # noqa: ANN401 - see ValueShape
         """Return what `make` returns for the items. Raises DocumentError."""
         if not isinstance(node, SequenceNode):
-            raise DocumentError(node.problem(f"{described(node)} is not a list", "write lines that start with `- `"))
+            raise DocumentError(
+                node.problem(f"{describe_node(node)} is not a list", "write lines that start with `- `")
+            )
         values, problems = read_each((item, self.item, "") for item in node.items)
         if not node.items and self.empty[0]:
             problems.append(node.problem(*self.empty))
@@ -116,7 +118,7 @@ class ListOf:
         for position, value in values.items() if self.unique else ():
             name, line = self.unique(value) if self.unique else "", node.items[position].line
             if name in lines:
-                message = f"{shortened(str(name))} is listed twice, first in line {lines[name]}"
+                message = f"{shorten(str(name))} is listed twice, first in line {lines[name]}"
                 yield node.items[position].problem(message, "remove one of them")
             lines.setdefault(name, line)
 
@@ -163,9 +165,9 @@ def read_each(parts: Iterable[tuple[Node, ValueShape, str]]) -> tuple[dict[int, 
     return values, problems
 
 
-def described(node: Node) -> str:
+def describe_node(node: Node) -> str:
     """Return the description of a node for messages: its text in quotes, or its kind."""
-    return repr(shortened(node.value)) if isinstance(node, ScalarNode) and not node.null else node.kind
+    return repr(shorten(node.value)) if isinstance(node, ScalarNode) and not node.null else node.kind
 
 
 def made_of(node: Node, make: Callable[..., T], *values: object, **arguments: object) -> T:

@@ -113,7 +113,7 @@ class ScalarNode(Node):
     @property
     def kind(self) -> str:
         """The kind of the node, for messages."""
-        return "null" if self.null else f"the string {shortened(self.value)!r}"
+        return "null" if self.null else f"the string {shorten(self.value)!r}"
 
     @property
     def is_null(self) -> bool:
@@ -227,7 +227,7 @@ def problems_within(node: Node) -> Iterator[DocumentProblem]:
             waiting.extend(entry.value for entry in reversed(current.entries))
 
 
-def nearest(word: str, known: Iterable[str]) -> str | None:
+def nearest_word(word: str, known: Iterable[str]) -> str | None:
     """Return the known word that the author probably meant; None if none is similar."""
     if len(word) > _LONGEST_WORD:
         return None
@@ -242,11 +242,11 @@ def unknown_key(entry: MappingEntry, known: Collection[str], hint: str = "") -> 
     `hint` says why a key of another program has no meaning here.
     """
     if hint:
-        return entry.key.problem(f"the key {shortened(entry.name)!r} has no effect here", f"remove it: {hint}")
-    meant = nearest(entry.name, known)
+        return entry.key.problem(f"the key {shorten(entry.name)!r} has no effect here", f"remove it: {hint}")
+    meant = nearest_word(entry.name, known)
     keys = f"remove it; the keys here are {', '.join(known)}" if known else "remove it: there are no keys here"
     fix = f"did you mean {meant!r}?" if meant else keys
-    return entry.key.problem(f"the key {shortened(entry.name)!r} is not known", fix)
+    return entry.key.problem(f"the key {shorten(entry.name)!r} is not known", fix)
 
 
 def problem_lines(problems: Sequence[object]) -> list[str]:
@@ -258,6 +258,6 @@ def problem_lines(problems: Sequence[object]) -> list[str]:
     return [*shown, f"… and {len(lines) - len(shown)} more problems: correct these first"]
 
 
-def shortened(text: str, limit: int = 60) -> str:
+def shorten(text: str, limit: int = 60) -> str:
     """Return the text, shortened so that it does not dominate a message."""
     return text if len(text) <= limit else f"{text[: limit - 1]}…"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.exporters.recognition import RecognisedMetric, UnusedMetric, labels_to_read, recognised
+from adapter.foundation.exporters.recognition import RecognisedMetric, UnusedMetric, identifying_labels, labels_to_read
 from adapter.foundation.sources.prometheus.errors import (
     AuthenticationRefusedError,
     PrometheusError,
     PrometheusUnreachableError,
-    shortened,
+    shorten_message,
 )
 from adapter.foundation.sources.prometheus.queries.budget import QUERY_SECONDS
 from adapter.foundation.time.pace import UNPACED
@@ -34,7 +34,7 @@ def samples_of(client: Prometheus, query: str) -> list[Sample]:
     answer = client.instant(query, timeout_seconds=QUERY_SECONDS)
     samples = [sample for batch in answer.batches(UNPACED) for sample in batch]
     if answer.warnings:
-        message = f"the answer to {shortened(query)} may be partial: {shortened(answer.warnings[0])}"
+        message = f"the answer to {shorten_message(query)} may be partial: {shorten_message(answer.warnings[0])}"
         raise IncompleteAnswerError(f"{message}: check the stores behind --prometheus-url")
     return samples
 
@@ -72,7 +72,7 @@ def recognise_each(
             unused.append(UnusedMetric(known, f"its labels could not be read: {error}", ASKING_AGAIN))
             continue
         # There is no group if the matchers select none of its series.
-        found = recognised(known, groups) if groups else None
+        found = identifying_labels(known, groups) if groups else None
         if isinstance(found, UnusedMetric):
             unused.append(found)
         elif found is not None:

@@ -38,7 +38,7 @@ def labels_to_read(known: KnownMetric) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*known.namespace_labels, *known.object_labels, *known.labels)))
 
 
-def recognised(known: KnownMetric, groups: Sequence[Mapping[str, str]]) -> RecognisedMetric | UnusedMetric:
+def identifying_labels(known: KnownMetric, groups: Sequence[Mapping[str, str]]) -> RecognisedMetric | UnusedMetric:
     """Return the labels that identify the objects; `groups` are the combinations of `labels_to_read` that occur."""
     if known.subject is MetricSubject.EXTERNAL:
         return _external(known, groups)

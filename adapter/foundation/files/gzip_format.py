@@ -18,7 +18,7 @@ class GzipError(ValueError):
     """The compressed data is damaged, cut off or too large; the message says which."""
 
 
-def gzipped(data: bytes, level: int = FAST) -> bytes:
+def compress(data: bytes, level: int = FAST) -> bytes:
     """Return the data as a gzip member. Members may follow each other (RFC 1952, 2.2)."""
     return zlib.compress(data, level, wbits=_FORMAT)
 
@@ -42,7 +42,7 @@ Piece: TypeAlias = "bytes | PackedText"
 
 def gzipped_text(text: bytes) -> PackedText:
     """Return a text in the gzip format."""
-    return PackedText(gzipped(text), len(text))
+    return PackedText(compress(text), len(text))
 
 
 def text_of(piece: Piece) -> bytes:
@@ -77,7 +77,7 @@ class GzipWriter:
         return b"".join(self._written)
 
 
-def gunzipped(data: bytes, most_bytes: int) -> bytes:
+def decompress(data: bytes, most_bytes: int) -> bytes:
     """Return the content of a gzip member, at most `most_bytes` long. Raises GzipError."""
     pieces = gunzipped_pieces([data], most_bytes)
     content = next(pieces, b"")

@@ -39,14 +39,14 @@ def decoder_of(form: object, *, strict: bool = True) -> msgspec.json.Decoder[Any
 
 
 @overload
-def converted(content: object, form: type[T]) -> T: ...
+def convert(content: object, form: type[T]) -> T: ...
 
 
 @overload
-def converted(content: object, form: object) -> Any: ...  # noqa: ANN401 - a union is no type to the type checker
+def convert(content: object, form: object) -> Any: ...  # noqa: ANN401 - a union is no type to the type checker
 
 
-def converted(content: object, form: object) -> object:
+def convert(content: object, form: object) -> object:
     """Convert plain dictionaries and lists to the type `form`. Raises msgspec.ValidationError."""
     decoder_of(form)
     found: object = msgspec.convert(content, form)

@@ -11,7 +11,7 @@ K = TypeVar("K", bound="Hashable")
 V = TypeVar("V")
 
 
-def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
+def group_values(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
     """Return the values of each key; the first pair of a key determines its place."""
     found: dict[K, list[V]] = {}
     for key, value in pairs:

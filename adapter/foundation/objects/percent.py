@@ -11,7 +11,7 @@ class EncodingError(ValueError):
     """A text is not allowed in a URL. The message continues a sentence that begins by naming the part of the URL."""
 
 
-def decoded(text: str) -> str:
+def percent_decode(text: str) -> str:
     """Return the decoded text of a part of a URL; each character of `text` is one byte. Raises EncodingError."""
     if text.isascii() and "%" not in text:
         return text

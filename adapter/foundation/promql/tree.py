@@ -119,7 +119,7 @@ class Binary:
 Node: TypeAlias = Number | TextNode | SelectorNode | Wrapper | Call | Aggregation | Binary
 
 
-def unwrapped(node: Node) -> Node:
+def without_parentheses(node: Node) -> Node:
     """Return the node without the parentheses around it."""
     while isinstance(node, Wrapper) and node.kind == "()":
         node = node.expression

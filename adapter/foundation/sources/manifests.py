@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from adapter.foundation.objects.decoders import converted, decoder_of
+from adapter.foundation.objects.decoders import convert, decoder_of
 from adapter.foundation.objects.metadata import KindObject, states_kind
 from adapter.foundation.sources.kubernetes.lists.items import (
     Document,
@@ -237,7 +237,7 @@ def _yaml_object(found: YamlObject, forms: ObjectForms) -> FileObject:
     content = dict(found.content)
     spec = content.pop("spec", None)
     try:
-        manifest = converted(content, Manifest)
+        manifest = convert(content, Manifest)
     except msgspec.ValidationError as error:
         raise ManifestError(str(error), found.line) from error
     if manifest.kind == "CustomResourceDefinition":

@@ -24,9 +24,9 @@ def sample(name: str, labels: str, value: float) -> str:
 
 def label(name: str, value: str) -> str:
     """Return the text of one label."""
-    return f'{name}="{escaped(value)}"'
+    return f'{name}="{escape_label_value(value)}"'
 
 
-def escaped(value: str) -> str:
+def escape_label_value(value: str) -> str:
     """Return the value of a label as it stands between its quotes."""
     return value.translate(_ESCAPES)

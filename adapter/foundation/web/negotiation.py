@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 
-from adapter.foundation.objects.percent import EncodingError, decoded
+from adapter.foundation.objects.percent import EncodingError, percent_decode
 from adapter.foundation.web.http import JSON, YAML
 
 AGGREGATED_VERSIONS = ("v2", "v2beta1")
@@ -115,8 +115,8 @@ def _first(query: str, name: str) -> str:
     for pair in query.split("&"):
         raw, _, value = pair.partition("=")
         try:
-            if decoded(raw) == name:
-                return decoded(value)
+            if percent_decode(raw) == name:
+                return percent_decode(value)
         except EncodingError:
             continue
     return ""

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import msgspec
 
-from adapter.foundation.files.gzip_format import gzipped
+from adapter.foundation.files.gzip_format import compress
 from adapter.foundation.web.http import JSON, YAML, Request, Response
 from adapter.foundation.web.negotiation import accepts_gzip, served_type, wants_indent
 
@@ -20,10 +20,10 @@ MOST_INDENTED_BYTES = 1024 * 1024
 
 def compressed_in_advance(body: bytes) -> bytes | None:
     """Return the body in the gzip format; None if it is too short to be worth it."""
-    return gzipped(body) if len(body) > GZIP_FROM_BYTES else None
+    return compress(body) if len(body) > GZIP_FROM_BYTES else None
 
 
-def rendered(response: Response, request: Request) -> Response:
+def render_response(response: Response, request: Request) -> Response:
     """Return the response in the form that the client prefers."""
     if response.content_type == JSON and response.body and served_type(request.header("Accept")) == YAML:
         response = replace(response, body=yaml_of(response.body), content_type=YAML, gzipped=None)
@@ -35,7 +35,7 @@ def rendered(response: Response, request: Request) -> Response:
     varied = replace(response, headers=(*response.headers, ("Vary", "Accept-Encoding")))
     if not accepts_gzip(request.header("Accept-Encoding")):
         return varied
-    body = response.gzipped or gzipped(response.body)
+    body = response.gzipped or compress(response.body)
     return replace(varied, body=body, headers=(*varied.headers, ("Content-Encoding", "gzip")))
 
 

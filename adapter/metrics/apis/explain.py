@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from adapter.foundation.objects.percent import EncodingError, decoded
+from adapter.foundation.objects.percent import EncodingError, percent_decode
 from adapter.foundation.objects.resources import Resource, UnknownResourceError
 from adapter.foundation.time.thread_limit import ThreadLimit, ThreadLimitError
 from adapter.foundation.web.http import Request, Response
@@ -189,7 +189,7 @@ def _texts(query: str) -> Texts:
     for pair in filter(None, query.split("&")):
         raw, _, value = pair.partition("=")
         try:
-            name, text = decoded(raw.replace("+", " ")), decoded(value.replace("+", " "))
+            name, text = percent_decode(raw.replace("+", " ")), percent_decode(value.replace("+", " "))
         except EncodingError as e:
             raise ApiError(400, f"a parameter {e}") from e
         if name in found:

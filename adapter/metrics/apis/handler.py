@@ -14,7 +14,7 @@ from adapter.foundation.promql.quoting import go_quoted
 from adapter.foundation.web.http import JSON, TEXT, YAML, RefusedRequestError, Request, Response, json_line
 from adapter.foundation.web.metric_text import METRICS_TYPE
 from adapter.foundation.web.negotiation import accepts_objects, served_type
-from adapter.foundation.web.rendering import rendered
+from adapter.foundation.web.rendering import render_response
 from adapter.foundation.web.routes import Route
 from adapter.metrics.apis import routing
 from adapter.metrics.apis.discovery.groups import API_GROUPS, groups_response
@@ -131,7 +131,7 @@ class Handler:
 
     def _respond(self, answer: Callable[[Request], Response], request: Request) -> Response:
         started = self._services.timer()
-        response = rendered(self._response(answer, request), request)
+        response = render_response(self._response(answer, request), request)
         seconds = self._services.timer() - started
         self._services.telemetry.answered(routing.group_of(request.path), request.method, response.status, seconds)
         return response

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from adapter.foundation.objects.percent import EncodingError, decoded
+from adapter.foundation.objects.percent import EncodingError, percent_decode
 
 CUSTOM = "custom.metrics.k8s.io"
 EXTERNAL = "external.metrics.k8s.io"
@@ -148,7 +148,7 @@ Route: TypeAlias = Document | OwnMetrics | GroupList | ResourceList | Schemas | 
 def route(path: str) -> Route | None:
     """Return the meaning of the raw path; None if nothing is served there. Raises PathError."""
     try:
-        segments = [decoded(segment) for segment in path.removesuffix("/").split("/")]
+        segments = [percent_decode(segment) for segment in path.removesuffix("/").split("/")]
     except EncodingError as e:
         raise PathError(f"the path {e}") from e
     match segments:

@@ -15,7 +15,7 @@ import re
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl
 
-from adapter.foundation.objects.percent import EncodingError, decoded
+from adapter.foundation.objects.percent import EncodingError, percent_decode
 from adapter.metrics.identity.callers import BadPathError
 
 MOST_PATHS = 1 << 16
@@ -134,7 +134,7 @@ class KnownAttributes:
 def _segments(path: str) -> list[str]:
     """Return the segments of a path, which is split before each segment is decoded once."""
     try:
-        return [decoded(segment) for segment in path.split("/")]
+        return [percent_decode(segment) for segment in path.split("/")]
     except EncodingError as e:
         raise BadPathError(f"the path {e}") from e
 

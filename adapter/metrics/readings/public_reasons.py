@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from adapter.foundation.sources.prometheus.errors import PrometheusError, QueryRefusedError, shortened
+from adapter.foundation.sources.prometheus.errors import PrometheusError, QueryRefusedError, shorten_message
 from adapter.metrics.readings.errors import (
     AmbiguousSamplesError,
     AnswerTooOldError,
@@ -83,11 +83,11 @@ def public_text(error: PrometheusError) -> str | None:
         # A reason, such as that of a certificate, may name more.
         own = without_series(error.public_cause)
     if not error.said:
-        return None if own == error.own_cause else f"query {shortened(error.query)}: {own}"
+        return None if own == error.own_cause else f"query {shorten_message(error.query)}: {own}"
     # A query that Prometheus did not evaluate is quoted itself, and not its series.
     is_of_text = isinstance(error, QueryRefusedError) and error.is_of_text and error.said.startswith(_OF_THE_PARSER)
     said = _up_to(_SERIES if is_of_text else _QUOTES, error.said)
-    return f"query {shortened(error.query)}: {own}: {said}"
+    return f"query {shorten_message(error.query)}: {own}: {said}"
 
 
 def without_series(text: str) -> str:
@@ -97,4 +97,6 @@ def without_series(text: str) -> str:
 
 def _up_to(mark: re.Pattern[str], text: str) -> str:
     plain, *rest = mark.split(text[:_READ_CHARACTERS], maxsplit=1)
-    return f"{shortened(plain)} … (all of it is in the adapter's log)".lstrip() if rest else shortened(plain)
+    return (
+        f"{shorten_message(plain)} … (all of it is in the adapter's log)".lstrip() if rest else shorten_message(plain)
+    )

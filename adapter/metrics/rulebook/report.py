@@ -63,7 +63,7 @@ class RuleReport:
     @property
     def status(self) -> str:
         """The worst severity of the findings: `error`, `warning` or `ok`."""
-        return worst(self.findings)
+        return worst_severity(self.findings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ def rulebook_report(
     )
 
 
-def worst(findings: Iterable[Finding]) -> str:
+def worst_severity(findings: Iterable[Finding]) -> str:
     """Return the worst severity of the findings: `error`, `warning` or `ok`."""
     severities = {finding.severity for finding in findings}
     found = next((severity for severity in (Severity.ERROR, Severity.WARNING) if severity in severities), None)

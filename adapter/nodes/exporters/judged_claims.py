@@ -12,7 +12,13 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from adapter.nodes.exporters.claims import HOLD_SECONDS, ClaimRefusal, ExporterClaim, Owner, Ownership, Source
-from adapter.nodes.exporters.source_ranking import covered_nodes, live_sources, ordered, silent_sources, trusted_sources
+from adapter.nodes.exporters.source_ranking import (
+    covered_nodes,
+    live_sources,
+    rank_sources,
+    silent_sources,
+    trusted_sources,
+)
 
 _SILENT_SECONDS: Final = 180.0
 """An exporter without a sample for this long counts as silent."""
@@ -93,7 +99,7 @@ def _judging(before: Ownership, claims: Sequence[ExporterClaim], now: float) -> 
         if claim.source in without_live:
             without_live[claim.source].add(claim.node)
     covered |= without_live
-    order = ordered(before, claims, listed, covered, now)
+    order = rank_sources(before, claims, listed, covered, now)
     rank = {source: place for place, source in enumerate(order)}
     silent = next((source for source in order if source in absent), None)
     return _Judging(before, rank, trusted_sources(order, covered), silent, now), last_live

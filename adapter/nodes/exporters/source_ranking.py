@@ -44,7 +44,7 @@ def covered_nodes(before: Ownership, claims: Iterable[ExporterClaim], now: float
     return covered
 
 
-def ordered(
+def rank_sources(
     before: Ownership,
     claims: Sequence[ExporterClaim],
     sources: Iterable[Source],

@@ -14,13 +14,13 @@ from adapter.foundation.objects.pod_requests import ContainerResources, PodResou
 from adapter.foundation.objects.quantities import QuantityError, parse_quantity
 from adapter.foundation.time.timestamps import rfc3339
 from adapter.foundation.web.http import Request, Response, json_line
-from adapter.foundation.web.rendering import rendered
+from adapter.foundation.web.rendering import render_response
 from adapter.foundation.web.routes import Route
 from adapter.nodes.extender.prioritize import UnknownPolicyError, policy_named
 from adapter.nodes.model.answers import API_VERSION, error_answer
 from adapter.nodes.model.columns import PendingPod
 from adapter.nodes.model.loads import VERDICTS
-from adapter.nodes.scores.blend import filled
+from adapter.nodes.scores.blend import fill_with_median
 from adapter.nodes.scores.table import score_nodes
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def scores_routes(snapshot: Callable[[], NodesSnapshot], settings: SchedulingSet
             pod = _pod(fields, settings)
         except (_ParameterError, UnknownPolicyError) as e:
             return error_answer(400, str(e))
-        return rendered(Response(200, json_line(_document(snapshot(), policy, pod))), request)
+        return render_response(Response(200, json_line(_document(snapshot(), policy, pod))), request)
 
     return (Route("/scores", handle, ("GET", "HEAD")),)
 
@@ -121,7 +121,7 @@ def _gpu_count(text: str) -> int:
 def _document(snapshot: NodesSnapshot, policy: PolicySettings, pod: PendingPod) -> dict[str, object]:
     names = snapshot.columns.names
     scores = score_nodes(policy, pod, snapshot, np.arange(len(names)))
-    values: list[float] = filled(scores.values).tolist()
+    values: list[float] = fill_with_median(scores.values).tolist()
     last: list[bool] = np.isnan(scores.values).tolist()
     best_first = sorted(range(len(names)), key=lambda place: (last[place], -values[place], names[place]))
     return {

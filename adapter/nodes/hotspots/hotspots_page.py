@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.objects.quantities import Format, milli_quantity, quantity_text
 from adapter.foundation.time.timestamps import rfc3339
 from adapter.foundation.web.http import Request, Response, json_line
-from adapter.foundation.web.rendering import rendered
+from adapter.foundation.web.rendering import render_response
 from adapter.foundation.web.routes import Route
 from adapter.nodes.hotspots.crowded_workloads import CrowdedReplicas, anti_affinity, crowded_replicas
 from adapter.nodes.hotspots.movable_pods import MovablePod, movable_pods
@@ -48,7 +48,7 @@ def hotspots_routes(
             "hot": [_hot_document(current, node, uids.get(node.name, "")) for node in hot],
             "replicas": [_replicas_document(each) for each in crowded_replicas(current, [node.name for node in hot])],
         }
-        return rendered(Response(200, json_line(document)), request)
+        return render_response(Response(200, json_line(document)), request)
 
     return (Route("/hotspots", handle, ("GET", "HEAD")),)
 

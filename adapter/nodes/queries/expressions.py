@@ -24,7 +24,7 @@ from typing import Final
 from adapter.foundation.promql.quoting import go_quoted
 from adapter.nodes.exporters.claims import SOURCE_LABELS
 from adapter.nodes.model.loads import LoadResource
-from adapter.nodes.queries.label_bounds import bounded
+from adapter.nodes.queries.label_bounds import bound_label_lengths
 
 PART_LABEL: Final = "tidewatch_part"
 IDENTITY_LABELS: Final = ("instance", "node", "nodename", "kubernetes_node", "Hostname")
@@ -147,7 +147,7 @@ def matchers_of(labels: Mapping[str, str]) -> tuple[str, ...]:
 
 def with_bounds(matchers: Sequence[str]) -> tuple[str, ...]:
     """Return the matchers together with those that bound each label that the built-in expressions return."""
-    return (*matchers, *bounded((*IDENTITY_LABELS, *SOURCE_LABELS)))
+    return (*matchers, *bound_label_lengths((*IDENTITY_LABELS, *SOURCE_LABELS)))
 
 
 def selector(metric: str, matchers: Sequence[str], *own: str) -> str:

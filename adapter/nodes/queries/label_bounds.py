@@ -23,12 +23,12 @@ LONGEST_NAMESPACE: Final = 63
 """Characters of a namespace; Kubernetes allows no longer one."""
 
 
-def longest(label: str) -> int:
+def longest_label(label: str) -> int:
     """Return how many characters a label may have."""
     return LONGEST_NAMESPACE if label in NAMESPACE_LABELS else LONGEST_LABEL
 
 
-def bounded(labels: Iterable[str]) -> tuple[str, ...]:
+def bound_label_lengths(labels: Iterable[str]) -> tuple[str, ...]:
     """Return the matchers that select series whose `labels` all are short enough or missing, in PromQL."""
     return tuple(f"{label}=~{_short(label)}" for label in labels)
 
@@ -40,4 +40,4 @@ def too_long(label: str) -> str:
 
 def _short(label: str) -> str:
     # The flag lets the dot match line breaks, too.
-    return f'"(?s).{{0,{longest(label)}}}"'
+    return f'"(?s).{{0,{longest_label(label)}}}"'

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from adapter.nodes.exporters.claims import SOURCE_LABELS, Source, source_of, source_text
 from adapter.nodes.model.loads import LoadResource, UnmappedSeries
 from adapter.nodes.queries.expressions import ACCOUNTED_RULE, BASES, IDENTITY_LABELS, RULES, selector
-from adapter.nodes.queries.label_bounds import bounded, longest, too_long
+from adapter.nodes.queries.label_bounds import bound_label_lengths, longest_label, too_long
 from adapter.nodes.queries.range_matrix import MOST_LABEL_BYTES
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def long_label_counts(matchers: Sequence[str]) -> dict[str, str]:
         label: f"count by (__name__) ({selector('', matchers, metrics, too_long(label))})" for label in SOURCE_LABELS
     }
     of_sources = f"count by ({', '.join(('__name__', *SOURCE_LABELS))})"
-    short = (*matchers, *bounded(SOURCE_LABELS))
+    short = (*matchers, *bound_label_lengths(SOURCE_LABELS))
     return counts | {
         label: f"{of_sources} ({selector('', short, metrics, too_long(label))})" for label in IDENTITY_LABELS
     }
@@ -91,4 +91,4 @@ def _who(source: Source, labels: set[str]) -> str:
 
 
 def _limit(label: str) -> str:
-    return f"{label}: more than {longest(label)} characters"
+    return f"{label}: more than {longest_label(label)} characters"

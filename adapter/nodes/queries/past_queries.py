@@ -29,9 +29,9 @@ from adapter.nodes.queries.expressions import (
     with_bounds,
 )
 from adapter.nodes.queries.query_steps import MOST_POINTS, QueryPiece, steps_at_once
-from adapter.nodes.queries.sample_grid_joining import joined, mapped_rows
+from adapter.nodes.queries.sample_grid_joining import join_piece, mapped_rows
 from adapter.nodes.windows.bad_metrics import out_of_range
-from adapter.nodes.windows.grid import MARGIN_SECONDS, aligned
+from adapter.nodes.windows.grid import MARGIN_SECONDS, align_to_step
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -60,9 +60,9 @@ class PastSpan:
 
     def steps(self, now: float) -> range:
         """Return the ends of the slots that may be requested, in Unix seconds."""
-        last = aligned(now - self.known_by_itself_seconds, self.slot_seconds)
+        last = align_to_step(now - self.known_by_itself_seconds, self.slot_seconds)
         return range(
-            aligned(now, self.slot_seconds) - (self.slots - 1) * self.slot_seconds, last + 1, self.slot_seconds
+            align_to_step(now, self.slot_seconds) - (self.slots - 1) * self.slot_seconds, last + 1, self.slot_seconds
         )
 
 
@@ -242,6 +242,6 @@ def past_slots(
     rows = rows_of(query.resource, layout, answer.values, query.piece, {}, usual)
     mapped = mapped_rows(layout.labels, mapping.mapper, mapping.nodes)
     counted = register.counted_of_the_past(claimants_of(mapped, layout.labels, mapping.mapper), rows, mapped)
-    found = joined(query.resource, None, counted.rows, query.piece, counted.mapped)
+    found = join_piece(query.resource, None, counted.rows, query.piece, counted.mapped)
     impossible = out_of_range(found.values)
     return replace(found, values=np.where(impossible, np.nan, np.clip(found.values, 0.0, 1.0)))

@@ -41,10 +41,10 @@ from adapter.nodes.queries.query_steps import (
     wanted_steps,
 )
 from adapter.nodes.queries.refresh_results import RefreshResult
-from adapter.nodes.queries.sample_grid_joining import answered_steps, grids_to_join, joined, without_nodes
+from adapter.nodes.queries.sample_grid_joining import answered_steps, grids_to_join, join_piece, without_nodes
 from adapter.nodes.queries.survey_schedule import KeptSurvey
 from adapter.nodes.windows.day import known_slots
-from adapter.nodes.windows.grid import aligned, kept_columns
+from adapter.nodes.windows.grid import align_to_step, kept_columns
 from adapter.nodes.windows.week import known_quarters
 
 if TYPE_CHECKING:
@@ -234,7 +234,7 @@ class SampleRefresher:
             elif grid is None:
                 # The caller has dropped the samples, so they are requested again.
                 self._progress[resource].covered.clear()
-            self._progress[resource].not_after(aligned(now, STEP_SECONDS))
+            self._progress[resource].not_after(align_to_step(now, STEP_SECONDS))
         return grids
 
     def _lacking(
@@ -283,7 +283,7 @@ class SampleRefresher:
             older = without_nodes(older, counted.moved)
             # Earlier measurements of the node's new source count.
             progress.covered.clear()
-        found = joined(resource, older, counted.rows, piece, counted.mapped)
+        found = join_piece(resource, older, counted.rows, piece, counted.mapped)
         if answer.warnings:
             # The answer is right, but there may be more, so the steps are requested again.
             return found, f"Prometheus answered with a warning, so nodes may be missing: {answer.warnings[0]}"

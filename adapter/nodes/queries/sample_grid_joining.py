@@ -71,7 +71,7 @@ def mapped_rows(
     return MappedRows(known, rows_of(names, known), unmapped, nodes is not None)
 
 
-def joined(
+def join_piece(
     resource: LoadResource, older: SampleGrid | None, rows: AnswerRows, piece: QueryPiece, mapped: MappedRows
 ) -> SampleGrid:
     """Return the grid with the rows of a piece, which may be newer or older than the grid.

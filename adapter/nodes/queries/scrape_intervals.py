@@ -47,6 +47,6 @@ def row_medians(values: Floats) -> Floats:
     return found
 
 
-def longest(intervals: Floats) -> float:
+def longest_interval(intervals: Floats) -> float:
     """Return the longest interval; NaN if none is known."""
     return float(np.fmax.reduce(intervals, initial=np.nan))

@@ -32,9 +32,9 @@ from adapter.nodes.queries.expressions import (
     selector,
     union,
 )
-from adapter.nodes.queries.label_bounds import bounded
+from adapter.nodes.queries.label_bounds import bound_label_lengths
 from adapter.nodes.queries.long_labels import LongLabel, long_label_counts, long_label_of, long_label_series
-from adapter.nodes.queries.scrape_intervals import COUNT_WINDOW_SECONDS, from_counts, longest
+from adapter.nodes.queries.scrape_intervals import COUNT_WINDOW_SECONDS, from_counts, longest_interval
 
 T = TypeVar("T")
 
@@ -102,7 +102,7 @@ def survey_parts(matchers: Sequence[str], *, with_past: bool = False) -> dict[st
         f"{_LONG}{label}": f"topk({MOST_SOURCES}, {count})" for label, count in long_label_counts(matchers).items()
     }
     # Only labels that the answer has are bounded: the others would cost time.
-    matchers = (*matchers, *bounded(SOURCE_LABELS))
+    matchers = (*matchers, *bound_label_lengths(SOURCE_LABELS))
     parts |= _past_parts(matchers) if with_past else {}
     for resource in LoadResource:
         base, by, source = base_series(resource, matchers), by_of(resource), by_source(resource)
@@ -125,7 +125,7 @@ def survey_parts(matchers: Sequence[str], *, with_past: bool = False) -> dict[st
         parts[f"{_RECORDED}{resource.value}"] = f"count (count {by} ({both}))"
     window = f"[{COUNT_WINDOW_SECONDS}s]"
     who = f"instance, {', '.join(SOURCE_LABELS)}"
-    short = (*matchers, *bounded(("instance",)))
+    short = (*matchers, *bound_label_lengths(("instance",)))
     one_per_exporter = (
         (selector("node_memory_MemTotal_bytes", short), who),
         (selector("node_cpu_seconds_total", short, 'cpu="0"', 'mode="idle"'), who),
@@ -139,7 +139,7 @@ def survey_parts(matchers: Sequence[str], *, with_past: bool = False) -> dict[st
         f"count by ({labels}) (group by ({labels}, {clusters}) ({one})) > 1" for one, labels in one_per_exporter
     )
     parts[_MIXED] = f"({mixed}) and {_of_few_sources(sources)}"
-    unames = f"count by (nodename, {who}) ({selector('node_uname_info', short, *bounded(('nodename',)))})"
+    unames = f"count by (nodename, {who}) ({selector('node_uname_info', short, *bound_label_lengths(('nodename',)))})"
     # An exporter that reports many names counts as having none.
     parts[_UNAME] = f"{unames} and on ({who}) (count by ({who}) ({unames}) == 1) and {_of_few_sources(unames)}"
     return {part: f"({expression})" for part, expression in parts.items()}
@@ -249,7 +249,7 @@ def survey_of(samples: Iterable[tuple[Mapping[str, str], float]], nodes: int | N
             and sum(by_source.get(f"{_RECORDED}{one.value}", {}).values()) <= most
         ),
         scrape_seconds=dict(zip(counts, map(float, intervals), strict=True)),
-        longest_scrape_seconds=longest(intervals),
+        longest_scrape_seconds=longest_interval(intervals),
         unames={instance: next(iter(names)) for instance, names in _by_instance(unames).items() if len(names) == 1},
         left_out={resource: found for resource, found in crowds.items() if found.exporters},
         long_labels=frozenset(one for one in long if one is not None),

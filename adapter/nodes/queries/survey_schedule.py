@@ -16,7 +16,7 @@ from adapter.foundation.sources.prometheus.errors import (
 )
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.queries.expressions import ResourceQuery, matchers_of, rate_function, resource_query, unions
-from adapter.nodes.queries.scrape_intervals import longest
+from adapter.nodes.queries.scrape_intervals import longest_interval
 from adapter.nodes.queries.series_survey import SURVEY_SECONDS, Survey, past_of, survey_of, survey_parts
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ class KeptSurvey:
         # Intervals from the times of samples are exact; by the survey's counts, a new target seems to be scraped
         # rarely.
         cpu = grids.get(LoadResource.CPU)
-        seen = longest(cpu.scrape_seconds) if cpu is not None else math.nan
+        seen = longest_interval(cpu.scrape_seconds) if cpu is not None else math.nan
         return resource_query(
             resource,
             rate=rate_function(self.last.longest_scrape_seconds if math.isnan(seen) else seen),

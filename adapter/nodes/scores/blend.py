@@ -38,7 +38,7 @@ def blend(parts: Sequence[tuple[int, Floats]], size: int) -> BlendedScores:
     total = np.zeros(size)
     weights = 0
     for weight, values in parts:
-        total += weight * filled(values)
+        total += weight * fill_with_median(values)
         weights += weight
     if weights <= 0:
         total, weights = np.full(size, MIDDLE_SCORE), 1
@@ -48,7 +48,7 @@ def blend(parts: Sequence[tuple[int, Floats]], size: int) -> BlendedScores:
     return BlendedScores(np.minimum(total / weights, MAX_SCORE), priorities, is_flat)
 
 
-def filled(values: Floats) -> Floats:
+def fill_with_median(values: Floats) -> Floats:
     """Return the scores with the median of the known ones in place of NaN; 50 if none is known."""
     is_unknown = np.isnan(values)
     if not is_unknown.any():

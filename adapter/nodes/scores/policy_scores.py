@@ -54,13 +54,13 @@ def usage_source(columns: NodeColumns, name: UsageName, row: int) -> UsageName:
     return name if sources is None or sources[row] < 0 else USAGE_NAMES[sources[row]]
 
 
-def rounded(values: Floats) -> Floats:
+def round_half_up(values: Floats) -> Floats:
     """Return the values rounded half up, as Go's `math.Round` does for values that are not negative. NaN stays NaN."""
     halves: Floats = np.floor(values + 0.5)
     return halves
 
 
-def clamped(values: Floats, high: float) -> Floats:
+def clamp_scores(values: Floats, high: float) -> Floats:
     """Return the values between 0 and `high`; NaN stays NaN."""
     result: Floats = np.minimum(np.maximum(values, 0.0), high)
     return result

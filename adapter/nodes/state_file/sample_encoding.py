@@ -79,7 +79,7 @@ _KIND = decoder_of(_Kind)
 _HEAD = decoder_of(_Head)
 
 
-def encoded(samples: SampleSet, meaning: str) -> list[bytes]:
+def encode_samples(samples: SampleSet, meaning: str) -> list[bytes]:
     """Return the content of the file in pieces."""
     node_lists: dict[tuple[str, ...], int] = {}
     grids = [
@@ -129,7 +129,7 @@ def line_and_rest(content: bytes) -> tuple[bytes, memoryview]:
     return content[:end], body[end:]
 
 
-def decoded_samples(content: bytes, meaning: str) -> SampleSet:
+def decode_samples(content: bytes, meaning: str) -> SampleSet:
     """Return the samples of a file. Raises SampleFileError."""
     line, body = line_and_rest(content)
     head = _head(line, meaning)
@@ -145,7 +145,7 @@ def decoded_samples(content: bytes, meaning: str) -> SampleSet:
     return SampleSet(grids, from_file=True, machines=machines)
 
 
-def latest(samples: SampleSet) -> float:
+def newest_time(samples: SampleSet) -> float:
     """Return the time of the newest sample or step, in Unix seconds; 0 without samples."""
     times = [float(grid.end) for grid in samples.grids.values()]
     times += [float(time) for grid in samples.grids.values() for time in grid.newest[np.isfinite(grid.newest)].tolist()]

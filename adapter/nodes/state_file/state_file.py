@@ -18,8 +18,14 @@ from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypeVar
 from adapter.foundation.files.replaced_file import replacing
 from adapter.foundation.service.runtime.logs import StateLog, fields
 from adapter.foundation.time.clock import Clock
-from adapter.nodes.state_file.sample_encoding import SampleFileError, decoded_samples, encoded, has_right_digest, latest
-from adapter.nodes.state_file.week_encoding import decoded_week, encoded_week
+from adapter.nodes.state_file.sample_encoding import (
+    SampleFileError,
+    decode_samples,
+    encode_samples,
+    has_right_digest,
+    newest_time,
+)
+from adapter.nodes.state_file.week_encoding import decode_week, encode_week
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,8 +58,8 @@ class Codec(Generic[Content]):
     """Returns the time of the newest sample, in Unix seconds."""
 
 
-SAMPLES: Final = Codec(encoded, decoded_samples, latest)
-WEEK: Final = Codec(encoded_week, decoded_week, lambda week: float(week.end))
+SAMPLES: Final = Codec(encode_samples, decode_samples, newest_time)
+WEEK: Final = Codec(encode_week, decode_week, lambda week: float(week.end))
 
 
 class StateFile(Generic[Content]):

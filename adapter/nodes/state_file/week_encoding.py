@@ -40,13 +40,13 @@ class _Head(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 _HEAD = decoder_of(_Head)
 
 
-def encoded_week(week: LoadWeek, meaning: str) -> list[bytes]:
+def encode_week(week: LoadWeek, meaning: str) -> list[bytes]:
     """Return the content of the file in pieces."""
     head = _Head(_FORMAT, _VERSION, meaning, week.end, week.nodes)
     return with_digest([msgspec.json.encode(head) + b"\n", week.means.astype(_VALUE, copy=False).tobytes()])
 
 
-def decoded_week(content: bytes, meaning: str) -> LoadWeek:
+def decode_week(content: bytes, meaning: str) -> LoadWeek:
     """Return the week of a file. Raises SampleFileError."""
     line, body = line_and_rest(content)
     try:

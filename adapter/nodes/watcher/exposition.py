@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adapter.foundation.files.gzip_format import PackedText, Piece, gzipped, gzipped_text
+from adapter.foundation.files.gzip_format import PackedText, Piece, compress, gzipped_text
 from adapter.foundation.time.pace import UNPACED, Pace
-from adapter.foundation.web.metric_text import escaped, family
+from adapter.foundation.web.metric_text import escape_label_value, family
 from adapter.nodes.model.loads import (
     AVG,
     MAX,
@@ -69,7 +69,7 @@ class NodeExposition:
 
     def gzipped(self, now: float) -> bytes:
         """Return all families in the gzip format, as consecutive members (RFC 1952, 2.2)."""
-        return b"".join([*(piece.member for piece in self._packed), gzipped(self._ages(now))])
+        return b"".join([*(piece.member for piece in self._packed), compress(self._ages(now))])
 
     def _ages(self, now: float) -> bytes:
         return (self._age_lines % tuple(np.maximum(now - self._sampled_at, 0.0).tolist())).encode()
@@ -87,7 +87,7 @@ def prepare_exposition(
             pieces.append(gzipped_text(bytes(waiting)))
             waiting.clear()
     pieces.append(gzipped_text(bytes(waiting)))
-    names = [escaped(name) for name in snapshot.nodes]
+    names = [escape_label_value(name) for name in snapshot.nodes]
     age_lines, sampled_at = _age_format(names, snapshot.resources)
     return NodeExposition(tuple(pieces), age_lines, sampled_at)
 
@@ -132,7 +132,7 @@ def _ratio_lines(nodes: Sequence[str], load: ResourceLoad) -> Iterator[str]:
     windows, stats = zip(*_SHOWN, strict=True)
     rows = np.round(measured[list(windows), list(stats)], 6).T
     for start in range(0, len(nodes), _NODES_AT_ONCE):
-        names = [escaped(name) for name in nodes[start : start + _NODES_AT_ONCE]]
+        names = [escape_label_value(name) for name in nodes[start : start + _NODES_AT_ONCE]]
         part = rows[start : start + _NODES_AT_ONCE]
         texts = decimal_texts(part.T.ravel())
         columns = [texts[at : at + len(names)] for at in range(0, len(texts), len(names))]

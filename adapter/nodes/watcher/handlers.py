@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, unquote
 
 from adapter.foundation.web.http import TEXT, Request, Response
 from adapter.foundation.web.negotiation import accepts_gzip
-from adapter.foundation.web.rendering import rendered
+from adapter.foundation.web.rendering import render_response
 from adapter.foundation.web.routes import Route
 from adapter.foundation.web.tagged import unless_current
 from adapter.nodes.model.answers import error_answer
@@ -122,7 +122,7 @@ def _response_for(prepared: Response, request: Request) -> Response:
     """
     response = unless_current(prepared, request.header("If-None-Match"))
     if prepared.gzipped is None or response is not prepared:
-        return rendered(response, request)
+        return render_response(response, request)
     varied = (*response.headers, ("Vary", "Accept-Encoding"))
     if not accepts_gzip(request.header("Accept-Encoding")):
         return replace(response, headers=varied)

@@ -17,14 +17,14 @@ from adapter.nodes.model.loads import AVG, SAMPLE_WINDOWS_SECONDS, SLOT_WINDOWS_
 from adapter.nodes.model.samples import SampleGrid, SampleSet
 from adapter.nodes.windows.bad_metrics import out_of_range
 from adapter.nodes.windows.grid import (
-    aligned,
+    align_to_step,
     column_times,
     kept_columns,
     regrid,
     span,
     without_repeats,
 )
-from adapter.nodes.windows.slots import SlotAxes, shifted
+from adapter.nodes.windows.slots import SlotAxes, shift_means
 from adapter.nodes.windows.statistics import MIN_COVERAGE, last_columns, statistics_of, window_coverage
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def _slots_of(grid: SampleGrid, now: float) -> SampleGrid | None:
     if SLOT_SECONDS % step or grid.end % step:
         return None
     columns = SLOT_SECONDS // step
-    newest = aligned(min(float(grid.end), now) - SETTLED_SECONDS, SLOT_SECONDS)
+    newest = align_to_step(min(float(grid.end), now) - SETTLED_SECONDS, SLOT_SECONDS)
     first = grid.end - (grid.values.shape[1] - 1) * step
     ends = range(newest, first + SLOT_SECONDS - step - 1, -SLOT_SECONDS)[::-1]
     if not ends:
@@ -88,9 +88,9 @@ def day_after(
     """
     found = tuple(slots)
     names = tuple(sorted({*day.nodes, *(name for grid in found for name in grid.nodes)})) if nodes is None else nodes
-    end = aligned(now, SLOT_SECONDS)
+    end = align_to_step(now, SLOT_SECONDS)
     axes, present = SlotAxes(day.nodes, day.end, SLOT_SECONDS), SlotAxes(names, end, SLOT_SECONDS)
-    means = {resource: shifted(values, axes, present, moved) for resource, values in day.means.items()}
+    means = {resource: shift_means(values, axes, present, moved) for resource, values in day.means.items()}
     is_changed = end != day.end or names != day.nodes or bool(moved)
     for grid in found:
         before = means.get(grid.resource)

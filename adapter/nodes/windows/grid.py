@@ -29,7 +29,7 @@ def column_times(grid: SampleGrid) -> Floats:
     return grid.end - grid.step_seconds * np.arange(columns - 1, -1, -1, dtype=np.float64)
 
 
-def aligned(seconds: float, step_seconds: int) -> int:
+def align_to_step(seconds: float, step_seconds: int) -> int:
     """Return the last multiple of the step that is not later than `seconds`."""
     return int(seconds // step_seconds) * step_seconds
 
@@ -53,7 +53,7 @@ def span(grid: SampleGrid, end: int, columns: int) -> SampleGrid:
     return replace(grid, end=end, values=values)
 
 
-def cut(grid: SampleGrid) -> SampleGrid:
+def trim_grid(grid: SampleGrid) -> SampleGrid:
     """Return the grid with only the columns that are worth keeping."""
     return span(grid, grid.end, min(grid.values.shape[1], kept_columns(grid.step_seconds)))
 
@@ -62,7 +62,7 @@ def not_after(grid: SampleGrid, now: float) -> SampleGrid:
     """Return the grid without steps that are later than now, which a file may have after the clock was set back."""
     if grid.end <= now:
         return grid
-    steps = -((aligned(now, grid.step_seconds) - grid.end) // grid.step_seconds)
+    steps = -((align_to_step(now, grid.step_seconds) - grid.end) // grid.step_seconds)
     return span(grid, grid.end - steps * grid.step_seconds, grid.values.shape[1])
 
 
@@ -95,7 +95,7 @@ def join(older: SampleGrid, newer: SampleGrid) -> SampleGrid:
         )
     step, most = newer.step_seconds, kept_columns(newer.step_seconds)
     if older.end - newer.end >= most * step:
-        return cut(newer)
+        return trim_grid(newer)
     if older.nodes != newer.nodes:
         nodes = tuple(sorted({*older.nodes, *newer.nodes}))
         older, newer = regrid(older, nodes), regrid(newer, nodes)

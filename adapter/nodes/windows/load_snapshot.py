@@ -9,7 +9,15 @@ import numpy as np
 
 from adapter.nodes.model.loads import SAMPLE_WINDOWS_SECONDS, LoadSnapshot, ResourceLoad
 from adapter.nodes.windows.bad_metrics import JudgingTime, is_served, judge, last_sample_at, out_of_range
-from adapter.nodes.windows.grid import aligned, column_times, kept_columns, not_after, regrid, span, without_repeats
+from adapter.nodes.windows.grid import (
+    align_to_step,
+    column_times,
+    kept_columns,
+    not_after,
+    regrid,
+    span,
+    without_repeats,
+)
 from adapter.nodes.windows.statistics import (
     MIN_COVERAGE,
     served_statistics,
@@ -70,7 +78,7 @@ def resource_load(grid: SampleGrid, moment: JudgingTime, pod_changed_at: Floats)
     step = grid.step_seconds
     hold = np.fmax(grid.scrape_seconds, float(step))
     grid = _with_values(grid, without_repeats(grid.values, column_times(grid), grid.newest, hold))
-    grid = span(grid, aligned(moment.window_end, step), kept_columns(step))
+    grid = span(grid, align_to_step(moment.window_end, step), kept_columns(step))
     possible = np.where(out_of_range(grid.values), np.nan, grid.values)
     coverage = window_coverage(possible, grid.scrape_seconds, step)
     verdicts = judge(grid, coverage, moment, pod_changed_at)

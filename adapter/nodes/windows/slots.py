@@ -26,7 +26,9 @@ class SlotAxes:
     slot_seconds: int
 
 
-def shifted(values: NDArray[Number], before: SlotAxes, after: SlotAxes, moved: Collection[str] = ()) -> NDArray[Number]:
+def shift_means(
+    values: NDArray[Number], before: SlotAxes, after: SlotAxes, moved: Collection[str] = ()
+) -> NDArray[Number]:
     """Return the means for the nodes and end of `after`; NaN for unknown means, and for nodes that have `moved`."""
     if after.nodes != before.nodes:
         rows = rows_of(after.nodes, before.nodes)

@@ -10,8 +10,8 @@ from adapter.nodes.model.arrays import rows_of
 from adapter.nodes.model.day import SLOT_SECONDS, SLOTS, LoadDay
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.week import QUARTER_SECONDS, QUARTERS, LoadWeek
-from adapter.nodes.windows.grid import aligned
-from adapter.nodes.windows.slots import SlotAxes, shifted
+from adapter.nodes.windows.grid import align_to_step
+from adapter.nodes.windows.slots import SlotAxes, shift_means
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -28,11 +28,11 @@ def week_at(week: LoadWeek, now: float, nodes: tuple[str, ...] | None = None, mo
     `nodes` are the names of all Node objects, sorted; None if these are not known. Nodes that `moved` to another
     exporter lose what the former one measured.
     """
-    end, names = aligned(now, QUARTER_SECONDS), week.nodes if nodes is None else nodes
+    end, names = align_to_step(now, QUARTER_SECONDS), week.nodes if nodes is None else nodes
     if end == week.end and names == week.nodes and not moved:
         return week
     before, after = (SlotAxes(*axes, QUARTER_SECONDS) for axes in ((week.nodes, week.end), (names, end)))
-    means = shifted(week.means, before, after, moved)
+    means = shift_means(week.means, before, after, moved)
     if nodes is None:
         kept = np.flatnonzero(~np.isnan(means).all(axis=1))
         names, means = tuple(names[row] for row in kept.tolist()), means[kept]
@@ -45,7 +45,7 @@ def with_day(week: LoadWeek, day: LoadDay) -> LoadWeek:
     if slots is None:
         return week
     # The day may end within a quarter of an hour.
-    last = aligned(day.end, QUARTER_SECONDS)
+    last = align_to_step(day.end, QUARTER_SECONDS)
     until = SLOTS - (day.end - last) // SLOT_SECONDS
     whole = slots[:, until % _SLOTS_A_QUARTER : until]
     # Without nodes, numpy cannot work out the number of quarters by itself.
@@ -68,7 +68,7 @@ def known_quarters(week: LoadWeek) -> set[int]:
 def _with_quarters(week: LoadWeek, axes: SlotAxes, found: QuarterMeans) -> LoadWeek:
     """Return the week with the quarters of an hour that it lacked; quarters outside the week are dropped."""
     names = week.nodes if week.nodes == axes.nodes else tuple(sorted({*week.nodes, *axes.nodes}))
-    means = shifted(
+    means = shift_means(
         week.means, SlotAxes(week.nodes, week.end, QUARTER_SECONDS), SlotAxes(names, week.end, QUARTER_SECONDS)
     )
     first = QUARTERS - (week.end - axes.end) // QUARTER_SECONDS - found.shape[1]

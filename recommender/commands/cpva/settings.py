@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.documents.tree import shortened
+from adapter.foundation.documents.tree import shorten
 from adapter.foundation.objects.names import is_namespace_name, is_object_name
 from adapter.foundation.service.flags.parsing import UsageError
 from recommender.commands.poll_period import poll_seconds
@@ -39,7 +39,7 @@ def settings_of(values: FlagValues, environment: Mapping[str, str]) -> CpvaSetti
     namespace = values.text("namespace") or environment.get("MY_NAMESPACE", "")
     if not is_namespace_name(namespace):
         not_set = "it is not set, and neither is MY_NAMESPACE"
-        why = f"{shortened(namespace)!r} is not a namespace" if namespace else not_set
+        why = f"{shorten(namespace)!r} is not a namespace" if namespace else not_set
         raise UsageError(f"--namespace: {why}: name the namespace of the target")
     period = poll_seconds(values, "poll-period-seconds")
     file, text = values.path("config-file"), values.text("default-config")
@@ -58,5 +58,5 @@ def settings_of(values: FlagValues, environment: Mapping[str, str]) -> CpvaSetti
 def _target(text: str, namespace: str) -> TargetReference:
     kind, slash, name = lower_case(text).partition("/")
     if not slash or kind not in _KINDS or not is_object_name(name):
-        raise UsageError(f"--target is {shortened(text)!r}: {_TARGET_FIX}")
+        raise UsageError(f"--target is {shorten(text)!r}: {_TARGET_FIX}")
     return TargetReference("apps/v1", _KINDS[kind], namespace, name)

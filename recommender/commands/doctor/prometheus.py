@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.state import Unknown
-from adapter.foundation.documents.tree import shortened
+from adapter.foundation.documents.tree import shorten
 from adapter.foundation.reports.lines import Line, error, ok, warning
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from adapter.foundation.time.pace import UNPACED
@@ -44,7 +44,7 @@ def look_at_queries(configuration: Configuration, recommendation: Recommendation
     lines = []
     try:
         for query in queries:
-            name, found = f"query/{recommendation.policy.name}/{shortened(query)}", values.value(query)
+            name, found = f"query/{recommendation.policy.name}/{shorten(query)}", values.value(query)
             if isinstance(found, Unknown):
                 lines.append(error(name, found.reason, "correct the query or `prometheus:`"))
             else:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.documents.tree import shortened
+from adapter.foundation.documents.tree import shorten
 from adapter.foundation.objects.names import is_namespace_name, is_object_name
 from adapter.foundation.service.flags.parsing import UsageError
 from recommender.commands.poll_period import MILLI, poll_seconds
@@ -109,14 +109,14 @@ def _ward(values: FlagValues, environment: Mapping[str, str]) -> Ward:
     namespace = values.text("namespace") or environment.get("MY_POD_NAMESPACE", "")
     if not is_namespace_name(namespace):
         not_set = "it is not set, and neither is MY_POD_NAMESPACE"
-        why = f"{shortened(namespace)!r} is not a namespace" if namespace else not_set
+        why = f"{shorten(namespace)!r} is not a namespace" if namespace else not_set
         raise UsageError(f"--namespace: {why}: name the namespace of the Deployment")
     deployment = values.text("deployment")
     if not is_object_name(deployment):
-        raise UsageError(f"--deployment is {shortened(deployment)!r}: write the name of the Deployment")
+        raise UsageError(f"--deployment is {shorten(deployment)!r}: write the name of the Deployment")
     pod = values.text("pod") if "pod" in values.given else environment.get("MY_POD_NAME", "")
     if pod and not is_object_name(pod):
-        raise UsageError(f"--pod is {shortened(pod)!r}: write the name of a pod, or nothing")
+        raise UsageError(f"--pod is {shorten(pod)!r}: write the name of a pod, or nothing")
     return Ward(TargetReference("apps/v1", "Deployment", namespace, deployment), values.text("container"), pod)
 
 

@@ -9,7 +9,7 @@ import msgspec
 
 from adapter.foundation.cluster.files.reading import read_contents, read_whole_objects, state_of
 from adapter.foundation.cluster.values.state import ClusterNeeds, ClusterState, ObjectKind, Observed
-from adapter.foundation.objects.decoders import converted
+from adapter.foundation.objects.decoders import convert
 from recommender.configuration.needs import config_maps_of, needs_of, targets_of
 from recommender.decisions.inputs import ConfigMapData, Inputs
 from recommender.running.inputs.target_states import target_input
@@ -75,7 +75,7 @@ def _config_maps(state: ClusterState) -> dict[tuple[str, str], ConfigMapData]:
     objects = state.objects.get(_CONFIG_MAPS)
     for document in objects.value if isinstance(objects, Observed) else ():
         try:
-            config_map = converted(document, _ConfigMap)
+            config_map = convert(document, _ConfigMap)
         except msgspec.ValidationError:
             continue
         name = (config_map.metadata.namespace, config_map.metadata.name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adapter.foundation.documents.tree import nearest
+from adapter.foundation.documents.tree import nearest_word
 from adapter.foundation.service.flags.parsing import UsageError
 from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings, cluster_size_settings
 
@@ -22,7 +22,7 @@ def chosen_settings(name: str, configuration: Configuration) -> ClusterSizeSetti
         raise UsageError(str(refused.problems[0]))
     known = ", ".join(found) or "none"
     if name:
-        meant = nearest(name, found)
+        meant = nearest_word(name, found)
         hint = f"did you mean {meant}?" if meant else f"there are {known}"
         raise UsageError(f"--recommendation: there is no recommendation {name!r} with clusterSize: {hint}")
     if len(found) == 1:

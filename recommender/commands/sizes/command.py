@@ -30,7 +30,7 @@ from adapter.foundation.sources.prometheus.errors import (
     PrometheusError,
     PrometheusUnreachableError,
     SettingsError,
-    shortened,
+    shorten_message,
 )
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from recommender.commands.output_files import check_picture
@@ -100,7 +100,7 @@ def _prometheus_problem(error: PrometheusError) -> str:
         case AuthenticationRefusedError():
             repair = "set --prometheus-token-file, or --prometheus-username and --prometheus-password-file"
         case _:
-            repair = f"check that it is Prometheus's address; the query was {shortened(error.query)}"
+            repair = f"check that it is Prometheus's address; the query was {shorten_message(error.query)}"
     return f"--prometheus-url: {error.cause}: {repair}"
 
 

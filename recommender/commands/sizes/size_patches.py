@@ -11,7 +11,7 @@ import msgspec
 from adapter.foundation.objects.names import is_namespace_name, is_object_name
 from adapter.foundation.objects.quantities import milli_quantity
 from adapter.foundation.reports.terminal_escaping import printable
-from adapter.foundation.sources.prometheus.errors import shortened
+from adapter.foundation.sources.prometheus.errors import shorten_message
 from recommender.kinds.resources.size_record import SizeRecord, SizeStatus
 from recommender.kinds.resources.workloads import CPU, MEMORY, SizedWorkload
 
@@ -80,7 +80,7 @@ def _workload_lines(workload: SizedWorkload, records: Sequence[SizeRecord]) -> I
 
 
 def _comment(text: str) -> str:
-    return f"# {printable(shortened(text))}"
+    return f"# {printable(shorten_message(text))}"
 
 
 def _resources(record: SizeRecord) -> dict[str, Mapping[str, str]]:

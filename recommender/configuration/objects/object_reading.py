@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.documents.plain_content import TooDeepError, is_larger_than
-from adapter.foundation.documents.tree import MappingEntry, MappingNode, Node, ScalarNode, SequenceNode, shortened
+from adapter.foundation.documents.tree import MappingEntry, MappingNode, Node, ScalarNode, SequenceNode, shorten
 from adapter.foundation.promql.narrowing import Matchers
 from adapter.foundation.promql.quoting import go_quoted
 from adapter.foundation.promql.tree_parser import UnreadableQueryError
@@ -172,7 +172,7 @@ def _narrowed_query(query: str, namespace: str, settings: RecommendationObjectSe
     try:
         return matchers.in_query(query)
     except UnreadableQueryError as error:
-        message = f"the query {shortened(query)!r} cannot be held to namespace {namespace}: {error}"
+        message = f"the query {shorten(query)!r} cannot be held to namespace {namespace}: {error}"
         raise NotForObjectsError("QueryNotConfined", message) from None
 
 
@@ -218,7 +218,7 @@ class _SpecTree:
     def node(self, value: object, path: str, depth: int = 0) -> Node:
         """Return the node of a JSON value. Raises TooDeepError."""
         if depth > _DEEPEST:
-            raise TooDeepError(f"{shortened(path)} is nested in more than {_DEEPEST} levels: write one recommendation")
+            raise TooDeepError(f"{shorten(path)} is nested in more than {_DEEPEST} levels: write one recommendation")
         place = (self.file, len(self._paths), 1, ())
         self._paths.append(path)
         match value:

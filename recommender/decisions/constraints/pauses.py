@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from adapter.foundation.documents.tree import shortened
+from adapter.foundation.documents.tree import shorten
 from recommender.decisions.policy_settings import Brakes, Direction, Pause
 from recommender.decisions.texts.times import parse_rfc3339, rfc3339
 
@@ -47,7 +47,7 @@ def read_pause(text: str) -> Pause | None:
         return Pause(Direction.BOTH, parse_rfc3339(text))
     except ValueError as error:
         message = (
-            f"{shortened(text)!r} is not a pause: write true, false, up, down, or a time such as 2026-11-21T06:00:00Z"
+            f"{shorten(text)!r} is not a pause: write true, false, up, down, or a time such as 2026-11-21T06:00:00Z"
         )
         raise ValueError(message) from error
 

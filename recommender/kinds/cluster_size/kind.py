@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.cluster.facts.scale_targets import group_of
 from adapter.foundation.cluster.values.state import ClusterNeeds
-from adapter.foundation.documents.tree import nearest
+from adapter.foundation.documents.tree import nearest_word
 from adapter.foundation.reports.counts import first_names
 from recommender.decisions.policy_settings import Output
 from recommender.kinds.cluster_size.future.capacity_buffers import buffer_kinds
@@ -84,7 +84,7 @@ class ClusterSizeKind(RecommendationKind[ClusterSizeSettings]):
             found = types.get(forecast.recommendation)
             if found == PredictiveKind.key:
                 continue
-            meant = nearest(
+            meant = nearest_word(
                 forecast.recommendation, [name for name, kind in types.items() if kind == PredictiveKind.key]
             )
             what = "no entry with predictive" if found is None else f"{found}, which forecasts nothing"

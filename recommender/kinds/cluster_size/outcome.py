@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from adapter.foundation.objects.grouping import grouped
+from adapter.foundation.objects.grouping import group_values
 from recommender.kinds.cluster_size.future.capacity_buffers import BufferSize, ChunkError, buffer_chunks
 from recommender.kinds.cluster_size.group_writes import (
     GroupWrites,
@@ -52,7 +52,7 @@ def recommended_writes(
 ) -> GroupWrites:
     """Return the writes that give groups the recommended sizes, and why others may not be written."""
     groups = situation.groups
-    due = grouped((removal.group, removal.node) for removal in answer.removals if removal.is_due)
+    due = group_values((removal.group, removal.node) for removal in answer.removals if removal.is_due)
     stated = settings.node_groups.cluster_api
     plans: dict[str, RemovalPlan] = {}
     for group in groups.groups:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from adapter.foundation.objects.grouping import grouped
+from adapter.foundation.objects.grouping import group_values
 from recommender.kinds.predictive.current_forecast import lacks_history
 from recommender.kinds.predictive.history import DAY_SECONDS, LoadHistory
 from recommender.kinds.predictive.learning import (
@@ -134,7 +134,7 @@ def _alike(history: LoadHistory) -> Iterator[tuple[int, IntArray]]:
     firsts = np.where(known.any(axis=1), known.argmax(axis=1), history.steps)
     old = max(0, replayed_from(history) - int(_LONG_BEFORE_SECONDS / history.step_seconds))
     least = int(LEAST_HISTORY_SECONDS / history.step_seconds)
-    by_first = grouped(
+    by_first = group_values(
         (0 if first <= old else first, series)
         for series, first in enumerate(firsts.tolist())
         if history.steps - first > least

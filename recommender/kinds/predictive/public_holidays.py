@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.documents.tree import shortened
+from adapter.foundation.documents.tree import shorten
 from adapter.foundation.objects.bounded_cache import MEBIBYTE, bounded_cache
 
 if TYPE_CHECKING:
@@ -36,11 +36,11 @@ def check_code(code: str) -> None:
     country, dash, part = code.partition("-")
     if country not in parts_of:
         fix = _suggestion(country, parts_of) or "write a code of ISO 3166-1, such as DE, or DE-BY"
-        raise UnknownHolidaysError(f"{shortened(country)!r} is not a country whose holidays are known", fix)
+        raise UnknownHolidaysError(f"{shorten(country)!r} is not a country whose holidays are known", fix)
     if dash and part not in parts_of[country]:
         known = [f"{country}-{each}" for each in parts_of[country]]
         fix = _suggestion(code, known) or f"write {country}{', or one of ' if known else ''}{', '.join(known)}"
-        raise UnknownHolidaysError(f"{shortened(code)!r} is not a part of {country} whose holidays are known", fix)
+        raise UnknownHolidaysError(f"{shorten(code)!r} is not a part of {country} whose holidays are known", fix)
 
 
 def _suggestion(code: str, known: Iterable[str]) -> str:

@@ -7,7 +7,7 @@ from collections import Counter
 from statistics import fmean
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.objects.grouping import grouped
+from adapter.foundation.objects.grouping import group_values
 from adapter.foundation.web.metric_text import label
 from recommender.decisions.loads.prediction import forecast_of
 from recommender.decisions.texts.record_texts import figure_text, plain
@@ -66,7 +66,7 @@ def _quantile_samples(found: Iterable[tuple[Record, Prediction]]) -> Samples:
 
 
 def _shortages(found: Iterable[tuple[Record, Prediction]]) -> Samples:
-    ratios = grouped(
+    ratios = group_values(
         ((record.name, model), ratio)
         for record, prediction in found
         for model, ratio in prediction.shortage_versus_headroom.items()
@@ -80,7 +80,7 @@ def _shortages(found: Iterable[tuple[Record, Prediction]]) -> Samples:
 
 def _costs(found: Iterable[tuple[Record, Prediction]]) -> Samples:
     costs = ((record.name, prediction.cost_above_load_ratio) for record, prediction in found)
-    ratios = grouped((name, cost) for name, cost in costs if cost is not None)
+    ratios = group_values((name, cost) for name, cost in costs if cost is not None)
     return {label("recommendation", name): fmean(values) for name, values in ratios.items()}
 
 

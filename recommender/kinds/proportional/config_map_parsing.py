@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from adapter.foundation.documents.scalars import parse_number, parse_whole
-from adapter.foundation.documents.tree import nearest, shortened
+from adapter.foundation.documents.tree import nearest_word, shorten
 from recommender.kinds.proportional.go_json import (
     GoJsonError,
     Json,
@@ -38,7 +38,7 @@ def mode_entry(data: Mapping[str, str]) -> tuple[str, str]:
     """Return mode and text of a ConfigMap's only entry; raises ParametersError."""
     if len(data) != 1:
         found = f"it has {', '.join(sorted(data))}" if data else "it is empty"
-        raise ParametersError(f"`data` must have exactly one key, the mode, but {shortened(found, 200)}: write one key")
+        raise ParametersError(f"`data` must have exactly one key, the mode, but {shorten(found, 200)}: write one key")
     [(mode, text)] = data.items()
     return mode, text
 
@@ -47,9 +47,9 @@ def parse_parameters(mode: str, text: str) -> Mode:
     """Return the parameters of a mode from their JSON; raises ParametersError with the first fault."""
     definition = MODES.get(mode)
     if definition is None:
-        meant = nearest(mode, MODES)
+        meant = nearest_word(mode, MODES)
         fix = f"did you mean {meant!r}?" if meant else f"write one of {', '.join(MODES)}"
-        raise ParametersError(f"the mode {shortened(mode)!r} is not known: {fix}")
+        raise ParametersError(f"the mode {shorten(mode)!r} is not known: {fix}")
     values = _values(_parse_json(text, mode), definition)
     for flaw in definition.flaws(values):
         raise ParametersError(f"{mode}: {flaw.message}: {flaw.fix}")

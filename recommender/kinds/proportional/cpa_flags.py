@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
-from adapter.foundation.documents.tree import shortened
+from adapter.foundation.documents.tree import shorten
 from adapter.foundation.objects.selectors import Selector, SelectorError, parse_selector
 from recommender.decisions.record import TargetReference
 from recommender.kinds.proportional.go_json import no_constant
@@ -49,7 +49,7 @@ def check_target_flag(text: str) -> None:
     for target in _split_at_commas(lower_case(text)):
         kind, slash, _ = target.partition("/")
         if not slash or kind not in _KINDS:
-            raise FlagError(f"--target has {shortened(target)!r}: {_TARGET_FIX}")
+            raise FlagError(f"--target has {shorten(target)!r}: {_TARGET_FIX}")
 
 
 def parse_targets(text: str) -> tuple[NamedTarget, ...]:
@@ -80,7 +80,7 @@ def read_node_labels(text: str) -> Selector:
     try:
         return parse_selector(text)
     except SelectorError as e:
-        raise FlagError(f"--nodelabels {shortened(text)!r} is not a label selector: {e}: write KEY=VALUE,…") from e
+        raise FlagError(f"--nodelabels {shorten(text)!r} is not a label selector: {e}: write KEY=VALUE,…") from e
 
 
 def read_default_params(text: str) -> dict[str, str]:
@@ -105,14 +105,14 @@ def _split_at_commas(text: str) -> Sequence[str]:
 def _named_target(text: str) -> NamedTarget:
     parts = text.split("/")
     if len(parts) != 2:
-        raise FlagError(f"--target has {shortened(text)!r}, which is not one kind and one name: {_TARGET_FIX}")
+        raise FlagError(f"--target has {shorten(text)!r}, which is not one kind and one name: {_TARGET_FIX}")
     return NamedTarget(*parts)
 
 
 def _number(text: str) -> float:
     value = float(text)
     if math.isinf(value):
-        raise ValueError(f"{shortened(text)} is out of range")
+        raise ValueError(f"{shorten(text)} is out of range")
     return value
 
 

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from adapter.foundation.cluster.values.state import CountQuery, Observed, Unknown
-from adapter.foundation.documents.tree import shortened
+from adapter.foundation.documents.tree import shorten
 from recommender.decisions.calculation import CalculationError, InputMissingError
 from recommender.decisions.targets.doubted_first_lists import known_now, unless_doubted
 from recommender.decisions.texts.times import oldest
@@ -81,7 +81,7 @@ class Facts:
         return number
 
     def _query(self, expr: str) -> float:
-        name = f"the value of the query {shortened(expr)!r}"
+        name = f"the value of the query {shorten(expr)!r}"
         fact = self._inputs.queries.get(expr, _NOT_ASKED)
         if isinstance(fact, Unknown) and fact.is_refused:
             raise InputMissingError(f"{name} cannot be read: {fact.reason}", is_refused=True)

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias
 
-from adapter.foundation.documents.tree import shortened
+from adapter.foundation.documents.tree import shorten
 
 
 class GoJsonError(ValueError):
@@ -53,11 +53,11 @@ def value_text(value: Json) -> str:
     """Return a short text of a value for a message."""
     match value:
         case JsonNumber(text):
-            return shortened(text)
+            return shorten(text)
         case bool():
             return "true" if value else "false"
         case str():
-            return f"the string {shortened(value)!r}"
+            return f"the string {shorten(value)!r}"
         case list():
             return "a list"
         case None:

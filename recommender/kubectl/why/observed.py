@@ -13,7 +13,7 @@ from adapter.foundation.cluster.forms.pods import LabelSelectorForm
 from adapter.foundation.hpa.documents import milli
 from adapter.foundation.hpa.pods import PodSample
 from adapter.foundation.hpa.proposals import Observation, PodSamples, Totals, Unavailable
-from adapter.foundation.objects.decoders import converted
+from adapter.foundation.objects.decoders import convert
 from adapter.foundation.objects.durations import parse_go_duration
 from adapter.foundation.objects.resources import ResolveResource, UnknownResourceError
 from adapter.foundation.sources.kubernetes.access_rights import AccessRight
@@ -202,7 +202,7 @@ def _usage(pod: Mapping[str, Any], resource: str, container: str) -> PodSample |
 def _selector_text(selector: Mapping[str, Any] | None) -> str:
     if not selector:
         return ""
-    return str(label_selector_of("the metric's selector", converted(selector, LabelSelectorForm)) or "")
+    return str(label_selector_of("the metric's selector", convert(selector, LabelSelectorForm)) or "")
 
 
 def _moment(text: str) -> float:

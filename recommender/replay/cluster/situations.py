@@ -17,7 +17,7 @@ import numpy as np
 
 from adapter.foundation.cluster.values.constraints import HOSTNAME_LABEL
 from adapter.foundation.cluster.values.pods import ClusterPod, SchedulingFacts
-from adapter.foundation.objects.grouping import grouped
+from adapter.foundation.objects.grouping import group_values
 from recommender.kinds.cluster_size.known_cluster import CONTROLLERS
 from recommender.kinds.cluster_size.model.groups import NodeGroups
 from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings, SizeLimits
@@ -165,7 +165,7 @@ class Situations:
         fleet = self._fleet
         group_of = {self._names[slot].name: fleet.kinds[fleet.kind_of.item(slot)].group for slot in slots}
         group_of = {name: group for name, group in group_of.items() if group}
-        members = grouped((group, name) for name, group in group_of.items())
+        members = group_values((group, name) for name, group in group_of.items())
         limits = self.limits(slots)
         groups = tuple(
             replace(

@@ -15,8 +15,8 @@ from typing import Any, Union
 
 import msgspec
 
-from adapter.foundation.files.gzip_format import SMALL, GzipError, gunzipped, gzipped
-from adapter.foundation.objects.decoders import converted, decoder_of
+from adapter.foundation.files.gzip_format import SMALL, GzipError, compress, decompress
+from adapter.foundation.objects.decoders import convert, decoder_of
 from recommender.decisions.memory import Count, KindMemory, LastValue, Memory, Time
 from recommender.decisions.record import TargetReference
 from recommender.kinds.table import all_kinds
@@ -92,7 +92,7 @@ def encode_memory(recommendation: str, memory: Memory) -> str:
 
 def encode_shard(recommendation: str, memory: Memory, shards: int) -> bytes:
     """Return the document of one of `shards` shards, compressed. Raises ValueError for a number JSON cannot hold."""
-    return gzipped(_encode(recommendation, memory, shards=shards), SMALL)
+    return compress(_encode(recommendation, memory, shards=shards), SMALL)
 
 
 def _encode(recommendation: str, memory: Memory, *, shards: int) -> bytes:
@@ -130,7 +130,7 @@ def _raise_unless_finite(recommendation: str, content: bytes) -> None:
 def decode_shard(recommendation: str, content: bytes) -> StoredMemory:
     """Return the shard in a compressed document. Raises the same errors as `decode_memory`."""
     try:
-        text = gunzipped(content, _MOST_BYTES)
+        text = decompress(content, _MOST_BYTES)
     except GzipError as error:
         raise MemoryDocumentError(str(error)) from error
     found = decode_memory(recommendation, text)
@@ -179,7 +179,7 @@ def _form() -> object:
 
 def _memory(content: _Memory, form: object) -> Memory:
     last = content.last
-    own: KindMemory | None = None if content.own is None else converted(content.own, form)
+    own: KindMemory | None = None if content.own is None else convert(content.own, form)
     return Memory(
         last=None if last is None else LastValue(last.replicas, last.decided, last.confirmed),
         changes=tuple(content.changes),

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.state import Unknown
-from adapter.foundation.objects.grouping import grouped
+from adapter.foundation.objects.grouping import group_values
 from recommender.configuration.configured_targets import identity_of
 from recommender.decisions.expansion import Expansion, ListedTargets, listed_targets
 from recommender.decisions.inputs import Inputs
@@ -165,7 +165,7 @@ def _add_rivals(
     listed: Mapping[str, ListedTargets],
 ) -> None:
     policies = {policy.name: policy for policy in writing}
-    claims = grouped(
+    claims = group_values(
         (identity_of(target), (policy.name, target)) for policy in writing for target in _targets(policy, listed)
     )
     for claimed in claims.values():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from adapter.foundation.sources.prometheus.answers.answer_elements import AnswerLimits
 from adapter.foundation.sources.prometheus.answers.ranges import RangeAnswer, RangeLimits
-from adapter.foundation.sources.prometheus.errors import UnexpectedAnswerError, shortened
+from adapter.foundation.sources.prometheus.errors import UnexpectedAnswerError, shorten_message
 from adapter.foundation.time.pace import UNPACED
 
 if TYPE_CHECKING:
@@ -93,4 +93,6 @@ def doubled_containers(query: str, containers: Iterable[PodContainer]) -> frozen
 
 def _refuse_partial(query: str, warnings: tuple[str, ...]) -> None:
     if warnings:
-        raise UnexpectedAnswerError(query, f"Prometheus warns that the values may be partial: {shortened(warnings[0])}")
+        raise UnexpectedAnswerError(
+            query, f"Prometheus warns that the values may be partial: {shorten_message(warnings[0])}"
+        )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.state import Observed, Unknown
-from adapter.foundation.objects.grouping import grouped
+from adapter.foundation.objects.grouping import group_values
 from adapter.foundation.service.runtime.logs import StateLog
 from adapter.foundation.sources.prometheus.errors import PrometheusError
 from recommender.decisions.object_names import object_namespace
@@ -215,7 +215,7 @@ class UsageKeeper:
             step_seconds=kept.resolution.step_seconds if kept.resolution else PERIOD_SECONDS,
             rate_seconds=kept.resolution.rate_seconds if kept.resolution else PERIOD_SECONDS,
         )
-        by_workload = grouped((record.workload, record) for record in usage.sizes(options))
+        by_workload = group_values((record.workload, record) for record in usage.sizes(options))
         last = usage.last_samples()
         found: UsageInputs = {
             target: Unknown(f"Prometheus has no usage of {target}, or kube-state-metrics does not know its pods")

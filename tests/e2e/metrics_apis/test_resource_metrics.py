@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 import yaml
 
-from adapter.commands.doctor.command import CALL_SECONDS, DOCTOR, doctor_settings, examined
+from adapter.commands.doctor.command import CALL_SECONDS, DOCTOR, doctor_settings, run_all_checks
 from adapter.foundation.reports.lines import CheckStatus
 from adapter.foundation.service.flags.parsing import parse_flags
 from adapter.foundation.sources.kubernetes.client import KubernetesClient
@@ -357,7 +357,7 @@ def examined_by_doctor(adapter: InstalledAdapter, pod: Document, folder: Path) -
     address = f"{pod['status']['podIP']}:{PORT}"
     flags = (f"--service={adapter.namespace}/{NAME}", f"--endpoint={address}", f"--config={folder / 'rules.yaml'}")
     client = ObjectClient(KubernetesClient(from_kubeconfig(config)), CALL_SECONDS)
-    return {line.name: line for line in examined(client, doctor_settings(parse_flags(DOCTOR, flags, {})))}
+    return {line.name: line for line in run_all_checks(client, doctor_settings(parse_flags(DOCTOR, flags, {})))}
 
 
 def test_an_apiservice_that_another_server_takes_over_is_left_and_logged(

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.state import ClusterNode, NodeAddress, Taint
-from adapter.foundation.documents.tree import shortened
+from adapter.foundation.documents.tree import shorten
 from adapter.foundation.objects.bounded_cache import MEBIBYTE, bounded_cache
 from adapter.foundation.objects.integers import INT64_MAX
 from adapter.foundation.objects.quantities import Quantity, QuantityError, parse_quantity
@@ -135,7 +135,7 @@ def _node_quantity(text: str) -> Quantity:
     """Return a quantity that a node states. Raises QuantityError if no node can have it, since sums would be wrong."""
     found = _quantity(text)
     if not 0 <= found.nanos <= _MOST_NANOS:
-        raise QuantityError(f"{shortened(text)!r} is not from 0 to {INT64_MAX}: correct what the node states")
+        raise QuantityError(f"{shorten(text)!r} is not from 0 to {INT64_MAX}: correct what the node states")
     return found
 
 

@@ -42,7 +42,7 @@ class Affinity(NamedTuple):
     anti: tuple[PodTerm, ...] = ()
 
 
-def decoded(where: str, raw: bytes, form: type[T]) -> T | None:
+def decode_part(where: str, raw: bytes, form: type[T]) -> T | None:
     """Return the decoded part of a spec; None if it is absent or null. Raises FactError."""
     if not raw:
         return None
@@ -55,13 +55,13 @@ def decoded(where: str, raw: bytes, form: type[T]) -> T | None:
 
 def annotations_of(where: str, raw: bytes) -> Mapping[str, str]:
     """Return the annotations of the object that `where` names. Raises FactError."""
-    return decoded(f"{where}: metadata.annotations", raw, dict[str, str]) or {}
+    return decode_part(f"{where}: metadata.annotations", raw, dict[str, str]) or {}
 
 
 @bounded_cache(_SHARED_BYTES)
 def affinity_of(raw: bytes, namespace: str, labels: Labels) -> Affinity:
     """Return the required terms. `labels` are the pod's labels, to which a term may refer by key. Raises FactError."""
-    form = decoded("spec.affinity", raw, AffinityForm)
+    form = decode_part("spec.affinity", raw, AffinityForm)
     if form is None:
         return Affinity()
     own = dict(labels)
@@ -76,7 +76,7 @@ def affinity_of(raw: bytes, namespace: str, labels: Labels) -> Affinity:
 def spread_of(raw: bytes, labels: Labels) -> tuple[SpreadConstraint, ...]:
     """Return the spread constraints that a node must satisfy, without mere preferences. Raises FactError."""
     own = dict(labels)
-    forms = decoded("spec.topologySpreadConstraints", raw, list[SpreadForm])
+    forms = decode_part("spec.topologySpreadConstraints", raw, list[SpreadForm])
     constraints = (
         _spread(f"spec.topologySpreadConstraints[{number}]", form, own) for number, form in enumerate(forms or ())
     )
@@ -86,14 +86,14 @@ def spread_of(raw: bytes, labels: Labels) -> tuple[SpreadConstraint, ...]:
 @bounded_cache(_SHARED_BYTES)
 def tolerations_of(raw: bytes) -> tuple[Toleration, ...]:
     """Return the tolerations. Raises FactError."""
-    forms = decoded("spec.tolerations", raw, list[TolerationForm])
+    forms = decode_part("spec.tolerations", raw, list[TolerationForm])
     return tuple(_toleration(f"spec.tolerations[{number}]", form) for number, form in enumerate(forms or ()))
 
 
 @bounded_cache(_SHARED_BYTES)
 def node_selector_of(raw: bytes) -> Labels:
     """Return `spec.nodeSelector`, sorted by key. Raises FactError."""
-    pairs = tuple(sorted((decoded("spec.nodeSelector", raw, dict[str, str]) or {}).items()))
+    pairs = tuple(sorted((decode_part("spec.nodeSelector", raw, dict[str, str]) or {}).items()))
     for key, value in pairs:
         _label_requirement("spec.nodeSelector", key, Operator.EQUALS, value)
     return pairs

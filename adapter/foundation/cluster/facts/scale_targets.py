@@ -10,8 +10,8 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from adapter.foundation.cluster.facts.objects import FactError
-from adapter.foundation.documents.tree import shortened
-from adapter.foundation.objects.decoders import converted, decoder_of
+from adapter.foundation.documents.tree import shorten
+from adapter.foundation.objects.decoders import convert, decoder_of
 from adapter.foundation.objects.integers import INT32_MAX
 
 PAUSED_ANNOTATION = "tidewatch.io/paused"
@@ -136,9 +136,9 @@ def scaled_object_of(document: Mapping[str, Any], size: int | None = None) -> Sc
     kind = document.get("kind")
     kind = kind if isinstance(kind, str) else ""
     try:
-        metadata = converted(document.get("metadata") or {}, _ScaledMeta)
-        spec = converted(document.get("spec"), _ScaledSpec | None)
-        status = converted(document.get("status"), _ScaledStatus | None)
+        metadata = convert(document.get("metadata") or {}, _ScaledMeta)
+        spec = convert(document.get("spec"), _ScaledSpec | None)
+        status = convert(document.get("status"), _ScaledStatus | None)
     except msgspec.ValidationError as error:
         raise FactError(f"{kind}: the size cannot be read: {error}") from error
     stated = spec or _ScaledSpec()
@@ -172,7 +172,7 @@ def _scaled_object(kind: str, metadata: _ScaledMeta, spec: _ScaledSpec, status: 
     return ScaledObject(
         replicas=replicas,
         rollout=_rolls_out(kind, metadata, spec, status),
-        paused=None if paused is None else shortened(paused),
+        paused=None if paused is None else shorten(paused),
         replicas_managers=tuple(islice(_managers(metadata.managed or []), _MOST_MANAGERS)),
     )
 

@@ -15,7 +15,7 @@ from adapter.foundation.cluster.facts.pod_constraints import (
     Labels,
     affinity_of,
     annotations_of,
-    decoded,
+    decode_part,
     node_selector_of,
     spread_of,
     tolerations_of,
@@ -154,7 +154,7 @@ def scheduling_of(
 def _scheduling(key: _SpecKey) -> PodScheduling:
     terms = affinity_of(key.affinity, key.namespace, key.labels)
     used = volumes_of(key.volumes)
-    claims = decoded("spec.resourceClaims", key.resource_claims, list[NamedForm]) or []
+    claims = decode_part("spec.resourceClaims", key.resource_claims, list[NamedForm]) or []
     made = PodScheduling(
         node_selector=node_selector_of(key.node_selector),
         node_terms=terms.node_terms,
@@ -167,7 +167,7 @@ def _scheduling(key: _SpecKey) -> PodScheduling:
         inline_volumes=used.inline,
         local_volumes=used.local,
         scheduler_name=key.scheduler,
-        is_gated=bool(decoded("spec.schedulingGates", key.gates, list[NamedForm])),
+        is_gated=bool(decode_part("spec.schedulingGates", key.gates, list[NamedForm])),
         resource_claims=tuple(claim.name for claim in claims),
     )
     return NO_CONSTRAINTS if made == NO_CONSTRAINTS else made

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from adapter.foundation.cluster.facts.objects import FactError
-from adapter.foundation.cluster.facts.pod_constraints import decoded
+from adapter.foundation.cluster.facts.pod_constraints import decode_part
 from adapter.foundation.cluster.forms.scheduling_pods import DiskForm, PortedContainerForm, VolumeForm
 from adapter.foundation.cluster.values.constraints import HostPort, LocalVolume
 from adapter.foundation.objects.bounded_cache import MEBIBYTE, bounded_cache
@@ -41,7 +41,7 @@ def shared_volumes(raw: bytes) -> bytes:
 @bounded_cache(_SHARED_BYTES)
 def volumes_of(raw: bytes) -> PodVolumes:
     """Return what the volumes require. Raises FactError."""
-    forms = decoded("spec.volumes", raw, list[VolumeForm]) or []
+    forms = decode_part("spec.volumes", raw, list[VolumeForm]) or []
     claims = [_claim(form) for form in forms if form.persistent_volume_claim is not None]
     return PodVolumes(
         claims=tuple(dict.fromkeys(claims)),

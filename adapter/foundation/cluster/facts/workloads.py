@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.facts.objects import FactError
-from adapter.foundation.cluster.facts.pod_constraints import annotations_of, decoded
+from adapter.foundation.cluster.facts.pod_constraints import annotations_of, decode_part
 from adapter.foundation.cluster.facts.requirements import label_selector_of
 from adapter.foundation.cluster.facts.scale_targets import ONE_BY_DEFAULT
 from adapter.foundation.cluster.facts.scheduling_pods import template_pod
@@ -141,7 +141,7 @@ def namespace_of(form: KindForm) -> NamespaceFacts:
 def _with_template(record: WorkloadRecord, raw: bytes) -> WorkloadRecord:
     workload = record.workload
     where = f"{workload.kind} {workload.namespace}/{workload.name}: spec.template"
-    form = decoded(where, raw, TemplateForm)
+    form = decode_part(where, raw, TemplateForm)
     if form is None or form.spec is None:
         raise FactError(f"{where}: it is missing, so what its pods ask for is not known")
     api_version = _API_VERSIONS.get(workload.kind, "apps/v1")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
 from adapter.foundation.cluster.values.state import Autoscaler, Observed, Unknown
-from adapter.foundation.objects.grouping import grouped
+from adapter.foundation.objects.grouping import group_values
 
 Autoscalers: TypeAlias = "Observed[tuple[Autoscaler, ...]] | Unknown"
 
@@ -29,7 +29,7 @@ class AutoscalersByNamespace(Mapping[str, "Autoscalers"]):
         if isinstance(everywhere, Unknown):
             return everywhere
         if self._grouped is None:
-            found = grouped((one.namespace, one) for one in everywhere.value)
+            found = group_values((one.namespace, one) for one in everywhere.value)
             self._grouped = {each: tuple(autoscalers) for each, autoscalers in found.items()}
         return Observed(self._grouped.get(namespace, ()), everywhere.time, everywhere.began_empty)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from adapter.foundation.objects.grouping import grouped
+from adapter.foundation.objects.grouping import group_values
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -55,7 +55,7 @@ def pods_by_place(pods: Iterable[ClusterPod]) -> PlacedPods:
 
 
 def _tuples(pods: Iterable[tuple[str, ClusterPod]]) -> dict[str, tuple[ClusterPod, ...]]:
-    return {place: tuple(found) for place, found in grouped(pods).items()}
+    return {place: tuple(found) for place, found in group_values(pods).items()}
 
 
 def _reuse_equal(

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NoReturn, TypeAlias
 
-from adapter.foundation.documents.tree import nearest, problem_lines
+from adapter.foundation.documents.tree import nearest_word, problem_lines
 from adapter.foundation.service.flags.help import help_text
 from adapter.foundation.service.flags.table import (
     BOOLEAN,
@@ -158,7 +158,7 @@ def _find(command: CommandFlags, name: str) -> Flag:
 
 def _unknown_flag_hint(command: CommandFlags, name: str) -> str:
     """Return what to do about an unknown flag; only flags that have an effect are suggested."""
-    meant = nearest(name, (each for each, flag in command.by_name.items() if isinstance(flag.state, Works)))
+    meant = nearest_word(name, (each for each, flag in command.by_name.items() if isinstance(flag.state, Works)))
     return f"did you mean --{meant}?" if meant else "see --help"
 
 
@@ -170,7 +170,7 @@ def _from_environment(command: CommandFlags, environment: Mapping[str, str]) -> 
         flag = by_variable.get(variable)
         if flag is None:
             # The names are compared without their prefix, which is the same for all.
-            meant = nearest(
+            meant = nearest_word(
                 variable.removeprefix(ENVIRONMENT_PREFIX),
                 [name.removeprefix(ENVIRONMENT_PREFIX) for name in by_variable],
             )

@@ -24,7 +24,7 @@ from adapter.foundation.service.server.answering import AnsweringWorker, final_a
 from adapter.foundation.service.server.connections.held_bytes import held_bodies
 from adapter.foundation.service.server.connections.stages import Stage
 from adapter.foundation.service.server.shutdown_phases import Ending, Phase
-from adapter.foundation.service.server.sockets import reset_on_close, unacknowledged
+from adapter.foundation.service.server.sockets import reset_on_close, unacknowledged_bytes
 
 if TYPE_CHECKING:
     from adapter.foundation.service.server.connections.connection import Connection
@@ -129,7 +129,7 @@ class ClosingWorker(AnsweringWorker):
 
     def _cut_off(self, conn: Connection, reason: str) -> None:
         """Drop a connection, and let the kernel discard its unread bytes."""
-        if unacknowledged(conn.sock):
+        if unacknowledged_bytes(conn.sock):
             reset_on_close(conn.sock)
         self._drop(conn, reason)
 

@@ -30,7 +30,7 @@ def prepare_accepted(sock: socket.socket) -> None:
         sock.setsockopt(socket.IPPROTO_TCP, _TCP_NOTSENT_LOWAT, MOST_UNSENT)
 
 
-def unacknowledged(sock: socket.socket) -> int:
+def unacknowledged_bytes(sock: socket.socket) -> int:
     """Return how many bytes the client has not acknowledged; 0 if the kernel does not report it."""
     try:
         count: int = _INT.unpack(fcntl.ioctl(sock.fileno(), termios.TIOCOUTQ, bytes(_INT.size)))[0]

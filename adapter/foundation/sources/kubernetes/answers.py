@@ -14,7 +14,7 @@ from adapter.foundation.sources.kubernetes.errors import (
     SilentError,
     UnexpectedResponseError,
     UnreachableError,
-    trimmed,
+    trim_message,
 )
 from adapter.foundation.sources.kubernetes.transport import TlsError
 from adapter.foundation.sources.secrets import NO_SECRETS, Secrets
@@ -101,16 +101,16 @@ def transport_errors(what: str) -> Iterator[None]:
     except KubernetesError:
         raise
     except TlsError as error:
-        raise CertificateError(f"{what}: TLS: {trimmed(str(error))}") from None
+        raise CertificateError(f"{what}: TLS: {trim_message(str(error))}") from None
     except urllib3.exceptions.NewConnectionError as error:
         # Its text begins with the connection object. Its class is a time-out, but mostly the connection was refused.
-        raise UnreachableError(f"{what}: cannot connect: {trimmed(str(error).rsplit(': ', 1)[-1])}") from error
+        raise UnreachableError(f"{what}: cannot connect: {trim_message(str(error).rsplit(': ', 1)[-1])}") from error
     except urllib3.exceptions.ReadTimeoutError as error:
         raise SilentError(f"{what}: no answer in time") from error
     except urllib3.exceptions.TimeoutError as error:
         raise UnreachableError(f"{what}: no connection in time") from error
     except (urllib3.exceptions.HTTPError, OSError) as error:
-        raise UnreachableError(f"{what}: {trimmed(str(error))}") from error
+        raise UnreachableError(f"{what}: {trim_message(str(error))}") from error
     except ValueError:
         # The value of a header cannot be sent, and the exception quotes it.
         raise ConfigurationError(f"{what}: the credentials contain characters that cannot be sent") from None

@@ -157,7 +157,7 @@ def error_of_status(what: str, status: ErrorStatus, retry_after_seconds: float =
     if status.code == 403 and '"system:anonymous"' in status.message:
         kind = UnauthorizedError
     reason = " ".join(filter(None, (str(status.code), status.reason)))
-    return kind(f"{what}: {reason}: {trimmed(status.message) or 'no message'}", status.code, retry_after_seconds)
+    return kind(f"{what}: {reason}: {trim_message(status.message) or 'no message'}", status.code, retry_after_seconds)
 
 
 def error_of_event(path: str, content: msgspec.Raw) -> StatusError | UnexpectedResponseError:
@@ -168,7 +168,7 @@ def error_of_event(path: str, content: msgspec.Raw) -> StatusError | UnexpectedR
         return UnexpectedResponseError(f"watch of {path}: not an event: {error}")
 
 
-def trimmed(message: str) -> str:
+def trim_message(message: str) -> str:
     """Return the message on one line, cut to `MESSAGE_LIMIT` characters."""
     line = " ".join(message.split())
     return line if len(line) <= MESSAGE_LIMIT else line[: MESSAGE_LIMIT - 1] + "…"

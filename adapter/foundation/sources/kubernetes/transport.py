@@ -20,7 +20,7 @@ from urllib3.connection import HTTPConnection
 from urllib3.exceptions import SSLError
 
 from adapter.foundation.files.followed_files import Stamp, stamps_of
-from adapter.foundation.sources.kubernetes.errors import ConfigurationError, trimmed
+from adapter.foundation.sources.kubernetes.errors import ConfigurationError, trim_message
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -227,7 +227,7 @@ class PlainTransport:
 def unusable_certificates(host: str, error: Exception) -> ConfigurationError:
     """Return the error for a CA, or for a client certificate and its key, with which no connection can be made."""
     remedy = "write them in PEM, and a certificate with its own key"
-    return ConfigurationError(f"certificates for {host}: {trimmed(str(error))}: {remedy}")
+    return ConfigurationError(f"certificates for {host}: {trim_message(str(error))}: {remedy}")
 
 
 def _context(access: PlainAccess) -> ssl.SSLContext:

@@ -44,7 +44,7 @@ class PrometheusError(Exception):
 
         A cause that names a server, a file or matchers needs a `public_cause` that does not.
         """
-        whole = f"{cause}: {shortened(said)}" if said else cause
+        whole = f"{cause}: {shorten_message(said)}" if said else cause
         super().__init__(query, whole)
         self.query = query
         """The whole PromQL expression, series selector or API path of the request."""
@@ -58,7 +58,7 @@ class PrometheusError(Exception):
         """The words of the server, which may name series and servers that not every client may know of."""
 
     def __str__(self) -> str:
-        return f"query {shortened(self.query)}: {self.cause}"
+        return f"query {shorten_message(self.query)}: {self.cause}"
 
 
 class PrometheusUnreachableError(PrometheusError):
@@ -83,7 +83,7 @@ class QueryRefusedError(PrometheusError):
         hint = ", because names between quotes need Prometheus 3" if knows_none else ""
         super().__init__(
             query,
-            f"Prometheus refused it ({shortened(error_type)}){hint}",
+            f"Prometheus refused it ({shorten_message(error_type)}){hint}",
             message,
             f"Prometheus refused it ({public_error_type(error_type)}){hint}",
         )
@@ -164,7 +164,7 @@ def public_error_type(error_type: str) -> str:
     return error_type if _ERROR_TYPE.fullmatch(error_type) else "unknown"
 
 
-def shortened(text: str) -> str:
+def shorten_message(text: str) -> str:
     """Return the text on one line of at most 200 characters, without its middle if it is longer."""
     line = " ".join(text.split())
     if len(line) <= _SHOWN_CHARACTERS:

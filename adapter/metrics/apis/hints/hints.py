@@ -14,7 +14,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from adapter.foundation.time.pace import UNPACED, Pace
-from adapter.metrics.apis.hints.served_names import nearest, served_names
+from adapter.metrics.apis.hints.served_names import nearest_name, served_names
 from adapter.metrics.rulebook.near_misses import (
     LONGEST_NAME,
     MOST_RULES,
@@ -108,7 +108,7 @@ class Hints:
                 continue
             miss = near_miss((one,), name)
             if miss is not None and miss.obstacle is None:
-                return f"{cut(self._of_miss(miss))}{more(command)}"
+                return f"{shorten_clause(self._of_miss(miss))}{more(command)}"
         return None
 
     def likeliest(self, name: str) -> Metric | None:
@@ -122,7 +122,7 @@ class Hints:
         if renamed := index.renamed.get(name):
             places = index.places[renamed]
             return f"the series of this name is served as the metric {renamed}, {_joined_in_words(places)}"
-        return cut(self._of_rules(name) or self._of_look_ups(name))
+        return shorten_clause(self._of_rules(name) or self._of_look_ups(name))
 
     def _of_rules(self, name: str) -> str | None:
         """Return a clause about the rule that nearly serves the metric; None if no rule is similar."""
@@ -180,7 +180,7 @@ class Hints:
         if len(name) <= LONGEST_NAME and name not in index.meant:
             if len(index.meant) >= MOST_REMEMBERED:
                 index.meant.clear()
-            index.meant[name] = nearest(name, index.by_length)
+            index.meant[name] = nearest_name(name, index.by_length)
         return index.meant.get(name)
 
     def _failure_text(self, look_up: LookUp) -> str:
@@ -216,7 +216,7 @@ def _are(these: Sequence[object], those: Sequence[object]) -> bool:
     return len(these) == len(those) and all(map(operator.is_, these, those))
 
 
-def cut(clause: str) -> str:
+def shorten_clause(clause: str) -> str:
     """Return the clause on one line, short enough for an autoscaler's event."""
     line = " ".join(clause.split())
     return line if len(line) <= LONGEST_CHARACTERS else f"{line[: LONGEST_CHARACTERS - 1]}…"

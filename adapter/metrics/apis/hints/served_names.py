@@ -74,7 +74,7 @@ def _place(metric: Metric) -> str:
     return f"for {metric.resource.qualified} ({scope})"
 
 
-def nearest(name: str, by_length: Mapping[int, Sequence[str]]) -> str | None:
+def nearest_name(name: str, by_length: Mapping[int, Sequence[str]]) -> str | None:
     """Return the most similar name; None if none is similar. `by_length` has the names by their length.
 
     This is done within a request. So only names of about the same length are compared: all of them by their common

@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 
 from adapter.foundation.objects.durations import DurationError, go_nanoseconds
-from adapter.foundation.objects.percent import EncodingError, decoded
+from adapter.foundation.objects.percent import EncodingError, percent_decode
 from adapter.foundation.objects.selectors import EVERYTHING, Selector, SelectorError, parse_selector
 from adapter.metrics.apis.status import ApiError
 
@@ -76,7 +76,7 @@ def refuse_fields(given: Mapping[str, str], name: str | None = None) -> None:
 def _check(name: str, raw: str) -> None:
     """Raise ApiError 400 for a value that does not have the form of the parameter."""
     try:
-        text = decoded(raw.replace("+", " "))
+        text = percent_decode(raw.replace("+", " "))
     except EncodingError:
         # Go's servers drop a parameter that cannot be decoded.
         return
@@ -92,13 +92,13 @@ def _check(name: str, raw: str) -> None:
 def _name(raw: str) -> str:
     """Return a parameter's name; empty if it cannot be decoded, since then it is not in `READ`."""
     try:
-        return decoded(raw.replace("+", " "))
+        return percent_decode(raw.replace("+", " "))
     except EncodingError:
         return ""
 
 
 def _value(name: str, raw: str) -> str:
     try:
-        return decoded(raw.replace("+", " "))
+        return percent_decode(raw.replace("+", " "))
     except EncodingError as e:
         raise ApiError(400, f"the parameter {name} {e}") from e

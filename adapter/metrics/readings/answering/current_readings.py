@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from adapter.foundation.sources.objects import ObjectsNotSyncedError, ObjectSource
 from adapter.foundation.sources.prometheus.backends.backend import Backend, backend_text
-from adapter.foundation.sources.prometheus.errors import shortened
+from adapter.foundation.sources.prometheus.errors import shorten_message
 from adapter.metrics.readings.answering.waiting_requests import NO_PROMETHEUS, WaitingRequests
 from adapter.metrics.readings.errors import AnswerTooOldError, FirstAnswerPendingError
 from adapter.metrics.readings.public_reasons import reason_for_requesters
@@ -122,7 +122,7 @@ class CurrentReadings:
             if not query.settled.wait(max(0.0, until - self._clock.monotonic())):
                 wait = self._settings.first_answer_wait_seconds
                 late = f"{backend_text(query.key.backend)} did not answer within {wait:g} s, and the query continues"
-                text = shortened(query.key.planned.text)
+                text = shorten_message(query.key.planned.text)
                 raise FirstAnswerPendingError(f"{entry.request.metric}: {late}: {text}")
 
     def _too_old(self, entry: DemandEntry, age: float) -> str:

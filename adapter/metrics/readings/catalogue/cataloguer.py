@@ -17,7 +17,7 @@ from adapter.metrics.readings.catalogue.series_look_ups import (
     LookUpKey,
     LookUpResult,
     SeriesLookUps,
-    aborted,
+    internal_error_result,
     look_up_key,
 )
 from adapter.metrics.readings.retries import retry_after
@@ -123,7 +123,7 @@ class Cataloguer:
     def look_up(self, key: LookUpKey) -> None:
         """Look up the series of all rules with that key, and swap the catalogue if that changed it."""
         started = self._clock.monotonic()
-        result = aborted(key)
+        result = internal_error_result(key)
         try:
             deadline = self._settings.discovery_deadline_seconds
             new = self._result_of(key, self.states, deadline)
@@ -159,7 +159,7 @@ class Cataloguer:
         except Exception as error:  # noqa: BLE001 - see below
             # The one place where a fault in one rule's look-up is kept from all others.
             _log.exception("looking up %s failed: internal error", key.series_query)
-            return aborted(key, error)
+            return internal_error_result(key, error)
 
     def _next(self, result: LookUpResult, started: float) -> float:
         interval, now = self._settings.relist_interval_seconds, self._clock.monotonic()

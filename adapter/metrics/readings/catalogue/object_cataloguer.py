@@ -19,13 +19,13 @@ from adapter.metrics.readings.catalogue.object_catalogues import (
     NamespaceObjects,
     ObjectState,
     namespace_objects,
-    oldest,
+    oldest_names,
 )
 from adapter.metrics.readings.catalogue.series_look_ups import (
     LookUpKey,
     LookUpResult,
     SeriesLookUps,
-    aborted,
+    internal_error_result,
     look_up_key,
 )
 from adapter.metrics.readings.retries import retry_after
@@ -156,7 +156,7 @@ class ObjectCataloguer:
         """Look up the series of an object, and put another catalogue in force if that changed its metrics."""
         namespace, name = key
         started = self._clock.monotonic()
-        result = aborted(LookUpKey(""))
+        result = internal_error_result(LookUpKey(""))
         rule: Rule | None = None
         try:
             with self._lock:
@@ -169,7 +169,7 @@ class ObjectCataloguer:
         except Exception as error:  # noqa: BLE001 - see below
             # The one place where a fault in one object's look-up is kept from all others.
             _log.exception("looking up the series of MetricRule %s/%s failed: internal error", namespace, name)
-            result = aborted(LookUpKey(""), error)
+            result = internal_error_result(LookUpKey(""), error)
         finally:
             with self._lock:
                 self._running.discard(namespace)
@@ -188,7 +188,7 @@ class ObjectCataloguer:
         before = self._states.get(namespace, {})
         if {name: state.found for name, state in before.items()} == wanted:
             return
-        allowed = oldest(wanted.values(), self._settings)
+        allowed = oldest_names(wanted.values(), self._settings)
         after = {
             name: self._state_of(found, before.get(name)) if name in allowed else ObjectState(found)
             for name, found in wanted.items()

@@ -110,7 +110,7 @@ def states_of_objects(
     return {state: states[state] for state in STATES}
 
 
-def oldest(objects: Iterable[RuleObject], settings: ReadingSettings) -> frozenset[str]:
+def oldest_names(objects: Iterable[RuleObject], settings: ReadingSettings) -> frozenset[str]:
     """Return the names of those objects of a namespace that may be served: the oldest ones, if there are too many."""
     by_age = sorted(objects, key=lambda found: found.content.age)
     return frozenset(found.content.name for found in by_age[: settings.max_rule_objects_per_namespace])

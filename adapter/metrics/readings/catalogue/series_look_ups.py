@@ -20,7 +20,7 @@ from adapter.foundation.sources.prometheus.errors import (
     PrometheusError,
     PrometheusUnreachableError,
     UnexpectedAnswerError,
-    shortened,
+    shorten_message,
 )
 from adapter.metrics.readings.catalogue.discovered_rule import by_id
 from adapter.metrics.readings.public_reasons import public_text, without_series
@@ -74,7 +74,7 @@ class LookUpResult:
     """Number of series in the answer."""
 
 
-def aborted(key: LookUpKey, error: Exception | None = None) -> LookUpResult:
+def internal_error_result(key: LookUpKey, error: Exception | None = None) -> LookUpResult:
     """Return the result of a look-up that an internal error has ended, which only the log names."""
     failure = _ABORTED if error is None else ": ".join(filter(None, (type(error).__name__, str(error))))
     return LookUpResult(key, failure=failure, public_failure=f"{_ABORTED} (see the adapter's log)")
@@ -174,4 +174,4 @@ def what_is_missing(shapes: SeriesShapes, warnings: Sequence[str]) -> str | None
     """Return why there may be more series than those that were read; None if all arrived."""
     if shapes.left_out:
         return f"it has too many or too long names or labels, {shapes.left_out:,} series are left out: narrow the query"
-    return f"Prometheus warns: {shortened(warnings[0])}" if warnings else None
+    return f"Prometheus warns: {shorten_message(warnings[0])}" if warnings else None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from adapter.foundation.sources.objects import ObjectsError
 from adapter.foundation.sources.prometheus.answers.annotations import is_of_engine
-from adapter.foundation.sources.prometheus.errors import PrometheusError, shortened
+from adapter.foundation.sources.prometheus.errors import PrometheusError, shorten_message
 from adapter.metrics.readings.asking.queries import Query, Reading, render
 from adapter.metrics.readings.errors import (
     ObjectsNotKnownError,
@@ -224,7 +224,7 @@ class Refresher:
         for remark in answer.remarks:
             self._remark(query, _DETAILS.split(remark, maxsplit=1)[0], remark)
         for warning in answer.warnings:
-            what = shortened(query.key.planned.text)
+            what = shorten_message(query.key.planned.text)
             if is_of_engine(warning):
                 message = f"Prometheus left something out of {what}: "
                 raise _LeftOutError(message + warning, public_message=message + without_series(warning))

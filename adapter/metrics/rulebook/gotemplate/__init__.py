@@ -13,16 +13,16 @@ from __future__ import annotations
 from adapter.metrics.rulebook.gotemplate.errors import TemplateError
 from adapter.metrics.rulebook.gotemplate.evaluate import OutputPiece, Struct, execute, execute_traced
 from adapter.metrics.rulebook.gotemplate.parser import Template, parse_template
-from adapter.metrics.rulebook.gotemplate.taint import joined, tainted
+from adapter.metrics.rulebook.gotemplate.taint import concatenate, taint
 
 __all__ = [
     "OutputPiece",
     "Struct",
     "Template",
     "TemplateError",
+    "concatenate",
     "execute",
     "execute_traced",
-    "joined",
     "parse_template",
-    "tainted",
+    "taint",
 ]

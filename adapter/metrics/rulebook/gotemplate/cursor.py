@@ -45,7 +45,7 @@ class Cursor:
         """Advance past the end of an action. Raises TemplateError if another token precedes it."""
         token = self.peek_behind_space()
         if token.kind is not TemplateTokenKind.CLOSE:
-            raise unexpected(token, f"`{word.text}`")
+            raise unexpected_token_error(token, f"`{word.text}`")
         self.take()
 
     def enter(self, token: TemplateToken) -> None:
@@ -59,7 +59,7 @@ class Cursor:
         self._depth -= 1
 
 
-def unexpected(token: TemplateToken, where: str) -> TemplateError:
+def unexpected_token_error(token: TemplateToken, where: str) -> TemplateError:
     """Return the error for an unexpected token."""
     if token.kind is TemplateTokenKind.CLOSE:
         return TemplateError(f"{where} lacks a value", token.line)

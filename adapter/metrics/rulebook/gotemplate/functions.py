@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 from urllib.parse import quote
 
 from adapter.metrics.rulebook.gotemplate.printf import print_line, print_values, printf
-from adapter.metrics.rulebook.gotemplate.taint import TaintedNumber, cut, tainted
+from adapter.metrics.rulebook.gotemplate.taint import TaintedNumber, substring, taint
 from adapter.metrics.rulebook.gotemplate.values import UnfitValueError, Value, is_tainted, is_true, kind_of
 
 # `html`, `js` and `urlquery`, as Go's `text/template` escapes texts for them.
@@ -105,7 +105,7 @@ def _slice(arguments: _Arguments) -> Value:
     start, end = (*positions, 0)[0], (*positions, length, length)[1]
     if isinstance(value, tuple):
         return value[start:end]
-    return cut(value, _characters(encoded, start), _characters(encoded, end))
+    return substring(value, _characters(encoded, start), _characters(encoded, end))
 
 
 def _characters(encoded: bytes, position: int) -> int:
@@ -191,5 +191,5 @@ def call(name: str, arguments: _Arguments) -> Value:
     if name in _TRACES_TAINT or isinstance(value, bool) or not is_tainted(arguments):
         return value
     if isinstance(value, str):
-        return tainted(value)
+        return taint(value)
     return TaintedNumber(value) if isinstance(value, int) else value

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-from adapter.metrics.rulebook.gotemplate.cursor import Cursor, unexpected
+from adapter.metrics.rulebook.gotemplate.cursor import Cursor, unexpected_token_error
 from adapter.metrics.rulebook.gotemplate.errors import TemplateError
 from adapter.metrics.rulebook.gotemplate.functions import FUNCTIONS
 from adapter.metrics.rulebook.gotemplate.lexer import TemplateToken, TemplateTokenKind
@@ -51,7 +51,7 @@ class Pipelines:
         while (token := self._cursor.take()).kind is TemplateTokenKind.PIPE:
             commands.append(self._command(where, later=True))
         if token.kind is not closing:
-            raise unexpected(token, where)
+            raise unexpected_token_error(token, where)
         return Pipe(tuple(commands), start.line, variables, declares)
 
     def _declaration(self, most: int) -> tuple[tuple[str, ...], bool]:
@@ -87,7 +87,7 @@ class Pipelines:
             if self._cursor.peek().kind is not TemplateTokenKind.SPACE:
                 break
         if not operands:
-            raise unexpected(self._cursor.peek_behind_space(), where)
+            raise unexpected_token_error(self._cursor.peek_behind_space(), where)
         self._cursor.peek_behind_space()
         first = operands[0]
         if later and isinstance(first, Dot | Literal | Nil):

@@ -12,14 +12,14 @@ from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
 from adapter.foundation.promql.quoting import go_quoted
-from adapter.metrics.rulebook.gotemplate.taint import Piece, Tainted, cut, joined, pieces_of, tainted
+from adapter.metrics.rulebook.gotemplate.taint import Piece, Tainted, concatenate, pieces_of, substring, taint
 from adapter.metrics.rulebook.gotemplate.values import (
     UnfitValueError,
     Value,
+    interleave_spaces,
     is_tainted,
     kind_of,
     printed_value,
-    separated,
     shown_all,
 )
 
@@ -48,8 +48,8 @@ def printf(template: str, values: tuple[Value, ...]) -> str:
         end = match.end()
     if waiting:
         raise UnfitValueError(f"printf: {len(waiting)} values more than the format {template!r} has verbs")
-    text = joined((*parts, template[end:]))
-    return tainted(text) if isinstance(template, Tainted) else text
+    text = concatenate((*parts, template[end:]))
+    return taint(text) if isinstance(template, Tainted) else text
 
 
 def print_values(values: tuple[Value, ...]) -> str:
@@ -59,12 +59,12 @@ def print_values(values: tuple[Value, ...]) -> str:
         neighbours = (value, values[position - 1])
         spaced = position and not any(isinstance(neighbour, str) for neighbour in neighbours)
         parts += [" " if spaced else "", printed_value(value)]
-    return joined(parts)
+    return concatenate(parts)
 
 
 def print_line(values: tuple[Value, ...]) -> str:
     """Return what `println` prints: a space between all values, and a line end."""
-    return joined((*separated(map(printed_value, values)), "\n"))
+    return concatenate((*interleave_spaces(map(printed_value, values)), "\n"))
 
 
 def _next_formatted(waiting: deque[Value], match: _Format) -> str:
@@ -93,7 +93,7 @@ def _format_value(value: Value, match: _Format) -> str:
     if formatted is None:
         raise UnfitValueError(f"printf: {match[0]} cannot show {kind_of(value)}")
     padded = _pad_text(formatted, match, value)
-    return tainted(padded) if is_tainted(value) and not isinstance(padded, Tainted) else padded
+    return taint(padded) if is_tainted(value) and not isinstance(padded, Tainted) else padded
 
 
 def _pad_text(text: str, match: _Format, value: Value) -> str:
@@ -102,14 +102,14 @@ def _pad_text(text: str, match: _Format, value: Value) -> str:
     if missing <= 0:
         return text
     if "-" in match["flags"]:
-        return joined((text, " " * missing))
+        return concatenate((text, " " * missing))
     as_character = match["verb"] in "cq"
     whole = isinstance(value, int) and not isinstance(value, bool) and not as_character
     # Integers already have their zeros, or must not have any.
     if "0" in match["flags"] and not whole:
         signed = not isinstance(value, str) and not as_character and text[:1] in ("+", "-", " ")
-        return joined((text[:signed], "0" * missing, cut(text, signed, None)))
-    return joined((" " * missing, text))
+        return concatenate((text[:signed], "0" * missing, substring(text, signed, None)))
+    return concatenate((" " * missing, text))
 
 
 def _any(value: Value, match: _Format) -> str | None:
@@ -123,7 +123,7 @@ def _any(value: Value, match: _Format) -> str | None:
 def _text(value: Value, match: _Format) -> str | None:
     if not isinstance(value, str):
         return None
-    return value if match["precision"] is None else cut(value, 0, _precision(match))
+    return value if match["precision"] is None else substring(value, 0, _precision(match))
 
 
 def _precision(match: _Format) -> int | None:
@@ -139,13 +139,13 @@ def _quote_value(value: Value, match: _Format) -> str | None:
     if text is None:
         return None
     if "#" in match["flags"] and not _NOT_IN_BACK_QUOTES.search(text):
-        return joined(("`", text, "`"))
-    return joined(('"', *map(_inside_quotes, pieces_of(text)), '"'))
+        return concatenate(("`", text, "`"))
+    return concatenate(('"', *map(_inside_quotes, pieces_of(text)), '"'))
 
 
 def _inside_quotes(piece: Piece) -> str:
     """Return a part of a string as it is written in quotes. Tainted parts are escaped later, in the query."""
-    return tainted(piece.text) if piece.tainted else go_quoted(piece.text)[1:-1]
+    return taint(piece.text) if piece.tainted else go_quoted(piece.text)[1:-1]
 
 
 def _whole(value: Value, match: _Format) -> str | None:

@@ -33,12 +33,12 @@ class TaintedNumber(int):
     """A number that was computed from a tainted string."""
 
 
-def tainted(text: str) -> str:
+def taint(text: str) -> str:
     """Return the string with all of it tainted."""
     return _make_tainted(text, (Piece(text, tainted=True),)) if text else ""
 
 
-def joined(texts: Iterable[str]) -> str:
+def concatenate(texts: Iterable[str]) -> str:
     """Return the concatenated strings, in which tainted parts remain tainted."""
     parts = tuple(texts)
     text = "".join(parts)
@@ -47,13 +47,13 @@ def joined(texts: Iterable[str]) -> str:
     return _make_tainted(text, tuple(piece for part in parts if part for piece in pieces_of(part)))
 
 
-def cut(text: str, start: int, end: int | None) -> str:
+def substring(text: str, start: int, end: int | None) -> str:
     """Return a part of the string.
 
     If any part of the string is tainted, so is the whole result: a cut can separate parts that belong together, such as
     a value and its quotes.
     """
-    return tainted(str(text)[start:end]) if isinstance(text, Tainted) else text[start:end]
+    return taint(str(text)[start:end]) if isinstance(text, Tainted) else text[start:end]
 
 
 def pieces_of(text: str) -> tuple[Piece, ...]:

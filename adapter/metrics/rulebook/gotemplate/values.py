@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TypeAlias
 
-from adapter.metrics.rulebook.gotemplate.taint import Tainted, TaintedNumber, joined, tainted
+from adapter.metrics.rulebook.gotemplate.taint import Tainted, TaintedNumber, concatenate, taint
 
 
 class UnfitValueError(ValueError):
@@ -75,18 +75,18 @@ def printed_value(value: Value, nothing: str = "<nil>") -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     text = shown_float(value) if isinstance(value, float) else str(value)
-    return tainted(text) if is_tainted(value) else text
+    return taint(text) if is_tainted(value) else text
 
 
 def shown_all(values: tuple[Value, ...] | Mapping[str, Value], show: Callable[[Value], str]) -> str:
     """Return a list or a map as Go prints it, each element as `show` returns it, and maps in the order of keys."""
     if isinstance(values, tuple):
-        return joined(("[", *separated(map(show, values)), "]"))
-    pairs = (joined((show(key), ":", show(values[key]))) for key in sorted(values))
-    return joined(("map[", *separated(pairs), "]"))
+        return concatenate(("[", *interleave_spaces(map(show, values)), "]"))
+    pairs = (concatenate((show(key), ":", show(values[key]))) for key in sorted(values))
+    return concatenate(("map[", *interleave_spaces(pairs), "]"))
 
 
-def separated(texts: Iterable[str]) -> Iterator[str]:
+def interleave_spaces(texts: Iterable[str]) -> Iterator[str]:
     """Yield the strings with a space between neighbours."""
     for position, text in enumerate(texts):
         if position:

@@ -16,7 +16,7 @@ _BEFORE: Final = frozenset({"", "'", '"', "\ufeff"})
 """What may precede the text at the place of a finding: a quotation mark, or the byte order mark of the file."""
 
 
-def repaired(
+def repair_file(
     text: str, findings: Iterable[Finding], load: Callable[[str], Iterable[Document]]
 ) -> tuple[str, tuple[Finding, ...]]:
     """Return the text of one file after all known repairs, and the findings that were repaired.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from adapter.foundation.documents.load import MappingNode, Node, ScalarNode, shortened
+from adapter.foundation.documents.load import MappingNode, Node, ScalarNode, shorten
 from adapter.foundation.objects.regex import BadPatternError, compile_small_pattern
 from adapter.foundation.promql.quoting import is_quoted_metric_name
 from adapter.foundation.promql.tree import SelectorNode, TreeMatcher
@@ -41,11 +41,11 @@ def open_patterns(rule: Rule, place: Place) -> Iterator[Finding]:
             longer = (f"other_{text}_more", f"{text}_more", f"other_{text}")
             example = next((name for name in longer if all(_may_match(each, name) for each in selected)), None)
             if example is not None:
-                message = f"`{key}` {shortened(text)!r} matches every name that contains it, such as {example}"
+                message = f"`{key}` {shorten(text)!r} matches every name that contains it, such as {example}"
                 fix = f"write ^{text}$ if the whole name is meant"
                 yield place.warning_at(Code.UNANCHORED_PATTERN, node, message, fix)
         elif text.endswith(_ENDINGS) and not any(_ends_alike(text, each) for each in wanted):
-            message = f"`{key}` {shortened(text)!r} also matches longer names, as in …_created"
+            message = f"`{key}` {shorten(text)!r} also matches longer names, as in …_created"
             yield place.warning_at(Code.UNANCHORED_PATTERN, node, message, "end it with $")
 
 
@@ -116,11 +116,11 @@ def unquoted_series(rule: Rule, place: Place) -> Iterator[Finding]:
     if name is None or can_query(rule, name):
         return
     if is_quoted_metric_name(name):
-        message = f"`metricsQuery` lacks the quotes that the name {shortened(name)!r} needs, so nothing is served"
+        message = f"`metricsQuery` lacks the quotes that the name {shorten(name)!r} needs, so nothing is served"
         fix = 'write {"<<.Series>>",<<.LabelMatchers>>} for each <<.Series>>{<<.LabelMatchers>>}'
         yield place.warning(Code.UNQUOTED_SERIES, ("metricsQuery",), message, fix)
         return
-    message = f"no query may contain the name {shortened(name)!r}, so nothing is served"
+    message = f"no query may contain the name {shorten(name)!r}, so nothing is served"
     fix = "give the series a name of letters, digits and _:.-/ that begins with a letter, _ or :"
     yield place.warning(Code.UNQUOTED_SERIES, ("seriesQuery",), message, fix)
 

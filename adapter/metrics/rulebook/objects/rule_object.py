@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.stores.oldest_objects import ObjectIdentity
-from adapter.foundation.documents.load import shortened
+from adapter.foundation.documents.load import shorten
 from adapter.foundation.documents.plain_content import TooDeepError, node_of
 from adapter.foundation.documents.tree import Document, MappingEntry, MappingNode, Node, ScalarNode, SequenceNode
 from adapter.foundation.objects.regex import FEWER_THINGS, BadPatternError, LargePatternError, compile_small_pattern
@@ -164,7 +164,7 @@ def _noted_steps(key: str, node: ScalarNode, notes: Notes) -> int:
 
 def _note_large(key: str, node: ScalarNode, text: str, notes: Notes) -> None:
     reason, _, fix = text.partition(": ")
-    notes.error(Code.BAD_REGEX, node, f"`{key}` {shortened(node.value)!r} cannot be used here: {reason}", fix)
+    notes.error(Code.BAD_REGEX, node, f"`{key}` {shorten(node.value)!r} cannot be used here: {reason}", fix)
 
 
 def _with_small_patterns(rule: Rule) -> Rule:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from adapter.foundation.documents.load import DocumentError, MappingNode, ScalarNode, problems_within, shortened
+from adapter.foundation.documents.load import DocumentError, MappingNode, ScalarNode, problems_within, shorten
 from adapter.foundation.sources.prometheus.backends.backend import Backend
 from adapter.foundation.sources.prometheus.backends.backend_settings import BACKEND
 from adapter.metrics.rulebook.findings import Code, Finding, Severity
@@ -38,11 +38,11 @@ class DeclaredBackends:
         if name in self.by_name:
             return self.by_name[name]
         if name in self.refused:
-            message = f"the backend {shortened(name)!r} cannot be used: see {self.refused[name]}"
+            message = f"the backend {shorten(name)!r} cannot be used: see {self.refused[name]}"
             notes.error(Code.UNKNOWN_BACKEND, node, message, "correct it there")
             return None
-        known = f", or name one of {shortened(', '.join(self.by_name))}" if self.by_name else ""
-        message = f"the backend {shortened(name)!r} is not in `{BACKENDS}` of any rule file"
+        known = f", or name one of {shorten(', '.join(self.by_name))}" if self.by_name else ""
+        message = f"the backend {shorten(name)!r} is not in `{BACKENDS}` of any rule file"
         notes.error(Code.UNKNOWN_BACKEND, node, message, f"add it there{known}")
         return None
 
@@ -108,7 +108,7 @@ def _note_problems(problems: Iterable[DocumentProblem], notes: Notes) -> None:
 
 
 def _note_repeated(entry: _Declared, before: _Declared, notes: Notes) -> None:
-    message = f"the backend {shortened(entry.name)!r} is declared with other content in {_place(before.node)}"
+    message = f"the backend {shorten(entry.name)!r} is declared with other content in {_place(before.node)}"
     fix = "give each a name of its own, or make both the same; until then, no rule can name it"
     notes.error(Code.REPEATED_BACKEND, entry.node, message, fix)
 

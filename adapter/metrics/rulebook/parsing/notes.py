@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from adapter.foundation.documents.load import WrongKindError, nearest
+from adapter.foundation.documents.load import WrongKindError, nearest_word
 from adapter.metrics.rulebook.findings import Code, Finding, Repair, Severity
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Notes:
     def unknown_key(self, entry: MappingEntry, section: Section[Any]) -> None:
         """Note an unknown key, with its place within the section or the most similar known one."""
         problem = section.unknown_key(entry)
-        meant = nearest(entry.name, [each.key for each in section.keys])
+        meant = nearest_word(entry.name, [each.key for each in section.keys])
         self._meant.update([meant] if meant else ())
         repair = Repair(f"{entry.name}:", f"{meant}:") if meant else None
         self.error(Code.UNKNOWN_KEY, entry.key, problem.message, problem.fix, repair)

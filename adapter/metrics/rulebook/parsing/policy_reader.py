@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adapter.foundation.documents.load import MappingNode, Node, ScalarNode, shortened
+from adapter.foundation.documents.load import MappingNode, Node, ScalarNode, shorten
 from adapter.foundation.objects.durations import DurationError, parse_duration
 from adapter.foundation.objects.quantities import QuantityError, parse_quantity
 from adapter.metrics.rulebook.findings import Code
@@ -56,7 +56,7 @@ def _foreign_namespaces(fields: MappingNode, notes: Notes) -> ForeignNamespaces 
     try:
         return ForeignNamespaces(text)
     except ValueError:
-        message = f"`foreignNamespaces` {shortened(text)!r} is unknown"
+        message = f"`foreignNamespaces` {shorten(text)!r} is unknown"
         notes.error(Code.BAD_POLICY, node, message, "write error or allow")
         return None
 
@@ -89,7 +89,7 @@ def _seconds(fields: MappingNode, key: str, notes: Notes) -> float | None:
     try:
         seconds = parse_duration(text)
     except DurationError:
-        notes.error(Code.BAD_POLICY, node, f"`{key}` {shortened(text)!r} is not a duration", fix)
+        notes.error(Code.BAD_POLICY, node, f"`{key}` {shorten(text)!r} is not a duration", fix)
         return None
     if seconds < _SHORTEST_SECONDS:
         notes.error(Code.BAD_POLICY, node, f"`{key}` is {seconds:g} s, but at least a second is required", fix)
@@ -126,7 +126,7 @@ def _value_under_its_key(node: Node, notes: Notes) -> tuple[OnNoData | None, flo
 
 
 def _stand_in(node: ScalarNode, notes: Notes) -> tuple[OnNoData | None, float | None]:
-    shown = shortened(node.value)
+    shown = shorten(node.value)
     fix = "write error, empty, or a number such as 0, 2.5 or 500m"
     try:
         nanos = parse_quantity(node.value).nanos

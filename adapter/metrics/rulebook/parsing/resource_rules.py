@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from adapter.foundation.documents.load import ScalarNode, WrongKindError, problems_within, shortened
+from adapter.foundation.documents.load import ScalarNode, WrongKindError, problems_within, shorten
 from adapter.foundation.objects.durations import DurationError, parse_prometheus_duration
 from adapter.foundation.objects.resources import BUILT_IN, ResolveResource, Resource, find_resource
 from adapter.foundation.promql.quoting import is_quoted_label_name
@@ -86,7 +86,7 @@ class ResourceRulesReader:
         try:
             self._window_seconds = parse_prometheus_duration(node.text())
         except (DurationError, WrongKindError) as e:
-            said = shortened(node.value) if isinstance(node, ScalarNode) else node.kind
+            said = shorten(node.value) if isinstance(node, ScalarNode) else node.kind
             why = e if isinstance(e, DurationError) else "it is not a string"
             fix = "write a duration such as 1m; until then the last good window is used, or 1m after a start"
             notes.error(Code.BAD_WINDOW, node, f"`{_WINDOW}` {said!r} cannot be read: {why}", fix)
@@ -147,7 +147,7 @@ def _metrics(
 def _container_label(fields: MappingNode, notes: Notes) -> str:
     label, node = notes.text(fields, "containerLabel"), fields.get("containerLabel")
     if node is not None and label and not is_quoted_label_name(label):
-        message = f"`containerLabel` {shortened(label)!r} cannot be a label in a query"
+        message = f"`containerLabel` {shorten(label)!r} cannot be a label in a query"
         notes.error(Code.BAD_LABEL, node, message, "use the label's name as Prometheus has it, such as container")
     return label
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from adapter.foundation.documents.load import MappingNode, Node, ScalarNode, problems_within, shortened
+from adapter.foundation.documents.load import MappingNode, Node, ScalarNode, problems_within, shorten
 from adapter.foundation.objects.regex import BadPatternError, Pattern, compile_pattern
 from adapter.foundation.objects.resources import ResolveResource, Resource, UnknownResourceError
 from adapter.foundation.promql.quoting import is_quoted_label_name
@@ -105,12 +105,12 @@ def _series_query(fields: MappingNode, notes: Notes) -> str:
         notes.error(
             Code.BAD_SERIES_QUERY,
             node,
-            f"`seriesQuery` {shortened(text)!r} cannot be looked up: {e}",
+            f"`seriesQuery` {shorten(text)!r} cannot be looked up: {e}",
             "write only a selector, NAME{…}",
         )
     except UnreadableQueryError as e:
         fix = "correct it, unless Prometheus supports more than this program"
-        notes.warning(Code.SERIES_QUERY_NOT_READ, node, f"`seriesQuery` {shortened(text)!r} cannot be read: {e}", fix)
+        notes.warning(Code.SERIES_QUERY_NOT_READ, node, f"`seriesQuery` {shorten(text)!r} cannot be read: {e}", fix)
     return text
 
 
@@ -139,7 +139,7 @@ def _pattern(text: str, key: str, node: Node, notes: Notes) -> Pattern | None:
 
 
 def _note_bad_pattern(key: str, text: str, error: BadPatternError, node: Node, notes: Notes) -> None:
-    message = f"`{key}` {shortened(text)!r} is not a regular expression of RE2: {error}"
+    message = f"`{key}` {shorten(text)!r} is not a regular expression of RE2: {error}"
     notes.error(Code.BAD_REGEX, node, message, "correct the pattern (RE2 has no look-around and no back-references)")
 
 
@@ -207,14 +207,14 @@ def read_mapping(resources: MappingNode | None, resolve: ResolveResource, notes:
     first: dict[str, str] = {}
     for entry in overrides.entries if overrides else ():
         if entry.key.is_null or not is_quoted_label_name(entry.name):
-            message = f"{shortened(entry.name)!r} cannot be a label in a query"
+            message = f"{shorten(entry.name)!r} cannot be a label in a query"
             notes.error(Code.BAD_LABEL, entry.key, message, "use the label's name as Prometheus has it")
         resource = _resource(entry.value, resolve, notes)
         if resource is None:
             continue
         kind = resource.qualified
         if kind in first:
-            message = f"the labels {first[kind]} and {shortened(entry.name)} both stand for {kind}"
+            message = f"the labels {first[kind]} and {shorten(entry.name)} both stand for {kind}"
             notes.warning(
                 Code.AMBIGUOUS_OVERRIDE,
                 entry.key,
@@ -253,7 +253,7 @@ def _label_template(resources: MappingNode | None, notes: Notes) -> LabelTemplat
     try:
         return parse_label_template(text)
     except (TemplateError, LabelTemplateError, BadPatternError) as e:
-        message = f"`template` {shortened(text)!r} cannot be used: {e}"
+        message = f"`template` {shorten(text)!r} cannot be used: {e}"
         notes.error(Code.BAD_LABEL_TEMPLATE, node, message, "write it like kube_<<.Group>>_<<.Resource>>")
         return None
 

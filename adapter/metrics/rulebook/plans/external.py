@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from adapter.foundation.promql.quoting import label_in_query
 from adapter.foundation.promql.tokens import PromQLToken, TokenKind, closing, tokens_of
-from adapter.foundation.promql.tree import Aggregation, Binary, Call, Node, Number, Wrapper, unwrapped
+from adapter.foundation.promql.tree import Aggregation, Binary, Call, Node, Number, Wrapper, without_parentheses
 from adapter.foundation.promql.tree_parser import parse_query
 from adapter.metrics.rulebook.plans.widening import NotProvenError
 from adapter.metrics.rulebook.requests import Fold
@@ -38,13 +38,13 @@ class Foldable:
 
 def foldable(query: Node, keys: frozenset[str]) -> Foldable | None:
     """Return the outermost aggregation if it drops some of the keys and its rows can be folded; otherwise None."""
-    outermost = unwrapped(query)
+    outermost = without_parentheses(query)
     default = None
     if isinstance(outermost, Binary) and outermost.operator == "or":
         default = _vector_of(outermost.right)
         if default is None:
             return None
-        outermost = unwrapped(outermost.left)
+        outermost = without_parentheses(outermost.left)
     if not isinstance(outermost, Aggregation) or outermost.operator not in _FOLDABLE or outermost.without:
         return None
     if keys <= outermost.labels or (default is not None and outermost.labels):
@@ -67,13 +67,13 @@ def with_keys(text: str, found: Foldable, keys: frozenset[str]) -> str:
 
 def _vector_of(node: Node) -> float | None:
     """Return c if the node is `vector(c)` with a number that can be served; otherwise None."""
-    call = unwrapped(node)
+    call = without_parentheses(node)
     if not (isinstance(call, Call) and call.function == "vector"):
         return None
-    argument = unwrapped(call.arguments[0])
+    argument = without_parentheses(call.arguments[0])
     negative = isinstance(argument, Wrapper) and argument.kind == "-"
     if isinstance(argument, Wrapper) and negative:
-        argument = unwrapped(argument.expression)
+        argument = without_parentheses(argument.expression)
     if not isinstance(argument, Number):
         return None
     number = float(argument.text)

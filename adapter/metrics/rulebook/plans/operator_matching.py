@@ -7,8 +7,8 @@ although it may have lost the namespace label on one side.
 
 from __future__ import annotations
 
-from adapter.foundation.promql.tree import Binary, Call, Cardinality, Matching, Node, unwrapped
-from adapter.metrics.rulebook.plans.widening import NotProvenError, ProofVerdict, Widening, filterable, quoted
+from adapter.foundation.promql.tree import Binary, Call, Cardinality, Matching, Node, without_parentheses
+from adapter.metrics.rulebook.plans.widening import NotProvenError, ProofVerdict, Widening, filterable, quote_labels
 
 _SET_OPERATORS = frozenset({"and", "or", "unless"})
 
@@ -48,9 +48,13 @@ def _check_lists(operator: str, narrow: Matching, wide: Matching, widening: Wide
 def _check_partners(operator: str, narrow: Matching, wide: Matching, widening: Widening, *, uneven: bool) -> None:
     """Check that two filterable sides find the same partners in both forms; `uneven` if one lost the gained label."""
     if missing := _not_compared(wide, widening):
-        raise NotProvenError(f"`{operator}` matches series of different {quoted(missing)}: {_matching_text(wide)}")
+        raise NotProvenError(
+            f"`{operator}` matches series of different {quote_labels(missing)}: {_matching_text(wide)}"
+        )
     if uneven and (operator == "or" or _compares_gained(narrow, widening)):
-        raise NotProvenError(f"one side of `{operator}` has lost {quoted([widening.gained or ''])} in the exact query")
+        raise NotProvenError(
+            f"one side of `{operator}` has lost {quote_labels([widening.gained or ''])} in the exact query"
+        )
 
 
 def _result_has_gained(narrow: Matching, left: ProofVerdict, right: ProofVerdict, widening: Widening) -> bool:
@@ -74,7 +78,8 @@ def _with_constant(
         return _or_constant(side, widening, constant=exact.right if side is left else None)
     if _compares_gained(matching, widening) and not side.has_gained:
         raise NotProvenError(
-            f"`{exact.operator}` compares {quoted([widening.gained or ''])}, which the exact query no longer has there"
+            f"`{exact.operator}` compares {quote_labels([widening.gained or ''])}, "
+            "which the exact query no longer has there"
         )
     if exact.operator in _SET_OPERATORS:
         if side is right:
@@ -85,7 +90,7 @@ def _with_constant(
 
 def _or_constant(side: ProofVerdict, widening: Widening, constant: Node | None) -> ProofVerdict:
     """Return the verdict on `F or C`: only a `vector()` on the right is harmless, since its row has no labels."""
-    call = None if constant is None else unwrapped(constant)
+    call = None if constant is None else without_parentheses(constant)
     if not (isinstance(call, Call) and call.function == "vector"):
         raise NotProvenError("`or` adds series that the request does not restrict")
     if widening.bare_rows_count:
@@ -103,11 +108,11 @@ def _join_verdict(
     if taken:
         if matching.cardinality is other and widening.keys <= matching.include:
             return side
-        raise NotProvenError(f"`{matching.cardinality.value}` overwrites {quoted(taken)}")
+        raise NotProvenError(f"`{matching.cardinality.value}` overwrites {quote_labels(taken)}")
     missing = _not_compared(matching, widening)
     if not missing or matching.cardinality is own:
         return side
-    raise NotProvenError(f"`{exact.operator}` does not match by {quoted(missing)}: {_matching_text(matching)}")
+    raise NotProvenError(f"`{exact.operator}` does not match by {quote_labels(missing)}: {_matching_text(matching)}")
 
 
 def _compares_gained(matching: Matching, widening: Widening) -> bool:

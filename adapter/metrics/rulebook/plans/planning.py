@@ -17,7 +17,7 @@ from adapter.metrics.rulebook.model import Api, Metric, Plan, PlanKind
 from adapter.metrics.rulebook.plans.external import foldable, with_keys
 from adapter.metrics.rulebook.plans.proof import prove_filterable
 from adapter.metrics.rulebook.plans.sample_age import times_of
-from adapter.metrics.rulebook.plans.widening import NotProvenError, Widening, quoted
+from adapter.metrics.rulebook.plans.widening import NotProvenError, Widening, quote_labels
 from adapter.metrics.rulebook.query_rendering import exact_query, namespace_query, wide_query
 from adapter.metrics.rulebook.requests import Asked, PlannedQuery
 from adapter.metrics.rulebook.templates.matchers import (
@@ -176,8 +176,8 @@ def _require_quoted(wider: Node, selector_keys: frozenset[str]) -> None:
     missing = [key for key in selector_keys - listed if not is_label_name(key)]
     if missing:
         raise NotProvenError(
-            f"only the exact query contains {quoted(missing)}, whose quotes not every server understands: a server "
-            "that does not must refuse the request"
+            f"only the exact query contains {quote_labels(missing)}, whose quotes not every server understands: "
+            "a server that does not must refuse the request"
         )
 
 

@@ -11,7 +11,16 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from adapter.foundation.promql.tree import Aggregation, Binary, Call, Number, SelectorNode, TextNode, Wrapper, unwrapped
+from adapter.foundation.promql.tree import (
+    Aggregation,
+    Binary,
+    Call,
+    Number,
+    SelectorNode,
+    TextNode,
+    Wrapper,
+    without_parentheses,
+)
 from adapter.metrics.rulebook.plans.functions import (
     ACROSS_BUCKETS,
     GROUP_BY_GROUP,
@@ -22,7 +31,7 @@ from adapter.metrics.rulebook.plans.functions import (
     labels_read,
 )
 from adapter.metrics.rulebook.plans.operator_matching import binary_verdict
-from adapter.metrics.rulebook.plans.widening import NotProvenError, ProofVerdict, Widening, filterable, quoted
+from adapter.metrics.rulebook.plans.widening import NotProvenError, ProofVerdict, Widening, filterable, quote_labels
 
 if TYPE_CHECKING:
     from adapter.foundation.promql.tree import Node, TreeMatcher
@@ -105,17 +114,18 @@ def _call(exact: Call, wider: Call, widening: Widening) -> ProofVerdict:
 
 
 def _check_writer(call: Call, verdict: ProofVerdict, widening: Widening) -> None:
-    arguments = [unwrapped(argument) for argument in call.arguments[1:]]
+    arguments = [without_parentheses(argument) for argument in call.arguments[1:]]
     strings = tuple(argument.value for argument in arguments if isinstance(argument, TextNode))
     if len(strings) < len(arguments):
         raise NotProvenError(f"the labels that `{call.function}` reads and writes are not spelled out")
     if strings[0] in widening.keys:
         raise NotProvenError(
-            f"`{call.function}` writes the label {quoted(strings[:1])}, which distinguishes the answers"
+            f"`{call.function}` writes the label {quote_labels(strings[:1])}, which distinguishes the answers"
         )
     if not verdict.has_gained and widening.gained in labels_read(call.function, strings):
         raise NotProvenError(
-            f"`{call.function}` reads {quoted([widening.gained or ''])}, which the exact query no longer has there"
+            f"`{call.function}` reads {quote_labels([widening.gained or ''])}, "
+            "which the exact query no longer has there"
         )
 
 
@@ -138,12 +148,12 @@ def _grouping(exact: Aggregation, wider: Aggregation, inner: ProofVerdict, widen
     lists_differ = exact.without != wider.without or exact.labels != wider.labels
     if wider.without:
         if dropped := wider.labels & widening.keys:
-            raise NotProvenError(f"`{_list_of(wider)}` drops {quoted(dropped)}")
+            raise NotProvenError(f"`{_list_of(wider)}` drops {quote_labels(dropped)}")
         if lists_differ:
             raise NotProvenError(f"the request changes the labels of `{_list_of(exact)}`")
         return inner
     if dropped := widening.keys - wider.labels:
-        raise NotProvenError(f"`{_list_of(wider)}` drops {quoted(dropped)}")
+        raise NotProvenError(f"`{_list_of(wider)}` drops {quote_labels(dropped)}")
     if lists_differ and (exact.without or exact.labels != wider.labels - {widening.gained}):
         raise NotProvenError(f"the request changes the labels of `{_list_of(exact)}`")
     return filterable(has_gained=inner.has_gained and (widening.gained is None or widening.gained in exact.labels))

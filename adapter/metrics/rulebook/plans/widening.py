@@ -53,6 +53,6 @@ def filterable(*, has_gained: bool) -> ProofVerdict:
     return ProofVerdict.FILTERABLE if has_gained else ProofVerdict.FILTERABLE_WITHOUT_GAINED
 
 
-def quoted(labels: Iterable[str]) -> str:
+def quote_labels(labels: Iterable[str]) -> str:
     """Return the labels for a message: `a`, `b`."""
     return ", ".join(f"`{label}`" for label in sorted(labels))

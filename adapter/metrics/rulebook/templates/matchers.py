@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from adapter.foundation.objects.regex import quote_pattern
 from adapter.foundation.objects.selectors import Operator, Requirement, Selector
 from adapter.foundation.promql.quoting import go_quoted, is_quoted_label_name, label_in_query
-from adapter.metrics.rulebook.gotemplate import tainted
+from adapter.metrics.rulebook.gotemplate import taint
 
 
 class RenderError(ValueError):
@@ -37,7 +37,7 @@ class Matcher:
     @property
     def traced(self) -> tuple[str, str, str]:
         """Parts of the matcher for a template; the value is tainted, and is escaped only in the query."""
-        return f'{label_in_query(self.label)}{self.sign}"', tainted(self.value), '"'
+        return f'{label_in_query(self.label)}{self.sign}"', taint(self.value), '"'
 
 
 _SIGNS = {

@@ -15,7 +15,14 @@ from adapter.foundation.objects.bounded_cache import MEBIBYTE, bounded_cache
 from adapter.foundation.promql.quoting import label_in_query
 from adapter.foundation.promql.tree import selectors_of
 from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
-from adapter.metrics.rulebook.gotemplate import Struct, TemplateError, execute_traced, joined, parse_template, tainted
+from adapter.metrics.rulebook.gotemplate import (
+    Struct,
+    TemplateError,
+    concatenate,
+    execute_traced,
+    parse_template,
+    taint,
+)
 from adapter.metrics.rulebook.gotemplate.nodes import Action, Field, Node, Text
 from adapter.metrics.rulebook.templates.argument_escaping import PlacingError, escaped_query
 
@@ -93,8 +100,8 @@ class QueryTemplate:
 def template_arguments(series: str, matchers: Sequence[Matcher], group_by: tuple[str, ...]) -> TemplateArguments:
     """Return the arguments for a request, in which all values that its requester controls are tainted."""
     parts = [part for matcher in matchers for part in (",", *matcher.traced)]
-    values = {tainted(matcher.label): tainted(matcher.raw) for matcher in matchers}
-    return TemplateArguments(series, joined(parts[1:]), values, group_by)
+    values = {taint(matcher.label): taint(matcher.raw) for matcher in matchers}
+    return TemplateArguments(series, concatenate(parts[1:]), values, group_by)
 
 
 def parse_query_template(text: str) -> QueryTemplate:

@@ -17,11 +17,11 @@ from adapter.nodes.model.usage import USAGE_KINDS, UsageName
 from adapter.nodes.scores.policy_scores import (
     MAX_SCORE,
     PolicyScores,
-    clamped,
+    clamp_scores,
     column_of_rows,
     load_taken,
     percent_text,
-    rounded,
+    round_half_up,
     share,
     usage_source,
 )
@@ -40,10 +40,10 @@ def score(pod: PendingPod, columns: NodeColumns, rows: Rows, args: DailyPeaksArg
     used = {name: _use(pod, columns, rows, name) for name in args.weights}
     for name, weight in args.weights.items():
         is_known = ~np.isnan(used[name])
-        free += np.where(is_known, weight * (1.0 - clamped(used[name], 1.0)), 0.0)
+        free += np.where(is_known, weight * (1.0 - clamp_scores(used[name], 1.0)), 0.0)
         weights += weight * is_known
     shares = np.divide(free, weights, out=np.full(len(rows), np.nan), where=weights > 0.0)
-    values = rounded(MAX_SCORE * shares)
+    values = round_half_up(MAX_SCORE * shares)
 
     def reason(position: int) -> str:
         if np.isnan(values[position]):

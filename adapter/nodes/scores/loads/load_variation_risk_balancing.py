@@ -16,11 +16,11 @@ from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.scores.policy_scores import (
     MAX_SCORE,
     PolicyScores,
-    clamped,
+    clamp_scores,
     column_of_rows,
     load_taken,
     percent_text,
-    rounded,
+    round_half_up,
 )
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def score(pod: PendingPod, columns: NodeColumns, rows: Rows, args: LoadVariation
     values = np.full(len(rows), np.nan)
     for resource in args.resources:
         values = np.fmin(values, risk_score(stats[resource], args.safe_variance_margin, args.safe_variance_sensitivity))
-    values = rounded(values)
+    values = round_half_up(values)
 
     def reason(position: int) -> str:
         if np.isnan(values[position]):
@@ -88,10 +88,10 @@ def mean_and_deviation(stats: ResourceStats) -> tuple[Floats, Floats]:
     An unknown deviation counts as 0, as in the plugin; an unknown mean is NaN.
     """
     capacity = np.where(stats.capacity > 0.0, stats.capacity, 1.0)
-    used = clamped(stats.mean_ratio, 1.0) * capacity
+    used = clamp_scores(stats.mean_ratio, 1.0) * capacity
     # `fmax` takes the 0 if the deviation is unknown.
     deviation = np.minimum(np.fmax(stats.std_ratio, 0.0), 1.0)
-    return clamped((used + stats.requested) / capacity, 1.0), deviation
+    return clamp_scores((used + stats.requested) / capacity, 1.0), deviation
 
 
 def risk_score(stats: ResourceStats, margin: float, sensitivity: float) -> Floats:
@@ -102,7 +102,7 @@ def risk_score(stats: ResourceStats, margin: float, sensitivity: float) -> Float
     mean, deviation = mean_and_deviation(stats)
     if sensitivity >= 0.0 and sensitivity != 1.0:
         deviation = np.power(deviation, 1.0 / sensitivity if sensitivity else math.inf)
-    risk = (mean + clamped(margin * deviation, 1.0)) / 2.0
+    risk = (mean + clamp_scores(margin * deviation, 1.0)) / 2.0
     values = (1.0 - risk) * MAX_SCORE
     if stats.capacity.all():
         return values

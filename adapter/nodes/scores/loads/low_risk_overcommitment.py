@@ -15,7 +15,14 @@ import numpy as np
 from adapter.nodes.model.columns import NodeColumns, PendingPod
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.scores.loads.beta import incomplete_beta, match_moments, max_variance
-from adapter.nodes.scores.policy_scores import MAX_SCORE, PolicyScores, clamped, column_of_rows, load_taken, rounded
+from adapter.nodes.scores.policy_scores import (
+    MAX_SCORE,
+    PolicyScores,
+    clamp_scores,
+    column_of_rows,
+    load_taken,
+    round_half_up,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -69,7 +76,7 @@ def score(pod: PendingPod, columns: NodeColumns, rows: Rows, args: LowRiskOverCo
     cpu, memory = both.total.reshape(2, -1)
     is_measured = ~np.logical_and(*np.isnan(mean).reshape(2, -1))
     highest = np.maximum(cpu, memory)
-    values = np.where(is_measured, rounded((1.0 - highest) * MAX_SCORE), np.nan)
+    values = np.where(is_measured, round_half_up((1.0 - highest) * MAX_SCORE), np.nan)
 
     def reason(position: int) -> str:
         if not is_measured[position]:
@@ -132,7 +139,7 @@ def compute_risk(committed: Commitment, load: Floats, limit_weight: Floats) -> R
     spread = committed.limits - committed.requested
     limits = excess / np.where(spread > 0.0, spread, 1.0)
     has_capacity = committed.capacity > 0.0
-    total = np.where(has_capacity, clamped(limit_weight * limits + (1.0 - limit_weight) * load, 1.0), 1.0)
+    total = np.where(has_capacity, clamp_scores(limit_weight * limits + (1.0 - limit_weight) * load, 1.0), 1.0)
     return Risk(limits=limits, load=load, total=total)
 
 
@@ -142,10 +149,10 @@ def load_risk(committed: Commitment, mean: Floats, std: Floats, smoothing: int) 
     Without metrics it is 0, as in the plugin. `smoothing` is the plugin's smoothingWindowSize.
     """
     capacity = np.where(committed.capacity > 0.0, committed.capacity, np.inf)
-    mu = clamped(mean, 1.0)
+    mu = clamp_scores(mean, 1.0)
     sigma = np.minimum(np.fmax(std, 0.0), 1.0) * math.sqrt(smoothing)
     sigma = np.minimum(sigma, np.sqrt(_MAX_VARIANCE_SHARE * max_variance(mu)))
-    within = clamped(committed.requested_without_pod / capacity, 1.0)
+    within = clamp_scores(committed.requested_without_pod / capacity, 1.0)
     limit = committed.limits_without_pod / capacity
     a, b = match_moments(mu, sigma * sigma)
     is_fitted = ~np.isnan(a)
@@ -161,4 +168,4 @@ def load_risk(committed: Commitment, mean: Floats, std: Floats, smoothing: int) 
     at_limit = values[len(fitted) :]
     probability[below_limit] /= np.where(at_limit > 0.0, at_limit, 1.0)
     probability[is_limited & (limit == 0.0)] = 1.0
-    return np.where(np.isnan(mu), 0.0, 1.0 - clamped(probability, 1.0))
+    return np.where(np.isnan(mu), 0.0, 1.0 - clamp_scores(probability, 1.0))

@@ -37,7 +37,7 @@ def score(pod: PendingPod, columns: NodeColumns, rows: Rows, args: PeaksArgs) ->
     k1, k2 = np.array([_NO_MODEL if m is None else (m.k1, m.k2) for m in models]).reshape(-1, 2).T
     raw = power_rise(k1, k2, percent, predicted)
     is_full = predicted > 100.0
-    values = normalised(raw, is_full)
+    values = normalize_scores(raw, is_full)
 
     def reason(position: int) -> str:
         model = models[position]
@@ -70,7 +70,7 @@ def power_rise(k1: Floats, k2: Floats, from_percent: Floats, to_percent: Floats)
     return np.where(np.isinf(rise), np.nan, rise)
 
 
-def normalised(raw: Floats, is_full: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Floats:
+def normalize_scores(raw: Floats, is_full: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Floats:
     """Return scores from 0 to 100: 100 for the smallest rise in power, and 0 for full nodes; NaN stays NaN.
 
     All scores are 0 if the power rises on no node and no node is full.

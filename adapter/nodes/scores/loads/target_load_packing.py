@@ -15,11 +15,11 @@ from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.scores.policy_scores import (
     MAX_SCORE,
     PolicyScores,
-    clamped,
+    clamp_scores,
     column_of_rows,
     load_taken,
     percent_text,
-    rounded,
+    round_half_up,
     share,
 )
 
@@ -80,4 +80,4 @@ def _packing_scores(percent: Floats, target: float) -> Floats:
     # With a target of 100, there is nothing between the target and 100.
     falling = target * (100.0 - percent) / max(100.0 - target, 1e-9)
     values = np.where(percent <= target, rising, falling)
-    return clamped(rounded(values), MAX_SCORE)
+    return clamp_scores(round_half_up(values), MAX_SCORE)

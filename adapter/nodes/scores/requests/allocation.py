@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from adapter.nodes.scores.policy_scores import clamped, column_of_rows, share
+from adapter.nodes.scores.policy_scores import clamp_scores, column_of_rows, share
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -53,7 +53,7 @@ def requested_shares(pod: PendingPod, columns: NodeColumns, rows: Rows, resource
     used = np.zeros(len(rows))
     for resource in resources:
         requested, allocatable = allocation(pod, columns, rows, resource)
-        used += clamped(share(requested.astype(np.float64), allocatable.astype(np.float64)), 1.0)
+        used += clamp_scores(share(requested.astype(np.float64), allocatable.astype(np.float64)), 1.0)
     return used
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adapter.nodes.scores.policy_scores import MAX_SCORE, PolicyScores, column_of_rows, rounded
+from adapter.nodes.scores.policy_scores import MAX_SCORE, PolicyScores, column_of_rows, round_half_up
 from adapter.nodes.scores.requests.allocation import requested_shares
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def score(pod: PendingPod, columns: NodeColumns, rows: Rows) -> PolicyScores:
             fits &= column_of_rows(columns.requested, resource, rows) + wanted <= column_of_rows(
                 columns.allocatable, resource, rows
             )
-    values = np.where(fits, rounded(MAX_SCORE * used / len(resources)), 0.0)
+    values = np.where(fits, round_half_up(MAX_SCORE * used / len(resources)), 0.0)
 
     def reason(position: int) -> str:
         if not fits[position]:

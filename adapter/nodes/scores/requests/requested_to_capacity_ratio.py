@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adapter.nodes.scores.policy_scores import PolicyScores, clamped, rounded
+from adapter.nodes.scores.policy_scores import PolicyScores, clamp_scores, round_half_up
 from adapter.nodes.scores.requests.allocation import reason_of, resource_uses, weighted_sum
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def score(pod: PendingPod, columns: NodeColumns, rows: Rows, args: RequestedToCa
         return values, values > 0
 
     total, weights = weighted_sum(uses, value_of, len(rows))
-    return PolicyScores(clamped(rounded(total / weights), 100.0), reason_of(uses))
+    return PolicyScores(clamp_scores(round_half_up(total / weights), 100.0), reason_of(uses))
 
 
 def broken_linear(shape: Sequence[tuple[int, int]], at: Integers) -> Integers:

@@ -14,7 +14,7 @@ from adapter.foundation.cluster.facts.objects import FactError
 from adapter.foundation.cluster.facts.pods import resources_of
 from adapter.foundation.cluster.forms.pods import PodSpecForm
 from adapter.foundation.cluster.values.state import JsonObject, ObjectKind, Observed, Unknown
-from adapter.foundation.objects.decoders import converted
+from adapter.foundation.objects.decoders import convert
 from adapter.foundation.objects.pod_requests import units_of
 from adapter.foundation.objects.quantities import QuantityError, parse_quantity
 from recommender.kinds.cluster_size.node_groups.fields import section, text, whole
@@ -150,7 +150,7 @@ def _one(kind: str, namespace: str, name: str, cluster: ClusterState) -> JsonObj
 def _requests(template: JsonObject) -> Mapping[str, int]:
     where = f"PodTemplate {text(template, 'metadata', 'namespace')}/{text(template, 'metadata', 'name')}"
     try:
-        return resources_of(where, converted(section(template, "template", "spec"), PodSpecForm)).requests
+        return resources_of(where, convert(section(template, "template", "spec"), PodSpecForm)).requests
     except (msgspec.ValidationError, FactError) as error:
         raise ChunkError(f"{where}: {error}") from error
 

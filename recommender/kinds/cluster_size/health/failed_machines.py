@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from adapter.foundation.objects.grouping import grouped
+from adapter.foundation.objects.grouping import group_values
 from recommender.kinds.cluster_size.health.cluster_health import health_problem
 from recommender.kinds.cluster_size.model.answer import FailedMachine
 from recommender.kinds.cluster_size.requested_sizes import INHERITED_SECONDS
@@ -75,7 +75,7 @@ def with_machines_seen(memory: ClusterSizeMemory, situation: ClusterSituation) -
 
 def failed_machine_notes(machines: Iterable[FailedMachine]) -> Iterator[str]:
     """Yield a sentence for each way in which machines of a group have failed."""
-    alike = grouped(((one.group, one.failure, one.waits), one.provider_id) for one in machines)
+    alike = group_values(((one.group, one.failure, one.waits), one.provider_id) for one in machines)
     for (group, failure, waits), names in sorted(alike.items())[:_MOST_NOTES]:
         what = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more machines"
         then = f"not deleted: {waits}" if waits else "deleted through the provider"

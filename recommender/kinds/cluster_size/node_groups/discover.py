@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.node_counts import matching_nodes
 from adapter.foundation.cluster.values.state import Taint, Unknown
-from adapter.foundation.objects.grouping import grouped
+from adapter.foundation.objects.grouping import group_values
 from recommender.kinds.cluster_size.model.groups import (
     MOST_NODES,
     GroupOptions,
@@ -90,7 +90,7 @@ def label_groups(stated: LabelGroups, facts: DiscoveryFacts, seen: SeenAutoscale
     Each group is named after its value; its target size is the number of its nodes.
     """
     labelled = ((node.labels.get(stated.key), name) for name, node in facts.nodes.items())
-    members = grouped((value, name) for value, name in labelled if value)
+    members = group_values((value, name) for value, name in labelled if value)
     groups = []
     for value, names in members.items():
         template = facts.template(value, names, None, "")
@@ -178,7 +178,7 @@ def _unmatched_selectors(sources: NodeGroupSources, groups: Mapping[str, NodeGro
 
 def _greedy_daemon_sets(groups: Iterable[NodeGroup], sources: NodeGroupSources) -> Iterator[str]:
     """Yield the DaemonSets that do not count on new nodes, since they request more than their namespace's share."""
-    found = grouped(
+    found = group_values(
         (daemon_set, (group.name, what))
         for group in groups
         for daemon_set, what in (group.template.left_out if group.template else {}).items()

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from adapter.foundation.cluster.values.state import Observed, Unknown
-from adapter.foundation.objects.grouping import grouped
+from adapter.foundation.objects.grouping import group_values
 from recommender.kinds.cluster_size.model.groups import NodeTemplate
 from recommender.kinds.cluster_size.model.resources import amounts_of, extended_resources
 from recommender.kinds.cluster_size.node_groups.daemon_sets import comes_with_the_node, daemon_pods, pods_on, would_run
@@ -89,7 +89,7 @@ def discovery_facts_of(
     workloads = () if isinstance(cluster.workloads, Unknown) else cluster.workloads.value
     daemon_sets = {(one.namespace, one.name): one.uid for one in workloads if one.kind == "DaemonSet"}
     uids = {node.name: node.uid for node in cluster.nodes.value}
-    companions = grouped(
+    companions = group_values(
         (pod.node, pod)
         for pod in cluster.pods.value
         if pod.node and comes_with_the_node(pod, daemon_sets, uids.get(pod.node, ""))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.objects.grouping import grouped
+from adapter.foundation.objects.grouping import group_values
 from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginReading
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class LastAnswers:
 
     def note(self, reading: PluginReading, asked: float) -> None:
         """Remember the usable groups of a reading that was requested at `asked`, a time of the monotonic clock."""
-        members = grouped((name, node) for node, name in reading.group_of.items())
+        members = group_values((name, node) for node, name in reading.group_of.items())
         self._answers = {
             **{name: one for name, one in self._answers.items() if asked - one.asked <= KEPT_SECONDS},
             **{

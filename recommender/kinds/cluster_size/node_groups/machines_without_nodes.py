@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.cluster.values.constraints import HOSTNAME_LABEL
 from adapter.foundation.cluster.values.virtual_nodes import is_virtual
-from adapter.foundation.sources.kubernetes.errors import trimmed
+from adapter.foundation.sources.kubernetes.errors import trim_message
 from recommender.kinds.cluster_size.model.groups import UnregisteredMachine
 from recommender.kinds.cluster_size.node_groups.protocol import InstanceState
 
@@ -75,7 +75,7 @@ class MachineComparison:
         it is a current one.
         """
         machines = tuple(
-            UnregisteredMachine(one.provider_id, trimmed(one.error) if one.state is InstanceState.CREATING else "")
+            UnregisteredMachine(one.provider_id, trim_message(one.error) if one.state is InstanceState.CREATING else "")
             for one in stated.instances
             if one.state is not InstanceState.DELETING
             and one.provider_id not in self.known

@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from adapter.foundation.cluster.values.state import Unknown
-from adapter.foundation.objects.grouping import grouped
+from adapter.foundation.objects.grouping import group_values
 from adapter.foundation.reports.counts import first_names
-from adapter.foundation.sources.kubernetes.errors import trimmed
+from adapter.foundation.sources.kubernetes.errors import trim_message
 from recommender.kinds.cluster_size.model.groups import NodeGroup
 from recommender.kinds.cluster_size.model.taints import is_leaving
 from recommender.kinds.cluster_size.node_groups.discovery_facts import NO_TEMPLATE, Discovered
@@ -40,7 +40,7 @@ def plugin_groups(
     """
     if reading.problem:
         return Discovered(problems=(f"the node groups of {reading.shown} are left out: {reading.problem}",))
-    members = grouped((group, node) for node, group in reading.group_of.items() if node in facts.nodes)
+    members = group_values((group, node) for node, group in reading.group_of.items() if node in facts.nodes)
     compared = compare_machines(reading, facts.nodes, facts.nodes_problem)
     groups = [
         _with_writer(
@@ -111,7 +111,7 @@ def _failures(one: PluginGroup, nodes: Iterable[ClusterNode]) -> tuple[str, ...]
     """Return why machines cannot be made, without those that are nodes all the same."""
     known = {node.provider_id for node in nodes}
     return tuple(
-        trimmed(each.error)
+        trim_message(each.error)
         for each in one.instances
         if each.error and each.state is InstanceState.CREATING and each.provider_id not in known
     )

@@ -12,7 +12,7 @@ import msgspec
 
 from adapter.foundation.cluster.facts.objects import FactError, node_of
 from adapter.foundation.cluster.forms.objects import NodeForm
-from adapter.foundation.objects.decoders import converted
+from adapter.foundation.objects.decoders import convert
 from recommender.kinds.cluster_size.model.groups import GroupOptions, size_problem
 from recommender.kinds.cluster_size.node_groups.protocol import (
     AnswersLater,
@@ -187,7 +187,7 @@ def _template(value: object) -> ClusterNode | None:
     metadata = value.get("metadata")
     named = {**value, "metadata": {"name": "template", **(metadata if isinstance(metadata, Mapping) else {})}}
     try:
-        node = node_of(converted(named, NodeForm))
+        node = node_of(convert(named, NodeForm))
     except (msgspec.ValidationError, FactError) as error:
         raise PluginError(f"template() does not return a Node: {error}") from error
     if not {"cpu", "memory"} <= {*node.allocatable, *node.capacity}:

@@ -13,10 +13,10 @@ from adapter.foundation.documents.scalars import (
     QUANTITY,
     TEXT,
     Bounds,
-    checked,
     duration,
     percentage,
     text,
+    validated_text,
     whole,
 )
 from adapter.foundation.documents.sections import Key, Section, mapping_of
@@ -94,7 +94,7 @@ def _total_field(key: str, unit: str) -> Key:
     return Key(key, either, f"Maximum {unit} of all nodes, or `min` and `max`.")
 
 
-_EXTENDED: Final = checked(
+_EXTENDED: Final = validated_text(
     "an extended resource",
     lambda name: "/" not in name or name in {CORES, MEMORY},
     "write the name of an extended resource, such as nvidia.com/gpu: 16",
@@ -121,7 +121,7 @@ _UNREADY: Final = Section(
 
 
 _HEADROOM: Final = percentage(Bounds(0, 1000))
-_PREFIX: Final = checked(
+_PREFIX: Final = validated_text(
     "the beginning of a taint key",
     # A prefix may end where a key may not, such as after the slash before the name.
     lambda prefix: label_key_problem(f"{prefix}x" if prefix else prefix),

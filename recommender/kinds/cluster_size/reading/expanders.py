@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.documents.scalars import NAMESPACE, OBJECT_NAME, TEXTS_MAY_BE_EMPTY
 from adapter.foundation.documents.sections import Key, Section
 from adapter.foundation.documents.shapes import ListOf, OneOf, Scalar, WrongValueError
-from adapter.foundation.documents.tree import ScalarNode, SequenceNode, shortened
+from adapter.foundation.documents.tree import ScalarNode, SequenceNode, shorten
 from adapter.foundation.objects.regex import BadPatternError, compile_pattern
 from recommender.kinds.cluster_size.expanders.chain import EXPANDERS, expander_problems
 
@@ -38,7 +38,7 @@ PEERS_PRIORITIES: Final = PrioritySource(config_map=(_NAMESPACE, _NAME))
 def _expander(name: str) -> str:
     if "," in name:
         fix = f"write a list: [{', '.join(part.strip() for part in name.split(','))}]"
-        raise WrongValueError(f"{shortened(name)!r} names several expanders in one string", shortened(fix, 160))
+        raise WrongValueError(f"{shorten(name)!r} names several expanders in one string", shorten(fix, 160))
     _chain([name])
     return name
 
@@ -54,7 +54,7 @@ def _pattern(text: str) -> str:
     try:
         compile_pattern(text)
     except BadPatternError as error:
-        raise WrongValueError(f"{shortened(text)!r} is not a regular expression: {error}") from None
+        raise WrongValueError(f"{shorten(text)!r} is not a regular expression: {error}") from None
     return text
 
 

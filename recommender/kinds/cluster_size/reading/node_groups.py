@@ -14,9 +14,9 @@ from adapter.foundation.documents.scalars import (
     TEXT,
     TEXTS_MAY_BE_EMPTY,
     Bounds,
-    checked,
     duration,
     number,
+    validated_text,
     whole,
 )
 from adapter.foundation.documents.sections import Key, Section, mapping_of
@@ -156,7 +156,7 @@ _STATIC: Final = Section(
     (
         Key(
             "name",
-            checked(
+            validated_text(
                 "the name of a group",
                 lambda name: not 0 < len(name.strip()) <= _LONGEST_NAME,
                 "write 1 to 253 characters",
@@ -216,7 +216,9 @@ _EXTERNAL_GRPC: Final = Section(
     (
         Key(
             "address",
-            checked("an address", _is_no_address, "write the host and the port of the provider, such as cloud:8086"),
+            validated_text(
+                "an address", _is_no_address, "write the host and the port of the provider, such as cloud:8086"
+            ),
             "Host and port of the provider.",
             "cloud-provider.kube-system:8086",
         ),

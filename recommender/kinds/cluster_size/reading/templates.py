@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from adapter.foundation.documents.scalars import LABEL_KEY, LABEL_VALUE, QUANTITY, SELECTOR, TEXTS_MAY_BE_EMPTY
 from adapter.foundation.documents.sections import Key, Section, mapping_of
 from adapter.foundation.documents.shapes import ListOf, OneOf, OutOfRangeError, Scalar, WrongValueError
-from adapter.foundation.documents.tree import MappingNode, ScalarNode, nearest, shortened
+from adapter.foundation.documents.tree import MappingNode, ScalarNode, nearest_word, shorten
 from adapter.foundation.objects.names import label_key_problem
 from adapter.foundation.objects.selectors import Operator, Requirement, Selector, parse_selector
 from recommender.kinds.cluster_size.model.size_settings import CORES, MEMORY
@@ -56,11 +56,11 @@ def _of_labels(others: Mapping[str, str]) -> Selector:
 
 def _taint(key: str, effect: str, value: str = "") -> tuple[str, str, str]:
     if (wrong := label_key_problem(key)) is not None:
-        raise WrongValueError(f"{shortened(key)!r} is not a taint key: {wrong}", "write KEY=VALUE:EFFECT")
+        raise WrongValueError(f"{shorten(key)!r} is not a taint key: {wrong}", "write KEY=VALUE:EFFECT")
     if effect not in _EFFECTS:
-        meant = nearest(effect, _EFFECTS)
+        meant = nearest_word(effect, _EFFECTS)
         fix = f"did you mean {meant}?" if meant else f"write one of {', '.join(_EFFECTS)}"
-        raise WrongValueError(f"{shortened(effect)!r} is not the effect of a taint", fix)
+        raise WrongValueError(f"{shorten(effect)!r} is not the effect of a taint", fix)
     return key, value, effect
 
 
@@ -74,9 +74,9 @@ def _resource(name: str) -> str:
     """Return a resource that a node can have: extended ones have a prefix, such as `nvidia.com/gpu`."""
     if name.startswith("hugepages-") or ("/" in name and label_key_problem(name) is None):
         return name
-    meant = None if "gpu" in name.lower() else nearest(name, (each.key for each in TEMPLATE.keys))
+    meant = None if "gpu" in name.lower() else nearest_word(name, (each.key for each in TEMPLATE.keys))
     fix = f"did you mean {meant!r}?" if meant else ""
-    raise WrongValueError(f"the key {shortened(name)!r} is not a resource", fix)
+    raise WrongValueError(f"the key {shorten(name)!r} is not a resource", fix)
 
 
 def _positive(amount: Quantity) -> Quantity:

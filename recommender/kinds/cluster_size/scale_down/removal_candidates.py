@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from adapter.foundation.objects.grouping import grouped
+from adapter.foundation.objects.grouping import group_values
 from adapter.foundation.reports.counts import count_of
 from recommender.kinds.cluster_size.health.starting_nodes import starting_nodes
 from recommender.kinds.cluster_size.model.answer import KeptNode
@@ -159,7 +159,7 @@ def _units(candidates: Iterable[RemovalCandidate]) -> tuple[tuple[RemovalUnit, .
     """Group the nodes that are removed together; candidates of groups that cannot be removed as a whole stay."""
     candidates = tuple(candidates)
     units: list[RemovalUnit] = [(one,) for one in candidates if not one.group.options.zero_or_max]
-    whole = grouped((one.group.name, one) for one in candidates if one.group.options.zero_or_max)
+    whole = group_values((one.group.name, one) for one in candidates if one.group.options.zero_or_max)
     kept: list[KeptNode] = []
     for members in whole.values():
         group = members[0].group

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from adapter.foundation.objects.grouping import grouped
+from adapter.foundation.objects.grouping import group_values
 from adapter.foundation.reports.counts import count_of
 from recommender.kinds.cluster_size.scale_down.annotations import DELAY_DELETION
 from recommender.kinds.cluster_size.scale_down.cool_down import cool_down
@@ -154,7 +154,7 @@ def _hold_beyond_budgets(
 
 
 def _by_group(candidates: Iterable[RemovalCandidate]) -> list[GroupRemoval]:
-    members = grouped((one.group.name, one) for one in candidates)
+    members = group_values((one.group.name, one) for one in candidates)
     return [
         GroupRemoval(
             group=name,

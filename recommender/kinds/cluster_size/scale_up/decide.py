@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.objects.grouping import grouped
+from adapter.foundation.objects.grouping import group_values
 from adapter.foundation.reports.counts import count_of
 from recommender.kinds.cluster_size.estimator.equivalence import pod_groups
 from recommender.kinds.cluster_size.estimator.least_nodes import lower_bound, lower_cost_bound
@@ -207,7 +207,7 @@ def _left_pending(
 
     `left_out` has the reason for each group that is left out.
     """
-    pods = grouped((group.shape, pod) for group in groups for pod in group.pods)
+    pods = group_values((group.shape, pod) for group in groups for pod in group.pods)
     found: list[UnschedulablePods] = []
     limits: dict[str, None] = {}
     sought: list[PodShape] = []

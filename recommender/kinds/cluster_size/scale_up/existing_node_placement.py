@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.objects.grouping import grouped
+from adapter.foundation.objects.grouping import group_values
 from adapter.foundation.objects.pod_requests import CPU, MEMORY
 from recommender.kinds.cluster_size.estimator.binpacking import is_passing
 from recommender.kinds.cluster_size.estimator.node_turns import NodeTurns
@@ -83,7 +83,7 @@ class Placer:
         were refused, if they were; others can only have become fuller since then.
         """
         by_priority = sorted(pods, key=lambda pod: -pod.priority)
-        batches = grouped((self._snapshot.shape(pod), pod) for pod in by_priority)
+        batches = group_values((self._snapshot.shape(pod), pod) for pod in by_priority)
         roomy = RoomyNodes(nodes if changed is None else changed)
         left: list[ClusterPod] = []
         refused: list[_Refused] = []

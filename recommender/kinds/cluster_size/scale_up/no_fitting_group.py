@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.objects.amount_texts import amount_text
-from adapter.foundation.objects.grouping import grouped
+from adapter.foundation.objects.grouping import group_values
 from adapter.foundation.objects.requirements import Operator
 from adapter.foundation.reports.counts import first_names
 from recommender.kinds.cluster_size.predicates.node_affinity import matches_a_term
@@ -102,7 +102,7 @@ class MissingRequirements:
         if common:
             return self._nowhere(common[0])
         fewest = min(map(len, lacks.values()))
-        nearest = grouped((lacks[one.name], one) for one in self._offers if len(lacks[one.name]) == fewest)
+        nearest = group_values((lacks[one.name], one) for one in self._offers if len(lacks[one.name]) == fewest)
         return "; ".join(_but_for(offers, missing) for missing, offers in list(nearest.items())[:_MOST_CHOICES])
 
     def _nowhere(self, lack: Lack) -> str:
@@ -138,7 +138,7 @@ def _but_for(offers: Sequence[_Offer], lacks: Iterable[Lack]) -> str:
 
 def _limits(obstacles: Mapping[str, str]) -> str:
     """Return which groups could hold the pods if they could grow, and why they cannot; groups share each reason."""
-    by_reason = grouped((reason, name) for name, reason in obstacles.items())
+    by_reason = group_values((reason, name) for name, reason in obstacles.items())
     return "; ".join(f"{first_names(names)} would do, but {reason}" for reason, names in by_reason.items())
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.constraints import NO_CONSTRAINTS
 from adapter.foundation.objects.durations import DurationError, parse_go_duration
-from adapter.foundation.objects.grouping import grouped
+from adapter.foundation.objects.grouping import group_values
 from recommender.kinds.cluster_size.model.answer import UnschedulablePods
 from recommender.kinds.cluster_size.model.pod_places import pod_name, unbound
 from recommender.kinds.cluster_size.scale_down.pod_kinds import is_daemon_set_pod, is_mirror_pod
@@ -172,5 +172,5 @@ def _scheduling(pod: ClusterPod) -> PodScheduling:
 
 def left_out_pods(pods: Iterable[tuple[ClusterPod, str]]) -> tuple[UnschedulablePods, ...]:
     """Return pods with their reasons, grouped by reason."""
-    by_reason = grouped((reason, pod_name(pod)) for pod, reason in pods)
+    by_reason = group_values((reason, pod_name(pod)) for pod, reason in pods)
     return tuple(UnschedulablePods(tuple(names), {}, reason, is_left_out=True) for reason, names in by_reason.items())

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from adapter.foundation.objects.grouping import grouped
+from adapter.foundation.objects.grouping import group_values
 from recommender.kinds.cluster_size.model.fair_shares import beyond_shares
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def within_bound(pods: Iterable[ClusterPod], snapshot: Snapshot) -> tuple[list[C
     shapes = dict.fromkeys(map(snapshot.shape, order))
     if sum(map(cost_of, shapes)) <= MOST_RELATED_SHAPES:  # the smaller limit, within which most clusters are
         return order, []
-    alike = grouped((snapshot.shape(pod), pod) for pod in sorted(order, key=lambda pod: -pod.priority))
+    alike = group_values((snapshot.shape(pod), pod) for pod in sorted(order, key=lambda pod: -pod.priority))
     plain = [one for one in alike.items() if not _is_related(one[0])]
     related = [one for one in alike.items() if _is_related(one[0])]
     most = min(MOST_SHAPES, max(_LEAST_SHAPES, _MOST_QUESTIONS // max(1, len(snapshot.nodes))))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.objects.grouping import grouped
+from adapter.foundation.objects.grouping import group_values
 from adapter.foundation.reports.counts import count_of, first_names
 from recommender.decisions.texts.record_texts import figure_text, money_text
 from recommender.kinds.cluster_size.shown.kept_nodes import kept_by_reason, kept_reason
@@ -74,7 +74,7 @@ def _other_groups(answer: ClusterSizeAnswer) -> Iterator[str]:
 
 def _refusals(answer: ClusterSizeAnswer) -> Iterator[str]:
     # Pods of a StatefulSet differ by their labels, and yet have the same reasons.
-    asked = grouped(
+    asked = group_values(
         (tuple(each.groups.items()), pod) for each in answer.unschedulable if each.groups for pod in each.pods
     )
     for groups, pods in list(asked.items())[:MOST_ROWS]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from adapter.foundation.objects.grouping import grouped
+from adapter.foundation.objects.grouping import group_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,7 +26,7 @@ class KeptForReason:
 
 def kept_by_reason(kept: Iterable[KeptNode]) -> tuple[KeptForReason, ...]:
     """Return the reasons, the most frequent first."""
-    reasons = grouped((node.reason.partition(":")[0], node) for node in kept)
+    reasons = group_values((node.reason.partition(":")[0], node) for node in kept)
     return tuple(
         KeptForReason(reason, tuple(node.node for node in nodes), kept_reason(nodes[0]))
         for reason, nodes in sorted(reasons.items(), key=lambda item: (-len(item[1]), item[0]))

@@ -6,7 +6,7 @@ import textwrap
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.objects.grouping import grouped
+from adapter.foundation.objects.grouping import group_values
 from adapter.foundation.reports.counts import count_of, first_names
 from adapter.foundation.reports.terminal_escaping import printable
 from recommender.kinds.cluster_size.future.headroom import HEADROOM_NAMESPACE
@@ -62,12 +62,12 @@ def first_of(texts: Iterable[str], further: str, most: int = MOST_ROWS) -> Itera
 
 def by_reason(pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
     """Yield each reason once, with the names of what it is about; the pairs are reasons with a name."""
-    return (f"{first_names(names)}: {reason}" for reason, names in grouped(pairs).items())
+    return (f"{first_names(names)}: {reason}" for reason, names in group_values(pairs).items())
 
 
 def by_workload(pods: Iterable[PodName]) -> list[tuple[PodName, ...]]:
     """Return the pods by workload, in the order of each workload's first pod; a pod without a workload is alone."""
-    found = grouped(((pod.namespace, pod.owner, "" if pod.owner else pod.name), pod) for pod in pods)
+    found = group_values(((pod.namespace, pod.owner, "" if pod.owner else pod.name), pod) for pod in pods)
     return list(map(tuple, found.values()))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.objects.grouping import grouped
+from adapter.foundation.objects.grouping import group_values
 from adapter.foundation.reports.counts import count_of, first_names
 from recommender.decisions.texts.record_texts import money_text
 from recommender.kinds.cluster_size.model.answer import KeptNode
@@ -56,14 +56,14 @@ def _without_a_node(answer: ClusterSizeAnswer) -> Iterator[str]:
         group = sizes.get(place.group)
         if place.kind is PlaceKind.NEW and group is not None and group.recommended <= (group.current or 0):
             found.append((f"{group.name} would grow: {group.reason}", place.pod))
-    causes = (f"{pods_text(pods)}: {cause}" for cause, pods in grouped(found).items())
+    causes = (f"{pods_text(pods)}: {cause}" for cause, pods in group_values(found).items())
     yield from first_of(causes, "and pods with {} other causes: -o json has all")
     if answer.waiting:
         yield f"{pods_text(answer.waiting)}: too new to be considered"
 
 
 def _unavailable(nodes: Iterable[UnavailableNode]) -> Iterator[str]:
-    for (state, detail), alike in grouped(((one.state, one.detail), one) for one in nodes).items():
+    for (state, detail), alike in group_values(((one.state, one.detail), one) for one in nodes).items():
         names = first_names(f"{one.node} ({one.group})" if one.group else one.node for one in alike)
         yield f"{state.value}: {names}{f': {detail}' if detail else ''}"
 
@@ -110,7 +110,7 @@ def _change_lines(answer: ClusterSizeAnswer) -> Iterator[str]:
 
     Groups whose size does not change share a line. So do groups that are left out for the same reason.
     """
-    pods = grouped((place.group, place.pod) for place in answer.places if place.kind is PlaceKind.NEW)
+    pods = group_values((place.group, place.pod) for place in answer.places if place.kind is PlaceKind.NEW)
     changed = [group for group in answer.groups if _changes(group)]
     names = max((len(group.name) for group in changed if len(group.name) <= _WIDEST_NAME), default=0)
     for group in changed:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.state import Observed, Unknown
-from adapter.foundation.documents.tree import nearest
+from adapter.foundation.documents.tree import nearest_word
 from adapter.foundation.reports.counts import count_of
 from recommender.kinds.cluster_size.future.workload_pods import copies, future_pod, pods_by_workload, workload_key
 from recommender.kinds.cluster_size.model.pod_places import deployment_of, unbound
@@ -57,7 +57,7 @@ def _without_node(cluster: ClusterState, name: str) -> ClusterState:
         raise WhatIfError(f"--without-node {name}: nodes are not known: {cluster.nodes.reason}")
     names = [node.name for node in cluster.nodes.value]
     if name not in names:
-        meant = nearest(name, names)
+        meant = nearest_word(name, names)
         fix = f"did you mean {meant}?" if meant else "write the name of a node of this cluster"
         raise WhatIfError(f"--without-node {name}: there is no such node: {fix}")
     nodes = tuple(node for node in cluster.nodes.value if node.name != name)
@@ -191,9 +191,9 @@ def _not_found(assumption: Assumption, workloads: Iterable[WorkloadFacts], named
 def _similar_workload(assumption: Assumption, workloads: Iterable[WorkloadFacts]) -> str | None:
     """Return the `NAMESPACE/NAME` of a workload with a similar name, in any namespace; None if there is none."""
     names = {each.name for each in workloads}
-    name = assumption.name if assumption.name in names else nearest(assumption.name, names)
+    name = assumption.name if assumption.name in names else nearest_word(assumption.name, names)
     places = {f"{each.namespace}/{each.name}" for each in workloads if each.name == name}
-    return next(iter(places)) if len(places) == 1 else nearest(f"{assumption.namespace}/{name}", places)
+    return next(iter(places)) if len(places) == 1 else nearest_word(f"{assumption.namespace}/{name}", places)
 
 
 def _workload_name(workload: WorkloadFacts) -> str:

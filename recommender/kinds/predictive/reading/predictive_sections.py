@@ -17,7 +17,7 @@ from adapter.foundation.documents.scalars import (
 )
 from adapter.foundation.documents.sections import Key, Section
 from adapter.foundation.documents.shapes import ListOf, OneOf, WrongValueError
-from adapter.foundation.documents.tree import ScalarNode, SequenceNode, shortened
+from adapter.foundation.documents.tree import ScalarNode, SequenceNode, shorten
 from recommender.decisions.texts.times import parse_rfc3339
 from recommender.kinds.predictive.policy.arithmetic import MOST_REPLICAS
 from recommender.kinds.predictive.predictive_settings import (
@@ -70,7 +70,7 @@ def _time(written: str) -> float:
     try:
         return parse_rfc3339(written)
     except ValueError:
-        wrong = f"{shortened(written)!r} is not a time with a zone (RFC 3339)"
+        wrong = f"{shorten(written)!r} is not a time with a zone (RFC 3339)"
         raise WrongValueError(wrong, "write it as 2026-11-21T06:00:00Z") from None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from adapter.foundation.documents.tree import nearest, shortened
+from adapter.foundation.documents.tree import nearest_word, shorten
 from adapter.foundation.objects.durations import parse_duration
 from recommender.kinds.predictive.simulation.connections import SessionSettings
 
@@ -27,9 +27,9 @@ def parse_sessions(text: str, load_per_replica: float) -> SessionSettings:
     for part in text.split(","):
         key, _, value = (piece.strip() for piece in part.partition("="))
         if key not in _KEYS:
-            meant = nearest(key, _KEYS)
+            meant = nearest_word(key, _KEYS)
             fix = f"did you mean {meant}?" if meant else f"write one or more of {', '.join(_KEYS)}"
-            raise SessionOptionError(f"unknown key {shortened(key)!r}: {fix}")
+            raise SessionOptionError(f"unknown key {shorten(key)!r}: {fix}")
         if key in written:
             raise SessionOptionError(f"{key} is given twice: remove one of them")
         written[key] = value
@@ -48,7 +48,7 @@ def _seconds(key: str, text: str) -> float:
     except ValueError:
         seconds = 0.0
     if not seconds > 0:
-        raise SessionOptionError(f"{key} is {shortened(text)!r}: write a duration above 0, such as 10m")
+        raise SessionOptionError(f"{key} is {shorten(text)!r}: write a duration above 0, such as 10m")
     return seconds
 
 
@@ -59,6 +59,6 @@ def _limit(text: str) -> float:
         limit = math.nan
     if not 1 <= limit < math.inf:
         raise SessionOptionError(
-            f"{_LIMIT} is {shortened(text)!r}: write how many connections a pod takes, such as 25000"
+            f"{_LIMIT} is {shorten(text)!r}: write how many connections a pod takes, such as 25000"
         )
     return limit

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import Final
 
-from adapter.foundation.documents.load import DocumentError, load_documents, nearest, problems_within
+from adapter.foundation.documents.load import DocumentError, load_documents, nearest_word, problems_within
 from adapter.foundation.objects.quantities import Quantity, QuantityError, parse_quantity
 from recommender.kinds.proportional.nanny.estimators import GrowingResource
 
@@ -116,5 +116,5 @@ def _quantity(origin: str, text: str) -> Quantity:
 
 
 def _suggested_key(key: str) -> str:
-    meant = nearest(key, _KEYS)
+    meant = nearest_word(key, _KEYS)
     return f": did you mean `{meant}`?" if meant else ""

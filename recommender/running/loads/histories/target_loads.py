@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from adapter.foundation.documents.tree import shortened
+from adapter.foundation.documents.tree import shorten
 from adapter.foundation.objects.names import is_namespace_name, is_subdomain_name
 from adapter.foundation.reports.counts import first_names
 from recommender.decisions.loads.load_inputs import PodConnections
@@ -163,7 +163,7 @@ def _by_target(
         try:
             target = target_of(sample.labels, for_each)
         except LoadSeriesError as error:
-            pairs = (f'{key}="{shortened(value)}"' for key, value in sorted(sample.labels.items()))
+            pairs = (f'{key}="{shorten(value)}"' for key, value in sorted(sample.labels.items()))
             without[str(error)].append("{" + ", ".join(pairs) + "}")
             continue
         if target is not None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from adapter.commands.doctor.command import DOCTOR, doctor_settings, examined
+from adapter.commands.doctor.command import DOCTOR, doctor_settings, run_all_checks
 from adapter.commands.doctor.rights import HPA_CONTROLLER
 from adapter.foundation.reports.lines import CheckStatus, Line
 from adapter.foundation.service.flags.parsing import parse_flags
@@ -116,7 +116,7 @@ class Installation:
         config = self.cluster.kubeconfig(self.folder / "config")
         client = KubernetesClient(from_kubeconfig(str(config)), RequestDeadlines(connect=2.0, silence=2.0, total=4.0))
         settings = doctor_settings(parse_flags(DOCTOR, self.command(*more), {}))
-        found = examined(ObjectClient(client, 2.0), settings)
+        found = run_all_checks(ObjectClient(client, 2.0), settings)
         assert len({line.name for line in found}) == len(found)
         assert all(line.fix for line in found if line.status is not CheckStatus.OK)
         assert all(TOKEN not in f"{line}" for line in found)

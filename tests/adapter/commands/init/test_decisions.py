@@ -10,7 +10,7 @@ from adapter.commands.init.proposal import file_names, target_of
 from adapter.commands.init.trying import values_of
 from adapter.foundation.exporters.known_metrics import MetricSubject
 from adapter.foundation.exporters.pod_names import LikelyWorkload, workload_of
-from adapter.foundation.exporters.recognition import RecognisedMetric, UnusedMetric, recognised
+from adapter.foundation.exporters.recognition import RecognisedMetric, UnusedMetric, identifying_labels
 from adapter.foundation.exporters.table import KNOWN
 from adapter.foundation.objects.names import ObjectName
 from adapter.foundation.sources.prometheus.answers.decoding import Sample
@@ -48,7 +48,7 @@ def test_known_metrics_have_unique_names() -> None:
 def test_objects_are_identified_by_the_labels_with_the_most_valid_names(
     groups: list[dict[str, str]], labels: tuple[str, ...]
 ) -> None:
-    found = recognised(CONNECTIONS, groups)
+    found = identifying_labels(CONNECTIONS, groups)
 
     assert isinstance(found, RecognisedMetric)
     assert (found.namespace_label, found.object_label)[: len(labels)] == labels
@@ -56,14 +56,14 @@ def test_objects_are_identified_by_the_labels_with_the_most_valid_names(
 
 @pytest.mark.parametrize("groups", [[{"pod": "web-0"}], [{"namespace": "shop"}], [{"namespace": "No", "pod": "x"}]])
 def test_series_without_an_object_are_not_served(groups: list[dict[str, str]]) -> None:
-    found = recognised(CONNECTIONS, groups)
+    found = identifying_labels(CONNECTIONS, groups)
 
     assert isinstance(found, UnusedMetric)
     assert "namespace" in found.fix
 
 
 def test_a_queue_is_selected_by_labels_that_are_valid_in_a_selector() -> None:
-    found = recognised(RABBITMQ, [{"queue": "jobs", "vhost": "/"}, {"queue": "a b", "vhost": "/"}])
+    found = identifying_labels(RABBITMQ, [{"queue": "jobs", "vhost": "/"}, {"queue": "a b", "vhost": "/"}])
 
     assert isinstance(found, RecognisedMetric)
     assert (found.selector, found.unselectable) == ({"queue": "jobs"}, {"vhost": "/"})

@@ -17,7 +17,7 @@ from adapter.foundation.documents.load import (
     ScalarNode,
     WrongKindError,
     load_documents,
-    nearest,
+    nearest_word,
     problems_within,
 )
 
@@ -324,7 +324,7 @@ def test_a_mapping_that_is_merged_many_times_is_built_once(monkeypatch: pytest.M
 
 @pytest.mark.timeout(60)
 def test_long_words_are_not_compared() -> None:
-    assert nearest("ab" * 50_000, ["ba" * 50_000]) is None
+    assert nearest_word("ab" * 50_000, ["ba" * 50_000]) is None
 
 
 def test_unknown_keys_are_listed() -> None:
@@ -337,7 +337,7 @@ def test_unknown_keys_are_listed() -> None:
     [("serieQuery", "seriesQuery"), ("SERIESQUERY", "seriesQuery"), ("metricQuery", "metricsQuery"), ("zzz", None)],
 )
 def test_the_nearest_known_word_is_suggested(word: str, meant: str | None) -> None:
-    assert nearest(word, ["seriesQuery", "metricsQuery", "name"]) == meant
+    assert nearest_word(word, ["seriesQuery", "metricsQuery", "name"]) == meant
 
 
 yaml_like = st.text(alphabet="ab:-[]{}&*!<>?|#'\"\n\t ,%~.1\\\x00é", max_size=60)

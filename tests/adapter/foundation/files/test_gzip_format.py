@@ -13,9 +13,9 @@ from adapter.foundation.files.gzip_format import (
     SMALL,
     GzipError,
     GzipWriter,
-    gunzipped,
+    compress,
+    decompress,
     gunzipped_pieces,
-    gzipped,
     gzipped_text,
     text_bytes,
     text_of_pieces,
@@ -29,9 +29,9 @@ def test_compressed_data_decompresses_to_the_same_bytes(pieces: list[bytes], lev
     whole, writer = b"".join(pieces), GzipWriter()
     for piece in pieces:
         writer.add(piece)
-    for member in (gzipped(whole, level), writer.end()):
+    for member in (compress(whole, level), writer.end()):
         assert gzip.decompress(member) == whole
-        assert gunzipped(member, MOST) == whole
+        assert decompress(member, MOST) == whole
         assert b"".join(gunzipped_pieces([member[:7], b"", member[7:], b"more"], 5)) == whole
 
 
@@ -45,26 +45,26 @@ def test_a_text_of_packed_and_plain_pieces_is_joined(pieces: list[tuple[bytes, b
 
 @given(content=st.binary(min_size=1, max_size=300), cut=st.integers(min_value=1, max_value=300))
 def test_truncated_data_is_refused(content: bytes, cut: int) -> None:
-    member = gzipped(content)
+    member = compress(content)
     with pytest.raises(GzipError, match="it is cut off"):
-        gunzipped(member[: -min(cut, len(member))], MOST)
+        decompress(member[: -min(cut, len(member))], MOST)
 
 
-@pytest.mark.parametrize("damaged", [b"no gzip at all", gzipped(b"abc")[:-8] + bytes(8)])
+@pytest.mark.parametrize("damaged", [b"no gzip at all", compress(b"abc")[:-8] + bytes(8)])
 def test_damaged_data_is_refused(damaged: bytes) -> None:
     with pytest.raises(GzipError, match="it cannot be decompressed"):
-        gunzipped(damaged, MOST)
+        decompress(damaged, MOST)
 
 
 @pytest.mark.parametrize(("size", "fits"), [(MOST, True), (MOST + 1, False), (100 * MOST, False)])
 def test_too_large_data_is_refused_and_data_at_the_limit_is_not(size: int, *, fits: bool) -> None:
-    member = gzipped(bytes(size))
+    member = compress(bytes(size))
     if fits:
-        assert gunzipped(member, MOST) == bytes(size)
+        assert decompress(member, MOST) == bytes(size)
     else:
         with pytest.raises(GzipError, match="it is too large"):
-            gunzipped(member, MOST)
+            decompress(member, MOST)
 
 
 def test_no_piece_is_larger_than_allowed() -> None:
-    assert {len(piece) for piece in gunzipped_pieces([gzipped(bytes(1_000_000))], 1000)} <= {0, 1000}
+    assert {len(piece) for piece in gunzipped_pieces([compress(bytes(1_000_000))], 1000)} <= {0, 1000}

@@ -12,7 +12,7 @@ from types import ModuleType
 
 import msgspec
 
-from adapter.foundation.objects.decoders import converted, decoder_of
+from adapter.foundation.objects.decoders import convert, decoder_of
 
 SWITCH_SECONDS = 0.0001
 THREADS = 4
@@ -45,7 +45,7 @@ def form(number: int) -> type[msgspec.Struct]:
 def decode(form: type[msgspec.Struct], way: str, number: int) -> object:
     if way == "bare":
         return msgspec.convert(CONTENT, form) if number % 2 else msgspec.json.decode(BODY, type=form)
-    return converted(CONTENT, form) if number % 2 else decoder_of(form).decode(BODY)
+    return convert(CONTENT, form) if number % 2 else decoder_of(form).decode(BODY)
 
 
 def main(way: str) -> None:

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import msgspec
 import pytest
 
-from adapter.foundation.objects.decoders import converted, decoder_of
+from adapter.foundation.objects.decoders import convert, decoder_of
 from tests.support.checkout import CHECKOUT
 
 HELPER = CHECKOUT / "adapter" / "foundation" / "objects" / "decoders.py"
@@ -92,10 +92,10 @@ def test_a_form_has_one_decoder() -> None:
 
 
 def test_content_is_converted() -> None:
-    assert converted({"inner": {"number": 1}}, Outer) == Outer(Inner(1))
-    assert converted(None, Outer | None) is None
+    assert convert({"inner": {"number": 1}}, Outer) == Outer(Inner(1))
+    assert convert(None, Outer | None) is None
     with pytest.raises(msgspec.ValidationError, match=r"\$\.inner\.number"):
-        converted({"inner": {"number": "1"}}, Outer)
+        convert({"inner": {"number": "1"}}, Outer)
 
 
 def test_threads_that_first_decode_a_form_at_once_do_not_crash_the_process() -> None:

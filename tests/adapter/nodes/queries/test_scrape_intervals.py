@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapter.nodes.queries.scrape_intervals import from_counts, from_times, longest, row_medians
+from adapter.nodes.queries.scrape_intervals import from_counts, from_times, longest_interval, row_medians
 
 
 @pytest.mark.parametrize(
@@ -39,9 +39,9 @@ def test_the_times_of_the_newest_samples_give_the_exact_interval(times: list[flo
 
 
 def test_the_longest_interval_counts_so_that_rates_have_two_scrapes_of_every_node() -> None:
-    assert longest(np.array([15.0, 60.0, math.nan])) == 60
-    assert math.isnan(longest(np.array([math.nan])))
-    assert math.isnan(longest(np.array([])))
+    assert longest_interval(np.array([15.0, 60.0, math.nan])) == 60
+    assert math.isnan(longest_interval(np.array([math.nan])))
+    assert math.isnan(longest_interval(np.array([])))
 
 
 @settings(max_examples=50)

@@ -19,7 +19,7 @@ from adapter.nodes.queries.refresh_results import RefreshResult
 from adapter.nodes.snapshot.cluster_facts import NodeFacts
 from adapter.nodes.snapshot.snapshot_keeper import KeeperServices, SnapshotKeeper
 from adapter.nodes.snapshot.snapshot_telemetry import SnapshotMetrics
-from adapter.nodes.windows.grid import aligned, kept_columns
+from adapter.nodes.windows.grid import align_to_step, kept_columns
 from adapter.nodes.windows.week import known_quarters
 from tests.adapter.nodes.placement.objects import a_node
 from tests.support.sample_grids import END, STEP, grid_of
@@ -82,7 +82,7 @@ class Script:
         self.needed.append(is_needed)
         if self.past is None or known_quarters(week):
             return PastAnswer()
-        return PastAnswer((replace(self.past, end=aligned(now, QUARTER_SECONDS)),), 1)
+        return PastAnswer((replace(self.past, end=align_to_step(now, QUARTER_SECONDS)),), 1)
 
     def read(self) -> SampleSet | None:
         return self.file

@@ -16,7 +16,7 @@ from adapter.nodes.queries.past_queries import PastAnswer
 from adapter.nodes.queries.refresh_results import RefreshResult
 from adapter.nodes.snapshot.cluster_facts import NodeFacts
 from adapter.nodes.snapshot.machine_identity import REMEMBERED_SECONDS, Machines
-from adapter.nodes.windows.grid import aligned
+from adapter.nodes.windows.grid import align_to_step
 from tests.adapter.nodes.placement.objects import a_node, a_pod, resources
 from tests.adapter.nodes.snapshot.scripted_keeper import CPU, Script, averages, steady
 from tests.support.sample_grids import END, STEP, grid_of
@@ -44,7 +44,7 @@ class DayScript(Script):
             return PastAnswer()
         self.has_day = False
         rows = np.repeat([[0.3], [0.4]], SLOTS, axis=1)
-        grid = grid_of(rows, nodes=("a", "b"), end=aligned(self.now, SLOT_SECONDS), step=SLOT_SECONDS)
+        grid = grid_of(rows, nodes=("a", "b"), end=align_to_step(self.now, SLOT_SECONDS), step=SLOT_SECONDS)
         return PastAnswer((grid,), 1)
 
 

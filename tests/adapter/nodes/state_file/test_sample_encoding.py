@@ -12,14 +12,14 @@ from hypothesis.extra import numpy as arrays
 
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.samples import MachineRecord, SampleGrid, SampleSet
-from adapter.nodes.state_file.sample_encoding import DIGEST_BYTES, SampleFileError, decoded_samples, encoded
+from adapter.nodes.state_file.sample_encoding import DIGEST_BYTES, SampleFileError, decode_samples, encode_samples
 from tests.adapter.nodes.state_file.grids import END, grid, samples
 
 if TYPE_CHECKING:
     from adapter.nodes.model.arrays import Floats
 
 MEANING = "queries of http://prometheus"
-SMALL = b"".join(encoded(samples(grid(LoadResource.CPU, ("a", "b")), grid(LoadResource.GPU, ("b",))), MEANING))
+SMALL = b"".join(encode_samples(samples(grid(LoadResource.CPU, ("a", "b")), grid(LoadResource.GPU, ("b",))), MEANING))
 TIMES = st.one_of(st.just(float("nan")), st.floats(0, 4e9))
 
 
@@ -59,7 +59,7 @@ def assert_equal(found: SampleGrid, given: SampleGrid) -> None:
 @settings(max_examples=25, deadline=None)
 @given(st.tuples(grids(LoadResource.CPU), grids(LoadResource.DISK)))
 def test_samples_are_read_as_they_were_written(both: tuple[SampleGrid, SampleGrid]) -> None:
-    found = decoded_samples(b"".join(encoded(samples(*both), MEANING)), MEANING)
+    found = decode_samples(b"".join(encode_samples(samples(*both), MEANING)), MEANING)
     assert found.from_file
     assert list(found.grids) == [each.resource for each in both]
     for each in both:
@@ -69,14 +69,14 @@ def test_samples_are_read_as_they_were_written(both: tuple[SampleGrid, SampleGri
 def test_the_machines_are_read_as_they_were_written() -> None:
     machines = {"a": MachineRecord("EC2A", "aws:///i-1", "1", 1.5), "b": MachineRecord()}
     given = replace(samples(grid(LoadResource.CPU, ("a", "b"))), machines=machines)
-    assert decoded_samples(b"".join(encoded(given, MEANING)), MEANING).machines == machines
+    assert decode_samples(b"".join(encode_samples(given, MEANING)), MEANING).machines == machines
 
 
 def test_a_file_of_a_version_that_wrote_no_machines_is_read() -> None:
     body = SMALL[:-DIGEST_BYTES]
     former = body.replace(b',"machines":{}', b"")
     assert former != body
-    assert decoded_samples(signed(former), MEANING).machines == {}
+    assert decode_samples(signed(former), MEANING).machines == {}
 
 
 @settings(max_examples=200, deadline=None)
@@ -85,13 +85,13 @@ def test_any_changed_byte_is_refused(position: int, change: int) -> None:
     content = bytearray(SMALL)
     content[position] ^= change
     with pytest.raises(SampleFileError, match="damaged"):
-        decoded_samples(bytes(content), MEANING)
+        decode_samples(bytes(content), MEANING)
 
 
 def test_a_truncated_file_is_refused() -> None:
     for size in range(len(SMALL)):
         with pytest.raises(SampleFileError, match="damaged"):
-            decoded_samples(SMALL[:size], MEANING)
+            decode_samples(SMALL[:size], MEANING)
 
 
 def signed(body: bytes) -> bytes:
@@ -112,17 +112,17 @@ def signed(body: bytes) -> bytes:
 )
 def test_a_file_of_another_kind_is_refused_although_its_digest_matches(body: bytes, reason: str) -> None:
     with pytest.raises(SampleFileError, match=reason):
-        decoded_samples(signed(body), MEANING)
+        decode_samples(signed(body), MEANING)
 
 
 def test_samples_of_other_queries_are_refused() -> None:
     with pytest.raises(SampleFileError, match="other queries"):
-        decoded_samples(SMALL, "queries of http://another")
+        decode_samples(SMALL, "queries of http://another")
 
 
 def test_float32_keeps_a_percentage_to_five_digits_after_the_point() -> None:
     given = grid(LoadResource.CPU, tuple(f"n{number:03}" for number in range(200)), columns=60)
-    found = decoded_samples(b"".join(encoded(samples(given), MEANING)), MEANING).grids[LoadResource.CPU]
+    found = decode_samples(b"".join(encode_samples(samples(given), MEANING)), MEANING).grids[LoadResource.CPU]
     assert np.nanmax(np.abs(found.values - given.values)) * 100 < 1e-5
 
 
@@ -130,12 +130,12 @@ def test_values_that_are_not_ratios_are_stored_as_missing() -> None:
     given = grid(LoadResource.CPU, ("a",))
     values = np.array([[np.inf, -np.inf, 1e300, 0.5]])
     changed = SampleSet({LoadResource.CPU: _with_values(given, values)})
-    found = decoded_samples(b"".join(encoded(changed, MEANING)), MEANING).grids[LoadResource.CPU]
+    found = decode_samples(b"".join(encode_samples(changed, MEANING)), MEANING).grids[LoadResource.CPU]
     np.testing.assert_array_equal(found.values, [[np.nan, np.nan, np.nan, 0.5]])
 
 
 def test_arrays_of_a_read_file_are_read_only() -> None:
-    found = decoded_samples(SMALL, MEANING).grids[LoadResource.CPU]
+    found = decode_samples(SMALL, MEANING).grids[LoadResource.CPU]
     assert found.end == END
     with pytest.raises(ValueError, match="read-only"):
         found.values[0, 0] = 1.0

@@ -8,12 +8,12 @@ import pytest
 
 from adapter.nodes.model.week import QUARTER_SECONDS, QUARTERS, LoadWeek
 from adapter.nodes.state_file.sample_encoding import DIGEST_BYTES, SampleFileError, with_digest
-from adapter.nodes.state_file.week_encoding import decoded_week, encoded_week
+from adapter.nodes.state_file.week_encoding import decode_week, encode_week
 
 MEANS = np.full((2, QUARTERS), np.nan, dtype=np.float16)
 MEANS[:, -3:] = [[0.25, 0.5, 1.0], [0.0, 0.1, np.nan]]
 WEEK = LoadWeek(1_888_889 * QUARTER_SECONDS, ("a", "b"), MEANS)
-CONTENT = b"".join(encoded_week(WEEK, "m"))
+CONTENT = b"".join(encode_week(WEEK, "m"))
 
 
 def with_head(**changes: object) -> bytes:
@@ -23,10 +23,10 @@ def with_head(**changes: object) -> bytes:
 
 
 def test_a_week_is_read_as_it_was_written() -> None:
-    found = decoded_week(CONTENT, "m")
+    found = decode_week(CONTENT, "m")
     assert (found.end, found.nodes) == (WEEK.end, WEEK.nodes)
     np.testing.assert_array_equal(found.means, WEEK.means)
-    assert decoded_week(b"".join(encoded_week(LoadWeek(), "m")), "m").nodes == ()
+    assert decode_week(b"".join(encode_week(LoadWeek(), "m")), "m").nodes == ()
 
 
 @pytest.mark.parametrize(
@@ -43,11 +43,11 @@ def test_a_week_is_read_as_it_was_written() -> None:
 )
 def test_a_file_that_cannot_be_used_is_refused(content: bytes, problem: str) -> None:
     with pytest.raises(SampleFileError, match=problem):
-        decoded_week(content, "m")
+        decode_week(content, "m")
 
 
 def test_values_that_are_not_ratios_are_read_as_unknown() -> None:
     means = MEANS.copy()
     means[0, :3] = [40.0, -1.0, np.inf]
-    content = b"".join(encoded_week(LoadWeek(WEEK.end, WEEK.nodes, means), "m"))
-    assert np.isnan(decoded_week(content, "m").means[0, :3]).all()
+    content = b"".join(encode_week(LoadWeek(WEEK.end, WEEK.nodes, means), "m"))
+    assert np.isnan(decode_week(content, "m").means[0, :3]).all()

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.windows.grid import (
-    aligned,
+    align_to_step,
     column_times,
-    cut,
     join,
     kept_columns,
     not_after,
     regrid,
     span,
+    trim_grid,
     without_repeats,
 )
 from tests.support.sample_grids import END, NAN, STEP, grid_of
@@ -107,11 +107,11 @@ def test_grids_with_different_steps_or_resources_are_not_joined(other: SampleGri
 
 
 def test_cut_keeps_the_longest_window_and_its_margin() -> None:
-    found = cut(grid_of(np.arange(500.0)))
+    found = trim_grid(grid_of(np.arange(500.0)))
     assert found.values.shape == (1, kept_columns(STEP))
     assert (found.end, found.values[0, -1]) == (END, 499.0)
     assert kept_columns(STEP) * STEP >= 900 + 2 * STEP
-    assert cut(grid_of([0.1, 0.2])).values.shape == (1, 2)
+    assert trim_grid(grid_of([0.1, 0.2])).values.shape == (1, 2)
 
 
 @pytest.mark.parametrize(("now", "expected"), [(END, [0.1, 0.2]), (END - 1, [NAN, 0.1]), (END - 16, [NAN, NAN])])
@@ -159,6 +159,6 @@ def test_each_step_of_a_join_comes_from_the_newer_part_or_else_from_the_older(
 
 @given(st.floats(0, 4e9), st.integers(1, 300))
 def test_aligned_times_are_steps_not_after_the_time(seconds: float, step: int) -> None:
-    found = aligned(seconds, step)
+    found = align_to_step(seconds, step)
     assert found % step == 0
     assert 0 <= seconds - found < step

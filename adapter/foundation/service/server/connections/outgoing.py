@@ -15,7 +15,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
-from adapter.foundation.service.server.sockets import unacknowledged
+from adapter.foundation.service.server.sockets import unacknowledged_bytes
 
 if TYPE_CHECKING:
     import socket
@@ -150,7 +150,7 @@ class Outbox:
 
     def newly_read(self) -> int:
         """Return how many bytes the client has acknowledged since the last call."""
-        acknowledged = self._sent - unacknowledged(self.sock)
+        acknowledged = self._sent - unacknowledged_bytes(self.sock)
         newly, self._read = acknowledged - self._read, acknowledged
         return newly
 

@@ -33,7 +33,7 @@ from adapter.foundation.service.server.plain_port.plain_connections import (
     is_of_one_text,
     slowest_of,
 )
-from adapter.foundation.service.server.sockets import prepare_accepted, reset_on_close, unacknowledged
+from adapter.foundation.service.server.sockets import prepare_accepted, reset_on_close, unacknowledged_bytes
 from adapter.foundation.web.metric_text import METRICS_TYPE
 
 if TYPE_CHECKING:
@@ -241,7 +241,7 @@ class PlainServer:
 
     def _cut_off(self, connection: PlainConnection) -> None:
         """Close a connection, and let the kernel discard its unread bytes."""
-        if unacknowledged(connection.sock):
+        if unacknowledged_bytes(connection.sock):
             reset_on_close(connection.sock)
         self._close(connection)
 

@@ -29,7 +29,7 @@ from adapter.foundation.sources.kubernetes.credentials.plain_kubeconfig import (
     service_account_access,
     without_empty,
 )
-from adapter.foundation.sources.kubernetes.errors import ConfigurationError, trimmed
+from adapter.foundation.sources.kubernetes.errors import ConfigurationError, trim_message
 from adapter.foundation.sources.kubernetes.transport import (
     CONNECTIONS,
     PackageTransport,
@@ -172,7 +172,7 @@ def proxy_target(kubeconfig: str | None, context: str | None) -> ProxyTarget:
         try:
             token = Path(SERVICE_ACCOUNT, "token").read_text(encoding="utf-8").strip()
         except (OSError, UnicodeError) as error:
-            raise ConfigurationError(f"the token of the service account: {trimmed(str(error))}") from None
+            raise ConfigurationError(f"the token of the service account: {trim_message(str(error))}") from None
         shown = f"[{host}]" if ":" in host else host
         return ProxyTarget(f"https://{shown}:{port}", Path(SERVICE_ACCOUNT, "ca.crt"), None, None, f"Bearer {token}")
     found = package_transport(path, context).configuration
@@ -236,7 +236,7 @@ def _load(source: str, load: Callable[[], object], remedy: str = _REMEDY) -> Non
         reason = f"the program that `exec` names for the credentials failed: {failures[0]}"
     finally:
         root.removeFilter(noting)
-    raise ConfigurationError(f"{source}: {trimmed(reason)}: {remedy}") from None
+    raise ConfigurationError(f"{source}: {trim_message(reason)}: {remedy}") from None
 
 
 _PLAIN_WORDS: Final = (

@@ -26,7 +26,7 @@ from adapter.foundation.sources.prometheus.errors import (
     AnswerTooLargeError,
     NotAVectorError,
     UnexpectedAnswerError,
-    shortened,
+    shorten_message,
 )
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ def read_instant(
             query, f"the answer is a {kind}: only expressions that give a vector or a scalar have values"
         )
     if kind not in {"vector", "scalar"}:
-        raise UnexpectedAnswerError(query, f"the answer has the unknown resultType {shortened(kind)}")
+        raise UnexpectedAnswerError(query, f"the answer has the unknown resultType {shorten_message(kind)}")
     warnings, remarks = envelope.annotations
     elements = Elements(query, body, cut, bytes(envelope.data.result), warnings)
     return InstantAnswer("scalar" if kind == "scalar" else "vector", evaluated_at, elements, limits, remarks)
@@ -238,7 +238,7 @@ def _read_scalar(piece: bytes) -> tuple[float, float]:
 def _number(text: str) -> float:
     """Parse a number as Prometheus writes it; Python's `float` would also accept `1_000`, spaces and foreign digits."""
     if _NUMBER.fullmatch(text) is None:
-        raise ValueError(f"{shortened(text)!r} is not a value")
+        raise ValueError(f"{shorten_message(text)!r} is not a value")
     return float(text)
 
 

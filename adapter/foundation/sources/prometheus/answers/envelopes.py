@@ -11,7 +11,7 @@ import msgspec
 
 from adapter.foundation.objects.decoders import decoder_of
 from adapter.foundation.sources.prometheus.answers.annotations import Annotations, sorted_annotations
-from adapter.foundation.sources.prometheus.errors import UnexpectedAnswerError, shortened
+from adapter.foundation.sources.prometheus.errors import UnexpectedAnswerError, shorten_message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -89,13 +89,15 @@ def _what_is_wrong(body: bytearray, problem: Exception | None) -> str:
         return "it is empty"
     if body[:_LOOKED_AT_BYTES].lstrip().startswith(b"<"):
         return "it is a page for browsers, such as a proxy's login"
-    return shortened(str(problem)) if problem else ""
+    return shorten_message(str(problem)) if problem else ""
 
 
 def refuse_failure(query: str, envelope: Envelope) -> None:
     """Raise UnexpectedAnswerError for an answer with HTTP status 200 that is not a success or also states an error."""
     if envelope.status != "success" or envelope.error:
-        raise UnexpectedAnswerError(query, f"the answer has the status {shortened(envelope.status)}", envelope.error)
+        raise UnexpectedAnswerError(
+            query, f"the answer has the status {shorten_message(envelope.status)}", envelope.error
+        )
 
 
 def decode_part(query: str, part: bytes, read: Callable[[bytes], T]) -> T:
@@ -103,4 +105,4 @@ def decode_part(query: str, part: bytes, read: Callable[[bytes], T]) -> T:
     try:
         return read(part)
     except (msgspec.DecodeError, ValueError, RecursionError) as e:
-        raise UnexpectedAnswerError(query, f"the answer cannot be read: {shortened(str(e))}") from e
+        raise UnexpectedAnswerError(query, f"the answer cannot be read: {shorten_message(str(e))}") from e

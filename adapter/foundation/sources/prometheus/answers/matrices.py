@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from adapter.foundation.sources.prometheus.answers.answer_elements import Elements
 from adapter.foundation.sources.prometheus.answers.envelopes import QueryEnvelope, open_answer
 from adapter.foundation.sources.prometheus.answers.slicing import MATRIX, SLICE_BYTES, Cut, Span, cuts
-from adapter.foundation.sources.prometheus.errors import UnexpectedAnswerError, shortened
+from adapter.foundation.sources.prometheus.errors import UnexpectedAnswerError, shorten_message
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +36,7 @@ def open_matrix(query: str, body: bytearray, pace: Pace) -> Elements:
     cut, envelope = open_answer(query, body, _cuts(body, pace), QueryEnvelope, pace)
     data = envelope.data
     if data is None or data.result_type != "matrix":
-        kind = "nothing" if data is None else shortened(data.result_type)
+        kind = "nothing" if data is None else shorten_message(data.result_type)
         raise UnexpectedAnswerError(query, f"the answer to a range query is {kind} and not a matrix")
     return Elements(query, body, cut, bytes(data.result), envelope.annotations.warnings)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from adapter.foundation.documents.scalars import BOOLEAN, PATH, TEXT, TEXTS_MAY_BE_EMPTY, checked, duration
+from adapter.foundation.documents.scalars import BOOLEAN, PATH, TEXT, TEXTS_MAY_BE_EMPTY, duration, validated_text
 from adapter.foundation.documents.sections import Key, Section, mapping_of
 from adapter.foundation.documents.shapes import ListOf, OneOf, WrongValueError
 from adapter.foundation.documents.tree import MappingNode, SequenceNode
@@ -90,7 +90,7 @@ def _named_settings(name: str, **others: Any) -> tuple[str, PrometheusSettings]:
     return name, _settings(**others)
 
 
-_NAME: Final = checked(
+_NAME: Final = validated_text(
     "a name of a backend",
     lambda name: _NAME_FORM.fullmatch(name) is None,
     "write up to 63 letters, digits, `-`, `_` and `.`, with a letter or digit at both ends",

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.sources.prometheus.answers.ranges import MOST_MOVES, RangePart, range_parts
-from adapter.foundation.sources.prometheus.errors import PrometheusError, UnexpectedAnswerError, shortened
+from adapter.foundation.sources.prometheus.errors import PrometheusError, UnexpectedAnswerError, shorten_message
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,7 +64,7 @@ def _series_points(library: Library, query: str, part: RangePart) -> list[list[t
     begin, until = (datetime.fromtimestamp(moment / 1000, UTC) for moment in (part.start, part.end))
     found = library.custom_query_range(query, begin, until, str(part.step // 1000))
     if library.warnings:
-        warning = shortened(library.warnings[0])
+        warning = shorten_message(library.warnings[0])
         raise UnexpectedAnswerError(query, f"Prometheus warns that the values may be partial: {warning}")
     if not all(isinstance(series, dict) and "values" in series for series in found):
         raise UnexpectedAnswerError(query, "the answer to the range query is not a matrix")
@@ -81,5 +81,5 @@ def _library(settings: PrometheusSettings, timeout_seconds: float, what: str) ->
             yield library
         except (LookupError, TypeError, AttributeError, ValueError) as e:
             raise UnexpectedAnswerError(
-                what, f"the answer is not in the format of Prometheus's API: {shortened(str(e))}"
+                what, f"the answer is not in the format of Prometheus's API: {shorten_message(str(e))}"
             ) from e

@@ -108,7 +108,7 @@ class AwaitedCredentials:
                 self._state = None
 
 
-def followed(
+def follow_credentials(
     what: str, paths: tuple[Path, ...], load: Callable[[], T], clock: Callable[[], float]
 ) -> FollowedFiles[None, T]:
     """Return credentials that are loaded from files and follow their changes; raises SettingsError."""
@@ -123,7 +123,7 @@ def _followed_access(
     settings: PrometheusSettings, files: AccessFiles, clock: Callable[[], float]
 ) -> FollowedFiles[None, Credentials]:
     """Return the credentials that the files describe; the files that these name in turn are followed, too."""
-    return followed(
+    return follow_credentials(
         "Prometheus kubeconfig", files.paths, lambda: Credentials(settings.with_access(files.read()), clock), clock
     )
 
@@ -133,21 +133,23 @@ def _followed_authorization(
 ) -> FollowedFiles[None, str] | None:
     token_file, basic, password_file = settings.token_file, settings.basic_credentials, settings.password_file
     if token_file is not None:
-        return followed("Prometheus token file", (token_file,), lambda: f"Bearer {token_of(token_file)}", clock)
+        return follow_credentials(
+            "Prometheus token file", (token_file,), lambda: f"Bearer {token_of(token_file)}", clock
+        )
     if basic is None:
         return None
     user, password = basic
     if password_file is not None:
-        return followed(
+        return follow_credentials(
             "Prometheus password file", (password_file,), lambda: _basic(user, secret_of(password_file)), clock
         )
-    return followed("Prometheus user and password", (), lambda: _basic(user, password or ""), clock)
+    return follow_credentials("Prometheus user and password", (), lambda: _basic(user, password or ""), clock)
 
 
 def _followed_tls(settings: PrometheusSettings, clock: Callable[[], float]) -> FollowedFiles[None, ssl.SSLContext]:
     named = (settings.ca_file, settings.client_cert_file, settings.client_key_file)
     paths = tuple(path for path in named if path is not None)
-    return followed("Prometheus TLS files", paths, lambda: _tls_context(settings, paths), clock)
+    return follow_credentials("Prometheus TLS files", paths, lambda: _tls_context(settings, paths), clock)
 
 
 def _tls_context(settings: PrometheusSettings, paths: tuple[Path, ...]) -> ssl.SSLContext:

@@ -20,7 +20,7 @@ from adapter.foundation.sources.prometheus.errors import (
     QueryRefusedError,
     UnexpectedAnswerError,
     public_error_type,
-    shortened,
+    shorten_message,
 )
 from adapter.foundation.sources.prometheus.transport.http_answers import (
     BodyTooLargeError,
@@ -127,7 +127,7 @@ def _refusal_error(query: str, refusal: _Refusal, status: int, endpoint: Endpoin
     # Servers other than Prometheus have types of their own: `503` of VictoriaMetrics without its stores, `server_error`
     # of Cortex.
     if refusal.error_type in _SERVER_AT_FAULT or status >= 500 or store in _STORE_AWAY:
-        cause = f"{endpoint.shown} cannot answer ({shortened(refusal.error_type)})"
+        cause = f"{endpoint.shown} cannot answer ({shorten_message(refusal.error_type)})"
         public = f"Prometheus cannot answer ({public_error_type(refusal.error_type)})"
         return PrometheusUnreachableError(query, cause, refusal.error, public)
     error_type = _TYPES_OF_VICTORIAMETRICS.get(refusal.error_type, refusal.error_type)
@@ -169,7 +169,9 @@ def _redirect_reason(answer: HttpAnswer, endpoint: Endpoint) -> str:
         return f"{redirects} to an address that cannot be read"
     scheme = f"{target.scheme}:" if target.scheme else ""
     # The query and user of another address are omitted: those of login pages contain secrets.
-    return f"{redirects} to {shortened(scheme + host + target.path)}, which is not followed: give the final address"
+    return (
+        f"{redirects} to {shorten_message(scheme + host + target.path)}, which is not followed: give the final address"
+    )
 
 
 def _first_words(answer: HttpAnswer) -> str:
@@ -199,4 +201,4 @@ def _cut_reason(error: BaseException) -> str:
         return "it closed the connection without an answer"
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
-    return shortened(str(error))
+    return shorten_message(str(error))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.state import Unknown
-from adapter.foundation.objects.grouping import grouped
+from adapter.foundation.objects.grouping import group_values
 from recommender.kinds.cluster_size.node_groups import watched_kinds as kinds
 from recommender.kinds.cluster_size.node_groups.cluster_api.machines import Members, members_of
 from recommender.kinds.cluster_size.node_groups.cluster_api.scalables import group_name, is_rolling_out
@@ -100,7 +100,7 @@ def stale_marks(
 
 def unmarking_command(machines: Iterable[MachineRemoval]) -> str:
     """Return the commands by which a user removes the marks from Machines, one for each namespace."""
-    names = grouped((machine.namespace, machine.name) for machine in machines)
+    names = group_values((machine.namespace, machine.name) for machine in machines)
     return " and ".join(
         f"`kubectl annotate machines.{kinds.CLUSTER_API_GROUP} -n {namespace} {' '.join(found)} {DELETE_MARK}-`"
         for namespace, found in names.items()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Generic, Protocol, Self, TypeVar
 
 import grpc
 
-from adapter.foundation.sources.kubernetes.errors import trimmed
+from adapter.foundation.sources.kubernetes.errors import trim_message
 from recommender.kinds.cluster_size.node_groups.external_grpc.certificate_files import followed_certificates
 from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginError
 
@@ -68,7 +68,7 @@ class CallError(PluginError):
 
     def __init__(self, method: str, code: grpc.StatusCode, details: str, address: str) -> None:
         """`details` are the provider's words, which are truncated."""
-        message = f"{method}: {code.name}: {trimmed(details) or 'no message'}"
+        message = f"{method}: {code.name}: {trim_message(details) or 'no message'}"
         hint = f": check that the provider at {address} runs and answers" if code in _UNKNOWN_OUTCOMES else ""
         super().__init__(message + hint)
         self.code = code

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.message import DecodeError
 
-from adapter.foundation.sources.kubernetes.errors import trimmed
+from adapter.foundation.sources.kubernetes.errors import trim_message
 from recommender.kinds.cluster_size.model.groups import GroupOptions
 from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginError
 from recommender.kinds.cluster_size.node_groups.protocol import InstanceState, ProviderInstance
@@ -57,7 +57,7 @@ def instances_of(found: Iterable[Instance]) -> tuple[ProviderInstance, ...]:
 
 
 def _error_of(stated: InstanceErrorInfo) -> str:
-    return trimmed(": ".join(filter(None, (stated.errorCode, stated.errorMessage))))
+    return trim_message(": ".join(filter(None, (stated.errorCode, stated.errorMessage))))
 
 
 def template_of(answer: NodeGroupTemplateNodeInfoResponse) -> dict[str, object] | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.state import Unknown
-from adapter.foundation.objects.grouping import grouped
+from adapter.foundation.objects.grouping import group_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -97,7 +97,7 @@ def storage_view(storage: Storage | None, nodes: Iterable[NodeInfo]) -> StorageV
 
 def _available(volumes: Iterable[Volume]) -> dict[str, tuple[Volume, ...]]:
     free = (one for one in volumes if one.claim is None and one.phase == "Available")
-    by_class = grouped((one.storage_class, one) for one in free)
+    by_class = group_values((one.storage_class, one) for one in free)
     return {name: tuple(sorted(found, key=lambda one: one.capacity_bytes)) for name, found in by_class.items()}
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from adapter.foundation.time.pace import UNPACED
 from adapter.metrics.apis.hints.hints import LONGEST_CHARACTERS, MOST_REMEMBERED, Hints, more
-from adapter.metrics.apis.hints.served_names import MOST_COMPARED, nearest
+from adapter.metrics.apis.hints.served_names import MOST_COMPARED, nearest_name
 from adapter.metrics.readings.catalogue.catalogue import Catalogue
 from adapter.metrics.readings.catalogue.last_look_up import LookUp
 from adapter.metrics.rulebook.model import Api, RefusedRule
@@ -298,8 +298,10 @@ def test_a_misspelt_name_gets_a_suggestion(requested: str, meant: str | None) ->
 
 def test_the_numbers_of_compared_and_remembered_names_are_bounded() -> None:
     names = {16: [f"open_connection{number % 10}" for number in range(3 * MOST_COMPARED)], 17: ["open_connections_"]}
-    assert nearest("open_connection_", names) is not None
-    assert nearest("open_connections", {16: ["unlike_the_other"] * MOST_COMPARED, 17: ["open_connections_"]}) is None
+    assert nearest_name("open_connection_", names) is not None
+    assert (
+        nearest_name("open_connections", {16: ["unlike_the_other"] * MOST_COMPARED, 17: ["open_connections_"]}) is None
+    )
     hints = Hints(Catalogue([custom_metric("y")]))
     for number in range(3 * MOST_REMEMBERED):
         hints.for_missing(f"name_{number}")

@@ -12,19 +12,19 @@ from hypothesis import strategies as st
 from adapter.metrics.rulebook.gotemplate import (
     Struct,
     TemplateError,
+    concatenate,
     execute,
     execute_traced,
-    joined,
     parse_template,
-    tainted,
+    taint,
 )
-from adapter.metrics.rulebook.gotemplate.taint import Piece, TaintedNumber, cut, pieces_of
+from adapter.metrics.rulebook.gotemplate.taint import Piece, TaintedNumber, pieces_of, substring
 
 GO = json.loads(pathlib.Path(__file__).with_name("go_templates.json").read_text())
 
 
 def struct(*, taints: bool) -> Struct:
-    mark = tainted if taints else str
+    mark = taint if taints else str
     values = {mark(key): mark(value) for key, value in GO["data"]["LabelValuesByName"].items()}
     matchers = mark(GO["data"]["LabelMatchers"])
     group_by = tuple(GO["data"]["GroupBySlice"])
@@ -56,7 +56,7 @@ START = ("$.Map.k", "(index $.Map `k`)", "(slice $.Map.k 2)", "$.Map", "(index $
 
 @given(st.sampled_from(START), st.lists(st.sampled_from(STEPS), max_size=4))
 def test_values_derived_from_a_tainted_value_are_tainted(start: str, steps: list[str]) -> None:
-    data = Struct({"Map": {key: tainted(value) for key, value in FOREIGN.items()}, "Texts": (tainted("Ж"), "own")})
+    data = Struct({"Map": {key: taint(value) for key, value in FOREIGN.items()}, "Texts": (taint("Ж"), "own")})
     try:
         pieces = execute_traced(parse_template(f"<<{' | '.join((start, *steps))}>>"), data)
     except TemplateError:
@@ -82,14 +82,14 @@ def test_values_derived_from_a_tainted_value_are_tainted(start: str, steps: list
     ],
 )
 def test_taint_covers_the_value_and_not_the_text_of_the_template(text: str, pieces: list[tuple[str, bool]]) -> None:
-    data = Struct({"Map": {key: tainted(value) for key, value in FOREIGN.items()}})
+    data = Struct({"Map": {key: taint(value) for key, value in FOREIGN.items()}})
     found = [(piece.text, piece.tainted) for piece in execute_traced(parse_template(text), data)]
     assert found == pieces
 
 
 @given(st.lists(st.tuples(st.text(), st.booleans())))
 def test_joined_texts_keep_their_parts(parts: list[tuple[str, bool]]) -> None:
-    text = joined(tainted(part) if taints else part for part, taints in parts)
+    text = concatenate(taint(part) if taints else part for part, taints in parts)
     assert text == "".join(part for part, _ in parts)
     assert "".join(piece.text for piece in pieces_of(text)) == text
     foreign = "".join(part for part, taints in parts if taints)
@@ -97,10 +97,10 @@ def test_joined_texts_keep_their_parts(parts: list[tuple[str, bool]]) -> None:
 
 
 def test_tainted_values_are_equal_to_plain_ones() -> None:
-    assert {tainted("a"): 1}["a"] == 1
-    assert tainted("a") == "a"
-    assert hash(tainted("a")) == hash("a")
+    assert {taint("a"): 1}["a"] == 1
+    assert taint("a") == "a"
+    assert hash(taint("a")) == hash("a")
     assert TaintedNumber(3) == 3
-    assert pieces_of(cut(tainted("abc"), 1, None)) == (Piece("bc", tainted=True),)
-    assert pieces_of(cut("abc", 1, None)) == (Piece("bc", tainted=False),)
-    assert tainted("") == ""
+    assert pieces_of(substring(taint("abc"), 1, None)) == (Piece("bc", tainted=True),)
+    assert pieces_of(substring("abc", 1, None)) == (Piece("bc", tainted=False),)
+    assert taint("") == ""

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from adapter.foundation.documents.load import Document, load_documents
 from adapter.metrics.rulebook.findings import Finding, Repair, Severity
-from adapter.metrics.rulebook.lint.repairs import repaired as repaired_of
+from adapter.metrics.rulebook.lint.repairs import repair_file as repaired_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -19,7 +19,7 @@ from adapter.foundation.service.server.connections.outgoing import (
     Outbox,
     OutgoingTooLargeError,
 )
-from adapter.foundation.service.server.sockets import unacknowledged
+from adapter.foundation.service.server.sockets import unacknowledged_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -98,7 +98,7 @@ def test_acknowledged_bytes_count_as_read() -> None:
             outbox.sendall(b"x" * 1000)
             assert outbox.flush()
             assert len(reader.recv(1000)) == 1000
-            while unacknowledged(sock):
+            while unacknowledged_bytes(sock):
                 pass
             assert [outbox.newly_read(), outbox.newly_read()] == [1000, 0]
 

@@ -17,7 +17,11 @@ from adapter.foundation.sources.prometheus.errors import (
 )
 from adapter.foundation.sources.prometheus.prometheus_settings import Access, AccessFiles, PrometheusSettings
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
-from adapter.foundation.sources.prometheus.transport.credentials import AwaitedCredentials, Credentials, followed
+from adapter.foundation.sources.prometheus.transport.credentials import (
+    AwaitedCredentials,
+    Credentials,
+    follow_credentials,
+)
 from adapter.foundation.time.pace import UNPACED
 from demo.machine.certificates import Authority, KeyPair
 from tests.support.raw_server import answering, raw_server
@@ -351,7 +355,7 @@ def test_files_are_checked_at_most_once_a_second(tmp_path: Path, clock: Clock) -
     path = tmp_path / "file"
     path.write_text("0")
     loads: list[int] = []
-    files = followed("file", (path,), lambda: loads.append(1), clock)
+    files = follow_credentials("file", (path,), lambda: loads.append(1), clock)
     for i in range(10):
         replace_file(path, str(i))
         clock.now += 0.25
