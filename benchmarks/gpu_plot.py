@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from recommender.plots.labels import legend_beside, shortened
+from recommender.plots.labels import legend_beside, shorten_name
 from recommender.plots.literal_text import literal_text
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def write_plot(curves: Mapping[str, Sequence[Sequence[float]]], path: Path) -> N
         colour = _COLOURS.get(name) or next(others)
         end = values[:, -1].mean()
         beyond = "▼ " if end < _FROM_PERCENT else ""
-        axes.plot(percent, values.mean(axis=0), color=colour, label=f"{beyond}{shortened(name)}: {end:.2f}%")
+        axes.plot(percent, values.mean(axis=0), color=colour, label=f"{beyond}{shorten_name(name)}: {end:.2f}%")
         axes.fill_between(percent, values.min(axis=0), values.max(axis=0), color=colour, alpha=0.15, linewidth=0)
     axes.plot(range(_FROM_PERCENT, 101), range(_FROM_PERCENT, 101), color="#222222", linestyle=":", linewidth=1)
     axes.set_xlim(_FROM_PERCENT, values.shape[1] - 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from recommender.backtest.recorded.resampling import Missing, resampled
+from recommender.backtest.recorded.resampling import Missing, resample
 from recommender.backtest.recorded.trace_file import read_trace
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Recording:
 
     def read(self, folder: Path) -> LoadHistory:
         """Return the load on a regular grid. Raises BacktestError."""
-        return resampled(read_trace(folder / self.file), self.step_seconds, self.missing)
+        return resample(read_trace(folder / self.file), self.step_seconds, self.missing)
 
 
 RECORDINGS = (

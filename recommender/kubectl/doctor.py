@@ -73,7 +73,7 @@ def _of_recommender(client: KubernetesClient, values: FlagValues) -> list[Line]:
     settings = recommender_doctor.doctor_settings(
         _as_given_to(recommender_doctor.DOCTOR, values, f"--config={values.path('config')}"), configuration
     )
-    return _lines_of_program("recommender", recommender_doctor.examined(client, configuration, settings))
+    return _lines_of_program("recommender", recommender_doctor.run_all_checks(client, configuration, settings))
 
 
 def _as_given_to(command: CommandFlags, values: FlagValues, *more: str) -> FlagValues:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from adapter.foundation.objects.resources import ResolveResource, UnknownResourceError
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
-from recommender.outputs.scale_documents import ScaleDocumentError, replicas_of, rescaled, uid_of
+from recommender.outputs.scale_documents import ScaleDocumentError, replicas_of, uid_of, with_replicas
 from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.target_paths import target_path
 from recommender.outputs.write_attempt import (
@@ -52,7 +52,7 @@ class ScaleAttempt:
         stored = stored_first(found, terms)
         if stored.result is not ScaleResult.OK:
             return stored
-        return self._sent(found, terms, path, rescaled(scale, write.replicas))
+        return self._sent(found, terms, path, with_replicas(scale, write.replicas))
 
     def _sent(self, found: ScaleOutcome, terms: SendingTerms, path: str, document: dict[str, Any]) -> ScaleOutcome:
         answers: list[dict[str, Any]] = []

@@ -28,6 +28,6 @@ def uid_of(document: Mapping[str, Any]) -> str:
     return uid if isinstance(uid, str) else ""
 
 
-def rescaled(scale: Mapping[str, Any], replicas: int) -> dict[str, Any]:
+def with_replicas(scale: Mapping[str, Any], replicas: int) -> dict[str, Any]:
     """Return the Scale with this number of replicas; its resource version stays the one that was read."""
     return {**scale, "spec": {**(scale.get("spec") or {}), "replicas": replicas}}

@@ -78,7 +78,7 @@ class Scale:
         """Return the labels of the value axis, at the left."""
         middle = self.most / 2
         values = (0.0, float(math.floor(middle)) if middle >= 1 else middle, self.most)
-        return tuple(Label(LEFT - 6, self.y(value) + 4, short(value)) for value in values)
+        return tuple(Label(LEFT - 6, self.y(value) + 4, format_tick(value)) for value in values)
 
     def cut_off(self, values: Sequence[tuple[float, float]]) -> Label | None:
         """Return the mark of the largest value of these (time, value) pairs if it exceeds the axis; otherwise None."""
@@ -111,7 +111,7 @@ def period_text(seconds: float) -> str:
     return f"{hours:.0f} hours" if hours >= 2 else f"{seconds / 60:.0f} minutes"
 
 
-def short(value: float) -> str:
+def format_tick(value: float) -> str:
     """Return a number that fits beside an axis, such as `2.5k`."""
     for size, unit in _UNITS:
         if value >= size:

@@ -18,9 +18,9 @@ from recommender.page.axes import (
     OUTLIER_RATIO,
     Label,
     Scale,
+    format_tick,
     period_text,
     rounded_up,
-    short,
     span_of,
 )
 from recommender.page.size_chart import span_shown
@@ -148,14 +148,14 @@ def _summary(observed: Sequence[tuple[float, float]], expected: Sequence[_Expect
     values = [value for _, value in observed]
     period = period_text(span_of(observed[0][0], observed[-1][0]).seconds)
     text = (
-        f"In the last {period} the load was between {short(min(values))} and {short(max(values))};"
-        f" it is {short(values[-1])} now."
+        f"In the last {period} the load was between {format_tick(min(values))} and {format_tick(max(values))};"
+        f" it is {format_tick(values[-1])} now."
     )
     if not expected:
         return f"{text} There is no forecast."
     last = expected[-1]
     time = datetime.fromtimestamp(last.time, UTC).strftime("%H:%M")
     return (
-        f"{text} For {time} a median of {short(last.median)} is expected, and capacity is planned for "
-        f"{short(last.upper)}."
+        f"{text} For {time} a median of {format_tick(last.median)} is expected, and capacity is planned for "
+        f"{format_tick(last.upper)}."
     )

@@ -63,7 +63,7 @@ def legend_beside(axes: Axes, entries: Mapping[str, Artist] | None = None, *, si
         return
     axes.legend(
         handles,
-        [shortened(name, _LONGEST_ENTRY) for name in names],
+        [shorten_name(name, _LONGEST_ENTRY) for name in names],
         loc="upper left",
         bbox_to_anchor=(1.01, 1.0),
         borderaxespad=0.0,
@@ -73,7 +73,7 @@ def legend_beside(axes: Axes, entries: Mapping[str, Artist] | None = None, *, si
     )
 
 
-def shortened(text: str, longest: int = _LONGEST_NAME) -> str:
+def shorten_name(text: str, longest: int = _LONGEST_NAME) -> str:
     """Return a shortened name that leaves room for the lines: its beginning and end, which distinguish long names."""
     if len(text) <= longest:
         return text

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.reports.counts import count_of
 from recommender.kinds.cluster_size.predicates.filters import PodFilter
 from recommender.kinds.cluster_size.predicates.template_nodes import add_new_node
-from recommender.shapes.packing import PackingDemand, demand_of, packed
+from recommender.shapes.packing import PackingDemand, demand_of, pack
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -52,7 +52,7 @@ class NoChoice:
     """Why no machines can be chosen."""
 
     reason: str
-    homeless: tuple[str, ...] = ()
+    unplaceable: tuple[str, ...] = ()
     """Pods that fit on no machine of the catalogue, each with the reason."""
 
 
@@ -74,7 +74,7 @@ def with_pods_that_fit(history: History, groups: Sequence[NodeGroup], catalogue:
     if not strays:
         return replace(history, kinds=kinds, pending=())
     them = "it" if len(left_out) == 1 else "them"
-    reasons = dict.fromkeys(_homeless_of(demand, shape, pods, catalogue) for shape, pods in strays.items())
+    reasons = dict.fromkeys(_unplaceable_pod(demand, shape, pods, catalogue) for shape, pods in strays.items())
     note = (
         f"{count_of(len(left_out), 'pending pod')} left out, since no machine of the catalogue holds {them} and none "
         f"like {them} has a node: {'; '.join(reasons)}."
@@ -97,23 +97,25 @@ def cheapest_machines(
     `catalogue` has all machines if `groups` are only a part of them; it is used to explain why a pod fits on none.
     """
     every = demand_of(history.kinds, groups)
-    homeless = tuple(dict.fromkeys(_homeless(every, catalogue or groups)))
-    if homeless:
-        return NoChoice("pods of the history fit on no machine of the catalogue", homeless)
+    unplaceable = tuple(dict.fromkeys(_unplaceable_pods(every, catalogue or groups)))
+    if unplaceable:
+        return NoChoice("pods of the history fit on no machine of the catalogue", unplaceable)
     peaks = [demand_of(peak.pods, groups) for peak in history.peaks if peak.pods]
     if not peaks:
         return NoChoice("the history has no pod that needs a machine")
     return _Search(groups, every, peaks).best(most_shapes)
 
 
-def _homeless(every: PackingDemand, groups: Sequence[NodeGroup]) -> Iterable[str]:
+def _unplaceable_pods(every: PackingDemand, groups: Sequence[NodeGroup]) -> Iterable[str]:
     """Yield the pods that fit on no machine, each with the reasons that rule out the most machines."""
     for (shape, pods), demand in zip(every.pods.items(), every.rooms, strict=True):
         if not demand.rooms:
-            yield _homeless_of(every, shape, pods, groups)
+            yield _unplaceable_pod(every, shape, pods, groups)
 
 
-def _homeless_of(every: PackingDemand, shape: PodShape, pods: Sequence[ClusterPod], groups: Sequence[NodeGroup]) -> str:
+def _unplaceable_pod(
+    every: PackingDemand, shape: PodShape, pods: Sequence[ClusterPod], groups: Sequence[NodeGroup]
+) -> str:
     owner = pods[0].controller
     who = f"{shape.namespace}/{owner.name if owner is not None else pods[0].name}"
     return f"{who}: {_nearest_refusal(every, shape, groups)}"
@@ -219,7 +221,7 @@ class _Search:
         for peak in self._peaks:
             lowest = peak.lowest_cost(options, self._prices)
             worths = lowest[1] if lowest is not None else [1.0] * len(peak.pods)
-            found = packed(peak, groups, worths, counts)
+            found = pack(peak, groups, worths, counts)
             if found is None:
                 return None
             counts = found.counts

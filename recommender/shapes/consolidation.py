@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from recommender.kinds.cluster_size.node_groups.daemon_sets import stays_with_node
 from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
 from recommender.kinds.cluster_size.scale_down.simulated_removal import Unremovable, drain_plan
-from recommender.shapes.packing import demand_of, fewest_machines, holds_each, packed
+from recommender.shapes.packing import demand_of, fewest_machines, holds_each, pack
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -113,7 +113,7 @@ def _replacements(nodes: Sequence[_PricedNode], machines: Sequence[_Machine], mo
         group, price, fewest = machine.group, machine.price, fewest_machines(requested, machine.free)
         if fewest is None or fewest > most or (fewest * price, fewest) >= least or not holds_each(demand, group):
             continue
-        held = packed(demand, (group,), [1.0] * len(demand.pods), {})
+        held = pack(demand, (group,), [1.0] * len(demand.pods), {})
         count = most + 1 if held is None else held.counts[group.name]
         if count <= most and (count * price, count) < least:
             best, least = group, (count * price, count)

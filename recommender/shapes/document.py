@@ -49,7 +49,7 @@ def shapes_document(report: ShapeReport) -> dict[str, Any]:
             for one in report.consolidations
         ],
         "message": shapes_message(report),
-        "homeless": list(report.choice.homeless) if isinstance(report.choice, NoChoice) else [],
+        "homeless": list(report.choice.unplaceable) if isinstance(report.choice, NoChoice) else [],
         "notes": list(report.notes),
     }
 
@@ -85,7 +85,7 @@ def _lines(report: ShapeReport) -> Iterator[str]:
     yield from _sentence(shapes_message(report))
     yield ""
     if isinstance(choice, NoChoice):
-        for each in choice.homeless:
+        for each in choice.unplaceable:
             yield from _sentence(each, "  ")
     else:
         pods, peaks = count_of(report.most_pods, "pod"), count_of(len(report.peaks), "peak")

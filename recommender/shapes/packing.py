@@ -134,7 +134,7 @@ def holds_each(demand: PackingDemand, group: NodeGroup) -> bool:
     return all(one.rooms for one in rooms)
 
 
-def packed(
+def pack(
     demand: PackingDemand, groups: Sequence[NodeGroup], worths: Sequence[float], present: Mapping[str, int]
 ) -> PackedPods | None:
     """Return a packing on machines of these groups; None if a pod finds no place.

@@ -34,7 +34,7 @@ class Missing(StrEnum):
     """There was no load."""
 
 
-def resampled(trace: RecordedLoad, step_seconds: float | None, missing: Missing) -> LoadHistory:
+def resample(trace: RecordedLoad, step_seconds: float | None, missing: Missing) -> LoadHistory:
     """Return the load on a grid of this step; None means the median step of the samples.
 
     Raises BacktestError if the step is finer than the median step, if there are too many steps, or if no value is

@@ -20,7 +20,7 @@ from recommender.backtest.backtest import run_backtest
 from recommender.backtest.errors import BacktestError
 from recommender.backtest.options import DEFAULT_STARTUP_SECONDS, BacktestOptions
 from recommender.backtest.progress import ProgressLine
-from recommender.backtest.recorded.resampling import Missing, resampled
+from recommender.backtest.recorded.resampling import Missing, resample
 from recommender.backtest.report import Actuator, BacktestReport
 from recommender.backtest.reports.document import backtest_document
 from recommender.backtest.reports.series import write_series
@@ -143,7 +143,7 @@ def _replay(
         raise UsageError("--step must be above 0: write a duration such as 60s")
     with closing(ProgressLine()) as line:
         trace = read_load(values, configuration, settings, line)
-    history = resampled(trace, step, Missing(values.text("missing")))
+    history = resample(trace, step, Missing(values.text("missing")))
     _check_length(trace, history)
     _check_replicas(history, options)
     line = ProgressLine()

@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING
 from adapter.foundation.files.file_contents import FilesError, read_each, sole_content
 from adapter.foundation.service.runtime.logs import StateLog
 from recommender.commands.vertical.polls import PollError
-from recommender.kinds.proportional.cpva_config import ScaleConfig, ScaleConfigError, overridden, parse_scale_config
+from recommender.kinds.proportional.cpva_config import (
+    ScaleConfig,
+    ScaleConfigError,
+    override_defaults,
+    parse_scale_config,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +28,7 @@ class FollowedConfig:
     def __init__(self, defaults: ScaleConfig, file: Path | None) -> None:
         self._defaults = defaults
         self._file = file
-        self._config = overridden(defaults, {}) if file is None else None
+        self._config = override_defaults(defaults, {}) if file is None else None
         self._text: str | None = None
         self._states = StateLog(_log)
 
@@ -49,7 +54,7 @@ class FollowedConfig:
         if content.text == self._text:
             return
         try:
-            self._config = overridden(self._defaults, parse_scale_config(content.text))
+            self._config = override_defaults(self._defaults, parse_scale_config(content.text))
         except ScaleConfigError as error:
             raise ScaleConfigError(f"{file}: {error}") from error
         self._text = content.text

@@ -11,7 +11,12 @@ from adapter.foundation.service.flags.parsing import UsageError
 from recommender.commands.poll_period import poll_seconds
 from recommender.decisions.record import TargetReference
 from recommender.kinds.proportional.cpa_flags import lower_case
-from recommender.kinds.proportional.cpva_config import ScaleConfig, ScaleConfigError, overridden, parse_scale_config
+from recommender.kinds.proportional.cpva_config import (
+    ScaleConfig,
+    ScaleConfigError,
+    override_defaults,
+    parse_scale_config,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,7 +53,7 @@ def settings_of(values: FlagValues, environment: Mapping[str, str]) -> CpvaSetti
     try:
         defaults = parse_scale_config(text) if text else {}
         if file is None:
-            overridden(defaults, {})
+            override_defaults(defaults, {})
     except ScaleConfigError as error:
         raise UsageError(f"--default-config: {error}") from error
     target = _target(values.text("target"), namespace)

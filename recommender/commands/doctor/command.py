@@ -107,7 +107,7 @@ def doctor(arguments: Sequence[str]) -> NoReturn:
         client = kubernetes_client(cluster_settings(values), deadlines)
     except (UsageError, KubernetesError) as e:
         exit_for_usage(PROGRAM, str(e))
-    lines = examined(client, with_suggested_limits(configuration, values), settings)
+    lines = run_all_checks(client, with_suggested_limits(configuration, values), settings)
     print(as_json(lines) if values.text("output") == "json" else as_text(lines))  # noqa: T201 - what was asked for
     sys.exit(1 if count(lines, CheckStatus.ERROR) else 0)
 
@@ -143,7 +143,9 @@ def _namespace(election: LeaderElection, subject: Subject) -> str:
         return ""
 
 
-def examined(client: KubernetesClient, configuration: Configuration, settings: RecommenderDoctorSettings) -> list[Line]:
+def run_all_checks(
+    client: KubernetesClient, configuration: Configuration, settings: RecommenderDoctorSettings
+) -> list[Line]:
     """Run all checks; return the lines in order."""
     lines = [
         error(

@@ -10,7 +10,7 @@ from adapter.foundation.cluster.values.state import Unknown
 from recommender.decisions.inputs import Inputs
 from recommender.decisions.loop import Decided, Decision, decide, failed_decision, supervised
 from recommender.kinds.proportional.last_parameters import why_former
-from recommender.kinds.proportional.memory import remembered
+from recommender.kinds.proportional.memory import restore_memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,7 +49,7 @@ class OneDecision:
             partial(failed_decision, policy, memory, now, Inputs()),
         )
         self.measure(policy.name, self.clock.monotonic() - started)
-        in_use = remembered(decision.memory.own).parameters
+        in_use = restore_memory(decision.memory.own).parameters
         self.state.uses_former_parameters(why_former(self.config_map, inputs, in_use))
         return [Decided(policy.name, (decision,), decision.memory)]
 

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from recommender.kinds.predictive.history import DAY_SECONDS
 from recommender.kinds.resources.workloads import CPU, MEMORY
-from recommender.plots.labels import cut_axis, legend_beside, shortened
+from recommender.plots.labels import cut_axis, legend_beside, shorten_name
 from recommender.plots.limits import cut_off_text, usual_top
 from recommender.plots.literal_text import literal_text
 from recommender.plots.times import time_axis
@@ -58,7 +58,7 @@ def write_size_plot(reader: ClusterReader, sizes: Sizes, resolution: Resolution,
             if size is not None:
                 lines = _draw_usage(panel, reader, sizes, record, resolution, resource)
                 _draw_size(panel, resource, size, lines)
-                name = shortened(f"{record.workload} {record.container}", _TITLE_COLUMNS)
+                name = shorten_name(f"{record.workload} {record.container}", _TITLE_COLUMNS)
                 panel.set_title(f"{name}: {resource}", loc="left", fontsize=10)
     canvas.print_figure(str(path))
 

@@ -55,7 +55,7 @@ def _is_split(group: GroupSize, limit: int, all_or_nothing: frozenset[str]) -> b
     return group.name in all_or_nothing and group.recommended - group.after_removals > limit
 
 
-def stopped(answer: ClusterSizeAnswer, stop: ChangeStop, sizes: Mapping[str, int]) -> ClusterSizeAnswer:
+def hold_stopped_directions(answer: ClusterSizeAnswer, stop: ChangeStop, sizes: Mapping[str, int]) -> ClusterSizeAnswer:
     """In each stopped direction, keep the last sizes, given as `sizes`; a group without one keeps its current size."""
     kept: dict[str, int] = {}
     for group in answer.groups:

@@ -15,7 +15,7 @@ from recommender.kinds.cluster_size.health.failed_removals import with_failed_re
 from recommender.kinds.cluster_size.health.times_without_facts import with_absence
 from recommender.kinds.cluster_size.known_cluster import known_cluster, situation_of
 from recommender.kinds.cluster_size.model.answer import ClusterSizeAnswer, GroupSize
-from recommender.kinds.cluster_size.model.memory import remembered
+from recommender.kinds.cluster_size.model.memory import restore_memory
 from recommender.kinds.cluster_size.model.size_facts import SizeFacts
 from recommender.kinds.cluster_size.node_groups.discover import node_groups
 from recommender.kinds.cluster_size.requested_sizes import believed_sizes, settled_writes
@@ -44,7 +44,7 @@ class Sizing:
 
     def calculate(self, inputs: Inputs, memory: Memory, now: float) -> Calculation:
         """Return the sizes; raises InputMissingError."""
-        policy, settings, before = self.policy, self.settings, remembered(memory.own)
+        policy, settings, before = self.policy, self.settings, restore_memory(memory.own)
         facts = inputs.own.get(policy.name)
         facts = facts if isinstance(facts, SizeFacts) else SizeFacts()
         try:

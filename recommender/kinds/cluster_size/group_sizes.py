@@ -77,7 +77,7 @@ class GroupSizes:
     def stopped(self, stop: ChangeStop, _situation: Situation) -> GroupSizes:
         """Keep the last sizes after too many changes, and the current sizes during a pause."""
         is_count = stop.name == MAX_CHANGES
-        answer = brakes.stopped(self.answer, stop, self.context.before.sizes if is_count else {})
+        answer = brakes.hold_stopped_directions(self.answer, stop, self.context.before.sizes if is_count else {})
         if answer is self.answer and not (stop.up and stop.down):
             return self
         hold = f"{stop.sentence}, until {stop.until}" if is_count else stop.sentence

@@ -18,7 +18,7 @@ from recommender.decisions.replicas import NO_VALUE, Replicas
 from recommender.kinds.proportional.facts import Facts
 from recommender.kinds.proportional.formulas import by_ratio, by_rungs
 from recommender.kinds.proportional.last_parameters import current_parameters
-from recommender.kinds.proportional.memory import remembered
+from recommender.kinds.proportional.memory import restore_memory
 from recommender.kinds.proportional.modes.bounds import SPREAD_REPLICAS, limits_of
 from recommender.kinds.proportional.modes.mode_definition import ClusterSize, ModeSteps
 from recommender.kinds.proportional.modes.registry import steps_of
@@ -133,7 +133,9 @@ class _Calculator:
         settings, facts = self.settings, Facts(inputs, now, self.counts, memory.known)
         mode, parameters, note = settings.mode, None, ""
         if settings.config_map is not None:
-            mode, parameters, note = current_parameters(settings.config_map, inputs, remembered(memory.own).parameters)
+            mode, parameters, note = current_parameters(
+                settings.config_map, inputs, restore_memory(memory.own).parameters
+            )
         needs_nodes = mode is not None or bool(settings.resources)
         try:
             nodes = facts.nodes(settings.node_filter, self.selector) if needs_nodes else None
@@ -145,7 +147,7 @@ class _Calculator:
         calculation = Calculation(
             NO_VALUE,
             confirmed=facts.confirmed,
-            own=replace(remembered(memory.own), parameters=parameters),
+            own=replace(restore_memory(memory.own), parameters=parameters),
             known=facts.known,
             inputs=facts.seen,
             details=ContainerSizes(sizes_of(nodes, settings.resources, objects))
@@ -158,7 +160,7 @@ class _Calculator:
         return self._with_replicas(calculation, drivers, memory, now)
 
     def _with_replicas(self, calculation: Calculation, drivers: Drivers, memory: Memory, now: float) -> Calculation:
-        own, ratio = remembered(calculation.own), self.settings.hysteresis_ratio
+        own, ratio = restore_memory(calculation.own), self.settings.hysteresis_ratio
         steps = drivers.steps()
         trail = Trail(steps.drivers)
         rungs: dict[str, int] = {}

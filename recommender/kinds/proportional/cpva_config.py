@@ -50,7 +50,7 @@ def parse_scale_config(text: str) -> ScaleConfig:
     return {container: _container(container, value) for container, value in parsed.entries}
 
 
-def overridden(defaults: ScaleConfig, config: ScaleConfig) -> ScaleConfig:
+def override_defaults(defaults: ScaleConfig, config: ScaleConfig) -> ScaleConfig:
     """Return the defaults, overridden by the containers of a configuration. Raises ScaleConfigError."""
     whole = {**defaults, **config}
     if not any(steps for sections in whole.values() for steps in sections.values()):

@@ -30,6 +30,6 @@ class ProportionalMemory(KindMemory, frozen=True, tag="proportional"):
         return None if self.parameters is None else ProportionalMemory(self.parameters)
 
 
-def remembered(own: KindMemory | None) -> ProportionalMemory:
+def restore_memory(own: KindMemory | None) -> ProportionalMemory:
     """Return the memory; an empty one if it belongs to another kind or there is none."""
     return own if isinstance(own, ProportionalMemory) else ProportionalMemory()

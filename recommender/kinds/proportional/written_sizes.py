@@ -16,7 +16,7 @@ from recommender.decisions.constraints.brakes import MAX_STEP, ChangeStop
 from recommender.decisions.record import Step
 from recommender.decisions.targets.vertical_autoscalers import notes_on_sizes
 from recommender.kinds.proportional.calculate import calculate_proportional
-from recommender.kinds.proportional.memory import ProportionalMemory, remembered
+from recommender.kinds.proportional.memory import ProportionalMemory, restore_memory
 from recommender.kinds.proportional.sizes import ContainerResources, ContainerSizes
 from recommender.kinds.resizing.hpa_held_requests import held_by_autoscalers
 from recommender.kinds.resizing.request_writes import WantedSizes, resize_outcomes, resize_write, sized_target
@@ -69,7 +69,9 @@ def calculate_written_sizes(policy: RecommendationPolicy, settings: Proportional
         if not isinstance(found.details, ContainerSizes):
             return found
         held = {} if settings.also_with_hpa else held_by_autoscalers(policy, target, inputs, now)
-        sizes = WrittenSizes(_amounts(found.details.by_container), settings.resize, remembered(found.own), held=held)
+        sizes = WrittenSizes(
+            _amounts(found.details.by_container), settings.resize, restore_memory(found.own), held=held
+        )
         return replace(found, value=sizes, details=None)
 
     return calculated

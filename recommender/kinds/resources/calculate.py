@@ -12,7 +12,7 @@ from recommender.decisions.record import Step, TargetReference
 from recommender.decisions.texts.times import age_seconds, rfc3339
 from recommender.kinds.resizing.hpa_held_requests import held_by, held_by_autoscalers
 from recommender.kinds.resources.container_requests import ContainerRequests, Requests, RequestSize, in_units
-from recommender.kinds.resources.resources_memory import remembered
+from recommender.kinds.resources.resources_memory import restore_memory
 from recommender.kinds.resources.workload_usage import WorkloadUsage
 from recommender.kinds.resources.workloads import CPU, MEMORY
 
@@ -62,7 +62,7 @@ class UsageCalculation:
             ContainerRequests(
                 requests,
                 self.settings,
-                remembered(memory.own),
+                restore_memory(memory.own),
                 held=self._held_requests(usage, inputs, now),
                 may_shrink=not unsure,
             ),

@@ -30,6 +30,6 @@ class ResourcesMemory(KindMemory, frozen=True, tag="resources"):
         }
 
 
-def remembered(own: KindMemory | None) -> ResourcesMemory:
+def restore_memory(own: KindMemory | None) -> ResourcesMemory:
     """Return the memory; an empty one if it belongs to another kind or there is none."""
     return own if isinstance(own, ResourcesMemory) else ResourcesMemory()

@@ -12,8 +12,8 @@ from recommender.replay.reports.verdict import (
     LEAST_DAYS,
     MOST_UNKNOWN_RATIO,
     drawn_days,
+    format_percent,
     interval_of,
-    percent,
     shares_of,
 )
 
@@ -40,8 +40,8 @@ class ForecastWorth:
 
     def __str__(self) -> str:
         """Return the comparison in one sentence."""
-        less, more = percent(self.waits_less_ratio), percent(self.costs_more_ratio)
-        waits, costs = (" to ".join(map(percent, each)) for each in (self.waits_less, self.costs_more))
+        less, more = format_percent(self.waits_less_ratio), format_percent(self.costs_more_ratio)
+        waits, costs = (" to ".join(map(format_percent, each)) for each in (self.waits_less, self.costs_more))
         sentence = (
             f"With the forecast of pod counts, pods wait {less} less (90% interval {waits}), "
             f"and nodes cost {more} more ({costs})"

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from recommender.plots.labels import cut_axis, legend_beside, shortened
+from recommender.plots.labels import cut_axis, legend_beside, shorten_name
 from recommender.plots.limits import cut_off_text, top_of_few
 from recommender.plots.literal_text import literal_text
 from recommender.plots.times import amount_text, time_axis, whole_numbers
@@ -96,7 +96,7 @@ def _draw_costs(panel: Axes, report: ReplayReport) -> None:
     values = [float((one.cost if priced and one.cost is not None else one.node_hours).sum()) for one in report.policies]
     places = np.arange(len(values))
     panel.barh(places, values, color=_colours(report), height=0.7)
-    panel.set_yticks(places, [shortened(one.name) for one in report.policies], fontsize=8)
+    panel.set_yticks(places, [shorten_name(one.name) for one in report.policies], fontsize=8)
     top = 1.02 * (top_of_few(values) or 1.0)
     panel.set_xlim(0, top)
     for place, (one, value) in enumerate(zip(report.policies, values, strict=True)):

@@ -93,8 +93,9 @@ def verdict_of(outcomes: Sequence[PolicyOutcome], known_days: FloatArray, unknow
         best.outcome.name,
         best.saves,
         (best.low, best.high),
-        f"Use {best.outcome.name}: it saves {percent(best.saves)} of the cost (90% interval {percent(best.low)} to "
-        f"{percent(best.high)}, by {whole} days), {waits}, and there are {evictions}.",
+        f"Use {best.outcome.name}: it saves {format_percent(best.saves)} of the cost "
+        f"(90% interval {format_percent(best.low)} to {format_percent(best.high)}, by {whole} days), {waits}, "
+        f"and there are {evictions}.",
     )
 
 
@@ -135,7 +136,7 @@ def _rival(current: PolicyOutcome, other: PolicyOutcome, draws: IntArray) -> _Ri
     if longest > allowed:
         worse = f"pods together wait up to {longest:.0f} minutes more a day"
     elif round(low, _SHOWN_DIGITS) <= 0:
-        worse = f"it may save nothing (90% interval {percent(low)} to {percent(high)})"
+        worse = f"it may save nothing (90% interval {format_percent(low)} to {format_percent(high)})"
     elif evictions > _EVICTIONS_A_NODE_HOUR * max(hours, 0.0):
         worse = (
             f"{evictions / hours:.1f} more evictions for each node-hour saved"
@@ -151,10 +152,10 @@ def _kept_reason(current: PolicyOutcome, rivals: Sequence[_Rival], days: int) ->
     best = max(rivals, key=lambda one: one.saves)
     return (
         f"Keep {current.name}: by {days} days, no other policy is cheaper without harm; the cheapest, "
-        f"{best.outcome.name}, would save {percent(best.saves)}, but {best.worse}."
+        f"{best.outcome.name}, would save {format_percent(best.saves)}, but {best.worse}."
     )
 
 
-def percent(ratio: float) -> str:
+def format_percent(ratio: float) -> str:
     """Return a ratio as text, such as `12.5%`."""
     return f"{100 * ratio:.1f}%"

@@ -31,7 +31,7 @@ from recommender.kinds.cluster_size.node_groups.cluster_api.scalables import (
 )
 from recommender.kinds.cluster_size.node_groups.fields import section, text, whole
 from recommender.outputs.late_effects import LateEffects
-from recommender.outputs.scale_documents import ScaleDocumentError, replicas_of, rescaled, uid_of
+from recommender.outputs.scale_documents import ScaleDocumentError, replicas_of, uid_of, with_replicas
 from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.target_paths import target_path
 from recommender.outputs.write_attempt import (
@@ -88,7 +88,7 @@ class ClusterApiAttempt:
             return stored
         if write.removals:
             return self._remove(found, group, terms)
-        document = rescaled(group.scale, write.replicas)
+        document = with_replicas(group.scale, write.replicas)
         return send_write(found, terms, lambda fence: self._objects.replace(f"{group.path}/scale", document, fence))
 
     def _outcome_before_change(self, write: PendingWrite, group: _Group, terms: SendingTerms) -> ScaleOutcome:
@@ -149,7 +149,7 @@ class ClusterApiAttempt:
             if marked.result is not ScaleResult.OK:
                 return marked
             outcome, scale = self._lower_replicas(
-                found, f"{group.path}/scale", rescaled(scale, size - 1), removal, terms
+                found, f"{group.path}/scale", with_replicas(scale, size - 1), removal, terms
             )
             if outcome.result is not ScaleResult.OK:
                 return outcome

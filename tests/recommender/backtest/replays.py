@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry
 
 from recommender.backtest.backtest import run_backtest
 from recommender.backtest.options import BacktestOptions
-from recommender.backtest.recorded.resampling import Missing, resampled
+from recommender.backtest.recorded.resampling import Missing, resample
 from recommender.backtest.recorded.trace_file import of_samples
 from recommender.child_processes.parent import Children
 from recommender.kinds.predictive.models.table import MODELS
@@ -48,6 +48,6 @@ def replayed(
     """Return the report of this load."""
     values = np.asarray(load, dtype=np.float64)
     trace = of_samples("load.csv", AT + step_seconds * np.arange(len(values), dtype=np.float64), values)
-    history = resampled(trace, None, Missing.GAP)
+    history = resample(trace, None, Missing.GAP)
     with closing(Children(CollectorRegistry(), "test", most=1)) as children:
         return run_backtest(trace, history, options or BacktestOptions(), models, children)

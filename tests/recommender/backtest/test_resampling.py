@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recommender.backtest.errors import BacktestError
-from recommender.backtest.recorded.resampling import Missing, resampled
+from recommender.backtest.recorded.resampling import Missing, resample
 from recommender.backtest.recorded.trace_file import RecordedLoad, of_samples
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def grid(
     samples: dict[float, float], step: float | None = None, missing: Missing = Missing.GAP
 ) -> tuple[float, float, list[float]]:
     trace = of_samples("load.csv", np.array(list(samples), dtype=float), np.array(list(samples.values()), dtype=float))
-    found = resampled(trace, step, missing)
+    found = resample(trace, step, missing)
     return found.start_seconds, found.step_seconds, found.values[0].tolist()
 
 
@@ -64,9 +64,9 @@ def test_a_time_without_a_sample_can_be_part_of_a_load() -> None:
     """The answer to a range query has each step of the range."""
     values, times = np.array([1.0, NAN, NAN, 4.0]), 60.0 * np.arange(4, dtype=np.float64)
     trace = RecordedLoad("http://prometheus: load", times, values, is_sample=np.array([True, True, False, True]))
-    np.testing.assert_array_equal(resampled(trace, None, Missing.ZERO).values[0], [1, NAN, 0, 4])
-    np.testing.assert_array_equal(resampled(trace, None, Missing.GAP).values[0], values)
-    np.testing.assert_array_equal(resampled(trace, 120.0, Missing.ZERO).values[0], [1, 2])
+    np.testing.assert_array_equal(resample(trace, None, Missing.ZERO).values[0], [1, NAN, 0, 4])
+    np.testing.assert_array_equal(resample(trace, None, Missing.GAP).values[0], values)
+    np.testing.assert_array_equal(resample(trace, 120.0, Missing.ZERO).values[0], [1, 2])
 
 
 @pytest.mark.parametrize(
@@ -101,8 +101,8 @@ def test_no_step_depends_on_later_samples(values: list[float], at: int, step: fl
     at = min(at, len(values) - 1)
     times = 60.0 * np.arange(len(values), dtype=np.float64)
     poisoned = np.where(np.arange(len(values)) >= at, 1e6, values)
-    before = resampled(of_samples("x", times, np.array(values)), step, missing)
-    after = resampled(of_samples("x", times, poisoned), step, missing)
+    before = resample(of_samples("x", times, np.array(values)), step, missing)
+    after = resample(of_samples("x", times, poisoned), step, missing)
     over = int(60 * at // before.step_seconds)
     np.testing.assert_array_equal(padded(before, after.steps)[:over], after.values[0, :over])
 
@@ -110,7 +110,7 @@ def test_no_step_depends_on_later_samples(values: list[float], at: int, step: fl
 @given(st.lists(st.one_of(st.just(NAN), st.integers(1, 50).map(float)), min_size=2, max_size=60))
 def test_no_values_are_invented_in_a_gap(values: list[float]) -> None:
     values[0] = 1.0
-    found = resampled(
+    found = resample(
         of_samples("x", 60.0 * np.arange(len(values), dtype=np.float64), np.array(values)), None, Missing.GAP
     )
     np.testing.assert_array_equal(padded(found, len(values)), values)

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from recommender.decisions.memory import Memory
-from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory, remembered
+from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory, restore_memory
 from recommender.running.memory.folder_store import FolderMemoryStore
 from tests.recommender.commands.test_recommend_cluster_size import GROUPS, node, pod, workload
 from tests.recommender.configuration.files import entry, whole
@@ -47,7 +47,7 @@ def test_a_timer_at_nine_of_ten_minutes_survives_a_kill(tmp_path: Path) -> None:
     stored = FolderMemoryStore(tmp_path / "state").load("workers")
     assert set(waiting.values()) == {False}
     assert stored is not None
-    own = remembered(stored.memory.own)
+    own = restore_memory(stored.memory.own)
     assert {own.unneeded_since[name] for name in waiting} == {since}
 
     # As if the process had been away for the minute that is left.

@@ -27,7 +27,7 @@ from recommender.kinds.cluster_size.scale_down.drainability import DrainRules
 from recommender.shapes import consolidation
 from recommender.shapes.choice import MachineChoice, cheapest_machines
 from recommender.shapes.consolidation import Consolidation, consolidations
-from recommender.shapes.packing import demand_of, packed
+from recommender.shapes.packing import demand_of, pack
 from recommender.shapes.peaks import Peak
 from tests.recommender.shapes.machine_offers import HEAD, daemon, groups_of, history, pod
 
@@ -148,7 +148,7 @@ def _of_all(groups: list[NodeGroup], nodes: Any, _machines: object, most: int) -
     for option, group in enumerate(cheaper if pods else ()):
         if not all(option in one.rooms for one in demand.rooms):
             continue
-        held = packed(demand, (group,), [1.0] * len(demand.pods), {})
+        held = pack(demand, (group,), [1.0] * len(demand.pods), {})
         count = most + 1 if held is None else held.counts[group.name]
         if count <= most and (count * (group.price or 0.0), count) < least:
             best, least = group.name, (count * (group.price or 0.0), count)

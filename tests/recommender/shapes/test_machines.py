@@ -124,9 +124,9 @@ def test_pod_that_fits_on_no_machine_is_named_with_the_reason() -> None:
     needs_gpu = pod(1, 100, 100, {"gpu": "yes"})
     found = cheapest_machines(history((pod(0, 100, 100), needs_gpu)), groups_of(), 3)
     assert isinstance(found, NoChoice)
-    (homeless,) = found.homeless
-    assert homeless.startswith("shop/web-0: ")
-    assert "didn't match Pod's node affinity/selector" in homeless
+    (unplaceable,) = found.unplaceable
+    assert unplaceable.startswith("shop/web-0: ")
+    assert "didn't match Pod's node affinity/selector" in unplaceable
 
 
 def test_cheaper_machines_that_do_not_fit_a_pod_of_another_hour_are_not_chosen() -> None:

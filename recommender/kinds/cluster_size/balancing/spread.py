@@ -23,7 +23,7 @@ class GroupRoom:
     max_size: int
 
 
-def balanced(groups: Sequence[GroupRoom], new_nodes: int) -> dict[str, int]:
+def spread_new_nodes(groups: Sequence[GroupRoom], new_nodes: int) -> dict[str, int]:
     """Return how many of the new nodes each group gets; groups that get none are absent.
 
     One node at a time is added to the smallest group; among equal ones, to the first. Groups at their maximum are left

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.predicates.snapshot import NodeInfo, Snapshot
 
 
-def ordered(groups: Iterable[PodGroup], node: ClusterNode) -> tuple[PodGroup, ...]:
+def order_by_score(groups: Iterable[PodGroup], node: ClusterNode) -> tuple[PodGroup, ...]:
     """Return the groups sorted by the score of one of their pods on the node, highest first; ties keep their order."""
     offered = amounts_of(node.allocatable)
     return tuple(sorted(groups, key=lambda group: -_score(group, offered)))
@@ -58,7 +58,7 @@ def estimate(
     packing = _Packing(snapshot, groups, template, name_prefix, max_nodes)
     mark = snapshot.checkpoint()
     try:
-        for group in ordered(groups, template.node):
+        for group in order_by_score(groups, template.node):
             packing.add(group)
     finally:
         packing.take_back()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.documents.tree import nearest_word
 from recommender.kinds.cluster_size.expanders.expander_context import Choice, Kept, names
-from recommender.kinds.cluster_size.expanders.price import cheapest
+from recommender.kinds.cluster_size.expanders.price import keep_cheapest
 from recommender.kinds.cluster_size.expanders.priorities import highest_priority
 from recommender.kinds.cluster_size.expanders.waste_and_counts import least_nodes, least_waste, most_pods
 
@@ -57,7 +57,7 @@ EXPANDERS: Final[Mapping[str, Expander]] = {
     "least-waste": least_waste,
     "most-pods": most_pods,
     "least-nodes": least_nodes,
-    "price": cheapest,
+    "price": keep_cheapest,
     "priority": highest_priority,
     RANDOM: one_at_random,
 }

@@ -72,7 +72,7 @@ def price_score(offer: Offer, stabilising_price: float) -> float:
     return ratio * factor * (1 if offer.exists else ABSENT_GROUP_FACTOR)
 
 
-def cheapest(options: Sequence[ExpansionOption], context: ExpanderContext) -> Kept:
+def keep_cheapest(options: Sequence[ExpansionOption], context: ExpanderContext) -> Kept:
     """Keep the options with the best score among those whose group has a price; all of them if none has a price.
 
     Pods have no price of their own. Their value is the cost of their requested CPU and memory in the cheapest of the

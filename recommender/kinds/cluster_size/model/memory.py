@@ -165,6 +165,6 @@ def _not_after(time: float | None, now: float) -> float | None:
     return None if time is None else min(time, now)
 
 
-def remembered(own: KindMemory | None) -> ClusterSizeMemory:
+def restore_memory(own: KindMemory | None) -> ClusterSizeMemory:
     """Return the memory; an empty one if there is none, or if another kind of recommendation left it."""
     return own if isinstance(own, ClusterSizeMemory) else ClusterSizeMemory()

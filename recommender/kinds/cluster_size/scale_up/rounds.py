@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from recommender.kinds.cluster_size.balancing.spread import GroupRoom, balanced, within_quota
+from recommender.kinds.cluster_size.balancing.spread import GroupRoom, spread_new_nodes, within_quota
 from recommender.kinds.cluster_size.estimator.equivalence import pod_groups
 from recommender.kinds.cluster_size.estimator.estimate_model import PodGroup
 from recommender.kinds.cluster_size.expanders.chain import choose
@@ -168,7 +168,9 @@ def _shares_of(state: SizingState, option: ExpansionOption, wanted: int) -> tupl
     verdict = state.checked(chosen, wanted)
     sizes = state.sizes
     members = [state.groups[name] for name in (chosen.name, *option.similar)]
-    shares = balanced([GroupRoom(each.name, sizes[each.name], each.largest_size) for each in members], verdict.allowed)
+    shares = spread_new_nodes(
+        [GroupRoom(each.name, sizes[each.name], each.largest_size) for each in members], verdict.allowed
+    )
     counts = {each.name: state.node_counts(each) for each in members}
     nodes = within_quota(shares, counts, state.quota)
     if not nodes:

@@ -12,7 +12,7 @@ from adapter.foundation.reports.lines import CheckStatus, Line
 from adapter.foundation.service.flags.parsing import parse_flags
 from adapter.foundation.sources.kubernetes.client import KubernetesClient, RequestDeadlines
 from adapter.foundation.sources.kubernetes.credentials.access import from_kubeconfig
-from recommender.commands.doctor.command import DOCTOR, doctor_settings, examined
+from recommender.commands.doctor.command import DOCTOR, doctor_settings, run_all_checks
 from recommender.configuration.reading import read_configuration
 from recommender.decisions.memory import LastValue, Memory
 from recommender.decisions.record import TargetReference
@@ -91,7 +91,7 @@ class Installation:
         client = KubernetesClient(from_kubeconfig(str(config)), RequestDeadlines(connect=2.0, silence=2.0, total=4.0))
         configuration = read_configuration(self.text(*entries), "r.yaml")
         settings = doctor_settings(parse_flags(DOCTOR, ["--config=r.yaml", *flags], {}), configuration)
-        found = examined(client, configuration, settings)
+        found = run_all_checks(client, configuration, settings)
         assert len({line.name for line in found}) == len(found)
         assert all(line.fix for line in found if line.status is not OK)
         assert all(TOKEN not in f"{line}" for line in found)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from recommender.decisions.loop import decide
 from recommender.kinds.cluster_size.decide import Sizing
-from recommender.kinds.cluster_size.model.memory import remembered
+from recommender.kinds.cluster_size.model.memory import restore_memory
 from recommender.kinds.cluster_size.model.size_facts import SizeFacts
 from recommender.kinds.cluster_size.outcome import SizeWrites
 
@@ -38,4 +38,4 @@ def writes_of(decision: Decision) -> SizeWrites:
 
 
 def size_memory(decision: Decision) -> ClusterSizeMemory:
-    return remembered(decision.memory.own)
+    return restore_memory(decision.memory.own)

@@ -11,7 +11,7 @@ from msgspec import structs
 
 from recommender.cluster_size.node_groups.protocol import OutcomeUnknownError
 from recommender.decisions.policy_settings import Brakes, Direction, MaxStep, Pause
-from recommender.kinds.cluster_size.model.memory import AskedSize, RequestedNodes, remembered
+from recommender.kinds.cluster_size.model.memory import AskedSize, RequestedNodes, restore_memory
 from recommender.outputs.scale_results import ScaleResult
 from tests.recommender.kinds.cluster_size.builders import node
 from tests.recommender.kinds.cluster_size.deciding import writes_of
@@ -108,10 +108,10 @@ def test_a_size_request_under_way_is_kept_when_a_machine_fails() -> None:
     group = with_error()
     harness = harness_of(group)
     harness.run(90.0)
-    own = remembered(harness.memory.own)
+    own = restore_memory(harness.memory.own)
     asked = {"a": AskedSize(5, 3, harness.now)}
     harness.memory = replace(harness.memory, own=structs.replace(own, asked=asked))
-    assert remembered(harness.decide().memory.own).asked == asked
+    assert restore_memory(harness.decide().memory.own).asked == asked
     assert "a change of the size of its group is under way" in harness.notes
 
 
@@ -119,7 +119,7 @@ def test_failed_machines_wait_for_a_size_that_the_provider_does_not_show_yet() -
     group = with_error()
     harness = harness_of(group)
     harness.step()
-    own = structs.replace(remembered(harness.memory.own), requested={"a": RequestedNodes(4, START)})
+    own = structs.replace(restore_memory(harness.memory.own), requested={"a": RequestedNodes(4, START)})
     harness.memory = replace(harness.memory, own=own)
     harness.run(600.0)
     assert group.deletions == []
@@ -202,7 +202,7 @@ def test_a_refused_deletion_is_retried_later_and_delays_nothing_else() -> None:
     assert len(group.deletions) == 1
     harness.run(900.0)
     assert [one.at - group.deletions[0].at > 890.0 for one in group.deletions[1:]] == [True]
-    assert remembered(harness.memory.own).last_failure is None
+    assert restore_memory(harness.memory.own).last_failure is None
 
 
 @pytest.mark.parametrize("takes_effect", [True, False])

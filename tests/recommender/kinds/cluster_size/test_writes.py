@@ -12,7 +12,7 @@ from recommender.decisions.memory import Memory
 from recommender.decisions.record import TargetReference
 from recommender.kinds.cluster_size.group_writes import GroupWrites
 from recommender.kinds.cluster_size.model.groups import NodeGroup, NodeGroups
-from recommender.kinds.cluster_size.model.memory import AskedSize, ClusterSizeMemory, RequestedNodes, remembered
+from recommender.kinds.cluster_size.model.memory import AskedSize, ClusterSizeMemory, RequestedNodes, restore_memory
 from recommender.kinds.cluster_size.requested_sizes import settled_writes, with_asked_sizes
 from recommender.outputs.pending_writes import MachineRemoval, PendingWrite
 from recommender.outputs.scale_results import ScaleResult
@@ -77,7 +77,7 @@ def test_a_written_size_has_nodes_on_their_way_and_starts_the_cool_down(result: 
 
 def test_a_killed_process_recognises_its_write_by_the_size_of_the_group() -> None:
     memory = Memory(own=asked(GROWS))
-    stored = remembered(decode_memory("nodes", encode_memory("nodes", memory)).memory.own)
+    stored = restore_memory(decode_memory("nodes", encode_memory("nodes", memory)).memory.own)
 
     assert stored == asked(GROWS)
     assert settled(stored, size=6, after=3600.0) == ClusterSizeMemory(

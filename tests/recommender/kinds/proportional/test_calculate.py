@@ -11,7 +11,7 @@ from adapter.foundation.cluster.values.state import CountQuery, Observed, Unknow
 from recommender.decisions.calculation import CalculationError, InputMissingError
 from recommender.decisions.inputs import ConfigMapData
 from recommender.decisions.memory import LastValue, Memory
-from recommender.kinds.proportional.memory import LastParameters, ProportionalMemory, remembered
+from recommender.kinds.proportional.memory import LastParameters, ProportionalMemory, restore_memory
 from recommender.kinds.proportional.parameters import (
     Driver,
     DriverQuery,
@@ -197,12 +197,12 @@ def test_the_mode_of_a_config_map_changes_while_running() -> None:
     changed = inputs_of(nodes_of(4, 8), config_map=ConfigMapData({"ladder": '{"nodesToReplicas": [[1, 5]]}'}, "8"))
     second = calculated(FROM_CONFIG_MAP, changed, Memory(own=first.own))
     assert (first.replicas, second.replicas) == (2, 5)
-    assert remembered(second.own).parameters == LastParameters("ladder", '{"nodesToReplicas": [[1, 5]]}', "8")
+    assert restore_memory(second.own).parameters == LastParameters("ladder", '{"nodesToReplicas": [[1, 5]]}', "8")
 
 
 def test_parameters_of_a_config_map_are_forgotten_once_the_file_has_its_own() -> None:
     calculation = calculated(ProportionalSettings(mode=COREDNS), inputs_of(nodes_of(4, 8)), LAST_GOOD)
-    assert remembered(calculation.own).parameters is None
+    assert restore_memory(calculation.own).parameters is None
 
 
 LAST_GOOD: Final = Memory(own=ProportionalMemory(LastParameters("linear", '{"nodesPerReplica": 2}', "7")))
@@ -220,7 +220,7 @@ UNUSABLE: Final = {
 def test_the_last_good_parameters_stay_in_use(found: ConfigMapData | Unknown | None, reason: str) -> None:
     calculation = calculated(FROM_CONFIG_MAP, inputs_of(nodes_of(4, 8), config_map=found), LAST_GOOD)
     assert calculation.replicas == 2
-    assert remembered(calculation.own).parameters == remembered(LAST_GOOD.own).parameters
+    assert restore_memory(calculation.own).parameters == restore_memory(LAST_GOOD.own).parameters
     assert calculation.note.startswith(f"the ConfigMap kube-system/dns-autoscaler {reason}")
     assert calculation.note.endswith("; the parameters of resourceVersion 7 stay in use")
 

@@ -12,7 +12,7 @@ from adapter.foundation.objects.quantities import parse_quantity
 from recommender.kinds.proportional.cpva_config import (
     ScaleConfigError,
     container_sizes,
-    overridden,
+    override_defaults,
     parse_scale_config,
 )
 
@@ -107,7 +107,7 @@ def test_an_invalid_configuration_is_refused_with_its_location(text: str, reason
 def test_a_container_in_the_file_replaces_its_defaults_completely() -> None:
     defaults = parse_scale_config(json.dumps({"a": README, "b": README}))
     config = parse_scale_config('{"a": {"limits": {"cpu": {"base": "1"}}}}')
-    sizes = container_sizes(1, 1, overridden(defaults, config))
+    sizes = container_sizes(1, 1, override_defaults(defaults, config))
     assert sizes == {"a": {"limits": {"cpu": "1"}}, "b": {"requests": {"cpu": "11m", "memory": "9437184"}}}
 
 
@@ -118,7 +118,7 @@ def test_a_name_with_half_of_a_surrogate_pair_is_read_as_go_reads_it() -> None:
 
 def test_a_configuration_without_a_size_is_refused() -> None:
     with pytest.raises(ScaleConfigError, match="it names no size of any container"):
-        overridden({}, parse_scale_config('{"a": {"requests": {}}}'))
+        override_defaults({}, parse_scale_config('{"a": {"requests": {}}}'))
 
 
 counts = st.integers(0, 10_000)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from recommender.decisions.memory import Memory
 from recommender.kinds.proportional.calculate import raised_count
-from recommender.kinds.proportional.memory import remembered
+from recommender.kinds.proportional.memory import restore_memory
 from recommender.kinds.proportional.parameters import Ladder, Linear, Mode, ProportionalSettings
 from tests.recommender.kinds.proportional.clusters import calculated, inputs_of, nodes_of, step_texts
 
@@ -81,13 +81,13 @@ def test_a_value_is_not_held_after_the_mode_changes() -> None:
     before = Memory(own=followed(LINEAR, [101])[0].own)
     proportional = ProportionalSettings(mode=LADDER, hysteresis_ratio=0.05)
     after = calculated(proportional, inputs_of(nodes_of(99, 99)), before)
-    assert (after.replicas, remembered(after.own).rungs) == (3, {"ladder/nodes": 3})
+    assert (after.replicas, restore_memory(after.own).rungs) == (3, {"ladder/nodes": 3})
 
 
 def test_without_hysteresis_nothing_is_remembered() -> None:
     before = Memory(own=followed(LINEAR, [101])[0].own)
     after = calculated(ProportionalSettings(mode=LINEAR), inputs_of(nodes_of(99, 99)), before)
-    assert remembered(after.own).rungs == {}
+    assert restore_memory(after.own).rungs == {}
 
 
 COUNTS: Final = st.lists(st.integers(0, 200), min_size=1, max_size=12)

@@ -12,7 +12,7 @@ from recommender.decisions.memory import LastValue, Memory
 from recommender.decisions.record import TargetReference
 from recommender.kinds.cluster_size.model.memory import Absence, BackOff, ClusterSizeMemory
 from recommender.kinds.predictive.policy.memory import PolicyMemory, ReconnectMemory, SessionMemory
-from recommender.kinds.proportional.memory import LastParameters, ProportionalMemory, remembered
+from recommender.kinds.proportional.memory import LastParameters, ProportionalMemory, restore_memory
 from recommender.running.memory.memory_document import (
     SCHEMA_VERSION,
     MemoryDocumentError,
@@ -97,7 +97,7 @@ def test_text_that_is_not_a_memory_document_is_refused(text: str) -> None:
 
 
 def test_a_memory_has_the_same_text_whatever_the_order_of_its_rungs() -> None:
-    own = remembered(MEMORY.own)
+    own = restore_memory(MEMORY.own)
     turned = replace(MEMORY, own=ProportionalMemory(own.parameters, {"cores": 2, "nodes": 3}))
     assert encode_memory("web", turned) == encode_memory("web", MEMORY)
 

@@ -14,7 +14,7 @@ from recommender.decisions.memory import Memory
 from recommender.decisions.record import Status, TargetReference
 from recommender.kinds.cluster_size.decide import Sizing
 from recommender.kinds.cluster_size.model.answer import answer_of
-from recommender.kinds.cluster_size.model.memory import remembered
+from recommender.kinds.cluster_size.model.memory import restore_memory
 from recommender.kinds.cluster_size.model.size_facts import SizeFacts
 from recommender.kinds.cluster_size.scale_up.pending_pods import SETTLING_SECONDS
 from recommender.kinds.kind import Recommendation
@@ -128,7 +128,7 @@ def test_a_late_decision_is_published_by_the_next_poll_with_its_memory(harness: 
     status, size, memory = harness.poll(pending=7)
 
     assert (status, size) == (Status.OK, 5)
-    assert remembered(memory.own).sizes == {"a": 5}
+    assert restore_memory(memory.own).sizes == {"a": 5}
 
 
 def test_the_last_decision_is_published_until_it_is_too_old_while_another_is_in_progress(harness: Harness) -> None:

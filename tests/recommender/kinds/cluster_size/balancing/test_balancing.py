@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recommender.kinds.cluster_size.balancing.similar import difference, similar_groups
-from recommender.kinds.cluster_size.balancing.spread import GroupRoom, balanced, within_quota
+from recommender.kinds.cluster_size.balancing.spread import GroupRoom, spread_new_nodes, within_quota
 from tests.recommender.kinds.cluster_size.builders import pod
 from tests.recommender.kinds.cluster_size.cases import Case, cases
 from tests.recommender.kinds.cluster_size.options import template
@@ -112,7 +112,7 @@ def test_a_similar_group_must_hold_every_pod_group_of_the_chosen_group(
 def test_nodes_go_to_the_smallest_groups(case: Case) -> None:
     groups = [GroupRoom(row["name"], row["size"], row["max"]) for row in case.input["groups"]]
     before = {its.name: its.size for its in groups}
-    sizes = {name: before[name] + share for name, share in balanced(groups, case.input["new_nodes"]).items()}
+    sizes = {name: before[name] + share for name, share in spread_new_nodes(groups, case.input["new_nodes"]).items()}
     expected = case.expected
     if "new_sizes" in expected:
         assert sizes == expected["new_sizes"]
@@ -128,7 +128,7 @@ def test_a_share_cut_by_a_quota_is_not_given_to_another_group(case: Case) -> Non
     sizes: dict[str, int] = case.input["sizes"]
     (row,) = case.input["quotas"]
     quota = {row["resource"]: row["limit"] - sum(sizes[name] for name in row["groups"])}
-    shares = balanced(
+    shares = spread_new_nodes(
         [GroupRoom(name, size, case.input["max"]) for name, size in sizes.items()], case.input["new_nodes"]
     )
     node = {"nodes": 1, "cpu": case.input["node_cores_counted"]}
@@ -147,7 +147,7 @@ def test_no_group_exceeds_its_maximum_and_all_nodes_are_distributed_while_there_
     rows: list[tuple[int, int]], new_nodes: int
 ) -> None:
     groups = [GroupRoom(f"g{number}", size, most) for number, (size, most) in enumerate(rows)]
-    shares = balanced(groups, new_nodes)
+    shares = spread_new_nodes(groups, new_nodes)
     room = {its.name: max(0, its.max_size - its.size) for its in groups}
     assert all(0 < share <= room[name] for name, share in shares.items())
     assert sum(shares.values()) == min(new_nodes, sum(room.values()))

@@ -14,7 +14,7 @@ from adapter.foundation.cluster.values.constraints import (
     SpreadConstraint,
 )
 from adapter.foundation.objects.selectors import parse_selector
-from recommender.kinds.cluster_size.estimator.binpacking import estimate, ordered
+from recommender.kinds.cluster_size.estimator.binpacking import estimate, order_by_score
 from recommender.kinds.cluster_size.estimator.equivalence import pod_groups
 from recommender.kinds.cluster_size.model.groups import NodeTemplate
 from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
@@ -77,7 +77,7 @@ def test_the_estimate_places_each_pod_where_the_pod_by_pod_rule_does(
 ) -> None:
     snapshot, pending, template, max_nodes = cluster
     groups = pod_groups(pending, snapshot)
-    expected = PodByPod(snapshot, template, max_nodes).estimate(ordered(groups, template.node))
+    expected = PodByPod(snapshot, template, max_nodes).estimate(order_by_score(groups, template.node))
     found = estimate(snapshot, groups, template, name_prefix="new", max_nodes=max_nodes)
     places = {one.name: new.name for new in found.new_nodes for one in new.pods}
     places |= {one.name: name for one, name in found.placed_on_existing}

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from recommender.kinds.cluster_size.expanders.chain import EXPANDERS, choose, expander_problems
 from recommender.kinds.cluster_size.expanders.expander_context import Choice, ExpanderContext
-from recommender.kinds.cluster_size.expanders.price import Offer, cheapest, price_score
+from recommender.kinds.cluster_size.expanders.price import Offer, keep_cheapest, price_score
 from recommender.kinds.cluster_size.expanders.priorities import (
     PrioritiesError,
     compile_priorities,
@@ -108,28 +108,28 @@ def test_a_template_without_memory_wastes_more_than_any_other() -> None:
 
 def test_price_compares_only_groups_with_a_price_and_reports_the_others() -> None:
     priced = option(group("priced", price=5.0), 3, 1)
-    kept = cheapest([option(group("unpriced"), 1, 1), priced], CONTEXT)
+    kept = keep_cheapest([option(group("unpriced"), 1, 1), priced], CONTEXT)
     assert kept.options == (priced,)
     assert "not compared, because they have no price: unpriced" in kept.reason
 
 
 def test_price_keeps_all_groups_if_none_has_a_price() -> None:
     options = (option(group("a"), 1, 1), option(group("b"), 2, 1))
-    assert cheapest(options, CONTEXT).options == options
+    assert keep_cheapest(options, CONTEXT).options == options
 
 
 def test_price_prefers_the_cheaper_of_equal_groups() -> None:
     pods = [pod(f"p{number}", "1", "4Gi") for number in range(4)]
     dear, cheap = option(group("dear", price=0.4), 1, pods), option(group("cheap", price=0.3), 1, pods)
-    assert cheapest([dear, cheap], CONTEXT).options == (cheap,)
+    assert keep_cheapest([dear, cheap], CONTEXT).options == (cheap,)
 
 
 def test_7_5_gib_of_requested_memory_are_worth_a_core() -> None:
     memory = option(group("memory", price=0.4), 1, [pod("m", "1", "15Gi")])
     cpu = option(group("cpu", price=0.4), 1, [pod("c", "2900m", "0")])
-    assert cheapest([cpu, memory], CONTEXT).options == (memory,)
+    assert keep_cheapest([cpu, memory], CONTEXT).options == (memory,)
     more_cpu = option(group("cpu", price=0.4), 1, [pod("c", "3100m", "0")])
-    assert cheapest([more_cpu, memory], CONTEXT).options == (more_cpu,)
+    assert keep_cheapest([more_cpu, memory], CONTEXT).options == (more_cpu,)
 
 
 def test_the_size_of_a_node_matters_less_among_many() -> None:
@@ -141,21 +141,21 @@ def test_the_size_of_a_node_matters_less_among_many() -> None:
 def test_price_chooses_nodes_with_gpus_only_if_no_others_hold_the_pods(resource: str) -> None:
     gpu = option(group("gpu", price=0.1, node_template=template(extended={resource: "1"})), 1, 4)
     plain = option(group("plain", price=1.0), 1, 4)
-    assert cheapest([gpu, plain], CONTEXT).options == (plain,)
-    assert cheapest([gpu], CONTEXT).options == (gpu,)
+    assert keep_cheapest([gpu, plain], CONTEXT).options == (plain,)
+    assert keep_cheapest([gpu], CONTEXT).options == (gpu,)
 
 
 @pytest.mark.parametrize("count", [1, 20, 500])
 def test_price_never_prefers_a_node_of_unknown_size(count: int) -> None:
     unknown = option(group("unknown", price=0.1, node_template=template("0", "0")), count, 4)
     known = option(group("known", price=0.1), count, 4)
-    assert cheapest([unknown, known], CONTEXT).options == (known,)
-    assert cheapest([unknown], CONTEXT).options == (unknown,)
+    assert keep_cheapest([unknown, known], CONTEXT).options == (known,)
+    assert keep_cheapest([unknown], CONTEXT).options == (unknown,)
 
 
 def test_a_price_of_zero_is_best() -> None:
     free, paid = option(group("free", price=0.0), 1, 4), option(group("paid", price=1.0), 1, 4)
-    assert cheapest([paid, free], CONTEXT).options == (free,)
+    assert keep_cheapest([paid, free], CONTEXT).options == (free,)
 
 
 def test_the_config_map_of_the_peer_is_read_unchanged() -> None:
