@@ -36,7 +36,7 @@ from recommender.running.loads.learning.learning_rules import (
     LearningServices,
     catch_up_seconds,
     known_past,
-    learns_anew_for,
+    learning_basis,
     models_to_try,
     terms_of,
     with_verdicts,
@@ -160,7 +160,7 @@ class Learner:
         # This is noted before anything can fail, so that the others have their turn.
         began = self._services.clock.monotonic()
         self._states[need.name] = _State(
-            learns_anew_for(history), began, began, has_problems=True, models=names, task=task
+            learning_basis(history), began, began, has_problems=True, models=names, task=task
         )
         before = self._with_fits(need, self._services.models.get(need), targets, past, task)
         former = before or Learned(task)
@@ -182,7 +182,7 @@ class Learner:
         shared = {name: fit for name, fit in former.shared.items() if name in problems}
         learned = Learned(task, targets, trials, shared, verdicts, problems)
         ended = self._services.clock.monotonic()
-        self._states[need.name] = _State(learns_anew_for(history), ended, ended, bool(problems), names, task)
+        self._states[need.name] = _State(learning_basis(history), ended, ended, bool(problems), names, task)
         self._judge(history, need, learned, past)
 
     def _learn_due(self, history: TargetHistory) -> bool:
@@ -195,7 +195,7 @@ class Learner:
             self._states.pop(need.name, None)
             return self._many.learn_due(history, len(self._histories()))
         self._many.forget(need.name)
-        if state is None or state.basis != learns_anew_for(history) or now - state.tried >= state.valid_seconds:
+        if state is None or state.basis != learning_basis(history) or now - state.tried >= state.valid_seconds:
             self.learn(history)
             return True
         if now - state.judged < catch_up_seconds(len(self._histories())):

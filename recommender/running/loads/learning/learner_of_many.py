@@ -28,7 +28,7 @@ from recommender.running.loads.learning.learning_rules import (
     RETRY_SECONDS,
     catch_up_seconds,
     known_past,
-    learns_anew_for,
+    learning_basis,
     models_to_try,
     terms_of,
 )
@@ -88,9 +88,9 @@ class ManyTargetsLearner:
         """Fit the models of a recommendation, or give some of its targets their turn; return whether either was due."""
         need, now = history.need, self._services.clock.monotonic()
         state = self._rounds.get(need.name)
-        if state is None or state.basis != learns_anew_for(history):
-            state = self._rounds[need.name] = _Round(learns_anew_for(history), Turns())
-        if not _is_stale(state, now) and not state.turns.is_anybody_due(len(history.targets()), now):
+        if state is None or state.basis != learning_basis(history):
+            state = self._rounds[need.name] = _Round(learning_basis(history), Turns())
+        if not _is_stale(state, now) and not state.turns.has_due_turn(len(history.targets()), now):
             return False
         loads = _present_loads(history, self._services.clock.wall())
         known = float(history.known_seconds(tuple(loads), self._services.clock.wall()).max(initial=0.0))
@@ -217,7 +217,7 @@ class Turns:
         """Whether every target that was seen has had a turn."""
         return all(due > -math.inf for due in self._due.values())
 
-    def is_anybody_due(self, targets: int, now: float) -> bool:
+    def has_due_turn(self, targets: int, now: float) -> bool:
         """Return whether a turn may be due, with this number of targets; the check costs next to nothing."""
         return targets != len(self._due) or now >= min(self._due.values(), default=math.inf)
 

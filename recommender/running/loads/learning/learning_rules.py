@@ -112,7 +112,7 @@ def models_to_try(configured: ModelName, targets: int, known_seconds: float) -> 
     )
 
 
-def learns_anew_for(history: TargetHistory) -> object:
+def learning_basis(history: TargetHistory) -> object:
     """Return what a recommendation learns from; if that changes, it learns again from the beginning."""
     return history.need.learned_for, history.step_seconds
 

@@ -35,7 +35,7 @@ def test_the_largest_loads_are_first_and_then_the_targets_that_waited_longest() 
     turns.served(second, 10.0 + PERIOD)
     assert [*are_served, turns.are_all_served] == [False, True]
     assert turns.next_group(LOADS, PERIOD - 1) == ()
-    looks = [turns.is_anybody_due(count, now) for count, now in ((300, PERIOD - 1), (300, PERIOD), (301, PERIOD - 1))]
+    looks = [turns.has_due_turn(count, now) for count, now in ((300, PERIOD - 1), (300, PERIOD), (301, PERIOD - 1))]
     assert looks == [False, True, True]
     assert turns.next_group(LOADS, PERIOD) == first
     assert turns.next_group(LOADS, PERIOD + 10.0)[:MOST_AT_ONCE] == first
