@@ -11,7 +11,7 @@ from recommender.decisions.replicas import Replicas
 from recommender.decisions.texts.times import check_age, oldest
 from recommender.kinds.predictive.policy.free_slots import with_full_ones
 from recommender.kinds.predictive.policy.load_situation import LoadForecast, LoadSituation
-from recommender.kinds.predictive.policy.memory import remembered
+from recommender.kinds.predictive.policy.memory import restore_memory
 from recommender.kinds.predictive.policy.overrides_and_schedules import active_override, scheduled_bound
 from recommender.kinds.predictive.policy.sizing import size_of
 
@@ -67,7 +67,7 @@ class _Predicting:
         if problem:
             return self._without_load(Unknown(problem), inputs, memory, now)
         load = observed.value
-        sized = size_of(self.settings, self._situation(load, inputs, memory), remembered(memory.own), now)
+        sized = size_of(self.settings, self._situation(load, inputs, memory), restore_memory(memory.own), now)
         if sized.replicas is None:
             raise self._missing(sized.hold, inputs)
         prediction = load.prediction
@@ -101,7 +101,7 @@ class _Predicting:
             # How often sizes are decided is not known without the load, but `staleAfter` is several poll intervals.
             interval_seconds=max(_INTERVAL_SECONDS, self.stale_after_seconds / 2),
         )
-        sized = size_of(self.settings, situation, remembered(memory.own), now)
+        sized = size_of(self.settings, situation, restore_memory(memory.own), now)
         largest = max(current or 0, last or 0)
         is_scheduled = scheduled is not None and sized.replicas == scheduled.replicas >= largest
         if sized.replicas is None or not (override or is_scheduled):
@@ -146,7 +146,7 @@ class _Predicting:
     def _pods(self, load: LoadInput, memory: Memory) -> tuple[PodConnections, ...] | None:
         if load.pods is None or self.settings.connections is None:
             return load.pods
-        closed = {name for name, _ in remembered(memory.own).sessions.closed_pods}
+        closed = {name for name, _ in restore_memory(memory.own).sessions.closed_pods}
         return with_full_ones(load.pods, closed, self.settings.connections.limit)
 
     def _gate(self, inputs: Inputs) -> float | None:

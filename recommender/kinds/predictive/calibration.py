@@ -30,7 +30,7 @@ LEAST_REACHES = 20
 targets of neighbouring errors overlap."""
 
 
-def calibrated(point: PointForecast, history: LoadHistory, origins: IntArray, task: ForecastTask) -> Forecasts:
+def calibrate(point: PointForecast, history: LoadHistory, origins: IntArray, task: ForecastTask) -> Forecasts:
     """Return the point forecasts as medians, and upper forecasts derived from the errors that are known at each origin.
 
     `point` returns forecasts of shape (series, origins) for the origins that it is given. The upper forecast is the

@@ -10,7 +10,7 @@ import numpy as np
 
 from recommender.kinds.predictive.forecast import Forecasts, no_fit
 from recommender.kinds.predictive.history import DAY_SECONDS
-from recommender.kinds.predictive.upper_bound import bounded, forecast_limits, valid_history
+from recommender.kinds.predictive.upper_bound import cap_forecasts, forecast_limits, valid_history
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -89,7 +89,7 @@ def rolling_forecasts(
             for first, last in _blocks(int(start), end, _kept_steps(history, task)):
                 known = known_before(history, last, task)
                 origins = np.arange(first, last, dtype=np.int64) - (last - known.steps)
-                found = bounded(model.forecast(parameters, known, origins, task), limits[:, first:last])
+                found = cap_forecasts(model.forecast(parameters, known, origins, task), limits[:, first:last])
                 median[:, first:last], upper[:, first:last] = found.median, found.upper
         report(index + 1, len(starts))
     return Forecasts(median, upper)

@@ -50,10 +50,10 @@ def bounded_forecasts(
     history = valid_history(history)
     found = model.forecast(parameters, history, origins, task)
     limit = forecast_limit(_largest_known(history, origins, task), history.values[:, origins], task)
-    return bounded(found, limit)
+    return cap_forecasts(found, limit)
 
 
-def bounded(found: Forecasts, limit: FloatArray) -> Forecasts:
+def cap_forecasts(found: Forecasts, limit: FloatArray) -> Forecasts:
     """Return the forecasts, each capped at its limit; the upper forecast is NaN where it is not a number."""
     upper = np.where(np.isfinite(found.upper), np.minimum(found.upper, limit), np.nan)
     return Forecasts(np.minimum(found.median, upper), upper)

@@ -13,7 +13,7 @@ from recommender.backtest.report import Actuator
 from recommender.backtest.reports.document import backtest_document
 from recommender.backtest.reports.table import report_text, sentence
 from recommender.kinds.predictive.forecast import Forecasts, ForecastTask, Model, no_fit
-from recommender.kinds.predictive.models.load_at_origin import limited
+from recommender.kinds.predictive.models.load_at_origin import limit_growth
 from recommender.kinds.predictive.predictive_settings import PredictiveSettings
 from recommender.kinds.predictive.simulation.frontier import ONLY_THE_POLICY
 from tests.recommender.backtest.replays import BUDGETS, FEW, LIGHT, ONE_BUDGET, daily_load, replayed
@@ -230,7 +230,7 @@ def test_the_best_in_hindsight_has_the_same_limits_as_auto() -> None:
 
     def prophecy(_none: object, history: LoadHistory, origins: IntArray, task: ForecastTask) -> Forecasts:
         ahead = np.array([load[at : at + 4].max() for at in origins])[np.newaxis, :]
-        return limited(Forecasts(ahead, ahead), history, origins, task.max_growth, task.lead_seconds)
+        return limit_growth(Forecasts(ahead, ahead), history, origins, task.max_growth, task.lead_seconds)
 
     prophet = Model("prophet", 0.0, no_fit, prophecy)
     options = BacktestOptions(PredictiveSettings(max_growth=1.1), startup_seconds=600.0, load_per_replica=1.0)

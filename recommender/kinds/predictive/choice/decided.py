@@ -32,7 +32,7 @@ class DecidedWeights:
 
 
 @dataclass(frozen=True, slots=True)
-class Acted:
+class DecisionInForce:
     """The weights, scales and headroom that act after a decision."""
 
     weights: FloatArray

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from recommender.kinds.predictive.choice.bills import Bills
-from recommender.kinds.predictive.choice.decided import Acted, DecidedWeights, with_beginner
+from recommender.kinds.predictive.choice.decided import DecidedWeights, DecisionInForce, with_beginner
 from recommender.kinds.predictive.choice.evidence import after_gains, growth_of_odds, larger_odds, paired_weights
 from recommender.kinds.predictive.choice.experts import (
     LEAST_SHORT_STEPS_A_DAY,
@@ -85,7 +85,7 @@ class ExpertMixture:
         self._state = first_state(series, experts, task.headroom_ratio)
         self._configured = np.full(series, task.headroom_ratio)
         self._headroom_shares = np.ones(series)
-        self._acted: Acted | None = None
+        self._in_force: DecisionInForce | None = None
         self._clock = DecisionClock(first_step, scales[0].every, scales[0].fleet.step_seconds, len(self.load))
         self._given = tuple(proofs[place] if place < len(proofs) else None for place in range(series))
         self._resumption = resumption_of(self._given, self._clock)
@@ -179,22 +179,24 @@ class ExpertMixture:
             sizes = np.where(differs[:, np.newaxis], found, sizes)
         stands_in = is_worse & acting[:, :-1].any(axis=1)
         acting = headroom_in(stands_in, acting)
-        self._acted = Acted(acting, sizes, paid, usual.saved)
+        self._in_force = DecisionInForce(acting, sizes, paid, usual.saved)
         return weights, acting, sizes, paid, stands_in
 
     def _record(self, number: int) -> None:
         """Add the results of the last decision's blend to the record."""
-        if (acted := self._acted) is None:
+        if (decision := self._in_force) is None:
             return
         last, state = self.headroom.stretch(number - 1, number), self._state
-        paid, rival = last.at(np.array([acted.ratio, state.record.ratio]))
-        if acted.weights[:, :-1].any():
-            paid = sums_of_parts(self.experts.family.stretch(number - 1, number).at(acted.sizes), acted.weights, paid)
+        paid, rival = last.at(np.array([decision.ratio, state.record.ratio]))
+        if decision.weights[:, :-1].any():
+            paid = sums_of_parts(
+                self.experts.family.stretch(number - 1, number).at(decision.sizes), decision.weights, paid
+            )
         state.record = state.record.after(
             paid,
             rival,
-            acted.saved,
-            acted.ratio,
+            decision.saved,
+            decision.ratio,
             (number - state.began - self._judged).astype(np.float64),
             self._options.record_seconds / self.seconds_between,
         )
@@ -237,8 +239,8 @@ class ExpertMixture:
         state.weights, state.tried_weights = after_losses(weights, losses, rate)
         before = np.array([state.evidence, state.tried_evidence])
         state.evidence, state.tried_evidence = after = after_gains(before, losses)
-        if (acted := self._acted) is not None and (state.record.regained > 0).any():
-            part = part_of_way(acted.ratio, self._configured, state.ratio)
+        if (decision := self._in_force) is not None and (state.record.regained > 0).any():
+            part = part_of_way(decision.ratio, self._configured, state.ratio)
             growth = growth_of_odds(*(weights_between(tried, bill, part) for bill, tried in (before, after)))
             state.record = state.record.proven(growth)
 

@@ -17,7 +17,7 @@ from recommender.kinds.predictive.history import DAY_SECONDS, LoadHistory
 from recommender.kinds.predictive.models.boosting import BoostingOptions, Forest, fit_forest
 from recommender.kinds.predictive.models.conformal import conformal_forecasts
 from recommender.kinds.predictive.models.features import rows_to_predict
-from recommender.kinds.predictive.models.load_at_origin import current_load, limited
+from recommender.kinds.predictive.models.load_at_origin import current_load, limit_growth
 from recommender.kinds.predictive.models.training_rows import known_rows
 from recommender.kinds.predictive.predictive_settings import ModelName
 
@@ -47,7 +47,7 @@ def forecast(parameters: Forest | None, history: LoadHistory, origins: IntArray,
     for some, level, rows in rows_to_predict(history, origins, task):
         upper[some] = level.load_of(parameters.predict(rows).reshape(level.load.shape))
     found = Forecasts(np.minimum(current_load(history, origins), upper), upper)
-    return limited(found, history, origins, task.max_growth, task.lead_seconds)
+    return limit_growth(found, history, origins, task.max_growth, task.lead_seconds)
 
 
 def _with_conformal(

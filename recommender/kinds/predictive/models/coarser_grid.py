@@ -46,7 +46,7 @@ def coarse_grid(history: LoadHistory, most_bins_a_day: int, most_days: float) ->
     return CoarseGrid(steps_per_bin, -(-begin // steps_per_bin), bins_a_day, history.step_seconds)
 
 
-def binned(history: LoadHistory, grid: CoarseGrid) -> FloatArray:
+def mean_by_bin(history: LoadHistory, grid: CoarseGrid) -> FloatArray:
     """Return the mean load of the bins of each phase, shape (bins, series, phases).
 
     NaN where less than half is known, and for bins that are not over. Bins before the history are NaN.
@@ -71,7 +71,7 @@ def binned(history: LoadHistory, grid: CoarseGrid) -> FloatArray:
 def whole_bins(history: LoadHistory, grid: CoarseGrid) -> FloatArray:
     """Return the mean load of the bins of phase 0 that are over, shape (series, bins)."""
     bins = (history.first + history.steps) // grid.steps_per_bin - grid.first_bin
-    return binned(history, grid)[: max(0, bins), :, 0].T
+    return mean_by_bin(history, grid)[: max(0, bins), :, 0].T
 
 
 def wall_clock_bins(grid: CoarseGrid, count: int, clock: WallClock) -> IntArray:
@@ -124,7 +124,7 @@ def largest_between(paths: list[FloatArray], ahead: FloatArray) -> FloatArray:
     return found
 
 
-def filled(values: FloatArray, bins_a_day: int) -> FloatArray:
+def fill_gaps(values: FloatArray, bins_a_day: int) -> FloatArray:
     """Return values, shape (bins,), with gaps filled with the value of a day earlier, or else with the last value.
 
     Unknown values at the beginning take the first known one. If all are unknown, they stay so.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from recommender.kinds.predictive.calibration import calibrated_room, in_blocks
 from recommender.kinds.predictive.forecast import Forecasts, Model, no_fit
 from recommender.kinds.predictive.models.features import HOUR_SECONDS, MINUTE_SECONDS, StepRange, in_steps, levels
-from recommender.kinds.predictive.models.load_at_origin import limited
+from recommender.kinds.predictive.models.load_at_origin import limit_growth
 from recommender.kinds.predictive.predictive_settings import ModelName
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def conformal_forecasts(history: LoadHistory, origins: IntArray, task: ForecastT
         unit = around.deviation(max(3, in_steps(HOUR_SECONDS, block.step_seconds)))
         unit = unit + FLOOR_RATIO * levels(block, 0, block.steps - 1).floor
         found = calibrated_room(lambda at: peak[:, at], lambda at: unit[:, at], block, origins, task)
-        return limited(found, block, origins, task.max_growth, task.lead_seconds)
+        return limit_growth(found, block, origins, task.max_growth, task.lead_seconds)
 
     return in_blocks(of_block, history, origins, _rows(history))
 
@@ -49,7 +49,7 @@ def _largest_hour(_parameters: None, history: LoadHistory, origins: IntArray, ta
         around = StepRange(block.values, 0, block.steps - 1)
         peak: FloatArray = around.maximum(in_steps(HOUR_SECONDS, block.step_seconds))
         found = calibrated_room(lambda at: peak[:, at], lambda at: peak[:, at], block, origins, task)
-        return limited(found, block, origins, task.max_growth, task.lead_seconds)
+        return limit_growth(found, block, origins, task.max_growth, task.lead_seconds)
 
     return in_blocks(of_block, history, origins, _rows(history))
 

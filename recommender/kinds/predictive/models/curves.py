@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from recommender.kinds.predictive.calibration import calibrated
+from recommender.kinds.predictive.calibration import calibrate
 from recommender.kinds.predictive.forecast import Model, no_fit
-from recommender.kinds.predictive.models.load_at_origin import current_load, limited, limited_points, trend_growth
+from recommender.kinds.predictive.models.load_at_origin import current_load, limit_growth, limited_points, trend_growth
 
 if TYPE_CHECKING:
     from recommender.kinds.predictive.arrays import FloatArray, IntArray
@@ -66,7 +66,7 @@ def _forecast(
         points = np.maximum(_largest(history, steps, task, options), lowest)
         return limited_points(points, history, steps, growth, task.lead_seconds)
 
-    return limited(calibrated(point, history, origins, task), history, origins, growth, task.lead_seconds)
+    return limit_growth(calibrate(point, history, origins, task), history, origins, growth, task.lead_seconds)
 
 
 def curves_at(times: FloatArray, values: FloatArray, degree: int, at: FloatArray) -> FloatArray:

@@ -12,23 +12,23 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from recommender.kinds.predictive.calibration import calibrated
+from recommender.kinds.predictive.calibration import calibrate
 from recommender.kinds.predictive.forecast import Model
 from recommender.kinds.predictive.history import DAY_SECONDS
 from recommender.kinds.predictive.models.coarser_grid import (
     CoarseGrid,
     at_origins,
-    binned,
     bins_ahead,
     by_wall_clock,
     coarse_grid,
-    filled,
+    fill_gaps,
     largest_between,
+    mean_by_bin,
     wall_clock_bins,
     whole_bins,
 )
 from recommender.kinds.predictive.models.library_warnings import quietly
-from recommender.kinds.predictive.models.load_at_origin import limited, limited_points, trend_growth
+from recommender.kinds.predictive.models.load_at_origin import limit_growth, limited_points, trend_growth
 
 if TYPE_CHECKING:
     from recommender.kinds.predictive.arrays import BoolArray, FloatArray, IntArray
@@ -72,7 +72,7 @@ class HoltWintersParameters:
     """Shape (series,): whether the search for the parameters converged."""
 
 
-def smoothed(
+def smoothing_forecasts(
     values: FloatArray,
     shares: Smoothing,
     start: InitialState,
@@ -135,7 +135,7 @@ def _fit(history: LoadHistory, task: ForecastTask) -> HoltWintersParameters:
 
 def _fit_series(values: FloatArray, length: int, bins_a_day: int) -> tuple[list[float], FloatArray, bool]:
     """Return a list of the four smoothing parameters, level and trend; the season; and whether the search converged."""
-    whole = filled(values, bins_a_day)
+    whole = fill_gaps(values, bins_a_day)
     if len(whole) < 2 * length - 1 or 2 * np.isnan(values).sum() > len(values):
         return [np.nan] * 6, np.full(length, np.nan), False
     level, trend, season = _first_state(whole, length)
@@ -184,14 +184,14 @@ def _forecast(
     growth = trend_growth(task)
     grid = parameters.grid
     ahead = bins_ahead(task, history.step_seconds, grid)
-    values = binned(history, grid)
+    values = mean_by_bin(history, grid)
     slots = wall_clock_bins(grid, len(values) + int(ahead.max()) + 2, task.clock)
-    largest = smoothed(values, parameters.smoothing, parameters.start, ahead, grid.phases(), slots)
+    largest = smoothing_forecasts(values, parameters.smoothing, parameters.start, ahead, grid.phases(), slots)
 
     def point(steps: IntArray) -> FloatArray:
         return limited_points(at_origins(largest, history, grid, steps), history, steps, growth, task.lead_seconds)
 
-    return limited(calibrated(point, history, origins, task), history, origins, task.max_growth, task.lead_seconds)
+    return limit_growth(calibrate(point, history, origins, task), history, origins, task.max_growth, task.lead_seconds)
 
 
 HOLT_WINTERS = Model("holt-winters", 2 * DAY_SECONDS, _fit, _forecast, is_heavy=True)

@@ -52,7 +52,7 @@ def limited_points(
     return known if limits is None else np.minimum(known, limits)
 
 
-def limited(
+def limit_growth(
     forecasts: Forecasts, history: LoadHistory, origins: IntArray, growth: float | None, lead_seconds: float
 ) -> Forecasts:
     """Return the forecasts with both median and upper forecast capped at the growth limit.
@@ -81,7 +81,7 @@ def _reactive(_parameters: None, history: LoadHistory, origins: IntArray, _task:
 
 def _headroom(_parameters: None, history: LoadHistory, origins: IntArray, task: ForecastTask) -> Forecasts:
     load = current_load(history, origins)
-    return limited(
+    return limit_growth(
         Forecasts(load, load * (1 + task.headroom_ratio)), history, origins, task.max_growth, task.lead_seconds
     )
 

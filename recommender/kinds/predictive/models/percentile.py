@@ -12,7 +12,7 @@ import numpy as np
 from recommender.kinds.predictive.forecast import Forecasts, Model, no_fit
 from recommender.kinds.predictive.history import DAY_SECONDS, WEEK_SECONDS
 from recommender.kinds.predictive.models.features import HOUR_SECONDS, in_steps
-from recommender.kinds.predictive.models.load_at_origin import limited
+from recommender.kinds.predictive.models.load_at_origin import limit_growth
 from recommender.kinds.predictive.predictive_settings import ModelName
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def _forecast(_parameters: None, history: LoadHistory, origins: IntArray, task: 
         for series in np.flatnonzero((~np.isnan(seen)).any(axis=1)):
             known = seen[series][~np.isnan(seen[series])]
             median[series, some], upper[series, some] = np.quantile(known, (0.5, task.quantile))
-    return limited(Forecasts(median, upper), history, origins, task.max_growth, task.lead_seconds)
+    return limit_growth(Forecasts(median, upper), history, origins, task.max_growth, task.lead_seconds)
 
 
 PERCENTILE = Model(ModelName.PERCENTILE, DAY_SECONDS, no_fit, _forecast)

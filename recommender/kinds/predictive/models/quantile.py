@@ -17,7 +17,7 @@ from recommender.kinds.predictive.forecast import Forecasts, Model
 from recommender.kinds.predictive.history import DAY_SECONDS, LoadHistory
 from recommender.kinds.predictive.models.boosting import Forest, fit_forest
 from recommender.kinds.predictive.models.features import rows_to_predict
-from recommender.kinds.predictive.models.load_at_origin import limited
+from recommender.kinds.predictive.models.load_at_origin import limit_growth
 from recommender.kinds.predictive.models.training_rows import known_rows
 from recommender.kinds.predictive.predictive_settings import ModelName
 
@@ -100,7 +100,7 @@ def forecast(
         middle, spread = middle.reshape(level.load.shape), spread.reshape(level.load.shape)
         median[some] = level.load_of(middle)
         upper[some] = level.load_of(middle + spread * distance)
-    return limited(Forecasts(median, upper), history, origins, task.max_growth, task.lead_seconds)
+    return limit_growth(Forecasts(median, upper), history, origins, task.max_growth, task.lead_seconds)
 
 
 def _fit_half(rows: FloatArray, answers: FloatArray) -> Half:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recommender.kinds.predictive.calibration import calibrated, in_blocks
+from recommender.kinds.predictive.calibration import calibrate, in_blocks
 from recommender.kinds.predictive.forecast import Forecasts, Model, no_fit
 from recommender.kinds.predictive.history import DAY_SECONDS
 from recommender.kinds.predictive.holiday_evidence import by_kind_of_day
-from recommender.kinds.predictive.models.load_at_origin import limited, limited_points
+from recommender.kinds.predictive.models.load_at_origin import limit_growth, limited_points
 from recommender.kinds.predictive.predictive_settings import ModelName
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def _forecast_block(history: LoadHistory, origins: IntArray, task: ForecastTask)
         points = by_kind_of_day(lambda kind: _points(history, levels, peaks, steps, kind), history, steps, task)
         return limited_points(points, history, steps, task.max_growth, task.lead_seconds)
 
-    return limited(calibrated(point, history, origins, task), history, origins, task.max_growth, task.lead_seconds)
+    return limit_growth(calibrate(point, history, origins, task), history, origins, task.max_growth, task.lead_seconds)
 
 
 def _points(
@@ -179,7 +179,7 @@ def _forecast_held(_parameters: None, history: LoadHistory, origins: IntArray, t
     for ago in range(1, len(back)):
         held = np.fmax(held, made.upper[:, places[:, ago]])
     found = Forecasts(median, np.where(np.isnan(upper), np.nan, held))
-    return limited(found, history, origins, task.max_growth, task.lead_seconds)
+    return limit_growth(found, history, origins, task.max_growth, task.lead_seconds)
 
 
 SEASONAL_HELD = Model(ModelName.SEASONAL_HELD, SEASONAL.least_history_seconds, no_fit, _forecast_held)

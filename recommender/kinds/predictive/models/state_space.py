@@ -13,22 +13,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recommender.kinds.predictive.calibration import calibrated
+from recommender.kinds.predictive.calibration import calibrate
 from recommender.kinds.predictive.forecast import Model
 from recommender.kinds.predictive.history import DAY_SECONDS
 from recommender.kinds.predictive.models.coarser_grid import (
     CoarseGrid,
     at_origins,
-    binned,
     bins_ahead,
     by_wall_clock,
     coarse_grid,
     largest_between,
+    mean_by_bin,
     wall_clock_bins,
     whole_bins,
 )
 from recommender.kinds.predictive.models.library_warnings import quietly
-from recommender.kinds.predictive.models.load_at_origin import limited, limited_points, trend_growth
+from recommender.kinds.predictive.models.load_at_origin import limit_growth, limited_points, trend_growth
 
 if TYPE_CHECKING:
     from recommender.kinds.predictive.arrays import BoolArray, FloatArray, IntArray
@@ -73,7 +73,7 @@ def design() -> FloatArray:
     return row
 
 
-def filtered(
+def filter_forecasts(
     values: FloatArray, parameters: StateSpaceParameters, ahead: FloatArray, places: IntArray | None = None
 ) -> FloatArray:
     """Return the largest forecast made after each bin for the moments `ahead`; shape (bins, series, phases).
@@ -145,13 +145,15 @@ def _forecast(
 ) -> Forecasts:
     growth = trend_growth(task)
     grid = parameters.grid
-    values, ahead = binned(history, grid), bins_ahead(task, history.step_seconds, grid)
-    largest = filtered(values, parameters, ahead, wall_clock_bins(grid, len(values) + int(ahead.max()) + 2, task.clock))
+    values, ahead = mean_by_bin(history, grid), bins_ahead(task, history.step_seconds, grid)
+    largest = filter_forecasts(
+        values, parameters, ahead, wall_clock_bins(grid, len(values) + int(ahead.max()) + 2, task.clock)
+    )
 
     def point(steps: IntArray) -> FloatArray:
         return limited_points(at_origins(largest, history, grid, steps), history, steps, growth, task.lead_seconds)
 
-    return limited(calibrated(point, history, origins, task), history, origins, task.max_growth, task.lead_seconds)
+    return limit_growth(calibrate(point, history, origins, task), history, origins, task.max_growth, task.lead_seconds)
 
 
 STATE_SPACE = Model("state-space", 2 * DAY_SECONDS, _fit, _forecast, is_heavy=True)

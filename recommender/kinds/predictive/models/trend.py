@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from recommender.kinds.predictive.forecast import Forecasts, Model, no_fit
-from recommender.kinds.predictive.models.load_at_origin import current_load, limited, trend_growth
+from recommender.kinds.predictive.models.load_at_origin import current_load, limit_growth, trend_growth
 from recommender.kinds.predictive.predictive_settings import ModelName
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def _forecast(_parameters: None, history: LoadHistory, origins: IntArray, task: 
     spread = changes.deviation * np.sqrt(ahead + np.square(ahead) / np.maximum(changes.count, 1.0))
     upper = np.fmax(median + NormalDist().inv_cdf(task.quantile) * spread, load * (1 + task.headroom_ratio))
     found = Forecasts(np.where(is_rise, median, np.nan), np.where(is_rise, upper, np.nan))
-    return limited(found, history, origins, trend_growth(task), task.lead_seconds)
+    return limit_growth(found, history, origins, trend_growth(task), task.lead_seconds)
 
 
 TREND = Model(ModelName.TREND, 0.0, no_fit, _forecast)

@@ -83,6 +83,6 @@ class PolicyMemory(KindMemory, frozen=True, tag="predictive"):
         return self.reconnect.held_until
 
 
-def remembered(own: KindMemory | None) -> PolicyMemory:
+def restore_memory(own: KindMemory | None) -> PolicyMemory:
     """Return the memory; an empty one if it belongs to another kind or there is none."""
     return own if isinstance(own, PolicyMemory) else PolicyMemory()

@@ -15,7 +15,7 @@ from recommender.decisions.memory import LastValue, Memory
 from recommender.decisions.policy_settings import RecommendationPolicy
 from recommender.decisions.record import Status, TargetReference
 from recommender.kinds.predictive.calculate import calculate_predictive
-from recommender.kinds.predictive.policy.memory import SessionMemory, remembered
+from recommender.kinds.predictive.policy.memory import SessionMemory, restore_memory
 from recommender.kinds.predictive.predictive_settings import (
     Connections,
     Override,
@@ -193,7 +193,7 @@ def test_polls_every_five_minutes_are_no_gap_while_a_schedule_decides_alone() ->
     memory = decide(policy, calculate, inputs(load(1100.0), targets=known), Memory(), NOW).memory
     decision = decide(policy, calculate, inputs(Unknown("Prometheus is away"), targets=known), memory, NOW + 310.0)
     assert decision.record.replicas == 12
-    before, after = remembered(memory.own), remembered(decision.memory.own)
+    before, after = restore_memory(memory.own), restore_memory(decision.memory.own)
     assert after.desired_sizes == before.desired_sizes
 
 
@@ -228,7 +228,7 @@ def test_a_size_is_forgotten_only_if_certainly_no_target_exists(
     known = {each: Observed(TargetState(20), NOW) for each in targets}
     memory = Memory(own=calculate(inputs(load(2000.0), targets=known), Memory(), NOW).own)
     after = calculate(inputs(load(2000.0), targets=states), memory, NOW + 10.0).own
-    assert (remembered(after).capacity is not None) == remembers
+    assert (restore_memory(after).capacity is not None) == remembers
 
 
 def test_each_target_of_for_each_has_the_load_of_its_own_series() -> None:
@@ -293,4 +293,4 @@ def test_sessions_are_measured_on_a_pod_that_was_full_until_it_takes_new_ones() 
         pods = (PodConnections(held, is_ready=held < 100.0, name="a"),)
         given = inputs(replace(load(held, pods=pods), time=NOW + 10 * poll))
         memory = decide(policy, calculate, given, memory, NOW + 10 * poll).memory
-    assert remembered(memory.own).sessions == SessionMemory((), 10 * 99.5 + 10 * 98.0, 3.0)
+    assert restore_memory(memory.own).sessions == SessionMemory((), 10 * 99.5 + 10 * 98.0, 3.0)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from recommender.kinds.predictive.calibration import LEAST_ERRORS, calibrated, upper_factors
+from recommender.kinds.predictive.calibration import LEAST_ERRORS, calibrate, upper_factors
 from tests.support.load import TASK, daily_load, history_of
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def factors(history: LoadHistory, origins: IntArray, quantile: float = 0.95) -> 
 def test_plain_headroom_is_added_until_100_errors_are_known() -> None:
     history = history_of(daily_load(300, 1, noise=0.1))
     first = LEAST_ERRORS - 1 + DELAY_STEPS
-    found = calibrated(LoadAsForecast(history), history, np.array([first - 1, first]), TASK)
+    found = calibrate(LoadAsForecast(history), history, np.array([first - 1, first]), TASK)
     ratios = found.upper / found.median
     assert ratios[0, 0] == pytest.approx(1.1)
     assert ratios[0, 1] == pytest.approx(factors(history, np.array([first]))[0, 0])
@@ -76,5 +76,5 @@ def test_unknown_targets_and_zero_forecasts_do_not_count() -> None:
 
 def test_a_model_that_is_always_too_high_has_equal_median_and_upper_forecasts() -> None:
     history = history_of(np.full(400, 100.0))
-    found = calibrated(lambda origins: np.full((1, len(origins)), 200.0), history, np.array([399]), TASK)
+    found = calibrate(lambda origins: np.full((1, len(origins)), 200.0), history, np.array([399]), TASK)
     assert (found.median[0, 0], found.upper[0, 0]) == (100.0, 100.0)

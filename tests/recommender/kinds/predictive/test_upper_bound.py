@@ -17,7 +17,7 @@ from recommender.kinds.predictive.models.table import MODELS
 from recommender.kinds.predictive.policy.arithmetic import MOST_REPLICAS
 from recommender.kinds.predictive.rolling_forecasts import RollingOptions, rolling_forecasts
 from recommender.kinds.predictive.simulation.serving import FleetSettings, desired_replicas
-from recommender.kinds.predictive.upper_bound import bounded, bounded_forecasts, forecast_limit, valid_history
+from recommender.kinds.predictive.upper_bound import bounded_forecasts, cap_forecasts, forecast_limit, valid_history
 
 STEP_SECONDS = 3600.0
 DAYS = 9
@@ -46,7 +46,7 @@ def test_a_forecast_is_cut_by_the_largest_load_within_the_history() -> None:
 
 def test_both_forecasts_are_cut_and_one_without_a_number_is_unknown() -> None:
     found = Forecasts(np.array([1.0, 9.0, 11.0, 3.0, 3.0]), np.array([5.0, 12.0, 12.0, np.inf, np.nan]))
-    cut = bounded(found, np.array(10.0))
+    cut = cap_forecasts(found, np.array(10.0))
     np.testing.assert_array_equal(cut.upper, [5.0, 10.0, 10.0, np.nan, np.nan])
     np.testing.assert_array_equal(cut.median, [1.0, 9.0, 10.0, np.nan, np.nan])
 

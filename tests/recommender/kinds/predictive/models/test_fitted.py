@@ -11,14 +11,14 @@ import pytest
 
 from recommender.kinds.predictive.forecast import ForecastTask, Model
 from recommender.kinds.predictive.history import LoadHistory
-from recommender.kinds.predictive.models.coarser_grid import at_origins, binned, bins_ahead, coarse_grid, filled
-from recommender.kinds.predictive.models.holt_winters import HOLT_WINTERS, InitialState, Smoothing, smoothed
+from recommender.kinds.predictive.models.coarser_grid import at_origins, bins_ahead, coarse_grid, fill_gaps, mean_by_bin
+from recommender.kinds.predictive.models.holt_winters import HOLT_WINTERS, InitialState, Smoothing, smoothing_forecasts
 from recommender.kinds.predictive.models.state_space import (
     HARMONICS,
     STATE_SPACE,
     StateSpaceParameters,
     design,
-    filtered,
+    filter_forecasts,
 )
 from recommender.kinds.predictive.models.training_rows import targets
 from tests.support.load import TASK, daily_load, history_of
@@ -35,7 +35,7 @@ def one(value: float) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
 def forecast_of(
     values: list[float], shares: tuple[float, float, float, float], level: float, trend: float, season: list[float]
 ) -> float:
-    found = smoothed(
+    found = smoothing_forecasts(
         np.array(values)[:, np.newaxis, np.newaxis],
         Smoothing(*(one(share) for share in shares)),
         InitialState(one(level), one(trend), np.array([season])),
@@ -65,7 +65,7 @@ def test_holt_winters_with_given_parameters_gives_the_forecast_of_statsmodels(ah
     result = model.fit(  # type: ignore[no-untyped-call]
         smoothing_level=0.3, smoothing_trend=0.1, smoothing_seasonal=0.2, damping_trend=0.9, optimized=False
     )
-    found = smoothed(
+    found = smoothing_forecasts(
         values[:, np.newaxis, np.newaxis],
         Smoothing(one(0.3), one(0.1), one(0.2), one(0.9)),
         InitialState(one(95.0), one(0.5), np.array([season])),
@@ -88,7 +88,7 @@ def test_the_filter_with_a_constant_gain_gives_the_forecast_of_statsmodels() -> 
     parameters = StateSpaceParameters(
         coarse_grid(history, DAY_STEPS, 14), design()[np.newaxis] * values[0], gain[np.newaxis], np.array([True])
     )
-    found = filtered(values[:, np.newaxis, np.newaxis], parameters, one(3.0))
+    found = filter_forecasts(values[:, np.newaxis, np.newaxis], parameters, one(3.0))
     assert found[-1, 0, 0] == pytest.approx(result.forecast(3)[-1], rel=1e-3)
 
 
@@ -156,7 +156,7 @@ def test_at_every_step_a_bin_of_some_phase_has_just_ended() -> None:
     values = np.arange(40.0)
     history = history_of(values, 300)
     grid = coarse_grid(history, 96, 14)
-    found = at_origins(binned(history, grid), history, grid, np.arange(40))
+    found = at_origins(mean_by_bin(history, grid), history, grid, np.arange(40))
     np.testing.assert_array_equal(found[0, :2], [np.nan, np.nan])
     np.testing.assert_allclose(found[0, 2:], values[2:] - 1)
 
@@ -164,7 +164,7 @@ def test_at_every_step_a_bin_of_some_phase_has_just_ended() -> None:
 def test_a_bin_with_less_than_half_of_its_steps_is_unknown() -> None:
     history = history_of([1.0, np.nan, np.nan, 4.0, np.nan, 6.0], 300)
     grid = coarse_grid(history, 96, 14)
-    np.testing.assert_array_equal(binned(history, grid)[:, 0, 0], [np.nan, 5.0])
+    np.testing.assert_array_equal(mean_by_bin(history, grid)[:, 0, 0], [np.nan, 5.0])
 
 
 def test_moments_ahead_count_from_the_middle_of_a_bin() -> None:
@@ -174,5 +174,5 @@ def test_moments_ahead_count_from_the_middle_of_a_bin() -> None:
 
 def test_gaps_are_filled_from_the_past_alone() -> None:
     values = np.array([np.nan, 1.0, 2.0, np.nan, np.nan, 9.0, np.nan])
-    np.testing.assert_array_equal(filled(values, 3), [1.0, 1.0, 2.0, 1.0, 1.0, 9.0, 1.0])
-    assert np.isnan(filled(np.full(2, np.nan), 3)).all()
+    np.testing.assert_array_equal(fill_gaps(values, 3), [1.0, 1.0, 2.0, 1.0, 1.0, 9.0, 1.0])
+    assert np.isnan(fill_gaps(np.full(2, np.nan), 3)).all()
