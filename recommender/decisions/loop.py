@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from adapter.foundation.service.runtime.logs import fields
 from recommender.decisions.calculation import CalculationError, DecisionContext, InputMissingError
-from recommender.decisions.constraints.brakes import HOUR_SECONDS, braked
+from recommender.decisions.constraints.brakes import HOUR_SECONDS, apply_brakes
 from recommender.decisions.limits import within
 from recommender.decisions.memory import LATEST_TIME, LastValue, Memory
 from recommender.decisions.record import Record, Status, Step
@@ -64,7 +64,7 @@ class Decided:
     """The memory of the whole recommendation; None if it cannot be read."""
 
 
-def supervised(policy: RecommendationPolicy, work: Callable[[], T], failed: Callable[[str], T]) -> T:
+def supervise(policy: RecommendationPolicy, work: Callable[[], T], failed: Callable[[str], T]) -> T:
     """Return the result of `work`; if it raises an exception, log it and return `failed(message)` instead."""
     try:
         return work()
@@ -115,7 +115,7 @@ def _whole(policy: RecommendationPolicy, calculate: Calculate, inputs: Inputs, m
 
 def _one(policy: RecommendationPolicy, calculate: Calculate, inputs: Inputs, memory: Memory, now: float) -> Decision:
     """Return the decision of a recommendation with at most one target. An exception becomes a failed decision."""
-    return supervised(
+    return supervise(
         policy,
         partial(_decide_one, policy, calculate, inputs, memory, now),
         partial(failed_decision, policy, memory, now, inputs),
@@ -148,7 +148,7 @@ def _new_decision(
     except CalculationError as error:
         return failed_decision(policy, before, now, inputs, str(error))
     situation = situation_of(policy, inputs, memory, now)
-    value = braked(calculation.value, policy.brakes, situation)
+    value = apply_brakes(calculation.value, policy.brakes, situation)
     settled = value.settled(DecisionContext(policy, calculation, inputs, memory, situation))
     record = Record(
         policy.name,

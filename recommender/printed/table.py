@@ -10,7 +10,7 @@ from adapter.foundation.reports.terminal_escaping import printable
 from recommender.decisions.loads.prediction import forecast_of
 from recommender.decisions.record import Record, Status, TargetAction
 from recommender.decisions.summary import WORST_FIRST, summary_of, worst_first
-from recommender.decisions.texts.columns import GAP, columns, wrapped
+from recommender.decisions.texts.columns import GAP, columns, wrap_lines
 from recommender.decisions.texts.record_texts import figure_text
 from recommender.kinds.table import kind_named
 
@@ -128,10 +128,10 @@ def _details(record: Record, width: int | None, paint: Callable[[str, str], str]
         # It is shown beside the target below.
         message = message.replace(f"; {outcome.message};", ";") if outcome.message else message
     if message := message.removesuffix(";"):
-        yield from wrapped(printable(message), width, GAP)
+        yield from wrap_lines(printable(message), width, GAP)
     if record.inputs and not (kind is not None and kind.has_own_inputs):
         inputs = ", ".join(f"{name} {figure_text(value)}" for name, value in record.inputs.items())
-        yield from wrapped(printable(f"inputs: {inputs}"), width, GAP)
+        yield from wrap_lines(printable(f"inputs: {inputs}"), width, GAP)
     if kind is not None:
         yield from kind.head_lines(record, width, paint)
     if record.steps and not (kind is not None and kind.has_own_steps):

@@ -8,7 +8,7 @@ from adapter.foundation.documents.files import API_VERSION
 from adapter.foundation.reports.counts import count_of
 from adapter.foundation.reports.documents import four_digits
 from adapter.foundation.reports.terminal_escaping import printable
-from recommender.decisions.texts.columns import aligned, wrapped
+from recommender.decisions.texts.columns import align_columns, wrap_lines
 from recommender.decisions.texts.times import rfc3339
 from recommender.shapes.choice import NoChoice
 
@@ -96,7 +96,7 @@ def _lines(report: ShapeReport) -> Iterator[str]:
         rows += [(one.shape, str(one.count), f"{one.cost:,.2f}") for one in report.shapes]
         rows += [("together", str(sum(one.count for one in report.shapes)), f"{choice.cost:,.2f}")]
         rows += [("lower bound", "-", f"{choice.bound:,.2f}"), ("current nodes", str(report.current_nodes), cost)]
-        yield from aligned(rows)
+        yield from align_columns(rows)
     if report.consolidations:
         yield ""
         replaced: list[tuple[str, ...]] = [("REPLACE", "BY", "EVICTIONS", "SAVED/HOUR", "SAVED/EVICTION")]
@@ -110,7 +110,7 @@ def _lines(report: ShapeReport) -> Iterator[str]:
             )
             for one in report.consolidations
         ]
-        yield from aligned(replaced)
+        yield from align_columns(replaced)
     if report.notes:
         yield ""
         for note in report.notes:
@@ -118,4 +118,4 @@ def _lines(report: ShapeReport) -> Iterator[str]:
 
 
 def _sentence(text: str, indent: str = "") -> Iterator[str]:
-    yield from wrapped(printable(text), _WIDTH, indent)
+    yield from wrap_lines(printable(text), _WIDTH, indent)

@@ -8,7 +8,7 @@ from typing import Final
 from adapter.foundation.reports.terminal_escaping import printable
 from recommender.backtest.replayed_policies import AUTO, HEADROOM
 from recommender.backtest.report import Actuator, BacktestReport, PolicyResult
-from recommender.decisions.texts.columns import aligned
+from recommender.decisions.texts.columns import align_columns
 from recommender.decisions.texts.times import rfc3339
 from recommender.kinds.predictive.current_forecast import duration_text
 from recommender.kinds.predictive.simulation.frontier import ONLY_THE_POLICY
@@ -34,7 +34,7 @@ def report_text(report: BacktestReport, *, colour: bool = False) -> str:
     bold = _BOLD if colour else "{}"
     lines = [bold.format(sentence(report)), *_shortness(report), "", *_facts(report), ""]
     rows = [_HEADER, *(_row(policy, report) for policy in report.policies)]
-    for row, line in zip(rows, aligned(rows), strict=True):
+    for row, line in zip(rows, align_columns(rows), strict=True):
         lines.append(bold.format(line) if row[0] in {report.verdict.best, AUTO} else line)
     lines += ["", *_regret(report), *_budgets(report), *_legend(report)]
     return "\n".join(line.rstrip() for line in lines)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.cluster.values.state import Unknown
 from recommender.decisions.inputs import Inputs
-from recommender.decisions.loop import Decided, Decision, decide, failed_decision, supervised
+from recommender.decisions.loop import Decided, Decision, decide, failed_decision, supervise
 from recommender.kinds.proportional.last_parameters import why_former
 from recommender.kinds.proportional.memory import restore_memory
 
@@ -43,7 +43,7 @@ class OneDecision:
         [policy] = [each.policy for each in plan.configuration.recommendations]
         memory = self.memories.load(policy.name)
         started = self.clock.monotonic()
-        decision = supervised(
+        decision = supervise(
             policy,
             partial(self._decision, policy, plan.calculations[policy.name](None), inputs, memory, now),
             partial(failed_decision, policy, memory, now, Inputs()),

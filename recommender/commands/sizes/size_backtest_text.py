@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.reports.documents import json_text
-from recommender.decisions.texts.columns import columns, wrapped
+from recommender.decisions.texts.columns import columns, wrap_lines
 from recommender.decisions.texts.times import rfc3339
 from recommender.kinds.resources.backtest.judging import FEWEST_HISTORY_DAYS, JUDGED, JudgedContainer, RequestFit
 from recommender.kinds.resources.histograms import DAY_SECONDS
@@ -50,7 +50,7 @@ def as_backtest_table(found: SizeBacktest, width: int | None) -> str:
 def _lines(found: SizeBacktest, width: int | None) -> Iterator[str]:
     judged = [each for each in found.containers if each.days]
     days = found.window.seconds / DAY_SECONDS
-    yield from wrapped(
+    yield from wrap_lines(
         f"{len(judged)} of {len(found.containers)} containers judged on days of the {days:.3g} days until "
         f"{rfc3339(found.window.end)}, each from the days before it.",
         width,
@@ -62,12 +62,12 @@ def _lines(found: SizeBacktest, width: int | None) -> Iterator[str]:
         rows += [row for each in judged for row in _rows(each)]
         yield from (line.rstrip() for line in columns([_HEAD, *rows], width))
         yield ""
-        yield from wrapped(_LEGEND, width, "")
+        yield from wrap_lines(_LEGEND, width, "")
     for each in found.containers:
         if not each.days:
-            yield from wrapped(f"{each.name.workload} {each.name.container}: {_too_little(each)}", width, "")
+            yield from wrap_lines(f"{each.name.workload} {each.name.container}: {_too_little(each)}", width, "")
     for note in found.notes:
-        yield from wrapped(note, width, "")
+        yield from wrap_lines(note, width, "")
 
 
 def _rows(each: JudgedContainer) -> Iterator[tuple[str, ...]]:

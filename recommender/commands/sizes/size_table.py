@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.objects.amount_texts import amount_text
 from adapter.foundation.reports.terminal_escaping import printable
-from recommender.decisions.texts.columns import columns, wrapped
+from recommender.decisions.texts.columns import columns, wrap_lines
 from recommender.decisions.texts.times import rfc3339
 from recommender.kinds.resources.histograms import DAY_SECONDS
 from recommender.kinds.resources.size_record import ResourceSize, SizeRecord, SizeStatus
@@ -27,7 +27,7 @@ def as_table(sizes: Sizes, width: int | None) -> str:
 
 
 def _lines(sizes: Sizes, width: int | None) -> Iterator[str]:
-    yield from wrapped(_summary(sizes), width, "")
+    yield from wrap_lines(_summary(sizes), width, "")
     yield ""
     shown = [record for record in sizes.records if record.cpu is not None and record.memory is not None]
     if shown:
@@ -35,11 +35,11 @@ def _lines(sizes: Sizes, width: int | None) -> Iterator[str]:
         yield ""
     notes = [record for record in sizes.records if record.message]
     for record in notes[:_MOST_NOTES]:
-        yield from wrapped(printable(f"{record.workload} {record.container}: {record.message}"), width, "")
+        yield from wrap_lines(printable(f"{record.workload} {record.container}: {record.message}"), width, "")
     if len(notes) > _MOST_NOTES:
         yield f"and {len(notes) - _MOST_NOTES} more notes: -o json has all of them"
     for text in sizes.missing:
-        yield from wrapped(printable(f"note: {text}"), width, "")
+        yield from wrap_lines(printable(f"note: {text}"), width, "")
 
 
 def _summary(sizes: Sizes) -> str:

@@ -65,7 +65,7 @@ class Braking(Protocol):
 V = TypeVar("V", bound=Braking)
 
 
-def braked(value: V, brakes: Brakes, situation: Situation) -> V:
+def apply_brakes(value: V, brakes: Brakes, situation: Situation) -> V:
     """Return the value that the brakes permit."""
     value = value.above_rollouts(situation)
     if brakes.max_step is not None:

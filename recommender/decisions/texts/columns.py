@@ -28,12 +28,12 @@ def columns(
     start = len(indent) + sum(widths) + len(GAP) * len(widths)
     for place, row in enumerate(safe):
         cells = [finish(place, column, row[column].ljust(size)) for column, size in enumerate(widths)]
-        first, *rest = wrapped(row[-1], width if width is None else max(width - start, _NARROWEST), "") or [""]
+        first, *rest = wrap_lines(row[-1], width if width is None else max(width - start, _NARROWEST), "") or [""]
         yield indent + GAP.join([*cells, first])
         yield from (" " * start + line for line in rest)
 
 
-def aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+def align_columns(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
     """Yield the lines of rows that have a name and then numbers, which are aligned at the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for name, *numbers in rows:
@@ -41,7 +41,7 @@ def aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
         yield printable(GAP.join(cells).rstrip())
 
 
-def wrapped(text: str, width: int | None, indent: str) -> list[str]:
+def wrap_lines(text: str, width: int | None, indent: str) -> list[str]:
     """Return the lines of a text, wrapped to `width` characters; with None, a single line of any length."""
     if width is None:
         return [indent + text]

@@ -66,7 +66,7 @@ def check_age(what: str, time: float, now: float, stale_after_seconds: float) ->
     return ""
 
 
-def oldest(times: Collection[float], now: float) -> float:
+def oldest_time(times: Collection[float], now: float) -> float:
     """Return the time of the oldest fact; `now` if there are no facts.
 
     If a fact is from the future, its time is returned instead: its age is unknown, whatever the age of the others.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from adapter.foundation.cluster.values.state import Observed, Unknown
 from adapter.foundation.reports.counts import count_of
 from recommender.decisions.calculation import InputMissingError
-from recommender.decisions.texts.times import check_age, oldest
+from recommender.decisions.texts.times import check_age, oldest_time
 from recommender.kinds.cluster_size.expanders.priorities import CONFIG_MAP_KEY, PrioritiesError, parse_priorities
 from recommender.kinds.cluster_size.model.size_situation import ClusterSituation
 
@@ -66,7 +66,7 @@ def known_cluster(cluster: ClusterState, stale_after_seconds: float, now: float)
         for fact in (cluster.workloads, cluster.disruption_budgets, cluster.namespace_labels)
         if isinstance(fact, Observed)
     ]
-    confirmed = oldest(times, now)
+    confirmed = oldest_time(times, now)
     problem = check_age("the facts of the cluster are", confirmed, now, stale_after_seconds)
     if problem:
         raise InputMissingError(problem)

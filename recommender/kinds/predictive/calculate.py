@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from adapter.foundation.cluster.values.state import Observed, Unknown
 from recommender.decisions.calculation import Calculation, InputMissingError
 from recommender.decisions.replicas import Replicas
-from recommender.decisions.texts.times import check_age, oldest
+from recommender.decisions.texts.times import check_age, oldest_time
 from recommender.kinds.predictive.policy.free_slots import with_full_ones
 from recommender.kinds.predictive.policy.load_situation import LoadForecast, LoadSituation
 from recommender.kinds.predictive.policy.memory import restore_memory
@@ -62,7 +62,7 @@ class _Predicting:
         observed = self._load(inputs)
         if isinstance(observed, Unknown):
             return self._without_load(observed, inputs, memory, now)
-        confirmed = oldest((observed.time, self._gate_time(inputs, observed.time)), now)
+        confirmed = oldest_time((observed.time, self._gate_time(inputs, observed.time)), now)
         problem = check_age("an input is", confirmed, now, self.stale_after_seconds)
         if problem:
             return self._without_load(Unknown(problem), inputs, memory, now)

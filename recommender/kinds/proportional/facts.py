@@ -9,7 +9,7 @@ from adapter.foundation.cluster.values.state import CountQuery, Observed, Unknow
 from adapter.foundation.documents.tree import shorten
 from recommender.decisions.calculation import CalculationError, InputMissingError
 from recommender.decisions.targets.doubted_first_lists import known_now, unless_doubted
-from recommender.decisions.texts.times import oldest
+from recommender.decisions.texts.times import oldest_time
 from recommender.kinds.proportional.parameters import Driver, DriverQuery, NodeFilter
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Facts:
     @property
     def confirmed(self) -> float:
         """The time of the oldest fact that was read (`times.oldest`), in Unix seconds."""
-        return oldest(self._times, self._now)
+        return oldest_time(self._times, self._now)
 
     def nodes(self, node_filter: NodeFilter, selector: Selector) -> NodeCounts:
         """Return the counts of the nodes that pass the filter."""

@@ -13,7 +13,7 @@ from adapter.foundation.reports.terminal_escaping import printable
 from adapter.foundation.web.metric_text import label
 from recommender.decisions.policy_settings import Output, RecommendationPolicy
 from recommender.decisions.targets.vertical_autoscalers import notes_on_sizes, vertical_autoscaler_kinds
-from recommender.decisions.texts.columns import GAP, wrapped
+from recommender.decisions.texts.columns import GAP, wrap_lines
 from recommender.kinds.kind import (
     RECOMMENDED_RESOURCES,
     RESOURCE_FAMILIES,
@@ -221,7 +221,7 @@ class ProportionalKind(RecommendationKind[ProportionalSettings]):
         for container, kinds in (resources_of(record) or {}).items():
             for kind, quantities in kinds.items():
                 sizes = ", ".join(f"{resource} {quantity}" for resource, quantity in quantities.items())
-                yield from wrapped(printable(f"{container} {kind}: {sizes}"), width, GAP)
+                yield from wrap_lines(printable(f"{container} {kind}: {sizes}"), width, GAP)
 
 
 KIND: Final = ProportionalKind()

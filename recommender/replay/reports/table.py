@@ -6,7 +6,7 @@ import textwrap
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.reports.terminal_escaping import printable
-from recommender.decisions.texts.columns import aligned
+from recommender.decisions.texts.columns import align_columns
 from recommender.decisions.texts.times import rfc3339
 from recommender.replay.reports.document import pending_quantiles
 
@@ -32,7 +32,7 @@ def replay_text(report: ReplayReport, *, colour: bool = False) -> str:
         *_sentence_lines(f"{report.source}: {days:.1f} days from {rfc3339(report.start)}"),
         "",
     ]
-    for row, line in zip(rows, aligned(rows), strict=True):
+    for row, line in zip(rows, align_columns(rows), strict=True):
         lines.append(bold.format(line) if row[0] == report.verdict.use else line)
     lines.append("")
     keys = "PENDING: minutes that a pod waited for its node; TOTAL: of all pods. COST: hours of nodes by their price."

@@ -14,7 +14,7 @@ from adapter.foundation.objects.grouping import group_values
 from recommender.configuration.configured_targets import identity_of
 from recommender.decisions.expansion import Expansion, ListedTargets, listed_targets
 from recommender.decisions.inputs import Inputs
-from recommender.decisions.loop import Decided, decide, failed_decision, supervised
+from recommender.decisions.loop import Decided, decide, failed_decision, supervise
 from recommender.decisions.memory import Memory
 from recommender.decisions.policy_settings import Output, RecommendationPolicy
 from recommender.decisions.targets.scaled_objects import with_scaled_objects
@@ -80,7 +80,7 @@ class PollDecisions:
             else:
                 others = rivals.get(name, {})
                 work = partial(self._one, plan, policy, own, memory, now, listed.get(name), others)
-            found[name] = supervised(policy, work, partial(_decision_after_fault, policy, memory, now))
+            found[name] = supervise(policy, work, partial(_decision_after_fault, policy, memory, now))
         return [found[name] for name in policies]
 
     def forget(self) -> None:

@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
 from recommender.decisions.inputs import Inputs
-from recommender.decisions.loop import Decision, decide, failed_decision, supervised
+from recommender.decisions.loop import Decision, decide, failed_decision, supervise
 from recommender.decisions.policy_settings import Output, RecommendationPolicy
 from recommender.decisions.record import Record, Status, TargetReference
 from recommender.decisions.texts.times import is_fresh
@@ -217,7 +217,7 @@ class SizesInBackground:
     def _run(self, work: _Work, inputs: Inputs, now: float, answer: ClusterSizeAnswer | None) -> None:
         started, policy = self.clock(), work.recommendation.policy
         try:
-            work.decision = supervised(
+            work.decision = supervise(
                 policy,
                 partial(self._decision, work, inputs, now, answer),
                 partial(failed_decision, policy, work.memory, now, Inputs()),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recommender.decisions.constraints.brakes import braked as through_brakes
+from recommender.decisions.constraints.brakes import apply_brakes as through_brakes
 from recommender.decisions.constraints.brakes import step_limit
 from recommender.decisions.constraints.pauses import read_pause
 from recommender.decisions.inputs import TargetState

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from adapter.foundation.cluster.values.state import ClusterState
-from recommender.decisions.constraints.brakes import braked
+from recommender.decisions.constraints.brakes import apply_brakes
 from recommender.decisions.policy_settings import Brakes, Direction, MaxStep, Pause
 from recommender.decisions.targets.target_situation import Situation
 from recommender.kinds.cluster_size.future.predicted_pods import FuturePods
@@ -41,7 +41,7 @@ def sized(
     settings = ClusterSizeSettings(NodeGroupSources())
     before = ClusterSizeMemory(sizes=sizes or {})
     context = SizeContext(KnownCluster(ClusterState(), NOW), cluster, settings, FuturePods(), before)
-    return braked(GroupSizes(found, context), brakes, Situation(NOW, changes=changes))
+    return apply_brakes(GroupSizes(found, context), brakes, Situation(NOW, changes=changes))
 
 
 @pytest.mark.parametrize(
