@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from typing import TYPE_CHECKING
 
@@ -16,8 +15,8 @@ MODULES = sorted((CHECKOUT / "tests" / "complaints").glob("test_*.py"))
 
 
 def names_in(module: Path) -> list[str]:
-    tree = ast.parse(module.read_text())
-    return [node.name for node in tree.body if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")]
+    # The formatter leaves a function of a module at the beginning of a line: hundreds of modules need no parser.
+    return re.findall(r"^def (test_\w+)", module.read_text(), re.MULTILINE)
 
 
 def test_the_page_names_every_test_of_a_complaint_and_no_other() -> None:
