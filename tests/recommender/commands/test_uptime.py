@@ -35,12 +35,18 @@ def all_ok(items: Mapping[str, Mapping[str, Any]]) -> bool:
     return set(items) >= set(KINDS) and {item["status"] for item in items.values()} == {"ok"}
 
 
-@pytest.mark.parametrize("uptime_seconds", UPTIMES_SECONDS)
-def test_each_kind_has_a_value_whatever_the_uptime(
-    start_prometheus: Callable[..., ScrapedPrometheus], tmp_path: Path, uptime_seconds: float
-) -> None:
+@pytest.fixture(scope="module")
+def prometheus(start_prometheus: Callable[..., ScrapedPrometheus]) -> ScrapedPrometheus:
+    """Return the Prometheus of all uptimes, whose own one does not change."""
     prometheus = start_prometheus('connections{namespace="shop",app="web"} 40\n')
     prometheus.wait_for("connections")
+    return prometheus
+
+
+@pytest.mark.parametrize("uptime_seconds", UPTIMES_SECONDS)
+def test_each_kind_has_a_value_whatever_the_uptime(
+    prometheus: ScrapedPrometheus, tmp_path: Path, uptime_seconds: float
+) -> None:
     entries = [
         entry(name, kind, *([TARGETS % name] if name.startswith(("by", "pred")) else []), "outputs: [metric]", kind="")
         for name, kind in KINDS.items()
