@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -25,6 +26,7 @@ def history(future_scale: float) -> LoadHistory:
     return of_one_series(0.0, STEP_SECONDS, np.maximum(load, 0.0))
 
 
+@cache
 def forecasts(model: Model, future_scale: float) -> Forecasts:
     return rolling_forecasts(model, history(future_scale), TASK, RollingOptions())
 
