@@ -102,7 +102,7 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
         "tests/adapter/metrics/apis/discovery/test_lists.py::test_without_metrics_the_list_is_empty_and_not_null",
         f"{_CASES}/chart.py::CHART",
     ),
-    "metrics on cluster-scoped kinds": (f"{_CASES}/kinds.py::CLUSTER_SCOPED",),
+    "metrics on nodes, namespaces and persistentvolumes are answered only": (f"{_CASES}/kinds.py::CLUSTER_SCOPED",),
     "all objects of a cluster-scoped kind": (
         f"{_CASES}/kinds.py::CLUSTER_SCOPED",
         "tests/adapter/metrics/apis/test_narrowed.py::test_all_objects_of_the_kind_cannot_be_requested_within_a_namespace",

@@ -191,7 +191,8 @@ volume_capacity{namespace="shop",persistentvolume="v1",storageclass="fast"} 10
 volume_capacity{namespace="shop",persistentvolume="v2",storageclass="fast"} 20
 volume_capacity{namespace="other",persistentvolume="v3",storageclass="fast"} 5
 """,
-    # prometheus-adapter lists storage classes as namespaced, and answers for them within namespaces alone.
+    # prometheus-adapter lists storage classes as namespaced, and answers for them within namespaces alone; for the other
+    # two kinds it answers outside of namespaces alone.
     custom={
         "namespaces/volume_capacity": False,
         "persistentvolumes/volume_capacity": False,
@@ -212,6 +213,9 @@ volume_capacity{namespace="other",persistentvolume="v3",storageclass="fast"} 5
             values={"fast": "30"},
         ),
         Custom(path="namespaces/blog/storageclasses.storage.k8s.io/fast/volume_capacity", status=404),
+        Custom(path="namespaces/shop/persistentvolumes/v2/volume_capacity", values={"v2": "20"}),
+        Custom(path="namespaces/other/persistentvolumes/v2/volume_capacity", status=404),
+        Custom(path="namespaces/shop/namespaces/shop/volume_capacity", status=404),
         Custom(path="namespaces/shop/storageclasses.storage.k8s.io/*/volume_capacity", status=404, status_before=500),
     ),
 )
