@@ -191,8 +191,8 @@ volume_capacity{namespace="shop",persistentvolume="v1",storageclass="fast"} 10
 volume_capacity{namespace="shop",persistentvolume="v2",storageclass="fast"} 20
 volume_capacity{namespace="other",persistentvolume="v3",storageclass="fast"} 5
 """,
-    # prometheus-adapter lists storage classes as namespaced, and answers for them within namespaces alone; for the other
-    # two kinds it answers outside of namespaces alone.
+    # prometheus-adapter lists storage classes as namespaced, and answers for them within namespaces alone. For the
+    # other two kinds it answers outside of namespaces alone.
     custom={
         "namespaces/volume_capacity": False,
         "persistentvolumes/volume_capacity": False,
