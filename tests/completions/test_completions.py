@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.commands.main import COMMANDS as ADAPTER
+from adapter.commands.table import COMMANDS as ADAPTER
 from adapter.foundation.service.flags.table import BOOLEAN, Works
 from completions.parsers import first_sentence
 from completions.scripts import scripts
-from recommender.commands.main import COMMANDS as RECOMMENDER
-from recommender.kubectl.main import COMMANDS as PLUGIN
+from recommender.commands.table import COMMANDS as RECOMMENDER
+from recommender.kubectl.table import COMMANDS as PLUGIN
 from tests.support.checkout import CHECKOUT
 
 if TYPE_CHECKING:

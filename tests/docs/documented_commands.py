@@ -11,12 +11,12 @@ from typing import Any, Final
 
 import yaml
 
-from adapter.commands.main import COMMANDS as ADAPTER
+from adapter.commands.table import COMMANDS as ADAPTER
 from adapter.foundation.service.flags.parsing import parse_flags
 from adapter.nodes.extender.protocol import decode_args
 from adapter.nodes.hotspots.descheduler_query import parse_query
-from recommender.commands.main import COMMANDS as RECOMMENDER
-from recommender.kubectl.main import COMMANDS as PLUGIN
+from recommender.commands.table import COMMANDS as RECOMMENDER
+from recommender.kubectl.table import COMMANDS as PLUGIN
 from tests.support.checkout import CHECKOUT
 
 PROGRAMS: Final = {"tidewatch-adapter": ADAPTER, "tidewatch-recommender": RECOMMENDER, "kubectl-tidewatch": PLUGIN}

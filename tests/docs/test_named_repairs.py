@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from adapter.commands.main import COMMANDS as ADAPTER
+from adapter.commands.table import COMMANDS as ADAPTER
 from adapter.nodes.configuration.reading import SchedulingFileError, read_scheduling
-from recommender.commands.main import COMMANDS as RECOMMENDER
+from recommender.commands.table import COMMANDS as RECOMMENDER
 from recommender.configuration.reading import ConfigurationFileError, read_configuration
 from tests.helm.chart import CHART
 from tests.support.checkout import CHECKOUT

@@ -265,10 +265,10 @@ def _imported_program(name: str) -> Program:
 
 def _program(name: str) -> Program:
     if name == ADAPTER:
-        from adapter.commands.main import COMMANDS  # noqa: PLC0415 - not in the process of the tests
+        from adapter.commands.table import COMMANDS  # noqa: PLC0415 - not in the process of the tests
 
         return COMMANDS
-    from recommender.commands.main import COMMANDS as RECOMMENDERS  # noqa: PLC0415 - likewise
+    from recommender.commands.table import COMMANDS as RECOMMENDERS  # noqa: PLC0415 - likewise
 
     return RECOMMENDERS
 

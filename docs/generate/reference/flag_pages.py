@@ -5,11 +5,11 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from adapter.commands.main import COMMANDS as ADAPTER
+from adapter.commands.table import COMMANDS as ADAPTER
 from adapter.foundation.service.flags.table import CommandFlags, Flag, Ignored, Refused, Works
 from docs.generate.reference.markdown import code, plain, table
-from recommender.commands.main import COMMANDS as RECOMMENDER
-from recommender.kubectl.main import COMMANDS as PLUGIN
+from recommender.commands.table import COMMANDS as RECOMMENDER
+from recommender.kubectl.table import COMMANDS as PLUGIN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

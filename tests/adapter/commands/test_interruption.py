@@ -19,6 +19,19 @@ _HANDLES_SIGINT = "import signal; signal.signal(signal.SIGINT, signal.default_in
 """A shell that starts a test run in the background makes it ignore SIGINT, and its children inherit that."""
 
 
+_IS_PROCESS_1 = "import os; os.getpid = lambda: 1"
+_STOPS_AT = """
+import signal, sys
+class Stop:
+    def find_spec(self, name, *_):
+        if name == sys.argv[1]:
+            print("loading", flush=True)
+            signal.pause()
+sys.meta_path.insert(0, Stop())
+"""
+"""Waits for a signal where the module of the first argument would be loaded."""
+
+
 @pytest.fixture
 def silent() -> Iterator[socket.socket]:
     """Yield a server that accepts connections and never answers."""
@@ -74,6 +87,35 @@ def test_ctrl_c_ends_a_command_with_one_line(
     assert (process.returncode, out, err) == (130, "", f"tidewatch-{program}: interrupted\n")
 
 
+@pytest.mark.parametrize("program", ["adapter.commands", "recommender.commands", "recommender.kubectl"])
+@pytest.mark.parametrize(
+    "module", ["adapter.foundation.service.flags.program", "adapter.foundation.options.definitions"]
+)
+@pytest.mark.parametrize(
+    ("number", "given", "status"),
+    [
+        (signal.SIGINT, "", -signal.SIGINT),
+        (signal.SIGTERM, "", -signal.SIGTERM),
+        (signal.SIGTERM, f"; {_IS_PROCESS_1}", 143),
+    ],
+)
+def test_a_signal_ends_a_program_silently_while_its_modules_are_loaded(
+    program: str, module: str, number: signal.Signals, given: str, status: int
+) -> None:
+    command = f"{_HANDLES_SIGINT}{given}{_STOPS_AT}from {program}.main import main; main(['doctor'])"
+    with subprocess.Popen(
+        [sys.executable, "-c", command, module], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout
+            assert process.stdout.readline() == "loading\n"
+            process.send_signal(number)
+            out, err = process.communicate(timeout=60.0)
+        finally:
+            process.kill()
+    assert (process.returncode, out, err) == (status, "", "")
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -95,7 +137,7 @@ def test_sigterm_ends_process_1_while_it_waits_for_the_api_server(
         f"users: [{{name: u, user: {{}}}}]\nclusters: [{{name: c, cluster: {{server: '{url}'}}}}]\n"
     )
     words = {"RULES": "rules.yaml", "URL": url, "KUBECONFIG": "kubeconfig", "CERTIFICATES": "certificates"}
-    command = "import os; os.getpid = lambda: 1; from adapter.commands.main import main; main()"
+    command = f"{_IS_PROCESS_1}; from adapter.commands.main import main; main()"
     with subprocess.Popen(
         [sys.executable, "-c", command, *(words.get(word, word) for word in arguments.split())],
         cwd=tmp_path,

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from adapter.commands.main import COMMANDS
 from adapter.commands.serve.certificates import kept_certificate
+from adapter.commands.table import COMMANDS
 from adapter.foundation.service.server.addresses import Address
 from adapter.foundation.service.server.server_settings import ServerOptions
 from docs.generate.metric_rule_crd import metric_rule_crd

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from recommender.commands.main import COMMANDS, main
+from recommender.commands.main import main
+from recommender.commands.table import COMMANDS
 
 
 @pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"]])

@@ -13,7 +13,8 @@ from adapter.foundation.documents.tree import nearest_word
 from adapter.foundation.service.flags.parsing import exit_for_usage
 from adapter.foundation.service.flags.table import ENVIRONMENT_PREFIX, CommandFlags, Flag, variable_of
 from adapter.foundation.service.runtime.garbage_collector import collect_rarely
-from adapter.foundation.service.runtime.printing import end_at_sigterm, run_until_interrupted, run_until_nobody_reads
+from adapter.foundation.service.runtime.printing import run_until_nobody_reads
+from adapter.foundation.service.runtime.signals import raise_at_interrupt, run_until_interrupted
 from adapter.foundation.service.version import program_version
 
 
@@ -40,7 +41,6 @@ class Program:
 
 def run_command_line(program: Program, arguments: Sequence[str] | None) -> None:
     """Run a command line (by default that of the process); raises SystemExit if the exit status is not 0."""
-    end_at_sigterm()
     run = partial(run_program, program, sys.argv[1:] if arguments is None else arguments, os.environ)
     run_until_interrupted(program.name, partial(run_until_nobody_reads, program.name, run))
 
@@ -61,6 +61,7 @@ def run_program(program: Program, arguments: Sequence[str], environment: Mutable
         command = _load_command(program, name)
         for variable in _variables_of_others(program, command.flags, environment):
             del environment[variable]
+        raise_at_interrupt()
         command.run(rest)
     else:
         meant = nearest_word(name, program.commands)

@@ -1,11 +1,10 @@
-"""Ends of commands: Ctrl-C, SIGTERM, a reader that stops early (as with `| head -1`), and a closed or full stdout."""
+"""Ends of commands by their output: a reader that stops early (as with `| head -1`), and a closed or full stdout."""
 
 from __future__ import annotations
 
 import errno
 import os
 import select
-import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -84,30 +83,3 @@ def _end(status: int) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         os.dup2(null, stream.fileno())
     sys.exit(status)
-
-
-INTERRUPTED = 128 + signal.SIGINT
-"""The exit status that a shell reports for a program that was ended by SIGINT."""
-TERMINATED = 128 + signal.SIGTERM
-"""The exit status that a shell reports for a program that was ended by SIGTERM."""
-
-
-def end_at_sigterm() -> None:
-    """Let SIGTERM end this process even if it is process 1 of a container.
-
-    The kernel ends every other process that has no handler, but does not deliver such a signal to process 1. Servers
-    replace the handler once they can end in order, and until then they may wait for the API server.
-    """
-    if os.getpid() == 1:
-        signal.signal(signal.SIGTERM, lambda *_: os._exit(TERMINATED))
-
-
-def run_until_interrupted(program: str, run: Callable[[], None]) -> None:
-    """Run a program; at Ctrl-C it ends with one line on stderr and INTERRUPTED."""
-    try:
-        run()
-    except KeyboardInterrupt:
-        # Threads that wait for a server may delay the exit; another Ctrl-C ends the process at once.
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        print(f"{program}: interrupted", file=sys.stderr)  # noqa: T201 - the one line
-        sys.exit(INTERRUPTED)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from adapter.commands.main import COMMANDS as ADAPTER
-from recommender.commands.main import COMMANDS as RECOMMENDER
-from recommender.kubectl.main import COMMANDS as PLUGIN
+from adapter.commands.table import COMMANDS as ADAPTER
+from recommender.commands.table import COMMANDS as RECOMMENDER
+from recommender.kubectl.table import COMMANDS as PLUGIN
 
 
 def test_only_commands_that_query_a_default_prometheus_show_its_address() -> None:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.commands.main import COMMANDS as ADAPTER
+from adapter.commands.table import COMMANDS as ADAPTER
 from adapter.foundation.service.flags.help import help_text
 from adapter.foundation.service.flags.parsing import UsageError, parse_flags
 from adapter.foundation.service.flags.program import Program, ProgramCommand, run_program, usage
 from adapter.foundation.service.flags.table import TEXT, CommandFlags, Flag, FlagValues, Works
-from recommender.commands.main import COMMANDS as RECOMMENDER
-from recommender.kubectl.main import COMMANDS as PLUGIN
+from recommender.commands.table import COMMANDS as RECOMMENDER
+from recommender.kubectl.table import COMMANDS as PLUGIN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
