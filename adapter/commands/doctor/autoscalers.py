@@ -1,8 +1,9 @@
-"""`doctor` checks which HPAs lack a value that the adapter serves, and whether it survives the loss of a pod."""
+"""`doctor` checks which HPAs cannot use a metric of the adapter, and whether it survives the loss of a pod."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 from adapter.commands.program import PROGRAM
 from adapter.foundation.options.cluster_checks import unread
@@ -28,6 +29,25 @@ RESOURCE_SOURCES = {"Resource": "resource", "ContainerResource": "containerResou
 """Types of metrics that come from metrics.k8s.io."""
 MOST_HPAS = 5
 """Limit on the HPAs that get a line of their own."""
+_FIXES_OF_TARGETS: Final = {
+    ("AbleToScale", "FailedGetScale"): "correct its scaleTargetRef, or create the target that the message names",
+    ("AbleToScale", "FailedUpdateScale"): "let the HPA controller write the size: the message says what refused it",
+    ("ScalingActive", "InvalidSelector"): (
+        "give the target's scale subresource a selector (labelSelectorPath in a CustomResourceDefinition)"
+    ),
+    ("ScalingActive", "AmbiguousSelector"): "give each HPA a target whose pods no other HPA's target selects",
+}
+"""What to do about an HPA that cannot scale its target, whatever its metrics, by the type and reason of a condition."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Problem:
+    """Why an HPA does not follow its metrics."""
+
+    message: str
+    fix: str
+    harm: str = "lack a metric"
+    """The problem in the line about all HPAs."""
 
 
 def served_sources(*, external: bool, resources: bool) -> dict[str, str]:
@@ -54,15 +74,12 @@ def judge_hpas(hpas: Sequence[Mapping[str, Any]], sources: Mapping[str, str]) ->
     """
     failing = [(hpa, problem) for hpa in hpas if (problem := _problem(hpa, sources))]
     for hpa, problem in failing[:MOST_HPAS]:
-        metadata = hpa.get("metadata") or {}
-        namespace, name = metadata.get("namespace"), metadata.get("name")
-        yield warning(f"hpa/{namespace}/{name}", problem, _fix_of(problem, namespace))
+        yield warning(f"hpa/{_namespace_of(hpa)}/{hpa['metadata'].get('name')}", problem.message, problem.fix)
     if failing:
         rest = len(failing) - MOST_HPAS
         more = f", {rest} of them not shown" if rest > 0 else ""
-        yield warning(
-            "hpas", f"{len(failing)} of {len(hpas)} HPAs lack a metric{more}", "follow the fix of each of them"
-        )
+        harms = " or ".join(sorted({problem.harm for _, problem in failing}, reverse=True))
+        yield warning("hpas", f"{len(failing)} of {len(hpas)} HPAs {harms}{more}", "follow the fix of each of them")
     else:
         kinds = ["custom", *(kind.lower() for kind in ("External", "Resource") if kind in sources)]
         shown = " or ".join(filter(None, (", ".join(kinds[:-1]), kinds[-1])))
@@ -70,23 +87,38 @@ def judge_hpas(hpas: Sequence[Mapping[str, Any]], sources: Mapping[str, str]) ->
 
 
 def _fix_of(problem: str, namespace: str | None) -> str:
-    """Return what to do about a problem; a utilization also needs requests, which no metrics API states."""
+    """Return what to do about a lacking metric; a utilization also needs requests, which no metrics API states."""
     if "missing request for" in problem:
         return "set the request that the message names, or a target of type AverageValue"
     return f"run `{PROGRAM} explain METRIC --namespace {namespace}` with the metric that the message names"
 
 
-def _problem(hpa: Mapping[str, Any], sources: Mapping[str, str]) -> str:
-    """Return what an HPA lacks; empty if it lacks nothing that the adapter may serve."""
+def _problem(hpa: Mapping[str, Any], sources: Mapping[str, str]) -> _Problem | None:
+    """Return why an HPA does not follow a metric that the adapter may serve; None if it does."""
     conditions = (hpa.get("status") or {}).get("conditions") or ()
+    metrics = (hpa.get("spec") or {}).get("metrics") or ()
+    is_ours = any(metric.get("type") in sources for metric in metrics)
     reasons = {f"FailedGet{kind}Metric" for kind in sources}
     for one in conditions:
-        if one.get("type") == "ScalingActive" and one.get("status") == "False" and one.get("reason") in reasons:
-            cause = trim_message(f"{one.get('reason')}: {one.get('message', '')}")
-            return f"it does not scale: {cause}"
+        if one.get("status") != "False":
+            continue
+        kind, reason = one.get("type"), one.get("reason")
+        cause = trim_message(f"{reason}: {one.get('message', '')}")
+        message = f"it does not scale: {cause}"
+        if is_ours and (fix := _FIXES_OF_TARGETS.get((kind, reason))):
+            return _Problem(message, fix, harm="do not scale their targets")
+        if kind == "ScalingActive" and reason in reasons:
+            return _Problem(message, _fix_of(message, _namespace_of(hpa)))
     # The condition names the first metric that failed, and none while another one asks for no less than there is.
     lacking = trim_message(first_names(_unused_metrics(hpa, sources), most=3))
-    return f"it could not use {lacking} in its last sync, and does not scale down without it" if lacking else ""
+    if not lacking:
+        return None
+    message = f"it could not use {lacking} in its last sync, and does not scale down without it"
+    return _Problem(message, _fix_of(message, _namespace_of(hpa)))
+
+
+def _namespace_of(hpa: Mapping[str, Any]) -> str:
+    return str((hpa.get("metadata") or {}).get("namespace"))
 
 
 def _unused_metrics(hpa: Mapping[str, Any], sources: Mapping[str, str]) -> Iterator[str]:

@@ -89,15 +89,17 @@ class Installation:
         reason: str | None,
         message: str = "",
         *,
+        condition: str = "ScalingActive",
         metrics: Sequence[Mapping[str, object]] = (),
         current: Sequence[Mapping[str, object]] = (),
     ) -> None:
-        condition = {
-            "type": "ScalingActive",
+        first = {
+            "type": condition,
             "status": "False" if reason else "True",
             "reason": reason or "ValidMetric",
+            "message": message,
         }
-        status = {"conditions": [{**condition, "message": message}], "currentMetrics": list(current)}
+        status = {"conditions": [first], "currentMetrics": list(current)}
         document = {"spec": {"metrics": list(metrics)}, "status": status}
         self.cluster.objects.put(HPAS, "shop", name, document)
 

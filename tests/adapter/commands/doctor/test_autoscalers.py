@@ -40,6 +40,31 @@ class TestHpas:
         assert lines["hpa/shop/web"].message == message
         assert not {"hpa/shop/cpu", "hpa/shop/new"} & lines.keys()
 
+    @pytest.mark.parametrize(
+        ("condition", "reason", "fix"),
+        [
+            ("AbleToScale", "FailedGetScale", "correct its scaleTargetRef, or create the target"),
+            ("AbleToScale", "FailedUpdateScale", "let the HPA controller write the size"),
+            ("ScalingActive", "InvalidSelector", "give the target's scale subresource a selector"),
+            ("ScalingActive", "AmbiguousSelector", "give each HPA a target whose pods no other HPA's target selects"),
+        ],
+    )
+    def test_an_hpa_on_a_metric_of_this_adapter_that_cannot_scale_its_target_is_shown(
+        self, installation: Installation, condition: str, reason: str, fix: str
+    ) -> None:
+        ours = [{"type": "Pods", "pods": {"metric": {"name": "open_connections"}}}]
+        others = [{"type": "Resource", "resource": {"name": "cpu"}}]
+        why = 'deployments/scale.apps "wbe" not found'
+        installation.hpa("web", reason, why, condition=condition, metrics=ours)
+        installation.hpa("cpu", reason, why, condition=condition, metrics=others)
+        lines = installation.lines()
+        assert lines["hpas"].message == "1 of 2 HPAs do not scale their targets"
+        assert lines["hpa/shop/web"].message == f"it does not scale: {reason}: {why}"
+        assert lines["hpa/shop/web"].fix.startswith(fix)
+        assert "hpa/shop/cpu" not in lines
+        installation.hpa("api", "FailedGetPodsMetric", "no metrics returned", metrics=ours)
+        assert installation.lines()["hpas"].message == "2 of 3 HPAs lack a metric or do not scale their targets"
+
     def test_many_hpas_without_their_metric_are_counted(self, installation: Installation) -> None:
         for number in range(620):
             installation.hpa(f"web-{number:03d}", "FailedGetExternalMetric" if number < 8 else None)
