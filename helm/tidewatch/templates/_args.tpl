@@ -48,7 +48,7 @@
 {{- fail (printf "prometheus.url: %q is not the address of a Prometheus: write http://HOST or https://HOST, with :PORT and /PATH where it has them" $url) -}}
 {{- end -}}
 {{- $hasPath := regexMatch "^https?://[^/]+/" $base -}}
-{{- $hasPort := regexMatch "^https?://([^/@]*@)?([^/:@]+|\\[[^]]*\\]):[0-9]+(/|$)" $base -}}
+{{- $hasPort := regexMatch "^https?://([^/:]+|\\[[^]]*\\]):[0-9]+(/|$)" $base -}}
 {{- if and $hasPath .path -}}
 {{- fail (printf "prometheus.path: prometheus.url %q has a path already: leave one of them out" $url) -}}
 {{- end -}}

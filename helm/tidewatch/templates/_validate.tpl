@@ -7,6 +7,7 @@
 {{- if not (regexMatch "^[a-z]" (include "tidewatch.fullname" .)) -}}
 {{- fail (printf "the names of Services must begin with a letter, and those of the release %s would not: set fullnameOverride" .Release.Name) -}}
 {{- end -}}
+{{- include "tidewatch.validatePrometheus" . -}}
 {{- include "tidewatch.validateArguments" . -}}
 {{- include "tidewatch.validateAccounts" . -}}
 {{- if .Values.recommender.enabled }}{{ include "tidewatch.validateRecommender" . }}{{ end -}}
@@ -47,6 +48,45 @@
 {{- end -}}
 {{- if eq (int .Values.listenPort) (int .Values.metrics.port) -}}
 {{- fail (printf "listenPort and metrics.port are both %d: give each its own port" (int .Values.listenPort)) -}}
+{{- end -}}
+{{- end -}}
+
+{{/* What the programs could not read, or what nobody should, in the addresses of Prometheus servers and in matchers. */}}
+{{- define "tidewatch.validatePrometheus" -}}
+{{- include "tidewatch.refuseCredentials" (list "prometheus.url" (tpl .Values.prometheus.url .) "name the Secret that has them in prometheus.credentials") -}}
+{{- include "tidewatch.refuseMatchers" (list "prometheus.matchers" .Values.prometheus.matchers) -}}
+{{- include "tidewatch.refuseMatchers" (list "rules.recommenderMatchers" .Values.rules.recommenderMatchers) -}}
+{{- $inFiles := "write basicAuth with username and passwordFile" -}}
+{{- range .Values.rules.prometheus -}}
+{{- include "tidewatch.refuseCredentials" (list (printf "rules.prometheus: the url of the backend %s" .name) .url $inFiles) -}}
+{{- include "tidewatch.refuseMatchers" (list (printf "rules.prometheus: the matchers of the backend %s" .name) .matchers) -}}
+{{- end -}}
+{{- $connection := .Values.recommender.enabled | ternary (include "tidewatch.recommender.config" . | fromYaml) dict -}}
+{{- $connection = $connection.prometheus -}}
+{{- if kindIs "map" $connection -}}
+{{- include "tidewatch.refuseCredentials" (list "recommender.config: the url of prometheus" $connection.url $inFiles) -}}
+{{- else if kindIs "slice" $connection -}}
+{{- range $connection -}}
+{{- if kindIs "map" . -}}
+{{- include "tidewatch.refuseCredentials" (list (printf "recommender.config: the url of the backend %v" .name) .url $inFiles) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* (place, address, what to do instead). The address is not repeated. */}}
+{{- define "tidewatch.refuseCredentials" -}}
+{{- if regexMatch "^[^/]*//[^/?#]*@" (toString (index . 1)) -}}
+{{- fail (printf "%s contains credentials, which everybody could read who may read pods or ConfigMaps: remove them, and %s" (index . 0) (index . 2)) -}}
+{{- end -}}
+{{- end -}}
+
+{{/* (place, matchers) */}}
+{{- define "tidewatch.refuseMatchers" -}}
+{{- $string := `("([^"\\\n]|\\.)*"|'([^'\\\n]|\\.)*'|\x60[^\x60]*\x60)` -}}
+{{- $matcher := printf `\s*([a-zA-Z_][a-zA-Z0-9_]*|%s)\s*(=~|!~|!=|=)\s*%s\s*` $string $string -}}
+{{- if and (index . 1) (not (regexMatch (printf `^%s(,%s)*,?\s*$` $matcher $matcher) (index . 1))) -}}
+{{- fail (printf "%s: %s is not a list of matchers: write 'LABEL=\"VALUE\"' in a values file, since a shell removes the double quotes from --set" (index . 0) (index . 1)) -}}
 {{- end -}}
 {{- end -}}
 

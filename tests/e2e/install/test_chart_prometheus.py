@@ -1,0 +1,82 @@
+"""The address of Prometheus and the matchers: what the programs would refuse, or everybody could read, is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from adapter.foundation.promql.narrowing import Matchers
+from tests.e2e.install.chart_values import recommender
+from tests.helm.chart import HelmError, render
+from tests.helm.recommenders import configuration
+
+WITH_CREDENTIALS = "https://reader:hunter2@prometheus"
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (
+            {"prometheus": {"url": WITH_CREDENTIALS}},
+            "prometheus.url contains credentials, which everybody could read who may read pods or ConfigMaps: remove "
+            "them, and name the Secret that has them in prometheus.credentials",
+        ),
+        (
+            {"prometheus": {"url": "{{ .Values.global.address }}"}, "global": {"address": WITH_CREDENTIALS}},
+            "prometheus.url contains credentials",
+        ),
+        (
+            {"rules": {"prometheus": [{"name": "eu", "url": WITH_CREDENTIALS}]}},
+            "rules.prometheus: the url of the backend eu contains credentials, which everybody could read who may read "
+            "pods or ConfigMaps: remove them, and write basicAuth with username and passwordFile",
+        ),
+        (
+            recommender(configuration(prometheus={"url": WITH_CREDENTIALS})),
+            "recommender.config: the url of prometheus contains credentials",
+        ),
+        (
+            recommender(configuration(prometheus=[{"name": "eu", "url": WITH_CREDENTIALS}])),
+            "recommender.config: the url of the backend eu contains credentials",
+        ),
+    ],
+)
+def test_credentials_in_an_address_are_refused_and_not_repeated(values: dict[str, Any], message: str) -> None:
+    with pytest.raises(HelmError) as refused:
+        render(values)
+    assert message in str(refused.value)
+    assert "hunter2" not in str(refused.value)
+
+
+@pytest.mark.parametrize("written", ["cluster=eu", '{cluster="eu"}', 'cluster="eu" region="a"', 'cluster:"eu"', "eu"])
+@pytest.mark.parametrize(
+    ("values", "place"),
+    [
+        (lambda text: {"prometheus": {"matchers": text}}, "prometheus.matchers"),
+        (lambda text: {"rules": {"recommenderMatchers": text}}, "rules.recommenderMatchers"),
+        (
+            lambda text: {"rules": {"prometheus": [{"name": "eu", "url": "https://a", "matchers": text}]}},
+            "rules.prometheus: the matchers of the backend eu",
+        ),
+    ],
+)
+def test_matchers_that_the_programs_could_not_read_are_refused(values: Any, place: str, written: str) -> None:
+    with pytest.raises(HelmError) as refused:
+        render(values(written))
+    assert f"{place}: {written} is not a list of matchers: " in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        'cluster="eu-1"',
+        "cluster='eu-1'",
+        "cluster=`eu-1`",
+        ' cluster = "eu-1" , region!~"a|b\\"c" , ',
+        '"service.name"=~".+",a!=""',
+    ],
+)
+def test_every_list_of_matchers_is_accepted(written: str) -> None:
+    assert Matchers.read(written)
+    values = {"prometheus": {"matchers": written}, "rules": {"recommenderMatchers": written}}
+    assert f"--prometheus-matchers={written}" in render(values).pod["containers"][0]["args"]
