@@ -51,7 +51,7 @@
 {{- end -}}
 {{- end -}}
 
-{{/* What the programs could not read, or what nobody should, in the addresses of Prometheus servers and in matchers. */}}
+{{/* Credentials in the addresses of Prometheus servers, and matchers that the programs could not read. */}}
 {{- define "tidewatch.validatePrometheus" -}}
 {{- include "tidewatch.refuseCredentials" (list "prometheus.url" (tpl .Values.prometheus.url .) "name the Secret that has them in prometheus.credentials") -}}
 {{- include "tidewatch.refuseMatchers" (list "prometheus.matchers" .Values.prometheus.matchers) -}}
@@ -77,7 +77,7 @@
 {{/* (place, address, what to do instead). The address is not repeated. */}}
 {{- define "tidewatch.refuseCredentials" -}}
 {{- if regexMatch "^[^/]*//[^/?#]*@" (toString (index . 1)) -}}
-{{- fail (printf "%s contains credentials, which everybody could read who may read pods or ConfigMaps: remove them, and %s" (index . 0) (index . 2)) -}}
+{{- fail (printf "%s contains credentials, which would be visible to everybody who may read pods or ConfigMaps: remove them, and %s" (index . 0) (index . 2)) -}}
 {{- end -}}
 {{- end -}}
 

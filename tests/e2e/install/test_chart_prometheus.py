@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -11,7 +11,11 @@ from tests.e2e.install.chart_values import recommender
 from tests.helm.chart import HelmError, render
 from tests.helm.recommenders import configuration
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 WITH_CREDENTIALS = "https://reader:hunter2@prometheus"
+VISIBLE = "contains credentials, which would be visible to everybody who may read pods or ConfigMaps"
 
 
 @pytest.mark.parametrize(
@@ -19,8 +23,7 @@ WITH_CREDENTIALS = "https://reader:hunter2@prometheus"
     [
         (
             {"prometheus": {"url": WITH_CREDENTIALS}},
-            "prometheus.url contains credentials, which everybody could read who may read pods or ConfigMaps: remove "
-            "them, and name the Secret that has them in prometheus.credentials",
+            f"prometheus.url {VISIBLE}: remove them, and name the Secret that has them in prometheus.credentials",
         ),
         (
             {"prometheus": {"url": "{{ .Values.global.address }}"}, "global": {"address": WITH_CREDENTIALS}},
@@ -28,8 +31,7 @@ WITH_CREDENTIALS = "https://reader:hunter2@prometheus"
         ),
         (
             {"rules": {"prometheus": [{"name": "eu", "url": WITH_CREDENTIALS}]}},
-            "rules.prometheus: the url of the backend eu contains credentials, which everybody could read who may read "
-            "pods or ConfigMaps: remove them, and write basicAuth with username and passwordFile",
+            f"the url of the backend eu {VISIBLE}: remove them, and write basicAuth with username and passwordFile",
         ),
         (
             recommender(configuration(prometheus={"url": WITH_CREDENTIALS})),
@@ -60,7 +62,9 @@ def test_credentials_in_an_address_are_refused_and_not_repeated(values: dict[str
         ),
     ],
 )
-def test_matchers_that_the_programs_could_not_read_are_refused(values: Any, place: str, written: str) -> None:
+def test_matchers_that_the_programs_could_not_read_are_refused(
+    values: Callable[[str], dict[str, Any]], place: str, written: str
+) -> None:
     with pytest.raises(HelmError) as refused:
         render(values(written))
     assert f"{place}: {written} is not a list of matchers: " in str(refused.value)
@@ -77,6 +81,6 @@ def test_matchers_that_the_programs_could_not_read_are_refused(values: Any, plac
     ],
 )
 def test_every_list_of_matchers_is_accepted(written: str) -> None:
-    assert Matchers.read(written)
+    Matchers.read(written)
     values = {"prometheus": {"matchers": written}, "rules": {"recommenderMatchers": written}}
     assert f"--prometheus-matchers={written}" in render(values).pod["containers"][0]["args"]
