@@ -80,6 +80,8 @@ def _repair(problem: str) -> str:
     """Return what to do if the server cannot be reached; only OpenSSL's message tells the reasons apart."""
     if "TLS: " not in problem:
         return "check --server, and whether its port is reachable"
+    if "does not speak TLS" in problem:
+        return "name the port of its API in --server"
     if "mismatch" in problem or "not valid for" in problem:
         return "set --server-name to a name in its certificate"
     return "set --server-ca-file to its CA"

@@ -16,6 +16,7 @@ from adapter.metrics.readings.explain.explanation import NoExplanationError, exp
 from tests.adapter.commands.harness import OBJECTS, RULES
 from tests.support.fake_apiserver import FakeApiServer, TokenUser
 from tests.support.forked import run
+from tests.support.raw_server import raw_server
 from tests.support.serving import eventually, pod, running_adapter
 
 if TYPE_CHECKING:
@@ -331,6 +332,15 @@ class TestTheCommand:
         assert f"https://localhost:{running.adapter.port}: GET /debug/explain: TLS: " in strange.error
         assert strange.error.rstrip().endswith("set --server-ca-file to its CA")
         assert ALICE not in away.error + strange.error
+
+    def test_a_server_without_tls_is_not_taken_for_one_with_another_ca(self, running: Running) -> None:
+        file = running.folder / "token-of-alice"
+        file.write_text(ALICE)
+        with raw_server(lambda peer: peer.answer(b"", "400 Bad Request")) as plain:
+            server = plain.url.replace("http://", "https://")
+            ended = run("explain", "pods/a", f"--server={server}", f"--server-token-file={file}")
+        assert ended.code == 2
+        assert ended.error.rstrip().endswith("TLS: this port does not speak TLS: name the port of its API in --server")
 
     def test_an_answer_that_is_not_an_explanation_is_refused(self, running: Running) -> None:
         for body in (b"{}", b"not JSON", b"\xff", running.ask(**OPEN).body.replace(b'"Explanation"', b'"Status"')):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import ssl
 from dataclasses import dataclass
@@ -33,8 +34,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+_CODES_OF_OPENSSL: Final = re.compile(r"^SSLError\n|\[SSL[^]]*\] | \(_ssl\.c:\d+\)$")
+
+
 class TlsError(Exception):
-    """The TLS connection was refused. The message is that of OpenSSL, without request or headers."""
+    """The TLS connection was refused. The message is OpenSSL's without its codes, and has no request or headers."""
+
+    def __init__(self, message: str) -> None:
+        without_tls = "WRONG_VERSION_NUMBER" in message
+        super().__init__("this port does not speak TLS" if without_tls else _CODES_OF_OPENSSL.sub("", message))
 
 
 class KubernetesTransport(Protocol):
@@ -212,7 +220,7 @@ class PlainTransport:
                 method, url, body=content, headers=headers, timeout=limits, preload_content=False
             )
         except SSLError as error:
-            raise TlsError(f"{type(error).__name__}: {error}") from None
+            raise TlsError(str(error)) from None
         return cast("urllib3.HTTPResponse", response)
 
     def is_outdated(self) -> bool:

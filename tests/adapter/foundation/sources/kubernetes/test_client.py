@@ -23,7 +23,7 @@ from adapter.foundation.sources.kubernetes.errors import (
     UnreachableError,
     error_of_answer,
 )
-from adapter.foundation.sources.kubernetes.transport import PlainAccess, PlainTransport
+from adapter.foundation.sources.kubernetes.transport import PlainAccess, PlainTransport, TlsError
 from tests.adapter.foundation.sources.kubernetes.client_documents import PODS, kind_of
 from tests.support.fake_apiserver import TOKEN, FakeApiServer, Fault
 from tests.support.raw_server import Peer, raw_server
@@ -220,3 +220,28 @@ def test_an_endless_answer_is_an_error(server: FakeApiServer, client: Kubernetes
     server.faults.append(Fault("list", "garbage", body=b"x" * 2_000_000))
     with client.open("/api/v1/pods") as answer, pytest.raises(UnexpectedResponseError, match="larger than 1 MiB"):
         answer.whole(10.0, 1 << 20)
+
+
+@pytest.mark.parametrize("key", ["", "disable-compression: true\n    "], ids=["own transport", "of the package"])
+def test_the_error_for_a_port_without_tls_says_so(server: FakeApiServer, tmp_path: Path, key: str) -> None:
+    config = server.kubeconfig(tmp_path / "kubeconfig")
+    config.write_text(config.read_text().replace("server: http://", f"{key}server: https://"))
+    with pytest.raises(UnreachableError) as refused:
+        KubernetesClient(from_kubeconfig(str(config))).get(PODS)
+    assert str(refused.value) == f"GET {PODS}: TLS: this port does not speak TLS"
+
+
+@pytest.mark.parametrize(
+    ("openssl", "words"),
+    [
+        (
+            "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: certificate has expired (_ssl.c:1006)",
+            "certificate verify failed: certificate has expired",
+        ),
+        ("SSLError\n[SSL: TLSV1_ALERT_UNKNOWN_CA] tlsv1 alert unknown ca (_ssl.c:2580)", "tlsv1 alert unknown ca"),
+        ("SSLError\n[SSL: WRONG_VERSION_NUMBER] wrong version number (_ssl.c:1006)", "this port does not speak TLS"),
+        ("Can't connect", "Can't connect"),
+    ],
+)
+def test_the_codes_of_openssl_are_left_out(openssl: str, words: str) -> None:
+    assert str(TlsError(openssl)) == words
